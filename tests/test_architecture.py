@@ -362,32 +362,18 @@ def test_modules_import_only_what_rooms_allows() -> None:
     assert not problems, '\n'.join(problems)
 
 
-def cycles(imports: dict[str, set[str]]) -> list[set[str]]:
-    """Return strongly connected components of more than one module (Tarjan's algorithm)."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[set[str]] = []
-
-    def visit(module: str) -> None:
-        index[module] = low[module] = len(index)
-        stack.append(module)
-        for imported in imports[module]:
-            if imported not in index:
-                visit(imported)
-            if imported in stack:
-                low[module] = min(low[module], low[imported])
-        if low[module] == index[module]:
-            component = {stack.pop()}
-            while module not in component:
-                component.add(stack.pop())
-            if len(component) > 1:
-                found.append(component)
-
-    for module in imports:
-        if module not in index:
-            visit(module)
-    return found
+def cycles(imports: dict[str, set[str]]) -> set[str]:
+    """Return the modules on cycles of imports, and those on a way from one cycle to another."""
+    left, size = imports, -1
+    while len(left) != size:
+        size = len(left)
+        imported = set().union(*left.values())
+        left = {
+            name: targets & left.keys()
+            for name, targets in left.items()
+            if name in imported and targets & left.keys()
+        }
+    return set(left)
 
 
 def test_there_are_no_import_cycles() -> None:
@@ -397,12 +383,12 @@ def test_there_are_no_import_cycles() -> None:
         name: {imported for imported in imported_modules(path) if imported in modules} - {name}
         for name, path in modules.items()
     }
-    assert not [sorted(cycle) for cycle in cycles(imports)]
+    assert not cycles(imports)
 
 
 def test_cycles_are_found() -> None:
-    imports = {'a': {'b'}, 'b': {'c', 'd'}, 'c': {'a'}, 'd': {'e'}, 'e': {'e'}, 'f': {'a'}}
-    assert cycles(imports) == [{'a', 'b', 'c'}]
+    imports = {'a': {'b'}, 'b': {'c', 'd'}, 'c': {'a'}, 'd': {'e'}, 'e': set(), 'f': {'a'}}
+    assert cycles(imports) == {'a', 'b', 'c'}
 
 
 def test_no_class_name_is_defined_twice() -> None:
@@ -533,4 +519,14 @@ def test_modules_and_public_names_have_docstrings() -> None:
                 )
                 if not needs_none and not ast.get_docstring(node):
                     problems.append(f'{path}:{node.lineno}: {node.name}')
+    assert not problems
+
+
+def test_tests_import_helpers_from_no_module_of_tests() -> None:
+    problems = [
+        f'{module_name(path)} imports {imported}'
+        for path in sorted((ROOT / 'tests').rglob('*.py'))
+        for imported in imported_modules(path)
+        if is_within(imported, 'tests') and '.test_' in imported
+    ]
     assert not problems

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import os
 import subprocess
@@ -13,42 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.examples import EXAMPLES, ROOT, run
 from tests.patience import PATIENCE
-
-ROOT = Path(__file__).parent.parent
-EXAMPLES = ROOT / 'examples'
-#: Example → packages that it needs in addition to nvitop.
-NEEDS = {
-    'collector_to_tensorboard': ('torch', 'tensorboard'),
-    'keras_training': ('keras', 'torch'),
-    'lightning_training': ('lightning', 'tensorboard'),
-    'query_to_pandas': ('pandas',),
-}
-
-
-def run(
-    name: str, *arguments: str, folder: Path, scenario: str = 'workstation', **environ: str
-) -> str:
-    """Run an example and return its output; skip it without its packages, except in test-callbacks."""
-    missing = [need for need in NEEDS.get(name, ()) if importlib.util.find_spec(need) is None]
-    if missing and not os.environ.get('NVITOP_TEST_FRAMEWORKS'):
-        pytest.skip(f'NOT RUN: needs {", ".join(missing)}; see make test-callbacks')
-    environment = {
-        **os.environ,
-        'NVITOP_DEMO': scenario,
-        'PYTHONPATH': str(ROOT),
-        'PYTHONIOENCODING': 'utf-8',
-        **environ,
-    }
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / f'{name}.py'), *arguments],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        timeout=PATIENCE,
-    )
-    assert done.returncode == 0
-    return done.stdout.decode()
 
 
 def test_every_example_has_a_test() -> None:

@@ -18,6 +18,7 @@ from nvitop import simulation
 from nvitop.api.device import Device, PhysicalDevice
 from nvitop.api.utils import NA
 from nvitop.select import select_devices
+from tests.select_machine import MACHINE, select_machine
 
 # Random devices
 
@@ -227,29 +228,10 @@ def test_the_choice_equals_that_of_the_oracle(
 
 # On simulated machines
 
-MACHINE = """
-[driver]
-version = "580.65.06"
-cuda = "13.0"
-[[gpu]]
-count = 3
-model = "H100"
-memory_base = "10 GiB"
-gpu_utilization = 20
-memory_utilization = 10
-[[gpu]]
-model = "H100"
-[[gpu.mig]]
-profile = "3g.40gb"
-[[gpu.mig]]
-profile = "1g.10gb"
-"""
-
 
 @pytest.fixture
 def machine() -> Iterator[simulation.Machine]:
-    scenario = simulation.parse_scenario(MACHINE, name='select')
-    with simulation.machine(scenario, processes='fixed') as running:
+    with select_machine() as running:
         yield running
 
 

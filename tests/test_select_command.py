@@ -10,15 +10,14 @@ from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.select import main
 from tests.ran import Ran
-from tests.test_select import MACHINE
+from tests.select_machine import select_machine
 
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[simulation.Machine]:
     monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
     monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
-    scenario = simulation.parse_scenario(MACHINE, name='select')
-    with simulation.machine(scenario, processes='fixed') as running:
+    with select_machine() as running:
         yield running
 
 
@@ -85,16 +84,6 @@ def test_skipped_devices_are_counted(machine: simulation.Machine) -> None:
         'nvisel: warning: 3 devices skipped: the driver does not report a value that is limited',
         'nvisel: warning: 1 device skipped: not responding',
     ]
-
-
-def test_memory_that_cannot_be_read_fails_limits(machine: simulation.Machine) -> None:
-    machine.fail('nvmlDeviceGetMemoryInfo*', 'UNKNOWN', gpu=2)
-    ran = nvisel('-f 1GiB')
-    assert (ran.status, ran.out) == (0, '1,0\n')
-    assert '1 device skipped: the driver does not report' in ran.err
-    machine.heal()
-    machine.fail('nvmlDeviceGetMemoryInfo*', 'NOT_SUPPORTED', gpu=2)
-    assert nvisel('-f 1GiB').out == '1,0,2\n'
 
 
 def test_a_gpu_that_may_have_mig_devices_is_not_chosen(machine: simulation.Machine) -> None:

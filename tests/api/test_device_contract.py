@@ -6,7 +6,7 @@ import inspect
 import itertools
 import math
 import os
-from typing import Any, Callable
+from typing import Callable
 from unittest import mock
 
 import pytest
@@ -22,56 +22,16 @@ from nvitop.api.device import (
     PhysicalDevice,
     board,
 )
-from nvitop.api.device.extended.encoder import EncoderStats
-from nvitop.api.device.extended.health import RemappingHistogram
 from nvitop.api.device.window import Window
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, Metric
-from nvitop.api.process import GpuProcess
-from nvitop.api.utils import NA, NaType, Snapshot
+from nvitop.api.utils import NA
 from nvitop.sampling.types import DeviceInfo, DeviceSample
 from nvitop.simulation.abi import NVML_ERRORS
-
-#: Public methods other than getters: they need arguments, or act.
-NOT_GETTERS = {
-    'all',
-    'begin_gpm',
-    'begin_nvlink_throughput',
-    'begin_pcie_throughput',
-    'count',
-    'cuda_driver_version',
-    'driver_version',
-    'from_indices',
-    'is_available',
-    'max_cuda_version',
-    'mig_device',
-    'of_parent',
-    'oneshot',
-    'processes_of',
-    'reading',
-    'release_gpm',
-    'unavailable_reason',
-}
+from tests.api.contract import check, check_all, getters, is_documented, return_annotation
 
 #: Rare metrics that GPU 0 does not have.
 NOT_TOLD = {'inforom_power_version', 'driver_model_pending', 'retired_pages_pending'}
-
-#: Types as annotations write them.
-TYPES: dict[str, Any] = {
-    'int': int,
-    'float': (int, float),
-    'bool': bool,
-    'str': str,
-    'NaType': NaType,
-    'Snapshot': Snapshot,
-    'list': list,
-    'dict': dict,
-    'tuple': tuple,
-    'GpuProcess': GpuProcess,
-    'EncoderStats': EncoderStats,
-    'RemappingHistogram': RemappingHistogram,
-    **{name: getattr(device_module, name) for name in device_module.__all__},
-}
 
 KINDS: dict[str, Callable[[], Device]] = {
     'GPU': lambda: Device(0),
@@ -93,53 +53,6 @@ def visible_device(nvml_index: int | tuple[int, int]) -> CudaDevice:
 @pytest.fixture(autouse=True)
 def _do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Window, 'sleep', staticmethod(lambda seconds: None))
-
-
-def getters(kind: type[Device]) -> list[str]:
-    return [
-        name
-        for name, value in inspect.getmembers(kind, callable)
-        if not name.startswith('_') and name not in NOT_GETTERS and not inspect.isclass(value)
-    ]
-
-
-def return_annotation(kind: type[Device], name: str) -> str:
-    annotation = inspect.signature(getattr(kind, name)).return_annotation
-    assert isinstance(annotation, str), f'{name} has no annotation'
-    return annotation
-
-
-def is_documented(value: object, annotation: str) -> bool:
-    for one in annotation.split(' | '):
-        outer = one.partition('[')[0]
-        if not isinstance(value, TYPES[outer]):
-            continue
-        if isinstance(value, bool) and outer in ('int', 'float'):
-            continue
-        return are_fields_documented(value)
-    return False
-
-
-def are_fields_documented(value: object) -> bool:
-    """Of a named tuple each field too, of a list each value."""
-    if isinstance(value, list):
-        return all(are_fields_documented(one) for one in value)
-    hints = getattr(type(value), '__annotations__', None)
-    if not isinstance(value, tuple) or not hints:
-        return True
-    texts = {name: getattr(hint, '__forward_arg__', hint) for name, hint in hints.items()}
-    return all(is_documented(getattr(value, name), str(text)) for name, text in texts.items())
-
-
-def check_all(device: Device) -> None:
-    check(device, getters(type(device)))
-
-
-def check(device: Device, names: list[str]) -> None:
-    for name in names:
-        value = getattr(device, name)()
-        annotation = return_annotation(type(device), name)
-        assert is_documented(value, annotation), f'{name}() gave {value!r}, not {annotation}'
 
 
 def getters_by_function(kind: str, machine: simulation.Machine) -> dict[str, list[str]]:

@@ -11,8 +11,14 @@ from typing import Any
 import pynvml
 import pytest
 
-from nvitop.compat.pynvml_smi import NVSMI_BRAND_NAMES
+from nvitop.compat.pynvml_smi import NVSMI_BRAND_NAMES, NVSMI_QUERY_GPU
 
+#: Names that pynvml.smi documents but does not accept. It accepts 125 names of 105 numbers.
+EXTRA = [
+    name
+    for name, number in NVSMI_QUERY_GPU.items()
+    if number >= 300 or name in ('utilization.encoder', 'utilization.decoder')
+]
 #: Whether the packages have to be installed, as in the environment of ``make test-peers``.
 IS_REQUIRED = 'NVITOP_TEST_PEERS' in os.environ
 

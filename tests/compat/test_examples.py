@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.test_examples import run
+from tests.examples import run
 
 
 def test_script_for_pynvml_smi_runs(tmp_path: Path) -> None:

@@ -18,8 +18,7 @@ from nvitop import simulation
 from nvitop.compat import pynvml_smi as ours
 from nvitop.simulation.driver.nvml import ALL_SYMBOLS
 from tests.compat import machines
-from tests.compat.peers import begin, import_smi
-from tests.compat.test_smi_query import EXTRA
+from tests.compat.peers import EXTRA, begin, import_smi
 
 PEER = import_smi()
 

@@ -13,14 +13,9 @@ from nvitop.compat import pynvml_smi as smi
 from nvitop.compat.pynvml_smi import nvidia_smi
 from nvitop.compat.pynvml_smi.names import HELP, NUMBERS
 from tests.compat.machines import ACCOUNTED, machine
+from tests.compat.peers import EXTRA
 
 FIRST = 4100000
-#: Names that pynvml.smi documents but does not accept. It accepts 125 names of 105 numbers.
-EXTRA = [
-    name
-    for name, number in smi.NVSMI_QUERY_GPU.items()
-    if number >= 300 or name in ('utilization.encoder', 'utilization.decoder')
-]
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ import pytest
 from nvitop.exporter.access import Access, TlsFiles, WebConfig, parse_web_config, read_web_config
 from nvitop.exporter.server import WebServer
 from tests.clock import Clock
-from tests.exporter.test_server import get, make_site, serving
+from tests.exporter.serving import get, make_site, serving
 from tests.patience import PATIENCE
 
 

@@ -16,7 +16,7 @@ import pytest
 from nvitop import simulation
 from nvitop.exporter.arguments import RELEASED_PROGRAM, make_parser, parse
 from nvitop.query.command import main as query
-from tests.exporter.test_server import get
+from tests.exporter.serving import get
 from tests.patience import wait_until
 from tests.ran import Ran
 

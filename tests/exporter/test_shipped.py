@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 import json
-import pathlib
 import re
-import runpy
 import shlex
 import shutil
 import subprocess
-from typing import Callable
 
 import pytest
 
 from nvitop.console.commands import find_command
 from nvitop.exporter.families import make_families
 from tests.exporter.machines import EVERYTHING, observed
+from tests.exporter.shipped import SHARE, dashboard, expressions
 from tests.patience import PATIENCE
 
-SHARE = pathlib.Path(__file__).parent.parent.parent / 'share'
-dashboard: Callable[[], str] = runpy.run_path(str(SHARE.parent / 'tools' / 'make_dashboard.py'))[
-    'dashboard'
-]
 NAME = re.compile(r'\bnvitop_\w+')
-
-
-def expressions() -> dict[str, str]:
-    """Return the PromQL of each panel and alert."""
-    panels = json.loads(dashboard())['panels']
-    found = {
-        f'{panel["id"]} {panel["title"]} {target["refId"]}': target['expr']
-        for panel in panels
-        for target in panel.get('targets', ())
-    }
-    alerts = (SHARE / 'prometheus' / 'nvitop-alerts.yml').read_text(encoding='utf-8')
-    alerts = alerts.replace('>-\n', '')
-    found.update(re.findall(r'- alert: (\w+)\n +expr: (.*?)\n +(?:for|labels):', alerts, re.DOTALL))
-    return found
 
 
 def test_dashboard_is_up_to_date() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from nvitop.exporter import server as server_module
 from nvitop.exporter.server import MAX_REQUEST_BYTES, WebServer
-from tests.exporter.test_server import get, make_site, serving, talk
+from tests.exporter.serving import get, make_site, serving, talk
 from tests.fuzz.amount import check_seeds
 from tests.fuzz.texts import Hostile
 from tests.patience import PATIENCE, wait_until

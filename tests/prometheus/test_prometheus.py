@@ -27,7 +27,7 @@ import pytest
 
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.own_process import PROCESS_SERIES
-from tests.exporter.test_shipped import SHARE, expressions
+from tests.exporter.shipped import SHARE, expressions
 from tests.patience import PATIENCE
 
 if 'NVITOP_PROMETHEUS' not in os.environ:

@@ -1,0 +1,60 @@
+"""A running web server of the exporter, and its clients."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+from typing import Iterator, Mapping
+
+import pytest
+
+from nvitop.exporter.access import Access, WebConfig
+from nvitop.exporter.pages import Pages
+from nvitop.exporter.server import WebServer
+from nvitop.exporter.site import Site
+from nvitop.exporter.tables import SeriesOptions
+from tests.patience import PATIENCE
+
+
+@contextlib.contextmanager
+def serving(server: WebServer, host: str = '127.0.0.1') -> Iterator[tuple[str, int]]:
+    (address, *_) = server.listen(host, 0)
+    server.start()
+    try:
+        yield address
+    finally:
+        server.close()
+
+
+def make_site(config: WebConfig | None = None) -> tuple[Site, Pages]:
+    pages = Pages(['own'], SeriesOptions(), interval=5.0)
+    access = Access(lambda: config or WebConfig(), on_problem=pytest.fail)
+    return Site(pages, '/metrics', ['own'], access), pages
+
+
+def get(
+    address: tuple[str, int], path: str, method: str = 'GET', **headers: str
+) -> tuple[int, bytes, Mapping[str, str]]:
+    connection = http.client.HTTPConnection(*address, timeout=PATIENCE)
+    with contextlib.closing(connection):
+        connection.request(
+            method, path, headers={k.replace('_', '-'): v for k, v in headers.items()}
+        )
+        with connection.getresponse() as response:
+            return response.status, response.read(), dict(response.getheaders())
+
+
+def talk(address: tuple[str, int], data: bytes) -> bytes:
+    with socket.create_connection(address, timeout=PATIENCE) as connection:
+        with contextlib.suppress(OSError):
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+        received = b''
+        with contextlib.suppress(ConnectionError):
+            while True:
+                more = connection.recv(65536)
+                if not more:
+                    break
+                received += more
+        return received

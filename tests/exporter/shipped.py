@@ -1,0 +1,29 @@
+"""The files in share/ for Grafana and Prometheus, and the expressions in them."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import runpy
+from typing import Callable
+
+SHARE = pathlib.Path(__file__).parent.parent.parent / 'share'
+
+dashboard: Callable[[], str] = runpy.run_path(str(SHARE.parent / 'tools' / 'make_dashboard.py'))[
+    'dashboard'
+]
+
+
+def expressions() -> dict[str, str]:
+    """Return the PromQL of each panel and alert."""
+    panels = json.loads(dashboard())['panels']
+    found = {
+        f'{panel["id"]} {panel["title"]} {target["refId"]}': target['expr']
+        for panel in panels
+        for target in panel.get('targets', ())
+    }
+    alerts = (SHARE / 'prometheus' / 'nvitop-alerts.yml').read_text(encoding='utf-8')
+    alerts = alerts.replace('>-\n', '')
+    found.update(re.findall(r'- alert: (\w+)\n +expr: (.*?)\n +(?:for|labels):', alerts, re.DOTALL))
+    return found
