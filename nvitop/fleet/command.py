@@ -15,7 +15,7 @@ from nvitop.console.config import read_config
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.fleet.client import Client
-from nvitop.fleet.output import FORMATS, fleet_text
+from nvitop.fleet.output import FORMATS, fleet_text, no_hosts
 from nvitop.fleet.questions import Question, ask
 from nvitop.fleet.settings import (
     SettingsError,
@@ -146,17 +146,12 @@ def _print_once(given: argparse.Namespace, settings: Settings) -> int:
         server.close()
     for warning in fleet.warnings:
         print_message(PROGRAM, 'warning', warning)
-    with writing():
-        sys.stdout.write(fleet_text(fleet, given.format or 'table', fleet.timestamp))
-        sys.stdout.flush()
+    kind = given.format or 'table'
+    if fleet.hosts or kind != 'table':
+        with writing():
+            sys.stdout.write(fleet_text(fleet, kind, fleet.timestamp))
+            sys.stdout.flush()
     if not fleet.hosts:
-        print_message(PROGRAM, 'error', no_hosts(settings))
+        print_message(PROGRAM, 'error', no_hosts(settings.scope))
         return 1
     return 0
-
-
-def no_hosts(settings: Settings) -> str:
-    """Return why there may be no host."""
-    if settings.match:
-        return f'no series of GPUs match {settings.match}'
-    return 'the server has no series of GPUs; does it scrape an exporter for GPUs?'

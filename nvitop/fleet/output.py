@@ -14,6 +14,7 @@ from nvitop.printable import printable
 if TYPE_CHECKING:
     from typing import Any, Sequence
 
+    from nvitop.fleet.queries import Scope
     from nvitop.fleet.types import Fleet, FleetHost
 
 FORMATS = ('table', 'json', 'csv')
@@ -80,8 +81,16 @@ def _json(fleet: Fleet, now: float) -> str:
         'schema': SCHEMA,
         'timestamp': round(fleet.timestamp, 3),
         'totals': {
-            name: value if isinstance(value, int) else rounded(value, 1)
-            for name, value in sums._asdict().items()
+            'hosts': sums.hosts,
+            'gpus': sums.gpus,
+            'utilization_percent': rounded(sums.utilization_percent, 1),
+            'memory_used_bytes': rounded(sums.memory_used_bytes),
+            'memory_total_bytes': rounded(sums.memory_total_bytes),
+            'power_watts': rounded(sums.power_watts, 1),
+            'idle_gpus': sums.idle,
+            'held_gpus': sums.held,
+            'faulty_gpus': sums.faulty,
+            'age_seconds': rounded(sums.age, 1),
         },
         'warnings': list(fleet.warnings),
         'hosts': [
@@ -139,6 +148,15 @@ def _table(fleet: Fleet, now: float) -> str:
         ]
         lines.append('  '.join(cells).rstrip())
     return '\n'.join(map(printable, lines)) + '\n'
+
+
+def no_hosts(scope: Scope) -> str:
+    """Return why the answer of the server may have no host."""
+    if scope.match:
+        return f'no series of GPUs match {{{",".join(map(str, scope.match))}}}'
+    if scope.rules:
+        return 'the server records no sums; is nvitop-fleet-rules.yml in its rule_files?'
+    return 'the server has no series of GPUs; does it scrape an exporter for GPUs?'
 
 
 # Texts of values

@@ -240,6 +240,11 @@ def test_command_prints_hosts_and_explains_failures(
     assert capsys.readouterr().out.splitlines()[1].startswith('gpu01,1,50.0,')
     assert command.main(arguments) == 1
     assert 'does it scrape an exporter' in capsys.readouterr().err
+    server.replies = [Reply(body=result()), Reply(503)]
+    assert command.main(['--config', str(config), '-1', '--rules']) == 1
+    printed = capsys.readouterr()
+    assert 'nvitop-fleet-rules.yml' in printed.err
+    assert not printed.out  # no empty table
     assert command.main(arguments) == 1
     assert capsys.readouterr().err.count('\n') == 1
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from nvitop.fleet.output import (
     age_text,
     memory_text,
+    no_hosts,
     percent_text,
     power_text,
     temperature_text,
@@ -222,7 +223,8 @@ def _draw_no_hosts(buf: Buffer, state: FleetState, area: Rect) -> None:
     elif state.fleet.hosts or state.query:
         text = 'No host matches the filter'
     else:
-        text = 'The server has no series of GPUs. Does it scrape an exporter for GPUs?'
+        text = no_hosts(state.scope)
+        text = f'{text[0].upper()}{text[1:]}'
     draw_message(buf, area, text, _DIM)
 
 
