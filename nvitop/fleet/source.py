@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Time (seconds) of the graphs that the server fills, and their resolution.
 PAST_SECONDS, PAST_STEP = 3600.0, 15.0
-NO_SIGNALS = 'The processes run on another machine'
+NO_SIGNALS = 'Not available: the processes run on another machine'
 
 
 class HostSource:

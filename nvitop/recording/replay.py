@@ -35,7 +35,7 @@ MOST_SKIPPED = 50
 #: Maximum difference (seconds) of the two clocks between two frames of the same boot.
 _CLOCK_ERROR = 5.0
 
-NO_SIGNALS = 'The processes are those of a recording'
+NO_SIGNALS = 'Not available: the processes are in a recording'
 
 
 class Delivery(NamedTuple):

@@ -238,7 +238,9 @@ class RemoteSource:
     def origin(self) -> Origin:
         """The other machine, and why nothing new arrives from there."""
         return Origin(
-            no_signals=f'The processes are on {self._host}', host=self._host, trouble=self._trouble
+            no_signals=f'Not available: the processes run on {self._host}',
+            host=self._host,
+            trouble=self._trouble,
         )
 
     def next_due(self) -> float:
