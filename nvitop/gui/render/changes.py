@@ -110,7 +110,7 @@ class ChangeWriter:
             cells = slice(run.start, run.stop)
             self._write_cells(parts, chars[cells], looks[cells])
             # Terminals disagree about the width of some characters, and about the column after the last.
-            is_known = run.stop < buffer.width and '' not in chars[cells]
+            is_known = run.stop < buffer.width and all(chars[cells])
             position = (run.stop, run.y) if is_known else _UNKNOWN
         for end in ends:
             if self._is_visible[self._look]:
@@ -120,15 +120,20 @@ class ChangeWriter:
         return ''.join(parts)
 
     def _cells_of(self, row: tuple[Span, ...], width: int) -> _Cells:
-        chars, looks = [' '] * width, [0] * width
+        parts: list[str] = []
+        looks: list[int] = []
         for x, text, style in row:
             number = self._numbers.get(style)
             if number is None:
                 number = self._number_of(style)
-            end = x + cell_width(text)
-            chars[x:end] = cells_of(text)
-            looks[x:end] = [number] * (end - x)
-        return chars, looks
+            gap = x - len(looks)
+            if gap:
+                parts.append(' ' * gap)
+                looks += [0] * gap
+            parts.append(text)
+            looks += [number] * cell_width(text)
+        gap = width - len(looks)
+        return cells_of(''.join(parts) + ' ' * gap), looks + [0] * gap
 
     def _number_of(self, style: Style) -> int:
         assert self._theme is not None
