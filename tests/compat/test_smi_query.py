@@ -503,6 +503,5 @@ def test_instance_without_a_driver_raises(monkeypatch: pytest.MonkeyPatch) -> No
         gpus.fail('nvmlInitWithFlags', 'DRIVER_NOT_LOADED')
         with pytest.raises(libnvml.NVMLError, match='Driver Not Loaded'):
             nvidia_smi.getInstance()
-        assert nvidia_smi._instance is None
         gpus.heal()
         assert nvidia_smi.getInstance().DeviceQuery('count') == {'count': 2}

@@ -202,14 +202,6 @@ def test_failures_have_a_badge_for_a_minute() -> None:
         assert 'problems' not in first_line(fails._replace(kind=kind), 2.0)
 
 
-@pytest.mark.parametrize(
-    ('width', 'hint'),
-    [(74, ']  h help  q quit'), (73, ']         q quit'), (66, ']  q quit'), (65, 'terminal]')],
-)
-def test_keys_that_do_not_fit_are_left_out_one_by_one(width: int, hint: str) -> None:
-    assert lines_on('lost', width, 24, 'z', 'M')[0].endswith(hint)
-
-
 def test_signal_keys_that_do_not_fit_are_left_out() -> None:
     state = state_on('processes200', 60, 24, 'Down')
     for width, has_keys in ((80, True), (70, True), (50, False)):

@@ -13,7 +13,6 @@ from nvitop.owner.ancestors import (
     parse_step_title,
     tmux_name,
 )
-from nvitop.owner.types import Layer
 from tests.owner.values import CONTAINER, OUTER, POD, is_safe
 
 INIT = Ancestor(1, 'systemd')
@@ -21,14 +20,6 @@ INIT = Ancestor(1, 'systemd')
 
 def conmon(pid: int, container_id: str, name: str) -> Ancestor:
     return Ancestor(pid, 'conmon', ['/usr/bin/conmon', '-c', container_id, '-n', name])
-
-
-def test_step_daemon_of_root_is_trusted() -> None:
-    title = ['slurmstepd: [42.batch]']
-    chain = [Ancestor(9, 'bash'), Ancestor(8, 'slurmstepd', title, is_roots=True), INIT]
-    (layer,) = ancestor_layers(chain)
-    assert layer == Layer('slurm', '42', None, 'parent', detail='batch')
-    assert ancestor_layers([Ancestor(8, 'slurmstepd', title), INIT]) == ()
 
 
 def test_titles_of_step_daemons() -> None:
@@ -74,11 +65,6 @@ def test_monitors_name_their_containers() -> None:
     assert [*container_names([conmon(9, CONTAINER, 'a\x1b[2J')])] == [
         ContainerName(CONTAINER, 'podman')
     ]
-
-
-def test_monitor_inside_of_a_container_comes_after_the_real_one() -> None:
-    chain = [conmon(9, CONTAINER, 'fake'), conmon(8, CONTAINER, 'real'), INIT]
-    assert [each.name for each in container_names(chain)] == ['real', 'fake']
 
 
 @given(st.text(), st.lists(st.text()))
