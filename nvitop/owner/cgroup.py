@@ -9,6 +9,7 @@ are marked as claims.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Callable, Iterable
 
@@ -100,6 +101,7 @@ _DAEMONS = frozenset(
 )
 
 
+@functools.lru_cache(maxsize=256)
 def parse_cgroup(text: str) -> Owner:
     """Return what a process belongs to according to the text of its ``/proc/PID/cgroup``.
 
