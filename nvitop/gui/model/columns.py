@@ -100,7 +100,7 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
     DeviceColumn('decoder', 'DEC', 'utilization of the video decoder'),
     DeviceColumn('pcie_rx', 'PCIe RX', 'PCIe traffic to the GPU'),
     DeviceColumn('pcie_tx', 'PCIe TX', 'PCIe traffic from the GPU'),
-    DeviceColumn('sparkline', 'LAST', 'utilization in the last minutes, at the left the oldest', '<'),
+    DeviceColumn('sparkline', 'UTIL 5 MIN', 'utilization in the last minutes, the oldest at the left', '<'),
 )
 DETAIL_COLUMNS: tuple[Column, ...] = (
     Column('index', 'GPU', 4, 'index of the GPU', gap=0),
