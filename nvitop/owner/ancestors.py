@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Iterator, Sequence
 
 from nvitop.namedtuple import NamedTuple
-from nvitop.owner.cgroup import shape
+from nvitop.owner.cgroup import is_hex64, shape
 from nvitop.owner.types import Layer, clean_name
 
 
@@ -46,7 +46,6 @@ _TERMINALS = ('tmux: server', 'screen', 'sshd', 'sshd-session', 'code-server', '
 
 #: The title of the step daemon: ``slurmstepd: [42.0]``, ``[42.batch]``.
 _step_title = shape(r'slurmstepd: \[(\d{1,10})(?:\.(\d{1,10}|batch|extern|interactive))?\]\s*')
-_is_container_id = shape(r'[0-9a-f]{64}')
 _is_container_name = shape(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,254}')
 #: The names that the kubelet gives: ``k8s_CONTAINER_POD_NAMESPACE_UID_ATTEMPT``.
 _kubelet_name = shape(
@@ -124,10 +123,10 @@ def container_names(chain: Sequence[Ancestor]) -> Iterator[ContainerName]:
     """Yield names from the monitors of containers among the ancestors, the outermost first."""
     for ancestor in reversed(chain):
         options = dict(zip(ancestor.cmdline, ancestor.cmdline[1:]))
-        if ancestor.name == 'conmon' and _is_container_id(options.get('-c', '')):
+        if ancestor.name == 'conmon' and is_hex64(options.get('-c', '')):
             yield _conmon_name(options['-c'], options.get('-n', ''))
         is_shim = ancestor.name.startswith('containerd-shim')
-        if is_shim and _is_container_id(options.get('-id', '')):
+        if is_shim and is_hex64(options.get('-id', '')):
             is_docker = options.get('-namespace') == 'moby'
             yield ContainerName(options['-id'], 'docker' if is_docker else 'containerd')
 

@@ -22,9 +22,10 @@ _MAX_PATH = 8192
 #: Maximum number of layers of one path; the innermost ones are kept.
 _MAX_LAYERS = 16
 
-_HEX64 = '[0-9a-f]{64}'
+#: Patterns of a hash such as the ID of a container, and of a UUID.
+HEX64 = '[0-9a-f]{64}'
 _UUID_GROUPS = [f'[0-9a-f]{{{digits}}}' for digits in (8, 4, 4, 4, 12)]
-_UUID, _UUID_IN_SLICE = '-'.join(_UUID_GROUPS), '_'.join(_UUID_GROUPS)
+UUID, _UUID_IN_SLICE = '-'.join(_UUID_GROUPS), '_'.join(_UUID_GROUPS)
 #: Names of machines, hosts and images.
 _NAME = r'[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}'
 
@@ -34,7 +35,7 @@ def shape(pattern: str) -> Callable[[str], re.Match[str] | None]:
     return re.compile(pattern, re.ASCII).fullmatch
 
 
-_is_hex64 = shape(_HEX64)
+is_hex64 = shape(HEX64)
 _is_name = shape(_NAME)
 _unit = shape(r'[A-Za-z0-9:_.\\@-]{1,240}\.(?:service|scope)')
 _no_unit = shape(r'init\.scope|user@\d+\.service|session-\w+\.scope')
@@ -52,20 +53,20 @@ _RUNTIMES = {
     'containerd': 'containerd',
 }
 _PREFIXES = '|'.join(sorted(_RUNTIMES, key=len, reverse=True))
-_container = shape(rf'({_PREFIXES})-({_HEX64})(?:\.scope)?')
+_container = shape(rf'({_PREFIXES})-({HEX64})(?:\.scope)?')
 #: The systemd path of a runtime that expected a path of directories: ``SLICE:PREFIX:ID``.
-_mismatched = shape(rf'([^:]+\.slice):({_PREFIXES}):({_HEX64})')
-_monitor = shape(rf'(libpod|crio)-conmon-({_HEX64})(?:\.scope)?')
+_mismatched = shape(rf'([^:]+\.slice):({_PREFIXES}):({HEX64})')
+_monitor = shape(rf'(libpod|crio)-conmon-({HEX64})(?:\.scope)?')
 #: Parent directory of a bare container ID → runtime.
 _PARENTS = {'docker': 'docker', 'moby': 'docker', 'default': 'containerd', 'k8s.io': 'containerd'}
-_podman_pod = shape(rf'(?:[\w.\\]+-)*libpod_pod_({_HEX64})\.slice')
+_podman_pod = shape(rf'(?:[\w.\\]+-)*libpod_pod_({HEX64})\.slice')
 
 #: The hash of a static pod has 32 digits.
 _pod_slice = shape(
     r'(?:[\w.\\]+-)*kubepods(?:-(besteffort|burstable))?'
     rf'-pod({_UUID_IN_SLICE}|[0-9a-f]{{32}})\.slice'
 )
-_pod_directory = shape(rf'pod({_UUID}|[0-9a-f]{{32}})')
+_pod_directory = shape(rf'pod({UUID}|[0-9a-f]{{32}})')
 _QOS = {'besteffort': 'besteffort', 'burstable': 'burstable', 'kubepods': 'guaranteed'}
 
 _slurm_scope = shape(r'(?:[A-Za-z0-9][A-Za-z0-9.-]*_)?slurmstepd\.scope')
@@ -74,7 +75,7 @@ _slurm_job = shape(r'job_(\d{1,10})|(s[0-9A-HJKMNP-TV-Z]{13})')
 _slurm_step = shape(r'step_(\d{1,10}|batch|extern|interactive)')
 _slurm_v1 = shape(r'slurm(?:_[A-Za-z0-9][A-Za-z0-9.-]*)?')
 _slurm_uid = shape(r'uid_(\d{1,10})')
-_pbs_job = shape(r'\d{1,18}(?:\[\d*\])?(?:\.[A-Za-z0-9][A-Za-z0-9.-]*)?')
+is_pbs_job = shape(r'\d{1,18}(?:\[\d*\])?(?:\.[A-Za-z0-9][A-Za-z0-9.-]*)?')
 _lsf_job = shape(r'job\.(\d{1,18})(?:\.\d+)*')
 _condor_slot = shape(r'condor_[\w.-]*_(slot\d+(?:_\d+)?(?:@[A-Za-z0-9.-]+)?)')
 _oar_unit = shape(r'oar-(\d{1,18})\.service')
@@ -244,9 +245,9 @@ class _PathReader:
 
     def _directory_of_job(self, part: str) -> _Found | None:
         child, grandchild = self._following(), self._following(2)
-        if part == 'pbs_jobs.service' and child in ('jobid', 'jobs') and _pbs_job(grandchild):
+        if part == 'pbs_jobs.service' and child in ('jobid', 'jobs') and is_pbs_job(grandchild):
             return _Found((Layer('pbs', grandchild),), 3)
-        if part == 'torque' and _pbs_job(child):
+        if part == 'torque' and is_pbs_job(child):
             return _Found((Layer('torque', child),), 2)
         lsf = _lsf_job(grandchild) if part == 'lsf' else None
         if lsf:
@@ -276,7 +277,7 @@ class _PathReader:
 
     @staticmethod
     def _is_container(part: str) -> bool:
-        return bool(_is_hex64(part) or _container(part))
+        return bool(is_hex64(part) or _container(part))
 
     def _container(self, part: str) -> _Found | None:
         container = _container(part)
@@ -291,7 +292,7 @@ class _PathReader:
         pod = _podman_pod(part)
         if pod:
             return _Found((Layer('podman-pod', pod[1]),))
-        if _is_hex64(part):
+        if is_hex64(part):
             return _Found((self._bare(part),))
         ray = _ray_node(part)
         if ray and self._following() in ('user', 'system'):

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import re
 
+from nvitop.owner.cgroup import HEX64, UUID
 from nvitop.owner.types import Layer, clean_name
 
-_HEX64 = '[0-9a-f]{64}'
-_UUID = '-'.join(f'[0-9a-f]{{{digits}}}' for digits in (8, 4, 4, 4, 12))
 #: Files that container runtimes mount from the directory of the container.
 _FILES = frozenset({'/etc/resolv.conf', '/etc/hostname', '/etc/hosts', '/dev/termination-log'})
-_docker = re.compile(rf'/docker/containers/({_HEX64})/(?:resolv\.conf|hostname|hosts)', re.ASCII)
-_podman = re.compile(rf'/overlay-containers/({_HEX64})/userdata/[a-z.]+', re.ASCII)
-_pod = re.compile(rf'/pods/({_UUID}|[0-9a-f]{{32}})/(?:etc-hosts$|containers/)', re.ASCII)
+_docker = re.compile(rf'/docker/containers/({HEX64})/(?:resolv\.conf|hostname|hosts)', re.ASCII)
+_podman = re.compile(rf'/overlay-containers/({HEX64})/userdata/[a-z.]+', re.ASCII)
+_pod = re.compile(rf'/pods/({UUID}|[0-9a-f]{{32}})/(?:etc-hosts$|containers/)', re.ASCII)
 _enroot = re.compile(r'/enroot/data/(?:[^/]+/)?([^/]+)', re.ASCII)
 _APPTAINER = frozenset(
     {'/.singularity.d', '/var/lib/apptainer/mnt/session', '/var/singularity/mnt/session'}

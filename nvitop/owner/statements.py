@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping, Sequence
 
-from nvitop.owner.cgroup import shape
+from nvitop.owner.cgroup import is_pbs_job, shape
 from nvitop.owner.types import Layer, clean_name
 
 #: Variables that are read. No other variable of a process is kept.
@@ -28,7 +28,6 @@ VARIABLES = (
 _is_number = shape(r'\d{1,18}')
 #: Step numbers from 2³¹ on stand for special steps, such as the batch script.
 _is_step = shape(r'\d{1,9}')
-_is_pbs_id = shape(r'\d{1,18}(?:\[\d*\])?(?:\.[A-Za-z0-9][A-Za-z0-9.-]*)?')
 _is_slot = shape(r'slot\d+(?:_\d+)?(?:@[A-Za-z0-9.-]+)?')
 #: Flux writes ``ƒ`` before an ID, or ``f`` if the locale has no such character.
 _flux_id = shape(r'[fƒ]([1-9A-HJ-NP-Za-km-z]{1,12})')
@@ -100,7 +99,7 @@ def _jobs(environ: Environ) -> Iterator[Layer]:
     if _is_number(slurm):
         detail = step if _is_step(step) else ''
         yield _statement('slurm', slurm, value('SLURM_JOB_NAME'), detail)
-    if _is_pbs_id(value('PBS_JOBID', '')):
+    if is_pbs_job(value('PBS_JOBID', '')):
         yield _statement('pbs', environ['PBS_JOBID'], value('PBS_JOBNAME'))
     lsf, index = value('LSB_JOBID', ''), value('LSB_JOBINDEX', '0')
     if _is_number(lsf):

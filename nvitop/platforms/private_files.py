@@ -17,9 +17,8 @@ def open_private(path: str) -> int:
     Raises:
         OSError: The file cannot be opened or is refused.
     """
-    folder = os.path.dirname(os.path.abspath(path))
     flags = os.O_RDWR | os.O_CREAT | getattr(os, 'O_CLOEXEC', 0) | getattr(os, 'O_BINARY', 0)
-    is_shared = bool(os.stat(folder).st_mode & stat.S_ISVTX)
+    is_shared = is_shared_folder(path)
     if is_shared:
         refuse_trap(path)
         flags |= getattr(os, 'O_NOFOLLOW', 0)
