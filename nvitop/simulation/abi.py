@@ -17,6 +17,8 @@ DRIVER_NOT_LOADED = 9
 FUNCTION_NOT_FOUND = 13
 GPU_IS_LOST = 15
 ARGUMENT_VERSION_MISMATCH = 25
+#: Memory that the driver does not know.
+UNKNOWN_MEMORY = 0xFFFFFFFFFFFFFFFF
 
 #: Name without ``NVML_ERROR_`` → (code, text of nvmlErrorString).
 NVML_ERRORS: dict[str, tuple[int, str]] = {

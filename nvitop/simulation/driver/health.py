@@ -7,6 +7,7 @@ from nvitop.simulation.abi import (
     INVALID_ARGUMENT,
     NOT_FOUND,
     NOT_SUPPORTED,
+    UNKNOWN_MEMORY,
     DriverError,
     answer_list,
     check_version,
@@ -28,8 +29,6 @@ ECC = {
 }
 DEVICE_MEMORY = 2
 SRAM_ECC_STATUS_V1 = 0x01000068
-#: Memory that the driver does not know.
-UNKNOWN_MEMORY = 0xFFFFFFFFFFFFFFFF
 #: A board with more errors than this should be replaced.
 MOST_SRAM_ERRORS = 4
 RETIRED = {0: 'retired_single_bit', 1: 'retired_double_bit'}

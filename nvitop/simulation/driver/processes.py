@@ -12,6 +12,7 @@ from nvitop.simulation.abi import (
     INVALID_ARGUMENT,
     NOT_FOUND,
     NOT_SUPPORTED,
+    UNKNOWN_MEMORY,
     DriverError,
     check_version,
     number,
@@ -23,7 +24,6 @@ from nvitop.simulation.driver.symbols import NODE, Symbols
 from nvitop.simulation.world import Node, Task
 
 SYMBOLS = Symbols()
-UNKNOWN_MEMORY = 0xFFFFFFFFFFFFFFFF
 NO_INSTANCE = 0xFFFFFFFF
 #: PID and memory; from v2 on GPU and compute instance; in v3 protected memory too.
 LAYOUTS = {
