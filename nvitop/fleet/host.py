@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nvitop.exporter.reading import Series, read_sample, series_names
 from nvitop.fleet.names import PREFERENCE, bare_uuid, meanings
 from nvitop.fleet.promql import ROW
+from nvitop.fleet.types import percent_of
 from nvitop.printable import printable
 from nvitop.sampling.types import PROCESSES, Problem, Sample
 
@@ -33,7 +34,7 @@ def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sa
         names = series_names(name)
         own = [_cleaned(one) for one in known if one.name in names]
         if own:
-            samples.append(read_sample(name, own, timestamp=measured))
+            samples.append(_completed(read_sample(name, own, timestamp=measured)))
     if not samples:
         return Sample(timestamp)
     sample = samples[0]
@@ -41,6 +42,26 @@ def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sa
         sample = _joined(sample, other)
     return sample._replace(
         host=sample.host._replace(hostname=host.name), problems=_unknown_processes(sample)
+    )
+
+
+def _completed(sample: Sample) -> Sample:
+    return sample._replace(devices=tuple(map(_with_memory, sample.devices)))
+
+
+def _with_memory(device: DeviceSample) -> DeviceSample:
+    """Return a device with total memory and its use in percent, which not all exporters report."""
+    used, free, total = (
+        device.memory_used_bytes,
+        device.memory_free_bytes,
+        device.info.memory_total_bytes,
+    )
+    if total is None and used is not None and free is not None:
+        total = used + free + (device.memory_reserved_bytes or 0)
+    percent = device.memory_percent
+    return device._replace(
+        info=device.info._replace(memory_total_bytes=total),
+        memory_percent=percent_of(used, total) if percent is None else percent,
     )
 
 
@@ -114,7 +135,7 @@ def read_history(found: Iterable[PastValues], sample: Sample) -> list[tuple[floa
     samples = []
     for time, series in sorted(moments.items()):
         parts = [
-            read_sample(name, several, timestamp=time)
+            _completed(read_sample(name, several, timestamp=time))
             for name in PREFERENCE
             for several in [[one for one in series if one.name in series_names(name)]]
             if several

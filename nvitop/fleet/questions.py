@@ -30,6 +30,8 @@ GRAPH_METRICS = (
     'gpu_utilization',
     'memory_used',
     'memory_total',
+    'memory_free',
+    'memory_reserved',
     'memory_percent',
     'memory_utilization',
     'power_usage',

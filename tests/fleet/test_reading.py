@@ -121,6 +121,8 @@ def test_host_becomes_a_sample(place: int) -> None:
     assert sample.host.hostname == host.name
     found = [device.gpu_utilization_percent for device in sample.devices]
     assert found == [gpu.utilization_percent for gpu in host.gpus]
+    memory = [device.memory_percent or 0.0 for device in sample.devices]
+    assert sum(memory) / len(memory) == pytest.approx(host.memory_percent, abs=1)
 
 
 def test_filter_becomes_quoted_matchers() -> None:
