@@ -167,8 +167,8 @@ def test_each_rule_has_its_severity_and_evidence(
             ('reset_needed', 'critical', 'processes: GPU requires restart'),
         ),
         (
-            ('power_usage', '4200000000 mW is implausible', 'impossible'),
-            ('implausible', 'warning', 'power usage: 4200000000 mW is implausible'),
+            ('power_usage', '4.2 MW is implausible', 'impossible'),
+            ('implausible', 'warning', 'power usage: 4.2 MW is implausible'),
         ),
     ],
     ids=lambda value: value[0],

@@ -27,9 +27,9 @@ class Reading(NamedTuple):
     reason: Reason | None = None
 
 
-def implausible(value: float, unit: str = '') -> ImpossibleAnswer:
-    """Return the reason for refusing a number that is out of range."""
-    return ImpossibleAnswer(f'{value} {unit}'.rstrip() + ' is implausible')
+def implausible(value: object) -> ImpossibleAnswer:
+    """Return the reason for refusing a number that is out of range; it may be text with a unit."""
+    return ImpossibleAnswer(f'{value} is implausible')
 
 
 # The public path, as shown in tracebacks, pickles and the documentation.

@@ -221,7 +221,7 @@ class App:
             return
         if self._measuring is not None:
             self._measuring.demand(demand_of(self.state))
-        theme = theme_named(self.state.theme)
+        theme = theme_named(self.state.theme, is_paused=self.state.is_paused)
         self._frame = draw_frame(self.state, self.history)
         self.terminal.draw(self._frame, theme)
         self.state, _ = update(self.state, FrameDrawn(self._monotonic()))

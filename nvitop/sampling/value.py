@@ -15,13 +15,32 @@ if TYPE_CHECKING:
 
 T = TypeVar('T')
 
-#: Units of raw values that differ from those of published values.
-_RAW_UNITS = {'W': 'mW'}
+#: Unit → unit without a prefix, and the number of them in one raw value.
+_BASES = {
+    'W': ('W', 1e-3),
+    'J': ('J', 1.0),
+    'MHz': ('Hz', 1e6),
+    'KiB/s': ('B/s', 1024.0),
+    'B': ('B', 1.0),
+}
+_PREFIXES = ('', 'k', 'M', 'G', 'T', 'P')
 
 
 def known_value(value: T | NaType) -> T | None:
     """Return the value, or ``None`` for ``NA``."""
     return None if isinstance(value, NaType) else value
+
+
+def _scaled(raw: float, unit: str) -> str:
+    """Return a raw value in a unit that a person can imagine: ``4.2 MW``."""
+    if unit not in _BASES:
+        return f'{raw} {unit}'.rstrip()
+    base, factor = _BASES[unit]
+    value = raw * factor
+    power = 0
+    while abs(value) >= 1000 and power < len(_PREFIXES) - 1:
+        value, power = value / 1000, power + 1
+    return f'{value:.4g} {_PREFIXES[power]}{base}'
 
 
 def value_of(metric: Metric, raw: object) -> Value:
@@ -37,7 +56,7 @@ def value_of(metric: Metric, raw: object) -> Value:
             return raw
         if not isinstance(raw, (int, float)) or not math.isfinite(raw):
             raise ImpossibleAnswer(f'{raw!r} is not a number')
-        raise implausible(raw, _RAW_UNITS.get(metric.unit, metric.unit))
+        raise implausible(_scaled(raw, metric.unit))
     if metric.kind == 'list':
         return tuple(str(name) for name in getattr(raw, 'names', ()))
     if metric.kind == 'rows' and isinstance(raw, list):

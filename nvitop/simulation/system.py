@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nvitop.api.host import CpuSeconds, MemoryUsage
 from nvitop.api.system import Past, System, TreeUsage
+from nvitop.simulation.physics import TRAFFIC, bytes_moved
 from nvitop.simulation.world import Node, Task, World
 
 if TYPE_CHECKING:
@@ -188,6 +189,10 @@ def _past_of(node: Node, t: float) -> dict[str, float | None]:
     total, used = node.value_at('memory_total', t), node.value_at('memory_used', t)
     values = {field: node.value_at(key, t) for field, key in PAST_FIELDS.items()}
     values['sm_clock_mhz'] = values['graphics_clock_mhz']
+    for name in TRAFFIC:
+        before, now = bytes_moved(node, name, t - 1.0), bytes_moved(node, name, t)
+        if before is not None and now is not None:
+            values[f'{name}_throughput_kib_per_s'] = round((now - before) / 1024)
     return {**values, 'memory_percent': round(100.0 * used / total, 1) if total else None}
 
 

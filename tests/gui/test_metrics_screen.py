@@ -58,7 +58,7 @@ def test_titles_show_current_and_highest_values() -> None:
     assert ' GPU-MEM 33.0/80.0GiB · max 33.0GiB ' in text
     assert ' HOST-MEM 31.0/2048.0GiB · max 31.0GiB ' in text
     assert '╴60s┬' in text
-    assert lines[0].startswith('Process 4242 on GPU 0, last 1')
+    assert lines[0].startswith('Process 4242 on GPU 0 (A100-SXM4-80GB), last 1')
 
 
 def test_unknown_values_have_no_graph() -> None:
@@ -91,7 +91,7 @@ def test_current_value_never_exceeds_the_highest_value() -> None:
 @pytest.mark.parametrize(('keys', 'span'), [('+', '5 min'), ('- -', '1 min')])
 def test_title_shows_the_time_of_graphs(keys: str, span: str) -> None:
     _, lines = metrics_of('one', 200, 40, *keys.split())
-    assert lines[0].startswith(f'Process 4242 on GPU 0, last {span} ')
+    assert lines[0].startswith(f'Process 4242 on GPU 0 (A100-SXM4-80GB), last {span} ')
 
 
 @pytest.mark.parametrize(('width', 'height'), [(61, 20), (60, 20), (40, 12)])

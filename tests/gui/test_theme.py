@@ -89,6 +89,13 @@ def test_gradient_has_three_zones_or_many_colors(theme: Theme) -> None:
             assert {look.foreground for look in (*few, *many)}.isdisjoint(RED_INDICES)
 
 
+def test_borders_have_another_color_while_paused() -> None:
+    for theme in THEMES:
+        paused = theme_named(theme.name, is_paused=True)
+        for role, like in ((Role.BORDER, Role.WARNING), (Role.DIM, Role.DIM)):
+            assert paused.look(Style(role), 256) == theme.look(Style(like), 256)
+
+
 def test_gradient_covers_all_percentages() -> None:
     assert gradient(-1.0) is gradient(0.0) is Role.GRADIENT_0
     assert gradient(1.0) is gradient(7.0) is GRADIENT[-1]

@@ -102,6 +102,19 @@ def test_processes_with_the_same_outcome_share_a_notice() -> None:
     assert [notice.is_error for notice in state.notices] == [True, False, False]
 
 
+def test_process_that_exits_after_a_signal_is_named() -> None:
+    first, second, *others = MANY.processes
+    first = first._replace(name='python3')
+    state = state_of(MANY._replace(processes=(first, second, *others)))
+    state = after(state, SignalSent(first.key, 'SIGTERM', 'sent'))
+    state = after(state, SampleArrived(MANY._replace(sequence=2, processes=(second, *others))))
+    sent, exited = texts(state)
+    assert sent == f'Sent SIGTERM to {first.key.pid}'
+    assert exited == f'python3 ({first.key.pid}) exited after SIGTERM'
+    state = after(state, SampleArrived(MANY._replace(sequence=3, processes=tuple(others))))
+    assert texts(state) == [sent, exited]
+
+
 def test_signal_to_a_zombie_is_a_problem() -> None:
     key = MANY.processes[0].key
     state = after(state_of(MANY)._replace(tally=Tally()), SignalSent(key, 'SIGKILL', 'zombie'))

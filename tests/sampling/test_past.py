@@ -47,6 +47,7 @@ def test_past_of_a_simulated_machine_has_the_values_that_would_have_been_measure
         for each in (past[2], past[200]):
             cpu = each.processes[0].cpu_percent
             assert each.host.cpu_percent == pytest.approx(cpu, rel=0.1)
+            assert each.devices[0].pcie_rx_throughput_kib_per_s
         assert past[3600].processes == ()
         assert past[3600].devices[0].gpu_utilization_percent == 0
 

@@ -128,11 +128,11 @@ TREE_COLUMNS: tuple[Column, ...] = (
 USER_COLUMNS: tuple[Column, ...] = (
     Column('user', 'USER', 10, 'owner of the processes', align='<', gap=0),
     Column('processes', 'PROCESSES', 9, 'processes on GPUs; each counts once', rank=1),
-    Column('share', 'SHARE', 8, 'bar of %GPUMEM', align='<', gap=2, rank=4),
+    Column('share', 'SHARE', 6, 'bar of %GPUMEM', align='<', gap=2, rank=4),
     Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of all devices', rank=2),
     Column('gpu_memory', 'GPU-MEM', 9, 'GPU memory of all processes'),
     Column('idle_memory', 'IDLE-MEM', 8, 'GPU memory of processes that have not used their GPU for a minute', rank=3),
-    Column('sm', '%SM', 5, 'time that their kernels ran, in percent; mean of these devices'),
+    Column('sm', 'AVG %SM', 7, 'time that their kernels ran, in percent; mean of these devices'),
     Column('cpu', '%CPU', 6, 'CPU time of all processes, in percent of one core', rank=5),
     Column('oldest', 'OLDEST', 9, 'running time of the process that was started first', rank=6),
     Column('devices', 'DEVICES', 0, 'devices they run on', align='<', gap=2),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Mapping, Tuple
 
 from nvitop.gui.render.style import GRADIENT, Role, Style
@@ -325,9 +326,15 @@ def resolve_theme(name: str, environ: Mapping[str, str]) -> str:
     )
 
 
-def theme_named(name: str) -> Theme:
+# Cached because a terminal draws a complete frame if its theme is another object.
+@functools.lru_cache(maxsize=None)
+def theme_named(name: str, *, is_paused: bool = False) -> Theme:
     """Return the theme of this name; raise KeyError if there is none.
 
-    ``auto`` is dark unless :func:`resolve_theme` has replaced it.
+    ``auto`` is dark unless :func:`resolve_theme` has replaced it. While the display is paused, borders have
+    the color of warnings.
     """
-    return {'auto': THEMES[0], **{theme.name: theme for theme in THEMES}}[name]
+    theme = {'auto': THEMES[0], **{theme.name: theme for theme in THEMES}}[name]
+    if is_paused and theme.paints:
+        theme = theme._replace(paints={**theme.paints, Role.BORDER: theme.paints[Role.WARNING]})
+    return theme

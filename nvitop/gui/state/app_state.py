@@ -206,6 +206,11 @@ class AppState(NamedTuple):
         return self.completed or self.frozen or self.sample
 
     @property
+    def is_paused(self) -> bool:
+        """Whether the display or the replay is paused."""
+        return self.frozen is not None or (not self.origin.is_live and self.origin.is_paused)
+
+    @property
     def page(self) -> tuple[Sample, ViewState]:
         """Sample and view of the main screen: those of one device while its page is shown."""
         key = self.main.selected_device

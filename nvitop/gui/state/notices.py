@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from nvitop.gui.model.effects import RingBell
 from nvitop.gui.state.app_state import AppState, Notice, Result
+from nvitop.gui.state.summary import devices_without_list
+from nvitop.sampling.types import Sample
 
 #: Time (seconds) a notice is shown.
 NOTICE_SECONDS = 5.0
@@ -12,13 +14,17 @@ MAX_NOTICES = 8
 
 
 def note_outcome(
-    state: AppState, signal: str, pid: int, outcome: str, *, is_error: bool
+    state: AppState, signal: str, pid: int, outcome: str, *, is_error: bool, name: str = ''
 ) -> AppState:
-    """Show the outcome of a signal, in one line for all processes with the same outcome."""
+    """Show the outcome of a signal, in one line for all processes with the same outcome.
+
+    The name of the process is shown if it is the only one.
+    """
     key = (signal, outcome)
     before = next((notice.pids for notice in state.notices if notice.outcome == key), ())
     pids = (*(each for each in before if each != pid), pid)
-    text = _outcome_text(signal, ', '.join(map(str, pids)), outcome)
+    targets = f'{name} ({pid})' if name and len(pids) == 1 else ', '.join(map(str, pids))
+    text = _outcome_text(signal, targets, outcome)
     if len(pids) > 1 and len(text) > state.width - 2:
         text = _outcome_text(signal, f'{len(pids)} processes', outcome)
     others = tuple(notice for notice in state.notices if notice.outcome != key)
@@ -28,9 +34,25 @@ def note_outcome(
 
 
 def _outcome_text(signal: str, targets: str, outcome: str) -> str:
+    if outcome == 'exited':
+        return f'{targets} exited after {signal}'
     return (
         f'Sent {signal} to {targets}' if outcome == 'sent' else f'{signal} to {targets}: {outcome}'
     )
+
+
+def note_exits(before: Sample, state: AppState) -> AppState:
+    """Show which processes disappeared after a signal whose notice is still shown."""
+    if devices_without_list(state.sample):
+        return state
+    left = {process.key.pid for process in state.sample.processes}
+    names = {process.key.pid: process.name or '' for process in before.processes}
+    for notice in state.notices:
+        signal, outcome = notice.outcome
+        for pid in notice.pids if outcome == 'sent' else ():
+            if pid in names and pid not in left:
+                state = note_outcome(state, signal, pid, 'exited', is_error=False, name=names[pid])
+    return state
 
 
 def replace_notice(state: AppState, subject: str, text: str) -> AppState:

@@ -44,7 +44,14 @@ from nvitop.gui.state.freezing import complete_details
 from nvitop.gui.state.listing import relist
 from nvitop.gui.state.mouse import click, is_double, is_on_line, scroll
 from nvitop.gui.state.needs import binding_for, unmet_need
-from nvitop.gui.state.notices import answer, drop_answers, note_outcome, refuse, replace_notice
+from nvitop.gui.state.notices import (
+    answer,
+    drop_answers,
+    note_exits,
+    note_outcome,
+    refuse,
+    replace_notice,
+)
 from nvitop.gui.state.opening import go_back
 from nvitop.gui.state.selection import keep_selection_seen
 from nvitop.gui.state.summary import MAX_COSTS, Tally, count_problems, note_problem
@@ -261,7 +268,7 @@ def _show_sample(state: AppState, event: SampleArrived) -> AppState:
     # Processes are measured less often than devices: most samples repeat them.
     if sample.processes is before.processes and sample.host_processes is before.host_processes:
         return after
-    after = after if after.frozen is not None else relist(after)
+    after = note_exits(before, after if after.frozen is not None else relist(after))
     return require_reading_of_changes(state, after)
 
 

@@ -37,6 +37,10 @@ from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, ProcessSa
 _DEVICE_METRICS = (PROCESS_TRAFFIC, 'power_usage', 'sm_clock')
 
 
+#: Minimum width of a screen with the name of the GPU in its title, and maximum width of the name.
+_WITH_NAME, _NAME_WIDTH = 100, 24
+
+
 class _Plot(NamedTuple):
     """A metric that is plotted."""
 
@@ -75,7 +79,11 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
     past = GraphWindow(history, state.main.graphs.minutes, ASCII if state.view.ascii else BRAILLE)
     has_room = layout.graphs and buf.width >= CLASSIC
     span = (past.span(layout.graphs[0].width),) if has_room else ()
-    title = fit_title((f'Process {title}', title), (span,), title_room(buf.width, badges))
+    forms = [f'Process {title}', title]
+    if device is not None and device.info.name is not None and buf.width >= _WITH_NAME:
+        name = fmt.format_device_name(device.info.name, _NAME_WIDTH)
+        forms.insert(0, f'Process {title} ({name})')
+    title = fit_title(forms, (span,), title_room(buf.width, badges))
     draw_title(buf, title, badges, title_hints(state))
     draw_bar_row(buf, layout.heading_y, heading_text(layout.columns))
     if process is None:

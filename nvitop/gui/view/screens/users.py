@@ -42,7 +42,7 @@ _OWN = Style(Role.USER, bold=True)
 _TOTAL = Style(Role.TEXT, bold=True)
 _USER_WIDTH = 32
 #: Maximum width of the bar of memory, and width of all columns but this and the names.
-_WIDEST_BAR, _WIDTH_WITHOUT_BAR = 24, 84
+_WIDEST_BAR, _WIDTH_WITHOUT_BAR = 24, 86
 #: Cells that the devices keep before another column is left out.
 _REST = 7
 
