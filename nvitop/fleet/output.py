@@ -188,11 +188,14 @@ def percent_text(percent: float | None) -> str:
 
 
 def memory_text(used: float | None, total: float | None) -> str:
-    """Return memory in use and in total: ``'611/640 GiB'``."""
+    """Return memory in use and in total: ``'611/640 GiB'``, ``'32.6 TiB'``."""
     if used is None:
         return 'N/A'
-    gib = 1 << 30
-    return f'{used / gib:.0f} GiB' if total is None else f'{used / gib:.0f}/{total / gib:.0f} GiB'
+    scale, unit, digits = (1 << 30, 'GiB', 0)
+    if max(used, total or 0.0) >= 10_000 << 30:
+        scale, unit, digits = (1 << 40, 'TiB', 1)
+    text = f'{used / scale:.{digits}f}'
+    return f'{text} {unit}' if total is None else f'{text}/{total / scale:.{digits}f} {unit}'
 
 
 def power_text(watts: float | None, limit: float | None = None) -> str:

@@ -64,6 +64,8 @@ def test_users_are_listed_by_number_of_gpus() -> None:
     lines = draw_fleet(screen(40, 80, 12, 'U')).lines()
     assert lines[2].split()[:3] == ['USER', 'HOSTS', 'GPUS']
     assert lines[3].split() == ['alice', '7', '52', '0', '52', '1739', 'GiB']
+    lines = draw_fleet(screen(1000, 80, 12, 'U')).lines()
+    assert lines[3].split()[-1] == 'TiB'
 
 
 def test_hostile_names_are_drawn_safely() -> None:
