@@ -5,22 +5,11 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.model.screens import Screen
-from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.help import all_groups
 from tests.e2e.monitor import TITLES, Monitors
 
 LEFT, MIDDLE, RIGHT = 0, 1, 2
 UP, DOWN, TILT_LEFT, TILT_RIGHT = 64, 65, 66, 67
 WITH_SHIFT, WITH_CTRL = 4, 16
-
-
-def test_help_lists_all_mouse_actions() -> None:
-    (group,) = [group for group in all_groups(AppState()) if group.heading == 'Mouse']
-    assert [(entry.keys, entry.text) for entry in group.entries] == [
-        ('click', 'select, sort, press a hint'),
-        ('double click', 'open (Enter); right click: send a signal'),
-        ('wheel', 'move; Shift: sideways; Ctrl: by five'),
-    ]
 
 
 @pytest.mark.parametrize('button', [LEFT, MIDDLE])

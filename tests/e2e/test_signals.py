@@ -119,29 +119,6 @@ def test_dialog_keys_that_send_no_signal(tmp_path: pathlib.Path) -> None:
         assert victims['saved'].poll() is None
 
 
-def test_long_list_of_targets_scrolls(tmp_path: pathlib.Path) -> None:
-    names = [f'saved-{letter}' for letter in 'abcdefgh']
-    with monitor_with_victims(tmp_path, *names) as (monitor, victims):
-        monitor.select(names[0])
-        for name in names:
-            monitor.key('Space')
-            monitor.wait_until_tagged(f' {name} ')
-        monitor.resize(80, 12)
-        monitor.press('T', f'these {len(names)} processes')
-        first, last = (rf'\d+ \(\S+\) {name} ' for name in (names[0], names[-1]))
-        for down, up in (('PageDown', 'PageUp'), ('End', 'Home')):
-            monitor.wait_for(first)
-            monitor.key(down)
-            monitor.wait_for(last)
-            monitor.wait_until_gone(first)
-            monitor.key(up)
-            monitor.wait_for(first)
-            monitor.wait_until_gone(last)
-        monitor.key('Esc')
-        monitor.wait_until_gone('Cancel')
-        assert all(victim.poll() is None for victim in victims.values())
-
-
 @pytest.mark.slow
 def test_every_letter_of_the_dialog(tmp_path: pathlib.Path) -> None:
     numbers = {'SIGTERM': 15, 'SIGKILL': 9, 'SIGINT': 2}

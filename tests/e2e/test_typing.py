@@ -6,18 +6,11 @@ import itertools
 import pathlib
 
 from nvitop.gui.model.screens import Screen
-from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.help import all_groups
 from tests.e2e.monitor import TITLES, Monitor, Monitors, describe_machine, monitor_with_victims
 
 #: Text that would quit, tag, signal and confirm if it were keys.
 DANGEROUS = 'kill it: K T I k t i \r \n Ctrl-C 1 2 3 q Q \t h e U ! x r M z \\filter ' * 130
 LONG = DANGEROUS[:10_240]
-
-
-def test_help_lists_all_keys_of_input_lines() -> None:
-    (group,) = [g for g in all_groups(AppState()) if g.heading.startswith('Typing')]
-    assert [entry.keys for entry in group.entries] == ['Enter Esc', 'Up Down F3', 'Ctrl-U Ctrl-W']
 
 
 def begin_filter(monitor: Monitor, text: str = '') -> None:
