@@ -27,12 +27,12 @@ class Message(NamedTuple):
 
 
 def print_message(program: str, kind: Kind, text: str) -> None:
-    """Print ``PROGRAM: KIND: TEXT`` to standard error.
+    """Print ``PROGRAM: KIND: TEXT`` to standard error, with all lines but the first indented.
 
     On a terminal the kind is colored and the text is wrapped between words. A standard error that
     cannot be written to is ignored.
     """
-    message = f'{program}: {kind}: {printable_lines(text)}'
+    message = f'{program}: {kind}: {printable_lines(text)}'.replace('\n', '\n  ')
     with contextlib.suppress(OSError):
         if sys.stderr.isatty():
             from nvitop.api.termcolor import colored
@@ -60,5 +60,7 @@ def _wrapped(text: str) -> str:
     width = 0
     with contextlib.suppress(OSError, ValueError, AttributeError):
         width = os.get_terminal_size(sys.stderr.fileno()).columns
-    fit = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    fit = textwrap.TextWrapper(
+        width, subsequent_indent='  ', break_long_words=False, break_on_hyphens=False
+    )
     return '\n'.join('\n'.join(fit.wrap(line)) for line in text.split('\n')) if width else text
