@@ -21,31 +21,15 @@ from tests.api.processes import FakeDevice, linux_only
 from tests.patience import PATIENCE
 
 HOST_GETTERS = [
-    'status',
-    'create_time',
-    'running_time',
-    'running_time_human',
-    'running_time_in_seconds',
-    'username',
-    'name',
-    'cpu_percent',
-    'memory_percent',
-    'host_memory',
-    'host_memory_human',
-    'cmdline',
-    'command',
-]
+    'status', 'create_time', 'running_time', 'running_time_human', 'running_time_in_seconds',
+    'username', 'name', 'cpu_percent', 'memory_percent', 'host_memory', 'host_memory_human',
+    'cmdline', 'command',
+]  # fmt: skip
 DEVICE_GETTERS = [
-    'gpu_memory',
-    'gpu_memory_human',
-    'gpu_memory_percent',
-    'gpu_instance_id',
-    'compute_instance_id',
-    'gpu_sm_utilization',
-    'gpu_memory_utilization',
-    'gpu_encoder_utilization',
-    'gpu_decoder_utilization',
-]
+    'gpu_memory', 'gpu_memory_human', 'gpu_memory_percent', 'gpu_instance_id',
+    'compute_instance_id', 'gpu_sm_utilization', 'gpu_memory_utilization',
+    'gpu_encoder_utilization', 'gpu_decoder_utilization',
+]  # fmt: skip
 SNAPSHOT_FIELDS = {'pid', 'host', 'is_running', 'device', 'type', *HOST_GETTERS, *DEVICE_GETTERS}
 SNAPSHOT_FIELDS -= {'create_time'}
 

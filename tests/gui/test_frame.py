@@ -13,7 +13,7 @@ from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState, Notice
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
 from nvitop.gui.state.listing import main_layout, relist
-from nvitop.gui.state.update import update, update_all
+from nvitop.gui.state.update import update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Problem
@@ -41,24 +41,6 @@ def test_cached_rows_equal_new_rows(name: str) -> None:
             forget_rows()
             new = frame_on(name, width, height, *keys.split())
             assert [*map(cached.row, range(height))] == [*map(new.row, range(height))]
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(EVENTS, max_size=60), SIZES, st.booleans())
-def test_frame_is_drawn_after_any_events(
-    events: list[Event], size: tuple[int, int], is_ascii: bool
-) -> None:
-    state = state_on('one', *size, view=ViewState(ascii=is_ascii))
-    history = History()
-    for i, event in enumerate(events):
-        state, _ = update(state, event)
-        if isinstance(event, SampleArrived):
-            history.record(event.sample._replace(monotonic=float(i)))
-        if i % 6 == 0:
-            assert_is_drawn_inside(draw_frame(state, history), state)
-    frame = draw_frame(state, history)
-    assert_is_drawn_inside(frame, state)
-    assert not state.view.ascii or all(line.isascii() for line in frame.lines())
 
 
 @settings(max_examples=60, deadline=None)

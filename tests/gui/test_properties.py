@@ -174,6 +174,7 @@ class Run(HeadlessTerminal, EffectRunner):
 
     def draw(self, buffer: Buffer, theme: Theme) -> None:
         assert_is_drawn_inside(buffer, self.app.state)
+        assert not self.app.state.view.ascii or all(map(str.isascii, buffer.lines()))
         self.frame = buffer
 
     def _judge(self, events: tuple[Event, ...]) -> None:
