@@ -25,6 +25,9 @@ _LEFT = '\b'
 #: Number of unchanged cells that are written again because that is not longer than moving the cursor.
 _SHORT = 3
 
+#: Number of cells that are compared at once.
+_PART = 30
+
 #: A position of the cursor that has to be set.
 _UNKNOWN = (-1, -9)
 
@@ -184,8 +187,14 @@ class ChangeWriter:
 
 
 def _different(values: Sequence[object], others: Sequence[object]) -> list[int]:
-    """Return the indices of the values that differ; a row has hundreds, so this is a loop in C."""
-    return [*itertools.compress(range(len(values)), map(operator.ne, values, others))]
+    """Return the indices of the values that differ; most parts of a row do not."""
+    found: list[int] = []
+    for start in range(0, len(values), _PART):
+        part, other = values[start : start + _PART], others[start : start + _PART]
+        if part != other:
+            differ = map(operator.ne, part, other)  # loops in C, as a row has hundreds of cells
+            found += itertools.compress(range(start, start + len(part)), differ)
+    return found
 
 
 def _runs(y: int, changed: Sequence[int], chars: Sequence[str], looks: Sequence[int]) -> list[_Run]:

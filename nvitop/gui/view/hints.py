@@ -51,12 +51,13 @@ def draw_hints(buf: Buffer, y: int, state: AppState) -> None:
     """Draw the keys that work now in a row, from left to right, as many as fit, and the last one."""
     hints = _menu(state)
     room = buf.width - 2 * _MARGIN
-    while len(hints) > 1 and sum(hint.width + _GAP for hint in hints) - _GAP > room:
-        del hints[-2]
+    widths = [hint.width + _GAP for hint in hints]
+    while len(hints) > 1 and sum(widths) - _GAP > room:
+        del hints[-2], widths[-2]
     x = _MARGIN
-    for hint in hints:
+    for hint, width in zip(hints, widths):
         _draw_hint(buf, x, y, hint)
-        x += hint.width + _GAP
+        x += width
 
 
 def draw_next_keys(buf: Buffer, state: AppState) -> int:
