@@ -186,7 +186,7 @@ METRICS: tuple[Metric, ...] = (
     _metric('bar1_memory_free', 'B', 'int', 'slow', None, 'unmapped part of the BAR1 window', mig=True),
     _metric('bar1_memory_percent', '%', 'float', 'slow', None, 'BAR1 used / total', mig=True, report=True, history=True, exported='bar1_memory_used'),
     # utilization
-    _metric('gpu_utilization', '%', 'int', 'fast', 'utilization.gpu', 'share of time in which a kernel ran', report=True, history=True, graph='UTL', snapshot=True, collector=True, exported='utilization'),
+    _metric('gpu_utilization', '%', 'int', 'fast', 'utilization.gpu', 'share of time in which a kernel ran', report=True, history=True, graph='UTIL', snapshot=True, collector=True, exported='utilization'),
     _metric('memory_utilization', '%', 'int', 'fast', 'utilization.memory', 'share of time in which memory was read or written', report=True, history=True, graph='MBW', snapshot=True, collector=True),
     _metric('encoder_utilization', '%', 'int', 'shown', 'utilization.encoder', 'utilization of the video encoder', detail=True, history=True, graph='ENC', snapshot=True),
     _metric('decoder_utilization', '%', 'int', 'shown', 'utilization.decoder', 'utilization of the video decoder', detail=True, history=True, graph='DEC', snapshot=True),

@@ -159,7 +159,7 @@ def test_metrics_that_mig_devices_lack_are_those_of_their_gpu() -> None:
     assert ' GPU 0:1 MEM 26% ' in lines[6]
     # If the GPU has no value either, the label is that of the MIG device.
     loads = chosen._replace(state=GraphState('gpu_utilization', 'memory_percent'))
-    assert ' GPU 0:1 UTL N/A ' in panel(sample, 130, 12, history, loads)[0]
+    assert ' GPU 0:1 UTIL N/A ' in panel(sample, 130, 12, history, loads)[0]
     alone = select_graphs(devices[1:3], state, devices[2].key)
     assert ' GPU 0:1 PWR N/A ' in panel(sample, 130, 12, history, alone)[0]
 
@@ -174,10 +174,10 @@ def test_mean_is_that_of_devices_with_a_value() -> None:
     history = recorded(sample)
     lines = panel(sample, 130, 12, history)
     assert ' AVG MEM 35% · 0% – 70% ' in lines[0]
-    assert ' AVG UTL of 1/8 GPUs: 60% ' in lines[6]
+    assert ' AVG UTIL of 1/8 GPUs: 60% ' in lines[6]
     assert column_of(lines[7:12], 128) == '⠉ ⣿⣿⣿'
     unknown = tuple(device._replace(gpu_utilization_percent=None) for device in devices)
-    assert ' AVG UTL N/A ' in panel(sample._replace(devices=unknown), 130, 12, History())[6]
+    assert ' AVG UTIL N/A ' in panel(sample._replace(devices=unknown), 130, 12, History())[6]
 
 
 def test_straggler_is_visible_in_the_mean_of_all_gpus() -> None:
@@ -188,7 +188,7 @@ def test_straggler_is_visible_in_the_mean_of_all_gpus() -> None:
     )
     sample = sample._replace(devices=devices)
     lines = panel(sample, 130, 12, recorded(sample))
-    assert ' AVG UTL 90% · 20% – 100% ' in lines[6]
+    assert ' AVG UTIL 90% · 20% – 100% ' in lines[6]
     # The lowest value is a gap in the graph.
     assert column_of(lines[7:12], 128) == '⣤⣿⣿⣿⣶'
 
