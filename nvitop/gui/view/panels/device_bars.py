@@ -11,7 +11,6 @@ from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.render.width import clip
 from nvitop.gui.view.load_style import load_style
 from nvitop.gui.view.panels.device_state import RowState
 from nvitop.gui.view.widgets.bar import draw_bar
@@ -62,7 +61,9 @@ def draw_bars(
         )
         if make is _utilization and state.finding is not None:
             style = Style(Role.ERROR, bold=True) if state.is_wrong else Style(Role.DIM)
-            word = clip(state.finding.mark, 3, '')
+            mark = state.finding.mark
+            # A short word replaces MHz, a long one the clock.
+            word = mark if len(mark) <= len('MHz') else mark.rjust(_TEXT - 1)
             buf.write(area.right - len(word), y, word, style)
     for cells in bars:
         draw_uprights(buf, y, (cells.right + 1,))
