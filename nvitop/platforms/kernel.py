@@ -35,11 +35,11 @@ def cpu_nanoseconds(pid: int) -> int | None:
 
     This reads the clock of ``clock_getcpuclockid(3)``, much faster than a file of ``/proc``.
     """
-    if sys.platform != 'linux':
+    if sys.platform != 'linux' or not 0 < pid <= MAX_PID:
         return None
     try:
         return time.clock_gettime_ns(~pid << 3 | 2)
-    except (OSError, OverflowError):
+    except OSError:
         return None
 
 
