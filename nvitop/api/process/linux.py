@@ -81,7 +81,8 @@ class LinuxProcess:
 
     def facts(self) -> HostFacts:
         """Return what a process list shows, from a few short reads. Never raises."""
-        nanoseconds = cpu_nanoseconds(self.pid)
+        # Elsewhere, PIDs are those of another machine or namespace.
+        nanoseconds = cpu_nanoseconds(self.pid) if host.procfs_path() == '/proc' else None
         if nanoseconds is not None and nanoseconds == self._nanoseconds:
             facts = self._unchanged(time.monotonic())
             if facts is not None:
