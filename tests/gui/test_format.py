@@ -30,7 +30,6 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_short_percent(99.7), '99%'),
         (f.format_short_percent(41.6), '42%'),
         (f.format_short_percent(100), 'MAX'),
-        (f.format_column_percent(7), '7'),
         (f.format_cpu_percent(0.0), '0.0'),
         (f.format_cpu_percent(999.94), '999.9'),
         (f.format_cpu_percent(999.96), '1000'),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nvitop.exporter.dialects import dialect
 from nvitop.fleet.output import age_text, counted
 from nvitop.fleet.types import LATE_SECONDS
-from nvitop.gui.fleet.keys import FleetKeys, FleetScreen
+from nvitop.gui.fleet.keys import FleetKeys
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width
 from nvitop.namedtuple import NamedTuple
@@ -127,7 +127,3 @@ def help_lines(table: FleetKeys) -> list[Line]:
         Line('Signs', _HEADING),
         *(Line(f'  {sign:{wide}}  {text}') for sign, text in legend),
     ]
-
-
-#: Screens of lines of text.
-TEXT_SCREENS = (FleetScreen.PROBLEMS, FleetScreen.HELP)

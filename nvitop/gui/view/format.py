@@ -95,7 +95,7 @@ def format_energy(joules: float | None) -> str:
 
 
 def format_count(count: float | None) -> str:
-    """Format a count without a unit: ``0``, ``17``."""
+    """Format a count, or a percentage in a column with ``%`` in its heading: ``0``, ``17``."""
     return NOT_AVAILABLE if count is None or _is_missing(count) else f'{count:.0f}'
 
 
@@ -119,11 +119,6 @@ def format_share(percent: float | None) -> str:
     if percent is None or _is_missing(percent):
         return NOT_AVAILABLE
     return f'{min(999, round(percent))}%'
-
-
-def format_column_percent(percent: float | None) -> str:
-    """Format a whole percentage for a column with ``%`` in its heading: ``42``."""
-    return format_count(percent)
 
 
 def format_cpu_percent(percent: float | None) -> str:
