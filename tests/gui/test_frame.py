@@ -64,9 +64,9 @@ def test_any_sample_can_be_drawn_on_any_screen(
     ('users', 'keys', 'limits'),
     [
         (None, '\\ # Enter', 'the filter'),
-        (frozenset({'nobody'}), '', 'the options'),
-        (frozenset({'nobody'}), '\\', 'the options'),
-        (frozenset({'nobody'}), '\\ # Enter', 'the options and the filter'),
+        (frozenset({'stranger'}), '', '-u stranger'),
+        (frozenset({'stranger', 'x' * 32}), '\\', 'the options'),
+        (frozenset({'stranger'}), '\\ # Enter', '-u stranger and the filter'),
     ],
 )
 def test_empty_list_names_the_limits_that_no_process_matches(

@@ -235,7 +235,7 @@ def test_status_in_place_of_a_command_hides_other_columns_only_if_needed(
         (
             {'processes': (), 'total': 7, 'limits': Limits(ProcessFilter(pids=frozenset({1})))},
             '',
-            'No match: 7 processes hidden by the options',
+            'No match: 7 processes hidden by -p 1',
         ),
     ],
 )

@@ -90,8 +90,8 @@ def test_filtered_report_shows_how_many_processes_match() -> None:
     wanted = ProcessFilter(users=frozenset({'bob'}))
     lines = draw_report(SAMPLES['h100x8'], 100, wanted=wanted, header=HEADER).lines()
     assert lines[0].startswith('nvitop 1.0.0  Tue Jan 02 03:04:05 2024  [only user bob]  ')
-    assert any('Processes 1 · 1 GPU · 7 hidden by the options' in line for line in lines)
-    assert sum(' bob ' in line for line in lines) == 1
+    assert any('Processes 1 · 1 GPU · 7 hidden by -u bob' in line for line in lines)
+    assert sum(' bob ' in line and '-u bob' not in line for line in lines) == 1
     lines = draw_report(
         SAMPLES['h100x8'], 100, wanted=ProcessFilter(pids=frozenset()), header=HEADER
     ).lines()

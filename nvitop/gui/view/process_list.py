@@ -5,10 +5,14 @@ from __future__ import annotations
 
 from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import safe
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_devices
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, HostProcessSample, HostSample, ProcessSample, Sample
+
+#: Maximum length of options that a message repeats.
+_MAX_OPTIONS = 32
 
 
 def row_style(
@@ -77,7 +81,18 @@ class Limits(NamedTuple):
             if self.device is not None:
                 return f'{"the filter and " if self.query else ""}GPU {self.device.label}'
             return 'the filter'
-        return 'the options and the filter' if self.query else 'the options'
+        return _options_text(self.options) + (' and the filter' if self.query else '')
+
+
+def _options_text(options: ProcessFilter) -> str:
+    """Return the options of a filter as they were given, or ``the options`` if they are long."""
+    text = ' '.join(
+        f'{option} {" ".join(map(str, sorted(given)))}'
+        for option, given in (('-u', options.users), ('-p', options.pids))
+        if given
+    )
+    is_short = text and options.types is None and len(text) <= _MAX_OPTIONS
+    return safe(text) if is_short else 'the options'
 
 
 def no_match_message(total: int, limits: Limits) -> str:
