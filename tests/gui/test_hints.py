@@ -30,6 +30,8 @@ def test_last_row_follows_the_selection() -> None:
     before = ' h Help  e Env  \\ Filter  o Sort  t Tree  ! Problems  U Users  d Details  C Columns  z Pause  q Quit'
     assert last_row() == before
     assert 'Enter Graphs  T Terminate  K Kill  e Env  Space Tag' in last_row('Down')
+    assert 'Enter GPU page' in last_row('1')
+    assert 'Enter All GPUs' in last_row('1 Enter')
 
 
 def test_last_row_names_the_keys_of_the_line_being_typed() -> None:

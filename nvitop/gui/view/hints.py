@@ -110,7 +110,9 @@ def _menu(state: AppState) -> list[Hint]:
             continue
         if binding.action is Action.SORT_MENU:
             keys = [state.keymap.sort_prefix(state.screen) or keys[0]]
-        hints.append(Hint(tuple(keys), binding.hint[:1].upper() + binding.hint[1:]))
+        leaves_page = binding.action is Action.SHOW_PAGE and state.main.shows_page
+        words = 'all GPUs' if leaves_page else binding.hint
+        hints.append(Hint(tuple(keys), words[:1].upper() + words[1:]))
     return hints
 
 
