@@ -108,6 +108,16 @@ def test_frozen_display_explains_missing_details(width: int, note: str) -> None:
     assert text.count('not measured yet') == 8
 
 
+def test_details_measured_while_paused_add_no_columns() -> None:
+    sample = without_details(with_details(SAMPLES['h100x8']))
+    state, _ = update(AppState(120, 40, timestamp=NOW), SampleArrived(sample))
+    state, _ = press(state, 'z')
+    before = lines_of(state)
+    state, _ = update(state, SampleArrived(with_details(sample)._replace(sequence=99)))
+    assert lines_of(state)[1:] == before[1:]
+    assert 'not measured' not in text_of(press(state, 'd')[0])
+
+
 def test_details_that_no_device_supports_are_not_available() -> None:
     sample = without_details(with_details(SAMPLES['h100x8']))
     missing = Problem(DeviceKey(0), 'encoder_utilization', 'Not Supported')

@@ -215,7 +215,9 @@ class AppState(NamedTuple):
         """Sample and view of the main screen: those of one device while its page is shown."""
         key = self.main.selected_device
         if key is None or not self.main.shows_page:
-            return self.shown, self.view
+            # Details that were measured while paused must not add columns to the devices.
+            is_complete = self.view.shows_details
+            return self.shown if is_complete else self.frozen or self.sample, self.view
         devices = tuple(
             device
             for device in self.shown.devices
