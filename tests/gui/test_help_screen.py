@@ -24,7 +24,7 @@ def test_help_lists_every_key(width: int) -> None:
     text = text_of(state._replace(origin=Origin(is_live=False, can_travel=True)))
     assert '..' not in text
     words = set(text.split())
-    keys = re.sub(r'[, ]+', ' ', text).split(' ')
+    keys = re.sub(r'[,; ]+', ' ', text).split(' ')
     for binding in BINDINGS:
         if binding.help and binding.action is not Action.SORT_BY:
             assert words.union(keys).issuperset(binding.keys)

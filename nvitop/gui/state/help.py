@@ -120,7 +120,7 @@ def brief_groups(bindings: Iterable[Binding], *, readonly: bool) -> tuple[HelpGr
         is_disabled = readonly and binding.is_signal
         entry = HelpEntry(' '.join(keys), text, is_disabled)
         groups.setdefault(binding.group, []).append(entry)
-    others = HelpGroup('Other keys with the same effect', (HelpEntry('', ', '.join(synonyms)),))
+    others = HelpGroup('Other keys with the same effect', (HelpEntry('', '; '.join(synonyms)),))
     return (
         *(HelpGroup(heading, tuple(entries)) for heading, entries in groups.items() if entries),
         *((others,) if synonyms else ()),
