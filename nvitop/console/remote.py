@@ -8,6 +8,8 @@ import subprocess
 import sys
 from typing import Iterator, Sequence
 
+from nvitop.console.commands import COMMANDS
+from nvitop.console.messages import print_message
 from nvitop.console.options import Options
 from nvitop.console.outcome import CommandFailure
 from nvitop.recording.ssh import RemoteError, RemoteSource, ssh_command
@@ -18,12 +20,21 @@ FIRST_SECONDS = 30.0
 
 
 def remote_query(arguments: Sequence[str]) -> tuple[str, list[str]] | None:
-    """Return host and arguments of ``--ssh HOST query …``; ``None`` if it is something else."""
+    """Return host and arguments of ``--ssh HOST query …``; ``None`` if it is something else.
+
+    Exit with status 2 if it is another command.
+    """
     first, _, host = arguments[0].partition('=') if arguments else ('', '', '')
     if first != '--ssh':
         return None
     host, *rest = [host, *arguments[1:]] if host else arguments[1:] or ['']
-    return (host, rest) if rest[:1] == ['query'] else None
+    if rest[:1] == ['query']:
+        return host, rest
+    if rest and rest[0] in [command.name for command in COMMANDS]:
+        text = f'{rest[0]!r} does not take --ssh; run it there: ssh {host} nvitop {rest[0]} ...'
+        print_message('nvitop', 'error', text)
+        raise SystemExit(2)
+    return None
 
 
 def run_remotely(host: str, arguments: Sequence[str]) -> int:
