@@ -107,8 +107,9 @@ def draw_device_panel(
         traits = traits_of(devices)
         _draw_full_headings(buf, layout, traits, devices[0])
     else:
+        draw_uprights(buf, layout.heading_y, ends[:1])
         _draw_headings(buf, layout, history)
-        draw_uprights(buf, layout.heading_y, ends)
+        draw_uprights(buf, layout.heading_y, ends[1:])
     shape = _shape_of(
         layout.form, layout.area.width, layout.columns, layout.cells, layout.bars, traits, view
     )
@@ -220,9 +221,11 @@ def _draw_full_headings(
 
     uprights = _inner_uprights(layout)
     for y, texts in enumerate(headings(layout.cells[0].width, traits), layout.heading_y):
-        for cell, text in zip(layout.cells, texts):
+        draw_uprights(buf, y, uprights[:1])
+        for cell, text, right in zip(layout.cells, texts, uprights[1:]):
             draw_text(buf, cell.x, y, fit(text, cell.width), _HEADING)
-        draw_uprights(buf, y, uprights)
+            draw_uprights(buf, y, (right,))
+        draw_uprights(buf, y, uprights[1 + len(texts) :])
     below = _row_uprights(layout, first)
     draw_rule(buf, layout.heading_y + layout.heading_height, uprights, below)
 

@@ -45,28 +45,40 @@ def draw_bars(
         makers = (_memory,)
     if device.status != 'ok':
         makers = ()
-    for cells, make in zip(bars, makers):
-        bar = make(device)
-        thresholds = view.thresholds.memory if bar.is_memory else view.thresholds.gpu
-        area = Rect(cells.x + 1, y, cells.width - 1, 1)
-        draw_bar(
-            buf,
-            area,
-            bar.label,
-            bar.percent,
-            load_style(bar.percent, thresholds, view),
-            text=bar.text,
-            text_width=_TEXT,
-            colorful=view.colorful,
-        )
-        if make is _utilization and state.finding is not None:
-            style = Style(Role.ERROR, bold=True) if state.is_wrong else Style(Role.DIM)
-            mark = state.finding.mark
-            # A short word replaces MHz, a long one the clock.
-            word = mark if len(mark) <= len('MHz') else mark.rjust(_TEXT - 1)
-            buf.write(area.right - len(word), y, word, style)
-    for cells in bars:
+    for number, cells in enumerate(bars):
+        if number < len(makers):
+            _draw_bar(buf, y, cells, makers[number], device, state, view)
         draw_uprights(buf, y, (cells.right + 1,))
+
+
+def _draw_bar(
+    buf: Buffer,
+    y: int,
+    cells: Cells,
+    make: Callable[[DeviceSample], _Bar],
+    device: DeviceSample,
+    state: RowState,
+    view: ViewState,
+) -> None:
+    bar = make(device)
+    thresholds = view.thresholds.memory if bar.is_memory else view.thresholds.gpu
+    area = Rect(cells.x + 1, y, cells.width - 1, 1)
+    draw_bar(
+        buf,
+        area,
+        bar.label,
+        bar.percent,
+        load_style(bar.percent, thresholds, view),
+        text=bar.text,
+        text_width=_TEXT,
+        colorful=view.colorful,
+    )
+    if make is _utilization and state.finding is not None:
+        style = Style(Role.ERROR, bold=True) if state.is_wrong else Style(Role.DIM)
+        mark = state.finding.mark
+        # A short word replaces MHz, a long one the clock.
+        word = mark if len(mark) <= len('MHz') else mark.rjust(_TEXT - 1)
+        buf.write(area.right - len(word), y, word, style)
 
 
 def _memory(device: DeviceSample) -> _Bar:

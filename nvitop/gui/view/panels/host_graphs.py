@@ -197,14 +197,17 @@ def _title(
 @functools.lru_cache(maxsize=4)
 def combine(rows: tuple[_Values, ...]) -> tuple[_Values, Spread]:
     """Return the mean, and the lowest and the highest known value, for each column of dots."""
-    means, lowest, highest = [], [], []
-    for column in zip(*rows):
-        # Sorting a few values is cheaper than to look for the lowest and the highest one.
-        known = sorted([v for v in column if v is not None] if None in column else column)
-        means.append(sum(known) / len(known) if known else None)
-        lowest.append(known[0] if known else None)
-        highest.append(known[-1] if known else None)
-    return tuple(means), Spread(tuple(lowest), tuple(highest))
+    columns = [_combine_column(column) for column in zip(*rows)]
+    means, lowest, highest = zip(*columns) if columns else ((), (), ())
+    return means, Spread(lowest, highest)
+
+
+# Cached because a graph moves by a few columns at a time. Large enough for two graphs of 250 cells.
+@functools.lru_cache(maxsize=1024)
+def _combine_column(values: _Values) -> _Values:
+    # Sorting a few values is cheaper than to look for the lowest and the highest one.
+    known = sorted([value for value in values if value is not None])
+    return (sum(known) / len(known), known[0], known[-1]) if known else (None, None, None)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

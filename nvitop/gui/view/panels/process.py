@@ -197,7 +197,7 @@ def _notes(listed: ProcessList, sample: Sample) -> tuple[Note, ...]:
 def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> None:
     y = layout.heading_y
     ends = (0, layout.area.width - 1)
-    draw_uprights(buf, y, ends)
+    draw_uprights(buf, y, ends[:1])
     moving = layout.moving
     for place in layout.columns:
         column = place.column
@@ -212,6 +212,7 @@ def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> N
         draw_within(buf, x, y, title, left, ends[1] - 1, style)
     if moving and listed.scroll_x:
         buf.write(moving[0].x, y, _CUT, _HEADING)
+    draw_uprights(buf, y, ends[1:])
 
 
 def _title_x(place: PlacedColumn) -> int:

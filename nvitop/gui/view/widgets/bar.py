@@ -94,16 +94,16 @@ def draw_bar(
     if area.is_empty:
         return
     text_width = max(text_width, cell_width(text))
-    right = area.right
+    end = area.right
     x = area.x + buf.write(area.x, area.y, clip(label, area.width), width=area.width) + 1
-    if text_width and right - x - 2 * _GAP - text_width - _PERCENT - _GAP >= _LEAST_WITH_TEXT:
-        right -= text_width
-        buf.write(right + text_width - cell_width(text), area.y, text)
-        right -= _GAP
+    shows_text = text_width and end - x - 2 * _GAP - text_width - _PERCENT - _GAP >= _LEAST_WITH_TEXT
+    right = end - text_width - _GAP if shows_text else end
     share = format_share(percent)
-    if right - x < len(share):
-        return
-    right -= _PERCENT
-    buf.write(right + _PERCENT - len(share), area.y, share, PLAIN if percent is not None else _DIM)
-    if right - _GAP - x >= _LEAST:
-        draw_meter(buf, Rect(x, area.y, right - _GAP - x, 1), percent, style, colorful=colorful)
+    # From left to right, so that the buffer does not have to sort the spans.
+    if right - x >= len(share):
+        bar = Rect(x, area.y, right - _PERCENT - _GAP - x, 1)
+        if bar.width >= _LEAST:
+            draw_meter(buf, bar, percent, style, colorful=colorful)
+        buf.write(right - len(share), area.y, share, PLAIN if percent is not None else _DIM)
+    if shows_text:
+        buf.write(end - cell_width(text), area.y, text)
