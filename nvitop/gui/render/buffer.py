@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import bisect
-import operator
 from typing import Iterable, Sequence, Tuple
 
 from nvitop.gui.render.geometry import Rect
@@ -191,38 +190,28 @@ class Buffer:
         return lines
 
 
-_first_column = operator.itemgetter(0)
-
-
 def _untangled(spans: list[Span]) -> list[Span]:
     """Sort spans given in the order of writing, and cut the parts that later ones cover."""
-    ordered = sorted(spans, key=_first_column)
-    if all(x + cell_width(text) <= after[0] for (x, text, _), after in zip(ordered, ordered[1:])):
-        return ordered
-    starts: list[int] = []
     pieces: list[Span] = []
+    starts: list[int] = []
     ends: list[int] = []
-    for x, text, style in spans:
-        end = x + cell_width(text)
-        # The pieces from first to last are covered, completely or in part.
-        first = bisect.bisect_right(ends, x)
-        last = bisect.bisect_left(starts, end)
-        new, new_starts, new_ends = [(x, text, style)], [x], [end]
-        if first < last:
-            old_x, old_text, old_style = pieces[last - 1]
-            old_end = ends[last - 1]
-            if old_end > end:
-                new.append((end, cut(old_text, end - old_x, old_end - end), old_style))
-                new_starts.append(end)
-                new_ends.append(old_end)
-            old_x, old_text, old_style = pieces[first]
-            if old_x < x:
-                new.insert(0, (old_x, cut(old_text, 0, x - old_x), old_style))
-                new_starts.insert(0, old_x)
-                new_ends.insert(0, x)
-        pieces[first:last] = new
-        starts[first:last] = new_starts
-        ends[first:last] = new_ends
+    for x, text, style in reversed(spans):
+        start, end = x, x + cell_width(text)
+        # The piece that ends after the start, and so may cover it.
+        number = bisect.bisect_right(ends, start)
+        while start < end:
+            stop = min(end, starts[number]) if number < len(starts) else end
+            if start < stop:
+                is_whole = start == x and stop == end
+                visible = text if is_whole else cut(text, start - x, stop - start)
+                pieces.insert(number, (start, visible, style))
+                starts.insert(number, start)
+                ends.insert(number, stop)
+                number += 1
+            if stop == end:
+                break
+            start = ends[number]
+            number += 1
     return pieces
 
 

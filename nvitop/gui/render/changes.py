@@ -134,7 +134,7 @@ class ChangeWriter:
                 parts.append(' ' * gap)
                 looks += [0] * gap
             parts.append(text)
-            looks += [number] * cell_width(text)
+            looks += [number] * (len(text) if text.isascii() else cell_width(text))
         gap = width - len(looks)
         return cells_of(''.join(parts) + ' ' * gap), looks + [0] * gap
 
@@ -200,18 +200,23 @@ def _different(values: Sequence[object], others: Sequence[object]) -> list[int]:
 def _runs(y: int, changed: Sequence[int], chars: Sequence[str], looks: Sequence[int]) -> list[_Run]:
     """Return what to write in a row: whole characters, with short gaps between them."""
     runs: list[_Run] = []
+    start = stop = -1
     for x in changed:
-        start, stop = x - (not chars[x]), x + 1
-        stop += stop < len(chars) and not chars[stop]
-        if runs:
-            last = runs[-1]
-            gap = slice(last.stop, start)
-            if start <= last.stop or (
-                start - last.stop <= _SHORT
-                and ''.join(chars[gap]).isascii()
-                and set(looks[gap]) == {looks[last.stop - 1]}
-            ):
-                start = runs.pop().start
+        first = x if chars[x] else x - 1
+        gap = first - stop
+        if gap > 0 and (
+            stop < 0
+            or gap > _SHORT
+            or not ''.join(chars[stop:first]).isascii()
+            or set(looks[stop:first]) != {looks[stop - 1]}
+        ):
+            if stop >= 0:
+                runs.append(_Run(y, start, stop))
+            start = first
+        stop = x + 1
+        if stop < len(chars) and not chars[stop]:
+            stop += 1
+    if stop >= 0:
         runs.append(_Run(y, start, stop))
     return runs
 

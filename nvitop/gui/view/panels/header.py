@@ -61,12 +61,13 @@ def draw_header(buf: Buffer, y: int, sample: Sample, header: Header) -> None:
     badges = (Badge((form,), _SIMULATED),) if form else ()
     for text, style in fit_badges((*badges, *header.badges), buf.width - x, gap=_GAP):
         x += _GAP + buf.write(x + _GAP, y, text, style)
-    right = buf.width
-    draw_at_right(buf, y, header.hint, left=x + _GAP)
-    if with_owner and owner_width <= right - hint_width - x:
-        x = right - hint_width - owner_width + _GAP
+    # From left to right, so that the buffer does not have to sort the spans.
+    left_of_hint = x + _GAP
+    if with_owner and owner_width <= buf.width - hint_width - x:
+        x = buf.width - hint_width - owner_width + _GAP
         for text, style in owner:
             x += buf.write(x, y, text, style)
+    draw_at_right(buf, y, header.hint, left=left_of_hint)
 
 
 def _width(pieces: tuple[tuple[str, Style], ...]) -> int:
