@@ -94,10 +94,10 @@ def draw_bar(
     if area.is_empty:
         return
     text_width = max(text_width, cell_width(text))
-    end = area.right
     x = area.x + buf.write(area.x, area.y, clip(label, area.width), width=area.width) + 1
-    shows_text = text_width and end - x - 2 * _GAP - text_width - _PERCENT - _GAP >= _LEAST_WITH_TEXT
-    right = end - text_width - _GAP if shows_text else end
+    right = area.right - text_width - _GAP
+    if not text_width or right - 2 * _GAP - _PERCENT - x < _LEAST_WITH_TEXT:
+        right, text = area.right, ''
     share = format_share(percent)
     # From left to right, so that the buffer does not have to sort the spans.
     if right - x >= len(share):
@@ -105,5 +105,4 @@ def draw_bar(
         if bar.width >= _LEAST:
             draw_meter(buf, bar, percent, style, colorful=colorful)
         buf.write(right - len(share), area.y, share, PLAIN if percent is not None else _DIM)
-    if shows_text:
-        buf.write(end - cell_width(text), area.y, text)
+    buf.write(area.right - cell_width(text), area.y, text)
