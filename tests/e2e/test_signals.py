@@ -65,6 +65,9 @@ def test_all_tagged_processes_get_the_signal_and_an_exited_one_is_reported(
             monitor.wait_for(rf'│ {victims[name].pid} \(\S+\) {name} -c ')
         victims['victim-b'].kill()
         victims['victim-b'].wait(PATIENCE)
+        # The dialog accepts no key for 0.2 s after its text has changed.
+        monitor.wait_for(rf'│ {victims["victim-b"].pid} \(\S+, no longer listed\)')
+        monitor.wait_until_armed()
         monitor.type('k')
         assert victims['victim-a'].wait(PATIENCE) == -9
         monitor.wait_for(f'Sent SIGKILL to {victims["victim-a"].pid}')
