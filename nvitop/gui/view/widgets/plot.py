@@ -63,7 +63,8 @@ def draw_plot(
         values,
         scale.bound,
         scale.labels,
-        style,
+        # Without an unused color, which would make the rows differ from those in the cache.
+        PLAIN if colorful else style,
         spread,
         past.marks,
         colorful=colorful,
