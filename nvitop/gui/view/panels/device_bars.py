@@ -11,7 +11,7 @@ from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.view.load_style import load_style
+from nvitop.gui.view.load_style import load_role
 from nvitop.gui.view.panels.device_state import RowState
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.box import draw_uprights
@@ -68,7 +68,7 @@ def _draw_bar(
         area,
         bar.label,
         bar.percent,
-        load_style(bar.percent, thresholds, view),
+        Style(load_role(bar.percent, thresholds)),
         text=bar.text,
         text_width=_TEXT,
         colorful=view.colorful,
