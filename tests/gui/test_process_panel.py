@@ -19,12 +19,13 @@ from nvitop.gui.view.load_style import row_role
 from nvitop.gui.view.panels.process import ProcessList, draw_process_panel
 from nvitop.gui.view.process_list import Limits
 from nvitop.owner.types import Layer, make_owner
-from nvitop.sampling.types import Sample
+from nvitop.sampling.types import PROCESSES, Problem, Sample
 from tests.gui.samples import SAMPLES
 
 JOB = make_owner((Layer('session', '3'), Layer('slurm', '42', detail='0')))
 #: Orders by columns that are always shown by default.
 SHOWN_ORDERS = [order.name for order in ORDERS if order.name not in OPTIONAL_COLUMNS]
+DIM = Style(Role.DIM)
 
 
 def panel(
@@ -48,6 +49,15 @@ def row_style(buffer: Buffer, pid: int) -> Style:
             if f' {pid} ' in text:
                 return style
     raise AssertionError(f'no row of {pid}')
+
+
+def test_machine_that_reports_no_processes_has_a_dim_note() -> None:
+    sample = SAMPLES['h100x8']._replace(processes=())
+    problems = tuple(Problem(device.key, PROCESSES, 'no list') for device in sample.devices)
+    row = panel(sample._replace(problems=problems)).row(0)
+    assert 'processes are not reported' in [text for _, text, style in row if style == DIM]
+    row = panel(sample._replace(problems=problems[1:])).row(0)
+    assert any('not readable on GPU' in text for _, text, style in row if style != DIM)
 
 
 def test_every_column_has_a_text() -> None:

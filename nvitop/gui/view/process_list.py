@@ -9,8 +9,17 @@ from nvitop.gui.render.width import safe
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_devices
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import DeviceKey, HostProcessSample, HostSample, ProcessSample, Sample
+from nvitop.sampling.types import (
+    PROCESSES,
+    DeviceKey,
+    HostProcessSample,
+    HostSample,
+    ProcessSample,
+    Sample,
+)
 
+#: Note on a machine without lists of processes.
+NO_LISTS = 'processes are not reported'
 #: Maximum length of options that a message repeats.
 _MAX_OPTIONS = 32
 
@@ -37,8 +46,16 @@ def row_style(
     return PLAIN if process.is_own or host.is_superuser else Style(Role.DIM)
 
 
+def has_no_lists(sample: Sample) -> bool:
+    """Whether no device can list processes, as with most exporters of a fleet."""
+    missing = {row.device for row in sample.problems if row.what == PROCESSES and row.kind == 'na'}
+    return bool(sample.devices) and missing.issuperset(device.key for device in sample.devices)
+
+
 def unknown_note(sample: Sample) -> tuple[str, ...]:
     """Return which GPUs do not list their processes, the longest form first; ``()`` if none."""
+    if has_no_lists(sample):
+        return (NO_LISTS,)
     unknown = unknown_devices(sample)
     count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unknown'
     return (f'not readable on {devices_text(unknown)}', count) if unknown else ()

@@ -16,7 +16,14 @@ from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_devices
 from nvitop.gui.view.column_text import CELLS, CellText
-from nvitop.gui.view.process_list import Limits, no_match_message, no_processes_message, row_style
+from nvitop.gui.view.process_list import (
+    NO_LISTS,
+    Limits,
+    has_no_lists,
+    no_match_message,
+    no_processes_message,
+    row_style,
+)
 from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_rule, draw_uprights
 from nvitop.gui.view.widgets.text import draw_text, draw_within
 from nvitop.gui.view.widgets.title import draw_at_right
@@ -188,7 +195,9 @@ def _notes(listed: ProcessList, sample: Sample) -> tuple[Note, ...]:
     """Return warnings about the list."""
     silent = unknown_devices(sample)
     notes = list(listed.notes)
-    if silent:
+    if has_no_lists(sample):
+        notes.insert(0, Note((NO_LISTS, 'not reported'), Style(Role.DIM), 1))
+    elif silent:
         text = f'not readable on {devices_text(silent)}'
         notes.insert(0, Note((text, 'not readable'), _INCOMPLETE, 1))
     return tuple(notes)
