@@ -8,12 +8,11 @@ from typing import Sequence
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.line_reader import LineRecording
 from nvitop.recording.reader import DatabaseRecording, Recording, Span
-from nvitop.recording.schema import RecordingError
+from nvitop.recording.schema import SQLITE_MAGIC, RecordingError
 from nvitop.sampling.types import Sample
 
 #: The frames of the recording at index ``i`` have the numbers from ``i * _STRIDE`` on.
 _STRIDE = 1 << 40
-_SQLITE = b'SQLite format 3\x00'
 
 
 class JoinedRecording:
@@ -97,7 +96,7 @@ def open_recording(path: str) -> Recording:
         return LineRecording(path)
     try:
         with open(path, 'rb') as file:
-            is_database = file.read(len(_SQLITE)) == _SQLITE
+            is_database = file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
     except OSError as error:
         raise RecordingError(f'cannot open {path}: {error.strerror}') from None
     return DatabaseRecording(path) if is_database else LineRecording(path)

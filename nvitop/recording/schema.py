@@ -7,6 +7,8 @@ import sqlite3
 
 from nvitop.recording.usage import DeviceMinute, Usage
 
+#: The first bytes of every SQLite file.
+SQLITE_MAGIC = b'SQLite format 3\0'
 #: Identifies recordings among SQLite files: "nvto".
 APPLICATION_ID = 0x6E76746F
 #: Version of the format. It changes when a reader of the old format would misread the new one.

@@ -17,6 +17,7 @@ from nvitop.recording.schema import (
     DEVICE_SUMS,
     DEVICE_VALUES,
     FORMAT,
+    SQLITE_MAGIC,
     TABLES,
     USAGE_SUMS,
     RecordingError,
@@ -71,6 +72,7 @@ class Store:
         self._run = 0
         self._keyframe = 0
         self._seen: dict[str, DeviceSample] = {}
+        _refuse_other_file(path)
         with contextlib.ExitStack() as stack:
             self._lock = _lock(path)
             stack.callback(os.close, self._lock)
@@ -302,6 +304,16 @@ _SET_VALUES = (
     f'UPDATE gpu_minute SET {", ".join(f"{name} = ?" for name in DEVICE_VALUES)} '
     'WHERE minute = ? AND gpu = ?'
 )
+
+
+def _refuse_other_file(path: str) -> None:
+    """Raise RecordingError if a file is not a SQLite database, before anything is written next to it."""
+    with contextlib.suppress(OSError):
+        if os.path.isfile(path) and not os.path.islink(path):
+            with open(path, 'rb') as file:
+                start = file.read(len(SQLITE_MAGIC))
+            if start not in (b'', SQLITE_MAGIC):
+                raise RecordingError(f'{path} is not a recording of nvitop')
 
 
 def _lock(path: str) -> int:

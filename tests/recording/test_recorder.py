@@ -181,6 +181,7 @@ def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
         with pytest.raises(RecordingError, match=why):
             Recorder(str(path))
     assert [path.read_bytes() for path in (text, database, newer)] == before
+    assert not (tmp_path / 'a.txt.lock').exists()
 
 
 @pytest.mark.skipif(not hasattr(os, 'geteuid'), reason='needs POSIX permissions')
