@@ -194,6 +194,11 @@ def parse(arguments: list[str]) -> RecordOptions:
     is_lines = named_lines if given.format is None else given.format == 'jsonl'
     if path == STANDARD and not is_lines:
         parser.error('standard output takes only --format jsonl')
+    if given.format is None and path.endswith(('.csv', '.json')):
+        parser.error(
+            f'a recording is a database (.db) or lines of JSON (.jsonl), not {path!r}; '
+            "'nvitop replay FILE --export csv' makes a table of it"
+        )
     retention = Retention(given.keep, given.keep_usage, given.max_size)
     return RecordOptions(
         path,

@@ -70,6 +70,7 @@ def wait_for_frames(path: Path, count: int) -> None:
         (['--duration=soon'], "not a duration: 'soon'"),
         (['--max-size=1'], "must be at least 1M, not '1'"),
         (['--mode=7'], "expected permissions such as 640 or 644, not '7'"),
+        (['-o', 'x.csv'], r"\(\.jsonl\), not 'x\.csv'; 'nvitop replay FILE --export csv' makes"),
         (['-o', '-', '--format=sqlite'], 'standard output takes only --format jsonl'),
     ],
 )
