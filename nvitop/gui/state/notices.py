@@ -35,7 +35,7 @@ def note_outcome(
 
 def _outcome_text(signal: str, targets: str, outcome: str) -> str:
     if outcome == 'exited':
-        return f'{targets} exited after {signal}'
+        return f'{targets} exited or left the GPU after {signal}'
     return (
         f'Sent {signal} to {targets}' if outcome == 'sent' else f'{signal} to {targets}: {outcome}'
     )
