@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Sequence
 
 from nvitop.api.utils import GiB
@@ -142,6 +143,7 @@ def product_name(name: str) -> str:
     return text[len(_MAKER) :] if text.startswith(_MAKER) else text
 
 
+@functools.lru_cache(maxsize=8)  # each frame needs it, and the devices hardly change
 def place_device_columns(width: int, traits: DeviceTraits) -> tuple[PlacedDeviceColumn, ...]:
     """Lay out the columns in a panel of this width, from left to right."""
     cells = inside(width)
