@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Iterable
 
 from nvitop.gui.layout.help import GRADIENT_SAMPLE, HelpEntry, HelpGroup, HelpPart, lay_out_help
@@ -99,7 +100,8 @@ def key_groups(bindings: Iterable[Binding], *, readonly: bool) -> tuple[HelpGrou
     )
 
 
-def brief_groups(bindings: Iterable[Binding], *, readonly: bool) -> tuple[HelpGroup, ...]:
+@functools.lru_cache(maxsize=4)  # each key and second asks for the same lines
+def brief_groups(bindings: tuple[Binding, ...], *, readonly: bool) -> tuple[HelpGroup, ...]:
     """Return the listed bindings in fewer lines, by use, and other keys with the same effect."""
     listed = [binding for binding in bindings if binding.help and binding.keys]
     groups: dict[str, list[HelpEntry]] = {heading: [] for heading in _BY_USE}
@@ -205,7 +207,7 @@ def all_groups(state: AppState) -> tuple[HelpGroup, ...]:
 
 def help_lines(state: AppState) -> tuple[tuple[HelpPart, ...], ...]:
     """Return the lines of the help screen."""
-    bindings = (each for each in state.keymap.bindings if _is_listed(state, each))
+    bindings = tuple(each for each in state.keymap.bindings if _is_listed(state, each))
     keys = brief_groups(bindings, readonly=state.view.readonly)
     groups = (*keys, _TYPING, dialog_group(), _MOUSE, legend(state))
     return lay_out_help(groups, state.width)
