@@ -326,7 +326,7 @@ class ProcessReader:
             host = known.host
             known.values = host.measured_again(known.values) if is_again else host.facts()
             self._current = None
-        if known.values[:5] != before[:5]:  # what the words depend on
+        if known.values.texts != before.texts:
             known.words = None
         known.is_begun = known_value(known.values.cpu_percent) is not None
         if known.start_time < 0:  # it could not be read before

@@ -42,6 +42,11 @@ class HostFacts(NamedTuple):
     running_time_in_seconds: float | NaType
 
     @property
+    def texts(self) -> tuple[object, ...]:
+        """The values that texts about the process depend on; the others are numbers."""
+        return (self.is_running, self.status, self.username, self.name, self.cmdline)
+
+    @property
     def command(self) -> str:
         """Command line as text, or the reason in words if there is none."""
         return command_join(self.display_cmdline)

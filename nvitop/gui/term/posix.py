@@ -192,9 +192,10 @@ def _ignore(number: int, frame: object) -> None:
 
 
 class PosixTerminal(CursesTerminal):
-    """A terminal whose keys are read without curses, and which is written without it if it is usual.
+    """A terminal whose keys are read without curses.
 
-    curses cannot wait for keys, signals and samples together, writes more bytes, and has at most 256 colors.
+    curses cannot wait for keys, signals and samples together. Frames are written without it, too, if the
+    terminal understands the usual sequences: curses writes more bytes, and has at most 256 colors.
     """
 
     #: ``None``: curses draws.

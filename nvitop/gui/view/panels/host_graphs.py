@@ -205,7 +205,7 @@ def combine(rows: tuple[_Values, ...]) -> tuple[_Values, Spread]:
 # Cached because a graph moves by a few columns at a time. Large enough for two graphs of 250 cells.
 @functools.lru_cache(maxsize=1024)
 def _combine_column(values: _Values) -> _Values:
-    # Sorting a few values is cheaper than to look for the lowest and the highest one.
+    # Sorting a few values is cheaper than finding the lowest and the highest one.
     known = sorted([value for value in values if value is not None])
     return (sum(known) / len(known), known[0], known[-1]) if known else (None, None, None)
 

@@ -35,8 +35,6 @@ from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, ProcessSa
 
 #: Graphs of the device, after those of the process.
 _DEVICE_METRICS = (PROCESS_TRAFFIC, 'power_usage', 'sm_clock')
-
-
 #: Minimum width of a screen with the name of the GPU in its title, and maximum width of the name.
 _WITH_NAME, _NAME_WIDTH = 100, 24
 
