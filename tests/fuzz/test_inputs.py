@@ -18,6 +18,7 @@ from nvitop.console.config import format_config, parse_config, read_config
 from nvitop.console.options import merge, parse_environment
 from nvitop.gui.state.filtering import filter_processes, parse_query
 from nvitop.query.command import parse as parse_query_arguments
+from nvitop.select.command import TOO_FEW
 from nvitop.select.command import main as select
 from nvitop.simulation import ScenarioError
 from tests.fuzz.amount import examples
@@ -206,9 +207,10 @@ def test_arguments_of_query_are_parsed(arguments: list[str]) -> None:
 @examples(40)
 @given(st.lists(SELECT, max_size=6))
 @example(['-s\ud8a5'])
+@example(['-n', '50'])
 def test_arguments_of_nvisel_are_parsed(arguments: list[str]) -> None:
     with simulation.machine('mig', processes='none'):
-        assert_exits_properly(Ran(select, *arguments), expected=(0, 1, 2))
+        assert_exits_properly(Ran(select, *arguments), expected=(0, 1, 2, TOO_FEW))
 
 
 def assert_exits_properly(ran: Ran, *, expected: tuple[int, ...] = (0, 2)) -> None:
