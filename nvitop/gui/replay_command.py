@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING, Iterator
 
 from nvitop.cli import print_report
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
 
 PROGRAM = 'nvitop replay'
+#: Time (seconds) after which a notice says that a recording is being read.
+NOTICE_SECONDS = 2.0
 EXPORTS = ('csv', 'jsonl')
 #: Columns of the exported table.
 EXPORTED = (
@@ -128,13 +132,27 @@ def _run(options: ReplayOptions) -> int:
     if options.paths == (path,) and not os.path.exists(path):
         raise CommandFailure(f'{path} does not exist; run nvitop record first, or name a FILE')
     try:
-        recording = open_recordings(options.paths)
+        with _notice_if_slow():
+            recording = open_recordings(options.paths)
         try:
             return _show(recording, options)
         finally:
             recording.close()
     except RecordingError as error:
         raise CommandFailure(str(error)) from None
+
+
+@contextlib.contextmanager
+def _notice_if_slow() -> Iterator[None]:
+    """Print what the program does if the block takes long, such as for a gzip file of a week."""
+    text = f'{PROGRAM}: reading the whole recording; Ctrl-C quits'
+    timer = threading.Timer(NOTICE_SECONDS, print, [text], {'file': sys.stderr, 'flush': True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _show(recording: Recording, options: ReplayOptions) -> int:

@@ -8,12 +8,14 @@ import os
 import re
 import shlex
 import sys
+import threading
 import time
 from pathlib import Path
-from typing import Callable, Iterable
+from typing import Callable, Iterable, Sequence
 
 import pytest
 
+from nvitop.gui import replay_command
 from nvitop.gui.app import App
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.replay_command import main
@@ -24,15 +26,14 @@ from nvitop.gui.term.headless import HeadlessTerminal
 from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.lines import LineWriter
 from nvitop.recording.opening import open_recording, open_recordings
-from nvitop.recording.reader import DatabaseRecording
-from nvitop.recording.recorder import Recorder
+from nvitop.recording.reader import DatabaseRecording, Recording
 from nvitop.recording.replay import NEWEST_FRAMES, NO_SIGNALS, OLDER_FRAMES, SPEEDS, ReplaySource
 from nvitop.recording.times import format_time, parse_time
 from nvitop.sampling.history import History
-from nvitop.sampling.serialization import dumps
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
 from nvitop.simulation import scenario_names
 from tests.clock import Clock
+from tests.patience import PATIENCE
 from tests.ran import Ran
 from tests.recording.virtual import START, SimpleMachine, gpu, mig, record, simulated_samples
 from tests.sampling.bench import Bench
@@ -232,8 +233,9 @@ def test_a_gap_is_replayed_in_two_seconds(tmp_path: Path) -> None:
     replay.close()
 
 
-def test_a_recording_that_grows_is_followed(tmp_path: Path) -> None:
-    machine, path = SimpleMachine(), tmp_path / 'a.db'
+@pytest.mark.parametrize('name', ['a.db', 'a.jsonl'])
+def test_a_recording_that_grows_is_followed(tmp_path: Path, name: str) -> None:
+    machine, path = SimpleMachine(), tmp_path / name
     record(path, [machine.sample(10)])
     replay = Replay(path)
     first = replay.next()
@@ -292,11 +294,7 @@ def test_changes_of_the_machine_are_replayed_as_they_were_live(
     samples.append(machine.sample(10.0, step=step))
     samples += ticks(machine, 9)
     path = tmp_path / name
-    sink = Recorder(str(path)) if name == 'a.db' else LineWriter(str(path))
-    for sample in samples:
-        sink.write(sample)
-    sink.close()
-
+    record(path, samples)
     live, past, replay = Viewer((120, 40)), Viewer((120, 40)), Replay(path)
     origin = LIVE._replace(no_signals=NO_SIGNALS)
     for number, sample in enumerate(samples):
@@ -380,12 +378,31 @@ def test_live_monitor_lists_no_keys_of_recordings() -> None:
     assert 'next event' not in '\n'.join(draw_frame(state, History()).lines())
 
 
+def test_a_notice_appears_while_a_large_recording_is_read(
+    hour: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noticed = threading.Event()
+
+    def notice(text: str, **options: object) -> None:
+        assert text == 'nvitop replay: reading the whole recording; Ctrl-C quits'
+        noticed.set()
+
+    def open_slowly(paths: Sequence[str]) -> Recording:
+        assert noticed.wait(PATIENCE)
+        return open_recordings(paths)
+
+    monkeypatch.setattr(replay_command, 'NOTICE_SECONDS', 0.0)
+    monkeypatch.setattr(replay_command, 'print', notice, raising=False)
+    monkeypatch.setattr(replay_command, 'open_recordings', open_slowly)
+    assert Ran(main, str(hour), '-1', '--no-config').status == 0
+
+
 @pytest.mark.skipif(sys.platform == 'win32', reason='needs a pseudoterminal')
 def test_lines_from_a_pipe_are_shown_on_the_terminal(tmp_path: Path) -> None:
     from tests.e2e.program import NVITOP, Program
 
     path, machine = tmp_path / 'a.jsonl', SimpleMachine()
-    path.write_text(''.join(f'{dumps(sample)}\n' for sample in ticks(machine, 20)), 'ascii')
+    record(path, ticks(machine, 20))
     replay = shlex.join([*NVITOP[:3], 'replay', '--no-config', '-'])
     with Program(['sh', '-c', f'cat {path} | {replay}']) as program:
         program.press('E', r'REPLAY \d\d:\d\d:\d\d')
@@ -397,9 +414,7 @@ def test_lines_from_a_pipe_are_shown_on_the_terminal(tmp_path: Path) -> None:
 def test_events_of_lines_of_json_are_those_of_a_database(hour: Path) -> None:
     database = open_recording(str(hour))
     lines = hour.with_name('a.jsonl')
-    with lines.open('w') as file:
-        for frame in range(1, 362):
-            file.write(f'{dumps(database.sample(frame))}\n')
+    record(lines, map(database.sample, range(1, 362)))
     found = open_recording(str(lines))
     for moment in (START, START + 1810, START + 2000, START + 2410, START + 5000):
         for step in (1, -1):
@@ -413,10 +428,7 @@ def test_events_of_lines_of_json_are_those_of_a_database(hour: Path) -> None:
 def test_lines_of_json_are_replayed(tmp_path: Path, name: str) -> None:
     machine, path = SimpleMachine(), tmp_path / name
     samples = [*ticks(machine, 800)]
-    writer = LineWriter(str(path), commands='full')
-    for sample in samples:
-        writer.write(sample)
-    writer.close()
+    record(path, samples, commands='full')
     recording = open_recording(str(path))
     assert [recording.sample(frame) for frame in range(800)] == samples
     assert recording.interval(5) == pytest.approx(10.0)
@@ -425,6 +437,18 @@ def test_lines_of_json_are_replayed(tmp_path: Path, name: str) -> None:
     assert tick_of(replay.next()) == 400
     assert tick_of(replay.travel('seconds', -600)) == 340
     replay.close()
+
+
+def test_lines_of_json_are_replayed_without_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path / 'a.jsonl', ticks(SimpleMachine(), 3))
+    record(tmp_path / 'a.jsonl.gz', ticks(SimpleMachine(), 3))
+    monkeypatch.setattr('tempfile.tempdir', str(tmp_path / 'missing'))
+    assert Ran(main, str(tmp_path / 'a.jsonl'), '-1', '--no-config').status == 0
+    ran = Ran(main, str(tmp_path / 'a.jsonl.gz'), '-1', '--no-config')
+    assert ran.status == 1
+    assert 'error: cannot make a temporary copy; ' in ran.err
 
 
 def test_several_files_are_one_recording(tmp_path: Path) -> None:
@@ -497,10 +521,7 @@ def test_a_gzip_file_is_continued_after_its_writer_was_killed(tmp_path: Path) ->
 
 def test_a_file_that_was_cut_off_is_read_to_its_last_line(tmp_path: Path) -> None:
     path, cut = tmp_path / 'a.jsonl.gz', tmp_path / 'b.jsonl.gz'
-    writer = LineWriter(str(path))
-    for sample in ticks(SimpleMachine(), 50):
-        writer.write(sample)
-    writer.close()
+    record(path, ticks(SimpleMachine(), 50))
     whole = gzip.decompress(path.read_bytes())
     cut.write_bytes(path.read_bytes()[:-300])
     recording = open_recording(str(cut))

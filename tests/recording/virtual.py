@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterable, Iterator
 
+from nvitop.recording.lines import LineWriter
 from nvitop.recording.recorder import RECORDED, Recorder
 from nvitop.recording.schema import USAGE_SUMS
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, ProcessKey, Sample
@@ -88,12 +89,12 @@ def simulated_samples(bench: Bench, count: int, interval: float = 10.0) -> Itera
         yield bench.sample(interval)
 
 
-def record(path: Path, samples: Iterator[Sample] | list[Sample], **options: Any) -> None:
-    """Record samples to a file and close it."""
-    recorder = Recorder(str(path), **options)
+def record(path: Path, samples: Iterable[Sample], **options: Any) -> None:
+    """Record samples to a database, or to lines of JSON if the name ends like that."""
+    sink = (Recorder if path.suffix == '.db' else LineWriter)(str(path), **options)
     for sample in samples:
-        recorder.write(sample)
-    recorder.close()
+        sink.write(sample)
+    sink.close()
 
 
 def rows(path: Path, statement: str) -> list[tuple[Any, ...]]:
