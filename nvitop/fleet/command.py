@@ -110,19 +110,22 @@ def _settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings:
             print_message(PROGRAM, 'warning', str(problem))
     if given.prometheus is not None and has_login(given.prometheus):
         parser.error('other users can read arguments: set the login with PROMETHEUS_URL')
+    is_demo = given.demo is not None
+    if is_demo and (given.prometheus or given.match or given.host_label or given.rules):
+        parser.error(
+            '--demo queries no server: omit --prometheus, --match, --host-label and --rules'
+        )
     names = ('match', 'host_label', 'interval', 'timeout', 'rules')
     arguments = {'url': given.prometheus, **{name: getattr(given, name) for name in names}}
+    of_server = {} if is_demo else config.tables.get('fleet', {})
+    environment = {} if is_demo else from_environment(os.environ)
     try:
-        settings = make_settings(
-            from_table(config.tables.get('fleet', {})), from_environment(os.environ), arguments
-        )
+        settings = make_settings(from_table(of_server), environment, arguments)
     except SettingsError as error:
         parser.error(str(error))
-    if not settings.url and given.demo is None:
+    if not settings.url and not is_demo:
         parser.error('no server given: use --prometheus URL or set PROMETHEUS_URL, or try --demo')
-    if given.demo is not None and not (
-        given.demo.isdecimal() and 1 <= int(given.demo[:9]) <= MAX_DEMO_HOSTS
-    ):
+    if is_demo and not (given.demo.isdecimal() and 1 <= int(given.demo[:9]) <= MAX_DEMO_HOSTS):
         parser.error(f'--demo: expected a number of hosts from 1 to {MAX_DEMO_HOSTS}')
     return settings
 
@@ -149,7 +152,8 @@ def _print_once(given: argparse.Namespace, settings: Settings) -> int:
     kind = given.format or 'table'
     if fleet.hosts or kind != 'table':
         with writing():
-            sys.stdout.write(fleet_text(fleet, kind, fleet.timestamp))
+            text, encoding = fleet_text(fleet, kind, fleet.timestamp), sys.stdout.encoding
+            sys.stdout.write(text.encode(encoding, 'replace').decode(encoding))
             sys.stdout.flush()
     if not fleet.hosts:
         print_message(PROGRAM, 'error', no_hosts(settings.scope))

@@ -211,8 +211,8 @@ def power_text(watts: float | None, limit: float | None = None) -> str:
 
 
 def temperature_text(celsius: float | None) -> str:
-    """Return a temperature: ``'71C'``."""
-    return 'N/A' if celsius is None else f'{celsius:.0f}C'
+    """Return a temperature: ``'71°C'``."""
+    return 'N/A' if celsius is None else f'{celsius:.0f}°C'
 
 
 def age_text(seconds: float | None) -> str:

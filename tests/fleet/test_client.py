@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import subprocess
 import threading
@@ -247,6 +248,29 @@ def test_command_prints_hosts_and_explains_failures(
     assert not printed.out  # no empty table
     assert command.main(arguments) == 1
     assert capsys.readouterr().err.count('\n') == 1
+
+
+def test_table_replaces_characters_that_the_output_cannot_encode(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = io.TextIOWrapper(io.BytesIO(), 'ascii')
+    monkeypatch.setattr('sys.stdout', output)
+    row = {'__name__': 'nvitop_gpu_utilization_ratio', 'node': 'h\u00f4te', 'uuid': 'GPU-1'}
+    server.replies = [Reply(body=result((row, '0.5')))]
+    assert command.main(['--prometheus', server.url, '-1']) == 0
+    output.seek(0)
+    assert 'h?te' in output.read()
+
+
+@pytest.mark.parametrize(
+    'option', ['--prometheus=x', '--match={a="b"}', '--host-label=a', '--rules']
+)
+def test_simulated_cluster_refuses_options_of_servers(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        command.main(['--demo', option])
+    assert '--demo queries no server' in capsys.readouterr().err
 
 
 def test_login_in_arguments_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,7 @@ def lay_out_heat(hosts: tuple[FleetHost, ...], width: int) -> HeatLayout:
 
 def problem_lines(fleet: Fleet, server: str, period: float, error: str, now: float) -> list[Line]:
     """Return the server, the exporters, and everything that is wrong."""
-    size = f', {fleet.size_bytes / 1e6:.1f} MB' if fleet.size_bytes else ''
+    size = f', {fleet.size_bytes / 1e6:.2f} MB' if fleet.size_bytes else ''
     last = f'last request: {fleet.seconds:.2f} s{size}; one every {period:.0f} s'
     lines = [
         Line('Server', _HEADING),
