@@ -73,15 +73,22 @@ class TlsFiles(NamedTuple):
             context.load_cert_chain(self.certificate, self.key)
         except (OSError, ValueError) as error:
             names = f'{self.certificate} and {self.key}'
-            raise ValueError(f'cannot use certificate and key {names}: {error}') from error
+            raise ValueError(f'cannot use certificate and key {names}: {_cause(error)}') from error
         if self.client_ca_file or self.client_ca_path:
             try:
                 context.load_verify_locations(self.client_ca_file, self.client_ca_path)
             except (OSError, ValueError) as error:
                 name = self.client_ca_file or self.client_ca_path
-                raise ValueError(f'cannot use client certificates of {name}: {error}') from error
+                raise ValueError(
+                    f'cannot use client certificates of {name}: {_cause(error)}'
+                ) from error
         context.verify_mode = self.client_check
         return context
+
+
+def _cause(error: Exception) -> str:
+    """Return the cause of a failure in one line, without the names of files."""
+    return ' '.join(str(getattr(error, 'strerror', None) or error).split())
 
 
 class WebConfig(NamedTuple):
@@ -115,7 +122,7 @@ def read_web_config(path: str) -> WebConfig:
         with open(path, encoding='utf-8') as file:
             content = yaml.safe_load(file)
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ValueError(f'cannot read {path}: {error}') from None
+        raise ValueError(f'cannot read {path}: {_cause(error)}') from None
     return parse_web_config({} if content is None else content, path)
 
 

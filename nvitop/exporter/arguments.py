@@ -135,7 +135,7 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
     add(
         '--commands',
         action='store_true',
-        help='add command lines as labels, which may contain passwords',
+        help='add command lines as labels of processes; they may contain passwords',
     )
     add(
         '--owners',
@@ -233,7 +233,10 @@ def _settings(given: argparse.Namespace, *, is_released: bool) -> ExporterSettin
         raise ValueError('--certfile and --web.config.file cannot be combined')
     path = given.path
     if not path.startswith('/') or not path.isprintable() or '?' in path or ' ' in path:
-        raise ValueError(f'--web.telemetry-path must begin with "/", not {path!r}')
+        raise ValueError(
+            '--web.telemetry-path must begin with "/" and have no spaces, "?" or control '
+            f'characters, not {path!r}'
+        )
     return ExporterSettings(
         names=_names(given.names, RELEASED_NAMES if is_released else ('own',)),
         series=SeriesOptions(

@@ -104,16 +104,18 @@ def bare_uuid(uuid: str) -> str:
 def process_properties(process: ProcessSample, options: SeriesOptions) -> dict[str, str]:
     """Return the properties of a process as texts of labels; unknown ones are left out.
 
-    Keys are ``pid``, ``user``, ``name``, ``type`` and ``status``, and ``command``: the command line if
-    the options ask for it, otherwise the name.
+    Keys are ``pid``, ``user``, ``name``, ``type`` and ``status``; ``command_line`` if the options ask
+    for it; and ``command``: the command line, or else the name.
     """
+    command_line = process.command if options.commands else None
     found: Mapping[str, Any] = {
         'pid': process.key.pid,
         'user': user_of(process),
         'name': process.name,
         'type': process.type,
         'status': process.status,
-        'command': (process.command if options.commands else process.name) or UNKNOWN,
+        'command_line': command_line,
+        'command': (command_line if options.commands else process.name) or UNKNOWN,
         **owner_properties(process),
     }
     return {name: label_value(value) for name, value in found.items() if value is not None}

@@ -241,13 +241,14 @@ def _processes(key: DeviceKey, found: _DeviceSeries) -> Iterable[ProcessSample]:
             if name != 'start_time'
         }
         status = properties.get('status', '')
+        command = properties.get('command_line', properties.get('command'))
         yield ProcessSample(
             ProcessKey(pid, float(values.get('start_time', -1.0)), key),
             type=properties.get('type'),
             status=cast('ProcessStatus', status) if status in _PROCESS_STATUSES else 'running',
             username=None if properties.get('user') == UNKNOWN else properties.get('user'),
             name=properties.get('name'),
-            command=None if properties.get('command') == UNKNOWN else properties.get('command'),
+            command=None if command == UNKNOWN else command,
             # Series have the time that was observed, and not whether this was all of it.
             is_idle_longer='gpu_idle_time' in values,
             **fields,

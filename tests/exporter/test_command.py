@@ -144,6 +144,7 @@ def test_addresses(text: str, expected: tuple[str, int]) -> None:
         ('--client-cafile c', 'client certificates need'),
         ('--client-auth-required', 'needs --client-cafile'),
         ('--web.telemetry-path metrics', 'must begin with "/"'),
+        ('--web.telemetry-path /a?b', 'no spaces, "?" or control characters'),
         ('--certfile c --keyfile k --web.config.file f', 'cannot be combined'),
     ],
 )
@@ -162,6 +163,10 @@ def test_missing_files_are_named(tmp_path: pathlib.Path) -> None:
     ran = Ran(main, '--port=0', '--certfile', f'{tmp_path}/c', '--keyfile', f'{tmp_path}/k')
     assert ran.status == 1
     assert f'{tmp_path}/c' in ran.err
+    ran = Ran(main, '--port=0', '--web.config.file', f'{tmp_path}/w')
+    assert (
+        ran.err == f'nvitop exporter: error: cannot read {tmp_path}/w: No such file or directory\n'
+    )
     ran = Ran(main, '--textfile', f'{tmp_path}/none/x.prom')
     assert (ran.status, 'cannot write' in ran.err) == (1, True)
 

@@ -235,7 +235,7 @@ def test_processes_have_series_only_on_request() -> None:
 
 def test_command_lines_are_labels_only_on_request() -> None:
     observation = observed('dgx-h100')
-    for name in ('nvitop-exporter', 'nvidia-smi'):
+    for name in ('own', 'nvitop-exporter', 'nvidia-smi'):
         texts = [
             str(make_families([name], observation._replace(options=options)))
             for options in (EVERYTHING._replace(commands=False), EVERYTHING)

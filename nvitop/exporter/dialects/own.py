@@ -239,16 +239,14 @@ DIALECTS = (
                 f'{PROCESS_PREFIX}info',
                 'properties of the process',
                 {
-                    name: name
-                    for name in (
-                        'user',
-                        'name',
-                        'type',
-                        'status',
-                        'owner_kind',
-                        'owner_id',
-                        'owner_name',
-                    )
+                    'user': 'user',
+                    'name': 'name',
+                    'type': 'type',
+                    'status': 'status',
+                    'command': 'command_line',
+                    'owner_kind': 'owner_kind',
+                    'owner_id': 'owner_id',
+                    'owner_name': 'owner_name',
                 },
             ),
         ),
