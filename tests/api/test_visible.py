@@ -285,7 +285,7 @@ def test_number_of_remembered_results_is_limited(monkeypatch: pytest.MonkeyPatch
 def test_helper_is_not_started_without_python_or_for_a_simulated_driver(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    libcuda.use_library(fake_cuda.driver() if name == 'simulated driver' else None)
+    libcuda.use_library(fake_cuda.driver('visible_uuids') if name == 'simulated driver' else None)
     if name != 'simulated driver':
         monkeypatch.setattr(sys, name, name == 'frozen' or '', raising=False)
     environments = outputs(monkeypatch)
@@ -298,7 +298,7 @@ def test_program_prints_uuids_or_the_error(capsys: pytest.CaptureFixture[str]) -
     assert visible_program.uuids(fake_cuda.driver()) == digits
     assert visible_program.uuids(fake_cuda.driver('cuDeviceGetUuid_v2')) == digits
     for name, code in (('cuInit', 100), ('cuDeviceGetCount', 3), ('cuDeviceGetUuid_v2', 999)):
-        broken: Any = fake_cuda.driver()
+        broken = fake_cuda.driver()
         setattr(broken, name, lambda *args, code=code: code)
         assert visible_program.uuids(broken) == code
     visible_program.main(['/nonexistent/libcuda.so.1'])
