@@ -69,7 +69,7 @@ format: $(VENV)/.made ## format the code and apply automatic fixes
 test-slow: $(VENV)/.made ## run the tests that are too slow for each change
 	@$(PYTEST) -m 'slow and not gpu' --ignore=tests/faults --ignore=tests/fleet --ignore=tests/recording $(ARGS)
 
-# All cases take 40 minutes of CPU time. An interrupted run continues from .faults.jsonl.
+# All cases take 40 minutes of CPU time.
 .PHONY: faults
 faults: $(VENV)/.made ## make driver functions fail: CASES=1200 of 13212 cases (or CASES=all), chosen by SEED=1
 	@$(BIN)/python -m tests.faults.product $(CASES) --seed $(SEED)
@@ -194,4 +194,4 @@ test-package: .venvs/delivery/.made ## build the wheel, then install and run it 
 
 .PHONY: clean
 clean: ## remove everything that the other targets create
-	rm -rf $(VENV) .venvs docs/_build build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .faults.jsonl
+	rm -rf $(VENV) .venvs docs/_build build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

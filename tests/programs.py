@@ -31,3 +31,24 @@ def run_program(
 def run_python(code: str, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run a program."""
     return run_program('-c', code, cwd=cwd, **environ)
+
+
+def run_alone(*command: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a command with few environment variables."""
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env={
+            'PATH': os.environ['PATH'],
+            'HOME': '/',
+            'PYTHONPATH': str(ROOT),
+            'PYTHONIOENCODING': 'utf-8',
+            'COLUMNS': '100',
+            **environ,
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding='utf-8',
+        timeout=PATIENCE,
+        check=False,
+    )

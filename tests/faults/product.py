@@ -1,24 +1,20 @@
 """All combinations of functions, codes, modes and programs: ``python -m tests.faults.product all``.
 
 Each fault is tested with sampling and drawing, all programs, and the running monitor on all screens, on
-drivers of three generations, with a simulated clock. The cases are distributed over processes. An
-interrupted run continues from its log.
+drivers of three generations, with a simulated clock. The cases are distributed over processes.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-import hashlib
-import json
 import multiprocessing
 import os
-import pathlib
 import platform
 import random
 import sys
 import time
-from typing import IO, Iterator, Sequence
+from typing import Iterator, Sequence
 
 from nvitop.namedtuple import NamedTuple
 from tests.faults.bench import DRIVERS
@@ -27,7 +23,6 @@ from tests.faults.matrix import SEED, TICKS, Case, all_cases, functions_called, 
 from tests.faults.oracle import Oracle, true_samples
 from tests.faults.program_oracle import ProgramOracle
 
-ROOT = pathlib.Path(__file__).parent.parent.parent
 #: Maximum time of a case.
 PATIENCE_SECONDS = 300.0
 #: A function whose failure has no effect.
@@ -90,37 +85,12 @@ def whole_product() -> tuple[Case, ...]:
     return tuple(cases)
 
 
-def revision() -> str:
-    """Hash of the sources that the results belong to."""
-    digest = hashlib.sha256()
-    for folder in ('nvitop', 'tests/faults'):
-        for path in sorted((ROOT / folder).rglob('*.py')):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def read_log(path: pathlib.Path, of: str) -> Iterator[Result]:
-    """Read the results of these sources from a log."""
-    if not path.exists():
-        return
-    for line in path.read_text(encoding='utf-8').splitlines():
-        try:
-            entry = json.loads(line)
-        except ValueError:  # the run was interrupted while it wrote the line
-            continue
-        if entry['revision'] == of:
-            yield Result(Case(*entry['case']), tuple(entry['programs']), tuple(entry['errors']))
-
-
-def run_all(cases: Sequence[Case], processes: int, log: IO[str], of: str) -> Iterator[Result]:
-    """Run the cases in several processes. Each result is logged before it is yielded."""
+def run_all(cases: Sequence[Case], processes: int) -> Iterator[Result]:
+    """Run the cases in several processes."""
     with multiprocessing.get_context('spawn').Pool(processes, _begin) as pool:
         results = pool.imap_unordered(run, cases)
         for _ in cases:
-            result = results.next(PATIENCE_SECONDS)
-            log.write('\n' + json.dumps({'revision': of, **result._asdict()}))
-            log.flush()
-            yield result
+            yield results.next(PATIENCE_SECONDS)
 
 
 def _begin() -> None:
@@ -138,29 +108,22 @@ def main() -> int:
     parser.add_argument('cases', nargs='?', default='1200', help="number of cases, or 'all'")
     parser.add_argument('--seed', type=int, default=SEED, help='selects the cases')
     parser.add_argument('--processes', type=int, default=os.cpu_count() or 1)
-    parser.add_argument('--log', type=pathlib.Path, default=ROOT / '.faults.jsonl')
     options = parser.parse_args()
     started = time.monotonic()
-    of, cases = revision(), list(whole_product())
-    count = len(cases) if options.cases == 'all' else min(int(options.cases), len(cases))
-    random.Random(options.seed).shuffle(cases)
-    del cases[count:]
-    chosen = set(cases)
-    results = [result for result in read_log(options.log, of) if result.case in chosen]
-    done = {result.case for result in results}
     every = whole_product()
+    count = len(every) if options.cases == 'all' else min(int(options.cases), len(every))
+    cases = random.Random(options.seed).sample(every, count)
     functions = len({(case.function, case.driver) for case in every})
     print(
-        f'Python {platform.python_version()}: {count} of {len(every)} cases with '
-        f'{functions} functions, {len(done)} already in {options.log}',
+        f'Python {platform.python_version()}: {len(cases)} of {len(every)} cases with '
+        f'{functions} functions',
         flush=True,
     )
-    with options.log.open('a', encoding='utf-8') as log:
-        todo = [case for case in cases if case not in done]
-        for result in run_all(todo, options.processes, log, of) if todo else ():
-            results.append(result)
-            if len(results) % 500 == 0:
-                _report(f'{len(results)} cases', results, started)
+    results: list[Result] = []
+    for result in run_all(cases, options.processes):
+        results.append(result)
+        if len(results) % 500 == 0:
+            _report(f'{len(results)} cases', results, started)
     _report('All', results, started)
     return int(any(result.errors for result in results))
 

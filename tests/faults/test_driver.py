@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import pathlib
 from typing import Callable, Sequence
 
 import pytest
 
-from tests.faults import product
 from tests.faults.bench import Bench
 from tests.faults.live import LiveOracle
 from tests.faults.matrix import (
@@ -79,12 +76,3 @@ def test_checks_find_a_wrong_value(oracle: Oracle) -> None:
     assert all(f'{name}: ' in errors for name in ('report', 'query', 'json', 'collector'))
     shown = LiveOracle().check(case)
     assert {text.split(': ')[1] for text in shown} >= {'main', 'details'}
-
-
-def test_interrupted_run_continues_from_its_log(tmp_path: pathlib.Path) -> None:
-    result = product.Result(Case('nvmlDeviceGetName', 'UNKNOWN', 'one GPU only'), ('report',), ())
-    log = tmp_path / 'log'
-    lines = [json.dumps({'revision': name, **result._asdict()}) for name in ('old', 'new')]
-    log.write_text('\n'.join(['', lines[0], '{"revision": "new", "ca', lines[1]]), encoding='utf-8')
-    assert [*product.read_log(log, 'new')] == [result]
-    assert [*product.read_log(tmp_path / 'none', 'new')] == []

@@ -13,12 +13,14 @@ from typing import Sequence
 import pytest
 
 from tests.patience import PATIENCE
-from tests.programs import run_program
+from tests.programs import ROOT, run_alone, run_program
 
-ROOT = pathlib.Path(__file__).parent.parent.parent
 UNSHARE = shutil.which('unshare') or ''
 
 pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs POSIX')
+needs_root = pytest.mark.skipif(
+    not hasattr(os, 'geteuid') or os.geteuid() != 0, reason='NOT TESTED: needs root'
+)
 
 #: Programs to run.
 PROGRAMS = {
@@ -42,24 +44,8 @@ HOSTS = {
 }
 
 
-def run(code: str, *wrapper: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*wrapper, sys.executable, '-c', code],
-        cwd=ROOT,
-        env={
-            'PATH': os.environ['PATH'],
-            'HOME': '/',
-            'PYTHONPATH': str(ROOT),
-            'PYTHONIOENCODING': 'utf-8',
-            'COLUMNS': '100',
-            **environment,
-        },
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding='utf-8',
-        timeout=PATIENCE,
-    )
+def run(code: str, *wrapper: str) -> subprocess.CompletedProcess[str]:
+    return run_alone(*wrapper, sys.executable, '-c', code)
 
 
 def check(host: str, program: str) -> None:
@@ -216,9 +202,7 @@ def as_unnamed_user(*wrapper: str) -> tuple[str, list[dict[str, object]]]:
     return text, rows
 
 
-@pytest.mark.skipif(
-    not hasattr(os, 'geteuid') or os.geteuid() != 0, reason='NOT TESTED: needs root'
-)
+@needs_root
 def test_user_without_a_name_sees_processes_of_other_users() -> None:
     text, rows = as_unnamed_user()
     assert 'H100' in text
@@ -231,9 +215,7 @@ def can_hide_processes(wrapper: Sequence[str]) -> bool:
     return bool(UNSHARE) and run('pass', *wrapper).returncode == 0
 
 
-@pytest.mark.skipif(
-    not hasattr(os, 'geteuid') or os.geteuid() != 0, reason='NOT TESTED: needs root'
-)
+@needs_root
 @pytest.mark.parametrize('how', [1, 2])
 def test_hidden_processes_are_listed_with_known_values(how: int) -> None:
     mount = f'mount -o remount,hidepid={how} /proc && exec "$@"'

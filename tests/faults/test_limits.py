@@ -17,9 +17,9 @@ from nvitop.collector.process_tree import ProcessTreeFilter
 if os.name != 'posix':
     pytest.skip('needs POSIX', allow_module_level=True)
 
-from tests.e2e.program import Program, environment
+from tests.e2e.program import DEMO, Program
+from tests.programs import run_alone
 
-ROOT = pathlib.Path(__file__).parent.parent.parent
 UNSHARE = shutil.which('unshare') or ''
 IS_ROOT = os.geteuid() == 0
 #: Limits of processes (including threads) and of descriptors (including standard streams); -1: none.
@@ -39,24 +39,11 @@ def command(program: str, processes: int, files: int, home: str = '/') -> list[s
     return [sys.executable, '-m', 'tests.faults.limited', program, *limits, home]
 
 
-def run(arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        arguments,
-        cwd=ROOT,
-        env=environment(PYTHONPATH=str(ROOT), COLUMNS='100'),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding='utf-8',
-        timeout=100,
-    )
-
-
 def check(program: str, limit: str) -> None:
     if LIMITS[limit][0] > 0 and not IS_ROOT:
         pytest.skip('NOT TESTED: needs root to run as a user without processes')
     processes, files = LIMITS[limit]
-    done = run(command(program, processes, files))
+    done = run_alone(*command(program, processes, files))
     assert done.returncode == 0, done.stderr
     assert 'Traceback' not in done.stderr
     assert OUTPUT[program.split()[0]] in done.stdout
@@ -77,7 +64,7 @@ def test_programs_run_without_threads_and_descriptors(program: str, limit: str) 
 
 @pytest.mark.slow
 def test_collector_continues_without_descriptors() -> None:
-    done = run(command('collector that runs', -1, -1))
+    done = run_alone(*command('collector that runs', -1, -1))
     assert (done.returncode, done.stdout) == (0, '288\n'), done.stderr
 
 
@@ -135,7 +122,7 @@ def test_programs_run_with_an_inaccessible_home(
         folder.chmod(0o755)
     home.chmod(mode)
     try:
-        done = run(command(program, -1, -1, str(home)))
+        done = run_alone(*command(program, -1, -1, str(home)))
     finally:
         home.chmod(0o755)
     assert done.returncode == 0, done.stderr
@@ -146,9 +133,9 @@ def test_programs_run_with_an_inaccessible_home(
 
 def in_mounts(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a shell script in a new mount namespace; skip the test if that is not possible."""
-    if not UNSHARE or run([UNSHARE, '-m', 'true']).returncode:
+    if not UNSHARE or run_alone(UNSHARE, '-m', 'true').returncode:
         pytest.skip('NOT TESTED: cannot create a mount namespace')
-    return run([UNSHARE, '-m', '/bin/sh', '-ec', script, 'sh', *arguments])
+    return run_alone(UNSHARE, '-m', '/bin/sh', '-ec', script, 'sh', *arguments)
 
 
 @pytest.mark.slow
@@ -160,3 +147,22 @@ def test_report_works_with_a_read_only_home(tmp_path: pathlib.Path) -> None:
         sys.executable,
     )
     assert (done.returncode, 'H100' in done.stdout) == (0, True), done.stderr
+
+
+_SCENARIO = '[[gpu]]\nmodel = "H100"\n' + ''.join(
+    f'[[fault]]\ncall = "{call}"\nerror = "DRIVER_NOT_LOADED"\nfrom = 3\nuntil = 6\n'
+    for call in ('nvmlDeviceGet*', 'nvmlInit*')
+)
+
+
+@pytest.mark.slow
+def test_driver_disappears_and_comes_back(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / 'machine.toml'
+    path.write_text(_SCENARIO, encoding='utf-8')
+    with Program((*DEMO, str(path), '--interval=0.3')) as program:
+        program.wait_for('Driver Not Loaded')
+        program.wait_until_gone('/700 W')
+        program.press('!', 'Problems: [1-9]')
+        program.press('q', '/700 W')
+        program.wait_until_gone('Driver Not Loaded')
+        assert program.leave() == 0
