@@ -27,7 +27,47 @@ _ORDERED = {
     'sm_utilization': ('renderer', 'trainer', 'server'),
     'gpu_memory_utilization': ('server', 'trainer', 'renderer'),
 }
-_FULL, _COMPACT = 'Persistence-M', '─ Host ─'
+_FULL, _COMPACT, _HOST = 'Persistence-M', '─ Host ─', r'load \d'
+_HINTS, _FROZEN, _DEVICE = r'(Quit|Back)\s*\Z', r'\[PAUSED \d\d:\d\d:\d\d\]', r'\[GPU \d\]'
+_PAST = (('*', _FROZEN), ('E', f'!{_FROZEN}'))
+_PRESENT = (('(', _FROZEN), ('*', f'!{_FROZEN}'))
+_RECORDING = (('*', 'only in a recording'), ('z', _FROZEN), ('E', f'!{_FROZEN}'))
+_NAMES = [theme.name for theme in THEMES]
+_AFTER_CLASSIC = _NAMES.index('classic') + 1
+#: Action → keys, and what the screen shows then, or no longer shows (``!``). ``*`` and KEY are the key of the action.
+STEPS: dict[Action, tuple[tuple[str, str], ...]] = {
+    Action.MODE_AUTO: (('f', _FULL), ('*', f'!{_FULL}'), ('c', _COMPACT), ('*', f'!{_COMPACT}')),
+    Action.MODE_FULL: (('*', _FULL), ('a', f'!{_FULL}')),
+    Action.MODE_COMPACT: (('*', _COMPACT), ('a', f'!{_COMPACT}')),
+    Action.TOGGLE_DETAILS: (('', '!PCIe TX'), ('*', 'PCIe TX'), ('*', '!PCIe TX')),
+    Action.FREEZE: (('', f'!{_FROZEN}'), ('*', _FROZEN), ('*', f'!{_FROZEN}')),
+    Action.REVEAL: (('', '!SHOP_TOKEN=open'), ('*', 'SHOP_TOKEN=open'), ('*', '!SHOP_TOKEN=open')),
+    Action.TOGGLE_HOST: (('', _HOST), ('*', f'!{_HOST}'), ('*', _HOST)),
+    # The hints are no longer hidden by the message of an earlier key.
+    Action.TOGGLE_HINTS: (('m m', _HINTS), ('*', f'!{_HINTS}'), ('*', _HINTS)),
+    Action.SAVE_SETTINGS: (('*', '^ (Saved|Not saved)'), ('m m', '(Quit|Back) *$')),
+    Action.SORT_MENU: (('*', 'Sort by: n GPU  p PID'), ('Esc', '!Sort by:')),
+    Action.NEXT_THEME: tuple(
+        ('*', f'Theme: {name}') for name in (*_NAMES[_AFTER_CLASSIC:], *_NAMES[:_AFTER_CLASSIC])
+    ),
+    Action.SELECT_DEVICE: (('*', r'\[GPU KEY\]|There is no GPU KEY'), ('*', f'!{_DEVICE}')),
+    Action.NEXT_DEVICE: (('*', r'\[GPU 0\]'), ('Shift-Tab', f'!{_DEVICE}')),
+    Action.PREVIOUS_DEVICE: (('*', _DEVICE), ('Tab', f'!{_DEVICE}')),
+    Action.CHOOSE: (
+        ('End Up', r'\[ \] START'),  # from the command to the start
+        ('*', r'\[[x-]\] START'),
+        ('*', r'\[ \] START'),
+    ),
+    Action.SORT_NEXT: (('*', ' PID▲'), ('o n', '![▲▼]')),
+    Action.SORT_PREVIOUS: (('*', ' TIME▼'), ('o n', '![▲▼]')),
+    **dict.fromkeys((Action.PREVIOUS_FRAME, Action.PREVIOUS_MINUTE, Action.PREVIOUS_HOUR), _PAST),
+    Action.FIRST_FRAME: _PAST,
+    Action.NEXT_FRAME: (('(', _FROZEN), ('*', ''), ('E', f'!{_FROZEN}')),
+    **dict.fromkeys((Action.NEXT_MINUTE, Action.NEXT_HOUR, Action.LAST_FRAME), _PRESENT),
+    Action.GO_TO_TIME: (('*', 'Time:'), ('- 1 s Enter', _FROZEN), ('E', f'!{_FROZEN}')),
+    **dict.fromkeys((Action.PREVIOUS_EVENT, Action.NEXT_EVENT), _RECORDING),
+    **dict.fromkeys((Action.FASTER, Action.SLOWER), _RECORDING),
+}
 
 
 def _of(*actions: Action) -> Callable[[Expectation], Expectation]:
@@ -38,6 +78,18 @@ def _of(*actions: Action) -> Callable[[Expectation], Expectation]:
         return expectation
 
     return register
+
+
+@_of(*STEPS)
+def _shows(monitor: Monitor, binding: Binding, keys: str) -> None:
+    for pressed, text in STEPS[binding.action]:
+        shown = text.replace('KEY', keys)
+        if pressed:
+            monitor.key(keys if pressed == '*' else pressed)
+        if shown.startswith('!'):
+            monitor.wait_until_gone(shown[1:])
+        else:
+            monitor.wait_for(shown)
 
 
 def _home(monitor: Monitor) -> None:
@@ -70,51 +122,6 @@ def _goes_back(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.wait_for(TITLES[Screen.MAIN])
     monitor.screen = Screen.MAIN
     monitor.enter(here)
-
-
-@_of(Action.MODE_AUTO)
-def _draws_panels_by_the_size_of_the_terminal(
-    monitor: Monitor, binding: Binding, keys: str
-) -> None:
-    for key, shown in (('f', _FULL), ('c', _COMPACT)):
-        monitor.press(key, shown)
-        monitor.key(keys)
-        monitor.wait_until_gone(shown)
-
-
-@_of(Action.MODE_FULL, Action.MODE_COMPACT)
-def _draws_panels_in_one_form(monitor: Monitor, binding: Binding, keys: str) -> None:
-    shown = _FULL if binding.action is Action.MODE_FULL else _COMPACT
-    monitor.key(keys)
-    monitor.wait_for(shown)
-    monitor.type('a')
-    monitor.wait_until_gone(shown)
-
-
-#: Text that is on the screen after the key, and not after the same key again.
-_SHOWN = {
-    Action.TOGGLE_DETAILS: 'PCIe TX',
-    Action.FREEZE: r'\[PAUSED \d\d:\d\d:\d\d\]',
-    Action.REVEAL: 'SHOP_TOKEN=open sesame',
-}
-
-
-@_of(*_SHOWN)
-def _shows(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.wait_until_gone(_SHOWN[binding.action])
-    monitor.key(keys)
-    monitor.wait_for(_SHOWN[binding.action])
-    monitor.key(keys)
-    monitor.wait_until_gone(_SHOWN[binding.action])
-
-
-@_of(Action.TOGGLE_HOST)
-def _hides_the_host(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.wait_for(r'load \d')
-    monitor.key(keys)
-    monitor.wait_until_gone(r'load \d')
-    monitor.key(keys)
-    monitor.wait_for(r'load \d')
 
 
 def _graphs(monitor: Monitor) -> list[str]:
@@ -172,40 +179,6 @@ def _redraws(monitor: Monitor, binding: Binding, keys: str) -> None:
     if monitor.screen is Screen.MAIN:
         monitor.wait_for_cursor(None)
         _home(monitor)
-
-
-@_of(Action.TOGGLE_HINTS)
-def _hides_the_hints(monitor: Monitor, binding: Binding, keys: str) -> None:
-    hints = r'(Quit|Back)\s*\Z'
-    monitor.press('mm', hints)  # no longer hidden by the message of an earlier key
-    monitor.key(keys)
-    monitor.wait_until_gone(hints)
-    monitor.key(keys)
-    monitor.wait_for(hints)
-
-
-@_of(Action.SAVE_SETTINGS)
-def _saves_settings(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.key(keys)
-    monitor.wait_for('^ (Saved|Not saved)')
-    monitor.press('mm', '(Quit|Back) *$')
-
-
-@_of(Action.SORT_MENU)
-def _offers_orders(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.key(keys)
-    monitor.wait_for('Sort by: n GPU  p PID')
-    monitor.key('Esc')
-    monitor.wait_until_gone('Sort by:')
-
-
-@_of(Action.NEXT_THEME)
-def _changes_colors(monitor: Monitor, binding: Binding, keys: str) -> None:
-    names = [theme.name for theme in THEMES]
-    first = names.index('classic') + 1
-    for name in (*names[first:], *names[:first]):
-        monitor.key(keys)
-        monitor.wait_for(f'Theme: {name}')
 
 
 @_of(Action.TOGGLE_MOUSE)
@@ -302,22 +275,6 @@ def _scrolls_the_page(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.type('ad')
     monitor.wait_until_gone('PCIe')
     monitor.resize(104, 41)
-
-
-@_of(Action.SELECT_DEVICE)
-def _selects_a_device(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.key(keys)
-    monitor.wait_for(rf'\[GPU {keys}\]|There is no GPU {keys}')
-    monitor.key(keys)
-    monitor.wait_until_gone(r'\[GPU \d\]')
-
-
-@_of(Action.NEXT_DEVICE, Action.PREVIOUS_DEVICE)
-def _selects_the_next_device(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.key(keys)
-    monitor.wait_for(r'\[GPU 0\]' if binding.action is Action.NEXT_DEVICE else r'\[GPU \d\]')
-    monitor.key('Shift-Tab' if binding.action is Action.NEXT_DEVICE else 'Tab')
-    monitor.wait_until_gone(r'\[GPU \d\]')
 
 
 @_of(Action.SUM_BY_OWNER)
@@ -450,17 +407,6 @@ def _searches(monitor: Monitor, binding: Binding, keys: str) -> None:
     _home(monitor)
 
 
-@_of(Action.CHOOSE)
-def _chooses_a_column(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.key('End')
-    monitor.key('Up')  # from the command to the start
-    monitor.wait_for(r'\[ \] START')
-    monitor.key(keys)
-    monitor.wait_for(r'\[[x-]\] START')
-    monitor.key(keys)
-    monitor.wait_for(r'\[ \] START')
-
-
 @_of(Action.MOVE_UP, Action.MOVE_DOWN)
 def _moves_a_column(monitor: Monitor, binding: Binding, keys: str) -> None:
     is_up = binding.action is Action.MOVE_UP
@@ -473,14 +419,6 @@ def _moves_a_column(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.key('J' if is_up else 'K')
     monitor.wait(lambda: monitor.row('] GPU ') < monitor.row('] PID '))
     _home(monitor)
-
-
-@_of(Action.SORT_NEXT, Action.SORT_PREVIOUS)
-def _sorts_by_a_neighbor(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.key(keys)
-    monitor.wait_for(' PID▲' if binding.action is Action.SORT_NEXT else ' TIME▼')
-    monitor.type('on')
-    monitor.wait_until_gone('[▲▼]')
 
 
 @_of(Action.SORT_REVERSE)
@@ -520,47 +458,3 @@ def _sorts(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.wait(lambda: listed() == expected or not expected)
     monitor.type('on')
     monitor.wait_until_gone('[▲▼]')
-
-
-_FROZEN = _SHOWN[Action.FREEZE]
-
-
-def _unfreeze(monitor: Monitor) -> None:
-    monitor.key('E')
-    monitor.wait_until_gone(_FROZEN)
-
-
-@_of(Action.PREVIOUS_FRAME, Action.PREVIOUS_MINUTE, Action.PREVIOUS_HOUR, Action.FIRST_FRAME)
-def _shows_the_past(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.key(keys)
-    monitor.wait_for(_FROZEN)
-    _unfreeze(monitor)
-
-
-@_of(Action.NEXT_FRAME, Action.NEXT_MINUTE, Action.NEXT_HOUR, Action.LAST_FRAME)
-def _leaves_the_past(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.key('(')
-    monitor.wait_for(_FROZEN)
-    monitor.key(keys)
-    if binding.action is Action.NEXT_FRAME:
-        monitor.key('E')
-    monitor.wait_until_gone(_FROZEN)
-
-
-@_of(Action.GO_TO_TIME)
-def _goes_to_a_time(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.key(keys)
-    monitor.wait_for('Time:')
-    monitor.type('-1s')
-    monitor.key('Enter')
-    monitor.wait_for(_FROZEN)
-    _unfreeze(monitor)
-
-
-@_of(Action.PREVIOUS_EVENT, Action.NEXT_EVENT, Action.FASTER, Action.SLOWER)
-def _needs_a_recording(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.key(keys)
-    monitor.wait_for('only in a recording')
-    monitor.key('z')
-    monitor.wait_for(_FROZEN)
-    _unfreeze(monitor)
