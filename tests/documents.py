@@ -22,8 +22,6 @@ _GENERATED = re.compile(r'<!-- begin [\w ]+ -->.*?<!-- end [\w ]+ -->', re.DOTAL
 
 
 class Block(NamedTuple):
-    """Code block between fences."""
-
     page: str
     line: int
     language: str
@@ -118,13 +116,11 @@ class Shell:
         }
 
     def run(self, script: str) -> None:
-        """Run a script; fail unless every command succeeds."""
         done = self._run(script)
         message = f'{script}\n-> {done.returncode}\n{done.stdout}\n{done.stderr}'
         assert done.returncode == 0, message
 
     def show(self, command: str) -> str:
-        """Return the standard output of a command, or its standard error if it fails."""
         done = self._run(command)
         if not done.returncode:
             return done.stdout
@@ -133,7 +129,6 @@ class Shell:
         )
 
     def errors(self, command: str) -> str:
-        """Return the standard error of a command that succeeds."""
         done = self._run(command)
         assert done.returncode == 0, done.stderr
         return done.stderr

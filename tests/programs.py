@@ -29,7 +29,6 @@ def run_program(
 
 
 def run_python(code: str, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run a program."""
     return run_program('-c', code, cwd=cwd, **environ)
 
 

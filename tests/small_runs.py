@@ -21,21 +21,17 @@ LATE = 0.01
 
 
 class SmallRun(NamedTuple):
-    """Result of a run."""
-
     counts: Counts
     ticks_missed: float
     #: Tick of a cycle → whether the GPU responded.
     responded: dict[int, bool]
 
     def to_json(self) -> list[object]:
-        """Serialize the run."""
         counts = {name: list(values) for name, values in vars(self.counts).items()}
         return [counts, self.ticks_missed, list(self.responded.items())]
 
     @staticmethod
     def from_json(counts: dict[str, list[float]], missed: float, responded: object) -> SmallRun:
-        """Parse a serialized run."""
         taken = Counts()
         for name, values in counts.items():
             getattr(taken, name).extend(values)
@@ -60,7 +56,6 @@ def run(
 
 
 def query_gpu() -> SmallRun:
-    """Query a GPU that is lost and returns."""
     responded = dict.fromkeys(range(CYCLE), False)
 
     def query(tick: int) -> None:
@@ -72,7 +67,6 @@ def query_gpu() -> SmallRun:
 
 
 def keep(every: int) -> SmallRun:
-    """Keep an object every N ticks."""
     kept: list[object] = []
     return SmallRun(*run(lambda tick: kept.append(object()) if tick % every == 0 else None), {})
 
@@ -83,7 +77,6 @@ def drift() -> SmallRun:
 
 
 def start_a_thread() -> SmallRun:
-    """Start a thread near the end that stays alive."""
     end = threading.Event()
 
     def act(tick: int) -> None:

@@ -33,7 +33,6 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def report(*arguments: str) -> Ran:
-    """Print the report of the simulated machine."""
     return Ran(cli.main, '-1', '--no-config', *arguments)
 
 
@@ -221,7 +220,6 @@ def test_the_reason_why_the_only_visible_mig_device_fails_is_reported(
 
 
 def pids_of(ran: Ran) -> list[str]:
-    """PIDs in the process panel."""
     panel = ran.out[ran.out.index(' Processes ') :]
     return [line.split()[2] for line in panel.splitlines() if re.match(r'│ +\d', line)]
 
@@ -254,7 +252,6 @@ def test_user_without_a_name_means_the_current_user(
 
 @pytest.fixture
 def garbage_collection() -> Iterator[None]:
-    """Restore the settings of the garbage collector."""
     former = gc.get_threshold()
     yield
     gc.unfreeze()

@@ -159,7 +159,6 @@ def check_toml(block: Block, shell: Shell) -> None:
 
 
 def shipped_yaml() -> str:
-    """Return the text of the YAML files in share/."""
     return '\n'.join(path.read_text('utf-8') for path in (ROOT / 'share').rglob('*.yml'))
 
 

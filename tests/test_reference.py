@@ -26,7 +26,6 @@ DIRECTIVE = re.compile(r'^\.\. (py:|auto)(\w+):: ([\w.]+)\n((?:   :.*\n)*)', re.
 
 
 def names_of(module: str) -> list[str]:
-    """Return the names in ``__all__`` in the source of a module."""
     path = importlib.import_module(f'nvitop.{module}').__file__
     assert path is not None
     tree = ast.parse(pathlib.Path(path).read_text(encoding='utf-8'))

@@ -24,14 +24,12 @@ def library() -> Iterator[FakeLibrary]:
 
 @pytest.fixture
 def machine() -> Iterator[simulation.Machine]:
-    """The machine of tests/api/machines.py."""
     with make_machine() as machine:
         yield machine
 
 
 @pytest.fixture
 def child() -> Iterator[subprocess.Popen[bytes]]:
-    """A running ``cat``."""
     with running('cat') as process:
         yield process
 
@@ -47,7 +45,6 @@ def zombie() -> Iterator[int]:
 
 @pytest.fixture
 def gone_pid() -> int:
-    """The PID of a process that has exited."""
     with running('cat') as process:
         pass
     return process.pid

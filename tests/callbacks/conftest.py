@@ -28,7 +28,6 @@ memory_base = "6 GiB"
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[simulation.Machine]:
-    """Two GPUs with constant values."""
     monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
     scenario = simulation.parse_scenario(TWO_GPUS, name='callbacks')
     with simulation.machine(scenario, processes='none') as running:
@@ -37,14 +36,12 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[simulation.Machine]:
 
 @pytest.fixture
 def no_driver(machine: simulation.Machine) -> simulation.Machine:
-    """A machine without a driver."""
     machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
     return machine
 
 
 @pytest.fixture
 def substitutes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Replace all frameworks by substitutes."""
     forget_classes()
     for name, module in frameworks.modules().items():
         monkeypatch.setitem(sys.modules, name, module)

@@ -7,8 +7,6 @@ from typing import Any
 
 
 class Callback:
-    """Base class of the callbacks of all frameworks."""
-
     def __init__(self) -> None:
         self.is_initialized = True
 
@@ -18,7 +16,6 @@ class MisconfigurationException(Exception):
 
 
 def module(name: str, **contents: object) -> types.ModuleType:
-    """Create a module with these contents."""
     made = types.ModuleType(name)
     vars(made).update(contents)
     return made
@@ -45,13 +42,10 @@ def modules() -> dict[str, types.ModuleType]:
 
 
 class Logger:
-    """Logger that keeps all metrics."""
-
     def __init__(self) -> None:
         self.logged: list[tuple[int, dict[str, float]]] = []
 
     def log_metrics(self, metrics: dict[str, float], step: int) -> None:
-        """Keep the metrics."""
         self.logged.append((step, dict(metrics)))
 
 

@@ -59,7 +59,6 @@ def child(code: str = 'import sys; sys.stdin.read()') -> Iterator[subprocess.Pop
 
 
 def sampling_threads() -> list[threading.Thread]:
-    """Return the sampling threads of all collectors."""
     return [thread for thread in threading.enumerate() if thread.name == 'nvitop-collector']
 
 

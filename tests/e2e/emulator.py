@@ -29,7 +29,6 @@ class Screen(pyte.Screen):
         super().__init__(columns, rows)
 
     def draw(self, data: str) -> None:
-        """Write text and record its last character for REP."""
         self._last = data[-1:] or self._last
         super().draw(data)
 
@@ -74,15 +73,12 @@ class Screen(pyte.Screen):
         super().select_graphic_rendition(*changed, **kwargs)
 
     def is_dim(self, x: int, y: int) -> bool:
-        """Return whether a cell is dim."""
         return bool(self.cell(x, y).strikethrough)
 
     def bell(self, *args: object) -> None:
-        """Count the bells."""
         self.bells += 1
 
     def set_mode(self, *modes: int, **kwargs: bool) -> None:
-        """Record private modes and enter the alternate screen."""
         if kwargs.get('private'):
             if ALTERNATE_SCREEN in modes and ALTERNATE_SCREEN not in self.private_modes:
                 self._main = (copy.deepcopy(self.buffer), copy.copy(self.cursor))
@@ -91,7 +87,6 @@ class Screen(pyte.Screen):
         super().set_mode(*modes, **kwargs)
 
     def reset_mode(self, *modes: int, **kwargs: bool) -> None:
-        """Record private modes and leave the alternate screen."""
         super().reset_mode(*modes, **kwargs)
         if kwargs.get('private'):
             if ALTERNATE_SCREEN in modes and self._main is not None:
@@ -101,7 +96,6 @@ class Screen(pyte.Screen):
             self.private_modes.difference_update(modes)
 
     def cell(self, x: int, y: int) -> Char:
-        """Return a cell with its attributes."""
         return self.buffer[y][x]
 
 
@@ -123,11 +117,9 @@ class Emulator:
         self._lines: list[str] = []
 
     def feed(self, data: bytes) -> None:
-        """Process output of the program."""
         self._stream.feed(self._utf8.decode(data))
 
     def resize(self, columns: int, rows: int) -> None:
-        """Change the size of the window."""
         self.screen.resize(rows, columns)
 
     @property

@@ -126,16 +126,13 @@ class Monitor(Program):
         return self
 
     def wait_for_first_sample(self) -> None:
-        """Wait until processes are listed."""
         self.wait_for(TITLES[Screen.MAIN])
         self.wait_for('server --port')
 
     def key(self, keys: str) -> None:
-        """Press a key, or keys separated by spaces, by their names."""
         self.type(sequence(keys))
 
     def enter(self, screen: Screen) -> None:
-        """Open a screen from the main screen, with the first process selected."""
         self.key('Home')
         self.wait_for_cursor(0)
         if screen is not Screen.MAIN:
@@ -146,25 +143,21 @@ class Monitor(Program):
             self.wait_for('trainer')
 
     def back(self) -> None:
-        """Go back to the main screen."""
         if self.screen is not Screen.MAIN:
             self.type('q')
             self.screen = Screen.MAIN
         self.wait_for(TITLES[Screen.MAIN])
 
     def listed(self) -> list[int]:
-        """Return the PIDs on the main screen, from top to bottom."""
         found = (_PROCESS.match(line) for line in self.lines)
         return [int(match.group(1)) for match in found if match]
 
     def pid_of(self, name: str) -> int:
-        """Return the PID in the row of a process."""
         match = _PROCESS.match(self.lines[self.row(name)])
         assert match is not None
         return int(match.group(1))
 
     def row(self, text: str) -> int:
-        """Return the first row of the screen with this text, or -1."""
         return next((y for y, line in enumerate(self.lines) if text in line), -1)
 
     def has_reverse(self, y: int, x: int = 0, width: int | None = None) -> bool:
@@ -181,7 +174,6 @@ class Monitor(Program):
         return str(self.emulator.screen.cell(self.lines[y].index(text), y).fg)
 
     def rows_of_list(self) -> list[int]:
-        """Return the rows of the screen that can be selected."""
         if self.screen is Screen.MAIN:
             return [y for y, line in enumerate(self.lines) if _PROCESS.match(line)]
         rows = range(_FIRST_LINE, self.emulator.screen.lines - 1)  # the last row has hints
@@ -197,7 +189,6 @@ class Monitor(Program):
         return next((i for i, y in enumerate(rows) if self.has_reverse(y)), None)
 
     def select(self, name: str) -> None:
-        """Search for a process and select it."""
         self.type('\x1bOR' + name)
         self.wait_for(f'^Search: {name}')
         self.key('Enter')
@@ -209,11 +200,9 @@ class Monitor(Program):
         self.wait(lambda: self.cursor() == number)
 
     def wait_until_selected(self, text: str) -> None:
-        """Wait until the row with this text is reversed."""
         self.wait(lambda: self.has_reverse(self.row(text)))
 
     def wait_until_tagged(self, text: str) -> None:
-        """Wait until this text has the color of tagged rows."""
         self.wait(lambda: self.color(text) == TAG_COLOR)
 
     def wait_until_armed(self) -> None:
@@ -226,14 +215,12 @@ class Monitor(Program):
         self.wait(is_armed)
 
     def highlighted(self) -> list[str]:
-        """Return the labels of the dialog's buttons that are reversed."""
         y = self.row('Cancel')
         labels = [label for _, label, _ in BUTTONS if label in self.lines[y]]
         places = ((label, self.lines[y].index(label)) for label in labels)
         return [label for label, x in places if self.has_reverse(y, x, len(label))]
 
     def wait_until_highlighted(self, label: str) -> None:
-        """Wait until this button is the only highlighted one."""
         self.wait(lambda: self.highlighted() == [label])
 
 
@@ -304,7 +291,6 @@ class Monitors:
         self._running = monitor
 
     def close(self) -> None:
-        """Quit the monitor."""
         if self._running is not None:
             with self._running as monitor:
                 monitor.type('q')

@@ -31,11 +31,9 @@ class Orders:
         os.mkfifo(pipe)
 
     def command(self, scenario: pathlib.Path, *options: str) -> tuple[str, ...]:
-        """Return the command of a monitor that obeys these orders."""
         return (sys.executable, '-c', _PROGRAM, str(scenario), str(self.path), *options)
 
     def open(self) -> None:
-        """Wait until the program reads orders."""
         self._pipe = os.open(self.path, os.O_WRONLY)
 
     def hang(self, name: str, gpu: int | None = None) -> None:
@@ -43,6 +41,5 @@ class Orders:
         os.write(self._pipe, f'hang {name} {"all" if gpu is None else gpu}\n'.encode())
 
     def close(self) -> None:
-        """Close the pipe."""
         if self._pipe >= 0:
             os.close(self._pipe)

@@ -64,17 +64,14 @@ class Program(Pseudoterminal):
 
     @property
     def text(self) -> str:
-        """The text of the screen."""
         return self.emulator.text
 
     @property
     def lines(self) -> list[str]:
-        """The text of the screen by rows."""
         return self.emulator.lines
 
     @property
     def modes(self) -> set[int]:
-        """The private modes of the terminal that are on."""
         return self.emulator.screen.private_modes
 
     def look(self, timeout: float = 0.0) -> bool:
@@ -106,7 +103,6 @@ class Program(Pseudoterminal):
                 )
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        """Wait until the screen matches a pattern."""
         found: list[re.Match[str]] = []
 
         def is_shown() -> bool:
@@ -118,11 +114,9 @@ class Program(Pseudoterminal):
         return found[0]
 
     def wait_until_gone(self, pattern: str) -> None:
-        """Wait until the screen no longer matches a pattern."""
         self.wait(lambda: not re.search(pattern, self.text, re.MULTILINE))
 
     def press(self, keys: str, pattern: str) -> re.Match[str]:
-        """Press keys, then wait until the screen matches a pattern."""
         self.type(keys)
         return self.wait_for(pattern)
 
@@ -135,7 +129,6 @@ class Program(Pseudoterminal):
         self.type(f'\x1b[<{button};{x + 1};{y + 1}M')
 
     def resize(self, columns: int, rows: int) -> None:
-        """Change the size of the window."""
         self.emulator.resize(columns, rows)
         super().resize(columns, rows)
 
@@ -148,11 +141,9 @@ class Program(Pseudoterminal):
         return status if status >= 0 else 128 - status
 
     def leave(self) -> int:
-        """Quit with a key; return the exit status."""
         self.type('q')
         return self.wait_for_exit()
 
     def assert_restored(self) -> None:
-        """Check that the terminal is in the same state as before the program."""
         assert self.present_attributes() == self.attributes
         assert self.modes == FRESH_MODES, f'modes left on: {self.modes}'

@@ -76,7 +76,6 @@ class Pseudoterminal:
         fcntl.ioctl(self._keyboard, termios.TIOCSWINSZ, size)
 
     def resize(self, columns: int, rows: int) -> None:
-        """Change the size of the window; the kernel sends a signal to the program."""
         self._set_size(columns, rows)
 
     def present_attributes(self) -> list[Any]:
@@ -84,7 +83,6 @@ class Pseudoterminal:
         return termios.tcgetattr(self._keyboard)
 
     def type(self, text: str | bytes) -> None:
-        """Press keys."""
         data = text.encode() if isinstance(text, str) else text
         while data:
             data = data[os.write(self._keyboard, data) :]
@@ -101,11 +99,9 @@ class Pseudoterminal:
             return b''
 
     def hang_up(self) -> None:
-        """Close the window."""
         if not self.is_hung_up:
             self.is_hung_up = True
             os.close(self._keyboard)
 
     def errors(self) -> str:
-        """Return the standard error of the program."""
         return os.pread(self._errors, 1 << 20, 0).decode()

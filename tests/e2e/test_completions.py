@@ -31,7 +31,6 @@ SETUP = {
 
 @contextlib.contextmanager
 def running(shell: str, home: pathlib.Path) -> Iterator[Program]:
-    """Run a shell with the completions in an empty home directory."""
     if shutil.which(shell) is None:
         pytest.skip(f'NOT TESTED: {shell} is not installed')
     programs = home / 'programs'

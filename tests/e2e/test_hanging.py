@@ -59,7 +59,6 @@ def test_monitor_responds_and_quits_while_all_calls_hang(tmp_path: pathlib.Path)
 
 
 def use_everything(program: Program, rows: str) -> None:
-    """Use keys, screens and sizes."""
     program.press('h', TITLES[Screen.HELP])
     program.press('\x1b[B', 'Help: lines 2 ')
     program.press('q', rows)
@@ -105,7 +104,6 @@ def wait_for_others(program: Program, before: dict[int, str]) -> None:
 
 
 def temperatures(program: Program) -> dict[int, str]:
-    """Return the temperature of each GPU that responds."""
     rows = re.findall(r'^│ +(\d) .*?(\d+°C)', program.text, re.MULTILINE)
     return {int(gpu): value for gpu, value in rows}
 

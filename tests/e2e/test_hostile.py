@@ -31,7 +31,6 @@ user = "alice"
 
 
 def scenario(directory: pathlib.Path) -> str:
-    """Write a scenario with such a process; return its path."""
     text = ''.join(f'\\u{ord(char):04x}' for char in ''.join((*ATTACKS, *MARKS)))
     path = directory / 'hostile.toml'
     path.write_text(SCENARIO.replace('TEXT', text), encoding='utf-8')

@@ -28,7 +28,6 @@ _TIME = re.compile(r'\d\d:\d\d:\d\d')
 
 
 def act(program: Program, chance: random.Random) -> None:
-    """Do a random action of a user."""
     what = chance.random()
     if what < 0.7:
         key = chance.choice(_KEYS)
@@ -49,12 +48,10 @@ def settle(program: Program) -> None:
 
 
 def seen(program: Program) -> list[str]:
-    """Return the rows of the screen without the clock."""
     return [_TIME.sub('', line.rstrip()) for line in program.lines]
 
 
 def repaint(program: Program) -> None:
-    """Make the program redraw the whole screen."""
     before = program.written.count(CLEAR)
     program.process.send_signal(signal.SIGCONT)
     program.wait(lambda: program.written.count(CLEAR) > before)

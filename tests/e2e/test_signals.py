@@ -15,7 +15,6 @@ from tests.patience import PATIENCE
 
 
 def open_dialog(monitor: Monitor, name: str, key: str = 'T') -> None:
-    """Open the dialog for a process and wait until it accepts keys."""
     monitor.select(name)
     monitor.press(key, 'Cancel')
     monitor.wait_until_armed()

@@ -17,7 +17,6 @@ COLORS = re.compile(rb'\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7]|4[0-7]|38;5;\d+)(?:;\d+)*
 
 
 def command_for(monitors: Monitors, *options: str) -> tuple[str, ...]:
-    """Return the command of the monitor on a machine with constant values."""
     return (*NVITOP, '--demo', str(monitors.machine.path), *options)
 
 

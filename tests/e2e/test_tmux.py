@@ -35,7 +35,6 @@ class Pane:
         self.call('kill-server')
 
     def call(self, *arguments: str) -> str:
-        """Run a tmux command and return its output."""
         return subprocess.run(
             [*self._tmux, *arguments],
             env=self._environment,
@@ -46,7 +45,6 @@ class Pane:
 
     @property
     def lines(self) -> list[str]:
-        """The rows of the pane."""
         return self.call('capture-pane', '-p').split('\n')
 
     def press(self, text: str, *keys: str) -> None:
@@ -55,11 +53,9 @@ class Pane:
         self.wait_for(text)
 
     def wait_for(self, text: str) -> None:
-        """Wait until the pane shows a text."""
         self.wait(lambda: text in '\n'.join(self.lines))
 
     def wait(self, condition: Callable[[], object]) -> None:
-        """Wait until a condition holds."""
         deadline = time.monotonic() + PATIENCE
         while not condition():
             if time.monotonic() > deadline:

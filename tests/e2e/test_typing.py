@@ -14,7 +14,6 @@ LONG = DANGEROUS[:10_240]
 
 
 def begin_filter(monitor: Monitor, text: str = '') -> None:
-    """Open the filter line and type."""
     monitor.press('\\', r'\AFilter:')
     monitor.type(text)
     monitor.wait_for(rf'\AFilter: {text}'.rstrip())

@@ -192,11 +192,9 @@ class Bench:
         self.ticks = 0
 
     def wall(self) -> float:
-        """The wall clock of the machine and the source."""
         return self._started + self.clock.now
 
     def _sleep(self, seconds: float) -> None:
-        """Sleep on the clock of the machine."""
         self.clock.turn(seconds)
 
     @contextlib.contextmanager
@@ -210,19 +208,16 @@ class Bench:
             yield self
 
     def open(self) -> None:
-        """Create a new source."""
         lane = Watchdog(clock=self.clock, start_thread=_run_at_once, spare_seconds=0.0)
         self.source = LiveSource(
             clock=self.clock, wall_clock=self.wall, sleep=self._sleep, watchdog=lane
         )
 
     def sample(self) -> Sample:
-        """Take the sample of the next tick."""
         self.turn()
         return self.source.sample(DEMAND)
 
     def turn(self) -> None:
-        """Advance the clock by one tick."""
         self.clock.now = self.ticks * TICK_SECONDS
         self.ticks += 1
 

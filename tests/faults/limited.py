@@ -85,7 +85,6 @@ PROGRAMS: dict[str, Callable[[], int]] = {
 
 
 def main(program: str, processes: int, files: int, home: str) -> int:
-    """Run the program. Returns its exit status."""
     os.environ['HOME'] = '/'
     with contextlib.suppress(OSError):
         ctypes.CDLL('libgcc_s.so.1')  # glibc opens it when a thread exits

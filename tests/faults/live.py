@@ -49,8 +49,6 @@ _WORDS = frozenset({Screen.PROBLEMS, Screen.HELP, Screen.ENVIRON})
 
 
 class _AtOnce(EffectRunner):
-    """Carries out effects immediately."""
-
     def __init__(self, post: Callable[[Event], None]) -> None:
         super().__init__(post)
         self._send = post
@@ -67,7 +65,6 @@ class _Terminal(LockedTerminal):
         return super().wait(None)
 
     def end(self) -> None:
-        """Stop waiting for the monitor."""
         self._is_settled.set()
 
 
@@ -197,7 +194,6 @@ class LiveOracle:
                 self._gaps[frame.place] = _gaps(frame)
 
     def check(self, case: Case) -> list[str]:
-        """Return the errors on all screens."""
         run = Run(case)
         wrong = [*run.errors]
         if run.status != 0:

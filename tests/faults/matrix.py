@@ -51,8 +51,6 @@ TICKS = FAULTY_TICKS + RECOVERY_TICKS
 
 
 class Case(NamedTuple):
-    """One fault."""
-
     function: str
     code: str
     mode: str
@@ -68,7 +66,6 @@ class Case(NamedTuple):
         return CODES[self.code] not in LASTING
 
     def begin(self, bench: Bench) -> None:
-        """Start the fault."""
         bench.machine.fail(self.function, CODES[self.code], **MODES[self.mode])
 
 
@@ -82,7 +79,6 @@ def functions_called(driver: str = 'newest') -> tuple[str, ...]:
 
 
 def all_cases(functions: tuple[str, ...], driver: str = 'newest') -> tuple[Case, ...]:
-    """All combinations of these functions with codes and modes."""
     every = [Case(f, code, mode, driver) for f in functions for code in CODES for mode in MODES]
     return tuple(case for case in every if case[:2] not in EXPECTED)
 
@@ -99,7 +95,6 @@ def covering_cases(functions: tuple[str, ...]) -> tuple[Case, ...]:
 
 
 def run_in_source(case: Case, oracle: Oracle) -> list[str]:
-    """Sample during the fault and after it. Returns the errors found."""
     bench = Bench(case.driver)
     errors: list[str] = []
     with bench.opened():

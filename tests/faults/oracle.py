@@ -25,7 +25,6 @@ _LISTS = ('processes', 'graphics_processes', 'mps_processes')
 
 
 def true_samples(count: int, driver: str = 'newest') -> list[Sample]:
-    """Samples of a machine without faults."""
     bench = Bench(driver)
     with bench.opened():
         samples = [bench.sample() for _ in range(count)]

@@ -54,8 +54,6 @@ class Subjects:
 
 
 class Result(NamedTuple):
-    """The result of a case."""
-
     case: Case
     #: Programs that were run.
     programs: tuple[str, ...]
@@ -65,12 +63,10 @@ class Result(NamedTuple):
 
 @functools.lru_cache(maxsize=None)
 def subjects(driver: str) -> Subjects:
-    """Create the subjects, which takes a moment."""
     return Subjects(driver)
 
 
 def run(case: Case) -> Result:
-    """Run one case."""
     return subjects(case.driver).check(case)
 
 
@@ -86,7 +82,6 @@ def whole_product() -> tuple[Case, ...]:
 
 
 def run_all(cases: Sequence[Case], processes: int) -> Iterator[Result]:
-    """Run the cases in several processes."""
     with multiprocessing.get_context('spawn').Pool(processes, _begin) as pool:
         results = pool.imap_unordered(run, cases)
         for _ in cases:
@@ -101,7 +96,6 @@ def _begin() -> None:
 
 
 def main() -> int:
-    """Run the cases. Returns the exit status: 1 if there are errors."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

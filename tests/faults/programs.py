@@ -91,7 +91,6 @@ def results(
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the log of the collector."""
     logger = logging.getLogger('nvitop.api.collector')
     before = logger.level
     logger.setLevel(logging.CRITICAL)

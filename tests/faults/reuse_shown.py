@@ -28,7 +28,6 @@ _SCENARIO = '[[gpu]]\nmodel = "H100"\n' + ''.join(
 
 
 def name_of(number: int) -> str:
-    """Name of all processes of a round."""
     return f'round-{number:03}'
 
 
@@ -65,7 +64,6 @@ class Rounds:
         self.reused = self.signaled = self.sent = 0
 
     def name(self) -> str:
-        """Name of all processes of a round."""
         return name_of(self.number)
 
     def reuse_pids(self) -> None:
@@ -78,7 +76,6 @@ class Rounds:
         self.reused += len(PIDS)
 
     def rows(self) -> list[str]:
-        """Complete rows of the processes of this round."""
         lines = [line for line in self.monitor.lines if f' {self.name()} ' in line]
         return [line for line in lines if 'N/A' not in line]
 
@@ -106,7 +103,6 @@ class Rounds:
         monitor.key('F5')
 
     def tagged(self) -> int:
-        """Number of tagged rows."""
         screen, lines = self.monitor.emulator.screen, self.monitor.lines
         names = [(line.find(f' {self.name()} ') + 1, y) for y, line in enumerate(lines)]
         return sum(screen.cell(x, y).fg == TAG_COLOR for x, y in names if x > 0)

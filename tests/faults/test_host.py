@@ -211,7 +211,6 @@ def test_user_without_a_name_sees_processes_of_other_users() -> None:
 
 
 def can_hide_processes(wrapper: Sequence[str]) -> bool:
-    """Whether /proc can be mounted with hidepid."""
     return bool(UNSHARE) and run('pass', *wrapper).returncode == 0
 
 

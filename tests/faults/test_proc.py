@@ -70,7 +70,6 @@ class FaultyOs:
         return self.count == self._number or (self._lasts and self.count > self._number)
 
     def open(self, path: str, flags: int) -> int:
-        """Open a file, or fail."""
         self.count += 1
         end = self._end
         if self._is_affected() and isinstance(end, int) and end < 0:
@@ -78,7 +77,6 @@ class FaultyOs:
         return os.open(path, flags)
 
     def read(self, descriptor: int, size: int) -> bytes:
-        """Read data, or fail."""
         end = self._end
         if self._is_affected() and isinstance(end, bytes):
             return end
@@ -104,7 +102,6 @@ def machine(pids: list[int]) -> simulation.Machine:
 
 
 def check(sample: Sample, pids: list[int]) -> None:
-    """Check that the values of the processes are correct or missing."""
     assert [device.status for device in sample.devices] == ['ok', 'ok']
     for process in sample.processes:
         assert process.key.pid in pids

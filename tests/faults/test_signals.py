@@ -42,7 +42,6 @@ def has_namespaces() -> bool:
 
 
 def run_in_namespace(program: str, *arguments: object) -> dict[str, object]:
-    """Run a program in a new PID namespace and return what it prints."""
     if not has_namespaces():
         pytest.skip('NOT TESTED: cannot create a PID namespace')
     done = subprocess.run(
@@ -110,7 +109,6 @@ class Table:
             self.starts[pid] = self.now
 
     def sample(self) -> Sample:
-        """The current sample."""
         self.sequence += 1
         processes = tuple(
             process_sample(pid)._replace(
@@ -128,7 +126,6 @@ class Table:
         )
 
     def kill(self, pid: int, number: int) -> None:
-        """Replace os.kill()."""
         assert number in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT)
         self.signaled.append((pid, self.starts[pid]))
 

@@ -62,7 +62,6 @@ class Bench:
         raise AssertionError('the test did not let go')
 
     def sample(self, seconds: float = 0.0) -> Sample:
-        """Take a sample ``seconds`` later."""
         self.clock.turn(seconds)
         return self.source.sample(self.demand)
 
@@ -82,21 +81,17 @@ class Bench:
 
 
 def labels(sample: Sample) -> list[str]:
-    """Return the labels of all devices."""
     return [device.key.label for device in sample.devices]
 
 
 def statuses(sample: Sample) -> list[str]:
-    """Return the statuses of all devices."""
     return [device.status for device in sample.devices]
 
 
 def gpu(sample: Sample, index: int) -> DeviceSample:
-    """Return a GPU."""
     (device,) = [d for d in sample.devices if d.key[:2] == (index, -1)]
     return device
 
 
 def problems_of(sample: Sample, label: int | str) -> dict[str, Problem]:
-    """Return the problems of a device."""
     return {p.what: p for p in sample.problems if p.device and p.device.label == str(label)}

@@ -13,7 +13,6 @@ from nvitop.sampling import REPORT_METRICS, LiveSource, Sample
 
 
 def without(sample: Sample) -> Sample:
-    """Return the sample with only the metrics of a report."""
     shown = {*REPORT_METRICS, *RULE_METRICS}
     others = [metric for metric in METRICS if metric.name not in shown]
     facts: dict[str, Any] = {
