@@ -309,10 +309,13 @@ def test_reset_counters_have_no_rate(
     machine: simulation.Machine, device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device.pcie_throughput()
+    device.nvlink_throughput()
     machine.advance(1)
-    reset = [(0, 10**18), (0, 10**18)]
-    monkeypatch.setattr(libnvml, 'nvmlQueryFieldValues', lambda handle, fields: reset)
+    monkeypatch.setattr(
+        libnvml, 'nvmlQueryFieldValues', lambda handle, fields: [(0, 10**18)] * len(fields)
+    )
     assert device.pcie_throughput() == ThroughputInfo(NA, NA)
+    assert device.nvlink_throughput() == [ThroughputInfo(NA, NA)] * 18
 
 
 def test_nvlink_throughput_per_link_mean_and_total(

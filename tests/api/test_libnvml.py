@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import threading
-from typing import Any, cast
+from typing import Any, Callable, cast
 
 import pynvml
 import pytest
@@ -181,46 +181,31 @@ def test_module_is_a_context_manager(library: FakeLibrary) -> None:
     assert library.calls['nvmlShutdown'] == 1
 
 
-def test_initializations_with_different_flags_are_stacked(library: FakeLibrary) -> None:
-    libnvml.nvmlInit()
-    libnvml.nvmlInit()
-    libnvml.nvmlInitWithFlags(1)
-    assert library.calls['nvmlInitWithFlags'] == 2
-    libnvml.nvmlShutdown()
-    libnvml.nvmlShutdown()
-    assert library.calls['nvmlShutdown'] == 1
-    libnvml.nvmlShutdown()
-    assert library.calls['nvmlShutdown'] == 2
-
-
-def test_two_users_do_not_shut_down_each_other(library: FakeLibrary) -> None:
-    libnvml.nvmlInit()
-    libnvml.nvmlInit()
-    assert library.calls['nvmlInitWithFlags'] == 1
-    libnvml.nvmlShutdown()
-    assert 'nvmlShutdown' not in library.calls
-    handle()
-    assert library.calls['nvmlInitWithFlags'] == 1
-    libnvml.nvmlShutdown()
-    assert library.calls['nvmlShutdown'] == 1
-
-
-def test_restart_keeps_the_number_of_initializations(library: FakeLibrary) -> None:
-    libnvml.nvmlInit()
-    libnvml.nvmlInit()
-    libnvml.restart_nvml()
-    assert library.calls['nvmlShutdown'] == 1
-    assert library.calls['nvmlInitWithFlags'] == 2
-    libnvml.nvmlShutdown()
-    assert library.calls['nvmlShutdown'] == 1
-    libnvml.nvmlShutdown()
-    assert library.calls['nvmlShutdown'] == 2
-
-
-def test_restart_initializes(library: FakeLibrary) -> None:
-    libnvml.restart_nvml()
-    assert library.calls['nvmlInitWithFlags'] == 1
-    assert 'nvmlShutdown' not in library.calls
+@pytest.mark.parametrize(
+    'steps',
+    [
+        # Two users do not shut down each other.
+        ('init 1 0', 'init 1 0', 'shutdown 1 0', 'query 1 0', 'shutdown 1 1'),
+        # Different flags are stacked.
+        ('init 1 0', 'init 1 0', 'flags 2 0', 'shutdown 2 1', 'shutdown 2 1', 'shutdown 2 2'),
+        # A restart keeps the number of users, and initializes.
+        ('init 1 0', 'init 1 0', 'restart 2 1', 'shutdown 2 1', 'shutdown 2 2'),
+        ('restart 1 0',),
+    ],
+)
+def test_initializations_are_counted(library: FakeLibrary, steps: tuple[str, ...]) -> None:
+    acts: dict[str, Callable[[], object]] = {
+        'init': libnvml.nvmlInit,
+        'flags': lambda: libnvml.nvmlInitWithFlags(1),
+        'shutdown': libnvml.nvmlShutdown,
+        'restart': libnvml.restart_nvml,
+        'query': handle,
+    }
+    for step in steps:
+        act, starts, ends = step.split()
+        acts[act]()
+        calls = library.calls['nvmlInitWithFlags'], library.calls['nvmlShutdown']
+        assert calls == (int(starts), int(ends)), step
 
 
 def test_failure_to_initialize_again_is_raised(library: FakeLibrary) -> None:

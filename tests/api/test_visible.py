@@ -13,7 +13,7 @@ from nvitop import simulation
 from nvitop.api import libcuda, libnvml
 from nvitop.api.device import visible, visible_by_cuda, visible_program
 from nvitop.api.device.visible import normalize_cuda_visible_devices, parse_cuda_visible_devices
-from tests.api import fake_cuda, program_environment, program_hanging
+from tests.api import fake_cuda
 from tests.api.machines import machine
 
 UUIDS = [f'GPU-{digit * 8}-0000-0000-0000-000000000000' for digit in 'abcd']
@@ -208,11 +208,16 @@ def outputs(monkeypatch: pytest.MonkeyPatch, *results: object) -> list[dict[str,
 
 
 query = visible_by_cuda.enumerated_uuids
+PRINTS_ENVIRONMENT = """
+import json, os
+names = ('CUDA_VISIBLE_DEVICES', 'CUDA_DEVICE_ORDER')
+print(json.dumps([os.environ.get(name, 'unset') for name in names]))
+"""
 
 
 @pytest.mark.usefixtures('real_helper')
 def test_helper_gets_the_given_variables_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visible_by_cuda, 'visible_program', program_environment)
+    monkeypatch.setattr('inspect.getsource', lambda module: PRINTS_ENVIRONMENT)
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', 'of this process')
     monkeypatch.setenv('CUDA_DEVICE_ORDER', 'of this process')
     assert query('2,1', 'FASTEST_FIRST', 'machine') == ('2,1', 'FASTEST_FIRST')
@@ -229,7 +234,9 @@ def test_helper_without_a_driver_is_silent(caplog: pytest.LogCaptureFixture) -> 
 def test_helper_that_hangs_is_abandoned(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(visible_by_cuda, 'visible_program', program_hanging)
+    monkeypatch.setattr(
+        'inspect.getsource', lambda module: 'import threading; threading.Event().wait()'
+    )
     monkeypatch.setattr(visible_by_cuda, 'TIMEOUT_SECONDS', 0.3)
     assert query('0', None, 'machine') is None
     assert 'did not list its devices within 0.3 s' in caplog.text

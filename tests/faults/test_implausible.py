@@ -14,7 +14,6 @@ from nvitop.query.command import main as query
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from tests.clock import Clock
-from tests.faults.bench import Bench
 from tests.ran import Ran
 
 _GPU = '[[gpu]]\nmodel = "H100"\n'
@@ -125,19 +124,6 @@ def test_name_of_any_bytes_is_safe_to_draw(data: bytes, shown: str) -> None:
     name.encode()
 
 
-def test_counter_that_decreases_has_no_rate() -> None:
-    bench = Bench()
-    with bench.opened():
-        before = [bench.sample() for _ in range(2)][-1].devices[0]
-        # The counters restart, as after a reset of the GPU.
-        bench.machine.advance(-15.0)
-        reset = bench.sample().devices[0]
-        after = [bench.sample() for _ in range(2)][-1].devices[0]
-    for name in ('pcie_tx_throughput_kib_per_s', 'nvlink_tx_throughput_kib_per_s'):
-        assert getattr(reset, name) is None
-        assert getattr(after, name) == pytest.approx(getattr(before, name), rel=0.02)
-
-
 @pytest.mark.parametrize('count', [0, 1, 2, 5, 64, 2**32 - 1])
 def test_number_of_gpus_changes_between_two_calls(count: int) -> None:
     machine = simulation.machine(
@@ -161,18 +147,3 @@ def test_number_of_gpus_changes_between_two_calls(count: int) -> None:
     assert ran.status in (0, 1)
     assert 'Traceback' not in ran.err
     assert len(ran.out) < 1_000_000
-
-
-def test_list_that_grows_during_the_query_is_complete() -> None:
-    text = f'{_GPU}[[process]]\ncount = 3\ncommand = ["x"]\nmemory = "1 GiB"\n'
-    with simulation.machine(
-        simulation.parse_scenario(text, name='impossible'), processes='fixed'
-    ) as machine:
-        live, clock = source()
-        assert len(sampled(clock, live).processes) == 3
-        for _ in range(4):
-            machine.grow(40)
-            sample = sampled(clock, live)
-            assert sample.problems == () or not of(sample, 'processes')
-            assert len(sample.processes) >= 3
-            machine.heal()
