@@ -17,7 +17,6 @@ from nvitop.recording.schema import (
     DEVICE_SUMS,
     DEVICE_VALUES,
     FORMAT,
-    SQLITE_MAGIC,
     TABLES,
     USAGE_SUMS,
     RecordingError,
@@ -72,22 +71,23 @@ class Store:
         self._run = 0
         self._keyframe = 0
         self._seen: dict[str, DeviceSample] = {}
-        _refuse_other_file(path)
+        lock_path = f'{path}.lock'
+        has_lock = os.path.exists(lock_path)
         with contextlib.ExitStack() as stack:
-            self._lock = _lock(path)
+            self._lock = _lock(path, lock_path)
+            if not has_lock:
+                stack.callback(_remove, lock_path)
             stack.callback(os.close, self._lock)
             try:
                 if private_files.is_shared_folder(path):
                     for suffix in ('-wal', '-shm', '-journal'):
                         private_files.refuse_trap(path + suffix)
                 os.close(private_files.open_private(path))
-                if mode is not None:
-                    os.chmod(path, mode)
                 self._db = sqlite3.connect(
                     path, timeout=BUSY_MS / _MS, isolation_level=None, check_same_thread=False
                 )
                 stack.callback(self._db.close)
-                self._prepare()
+                self._prepare(mode)
             except OSError as error:
                 raise RecordingError(f'cannot open {path}: {error.strerror}') from None
             except sqlite3.Error as error:
@@ -96,7 +96,7 @@ class Store:
                 raise RecordingError(f'cannot open {path}: {error}') from None
             stack.pop_all()
 
-    def _prepare(self) -> None:
+    def _prepare(self, mode: int | None) -> None:
         """Make the tables of a new file; check those of an existing one."""
         db = self._db
         tables = db.execute('SELECT count(*) FROM sqlite_master').fetchone()[0]
@@ -104,6 +104,10 @@ class Store:
             check_format(db, self.path)
         else:
             db.execute('PRAGMA auto_vacuum = INCREMENTAL')  # only before the first table
+        if mode is not None:
+            os.chmod(
+                self.path, mode
+            )  # SQLite copies it to the files that it makes next to this one
         # SQLite may choose another mode: WAL needs shared memory, which NFS lacks.
         db.execute('PRAGMA journal_mode = WAL')
         db.execute('PRAGMA synchronous = NORMAL')
@@ -306,24 +310,19 @@ _SET_VALUES = (
 )
 
 
-def _refuse_other_file(path: str) -> None:
-    """Raise RecordingError if a file is not a SQLite database, before anything is written next to it."""
+def _remove(path: str) -> None:
     with contextlib.suppress(OSError):
-        if os.path.isfile(path) and not os.path.islink(path):
-            with open(path, 'rb') as file:
-                start = file.read(len(SQLITE_MAGIC))
-            if start not in (b'', SQLITE_MAGIC):
-                raise RecordingError(f'{path} is not a recording of nvitop')
+        os.remove(path)
 
 
-def _lock(path: str) -> int:
+def _lock(path: str, lock_path: str) -> int:
     """Lock a recording for writing; return the descriptor that holds the lock.
 
     Raises:
         RecordingError: Another process records to the file, or its directory is not writable.
     """
     try:
-        descriptor = private_files.open_private(f'{path}.lock')
+        descriptor = private_files.open_private(lock_path)
     except OSError as error:
         raise RecordingError(f'cannot write to {path}: {error.strerror}') from None
     if not private_files.try_lock(descriptor):

@@ -170,7 +170,7 @@ def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
     db = sqlite3.connect(str(newer))
     db.execute('PRAGMA user_version = 2')
     db.close()
-    before = [path.read_bytes() for path in (text, database, newer)]
+    before = [(path.read_bytes(), path.stat().st_mode) for path in (text, database, newer)]
     for path, why in (
         (text, 'is not a recording of nvitop'),
         (database, 'is not a recording of nvitop'),
@@ -179,9 +179,14 @@ def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
         (tmp_path, 'Is a directory'),
     ):
         with pytest.raises(RecordingError, match=why):
-            Recorder(str(path))
-    assert [path.read_bytes() for path in (text, database, newer)] == before
-    assert not (tmp_path / 'a.txt.lock').exists()
+            Recorder(str(path), mode=0o604)
+    assert [(path.read_bytes(), path.stat().st_mode) for path in (text, database, newer)] == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        'a.txt',
+        'b.db',
+        'c.db',
+        'c.db.lock',
+    ]
 
 
 @pytest.mark.skipif(not hasattr(os, 'geteuid'), reason='needs POSIX permissions')
