@@ -36,6 +36,8 @@ PROGRAM = 'nvitop replay'
 #: Time (seconds) after which a notice says that a recording is being read.
 NOTICE_SECONDS = 2.0
 EXPORTS = ('csv', 'jsonl')
+#: Times in messages and databases are rounded (seconds).
+_ROUNDING = 0.0005
 #: Columns of the exported table.
 EXPORTED = (
     'timestamp,index,mig_index,uuid,name,status,utilization.gpu,utilization.memory,memory.used,'
@@ -191,11 +193,8 @@ def _show_monitor(
         raise CommandFailure(str(error)) from None
     if ended.sample is not None:
         print_report(ended.sample, ended.options)
-        span = recording.span()
-        first, left, last = map(
-            format_time, (span.first_time, ended.sample.timestamp, span.last_time)
-        )
-        text = f"the recording is from {first} to {last}; continue with --at '{left}'"
+        left = format_time(ended.sample.timestamp)
+        text = f"the recording is from {recording.span()}; continue with --at '{left}'"
         messages.append(Message('hint', text))
     if ended.crash:
         messages.append(Message('error', ended.crash))
@@ -223,7 +222,11 @@ def sample_at(recording: Recording, at: str | None) -> Sample:
 
 
 def export(recording: Recording, options: ReplayOptions) -> Iterator[str]:
-    """Yield the samples of a span as pieces of text; damaged ones are left out."""
+    """Yield the samples of a span as pieces of text; damaged ones are left out.
+
+    Raises:
+        RecordingError: There are none.
+    """
     from nvitop.query.columns import device_table
     from nvitop.query.formats import make_format, parse_style
     from nvitop.query.measure import TableQuery, make_rows
@@ -235,18 +238,14 @@ def export(recording: Recording, options: ReplayOptions) -> Iterator[str]:
     first = span.first_time if options.at is None else _moment(recording, options.at)
     last = span.last_time if options.until is None else _moment(recording, options.until)
     frame: int | None = recording.at(first)
-    while frame is not None:
-        moment = recording.time_of(frame)
-        if moment > last + 0.0005:
-            return
-        if moment >= first - 0.0005:
-            try:
+    is_empty = True
+    while frame is not None and recording.time_of(frame) <= last + _ROUNDING:
+        if recording.time_of(frame) >= first - _ROUNDING:
+            with contextlib.suppress(FrameError):
                 sample = recording.sample(frame)
-            except FrameError:
-                pass
-            else:
                 is_table = options.export == 'csv'
-                yield from (
-                    table(make_rows(query, sample)) if is_table else (f'{dumps(sample)}\n',)
-                )
+                yield from table(make_rows(query, sample)) if is_table else [f'{dumps(sample)}\n']
+                is_empty = False
         frame = recording.neighbor(frame, 1)
+    if is_empty:
+        raise RecordingError(f'no sample of that time; the recording is from {span}')

@@ -15,6 +15,7 @@ from nvitop.namedtuple import NamedTuple
 from nvitop.recording.events import RecordedEvent, with_others
 from nvitop.recording.frames import FrameError, decompress, parse_text
 from nvitop.recording.schema import RecordingError, check_format
+from nvitop.recording.times import format_time
 from nvitop.sampling.types import Sample
 
 #: Maximum size (bytes) of a compressed frame or key frame that is read.
@@ -40,6 +41,10 @@ class Span(NamedTuple):
     last: int
     first_time: float
     last_time: float
+
+    def __str__(self) -> str:
+        """Return both times for people."""
+        return f'{format_time(self.first_time)} to {format_time(self.last_time)}'
 
 
 class Recording(Protocol):

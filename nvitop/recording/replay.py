@@ -173,7 +173,7 @@ class ReplaySource:
             if not self._is_end_reported:
                 self._is_end_reported = True
                 if not self._messages:
-                    self._messages.append(f'end of the recording: {self._times()}')
+                    self._messages.append(f'end of the recording: {self._recording.span()}')
             self._due = now + LOOK_SECONDS
             self._next = None
             return
@@ -258,13 +258,9 @@ class ReplaySource:
         frame = self._recording.at(moment)
         span = self._recording.span()
         if not span.first_time <= moment <= span.last_time:
-            self._messages.append(f'the recording is from {self._times()}')
+            self._messages.append(f'the recording is from {span}')
         if frame != self._frame:
             self._jump(frame, -1)
-
-    def _times(self) -> str:
-        span = self._recording.span()
-        return f'{format_time(span.first_time)} to {format_time(span.last_time)}'
 
     def _travel_to_end(self, amount: float) -> None:
         span = self._recording.span()

@@ -490,6 +490,7 @@ def test_reports_and_exports_of_a_recording(hour: Path) -> None:
         ([], 1, 'record.db does not exist; run nvitop record first, or name a FILE'),
         (['missing.db'], 1, 'cannot open missing.db: No such file or directory'),
         (['hour.db', '-1', '--at=2001-01-01'], 1, 'the recording begins after 2001-01-01'),
+        (['hour.db', '--export=csv', '--until=2001-01-01'], 1, 'no sample of that time; the recor'),
         (['hour.db', '--at=noon'], 2, "not a time: 'noon'"),
         (['hour.db', '--until=12:00'], 2, '--until needs --export'),
     ],
