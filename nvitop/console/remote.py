@@ -45,11 +45,12 @@ def run_remotely(host: str, arguments: Sequence[str]) -> int:
     """
     sys.stdout.flush()
     try:
-        return subprocess.call(ssh_command(host, arguments), stdin=subprocess.DEVNULL)
+        command = ssh_command(host, arguments)
+        return subprocess.call(command, stdin=subprocess.DEVNULL)
     except RemoteError as error:
         raise CommandFailure(str(error), 2) from None
     except OSError as error:
-        raise CommandFailure(f'cannot run ssh: {error.strerror}') from None
+        raise CommandFailure(f'cannot run {command[0]}: {error.strerror}') from None
 
 
 @contextlib.contextmanager

@@ -189,7 +189,7 @@ def parse(arguments: list[str]) -> RecordOptions:
     """Parse the arguments; exit with status 2 if they are invalid."""
     parser = make_parser()
     given = parser.parse(arguments)
-    path = given.output or default_recording()
+    path = default_recording() if given.output is None else given.output
     named_lines = path == STANDARD or path.endswith(('.jsonl', '.jsonl.gz'))
     is_lines = named_lines if given.format is None else given.format == 'jsonl'
     if path == STANDARD and not is_lines:

@@ -64,14 +64,17 @@ def ssh_command(
     """Return the command that runs ``nvitop`` with these arguments on a machine.
 
     Raises:
-        RemoteError: The name of the host is not one.
+        RemoteError: The name of the host or :data:`SSH_VARIABLE` is invalid.
     """
     if not host or host.startswith('-') or printable(host) != host:
         raise RemoteError(f'not the name of a host: {printable(host)!r}')
     program = ' '.join(map(shlex.quote, ['nvitop', *arguments]))
     # Shells without login often lack the folder where pipx and uv install programs.
     script = f'PATH="$PATH:$HOME/.local/bin"; exec {program}'
-    ssh = shlex.split(environ.get(SSH_VARIABLE, '')) or ['ssh']
+    try:
+        ssh = shlex.split(environ.get(SSH_VARIABLE, '')) or ['ssh']
+    except ValueError as error:
+        raise RemoteError(f'{SSH_VARIABLE} is not a command line: {error}') from None
     return [*ssh, *OPTIONS, '--', host, f'exec sh -c {shlex.quote(script)}']
 
 

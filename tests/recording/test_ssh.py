@@ -15,10 +15,12 @@ from typing import Callable, Iterator
 import psutil
 import pytest
 
+from nvitop.cli import main
 from nvitop.recording.ssh import RemoteError, RemoteSource, explain, ssh_command
 from nvitop.sampling.serialization import dumps_demand, loads_demand
 from nvitop.sampling.types import Demand, DeviceKey, ProcessKey, Sample
 from tests.patience import PATIENCE, wait_until
+from tests.ran import Ran
 
 pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')
 
@@ -131,6 +133,21 @@ def test_failures_are_explained(stand_in: Callable[[str], None], script: str, wo
 def test_hosts_cannot_be_options(host: str) -> None:
     with pytest.raises(RemoteError, match='not the name of a host'):
         ssh_command(host, SAMPLES)
+
+
+@pytest.mark.parametrize(
+    ('program', 'message'),
+    [
+        ('/missing -v', 'cannot run /missing: No such file or directory'),
+        ('ssh "', 'NVITOP_SSH is not a command line: No closing quotation'),
+    ],
+)
+@pytest.mark.parametrize('arguments', [['query'], ['-1', '--no-config']])
+def test_the_ssh_program_of_the_user_is_named_if_it_cannot_be_run(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], program: str, message: str
+) -> None:
+    monkeypatch.setenv('NVITOP_SSH', program)
+    assert Ran(main, '--ssh', 'gpu07', *arguments).err == f'nvitop: error: {message}\n'
 
 
 def test_arguments_pass_any_shell() -> None:
