@@ -6,11 +6,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from nvitop.gui.layout.cells import CLASSIC, ONE_BAR, TWO_BARS, Cells, inside
-from nvitop.gui.layout.device_columns import (
-    DeviceTraits,
-    PlacedDeviceColumn,
-    place_device_columns,
-)
+from nvitop.gui.layout.device_columns import DeviceTraits, place_device_columns
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.model.columns import DETAIL_COLUMNS
 from nvitop.gui.render.geometry import Rect
@@ -70,7 +66,7 @@ class DeviceLayout(NamedTuple):
     heading_height: int = 0
     rows: tuple[DeviceLine, ...] = ()
     #: The columns of the form with one row per GPU.
-    columns: tuple[PlacedDeviceColumn, ...] = ()
+    columns: tuple[PlacedColumn, ...] = ()
     #: The three cells of the full form with their padding, and the bars to their right without
     #: padding: none, one or two.
     cells: tuple[Cells, ...] = ()

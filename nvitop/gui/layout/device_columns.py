@@ -8,7 +8,8 @@ from typing import Sequence
 
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.cells import CLASSIC, inside
-from nvitop.gui.model.columns import DEVICE_COLUMNS, DeviceColumn
+from nvitop.gui.layout.process import PlacedColumn
+from nvitop.gui.model.columns import DEVICE_COLUMNS
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample
@@ -124,19 +125,6 @@ def traits_of(devices: Sequence[DeviceSample]) -> DeviceTraits:
     )
 
 
-class PlacedDeviceColumn(NamedTuple):
-    """A column of the device panel and its place."""
-
-    column: DeviceColumn
-    x: int
-    width: int
-
-    @property
-    def right(self) -> int:
-        """The first column of the screen to the right of it."""
-        return self.x + self.width
-
-
 def product_name(name: str) -> str:
     """Return the name of a GPU as it is drawn: safe, and without ``NVIDIA``."""
     text = safe(name)
@@ -144,7 +132,7 @@ def product_name(name: str) -> str:
 
 
 @functools.lru_cache(maxsize=8)  # each frame needs it, and the devices hardly change
-def place_device_columns(width: int, traits: DeviceTraits) -> tuple[PlacedDeviceColumn, ...]:
+def place_device_columns(width: int, traits: DeviceTraits) -> tuple[PlacedColumn, ...]:
     """Lay out the columns in a panel of this width, from left to right."""
     cells = inside(width)
     gap = 2 if width >= CLASSIC else 1
@@ -153,12 +141,12 @@ def place_device_columns(width: int, traits: DeviceTraits) -> tuple[PlacedDevice
     rest = cells.width - _total(widths, gap)
     for number, name in enumerate(_BARS):
         widths[name] += (rest + number) // 2
-    places: list[PlacedDeviceColumn] = []
+    places: list[PlacedColumn] = []
     x = cells.x
     for column in DEVICE_COLUMNS:
         if column.name in widths:
-            x += _gap(column, gap) if places else 0
-            places.append(PlacedDeviceColumn(column, x, widths[column.name]))
+            x += min(column.gap, gap) if places else 0
+            places.append(PlacedColumn(column, x, widths[column.name]))
             x += widths[column.name]
     return tuple(places)
 
@@ -190,13 +178,7 @@ def _adapted(name: str, width: int, traits: DeviceTraits) -> int:
     return width
 
 
-def _gap(column: DeviceColumn, gap: int) -> int:
-    if column.name == 'mark':
-        return 0
-    return 1 if column.continues else gap
-
-
 def _total(widths: dict[str, int], gap: int) -> int:
     """Return the cells that these columns need, with the gaps between them."""
     columns = [column for column in DEVICE_COLUMNS if column.name in widths]
-    return sum(widths.values()) + sum(_gap(column, gap) for column in columns[1:])
+    return sum(widths.values()) + sum(min(column.gap, gap) for column in columns[1:])

@@ -37,22 +37,6 @@ class Column(NamedTuple):
     rank: int = 0
 
 
-class DeviceColumn(NamedTuple):
-    """A column of the device panel. ``view.panels.device_row`` draws it.
-
-    ``layout.device_columns`` decides which columns are shown and how wide they are.
-    """
-
-    name: str
-    title: str
-    #: One line of help: meaning and unit.
-    help: str
-    #: ``'>'``, or ``'<'`` for text and bars.
-    align: str = '>'
-    #: Whether it belongs to the column before it, and so needs only one empty cell between them.
-    continues: bool = False
-
-
 #: Meaning of the letters in the type column.
 TYPES = 'C compute, G graphics, X both, M MPS client'
 
@@ -77,30 +61,28 @@ COLUMNS: tuple[Column, ...] = (
     Column('time', 'TIME', 4, 'running time', gap=2, order='time', scrolls=True, rank=4),
     Column('command', 'COMMAND', 0, 'command line', align='<', gap=2, scrolls=True),
 )
-# fmt: on
-
-# fmt: off
 #: Columns of the device panel with one row for each device, from left to right.
-DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
-    DeviceColumn('index', 'GPU', 'GPU index (GPU:MIG)'),
-    DeviceColumn('mark', '', '`!` if something is wrong with it', '<'),
-    DeviceColumn('name', 'NAME', 'product name, if there are different ones', '<'),
-    DeviceColumn('temperature', 'TEMP', 'temperature of the GPU'),
-    DeviceColumn('fan', 'FAN', 'fan speed; MAX from 100 % on'),
-    DeviceColumn('performance', 'PERF', 'performance state', '<'),
-    DeviceColumn('power', 'POWER', 'power draw and limit'),
-    DeviceColumn('memory_bar', 'MEM', 'used memory in percent; with enough room also used and installed memory', '<'),
-    DeviceColumn('memory_percent', '', 'used memory in percent', continues=True),
-    DeviceColumn('memory', '', 'used memory, and all memory'),
-    DeviceColumn('utilization_bar', 'UTIL', 'share of time in which a kernel ran', '<'),
-    DeviceColumn('utilization_percent', '', 'share of time in which a kernel ran, in percent', continues=True),
-    DeviceColumn('clock', 'CLOCK', 'SM clock, and what is wrong or why it is low (`HOT`, `PWR`); `idle` if no process uses the GPU', '<'),
-    DeviceColumn('memory_clock', 'MEM CLK', 'memory clock'),
-    DeviceColumn('encoder', 'ENC', 'utilization of the video encoder'),
-    DeviceColumn('decoder', 'DEC', 'utilization of the video decoder'),
-    DeviceColumn('pcie_rx', 'PCIe RX', 'PCIe traffic to the GPU'),
-    DeviceColumn('pcie_tx', 'PCIe TX', 'PCIe traffic from the GPU'),
-    DeviceColumn('sparkline', 'UTIL 5 MIN', 'utilization in the last minutes, the oldest at the left', '<'),
+#: ``layout.device_columns`` decides which are shown and how wide they are.
+DEVICE_COLUMNS: tuple[Column, ...] = (
+    Column('index', 'GPU', 0, 'GPU index (GPU:MIG)', gap=2),
+    Column('mark', '', 0, '`!` if something is wrong with it', align='<', gap=0),
+    Column('name', 'NAME', 0, 'product name, if there are different ones', align='<', gap=2),
+    Column('temperature', 'TEMP', 0, 'temperature of the GPU', gap=2),
+    Column('fan', 'FAN', 0, 'fan speed; MAX from 100 % on', gap=2),
+    Column('performance', 'PERF', 0, 'performance state', align='<', gap=2),
+    Column('power', 'POWER', 0, 'power draw and limit', gap=2),
+    Column('memory_bar', 'MEM', 0, 'used memory in percent; with enough room also used and installed memory', align='<', gap=2),
+    Column('memory_percent', '', 0, 'used memory in percent'),
+    Column('memory', '', 0, 'used memory, and all memory', gap=2),
+    Column('utilization_bar', 'UTIL', 0, 'share of time in which a kernel ran', align='<', gap=2),
+    Column('utilization_percent', '', 0, 'share of time in which a kernel ran, in percent'),
+    Column('clock', 'CLOCK', 0, 'SM clock, and what is wrong or why it is low (`HOT`, `PWR`); `idle` if no process uses the GPU', align='<', gap=2),
+    Column('memory_clock', 'MEM CLK', 0, 'memory clock', gap=2),
+    Column('encoder', 'ENC', 0, 'utilization of the video encoder', gap=2),
+    Column('decoder', 'DEC', 0, 'utilization of the video decoder', gap=2),
+    Column('pcie_rx', 'PCIe RX', 0, 'PCIe traffic to the GPU', gap=2),
+    Column('pcie_tx', 'PCIe TX', 0, 'PCIe traffic from the GPU', gap=2),
+    Column('sparkline', 'UTIL 5 MIN', 0, 'utilization in the last minutes, the oldest at the left', align='<', gap=2),
 )
 DETAIL_COLUMNS: tuple[Column, ...] = (
     Column('index', 'GPU', 4, 'index of the GPU', gap=0),

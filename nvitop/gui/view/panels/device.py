@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, AbstractSet, Mapping, Sequence
 
 from nvitop.gui.layout.cells import Cells
 from nvitop.gui.layout.device import FULL, DeviceLayout
-from nvitop.gui.layout.device_columns import PlacedDeviceColumn
+from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer, Span
 from nvitop.gui.render.style import Role, Style
@@ -59,7 +59,7 @@ class _Shape:
         self,
         form: str,
         width: int,
-        columns: tuple[PlacedDeviceColumn, ...],
+        columns: tuple[PlacedColumn, ...],
         cells: tuple[Cells, ...],
         bars: tuple[Cells, ...],
         traits: Traits | None,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Callable, Sequence, Tuple
 
 from nvitop.api.utils import GiB
-from nvitop.gui.layout.device_columns import PlacedDeviceColumn
+from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
@@ -51,7 +51,7 @@ Pieces = Sequence[Tuple[str, Style]]
 def draw_device_row(
     buf: Buffer,
     y: int,
-    columns: Sequence[PlacedDeviceColumn],
+    columns: Sequence[PlacedColumn],
     device: DeviceSample,
     state: RowState,
     view: ViewState,
@@ -86,7 +86,7 @@ def draw_device_row(
 _OF_MIG_DEVICES = frozenset({'index', 'mark', 'memory_bar', 'memory_percent', 'memory', 'clock'})
 
 
-def _draw_cell(buf: Buffer, y: int, place: PlacedDeviceColumn, row: _Row) -> None:
+def _draw_cell(buf: Buffer, y: int, place: PlacedColumn, row: _Row) -> None:
     pieces = CELLS[place.column.name](row, place.width)
     x = place.x
     if place.column.align == '>':
@@ -96,7 +96,7 @@ def _draw_cell(buf: Buffer, y: int, place: PlacedDeviceColumn, row: _Row) -> Non
         x += buf.write(x, y, text, style, width=max(0, place.right - x))
 
 
-def _draw_meter(buf: Buffer, y: int, place: PlacedDeviceColumn, row: _Row) -> None:
+def _draw_meter(buf: Buffer, y: int, place: PlacedColumn, row: _Row) -> None:
     percent, thresholds = _measured(row, place.column.name)
     colorful = row.view.colorful and not row.state.is_selected
     style = load_style(percent, thresholds, row.view)
@@ -115,7 +115,7 @@ def _draw_sparkline(buf: Buffer, x: int, y: int, row: _Row) -> None:
         x += buf.write(x, y, text, load_style(percent, row.view.thresholds.gpu, row.view))
 
 
-def _draw_lost(buf: Buffer, y: int, columns: Sequence[PlacedDeviceColumn], row: _Row) -> None:
+def _draw_lost(buf: Buffer, y: int, columns: Sequence[PlacedColumn], row: _Row) -> None:
     """Draw index, mark, name if there are different ones, and why nothing else is measured."""
     x = 0
     for place in columns:
@@ -132,7 +132,7 @@ def _draw_lost(buf: Buffer, y: int, columns: Sequence[PlacedDeviceColumn], row: 
             break
 
 
-def _draw_profile(buf: Buffer, y: int, columns: Sequence[PlacedDeviceColumn], row: _Row) -> None:
+def _draw_profile(buf: Buffer, y: int, columns: Sequence[PlacedColumn], row: _Row) -> None:
     """Draw the profile of a MIG device between its index and its memory."""
     left = columns[1].right + 1
     right = next(place.x for place in columns if place.column.name == 'memory_bar')
