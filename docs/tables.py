@@ -24,6 +24,7 @@ from nvitop.exporter.families import make_families
 from nvitop.exporter.own_process import PROCESS_SERIES
 from nvitop.exporter.tables import DeviceRow, Observation, SeriesOptions
 from nvitop.fleet.command import make_parser as make_fleet_parser
+from nvitop.gui.layout.help import HelpEntry, HelpGroup
 from nvitop.gui.model.columns import (
     COLUMNS,
     DEVICE_COLUMNS,
@@ -31,12 +32,11 @@ from nvitop.gui.model.columns import (
     TREE_COLUMNS,
     USER_COLUMNS,
     Column,
-    DeviceColumn,
 )
 from nvitop.gui.model.graphs import GRAPHS
 from nvitop.gui.replay_command import make_parser as make_replay_parser
-from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.help import all_groups
+from nvitop.gui.state.bindings import BINDINGS
+from nvitop.gui.state.help import MOUSE, TYPING, dialog_group, format_keys, format_purpose
 from nvitop.gui.state.ordering import ORDERS
 from nvitop.gui.state.rebinding import USUAL_KEYS
 from nvitop.owner.types import Owner
@@ -46,7 +46,6 @@ from nvitop.sampling.types import (
     DeviceInfo,
     DeviceKey,
     DeviceSample,
-    Origin,
     ProcessKey,
     ProcessSample,
     Sample,
@@ -190,11 +189,22 @@ def code(text: str) -> str:
     return f'`` {text} ``' if '`' in text else f'`{text}`'
 
 
+def key_groups() -> Iterator[HelpGroup]:
+    """Yield every key by heading, as on the help screen but with a line for each binding."""
+    groups: dict[str, list[HelpEntry]] = {}
+    for binding in BINDINGS:
+        if binding.help:
+            entry = HelpEntry(format_keys(binding), format_purpose(binding))
+            groups.setdefault(binding.group, []).append(entry)
+    notes = {'Sorting': 'Sorting (after o, an upper-case letter reverses the order)'}
+    for heading, entries in groups.items():
+        yield HelpGroup(notes.get(heading, heading), tuple(entries))
+    yield from (TYPING, dialog_group(), MOUSE)
+
+
 def keys() -> Iterator[str]:
-    """Yield every key, from the groups of the help screen."""
-    for group in all_groups(AppState(origin=Origin(is_live=False, can_travel=True))):
-        if group.kind == 'legend':
-            continue
+    """Yield every key."""
+    for group in key_groups():
         yield f'## {group.heading}'
         yield ''
         rows = (
@@ -236,7 +246,7 @@ def process_columns() -> Iterator[str]:
     yield from table(('column', 'name', 'meaning', 'unit', 'source', 'sort key'), rows)
 
 
-def column_table(columns: Iterable[Column | DeviceColumn]) -> Iterator[str]:
+def column_table(columns: Iterable[Column]) -> Iterator[str]:
     """Yield a table of columns and their meaning."""
     yield from table(('column', 'meaning'), ((code(c.title), c.help) for c in columns))
 
@@ -419,7 +429,7 @@ def first_keys() -> Iterator[str]:
     """Yield the table of the most important keys."""
     entries = [
         entry
-        for group in all_groups(AppState(origin=Origin(is_live=False, can_travel=True)))
+        for group in key_groups()
         if group.heading in ('View', 'Moving and selecting', 'Processes', 'Screens')
         or group.heading.startswith('Sorting')
         for entry in group.entries

@@ -17,10 +17,10 @@ from nvitop.gui.render.ansi import lacks_fine_blocks
 from nvitop.gui.render.theme import ALL_COLORS, resolve_theme
 from nvitop.gui.report import filter_of, view_of
 from nvitop.gui.state.app_state import AppState, Notice
+from nvitop.gui.state.events import HUNG_UP
 from nvitop.gui.state.keymap import USUAL
 from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.state.rebinding import rebind
-from nvitop.gui.state.update import HUNG_UP
 from nvitop.gui.term.platform import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.kernel import open_nameless_file

@@ -10,8 +10,7 @@ import pytest
 from nvitop.gui.app import App
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import Event, KeyPressed, SampleArrived, Suspended
-from nvitop.gui.state.update import HUNG_UP
+from nvitop.gui.state.events import HUNG_UP, Event, KeyPressed, SampleArrived, Suspended
 from nvitop.gui.term.headless import HeadlessTerminal
 from nvitop.sampling.types import Sample
 from tests.gui.measuring import FakeMeasuring

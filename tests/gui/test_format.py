@@ -51,8 +51,6 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_compute_mode('Default'), 'Default'),
         (f.format_compute_mode('Exclusive Process'), 'E. Process'),
         (f.format_compute_mode('Exclusive Thread'), 'E. Thread'),
-        (f.format_fan_speed(30), '30%'),
-        (f.format_fan_speed(104), 'MAX'),
         (f.format_temperature(45), '45C'),
         (f.format_power(304_700), '305W'),
         (f.format_power_usage(1_234_000, 1_200_000), '1234W / 1200W'),

@@ -73,7 +73,6 @@ LAYOUTS = st.builds(
     st.one_of(st.integers(1, 60), st.integers(1, 200)),
     mode=st.sampled_from(MODES),
     show_host=st.booleans(),
-    with_graphs=st.booleans(),
     scroll_y=st.integers(-5, 2000),
 )
 

@@ -32,6 +32,7 @@ from nvitop.gui.state.events import (
     Resized,
     Suspended,
     Terminated,
+    exit_status,
 )
 from nvitop.gui.state.filtering import contains
 from nvitop.namedtuple import NamedTuple
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 TOP, BOTTOM = 3, 1
 #: Screens whose lines can be current.
 _WITH_CURSOR = (FleetScreen.HOSTS, FleetScreen.USERS)
-#: Exit status after the terminal was closed.
-_HUNG_UP = 129
-_STATUSES = {'SIGHUP': _HUNG_UP, 'SIGQUIT': 131, 'SIGTERM': 143, 'SIGINT': 130}
 _MAX_FILTER = 200
 
 
@@ -171,9 +169,9 @@ def update(state: FleetState, event: FleetEvent) -> Result:
         return _type(state, event.text), ()
     if isinstance(event, Suspended):
         return state, (Redraw(),) if event.resumed else (Suspend(),)
-    if isinstance(event, Terminated):
-        return state, (Quit(_STATUSES.get(event.signal, 1)),)
-    return state, (Quit(_HUNG_UP),) if isinstance(event, InputEnded) else ()
+    if isinstance(event, (Terminated, InputEnded)):
+        return state, (Quit(exit_status(event)),)
+    return state, ()
 
 
 # Answers

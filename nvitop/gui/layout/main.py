@@ -120,7 +120,7 @@ class _Forms(NamedTuple):
 
 
 def _forms(
-    content: Content, width: int, height: int, *, mode: str, show_host: bool, with_graphs: bool
+    content: Content, width: int, height: int, *, mode: str, show_host: bool, is_report: bool
 ) -> _Forms:
     """Choose the forms of the panels.
 
@@ -128,13 +128,13 @@ def _forms(
     that panels rarely jump when a process starts or exits.
     """
     if mode == 'full' and width >= CLASSIC:
-        graphs = FULL_GRAPHS if with_graphs else BARS_HEIGHT
+        graphs = BARS_HEIGHT if is_report else FULL_GRAPHS
         return _Forms(FULL, graphs if show_host else 0, content.is_grouped)
     if not show_host:
         return _Forms(ROWS, 0)
     below = height - 1 - device_height(content.devices, ROWS, details=content.has_details)
     around = process_height((), separated=False) - 1
-    if mode == 'auto' and with_graphs and width >= GRAPHS_WIDTH:
+    if mode == 'auto' and not is_report and width >= GRAPHS_WIDTH:
         count = max(1, sum(content.groups))
         spare = below - around - _STEP * math.ceil(count / _STEP)
         graphs = max(LEAST_GRAPHS, min(spare, int(height * _MOST_GRAPHS)))
@@ -153,18 +153,17 @@ def lay_out_main(
     *,
     mode: str = 'auto',
     show_host: bool = True,
-    with_graphs: bool = True,
     scroll_y: int = 0,
-    fills: bool = True,
+    is_report: bool = False,
 ) -> MainLayout:
     """Lay out a screen of this size.
 
-    ``scroll_y`` is limited by the end of the page. The process panel ends at the end of the screen
-    if it ``fills`` it, otherwise after the last process.
+    ``scroll_y`` is limited by the end of the page. The process panel ends at the end of the screen,
+    in a report after the last process. A report has no graphs.
     """
     if width < NARROWEST or height < LOWEST:
         return _nothing(width, height)
-    forms = _forms(content, width, height, mode=mode, show_host=show_host, with_graphs=with_graphs)
+    forms = _forms(content, width, height, mode=mode, show_host=show_host, is_report=is_report)
     devices_height = device_height(content.devices, forms.device, details=content.has_details)
     above = devices_height + forms.host_height
     all_processes = process_height(content.groups, separated=forms.separated)
@@ -173,7 +172,7 @@ def lay_out_main(
     limit = _scroll_limit(above, all_processes, height)
     y = 1 - min(scroll_y, limit)
     top = y + above
-    bottom = height if fills else top + all_processes
+    bottom = top + all_processes if is_report else height
     return MainLayout(
         width,
         height,
@@ -246,9 +245,8 @@ def lay_out_page(
         height,
         mode=view.mode,
         show_host=view.show_host,
-        with_graphs=not is_report,
         scroll_y=main.scroll_y,
-        fills=not is_report,
+        is_report=is_report,
     )
 
 

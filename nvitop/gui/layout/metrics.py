@@ -6,24 +6,15 @@ from __future__ import annotations
 from typing import Mapping
 
 from nvitop.gui.layout.process import PlacedColumn, place_columns
+from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.geometry import Rect
 from nvitop.namedtuple import NamedTuple
 
 #: Columns shown of the process, if there is room.
-COLUMNS: tuple[str, ...] = (
-    'gpu',
-    'pid',
-    'type',
-    'user',
-    'gpu_memory',
-    'sm',
-    'gmbw',
-    'encoder',
-    'decoder',
-    'cpu',
-    'memory',
-    'time',
-    'command',
+_COLUMNS: tuple[str, ...] = tuple(
+    column.name
+    for column in COLUMNS
+    if column.name not in ('owner', 'gpu_memory_percent', 'idle', 'host_memory', 'start')
 )
 #: Rows of title, headings and process.
 _TOP_ROWS = 3
@@ -35,8 +26,6 @@ class MetricsLayout(NamedTuple):
     """Places on the screen. ``box`` is empty if there is no room for graphs."""
 
     columns: tuple[PlacedColumn, ...]
-    heading_y: int
-    row_y: int
     #: Box around the graphs.
     box: Rect
     #: The graphs in reading order; the title of each is in the row above it.
@@ -55,12 +44,12 @@ def lay_out_metrics(
 
     ``widths`` are those of columns wider than usual.
     """
-    columns = place_columns(COLUMNS, width, widths)
+    columns = place_columns(_COLUMNS, width, widths)
     box = Rect(0, 0, width, height).split_top(_TOP_ROWS)[1]
     room = box.height - 1
     rows = min((count + 1) // 2, max(2, room // _USUAL), room // _LEAST)
     if rows < 1:
-        return MetricsLayout(columns, 1, 2, Rect(0, box.y, 0, 0))
+        return MetricsLayout(columns, Rect(0, box.y, 0, 0))
     middle = width // 2
     graphs = []
     for row in range(rows):
@@ -71,4 +60,4 @@ def lay_out_metrics(
         else:
             graphs.append(Rect(1, top, middle - 1, rows_high))
             graphs.append(Rect(middle + 1, top, width - middle - 2, rows_high))
-    return MetricsLayout(columns, 1, 2, box, tuple(graphs))
+    return MetricsLayout(columns, box, tuple(graphs))

@@ -108,11 +108,9 @@ def _sum_by_owner(state: AppState) -> Result:
 _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.QUIT: lambda state: (state, (Quit(),)),
     Action.BACK: opening.go_back,
-    Action.MODE_AUTO: partial(
-        viewing.choose_mode, mode='auto', already='Already as large as possible'
-    ),
-    Action.MODE_FULL: partial(viewing.choose_mode, mode='full', already='Already full'),
-    Action.MODE_COMPACT: partial(viewing.choose_mode, mode='compact', already='Already compact'),
+    Action.MODE_AUTO: partial(viewing.choose_mode, mode='auto'),
+    Action.MODE_FULL: partial(viewing.choose_mode, mode='full'),
+    Action.MODE_COMPACT: partial(viewing.choose_mode, mode='compact'),
     Action.REFRESH: _refresh,
     Action.FREEZE: freezing.toggle_freeze,
     Action.SUSPEND: lambda state: (state, (Suspend(),)),

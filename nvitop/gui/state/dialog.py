@@ -85,11 +85,10 @@ def await_answer(state: AppState, since: float) -> AppState:
 
     No key was waiting to be read at that time.
     """
-    dialog = state.dialog
-    if dialog is None or dialog.drawn_at is None or dialog.is_ready:
+    ready_at = dialog_ready_at(state)
+    if state.dialog is None or ready_at is None or since < ready_at:
         return state
-    is_ready = since - dialog.drawn_at >= PAUSE_SECONDS
-    return state._replace(dialog=dialog._replace(is_ready=is_ready)) if is_ready else state
+    return state._replace(dialog=state.dialog._replace(is_ready=True))
 
 
 def dialog_ready_at(state: AppState) -> float | None:

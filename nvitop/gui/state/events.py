@@ -153,6 +153,17 @@ class Terminated(NamedTuple):
     signal: str
 
 
+#: Exit status after the terminal was closed.
+HUNG_UP = 129
+#: Signal → exit status, as in shells.
+_STATUSES = {'SIGHUP': HUNG_UP, 'SIGQUIT': 131, 'SIGTERM': 143}
+
+
+def exit_status(event: Terminated | InputEnded) -> int:
+    """Return the exit status after a signal, or after the terminal was closed."""
+    return _STATUSES.get(event.signal, 1) if isinstance(event, Terminated) else HUNG_UP
+
+
 Event = Union[
     KeyPressed,
     Pasted,

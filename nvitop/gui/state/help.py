@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Iterable
 
 from nvitop.gui.layout.help import GRADIENT_SAMPLE, HelpEntry, HelpGroup, HelpPart, lay_out_help
 from nvitop.gui.model.columns import TYPES
@@ -13,7 +12,6 @@ from nvitop.gui.state.app_state import BUTTONS, AppState
 from nvitop.gui.state.bindings import Action, Binding, Need
 from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS
 
-_NOTES = {'Sorting': 'Sorting (after o, an upper-case letter reverses the order)'}
 #: Headings of the help screen by use; those that are missing follow.
 _BY_USE = ('Moving and selecting', 'Processes', 'Screens', 'View', 'Sorting')
 #: Names of bindings that share a line of the help screen → their common text.
@@ -47,7 +45,7 @@ _TOGETHER: dict[tuple[str, ...], str] = {
 }
 #: Maximum width of the keys of a line; the others are listed at the end.
 _KEYS_WIDTH = 13
-_TYPING = HelpGroup(
+TYPING = HelpGroup(
     'Typing a filter or a search',
     (
         HelpEntry('Enter Esc', 'keep it, discard it (also Ctrl-C)'),
@@ -55,7 +53,7 @@ _TYPING = HelpGroup(
         HelpEntry('Ctrl-U Ctrl-W', 'delete line, word'),
     ),
 )
-_MOUSE = HelpGroup(
+MOUSE = HelpGroup(
     'Mouse',
     (
         HelpEntry('click', 'select, sort, press a hint'),
@@ -84,20 +82,6 @@ def format_purpose(binding: Binding) -> str:
         return binding.help
     where = [screen.value for screen in binding.screens]
     return f'{where[0] if len(where) == 1 else "other screens"}: {binding.help}'
-
-
-def key_groups(bindings: Iterable[Binding], *, readonly: bool) -> tuple[HelpGroup, ...]:
-    """Return the listed bindings by heading."""
-    groups: dict[str, list[HelpEntry]] = {}
-    for binding in bindings:
-        if binding.help and binding.keys:
-            is_disabled = readonly and binding.is_signal
-            entry = HelpEntry(format_keys(binding), format_purpose(binding), is_disabled)
-            groups.setdefault(binding.group, []).append(entry)
-    return tuple(
-        HelpGroup(_NOTES.get(heading, heading), tuple(entries))
-        for heading, entries in groups.items()
-    )
 
 
 @functools.lru_cache(maxsize=4)  # each key and second asks for the same lines
@@ -198,16 +182,9 @@ def _is_listed(state: AppState, binding: Binding) -> bool:
     )
 
 
-def all_groups(state: AppState) -> tuple[HelpGroup, ...]:
-    """Return all groups of the help screen."""
-    bindings = (each for each in state.keymap.bindings if _is_listed(state, each))
-    keys = key_groups(bindings, readonly=state.view.readonly)
-    return (*keys, _TYPING, dialog_group(), _MOUSE, legend(state))
-
-
 def help_lines(state: AppState) -> tuple[tuple[HelpPart, ...], ...]:
     """Return the lines of the help screen."""
     bindings = tuple(each for each in state.keymap.bindings if _is_listed(state, each))
     keys = brief_groups(bindings, readonly=state.view.readonly)
-    groups = (*keys, _TYPING, dialog_group(), _MOUSE, legend(state))
+    groups = (*keys, TYPING, dialog_group(), MOUSE, legend(state))
     return lay_out_help(groups, state.width)

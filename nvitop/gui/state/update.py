@@ -26,7 +26,6 @@ from nvitop.gui.state.events import (
     Event,
     FrameDrawn,
     InputAwaited,
-    InputEnded,
     KeyPressed,
     MousePressed,
     MouseScrolled,
@@ -38,7 +37,7 @@ from nvitop.gui.state.events import (
     SignalSent,
     Suspended,
     TerminalOpened,
-    Terminated,
+    exit_status,
 )
 from nvitop.gui.state.freezing import complete_details
 from nvitop.gui.state.listing import relist
@@ -58,11 +57,6 @@ from nvitop.gui.state.summary import MAX_COSTS, Tally, count_problems, note_prob
 from nvitop.gui.state.traveling import show_past
 from nvitop.gui.state.viewing import note_saved, open_terminal, report_background
 from nvitop.health import findings
-
-#: Exit status after the terminal was closed.
-HUNG_UP = 129
-#: Signal → exit status, as in shells.
-_STATUSES = {'SIGHUP': HUNG_UP, 'SIGQUIT': 131, 'SIGTERM': 143}
 
 #: Actions that scroll away from the selection.
 _SCROLLING = (Action.SCROLL_UP, Action.SCROLL_DOWN, Action.LINE_UP, Action.LINE_DOWN)
@@ -131,11 +125,7 @@ def _handle(state: AppState, event: Event) -> Result:
         return keep_selection_seen(state), (Redraw(),)
     if isinstance(event, Suspended):
         return require_reading(state), (Redraw(),) if event.resumed else (Suspend(),)
-    return state, (Quit(_exit_status(event)),)
-
-
-def _exit_status(event: Terminated | InputEnded) -> int:
-    return _STATUSES.get(event.signal, 1) if isinstance(event, Terminated) else HUNG_UP
+    return state, (Quit(exit_status(event)),)
 
 
 def _press(state: AppState, key: str) -> Result:

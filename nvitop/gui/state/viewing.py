@@ -20,13 +20,13 @@ from nvitop.gui.state.notices import answer, refuse, replace_notice
 TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
 
 
-def choose_mode(state: AppState, mode: str, already: str) -> Result:
-    """Draw the panels in another mode; show ``already`` if this changes nothing."""
+def choose_mode(state: AppState, mode: str) -> Result:
+    """Draw the panels in another mode."""
     if mode == 'full' and state.width < CLASSIC:
         return refuse(state, f'Full panels need {CLASSIC} columns')
     changed = state._replace(view=state.view._replace(mode=mode))
     if main_layout(changed) == main_layout(state):
-        return refuse(changed, already)
+        return refuse(changed, f'Already {"as large as possible" if mode == "auto" else mode}')
     return changed, ()
 
 

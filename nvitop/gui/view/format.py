@@ -108,7 +108,7 @@ def format_percent(percent: float | None) -> str:
 
 
 def format_short_percent(percent: float | None) -> str:
-    """Format a percentage in at most 3 characters: ``42%``, ``99%`` up to 100, then ``MAX``."""
+    """Format a percentage in at most 3 characters: ``42%``, or ``MAX`` from 100 on, as of fans."""
     if percent is None or _is_missing(percent):
         return NOT_AVAILABLE
     return 'MAX' if percent >= 100 else f'{min(99, round(percent))}%'
@@ -167,11 +167,6 @@ def format_driver_model(model: str | None) -> str:
 def format_compute_mode(mode: str | None, width: int = 11) -> str:
     """Format a compute mode: ``Default``, ``E. Process``, ``Prohibited``."""
     return clip(format_word(mode).replace('Exclusive', 'E.'), width)
-
-
-def format_fan_speed(percent: float | None) -> str:
-    """Format a fan speed: ``30%``, or ``MAX`` from 100 on, which fans may exceed."""
-    return format_short_percent(percent)
 
 
 def format_temperature(celsius: float | None) -> str:

@@ -150,7 +150,7 @@ def _usage_cells(device: DeviceSample) -> list[str]:
 
 def _fan_temperature_performance(device: DeviceSample) -> tuple[str, str, str]:
     return (
-        fmt.format_fan_speed(device.fan_speed_percent),
+        fmt.format_short_percent(device.fan_speed_percent),
         fmt.format_temperature(device.temperature_celsius)[:_TEMPERATURE],
         clip(fmt.format_word(device.performance_state), _SHORT_PERFORMANCE, '+'),
     )

@@ -221,7 +221,7 @@ CELLS: dict[str, Callable[[_Row, int], Pieces]] = {
     'mark': _mark,
     'name': _name,
     'temperature': _temperature,
-    'fan': _plain(lambda device: fmt.format_fan_speed(device.fan_speed_percent)),
+    'fan': _plain(lambda device: fmt.format_short_percent(device.fan_speed_percent)),
     'performance': _plain(lambda device: clip(fmt.format_word(device.performance_state), 4, '+')),
     'power': _power,
     'memory_percent': _percentage('memory'),

@@ -83,14 +83,14 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         forms.insert(0, f'Process {title} ({name})')
     title = fit_title(forms, (span,), title_room(buf.width, badges))
     draw_title(buf, title, badges, title_hints(state))
-    draw_bar_row(buf, layout.heading_y, heading_text(layout.columns))
+    draw_bar_row(buf, 1, heading_text(layout.columns))
     if process is None:
         text = clip(_why_missing(state, key, device), buf.width - 2)
-        buf.write(1, layout.row_y, text, Style(Role.ERROR))
+        buf.write(1, 2, text, Style(Role.ERROR))
     else:
         driver_model = None if device is None else device.current_driver_model
         texts = [CELLS[place.column.name](process, driver_model) for place in layout.columns]
-        draw_text(buf, 0, layout.row_y, row_text(layout.columns, texts, '..'))
+        draw_text(buf, 0, 2, row_text(layout.columns, texts, '..'))
     _draw_lines(buf, layout)
     for plot, area in zip(plots, layout.graphs):
         _draw_plot(buf, area, plot, past, state.view)
