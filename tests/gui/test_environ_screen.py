@@ -105,6 +105,6 @@ def test_click_moves_the_cursor_to_the_line() -> None:
     (y,) = [
         y
         for y, line in enumerate(lines_of(state))
-        if line.startswith(ENVIRONMENT[state.environ.cursor][0])
+        if line.startswith(ENVIRONMENT[state.listing.cursor][0])
     ]
     assert y == 4

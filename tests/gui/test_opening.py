@@ -74,7 +74,7 @@ def test_notice_names_the_screens_on_which_a_key_works(
 
 @pytest.mark.parametrize('screen', Screen)
 def test_every_key_of_the_table_works_or_shows_a_notice(screen: Screen) -> None:
-    before = pressed(state_of(TREE), 'Down')._replace(screen=screen, behind=(Screen.MAIN,))
+    before = pressed(state_of(TREE), 'Down')._replace(screen=screen)
     for key in KEYS:
         is_bound = USUAL.find(screen, key) is not None or USUAL.is_prefix(screen, key)
         listed = (each for each in BINDINGS if each.help)
@@ -91,6 +91,13 @@ def test_read_only_mode_names_no_other_screen_for_signals() -> None:
     state = state_of(TREE, view=ViewState(readonly=True))._replace(screen=Screen.METRICS)
     assert texts(pressed(state, 'T')) == ['Read-only: no signals (--readonly)']
     assert texts(pressed(state, 'x')) == ['x works only in the tree (t)']
+
+
+@pytest.mark.parametrize('key', ['C', 'U'])
+def test_closing_the_help_returns_to_the_line(key: str) -> None:
+    state = pressed(state_of(MANY), key, 'Down')
+    assert state.listing.cursor == 1
+    assert pressed(state, 'h', 'q').listing == state.listing
 
 
 def test_escape_leaves_the_tree_when_nothing_is_selected() -> None:
@@ -175,7 +182,7 @@ def test_environment_is_that_of_the_selected_process_or_of_nvitop() -> None:
     assert state.environ.variables is None
     state = after(state, EnvironmentRead(key.pid, key.start_time, (('A', 'b'), ('C', 'd'))))
     assert state.environ.variables == (('A', 'b'), ('C', 'd'))
-    assert pressed(state, 'End').environ.cursor == 1
+    assert pressed(state, 'End').listing.cursor == 1
     assert ReadEnvironment(key.pid, key.start_time) in press(state, 'h', 'q', 'r')[1]
 
 

@@ -58,18 +58,16 @@ class EnvironState(NamedTuple):
     owner: Owner | None = None
     #: Why its owner is unknown.
     no_owner: str = ''
-    cursor: int = 0
-    scroll_y: int = 0
-    scroll_x: int = 0
     #: Whether values are shown whose names look secret.
     reveals_secrets: bool = False
 
 
 class ListState(NamedTuple):
-    """Position in any other list: help, problems, users, columns."""
+    """Position in any other list: environment, help, problems, users, columns."""
 
     cursor: int = 0
     scroll_y: int = 0
+    scroll_x: int = 0
 
 
 class SignalTarget(NamedTuple):
@@ -141,8 +139,8 @@ class AppState(NamedTuple):
     width: int = 80
     height: int = 24
     screen: Screen = Screen.MAIN
-    #: Screens to return to; the last one is next.
-    behind: tuple[Screen, ...] = ()
+    #: Screens to return to, and the positions in their lists; the last one is next.
+    behind: tuple[tuple[Screen, ListState], ...] = ()
     view: ViewState = ViewState()
     main: MainState = MainState()
     tree: TreeState = TreeState()

@@ -103,8 +103,7 @@ def show_variables(state: AppState, event: EnvironmentRead) -> AppState:
         owner=event.owner,
         no_owner=event.no_owner,
     )
-    last = max(0, len(event.variables) - 1)
-    return state._replace(environ=environ._replace(cursor=min(environ.cursor, last)))
+    return state._replace(environ=environ)
 
 
 def toggle_secrets(state: AppState) -> Result:

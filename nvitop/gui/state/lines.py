@@ -9,7 +9,7 @@ from nvitop.gui.layout.cells import CLASSIC
 from nvitop.gui.layout.list import ListLayout, lay_out_list
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.screens import SCREENS, Screen
-from nvitop.gui.state.app_state import AppState, ListState
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.environ import owner_lines
 from nvitop.gui.state.help import help_lines
 from nvitop.gui.state.listing import selected_index, tree_index, tree_layout
@@ -42,7 +42,7 @@ def current_line(state: AppState) -> int | None:
         return selected_index(state)
     if state.screen is Screen.TREE:
         return tree_index(state)
-    return _position(state).cursor
+    return max(0, min(state.listing.cursor, line_count(state) - 1))
 
 
 def go_to_line(state: AppState, line: int) -> AppState:
@@ -55,7 +55,7 @@ def go_to_line(state: AppState, line: int) -> AppState:
     if not SCREENS[state.screen].has_cursor:
         line = lines_layout(_move(state, line, line)).scroll_y
         return _move(state, line, line)
-    state = _move(state, line, _position(state).scroll_y)
+    state = _move(state, line, state.listing.scroll_y)
     return _move(state, line, lines_layout(state).scroll_y)
 
 
@@ -75,26 +75,16 @@ def lines_layout(state: AppState) -> ListLayout:
     top = spec.top or 0
     if state.screen is Screen.ENVIRON:
         top += len(owner_lines(state))
-    position = _position(state)
     return lay_out_list(
         state.width,
         state.body_height,
         line_count(state),
         top=top,
         bottom=bottom,
-        scroll_y=position.scroll_y,
-        cursor=position.cursor if spec.has_cursor else None,
+        scroll_y=state.listing.scroll_y,
+        cursor=state.listing.cursor if spec.has_cursor else None,
     )
 
 
-def _position(state: AppState) -> ListState:
-    """Return the position in the list, which the environment screen keeps while help covers it."""
-    if state.screen is Screen.ENVIRON:
-        return ListState(state.environ.cursor, state.environ.scroll_y)
-    return state.listing
-
-
 def _move(state: AppState, cursor: int, scroll_y: int) -> AppState:
-    if state.screen is Screen.ENVIRON:
-        return state._replace(environ=state.environ._replace(cursor=cursor, scroll_y=scroll_y))
-    return state._replace(listing=ListState(cursor, scroll_y))
+    return state._replace(listing=state.listing._replace(cursor=cursor, scroll_y=scroll_y))

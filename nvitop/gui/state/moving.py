@@ -119,7 +119,7 @@ _LONG_LINES: dict[Screen, Callable[[AppState], tuple[list[str], int]]] = {
 def _scroll_x(state: AppState) -> int:
     if state.screen is Screen.MAIN:
         return state.main.scroll_x
-    return state.tree.scroll_x if state.screen is Screen.TREE else state.environ.scroll_x
+    return state.tree.scroll_x if state.screen is Screen.TREE else state.listing.scroll_x
 
 
 def _scroll_to_column(state: AppState, scroll_x: int) -> AppState:
@@ -127,4 +127,4 @@ def _scroll_to_column(state: AppState, scroll_x: int) -> AppState:
         return state._replace(main=state.main._replace(scroll_x=scroll_x))
     if state.screen is Screen.TREE:
         return state._replace(tree=state.tree._replace(scroll_x=scroll_x))
-    return state._replace(environ=state.environ._replace(scroll_x=scroll_x))
+    return state._replace(listing=state.listing._replace(scroll_x=scroll_x))

@@ -15,7 +15,10 @@ from nvitop.gui.state.selection import select_process
 def open_screen(state: AppState, screen: Screen) -> Result:
     """Open a screen on top of the present one."""
     opened = state._replace(
-        screen=screen, behind=(*state.behind, state.screen), listing=ListState(), prefix=''
+        screen=screen,
+        behind=(*state.behind, (state.screen, state.listing)),
+        listing=ListState(),
+        prefix='',
     )
     if screen is Screen.USERS:
         opened = opened._replace(sums_by_owner=False)
@@ -25,9 +28,9 @@ def open_screen(state: AppState, screen: Screen) -> Result:
 
 def go_back(state: AppState) -> Result:
     """Return to the screen below. The main screen takes over the selection of the tree."""
-    behind = state.behind or (Screen.MAIN,)
+    *behind, (screen, listing) = state.behind or ((Screen.MAIN, ListState()),)
     selected = state.tree.selected if state.screen is Screen.TREE else None
-    state = relist(state._replace(screen=behind[-1], behind=behind[:-1], listing=ListState()))
+    state = relist(state._replace(screen=screen, behind=tuple(behind), listing=listing))
     if selected is not None and selected != (state.main.selected or ())[:2]:
         rows = [i for i, row in enumerate(state.rows) if row.key[:2] == selected]
         return select_process(state, rows[0] if rows else None), ()

@@ -10,7 +10,7 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState
 from nvitop.gui.state.environ import OwnerLine, environ_lines, owner_lines
-from nvitop.gui.state.lines import lines_layout
+from nvitop.gui.state.lines import current_line, lines_layout
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import shown_key, title_hints
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_message
@@ -41,8 +41,9 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
         draw_message(buf, layout.area, safe(_message(environ)), style)
         return
     lines = environ_lines(environ)
+    cursor, scroll_x = current_line(state), state.listing.scroll_x
     for line in layout.shown:
-        _draw_line(buf, layout.row_of(line), lines[line], environ, is_cursor=line == environ.cursor)
+        _draw_line(buf, layout.row_of(line), lines[line], scroll_x, is_cursor=line == cursor)
 
 
 def _draw_owners(buf: Buffer, lines: Sequence[OwnerLine]) -> None:
@@ -70,7 +71,7 @@ def _summary(state: AppState) -> str:
     variables = environ.variables or ()
     if not variables:
         return ''
-    text = f' {environ.cursor + 1} of {len(variables)}'
+    text = f' {(current_line(state) or 0) + 1} of {len(variables)}'
     secrets = sum(1 for name, value in variables if value and is_secret(name))
     if secrets:
         text += f', {secrets} secret' if environ.reveals_secrets else f', {secrets} hidden'
@@ -85,11 +86,8 @@ def _message(environ: EnvironState) -> str:
     return 'Reading ...' if environ.variables is None else 'No environment variables'
 
 
-def _draw_line(
-    buf: Buffer, y: int, line: tuple[str, str], environ: EnvironState, *, is_cursor: bool
-) -> None:
+def _draw_line(buf: Buffer, y: int, line: tuple[str, str], x: int, *, is_cursor: bool) -> None:
     name, value = (safe(text, limit=_LIMIT) for text in line)
-    x = environ.scroll_x
     text = clip_scrolled(f'{name}={value}', x, buf.width)
     if is_cursor:
         draw_bar_row(buf, y, text, Style(Role.SELECTED))
