@@ -345,10 +345,11 @@ def other_series() -> Iterator[str]:
         username='ann',
         owner=owner,
         name='python',
+        command='python train.py',
         type='C',
     )
     sample = Sample(0.0, simulated='demo', devices=(good,), processes=(process,))
-    options = SeriesOptions(processes=True, owners=True)
+    options = SeriesOptions(processes=True, commands=True, owners=True)
     lost = Observation(sample._replace(devices=(bad,)), options)
     found = {
         family.name: family
