@@ -128,24 +128,20 @@ class Client:
 
     def _send_once(self, url: str, form: bytes, deadline: float) -> tuple[RawAnswer, str]:
         """Send a request; send it again if the server closed the connection that was kept open."""
-        was_open = self._connection is not None
-        try:
-            return self._exchange(url, form, deadline)
-        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError) as error:
-            self.close()
-            if not was_open or self._is_canceled:
-                raise self._failure(error) from error
-        except (OSError, http.client.HTTPException) as error:
-            self.close()
-            raise self._failure(error) from error
-        except FleetError:
-            self.close()
-            raise
-        try:
-            return self._exchange(url, form, deadline)
-        except (OSError, http.client.HTTPException) as error:
-            self.close()
-            raise self._failure(error) from error
+        may_repeat = self._connection is not None
+        while True:
+            try:
+                return self._exchange(url, form, deadline)
+            except FleetError:
+                self.close()
+                raise
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                # RemoteDisconnected is a ConnectionResetError.
+                is_closed = isinstance(error, (BrokenPipeError, ConnectionResetError))
+                if not is_closed or not may_repeat or self._is_canceled:
+                    raise self._failure(error) from error
+                may_repeat = False
 
     def _exchange(self, url: str, form: bytes, deadline: float) -> tuple[RawAnswer, str]:
         if self._is_canceled:

@@ -9,6 +9,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Callable
 
+from nvitop.exporter.identity import bare_uuid
 from nvitop.exporter.reading import Series
 from nvitop.fleet.answer import Answer, PastValues
 from nvitop.fleet.names import (
@@ -17,7 +18,6 @@ from nvitop.fleet.names import (
     USER_MEMORY,
     USER_SERIES,
     XID,
-    bare_uuid,
     meanings,
     names_of,
 )
@@ -38,12 +38,6 @@ _USERS = ('alice', 'bob', 'carol', 'dave', 'erin', 'frank')
 _MODEL = 'NVIDIA H100 80GB HBM3'
 _GIB = 1 << 30
 _PORTS = {'own': 9101, 'dcgm': 9400, 'nvidia-smi': 9835, 'nvitop-exporter': 8000}
-#: Metrics of a machine.
-_METRICS = ('gpu_utilization', 'memory_used', 'memory_total', 'memory_free', 'power_usage')
-_OTHERS = (
-    *('power_limit', 'temperature', 'memory_utilization', 'sm_clock', 'memory_clock'),
-    'memory_percent',
-)
 
 
 class _Load(NamedTuple):
@@ -130,9 +124,9 @@ class Cluster:
         elif name == 'dcgm':
             xid = 79.0 if host % 89 == 21 and gpu == 1 else 0.0
             yield Series(XID, labels, xid)
-        values = _values(load, host, gpu)
-        for metric, series, scale in _names_in(name):
-            yield Series(series, labels, values[metric] * scale)
+        for metric, value in _values(load, host, gpu).items():
+            for series, scale in _series_of(name, metric):
+                yield Series(series, labels, value * scale)
         if load.user:
             pid = 1000 + 10 * host + gpu
             yield from _series_of_processes(name, labels, load, pid)
@@ -167,13 +161,12 @@ class Cluster:
 
 
 @functools.lru_cache(maxsize=None)
-def _names_in(dialect: str) -> tuple[tuple[str, str, float], ...]:
-    """Return metric, series and scale of each series of a dialect."""
+def _series_of(dialect: str, metric: str) -> tuple[tuple[str, float], ...]:
+    """Return name and scale of the series of a metric; empty if the dialect has none."""
     return tuple(
-        (metric, series, 1 / meaning.factor)
-        for metric in (*_METRICS, *_OTHERS)
-        for series in [names_of(metric).get(dialect, '')]
-        for meaning in meanings().get(series, ())
+        (series, 1 / meaning.factor)
+        for series, several in meanings().items()
+        for meaning in several
         if (meaning.dialect, meaning.metric) == (dialect, metric)
     )
 
@@ -181,20 +174,19 @@ def _names_in(dialect: str) -> tuple[tuple[str, str, float], ...]:
 def _values(load: _Load, host: int, gpu: int) -> dict[str, float]:
     """Return the metrics of a GPU in their units."""
     total = 80.0 * _GIB
-    values = (
-        load.percent,
-        load.used_bytes,
-        total,
-        total - load.used_bytes,
-        round(75 + 6.2 * load.percent),
-        700.0,
-        round(31 + 0.38 * load.percent + (host + gpu) % 5),
-        round(0.6 * load.percent),
-        1980.0 if load.percent else 345.0,
-        2619.0,
-        100 * load.used_bytes / total,
-    )
-    return dict(zip((*_METRICS, *_OTHERS), values))
+    return {
+        'gpu_utilization': load.percent,
+        'memory_used': load.used_bytes,
+        'memory_total': total,
+        'memory_free': total - load.used_bytes,
+        'power_usage': round(75 + 6.2 * load.percent),
+        'power_limit': 700.0,
+        'temperature': round(31 + 0.38 * load.percent + (host + gpu) % 5),
+        'memory_utilization': round(0.6 * load.percent),
+        'sm_clock': 1980.0 if load.percent else 345.0,
+        'memory_clock': 2619.0,
+        'memory_percent': 100 * load.used_bytes / total,
+    }
 
 
 def _series_of_processes(
@@ -227,8 +219,8 @@ class DemoServer:
         now = self._clock()
         if question.kind == 'host':
             own = [*self._cluster.series(now, self._places(question), processes=True)]
-            seen = Series('', {ROW: 'time'}, now - now % 5) if own else None
-            return Answer((*own, *([seen] if seen is not None else []))), 0
+            seen = [Series('', {ROW: 'time'}, now - now % 5)] if own else []
+            return Answer((*own, *seen)), 0
         measured = now - now % 5
         return Answer(tuple(evaluate(self._cluster.series(now), question, measured))), 0
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING
 
+from nvitop.exporter.identity import bare_uuid
 from nvitop.exporter.reading import Series, read_sample, series_names
-from nvitop.fleet.names import PREFERENCE, bare_uuid, meanings
+from nvitop.fleet.names import PREFERENCE, meanings
 from nvitop.fleet.promql import ROW
 from nvitop.fleet.types import percent_of
 from nvitop.printable import printable
@@ -29,24 +31,22 @@ def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sa
     known = list(series)
     times = [one.value for one in known if one.labels.get(ROW) == 'time']
     measured = max((time for time in times if math.isfinite(time)), default=timestamp)
-    samples = []
-    for name in PREFERENCE:
-        names = series_names(name)
-        own = [_cleaned(one) for one in known if one.name in names]
-        if own:
-            samples.append(_completed(read_sample(name, own, timestamp=measured)))
-    if not samples:
-        return Sample(timestamp)
-    sample = samples[0]
-    for other in samples[1:]:
-        sample = _joined(sample, other)
+    sample = _read(map(_cleaned, known), measured)
     return sample._replace(
         host=sample.host._replace(hostname=host.name), problems=_unknown_processes(sample)
     )
 
 
-def _completed(sample: Sample) -> Sample:
-    return sample._replace(devices=tuple(map(_with_memory, sample.devices)))
+def _read(series: Iterable[Series], timestamp: float) -> Sample:
+    """Return a sample with the values of all dialects, the preferred ones first."""
+    known = list(series)
+    samples = []
+    for name in PREFERENCE:
+        own = [one for one in known if one.name in series_names(name)]
+        if own:
+            sample = read_sample(name, own, timestamp=timestamp)
+            samples.append(sample._replace(devices=tuple(map(_with_memory, sample.devices))))
+    return functools.reduce(_joined, samples) if samples else Sample(timestamp)
 
 
 def _with_memory(device: DeviceSample) -> DeviceSample:
@@ -132,19 +132,10 @@ def read_history(found: Iterable[PastValues], sample: Sample) -> list[tuple[floa
         if one.name in meanings():
             for time, value in one.points:
                 moments.setdefault(time, []).append(Series(one.name, one.labels, value))
-    samples = []
-    for time, series in sorted(moments.items()):
-        parts = [
-            _completed(read_sample(name, several, timestamp=time))
-            for name in PREFERENCE
-            for several in [[one for one in series if one.name in series_names(name)]]
-            if several
-        ]
-        past = parts[0] if parts else Sample(time)
-        for other in parts[1:]:
-            past = _joined(past, other)
-        samples.append((time, _with_keys_of(past, sample)))
-    return samples
+    return [
+        (time, _with_keys_of(_read(series, time), sample))
+        for time, series in sorted(moments.items())
+    ]
 
 
 def _with_keys_of(past: Sample, sample: Sample) -> Sample:

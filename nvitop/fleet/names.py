@@ -130,9 +130,3 @@ def label_of(name: str, keys: Iterable[str]) -> tuple[str, str] | None:
             if key in wanted:
                 return info.name, label
     return None
-
-
-def bare_uuid(text: str) -> str:
-    """Return a UUID as all dialects have it in common: in lower case without ``GPU-``."""
-    lower = text.lower()
-    return lower[4:] if lower.startswith('gpu-') else lower

@@ -8,57 +8,38 @@ import io
 import json
 from typing import TYPE_CHECKING
 
-from nvitop.fleet.types import Totals, totals
+from nvitop.fleet.types import FleetHost, Totals, totals
 from nvitop.printable import printable
 
 if TYPE_CHECKING:
     from typing import Any, Sequence
 
     from nvitop.fleet.queries import Scope
-    from nvitop.fleet.types import Fleet, FleetHost
+    from nvitop.fleet.types import Fleet
 
 FORMATS = ('table', 'json', 'csv')
 #: Version of the JSON structure; raised if programs would misread a change.
 SCHEMA = 1
-#: Columns of the CSV, and keys of hosts in JSON.
-FIELDS = (
-    'host',
-    'gpus',
-    'utilization_percent',
-    'memory_used_bytes',
-    'memory_total_bytes',
-    'power_watts',
-    'power_limit_watts',
-    'temperature_celsius',
-    'idle_gpus',
-    'held_gpus',
-    'users',
-    'findings',
-    'age_seconds',
-    'exporters',
-)
 
 
 def host_values(host: FleetHost, now: float) -> dict[str, Any]:
     """Return the values of a host by name; ``None`` if not available."""
-    age = host.age(now)
-    values = (
-        host.name,
-        host.counts.gpus,
-        rounded(host.utilization_percent, 1),
-        rounded(host.memory_used_bytes),
-        rounded(host.memory_total_bytes),
-        rounded(host.power_watts, 1),
-        rounded(host.power_limit_watts, 1),
-        rounded(host.temperature_celsius),
-        host.counts.idle,
-        host.counts.held,
-        list(host.users),
-        list(host.findings),
-        rounded(age, 1),
-        sorted({one.dialect for one in host.exporters}),
-    )
-    return dict(zip(FIELDS, values))
+    return {
+        'host': host.name,
+        'gpus': host.counts.gpus,
+        'utilization_percent': rounded(host.utilization_percent, 1),
+        'memory_used_bytes': rounded(host.memory_used_bytes),
+        'memory_total_bytes': rounded(host.memory_total_bytes),
+        'power_watts': rounded(host.power_watts, 1),
+        'power_limit_watts': rounded(host.power_limit_watts, 1),
+        'temperature_celsius': rounded(host.temperature_celsius),
+        'idle_gpus': host.counts.idle,
+        'held_gpus': host.counts.held,
+        'users': list(host.users),
+        'findings': list(host.findings),
+        'age_seconds': rounded(host.age(now), 1),
+        'exporters': sorted({one.dialect for one in host.exporters}),
+    }
 
 
 def rounded(value: float | None, digits: int = 0) -> float | int | None:
@@ -109,7 +90,7 @@ def _json(fleet: Fleet, now: float) -> str:
 def _csv(fleet: Fleet, now: float) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator='\n')
-    writer.writerow(FIELDS)
+    writer.writerow(host_values(FleetHost(''), now))
     for host in fleet.hosts:
         writer.writerow([_cell(value) for value in host_values(host, now).values()])
     return text.getvalue()

@@ -27,7 +27,7 @@ from nvitop.health import KINDS
 from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Iterable, Mapping
+    from typing import Callable, Collection, Iterable, Mapping
 
     from nvitop.fleet.types import FleetHost
 
@@ -115,7 +115,8 @@ def hosts_query(scope: Scope) -> str:
             marked(f'max by ({hosts}) ({_select(_named("temperature"), scope)})', 'max'),
             marked(f'count by ({user_labels}) ({_select(users, scope)})', 'user'),
             marked(f'sum by ({hosts}, job) ({_select(memory, scope)})', 'sum'),
-            marked(_summed(hosts, gpus, _select(power, scope)), 'power'),
+            # A GPU may have several series, and counts once.
+            marked(f'sum by ({hosts}) (max by ({gpus}) ({_select(power, scope)}))', 'power'),
             # Last, because a server reads what is on the left of each "or" again.
             f'max by ({instances}) ({_select(rows, scope)})',
         )
@@ -190,10 +191,7 @@ def users_query(scope: Scope) -> str:
 
 def host_query(host: FleetHost, scope: Scope) -> str:
     """Return the query of everything that is known about one host."""
-    vectors = [
-        vector(_host_names(one.dialect), (*scope.match, Matcher(one.label, '=', one.value)))
-        for one in dict.fromkeys(one._replace(instance='') for one in host.exporters)
-    ]
+    vectors = _of_exporters(host, scope, series_names)
     known = {_age_name(one.dialect) for one in host.exporters}
     labels = dict.fromkeys((one.label, one.value) for one in host.exporters)
     ages = [vector(known, (*scope.match, Matcher(label, '=', value))) for label, value in labels]
@@ -201,21 +199,26 @@ def host_query(host: FleetHost, scope: Scope) -> str:
     return ' or '.join((*vectors, seen))
 
 
-def _host_names(name: str) -> frozenset[str]:
-    return series_names(name) - {''}
-
-
 def history_query(host: FleetHost, scope: Scope, metrics: Iterable[str]) -> str:
     """Return the query of a range of values of some metrics of one host."""
-    vectors = []
-    for one in dict.fromkeys(one._replace(instance='') for one in host.exporters):
-        names = {names_of(metric).get(one.dialect, '') for metric in metrics} - {''}
-        if names:
-            vectors.append(vector(names, (*scope.match, Matcher(one.label, '=', one.value))))
-    return ' or '.join(vectors)
+    series = [names_of(metric) for metric in metrics]
+    return ' or '.join(
+        _of_exporters(host, scope, lambda name: {one[name] for one in series if name in one})
+    )
 
 
 # Parts
+
+
+def _of_exporters(
+    host: FleetHost, scope: Scope, names: Callable[[str], Collection[str]]
+) -> list[str]:
+    """Return the vector of each exporter of a host, with the series of its dialect."""
+    return [
+        vector(names(one.dialect), (*scope.match, Matcher(one.label, '=', one.value)))
+        for one in dict.fromkeys(one._replace(instance='') for one in host.exporters)
+        if names(one.dialect)
+    ]
 
 
 def _labels(scope: Scope, *, gpus: bool = False, instances: bool = False) -> str:
@@ -227,11 +230,6 @@ def _labels(scope: Scope, *, gpus: bool = False, instances: bool = False) -> str
             *(MIG_LABELS if instances else ()),
         )
     )
-
-
-def _summed(labels: str, instances: str, expression: str) -> str:
-    """Return a sum that counts a GPU once, although it may have several series."""
-    return f'sum by ({labels}) (max by ({instances}) ({expression}))'
 
 
 def _named(metric: str, *, without: str = '') -> dict[str, tuple[str, ...]]:

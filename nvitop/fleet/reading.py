@@ -11,6 +11,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from nvitop.exporter.identity import bare_uuid
 from nvitop.fleet.names import (
     COUNTING_SERIES,
     INSTANCE,
@@ -19,13 +20,22 @@ from nvitop.fleet.names import (
     RECORDED,
     USER_MEMORY,
     USER_SERIES,
-    bare_uuid,
     identity_labels,
     index_labels,
     meanings,
 )
 from nvitop.fleet.promql import ROW
-from nvitop.fleet.types import Exporter, Fleet, FleetGpu, FleetHost, FleetUser, GpuCounts, mean
+from nvitop.fleet.types import (
+    Exporter,
+    Fleet,
+    FleetGpu,
+    FleetHost,
+    FleetUser,
+    GpuCounts,
+    available,
+    mean,
+    total,
+)
 from nvitop.health import KINDS
 from nvitop.printable import printable
 
@@ -121,8 +131,11 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
     for key, member in hosts.members.items():
         member.measured = hosts.times.get(key[1])
     groups = _joined(hosts.members.values())
-    found = [_host(name, members) for name, members in groups]
-    return Fleet(tuple(sorted(found, key=lambda host: natural(host.name))), timestamp=timestamp)
+    return _fleet([_host(name, members) for name, members in groups], timestamp)
+
+
+def _fleet(hosts: list[FleetHost], timestamp: float) -> Fleet:
+    return Fleet(tuple(sorted(hosts, key=lambda host: natural(host.name))), timestamp=timestamp)
 
 
 def _read_recorded(
@@ -152,7 +165,7 @@ def _read_recorded(
                 ),
             )
         )
-    return Fleet(tuple(sorted(found, key=lambda host: natural(host.name))), timestamp=timestamp)
+    return _fleet(found, timestamp)
 
 
 def natural(text: str) -> tuple[list[str | int], str]:
@@ -288,26 +301,24 @@ def _host(name: str, members: list[_Member]) -> FleetHost:
     for member in members:
         users = users or member.users
     order = sorted(gpus, key=lambda gpu: (natural(indices.get(gpu, '~')), gpu))
-    measured = [member.measured for member in members if member.measured is not None]
-    power = _sum(members, 'power_usage')
     return FleetHost(
         name,
         gpus=tuple(
             _gpu(gpu, indices.get(gpu, ''), gpus[gpu], findings.get(gpu, ())) for gpu in order
         ),
         exporters=tuple(member.exporter for member in members),
-        utilization_percent=_mean_of_gpus(gpus.values(), 'gpu_utilization'),
-        memory_used_bytes=_sum_of_gpus(gpus.values(), 'memory_used'),
+        utilization_percent=mean(values.get('gpu_utilization') for values in gpus.values()),
+        memory_used_bytes=total(values.get('memory_used') for values in gpus.values()),
         memory_total_bytes=_memory_total(members),
-        power_watts=power,
+        power_watts=_sum(members, 'power_usage'),
         power_limit_watts=_sum(members, 'power_limit'),
         temperature_celsius=max(
-            (m.values['temperature'] for m in members if 'temperature' in m.values), default=None
+            available(member.values.get('temperature') for member in members), default=None
         ),
         users=tuple(
             printable(user) for user in sorted(users, key=lambda user: (-users[user], user)) if user
         ),
-        measured=max(measured, default=None),
+        measured=max(available(member.measured for member in members), default=None),
     )
 
 
@@ -331,15 +342,6 @@ def _memory_of_gpu(values: Mapping[str, float]) -> dict[str, float]:
     return {'memory_total': sum(values.get(part, 0.0) for part in _MEMORY_PARTS)}
 
 
-def _sum_of_gpus(gpus: Iterable[Mapping[str, float]], metric: str) -> float | None:
-    known = [values[metric] for values in gpus if metric in values]
-    return sum(known) if known else None
-
-
-def _mean_of_gpus(gpus: Iterable[Mapping[str, float]], metric: str) -> float | None:
-    return mean(values.get(metric) for values in gpus)
-
-
 def _sum(members: list[_Member], metric: str) -> float | None:
     """Return the sum of a value over exporters that have no GPU in common."""
     known = [member for member in members if metric in member.values]
@@ -360,7 +362,7 @@ def _memory_total(members: list[_Member]) -> float | None:
     first = next((member for member in members if 'memory_free' in member.values), None)
     if first is None or parts[0] is None:
         return None
-    used = _sum_of_gpus(first.gpus.values(), 'memory_used')
+    used = total(values.get('memory_used') for values in first.gpus.values())
     return None if used is None else used + parts[0] + (parts[1] or 0.0)
 
 
@@ -416,13 +418,12 @@ def _add_usage(usage: _Usage, row: str, one: Series) -> None:
 
 
 def _user(name: str, usages: list[tuple[str, _Usage]], idle: set[str]) -> FleetUser:
-    processes = [usage.processes for _, usage in usages if usage.processes is not None]
-    memory = [usage.memory for _, usage in usages if usage.memory is not None]
+    processes = total(usage.processes for _, usage in usages)
     return FleetUser(
         name,
         hosts=len({usage.host for _, usage in usages}),
         gpus=len(usages),
-        processes=int(sum(processes)) if processes else None,
-        memory_bytes=sum(memory) if memory else None,
+        processes=None if processes is None else int(processes),
+        memory_bytes=total(usage.memory for _, usage in usages),
         idle_gpus=sum(gpu in idle for gpu, _ in usages),
     )

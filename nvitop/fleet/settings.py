@@ -81,22 +81,11 @@ VARIABLES = {
     'PROMETHEUS_CLIENT_KEY': 'client_key',
     'PROMETHEUS_ORG_ID': 'org_id',
 }
-#: Keys of the configuration file that set secrets are missing: they belong in files of their own.
-KEYS = (
-    'url',
-    'match',
-    'host-label',
-    'interval',
-    'timeout',
-    'bearer-token-file',
-    'username',
-    'password-file',
-    'ca-file',
-    'client-certificate',
-    'client-key',
-    'org-id',
-    'headers',
-    'rules',
+#: Keys of the configuration file. Secrets have none: they belong in files of their own.
+KEYS = tuple(
+    field.replace('_', '-')
+    for field in Settings._fields
+    if field not in ('bearer_token', 'password')
 )
 
 
@@ -122,17 +111,13 @@ def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
         if name == 'headers':
             if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
                 raise SettingsError('[fleet]: headers must be a table of texts')
-            found['headers'] = tuple(value.items())
-        elif name in ('interval', 'timeout'):
-            found[name] = value
+            value = tuple(value.items())
         elif name == 'rules':
             if not isinstance(value, bool):
                 raise SettingsError(f'[fleet]: rules must be true or false, not {value!r}')
-            found['rules'] = value
-        elif not isinstance(value, str):
+        elif name not in ('interval', 'timeout') and not isinstance(value, str):
             raise SettingsError(f'[fleet]: {key} must be a text, not {value!r}')
-        else:
-            found[name.replace('-', '_')] = value
+        found[name.replace('-', '_')] = value
     return found
 
 
