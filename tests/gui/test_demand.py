@@ -48,6 +48,7 @@ def test_owners_are_read_while_they_can_be_seen_or_matter() -> None:
     assert reads_owners(160)
     assert not reads_owners(100)
     assert not reads_owners(160, 't')
+    assert reads_owners(160, 'C')
     assert not reads_owners(160, 'C', *['Down'] * 4, 'Space', 'q')
     assert reads_owners(100, 'o', 'w')
     assert reads_owners(100, '\\', *'owner:pod')

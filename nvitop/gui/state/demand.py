@@ -46,7 +46,7 @@ def _needs_owners(state: AppState) -> bool:
         return True
     if state.screen is Screen.USERS:
         return state.sums_by_owner
-    if state.screen not in (Screen.MAIN, Screen.PROBLEMS):
+    if state.screen not in (Screen.MAIN, Screen.PROBLEMS, Screen.COLUMNS):
         return False
     return state.main.sort.order == 'owner' or has_room_for_owner(state.view.columns, state.width)
 
