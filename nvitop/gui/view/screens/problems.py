@@ -60,10 +60,12 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     else:
         chosen = lines[min(state.listing.cursor, len(lines) - 1)]
         below = Rect(0, layout.area.bottom, buf.width, buf.height - 1 - layout.area.bottom)
-        draw_message(buf, below, _in_full(chosen, state, below), _DIM)
+        draw_message(buf, below, _in_full(chosen, state, below))
+        subject = cell_width(safe(f'{chosen.subject}: {chosen.what}:'))
+        buf.restyle(Rect(1, below.y, min(subject, buf.width - 2), 1), bold=True)
     seen = _seen(layout)
     room = buf.width - cell_width(seen)
-    draw_bar_row(buf, buf.height - 1, f'{pad(_cost(state, room), room)}{seen}')
+    draw_bar_row(buf, buf.height - 1, f'{pad(_cost(state, room), room)}{seen}', _DIM)
 
 
 def _title(lines: tuple[ProblemLine, ...], with_all: int, room: int) -> str:
