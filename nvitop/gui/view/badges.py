@@ -41,7 +41,9 @@ def _problem_badge(state: AppState, key: str) -> tuple[Badge, ...]:
     text = headline(state.found)
     if text:
         style = _ERROR if health_status(state.found) == 'critical' else _WARNING
-        forms = (text, text.partition(':')[0], '')
+        parts = text.split(', ')
+        some = (f'{", ".join(parts[:count])} ..' for count in range(len(parts) - 1, 1, -1))
+        forms = (text, *some, text.partition(':')[0], '')
         shown = (f'{key or "!"} {form}'.rstrip() for form in forms)
         return (_badge(style, *shown, key='!'),)
     troubled = key and has_failures(state.shown_tally.problems, state.timestamp)
