@@ -10,7 +10,9 @@ from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.rebinding import rebind
 from nvitop.gui.state.update import update
+from nvitop.sampling.types import Origin
 from tests.gui.drawing import click_on, lines_of, state_on
+from tests.gui.driving import press
 from tests.gui.ways import way_to
 
 HINTS = ViewState(shows_hints=True)
@@ -22,16 +24,36 @@ def state_with_hints(
     return state_on(machine, width, height, *keys.split(), view=HINTS)
 
 
-def last_row(keys: str = '', width: int = 120) -> str:
-    return lines_of(state_with_hints(keys, width=width))[-1]
+def last_row(keys: str = '', width: int = 120, height: int = 30) -> str:
+    return lines_of(state_with_hints(keys, width=width, height=height))[-1]
 
 
 def test_last_row_follows_the_selection() -> None:
-    before = ' h Help  e Env  \\ Filter  o Sort  t Tree  ! Problems  U Users  d Details  C Columns  z Pause  q Quit'
+    before = ' h Help  Up Down Select  \\ Filter  o Sort  t Tree  ! Problems  U Users  d Details  C Columns  z Pause  q Quit'
     assert last_row() == before
     assert 'Enter Graphs  T Terminate  K Kill  e Env  Space Tag' in last_row('Down')
     assert 'Enter GPU page' in last_row('1')
     assert 'Enter All GPUs' in last_row('1 Enter')
+
+
+def test_paused_display_names_the_keys_that_resume_and_travel_first() -> None:
+    paused = state_with_hints('z')._replace(origin=Origin(can_travel=True))
+    shown = ' h Help  z Resume  ( ) Step  { } Minute  b Go to  Up Down Select'
+    assert lines_of(paused)[-1].startswith(shown)
+    assert last_row('! z') == ' h Help  z Resume  Enter GPU  q Back'
+
+
+def test_last_row_names_only_keys_that_lead_somewhere() -> None:
+    assert last_row('h').startswith(' PageUp PageDown Scroll')
+    assert last_row('h', height=60) == ' q Back'
+    assert last_row('U').count('Back') == last_row('U U').count('Back') == 1
+
+
+@pytest.mark.parametrize(('key', 'example'), [('\\', 'user:'), ('F3', 'user:'), ('b', '-30m')])
+def test_empty_input_line_shows_what_can_be_typed(key: str, example: str) -> None:
+    state = press(state_with_hints()._replace(origin=Origin(can_travel=True)), key)[0]
+    assert example in lines_of(state)[0]
+    assert example not in lines_of(press(state, '1')[0])[0]
 
 
 def test_last_row_names_the_keys_of_the_line_being_typed() -> None:

@@ -248,7 +248,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('M',), Action.TOGGLE_MOUSE, 'mouse: nvitop or terminal', _NOT_HELP, _VIEW),
     Binding(('Ctrl-Z',), Action.SUSPEND, 'suspend (resume with fg)', ALL_SCREENS, _VIEW),
     # moving
-    Binding(('Up', 'Alt-k'), Action.SELECT_PREVIOUS, 'previous process or line', _LINES, _MOVE),
+    Binding(('Up', 'Alt-k'), Action.SELECT_PREVIOUS, 'previous process or line', _LINES, _MOVE, hint='select'),
     Binding(('Down', 'Alt-j'), Action.SELECT_NEXT, 'next process or line', _LINES, _MOVE),
     Binding(('Shift-Tab',), Action.SELECT_PREVIOUS, '', _LINES - _MAIN, _MOVE),
     Binding(('Tab',), Action.SELECT_NEXT, '', _LINES - _MAIN, _MOVE),
@@ -258,7 +258,7 @@ _BINDINGS: tuple[Binding, ...] = (
     *(Binding((digit,), Action.SELECT_DEVICE, '', _MAIN, _MOVE, digit) for digit in '123456789'),
     Binding(('Home',), Action.SELECT_FIRST, 'first process or line', _LINES, _MOVE),
     Binding(('End',), Action.SELECT_LAST, 'last process or line', _LINES, _MOVE),
-    Binding(('PageUp',), Action.SCROLL_UP, 'scroll up by a page', _LINES, _MOVE),
+    Binding(('PageUp',), Action.SCROLL_UP, 'scroll up by a page', _LINES, _MOVE, hint='scroll'),
     Binding(('PageDown',), Action.SCROLL_DOWN, 'scroll down by a page', _LINES, _MOVE),
     Binding(('[', 'Alt-K'), Action.LINE_UP, 'scroll up by a line', _LINES, _MOVE),
     Binding((']', 'Alt-J'), Action.LINE_DOWN, 'scroll down by a line', _LINES, _MOVE),

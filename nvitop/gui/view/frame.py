@@ -36,15 +36,25 @@ from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
 _CURSOR = Style(Role.INPUT, reverse=True)
+_WORDS = 'text, or user: gpu: pid: type: owner:'
 #: Mark in the lower right corner of a page that continues below the screen.
 _MORE_BELOW = '▼'
 _MARK = Style(Role.KEY, bold=True)
-#: Purpose of the input line → its label, and a hint about its keys.
-_FIELDS: dict[str, tuple[str, Pieces]] = {
-    'filter': ('Filter: ', (('Enter', KEY), (' keep  ', HINT), ('Esc', KEY), (' discard', HINT))),
-    'time': ('Time: ', (('Enter', KEY), (' go  ', HINT), ('Esc', KEY), (' discard', HINT))),
+#: Purpose of the input line → its label, what can be typed, and a hint about its keys.
+_FIELDS: dict[str, tuple[str, str, Pieces]] = {
+    'filter': (
+        'Filter: ',
+        _WORDS,
+        (('Enter', KEY), (' keep  ', HINT), ('Esc', KEY), (' discard', HINT)),
+    ),
+    'time': (
+        'Time: ',
+        '14:05 or -30m',
+        (('Enter', KEY), (' go  ', HINT), ('Esc', KEY), (' discard', HINT)),
+    ),
     'search': (
         'Search: ',
+        _WORDS,
         (
             ('F3', KEY),
             (' next  ', HINT),
@@ -153,7 +163,7 @@ def _draw_notices(buf: Buffer, state: AppState, bottom: int) -> None:
 
 def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     """Draw the input line in place of the header, with the number of processes that match."""
-    label, hint = _FIELDS[field.purpose]
+    label, example, hint = _FIELDS[field.purpose]
     count = ''
     if field.purpose == 'filter' and state.screen is Screen.MAIN:
         count = f'  {len(state.rows)} of {len(state.shown.processes)}'
@@ -163,8 +173,11 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     x = buf.write(0, 0, label, PLAIN._replace(bold=True))
     x += buf.write(x, 0, clip_left(safe(field.text), right - x - 1), _INPUT)
     x += buf.write(x, 0, ' ', _CURSOR)
+    has_hint_row = state.body_height < state.height
+    if has_hint_row and not field.text and x + 1 + len(example) <= right:
+        buf.write(x + 1, 0, example, HINT)
     buf.write(right, 0, count)
-    if state.body_height == state.height:
+    if not has_hint_row:
         draw_at_right(buf, 0, hint, left=x + 2, right=right)
 
 

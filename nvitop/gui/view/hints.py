@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from typing import Iterable
 
-from nvitop.gui.model.screens import SCREENS
+from nvitop.gui.model.screens import SCREENS, Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Style
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.bindings import Action, Need
+from nvitop.gui.state.bindings import Action, Binding, Need
 from nvitop.gui.state.keymap import USUAL
+from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.state.needs import working_binding
 from nvitop.gui.state.targets import has_targets
 from nvitop.gui.view.widgets.title import HINT, KEY
@@ -20,6 +21,8 @@ from nvitop.namedtuple import NamedTuple
 
 #: Empty cells before the first hint and between two hints.
 _MARGIN, _GAP = 1, 2
+#: Keys of the last row that come first while the display is paused, and a recording is replayed.
+_FIRST_IF_PAUSED = ('h', 'S s', 'N n', 'z', '( )', '{ }', 'b')
 _SORT, _REVERSE = 'Sort by:', '(Shift: reverse)'
 #: Purpose of the input line → its keys and what they do.
 _TYPING = {
@@ -103,17 +106,38 @@ def _menu(state: AppState) -> list[Hint]:
         return [Hint((key,), words.capitalize()) for key, words in _TYPING[state.field.purpose]]
     hints = []
     met: dict[Need, bool] = {}
-    for usual in SCREENS[state.screen].menu:
+    menu = SCREENS[state.screen].menu
+    if state.is_paused:
+        first = [keys for keys in _FIRST_IF_PAUSED if keys in menu]
+        menu = (*first, *(keys for keys in menu if keys not in first))
+    for usual in menu:
         keys = [state.keymap.instead_of(state.screen, key) for key in usual.split(' ')]
         binding = working_binding(state, keys[0], met)
-        if binding is None or not binding.hint or not all(keys):
+        if binding is None or not binding.hint or not all(keys) or _is_pointless(state, binding):
             continue
+        if binding.action is Action.BACK and usual != menu[-1]:
+            continue  # the last key does the same
         if binding.action is Action.SORT_MENU:
             keys = [state.keymap.sort_prefix(state.screen) or keys[0]]
-        leaves_page = binding.action is Action.SHOW_PAGE and state.main.shows_page
-        words = 'all GPUs' if leaves_page else binding.hint
+        words = binding.hint
+        if binding.action is Action.SHOW_PAGE and state.main.shows_page:
+            words = 'all GPUs'
+        elif binding.action is Action.FREEZE and state.is_paused:
+            words = 'resume'
         hints.append(Hint(tuple(keys), words[:1].upper() + words[1:]))
     return hints
+
+
+def _is_pointless(state: AppState, binding: Binding) -> bool:
+    """Whether a key would do something, but not what the user looks for now."""
+    if binding.action is Action.SCROLL_UP:
+        layout = lines_layout(state)
+        return layout.length <= layout.area.height
+    if not SCREENS[state.screen].selects_processes:
+        return False
+    if binding.opens is Screen.ENVIRON:  # without a selection, that of nvitop
+        return state.main.selected is None
+    return binding.action is Action.SELECT_PREVIOUS and state.main.selected is not None
 
 
 def title_hints(state: AppState) -> tuple[tuple[str, Style], ...]:
