@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Iterator
+from typing import TYPE_CHECKING, Iterator
 
 from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
-from nvitop.api.process.facts import HostFacts, ObservedProcess
+from nvitop.api.process.facts import HostFacts
 from nvitop.api.system import TreeUsage, system, use_system
 from nvitop.api.utils import NA
 from nvitop.owner import read_owner
@@ -24,6 +24,9 @@ from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Cost, Demand, HostProcessSample, ProcessSample, Sample
 from nvitop.simulation.system import SimulatedHost
 from nvitop.simulation.world import Task
+
+if TYPE_CHECKING:
+    from nvitop.api.process.facts import ObservedProcess
 
 #: Wed May 14 09:32:07 2025 UTC.
 NOW = 1747215127.0

@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from typing import TYPE_CHECKING, Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.system import system
@@ -21,9 +20,13 @@ from nvitop.console.terminal import stdout_width
 from nvitop.log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
 from nvitop.sampling import watchdog
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Sequence
+
+    from nvitop.sampling.protocols import MonitoredSource
     from nvitop.sampling.selection import DeviceSelector
-    from nvitop.sampling.source import LiveSource, MonitoredSource
+    from nvitop.sampling.source import LiveSource
     from nvitop.sampling.types import Sample
 
 #: Maximum time (seconds) to count the GPUs before the monitor starts without the number.

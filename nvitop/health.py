@@ -8,42 +8,27 @@ such as 'too hot' and 'slowed down by heat'.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Callable, Iterable, Iterator, Literal
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, DeviceSample, Problem, Sample
 
-#: ``info``: normal, but worth knowing; ``warning``: slower or less reliable than it should be;
-#: ``critical``: not usable, or it damages results or itself.
-Severity = Literal['info', 'warning', 'critical']
-Kind = Literal[
-    'lost',
-    'not_responding',
-    'failing',
-    'reboot_needed',
-    'reset_needed',
-    'recovery_needed',
-    'memory_errors',
-    'remap_failed',
-    'hot',
-    'thermal_slowdown',
-    'power_brake',
-    'hardware_slowdown',
-    'slow',
-    'remap_pending',
-    'nvlink_down',
-    'pcie_link',
-    'implausible',
-    'thermal_cap',
-    'power_cap',
-]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Literal
+
+    #: ``info``: normal, but worth knowing; ``warning``: slower or less reliable than it should be;
+    #: ``critical``: not usable, or it damages results or itself.
+    Severity = Literal['info', 'warning', 'critical']
+    _Rule = Callable[['_Case'], Iterator['Finding']]
 
 
 class Finding(NamedTuple):
     """A rule that applies to a device."""
 
     device: DeviceKey
-    kind: Kind
+    #: One of :data:`KINDS`.
+    kind: str
     severity: Severity
     #: Name of the fault: ``'too hot'``.
     words: str
@@ -64,7 +49,7 @@ class _Label(NamedTuple):
 
 
 #: All kinds of findings, the most important first.
-KINDS: dict[Kind, _Label] = {
+KINDS: dict[str, _Label] = {
     'lost': _Label('LOST', 'lost'),
     'not_responding': _Label('HUNG', 'not responding'),
     'failing': _Label('FAIL', 'failing'),
@@ -126,7 +111,7 @@ _MAX_VALUES = 3
 _RESET = 'Stop its processes, then reset it: nvidia-smi --gpu-reset -i {index}'
 _COOL = 'Check fans, airflow and room temperature; lowering the power limit helps meanwhile'
 #: Recovery action of the driver → kind, words, what to do.
-_RECOVERY: dict[str, tuple[Kind, str, str]] = {
+_RECOVERY: dict[str, tuple[str, str, str]] = {
     'GPU Reset': ('reset_needed', 'needs a reset', _RESET),
     'Bus Reset': ('reset_needed', 'needs a reset of its bus', 'Reset its bus, or reboot'),
     'Drain and Reset': (
@@ -158,7 +143,7 @@ class _Case(NamedTuple):
     linked_products: frozenset[str]
 
     def finding(
-        self, kind: Kind, severity: Severity, words: str, evidence: str, action: str = ''
+        self, kind: str, severity: Severity, words: str, evidence: str, action: str = ''
     ) -> Finding:
         key = self.device.key
         return Finding(
@@ -271,7 +256,7 @@ def _recovery(case: _Case) -> Iterator[Finding]:
                 yield case.finding('reset_needed', 'critical', 'needs a reset', evidence, _RESET)
                 return
         return
-    unknown: tuple[Kind, str, str] = ('recovery_needed', 'needs recovery', 'See the kernel log')
+    unknown: tuple[str, str, str] = ('recovery_needed', 'needs recovery', 'See the kernel log')
     kind, words, action = _RECOVERY.get(name, unknown)
     yield case.finding(kind, 'critical', words, f'recovery action: {name}', action)
 
@@ -375,7 +360,6 @@ def _implausible(case: _Case) -> Iterator[Finding]:
         yield case.finding('implausible', 'warning', 'implausible values', evidence, action)
 
 
-_Rule = Callable[[_Case], Iterator[Finding]]
 _RULES_WITHOUT_VALUES: tuple[_Rule, ...] = (_unusable,)
 _RULES: tuple[_Rule, ...] = (
     _slow,

@@ -34,6 +34,7 @@ ANYONE = (
     'nvitop.api.utils',
     'nvitop.api.metrics',
     'nvitop.platforms',
+    'nvitop.sampling.words',
 )
 #: Package or module → prefixes that it may import in addition to itself and ANYONE. The longest match applies.
 ROOMS: dict[str, tuple[str, ...]] = {
@@ -56,6 +57,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     'nvitop.owner.types': (),
     'nvitop.owner.cgroup': ('nvitop.owner.types',),
     'nvitop.sampling.types': ('nvitop.owner.types',),
+    'nvitop.sampling.words': (),
     'nvitop.sampling': ('nvitop.api', 'nvitop.owner', 'nvitop.sampling'),
     'nvitop.collector': ('nvitop.api', 'nvitop.sampling'),
     'nvitop.select': ('nvitop.api',),

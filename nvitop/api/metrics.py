@@ -8,10 +8,9 @@ tests are derived from it. Metrics that few people query are in :mod:`nvitop.api
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nvitop.namedtuple import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 

@@ -7,8 +7,7 @@ methods that a program has replaced, for example to hide command lines.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

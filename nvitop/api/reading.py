@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Union
-
 from nvitop.namedtuple import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Union
+
     from nvitop.api import libnvml
 
     #: Why a value is missing.

@@ -216,7 +216,7 @@ class Reader:
                 found[target] = _Values(dict.fromkeys(attributes, NA), (), (problem,))
         return found
 
-    def _run(self, steps: Mapping[S, Callable[[], T]]) -> dict[S, StepOutcome[T]]:
+    def _run(self, steps: Mapping[S, Callable[[], T]]) -> dict[S, StepOutcome]:
         """Run steps that may hang, and raise their errors."""
         outcomes = self._watchdog.run(steps, limit=self._limit)
         for outcome in outcomes.values():

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Sequence
 
 from nvitop.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
 
 
 class Command(NamedTuple):

@@ -16,7 +16,7 @@ from nvitop.console.options import (
     parse_thresholds,
 )
 from nvitop.namedtuple import NamedTuple
-from nvitop.platforms import settings_folder
+from nvitop.platforms import config_file
 
 
 class Setting(NamedTuple):
@@ -90,14 +90,9 @@ TABLES = ('fleet',)
 Choices = Mapping[str, Collection[str]]
 
 
-def default_path() -> str:
-    """Path of the file in the platform's settings folder, unless ``--config`` is given."""
-    return os.path.join(settings_folder(), 'config.toml')
-
-
 def read_config(path: str | os.PathLike[str] | None, choices: Choices) -> Config:
-    """Read the file; ``None`` means the one at :func:`default_path`, which may be missing."""
-    wanted = default_path() if path is None else path
+    """Read the file; ``None`` means :func:`~nvitop.platforms.config_file`, which may be missing."""
+    wanted = config_file() if path is None else path
     name = os.fspath(wanted)
     try:
         with open(wanted, 'rb') as file:

@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.console.outcome import CommandFailure
 from nvitop.sampling import watchdog
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import TypeVar
+
     from nvitop.sampling.device_names import DeviceIndex
 
-T = TypeVar('T')
+    T = TypeVar('T')
 
 
 def simulate(scenario: str, *, announce: bool = True) -> None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, Iterable
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable_lines
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Iterable, Literal
 
     Kind = Literal['error', 'warning', 'hint']
 

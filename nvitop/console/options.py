@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Mapping
-
 from nvitop.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Mapping
 
 #: Sizes of the device panel; ``auto`` depends on the height of the terminal.
 MODES = ('auto', 'full', 'compact')

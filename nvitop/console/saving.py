@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 from typing import Mapping
 
-from nvitop.console.config import SETTINGS, default_path, format_value
+from nvitop.console.config import SETTINGS, format_value
 from nvitop.console.options import Options
+from nvitop.platforms import config_file
 from nvitop.toml import TomlDocument, TomlError
 
 _FIELDS = {setting.name: setting.field for setting in SETTINGS}
@@ -16,10 +17,10 @@ _FIELDS = {setting.name: setting.field for setting in SETTINGS}
 def save_settings(path: str, values: Mapping[str, object]) -> str:
     """Write settings by name to a file, which is created if necessary; return its path.
 
-    ``''`` is the file at :func:`nvitop.console.config.default_path`. Raises OSError if it cannot be
+    ``''`` is the file at :func:`nvitop.platforms.config_file`. Raises OSError if it cannot be
     written, ValueError if it is not a valid configuration file, which is then left unchanged.
     """
-    shown = path or default_path()
+    shown = path or config_file()
     target = os.path.realpath(shown)  # the file may be a link into a folder of dotfiles
     try:
         with open(target, encoding='utf-8', newline='') as file:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Iterable, Mapping
 
     from nvitop.exporter.tables import DeviceRow, Dialect, InfoRow, Labels, ProcessRow
-    from nvitop.sampling.types import DeviceStatus, ProcessStatus
+    from nvitop.sampling.words import DeviceStatus, ProcessStatus
 
 _TEXTS: dict[str, Metric] = {metric.name: metric for metric in METRICS if metric.kind == 'str'}
 _DEVICE_STATUSES = ('ok', 'lost', 'timed out', 'error')

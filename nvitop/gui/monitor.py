@@ -37,7 +37,7 @@ _HANGING_SECONDS = 0.1
 if TYPE_CHECKING:
     from nvitop.gui.term.terminal import Terminal
     from nvitop.recording.replay import ReplaySource
-    from nvitop.sampling.source import MonitoredSource
+    from nvitop.sampling.protocols import MonitoredSource
     from nvitop.sampling.types import Origin, Sample
 
 

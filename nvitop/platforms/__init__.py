@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Callable, Mapping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Mapping
 
 LINUX = sys.platform == 'linux'
 WINDOWS = sys.platform == 'win32'
@@ -60,3 +63,8 @@ def settings_folder(platform: str = sys.platform, environ: Mapping[str, str] = o
     import platformdirs
 
     return platformdirs.user_config_dir('nvitop', appauthor=False)
+
+
+def config_file() -> str:
+    """Return the path of the configuration file, unless ``--config`` is given."""
+    return os.path.join(settings_folder(), 'config.toml')

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Iterator, Mapping, Sequence
 
 from nvitop.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterator, Mapping, Sequence
 
 #: Directories that the loader of Linux may not search: of WSL (missing in the path of services and
 #: ``sudo``), Fedora and related distributions, and NixOS.

@@ -18,10 +18,10 @@ from nvitop.api.metrics import (
 )
 from nvitop.health import RULE_METRICS, Finding, findings, health_status, is_wrong
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import DeviceSample, ProcessSample, Sample, Scalar
+from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
 
 #: CellValue of a cell; ``None``: not available.
-CellValue = Union[Scalar, Tuple[str, ...]]
+CellValue = Union[None, bool, int, float, str, Tuple[str, ...]]
 
 
 class DeviceQueryRow(NamedTuple):

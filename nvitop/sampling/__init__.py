@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nvitop.lazy import lazy_names
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.sampling.history import History
     from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
+    from nvitop.sampling.protocols import Source
     from nvitop.sampling.sampler import Sampler
     from nvitop.sampling.serialization import SerializationError, parse, serialize
-    from nvitop.sampling.source import LiveSource, Source
+    from nvitop.sampling.source import LiveSource
     from nvitop.sampling.types import (
         EMPTY_SAMPLE,
         Cost,
@@ -60,7 +60,8 @@ if not TYPE_CHECKING:  # it would hide misspelled names
             'nvitop.sampling.history': 'History',
             'nvitop.sampling.plan': 'REPORT_METRICS Intervals intervals',
             'nvitop.sampling.sampler': 'Sampler',
-            'nvitop.sampling.source': 'LiveSource Source',
+            'nvitop.sampling.protocols': 'Source',
+            'nvitop.sampling.source': 'LiveSource',
             'nvitop.sampling.serialization': 'SerializationError parse serialize',
             'nvitop.sampling.types': 'EMPTY_SAMPLE Cost Demand DeviceInfo DeviceKey DeviceSample '
             'HostProcessSample HostSample Problem ProcessKey ProcessSample Sample',

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterable, Sequence
-
 from nvitop.api import libnvml
 from nvitop.api.device import Device, MigDevice
 from nvitop.api.libnvml import _errors
@@ -25,12 +23,15 @@ from nvitop.sampling.types import (
 )
 from nvitop.sampling.value import known_value, value_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Iterable, Sequence
+
     from nvitop.api.device.process import ProcessUsage
     from nvitop.api.metrics import Metric
     from nvitop.api.reading import Reason
     from nvitop.sampling.plan import Due
-    from nvitop.sampling.types import DeviceStatus, ProblemKind
+    from nvitop.sampling.words import DeviceStatus, ProblemKind
 
 _PROCESS_LISTS = {
     PROCESSES: 'nvmlDeviceGetComputeRunningProcesses',

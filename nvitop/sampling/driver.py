@@ -7,7 +7,6 @@ import functools
 import math
 import operator
 import time
-from typing import Callable
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
@@ -19,6 +18,10 @@ from nvitop.sampling.selection import DeviceSelection
 from nvitop.sampling.types import STATUS, DeviceSample, Problem
 from nvitop.sampling.value import known_value
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
 
 #: First and longest pause (seconds) before NVML is restarted because of lost GPUs.
 FIRST_RESTART_SECONDS = 10.0
@@ -186,12 +189,13 @@ class DriverReader:
         devices = self._readings[index].devices
         return [Problem(sample.key, STATUS, reason, 'slow') for sample in devices]
 
-    def _reading(self, index: int, outcome: StepOutcome[GpuReading]) -> GpuReading:
-        if outcome.value is not None:
-            if outcome.value.is_regular:
+    def _reading(self, index: int, outcome: StepOutcome) -> GpuReading:
+        reading: GpuReading | None = outcome.value
+        if reading is not None:
+            if reading.is_regular:
                 seconds = (*self._seconds.get(index, ()), outcome.seconds)
                 self._seconds[index] = seconds[-SLOW_TIMES:]
-            return outcome.value
+            return reading
         if not outcome.timed_out and outcome.error is None:  # it is still being read
             return self._last(index)._replace(begun=frozenset())
         self._seconds.pop(index, None)

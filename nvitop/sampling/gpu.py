@@ -7,8 +7,6 @@ thread and replaced by a :meth:`GpuReader.renewed` one that shares no state with
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.libnvml import _errors
@@ -24,9 +22,10 @@ from nvitop.sampling.selection import DeviceSelection
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
 from nvitop.sampling.value import known_value
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.sampling.plan import Due
-    from nvitop.sampling.types import DeviceStatus
+    from nvitop.sampling.words import DeviceStatus
 
 
 class GpuReading(NamedTuple):

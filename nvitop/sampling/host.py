@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import time
-from typing import Callable, TypeVar
 
 from nvitop.api import host
 from nvitop.api.process.observed import own_line
 from nvitop.api.system import system
 from nvitop.sampling.types import HostSample, Problem
 
-T = TypeVar('T')
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    T = TypeVar('T')
 
 #: Shortest interval (seconds) over which CPU % is meaningful: CPU time counts in steps of 10 ms.
 SHORTEST_CPU_INTERVAL = 0.05

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Sequence
-
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessKey, ProcessSample
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Sequence
 
 #: Time (seconds) without observation after which a process may have been active unnoticed.
 LONGEST_GAP_SECONDS = 60.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import Callable, Container, Iterable, Mapping, Tuple
+from typing import TYPE_CHECKING, Callable, Container, Iterable, Mapping, Tuple
 
 from nvitop.api.process.observed import start_time_of
 from nvitop.api.process.procfs import UNREADABLE
@@ -24,8 +24,11 @@ from nvitop.owner.reading import (
     read_cgroup,
     read_owner,
 )
-from nvitop.sampling.types import OWNER, Problem, ProblemKind, ProcessKey, ProcessSample
+from nvitop.sampling.types import OWNER, Problem, ProcessKey, ProcessSample
 from nvitop.sampling.watchdog import SHORTEST_LIMIT_SECONDS, Watchdog
+
+if TYPE_CHECKING:
+    from nvitop.sampling.words import ProblemKind
 
 #: Time (seconds) for which a cgroup counts as current.
 CGROUP_SECONDS = 10.0

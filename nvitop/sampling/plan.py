@@ -9,13 +9,15 @@ from __future__ import annotations
 import functools
 import math
 import time
-from typing import TYPE_CHECKING, Callable, Collection
 
 from nvitop.api.metrics import METRICS, Metric, metrics_of_tier
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import Demand
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Callable, Collection
+
     from nvitop.sampling.types import ProcessKey
 
 DEFAULT_DEVICE_INTERVAL = 1.0

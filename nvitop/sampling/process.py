@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Callable, Container, Iterable
 
 from nvitop.api import host
 from nvitop.api.process.facts import GONE, HostFacts
@@ -23,10 +22,14 @@ from nvitop.sampling.types import (
 )
 from nvitop.sampling.value import known_value
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Callable, Container, Iterable
+
     from nvitop.api.process.facts import ObservedProcess
     from nvitop.sampling.device import ProcessRecord
-    from nvitop.sampling.types import HostSample, ProcessStatus
+    from nvitop.sampling.types import HostSample
+    from nvitop.sampling.words import ProcessStatus
 
 #: Longest interval (seconds) over which CPU % is given: the average of an hour says little about now.
 LONGEST_CPU_SECONDS = 10.0

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Tuple, Union
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Tuple, Union
 
-#: A device: the index of a GPU, (GPU, MIG device), or a UUID.
-DeviceSelector = Union[int, Tuple[int, int], str]
+    #: A device: the index of a GPU, (GPU, MIG device), or a UUID.
+    DeviceSelector = Union[int, Tuple[int, int], str]
 
 
 class DeviceSelection:

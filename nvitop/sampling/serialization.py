@@ -14,7 +14,7 @@ import functools
 import math
 from typing import Any, Callable, Dict, List, Union, get_args
 
-from nvitop.sampling import types
+from nvitop.sampling import types, words
 from nvitop.sampling.types import DeviceKey, Sample
 
 #: Version of the format. It changes when a reader of the old format would misread the new one.
@@ -242,8 +242,8 @@ def _decoder_of_type(name: str) -> Decoder:
     named = _class_named(name)
     if hasattr(named, '_fields'):
         return _decoder_of_class(named)
-    words, unknown = frozenset(get_args(named)), _UNKNOWN_WORDS[name]
-    return lambda stored: stored if _str(stored) in words else unknown
+    known, unknown = frozenset(get_args(named)), _UNKNOWN_WORDS[name]
+    return lambda stored: stored if _str(stored) in known else unknown
 
 
 def _class_named(name: str) -> Any:
@@ -251,7 +251,7 @@ def _class_named(name: str) -> Any:
         from nvitop.owner import types as owner_types  # loaded only to read samples
 
         return getattr(owner_types, name)
-    return getattr(types, name)
+    return getattr(words if name in _UNKNOWN_WORDS else types, name)
 
 
 def _fixed(decoders: list[Decoder], stored: list[Any]) -> tuple[Any, ...]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Callable, Collection, Hashable, Iterable, Protocol
 
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
@@ -20,7 +19,7 @@ from nvitop.sampling.process import (
     ProcessReading,
     without_measurements,
 )
-from nvitop.sampling.selection import DeviceSelection, DeviceSelector
+from nvitop.sampling.selection import DeviceSelection
 from nvitop.sampling.types import (
     LIVE,
     PROCESSES,
@@ -35,9 +34,13 @@ from nvitop.sampling.types import (
 )
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence, time_limit
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Hashable, Iterable
+
     from nvitop.sampling.owner import OwnerReader
     from nvitop.sampling.process_tree import TreeReader
+    from nvitop.sampling.selection import DeviceSelector
 
 #: Metrics read together with the processes: the memory they are a part of, and where they run.
 _FIRST_METRICS = frozenset(
@@ -53,38 +56,6 @@ _FIRST_METRICS = frozenset(
 )
 #: Metrics that are measured between two readings.
 _BEGUN_METRICS = frozenset(metric.name for metric in METRICS if metric.begin)
-
-
-class Source(Protocol):
-    """A source of samples: the live machine, a recording, another host, or a test.
-
-    A source is used by one thread at a time.
-    """
-
-    @property
-    def origin(self) -> Origin:
-        """Where the last sample comes from. It may change with each sample."""
-
-    def sample(self, demand: Demand) -> Sample:
-        """Measure what is due for this demand; the rest of the sample is as before.
-
-        A source should return within seconds whatever the driver does, and report failures in
-        :attr:`Sample.problems`.
-        """
-
-    def next_due(self) -> float:
-        """Return when something falls due next, on the monotonic clock."""
-
-    def refresh(self) -> None:
-        """Make everything due now."""
-
-
-class MonitoredSource(Source, Protocol):
-    """A source for the monitor."""
-
-    @property
-    def threads_inside(self) -> int:
-        """Number of threads inside calls now; unless it is 0, leave the process by ``os._exit``."""
 
 
 class LiveSource:
@@ -324,7 +295,7 @@ class LiveSource:
         if outcome.value is None:
             self._process_reading = without_measurements(self._process_reading)
             return ProcessReading()
-        reading = outcome.value
+        reading: ProcessReading = outcome.value
         if due.processes:
             self._observe_idle_times(reading.processes, has_past=is_planned)
         reading = reading._replace(processes=self._idle_times.add_to(reading.processes))
@@ -362,7 +333,7 @@ class LiveSource:
         return frozenset(s.key for s in reading.processes if s.key.pid in reading.begun)
 
 
-def _failures(what: str, outcome: StepOutcome[Any]) -> tuple[Problem, ...]:
+def _failures(what: str, outcome: StepOutcome) -> tuple[Problem, ...]:
     """Return the problem of a step for the host that failed or did not return; empty if neither."""
     if outcome.timed_out:
         return (Problem('host', what, silence(outcome.silent_seconds), 'timed out'),)

@@ -9,27 +9,20 @@ older recordings can still be read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Tuple, Union
-
 from nvitop.namedtuple import NamedTuple
 
-if TYPE_CHECKING:  # loaded only if there are owners
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, Tuple, Union
+
     from nvitop.owner.types import Owner
+    from nvitop.sampling.words import DeviceStatus, ProblemKind, ProcessStatus
 
-Scalar = Union[None, bool, int, float, str]
-#: Value of a metric.
-Value = Union[Scalar, Tuple[str, ...], Tuple[Tuple[Scalar, ...], ...]]
-
-DeviceStatus = Literal['ok', 'lost', 'timed out', 'error']
-#: ``zombie``: exited, not yet reaped; ``gone``: exited; ``no permission``: alive, but its command line
-#: cannot be read; ``foreign``: a PID of another PID namespace (container).
-ProcessStatus = Literal['running', 'zombie', 'gone', 'no permission', 'foreign']
-#: ``na``: the device has no such value; ``denied``: this user may not read it; ``error``: it could not
-#: be read; ``impossible``: an implausible value was dropped; ``reset needed``: the device must be
-#: reset first; ``lost``; ``timed out``; ``slow``: the device responds, but late.
-ProblemKind = Literal[
-    'na', 'denied', 'error', 'impossible', 'reset needed', 'lost', 'timed out', 'slow'
-]
+    Scalar = Union[None, bool, int, float, str]
+    #: Value of a metric.
+    Value = Union[Scalar, Tuple[str, ...], Tuple[Tuple[Scalar, ...], ...]]
+    #: A device, a process (its PID), the driver, the host, or nvitop itself.
+    Subject = Union['DeviceKey', int, Literal['driver', 'host', 'monitor']]
 
 
 class DeviceKey(NamedTuple):
@@ -53,10 +46,6 @@ class DeviceKey(NamedTuple):
         return (
             f'{self.physical_index}:{self.mig_index}' if self.is_mig else str(self.physical_index)
         )
-
-
-#: A device, a process (its PID), the driver, the host, or nvitop itself.
-Subject = Union[DeviceKey, int, Literal['driver', 'host', 'monitor']]
 
 
 class ProcessKey(NamedTuple):

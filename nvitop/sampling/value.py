@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeVar
 
 from nvitop.api.reading import ImpossibleAnswer, implausible
 from nvitop.api.utils import NA, NaType
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from nvitop.api.metrics import Metric
     from nvitop.sampling.types import Value
 
-T = TypeVar('T')
+    T = TypeVar('T')
 
 #: Unit → unit without a prefix, and the number of them in one raw value.
 _BASES = {

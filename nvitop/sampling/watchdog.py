@@ -34,12 +34,16 @@ import collections
 import functools
 import threading
 import time
-from typing import Any, Callable, Container, Generic, Hashable, Iterable, Mapping, TypeVar, cast
 
 from nvitop.api import libnvml
 
-S = TypeVar('S', bound=Hashable)
-T = TypeVar('T')
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Hashable, Iterable, Mapping
+    from typing import Any, TypeVar
+
+    S = TypeVar('S', bound=Hashable)
+    T = TypeVar('T')
 
 #: Time limit (seconds) for the start of the driver …
 START_SECONDS = 10.0
@@ -74,14 +78,14 @@ def start_daemon(name: str, target: Callable[[], None]) -> None:
     threading.Thread(target=target, name=name, daemon=True).start()
 
 
-class StepOutcome(Generic[T]):
+class StepOutcome:
     """Outcome of a step: a value, an error, silence, or nothing yet."""
 
     __slots__ = ('error', 'seconds', 'silent_seconds', 'value')
 
     def __init__(
         self,
-        value: T | None = None,
+        value: Any = None,
         error: Exception | None = None,
         *,
         seconds: float = 0.0,
@@ -114,17 +118,17 @@ class _Silence:
         self.has_recovered = False
 
 
-class _Worker(Generic[S, T]):
+class _Worker:
     """A thread of a round: its remaining steps and its current one."""
 
     def __init__(
-        self, steps: Iterable[tuple[S, Callable[[], T]]], outcomes: dict[S, StepOutcome[T]]
+        self, steps: Iterable[tuple[Any, Callable[[], Any]]], outcomes: dict[Any, StepOutcome]
     ) -> None:
         self.steps = collections.deque(steps)
         #: Where it puts its outcomes.
         self.outcomes = outcomes
         #: The step it is inside, and since when.
-        self.step: tuple[S, Callable[[], T]] | None = None
+        self.step: tuple[Any, Callable[[], Any]] | None = None
         self.since = 0.0
         self.is_done = False
         #: Set when it was abandoned: its outcome is dropped.
@@ -157,7 +161,7 @@ class Watchdog:
         self._given: Callable[[], bool] | None = None
         self._silent: dict[Hashable, _Silence] = {}
         #: Workers of detached subjects.
-        self._detached: dict[Hashable, _Worker[Any, Any]] = {}
+        self._detached: dict[Hashable, _Worker] = {}
         self._inside = 0
 
     @property
@@ -179,7 +183,7 @@ class Watchdog:
         limit: float,
         detached: Container[S] = (),
         while_waiting: Callable[[], None] | None = None,
-    ) -> dict[S, StepOutcome[T]]:
+    ) -> dict[S, StepOutcome]:
         """Run the steps in order, waiting at most ``limit`` seconds for each.
 
         Returns an outcome for every subject. The step of a silent subject is not run, except for
@@ -194,7 +198,7 @@ class Watchdog:
             while_waiting: Called every now and then, first after a tenth of the limit.
         """
         with self._condition:
-            outcomes: dict[S, StepOutcome[T]] = {}
+            outcomes: dict[S, StepOutcome] = {}
             workers = self._begin(steps, outcomes, limit, detached)
             try:
                 while workers:
@@ -216,13 +220,13 @@ class Watchdog:
     def _begin(
         self,
         steps: Mapping[S, Callable[[], T]],
-        outcomes: dict[S, StepOutcome[T]],
+        outcomes: dict[S, StepOutcome],
         limit: float,
         detached: Container[S],
-    ) -> list[_Worker[S, T]]:
+    ) -> list[_Worker]:
         """Start a round; return the workers to wait for."""
         todo: list[tuple[S, Callable[[], T]]] = []
-        workers: list[_Worker[S, T]] = []
+        workers: list[_Worker] = []
         for subject, step in steps.items():
             worker = self._detached.pop(subject, None)
             if worker is not None and worker.is_done:
@@ -247,7 +251,7 @@ class Watchdog:
             self._start(workers[-1])
         return workers
 
-    def _wait(self, workers: list[_Worker[S, T]], limit: float) -> None:
+    def _wait(self, workers: list[_Worker], limit: float) -> None:
         """Wait until something happens, or for a while.
 
         A wait that took much longer than asked does not count: this process itself was suspended
@@ -265,7 +269,7 @@ class Watchdog:
             for worker in workers:
                 worker.since += too_long
 
-    def _abandon_late(self, workers: list[_Worker[S, T]], limit: float) -> list[_Worker[S, T]]:
+    def _abandon_late(self, workers: list[_Worker], limit: float) -> list[_Worker]:
         """Abandon workers that exceed the limit; return the workers still to wait for."""
         now = self._clock()
         late = [w for w in workers if w.step is not None and now - w.since >= limit]
@@ -278,7 +282,7 @@ class Watchdog:
             workers += others
         return [worker for worker in workers if not worker.is_done]
 
-    def _start(self, worker: _Worker[S, T]) -> None:
+    def _start(self, worker: _Worker) -> None:
         worker.since = self._clock()
         work = functools.partial(self._work, worker)
         if self._has_spare:
@@ -302,7 +306,7 @@ class Watchdog:
                 assert self._given is not None
                 work, self._given = self._given, None
 
-    def _work(self, worker: _Worker[S, T]) -> bool:
+    def _work(self, worker: _Worker) -> bool:
         """Run the steps of a worker; return whether this thread may do more."""
         while True:
             with self._condition:
@@ -327,7 +331,7 @@ class Watchdog:
                 outcome.seconds = self._clock() - started
                 worker.outcomes[subject] = outcome
 
-    def _abandon(self, worker: _Worker[S, T]) -> list[tuple[S, Callable[[], T]]]:
+    def _abandon(self, worker: _Worker) -> list[tuple[Any, Callable[[], Any]]]:
         """Abandon a worker; return its remaining steps."""
         assert worker.step is not None
         now = self._clock()
@@ -368,7 +372,7 @@ class Watchdog:
             silence.has_recovered = self._clock() - started <= limit
 
 
-def _attempt(step: Callable[[], T]) -> StepOutcome[T]:
+def _attempt(step: Callable[[], T]) -> StepOutcome:
     try:
         return StepOutcome(value=step())
     except Exception as error:
@@ -398,4 +402,5 @@ def call_with_limit(
         raise TimeoutError(libnvml.explain_silence(seconds))
     if outcome.error is not None:
         raise outcome.error
-    return cast(T, outcome.value)
+    value: T = outcome.value
+    return value

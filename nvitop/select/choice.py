@@ -7,17 +7,6 @@ import functools
 import itertools
 import math
 import warnings
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    Iterable,
-    List,
-    Optional,
-    Sequence,
-    TypeVar,
-    overload,
-)
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
@@ -25,12 +14,27 @@ from nvitop.api.libnvml._errors import is_harmless, is_lost
 from nvitop.api.utils import human2bytes
 from nvitop.namedtuple import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import (
+        Any,
+        Callable,
+        Iterable,
+        List,
+        Literal,
+        Optional,
+        Sequence,
+        TypeVar,
+        overload,
+    )
 
     from nvitop.api.process import GpuProcess
 
-T = TypeVar('T')
+    T = TypeVar('T')
+    #: Calls functions that read devices; the result of one that does not respond is ``[None]``.
+    Gather = Callable[
+        [Sequence[Callable[[], List[Optional['Candidate']]]]], List[List[Optional['Candidate']]]
+    ]
 
 FORMATS = ('index', 'uuid', 'device')
 
@@ -226,12 +230,6 @@ def _read_leaves(
     return readings
 
 
-#: Calls functions that read devices; the result of one that does not respond is ``[None]``.
-Gather = Callable[
-    [Sequence[Callable[[], List[Optional[Candidate]]]]], List[List[Optional[Candidate]]]
-]
-
-
 def _in_turn(steps: Sequence[Callable[[], T]]) -> list[T]:
     return [step() for step in steps]
 
@@ -288,57 +286,63 @@ def _limit_in_bytes(name: str, size: float | str | None) -> int | None:
         raise ValueError(f'{name} must be a size such as 4GiB or 500M, not {size!r}') from None
 
 
-@overload
-def select_devices(
-    devices: Iterable[Device] | None = ...,
-    *,
-    format: Literal['device'],
-    force_index: bool = ...,
-    min_count: int = ...,
-    max_count: int | None = ...,
-    min_free_memory: int | str | None = ...,
-    min_total_memory: int | str | None = ...,
-    max_gpu_utilization: float | None = ...,
-    max_memory_utilization: float | None = ...,
-    tolerance: float = ...,
-    free_accounts: str | Iterable[str] | None = ...,
-    sort: bool = ...,
-    **kwargs: object,
-) -> list[Device]: ...
-@overload
-def select_devices(
-    devices: Iterable[Device] | None = ...,
-    *,
-    format: Literal['uuid'],
-    force_index: bool = ...,
-    min_count: int = ...,
-    max_count: int | None = ...,
-    min_free_memory: int | str | None = ...,
-    min_total_memory: int | str | None = ...,
-    max_gpu_utilization: float | None = ...,
-    max_memory_utilization: float | None = ...,
-    tolerance: float = ...,
-    free_accounts: str | Iterable[str] | None = ...,
-    sort: bool = ...,
-    **kwargs: object,
-) -> list[str]: ...
-@overload
-def select_devices(
-    devices: Iterable[Device] | None = ...,
-    *,
-    format: Literal['index'] = ...,
-    force_index: bool = ...,
-    min_count: int = ...,
-    max_count: int | None = ...,
-    min_free_memory: int | str | None = ...,
-    min_total_memory: int | str | None = ...,
-    max_gpu_utilization: float | None = ...,
-    max_memory_utilization: float | None = ...,
-    tolerance: float = ...,
-    free_accounts: str | Iterable[str] | None = ...,
-    sort: bool = ...,
-    **kwargs: object,
-) -> list[Any]: ...  # int; str for a MIG device, or with force_index tuple[int, int]
+if TYPE_CHECKING:
+
+    @overload
+    def select_devices(
+        devices: Iterable[Device] | None = ...,
+        *,
+        format: Literal['device'],
+        force_index: bool = ...,
+        min_count: int = ...,
+        max_count: int | None = ...,
+        min_free_memory: int | str | None = ...,
+        min_total_memory: int | str | None = ...,
+        max_gpu_utilization: float | None = ...,
+        max_memory_utilization: float | None = ...,
+        tolerance: float = ...,
+        free_accounts: str | Iterable[str] | None = ...,
+        sort: bool = ...,
+        **kwargs: object,
+    ) -> list[Device]: ...
+
+    @overload
+    def select_devices(
+        devices: Iterable[Device] | None = ...,
+        *,
+        format: Literal['uuid'],
+        force_index: bool = ...,
+        min_count: int = ...,
+        max_count: int | None = ...,
+        min_free_memory: int | str | None = ...,
+        min_total_memory: int | str | None = ...,
+        max_gpu_utilization: float | None = ...,
+        max_memory_utilization: float | None = ...,
+        tolerance: float = ...,
+        free_accounts: str | Iterable[str] | None = ...,
+        sort: bool = ...,
+        **kwargs: object,
+    ) -> list[str]: ...
+
+    @overload
+    def select_devices(
+        devices: Iterable[Device] | None = ...,
+        *,
+        format: Literal['index'] = ...,
+        force_index: bool = ...,
+        min_count: int = ...,
+        max_count: int | None = ...,
+        min_free_memory: int | str | None = ...,
+        min_total_memory: int | str | None = ...,
+        max_gpu_utilization: float | None = ...,
+        max_memory_utilization: float | None = ...,
+        tolerance: float = ...,
+        free_accounts: str | Iterable[str] | None = ...,
+        sort: bool = ...,
+        **kwargs: object,
+    ) -> list[Any]: ...  # int; str for a MIG device, or with force_index tuple[int, int]
+
+
 def select_devices(
     devices: Iterable[Device] | None = None,
     *,

@@ -7,8 +7,9 @@ import pathlib
 import platformdirs
 import pytest
 
-from nvitop.console.config import SETTINGS, default_path, format_config, parse_config, read_config
+from nvitop.console.config import SETTINGS, format_config, parse_config, read_config
 from nvitop.console.options import Options, Thresholds, merge
+from nvitop.platforms import config_file
 
 DEFAULT_KEYS = {'quit': ('q', 'Q'), 'sort-by-pid': ('o p',), 'filter': ('\\', 'F4'), 'back': ()}
 CHOICES = {
@@ -112,7 +113,7 @@ def test_a_given_file_must_exist(tmp_path: pathlib.Path) -> None:
 def test_the_default_file_may_be_missing(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr('nvitop.console.config.default_path', lambda: tmp_path / 'config.toml')
+    monkeypatch.setattr('nvitop.console.config.config_file', lambda: tmp_path / 'config.toml')
     assert read_config(None, CHOICES)[:2] == ({}, ())
     for encoding in ('utf-8', 'utf-8-sig'):  # with a byte order mark, as on Windows
         (tmp_path / 'config.toml').write_text('ascii = true', encoding=encoding)
@@ -123,7 +124,7 @@ def test_the_default_folder_is_that_of_the_platform(monkeypatch: pytest.MonkeyPa
     for folder in ('', '/somewhere/else'):
         monkeypatch.setenv('XDG_CONFIG_HOME', folder)
         expected = platformdirs.user_config_path('nvitop', appauthor=False) / 'config.toml'
-        assert pathlib.Path(default_path()) == expected
+        assert pathlib.Path(config_file()) == expected
 
 
 def test_an_unreadable_file_is_reported(tmp_path: pathlib.Path) -> None:

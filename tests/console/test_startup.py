@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import PATIENCE
+from tests.programs import run_python
 
 ROOT = Path(__file__).parent.parent
 
@@ -105,6 +106,12 @@ def test_a_report_imports_no_unrelated_package(imported: set[str]) -> None:
 def test_a_report_imports_no_slow_module(imported: set[str]) -> None:
     # The simulated driver is Python, and imports modules that a real one does not.
     assert not within(imported, 'argparse', 'asyncio', 'cachetools', 'logging', 'psutil', 'wcwidth')
+
+
+def test_reports_do_without_typing() -> None:
+    modules = 'cli, nvitop.gui.report, nvitop.gui.settings, nvitop.sampling.source, nvitop.select'
+    code = f'import sys, nvitop.{modules}; print("typing" in sys.modules)'
+    assert run_python(code).stdout == 'False\n'
 
 
 def test_nvisel_loads_neither_psutil_nor_the_monitor() -> None:

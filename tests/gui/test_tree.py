@@ -18,9 +18,9 @@ from nvitop.sampling.types import (
     HostProcessSample,
     ProcessKey,
     ProcessSample,
-    ProcessStatus,
     Sample,
 )
+from nvitop.sampling.words import ProcessStatus
 from tests.gui.driving import MANY, TREE, after, arrived, pressed, state_of
 from tests.gui.samples import SAMPLES, with_families
 

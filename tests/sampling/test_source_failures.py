@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,11 +11,13 @@ from nvitop.api import host
 from nvitop.api.device.window import Window
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.api.process import HostFacts
-from nvitop.api.process.facts import ObservedProcess
 from nvitop.api.process.observed import observed
 from nvitop.sampling.types import WHATS, Demand, DeviceKey, Problem, Sample
 from tests.patience import wait_until
 from tests.sampling.bench import SLOW_TICK, Bench, gpu, labels, problems_of, statuses
+
+if TYPE_CHECKING:
+    from nvitop.api.process.facts import ObservedProcess
 
 NVLINKS = Demand(shown_metrics=('nvlink_tx_throughput', 'nvlink_rx_throughput'))
 ONE_HUNG = ['ok'] * 3 + ['timed out'] + ['ok'] * 4

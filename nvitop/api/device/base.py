@@ -7,7 +7,6 @@ import contextlib
 import functools
 import threading
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
 
 from nvitop.api import libnvml
 from nvitop.api.device.board import Board, board_of
@@ -16,9 +15,10 @@ from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.reading import Reading, implausible
 from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, NaType
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
-    from typing import Concatenate, ParamSpec, TypeVar, Union
+    from typing import Any, Concatenate, ParamSpec, TypeVar, Union
 
     from nvitop.api.device.board import Answer
     from nvitop.api.device.window import Window

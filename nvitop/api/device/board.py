@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from nvitop.api import libnvml
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
+    from typing import Any
 
     from nvitop.api.device.window import Window
     from nvitop.api.reading import Reason

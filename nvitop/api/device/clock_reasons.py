@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING
 
 from nvitop.api import libnvml
 from nvitop.api.utils import NA, NaType
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.api.device.base import DeviceBase
 

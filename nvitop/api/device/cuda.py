@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
-
 from nvitop.api.device.device import Device, MigDevice
 from nvitop.api.device.handles import index_or_uuid
 from nvitop.api.device.uuids import is_mig_device_uuid
 from nvitop.api.device.visible import describe_visible, parse_cuda_visible_devices
 from nvitop.api.utils import NA, NaType
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from nvitop.api.utils import Snapshot
 
@@ -68,7 +68,8 @@ class CudaDevice(Device):
             nvml_index = _nvml_indices([cuda_index])[0]
         is_mig = isinstance(nvml_index, tuple) or is_mig_device_uuid(uuid)
         device: CudaDevice = object.__new__(CudaMigDevice if is_mig and cls is CudaDevice else cls)
-        device._cuda_index = cast('int | None', cuda_index)
+        known_index: Any = cuda_index
+        device._cuda_index = known_index
         device._sought = nvml_index, uuid
         return device
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, ClassVar
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase
@@ -32,10 +31,11 @@ from nvitop.api.device.visible import VisibilityMixin
 from nvitop.api.metrics import METRICS
 from nvitop.api.utils import NA, NaType, Snapshot, snapshot_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable, Sequence
-    from typing import TypeVar
+    from typing import Any, ClassVar, TypeVar
 
     D = TypeVar('D', bound='Device')
     M = TypeVar('M', bound='MigDevice')

@@ -7,13 +7,17 @@ import collections
 import contextlib
 import math
 import weakref
-from typing import Any
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
-from nvitop.api.device.window import Window, check_interval
 from nvitop.api.utils import NA, KiB, NaType
 from nvitop.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from nvitop.api.device.window import Window
 
 #: Shortest useful time between two readings: the hardware updates its counters slowly.
 _SHORTEST_SECONDS = 0.1
@@ -131,6 +135,8 @@ class GpmMixin(DeviceBase):
         Raises:
             ValueError: The interval is negative.
         """
+        from nvitop.api.device.window import check_interval
+
         check_interval(interval)
         window = self._gpm_window()
         if window is None:
@@ -152,6 +158,8 @@ class GpmMixin(DeviceBase):
                 self._missing.reason = libnvml.NVMLError(libnvml.NVML_ERROR_NOT_SUPPORTED)
             return None
         if self._gpm is None:
+            from nvitop.api.device.window import Window
+
             self._gpm = Window(_compare, GpmMetrics(), shortest=_SHORTEST_SECONDS)
         return self._gpm
 

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from nvitop.api import libnvml
 from nvitop.api.device.uuids import UUID_PATTERN
 from nvitop.api.libnvml._errors import is_unreachable
 from nvitop.api.utils import NA
 from nvitop.namedtuple import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import TypeGuard
+    from typing import Any, TypeGuard
 
 
 class Found(NamedTuple):

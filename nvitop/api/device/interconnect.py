@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
-from nvitop.api.device.window import Window, check_interval
 from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.utils import NA, KiB, NaType, bytes2human
 from nvitop.namedtuple import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from nvitop.api.device.window import Window
+
     #: Value and driver's time (µs) of each counter.
     _Counters = list[tuple[Any, int]]
     _RateWindow = Window[_Counters, list[float | NaType]]
@@ -63,6 +65,8 @@ def _rounded(rate: float | NaType, divisor: int = 1) -> int | NaType:
 
 
 def _new_rate_window() -> _RateWindow:
+    from nvitop.api.device.window import Window  # reports show no rates
+
     return Window(_rates, [])
 
 
@@ -241,6 +245,8 @@ class InterconnectMixin(DeviceBase):
         Raises:
             ValueError: The interval is negative.
         """
+        from nvitop.api.device.window import check_interval
+
         check_interval(interval)
         window = self._nvlink_window()
         if window is None:

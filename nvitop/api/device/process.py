@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import struct
 import time
-from typing import Any, ClassVar
 
 from nvitop.api import libnvml
 from nvitop.api.device.memory import MemoryMixin
@@ -13,6 +12,10 @@ from nvitop.api.libnvml._session import SESSION
 from nvitop.api.process import GpuProcess, procfs
 from nvitop.api.utils import NA, UINT_MAX, NaType
 from nvitop.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar
 
 _LISTS = (
     ('C', 'nvmlDeviceGetComputeRunningProcesses'),

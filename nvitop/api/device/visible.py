@@ -8,7 +8,6 @@ The rules are in :mod:`~nvitop.api.device.visible_rules`. If only the CUDA drive
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from nvitop.api import libnvml
 from nvitop.api.device import visible_rules
@@ -17,8 +16,10 @@ from nvitop.api.device.handles import mig_handles
 from nvitop.api.device.visible_rules import VisibleGpu, VisibleMig, digits
 from nvitop.api.utils import NA
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any, ClassVar
 
     from nvitop.api.device.visible_rules import CudaVisible
 
@@ -86,8 +87,8 @@ def parse_cuda_visible_devices(
     Returns:
         The indices; ``[]`` if NVML cannot be initialized.
     """
-    indices = [device.nvml_index for device in visible_devices(cuda_visible_devices)]
-    return cast('list[int] | list[tuple[int, int]]', indices)
+    indices: list[Any] = [device.nvml_index for device in visible_devices(cuda_visible_devices)]
+    return indices
 
 
 def normalize_cuda_visible_devices(cuda_visible_devices: str | None = FROM_ENVIRONMENT) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, Union
 
 from nvitop.namedtuple import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Union
+
+    CudaVisible = Union['VisibleGpu', 'VisibleMig']
 
 #: An index, parsed like C's ``strtoul``: ``'1st'`` is 1. More than 9 digits are not an index.
 _INDEX = r'\s*\+?0*([0-9]{1,9})(?![0-9])'
@@ -54,9 +57,6 @@ class VisibleGpu(NamedTuple):
     def matches(self, identifier: str) -> bool:
         """Return whether ``identifier`` is a prefix of the UUID."""
         return self.uuid.startswith(identifier)
-
-
-CudaVisible = Union[VisibleGpu, VisibleMig]
 
 
 def digits(uuid: str) -> str:

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 #: Names that nvitop cannot work without.
 _REQUIRED = ('NVMLError', 'nvmlInitWithFlags', '_nvmlGetFunctionPointer', 'nvmlLib')

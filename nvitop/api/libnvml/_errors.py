@@ -8,9 +8,11 @@ instead of comparing codes.
 
 from __future__ import annotations
 
-from typing import Collection
-
 from nvitop.api.libnvml._binding import NVMLError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Collection
 
 UNINITIALIZED = 1
 INVALID_ARGUMENT = 2

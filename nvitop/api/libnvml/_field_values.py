@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import time
-from typing import Any, Sequence, Tuple, Union
 
 from nvitop.api.libnvml._binding import call_driver
 from nvitop.api.libnvml._errors import UNKNOWN
@@ -14,8 +13,13 @@ from nvitop.api.libnvml._query import key_of, note_error_of, nvmlQuery, override
 from nvitop.api.libnvml._structures import FieldValue
 from nvitop.api.utils import NA, NaType
 
-#: A field ID, or a field ID and its scope, such as a link number.
-Field = Union[int, Tuple[int, int]]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Union
+
+    #: A field ID, or a field ID and its scope, such as a link number.
+    Field = Union[int, tuple[int, int]]
 
 _NAME = 'nvmlDeviceGetFieldValues'
 #: Members of the union, indexed by ``NVML_VALUE_TYPE_…``.

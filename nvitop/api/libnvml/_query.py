@@ -6,7 +6,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 import re
-from typing import Any, Callable, TypeVar
 
 from nvitop.api.libnvml._binding import (
     BINDING,
@@ -20,7 +19,12 @@ from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 from nvitop.log import MISSING_FUNCTION, warn
 
-F = TypeVar('F', bound=Callable[..., Any])
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    F = TypeVar('F', bound=Callable[..., Any])
 
 #: Functions that were queried and do not exist here: name → error.
 UNKNOWN_FUNCTIONS: dict[str, NVMLError] = {}

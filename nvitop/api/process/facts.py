@@ -3,15 +3,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
 from nvitop.api.process.command import command_join
 from nvitop.api.process.procfs import ZOMBIE
 from nvitop.api.utils import NA
 from nvitop.namedtuple import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from nvitop.api.utils import NaType
+
+    class ObservedProcess(Protocol):
+        """A process that is read at intervals."""
+
+        @property
+        def pid(self) -> int:
+            """The process ID."""
+
+        def is_same(self) -> bool:
+            """Return whether the PID still belongs to the same process, or still to none."""
+
+        def facts(self) -> HostFacts:
+            """Return what a process list shows. Never raises."""
+
+        def measured_again(self, facts: HostFacts) -> HostFacts:
+            """Return recent values with the CPU usage and the status read again. Never raises."""
+
+        def num_threads(self) -> int:
+            """Return the number of threads."""
+
 
 NO_SUCH_PROCESS = 'No Such Process'
 NO_PERMISSIONS = 'No Permissions'
@@ -61,26 +82,6 @@ class HostFacts(NamedTuple):
         if self.status == ZOMBIE:
             return [ZOMBIE_PROCESS]
         return self.cmdline or [f'[{self.name}]']
-
-
-class ObservedProcess(Protocol):
-    """A process that is read at intervals."""
-
-    @property
-    def pid(self) -> int:
-        """The process ID."""
-
-    def is_same(self) -> bool:
-        """Return whether the PID still belongs to the same process, or still to none."""
-
-    def facts(self) -> HostFacts:
-        """Return what a process list shows. Never raises."""
-
-    def measured_again(self, facts: HostFacts) -> HostFacts:
-        """Return recent values with the CPU usage and the status read again. Never raises."""
-
-    def num_threads(self) -> int:
-        """Return the number of threads."""
 
 
 #: A process that does not exist, and one that is hidden from this user.

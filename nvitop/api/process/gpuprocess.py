@@ -10,47 +10,37 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Protocol, TypeVar
 
 from nvitop.api import host
 from nvitop.api.overrides import Originals
 from nvitop.api.process import procfs
 from nvitop.api.process.command import command_join
-from nvitop.api.process.facts import (
-    NO_PERMISSIONS,
-    NO_SUCH_PROCESS,
-    TERMINATED,
-    ZOMBIE_PROCESS,
-)
-from nvitop.api.utils import (
-    NA,
-    NaType,
-    Snapshot,
-    bytes2human,
-    snapshot_of,
-    timedelta2human,
-)
+from nvitop.api.process.facts import NO_PERMISSIONS, NO_SUCH_PROCESS, TERMINATED, ZOMBIE_PROCESS
+from nvitop.api.utils import NA, NaType, Snapshot, bytes2human, snapshot_of, timedelta2human
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import timedelta
+    from typing import Any, ClassVar, Protocol, TypeVar
 
     from nvitop.api.process.hostprocess import HostProcess
     from nvitop.owner.types import Owner
 
-_T = TypeVar('_T')
-_U = TypeVar('_U')
+    _T = TypeVar('_T')
+    _U = TypeVar('_U')
+
+    class UsedDevice(Protocol):
+        """The part of :class:`nvitop.Device` that a process needs."""
+
+        def memory_total(self) -> int | NaType:
+            """Memory in bytes."""
+
+        def processes(self) -> Mapping[int, GpuProcess]:
+            """Processes on the device, by PID."""
+
+
 _failsafe = threading.local()
-
-
-class UsedDevice(Protocol):
-    """The part of :class:`nvitop.Device` that a process needs."""
-
-    def memory_total(self) -> int | NaType:
-        """Memory in bytes."""
-
-    def processes(self) -> Mapping[int, GpuProcess]:
-        """Processes on the device, by PID."""
 
 
 def _is_failsafe() -> bool:

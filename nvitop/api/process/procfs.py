@@ -13,7 +13,6 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
 
 from nvitop.api.host import procfs_path, uptime
 from nvitop.api.timing import timed
@@ -21,6 +20,7 @@ from nvitop.namedtuple import NamedTuple
 from nvitop.platforms import LINUX
 from nvitop.platforms.kernel import sysconf
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Sequence
-
 from nvitop.gui.layout.cells import CLASSIC, ONE_BAR, TWO_BARS, Cells, inside
 from nvitop.gui.layout.device_columns import DeviceTraits, place_device_columns
 from nvitop.gui.layout.process import PlacedColumn, place
@@ -12,6 +10,10 @@ from nvitop.gui.model.columns import DETAIL_COLUMNS
 from nvitop.gui.render.geometry import Rect
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Sequence
 
 #: Forms of the panel: two rows per GPU in three cells, or one row per GPU.
 FULL, ROWS = 'full', 'rows'

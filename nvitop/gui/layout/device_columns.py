@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Sequence
 
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.cells import CLASSIC, inside
@@ -13,6 +12,10 @@ from nvitop.gui.model.columns import DEVICE_COLUMNS
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Sequence
 
 #: Cells of the shortest sparkline, and of five minutes.
 _SHORTEST, _FIVE_MINUTES = 9, 15

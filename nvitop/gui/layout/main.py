@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Mapping, Sequence
 
 from nvitop.gui.layout.cells import CLASSIC, NARROWEST, ONE_BAR
 from nvitop.gui.layout.device import FULL, ROWS, DeviceLayout, device_height, lay_out_devices
@@ -36,6 +35,10 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import cell_width
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Mapping, Sequence
 
 #: Minimum height of the main screen.
 LOWEST = 6

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import Iterable, Mapping, Sequence
 
 from nvitop.gui.layout.cells import CLASSIC, Cells
 from nvitop.gui.model.columns import (
@@ -17,6 +16,10 @@ from nvitop.gui.model.columns import (
 from nvitop.gui.render.geometry import Rect
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterable, Mapping, Sequence
 
 #: Rows above the processes: border with title, headings.
 TOP_ROWS = 2

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import itertools
 import operator
-from typing import Iterable, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterable, Sequence, Tuple
 
 from nvitop.gui.render.ansi import RESET, change_of_look, shows_on_spaces
-from nvitop.gui.render.buffer import Buffer, Span
+from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Style
 from nvitop.gui.render.theme import Look, Theme
 from nvitop.gui.render.width import cell_width, cells_of
 from nvitop.namedtuple import NamedTuple
+
+if TYPE_CHECKING:
+    from nvitop.gui.render.buffer import Span
 
 _CLEAR_TO_RIGHT = '\x1b[K'
 #: Moves the cursor down in its column: curses disables the translation of newlines.

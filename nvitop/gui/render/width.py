@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Sequence
 
 #: Default maximum length of text from outside, in characters.
 LIMIT = 4096

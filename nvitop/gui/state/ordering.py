@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Callable, FrozenSet, Iterable, Optional, Sequence, Tuple
-
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import owner_text
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample
 
-#: Values to compare in turn; ``None`` if not available.
-Values = Tuple[object, ...]
-Types = FrozenSet[Optional[str]]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import FrozenSet, Optional, Tuple
+
+    #: Values to compare in turn; ``None`` if not available.
+    Values = Tuple[object, ...]
+    Types = FrozenSet[Optional[str]]
 
 
 class Order(NamedTuple):

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator, Sequence
-
 from nvitop.gui.state.ranges import subject_order, subjects_text
 from nvitop.health import Finding, is_wrong
 from nvitop.namedtuple import NamedTuple
@@ -20,9 +18,13 @@ from nvitop.sampling.types import (
     Sample,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Iterable, Iterator, Sequence
+
     from nvitop.health import Severity
-    from nvitop.sampling.types import ProblemKind, Subject
+    from nvitop.sampling.types import Subject
+    from nvitop.sampling.words import ProblemKind
 
 #: Maximum number of problems; those not seen for the longest time are forgotten first.
 MAX_PROBLEMS = 500

@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, Mapping, Optional
-
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, owner_text
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.view import format as fmt
 from nvitop.sampling.types import ProcessSample
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Callable, Optional
+
+    #: Formats the text of a process on a device with this driver model.
+    CellText = Callable[[ProcessSample, Optional[str]], str]
+
 #: Text of a value that a device reported before it stopped responding.
 _UNKNOWN = '?'
 _USER = COLUMNS_BY_NAME['user'].width
-
-#: Formats the text of a process on a device with this driver model.
-CellText = Callable[[ProcessSample, Optional[str]], str]
 
 
 def _gpu_memory(process: ProcessSample, driver_model: str | None) -> str:

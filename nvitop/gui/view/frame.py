@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import TYPE_CHECKING, Callable
 
 from nvitop.gui.layout.cells import NARROWEST
 from nvitop.gui.layout.main import LOWEST
@@ -31,8 +31,11 @@ from nvitop.gui.view.screens.problems import draw_problems
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import draw_users
 from nvitop.gui.view.widgets.message import Button, draw_dialog
-from nvitop.gui.view.widgets.title import HINT, KEY, Pieces, add_badge_targets, draw_at_right
+from nvitop.gui.view.widgets.title import HINT, KEY, add_badge_targets, draw_at_right
 from nvitop.sampling.history import History
+
+if TYPE_CHECKING:
+    from nvitop.gui.view.widgets.title import Pieces
 
 _INPUT = Style(Role.INPUT)
 _CURSOR = Style(Role.INPUT, reverse=True)

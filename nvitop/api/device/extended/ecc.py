@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
 
 from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase
 from nvitop.api.utils import NA, NaType
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 _ERRORS = {'corrected': 0, 'uncorrected': 1}
 _COUNTERS = {'volatile': 0, 'aggregate': 1}

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, AbstractSet, Mapping, Sequence
 
 from nvitop.gui.layout.cells import Cells
 from nvitop.gui.layout.device import FULL, DeviceLayout
 from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.render.buffer import Buffer, Span
+from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, fit, safe
 from nvitop.gui.view.load_style import row_role
@@ -20,7 +19,6 @@ from nvitop.gui.view.widgets.box import draw_border, draw_rule, draw_uprights
 from nvitop.gui.view.widgets.sparkline import (
     CELL_SECONDS,
     CHANGE_SECONDS,
-    Sparkline,
     make_sparkline,
     span_text,
 )
@@ -29,8 +27,13 @@ from nvitop.health import Finding
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import AbstractSet, Mapping, Sequence
+
+    from nvitop.gui.render.buffer import Span
     from nvitop.gui.view.panels.device_cells import Traits
+    from nvitop.gui.view.widgets.sparkline import Sparkline
     from nvitop.sampling.history import History
 
 _HEADING = Style(Role.HEADING)

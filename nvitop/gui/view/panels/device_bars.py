@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Callable, Sequence
-
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.cells import Cells
 from nvitop.gui.model.choices import ViewState
@@ -17,6 +15,10 @@ from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.box import draw_uprights
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Sequence
 
 #: Cells of the text right of a bar: ``1980 MHz``, ``1005 HOT``, ``141.2 GiB``.
 _TEXT = 9

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from nvitop.gui.view.widgets.sparkline import Sparkline
 from nvitop.health import Finding, is_wrong
 from nvitop.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from nvitop.gui.view.widgets.sparkline import Sparkline
 
 
 class RowState(NamedTuple):

@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import functools
-from typing import AbstractSet, Mapping, Sequence
 
 from nvitop.gui.layout.process import PlacedColumn, ProcessLayout
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.render.buffer import Buffer, Span
+from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip, clip_scrolled, fit, pad
 from nvitop.gui.state.ordering import is_descending
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_devices
-from nvitop.gui.view.column_text import CELLS, CellText
+from nvitop.gui.view.column_text import CELLS
 from nvitop.gui.view.process_list import (
     NO_LISTS,
     Limits,
@@ -29,6 +28,13 @@ from nvitop.gui.view.widgets.text import draw_text, draw_within
 from nvitop.gui.view.widgets.title import draw_at_right
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample, Sample
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import AbstractSet, Mapping, Sequence
+
+    from nvitop.gui.render.buffer import Span
+    from nvitop.gui.view.column_text import CellText
 
 _HEADING = Style(Role.HEADING)
 _INCOMPLETE = Style(Role.WARNING, bold=True)

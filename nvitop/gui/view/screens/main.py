@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
-
 from nvitop.gui.layout.cells import NARROWEST
 from nvitop.gui.layout.main import LOWEST, MainLayout
 from nvitop.gui.model.choices import MainState, ViewState
@@ -23,7 +21,10 @@ from nvitop.health import Finding, worst_findings
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample, Sample
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Sequence
+
     from nvitop.sampling.history import History
 
 _WARNING = Style(Role.WARNING)

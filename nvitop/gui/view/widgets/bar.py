@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import functools
 
-from nvitop.gui.render.buffer import Buffer, Span
+from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import GRADIENT, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip
 from nvitop.gui.view.format import format_share
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from nvitop.gui.render.buffer import Span
 
 _BLOCK = '■'
 #: The empty part of a bar if its color cannot distinguish it.

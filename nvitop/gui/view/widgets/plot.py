@@ -7,13 +7,17 @@ import functools
 import re
 from typing import Callable
 
-from nvitop.gui.render.buffer import Buffer, Span
+from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.view.widgets.box import BORDER
 from nvitop.gui.view.widgets.graph import Marks, Spread, draw_graph, samples_shown
 from nvitop.gui.view.widgets.graph_window import GraphWindow
 from nvitop.namedtuple import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from nvitop.gui.render.buffer import Span
 
 _SCALE = Style(Role.HEADING)
 #: Minimum width of a plot with values to the left of its graph.

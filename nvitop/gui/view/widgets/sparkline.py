@@ -5,7 +5,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import Optional, Tuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional, Tuple
+
+    #: Pieces of a sparkline, each with the percentage that chooses its color; ``None``: unknown.
+    Sparkline = Tuple[Tuple[str, Optional[float]], ...]
 
 #: Seconds of a cell, if measurements are not further apart, and between two changes of the newest one.
 #: Each change is written to the terminal, so short times cost most of the bytes of a monitor at rest.
@@ -17,9 +23,6 @@ _ASCII = ' _.-=+*#'
 _LEVELS = len(_BLOCKS) - 1
 #: Number of colors: fewer than levels, because each change of the color costs bytes.
 _COLORS = 4
-
-#: Pieces of a sparkline, each with the percentage that chooses its color; ``None``: unknown.
-Sparkline = Tuple[Tuple[str, Optional[float]], ...]
 
 
 # Cached because complete cells do not change.
