@@ -14,7 +14,6 @@ from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.families import MAX_PROCESSES
 from nvitop.exporter.tables import SeriesOptions
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.plan import intervals
 
 if TYPE_CHECKING:
     from typing import Any, Mapping
@@ -314,7 +313,6 @@ def _whole(option: str, text: str, least: int, most: int) -> int:
 def _interval(text: str) -> float:
     try:
         value = float(text)
-        intervals(value)
     except ValueError:
         value = math.nan
     if not 0.1 <= value <= 3600:

@@ -3,53 +3,27 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from typing import TYPE_CHECKING, TypeVar
 
 from nvitop.exporter.dialects import dialect
 from nvitop.exporter.identity import described_devices, process_properties, texts_of
 from nvitop.exporter.tables import Family, Point
-from nvitop.exporter.values import device_reader, process_reader
-from nvitop.namedtuple import NamedTuple
+from nvitop.exporter.values import ALL_METRICS, device_reader, process_reader
 from nvitop.sampling.types import Demand, DeviceSample, HostSample, ProcessSample
 
 if TYPE_CHECKING:
     from typing import Iterable, Iterator, Mapping
 
-    from nvitop.exporter.tables import (
-        DeviceRow,
-        Dialect,
-        InfoRow,
-        Observation,
-        ProcessRow,
-        SeriesOptions,
-    )
-    from nvitop.exporter.values import ReadDevice, ReadProcess
+    from nvitop.exporter.tables import Dialect, InfoRow, Observation, SeriesOptions
     from nvitop.sampling.types import DeviceKey, Sample
+
 #: Maximum number of processes with series of their own; those with most GPU memory come first.
 MAX_PROCESSES = 500
 #: Metrics that are measured only on request, because profilers cannot use the same counters.
 PROFILING_METRICS_BEGIN = 'begin_gpm'
 
-
 Described = TypeVar('Described', DeviceSample, ProcessSample)
-
-
-class _Compiled(NamedTuple):
-    """A dialect with a function for each row."""
-
-    devices: tuple[tuple[DeviceRow, ReadDevice], ...]
-    processes: tuple[tuple[ProcessRow, ReadProcess], ...]
-
-
-@functools.lru_cache(maxsize=None)
-def _compiled(name: str) -> _Compiled:
-    table = dialect(name)
-    return _Compiled(
-        tuple((row, device_reader(row)) for row in table.devices),
-        tuple((row, process_reader(row)) for row in table.processes),
-    )
 
 
 def demand_of(names: Iterable[str], options: SeriesOptions, *, profiling: bool = False) -> Demand:
@@ -60,8 +34,6 @@ def demand_of(names: Iterable[str], options: SeriesOptions, *, profiling: bool =
         options: Which series are made.
         profiling: Whether to use the hardware counters of Hopper and newer (GPM).
     """
-    from nvitop.exporter.values import ALL_METRICS
-
     tables = [dialect(name) for name in names]
     wanted = frozenset(itertools.chain.from_iterable(table.metrics for table in tables))
     shown = [
@@ -115,7 +87,8 @@ def _families_of(table: Dialect, observation: Observation) -> Iterator[Family]:
         for device, properties in _devices(table, observation)
     )
     yield from _info_families(table.device_info, described)
-    for row, read in _compiled(table.name).devices:
+    for row in table.devices:
+        read = device_reader(row)
         points = [
             Point({**labels, **dict(more)} if more else labels, value)
             for device, labels, _ in described
@@ -171,7 +144,8 @@ def _process_families(
         for properties in [process_properties(process, observation.options)]
     )
     yield from _info_families(table.process_info, described)
-    for row, read in _compiled(table.name).processes:
+    for row in table.processes:
+        read = process_reader(row)
         values = [(labels, read(process)) for process, labels, _ in described]
         points = [Point(labels, value) for labels, value in values if value is not None]
         yield Family(row.name, 'gauge', row.help, tuple(points))

@@ -72,6 +72,7 @@ def _index(name: str) -> _Index:
     )
 
 
+@functools.lru_cache(maxsize=None)
 def series_names(name: str) -> frozenset[str]:
     """Return the names of all series from which samples of a dialect are read."""
     table, index = dialect(name), _index(name)
@@ -104,12 +105,10 @@ def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) 
         series: Series of one host.
         timestamp: When they were measured, in seconds since the epoch.
     """
-    table, index = dialect(name), _index(name)
+    table, index, names = dialect(name), _index(name), series_names(name)
     found: dict[tuple[str, ...], _DeviceSeries] = {}
     for one in series:
-        is_known = one.name in index.devices or one.name in index.processes
-        is_known |= one.name in index.device_info or one.name in index.process_info
-        if (is_known or one.name in (table.up, table.problems)) and math.isfinite(one.value):
+        if one.name in names and math.isfinite(one.value):
             identity = tuple(one.labels.get(label, '') for label in table.labels)
             device = found.get(identity)
             if device is None:

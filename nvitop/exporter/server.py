@@ -229,14 +229,15 @@ class _HttpConnection(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = 'HTTP/1.1'
-    server_version = f'nvitop/{__version__}'
-    sys_version = ''
     error_message_format = '%(code)d %(message)s\n'
     error_content_type = 'text/plain; charset=utf-8'
 
     def __init__(self, connection: socket.socket, server: WebServer) -> None:
         self._server = server
         super().__init__(connection, ('', 0), cast('BaseServer', server))
+
+    def version_string(self) -> str:
+        return f'nvitop/{__version__}'
 
     def setup(self) -> None:
         self.connection = self.request

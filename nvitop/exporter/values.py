@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from nvitop.api.extended_metrics import EXTENDED_METRICS, LISTS
@@ -48,6 +49,7 @@ def scaled(value: float, scale: float) -> float:
     return value if scale == 1 else float(f'{value * scale:.15g}')
 
 
+@functools.lru_cache(maxsize=None)
 def device_reader(row: DeviceRow) -> ReadDevice:
     """Return the function that makes the series of a row from a device."""
     metrics = [ALL_METRICS[name] for name in row.metrics]
@@ -116,6 +118,7 @@ _FORMS: dict[str, Callable[[DeviceRow, Any], Sequence[Item]]] = {
 }
 
 
+@functools.lru_cache(maxsize=None)
 def process_reader(row: ProcessRow) -> ReadProcess:
     """Return the function that makes the value of a row from a process."""
     first, _, second = ALL_PROCESS_METRICS[row.metric].field.partition('.')

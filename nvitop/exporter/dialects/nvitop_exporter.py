@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 from nvitop.exporter.identity import label_value
@@ -18,15 +19,59 @@ from nvitop.exporter.tables import (
 if TYPE_CHECKING:
     from typing import Iterator
 
-    from nvitop.exporter.tables import Form, Observation
-    from nvitop.sampling.types import HostSample
+    from nvitop.exporter.tables import Observation
 
-_MIB = 1 << 20
-#: KiB/s → MiB/s.
-_MIBPS = 1 / 1024
-#: Metric with the traffic of each link.
-_LINKS = 'nvlink_link_throughputs'
-#: Name, text, field and unit of the series of network interfaces, disks and file systems.
+_MIB, _KIB = 1 << 20, 1024
+# fmt: off
+_DEVICES = (
+    DeviceRow('gpu_utilization_Percentage', ('gpu_utilization',), 'GPU utilization (%).'),
+    DeviceRow('gpu_memory_utilization_Percentage', ('memory_utilization',), 'GPU memory utilization (%).'),
+    DeviceRow('gpu_encoder_utilization_Percentage', ('encoder_utilization',), 'GPU encoder utilization (%).'),
+    DeviceRow('gpu_decoder_utilization_Percentage', ('decoder_utilization',), 'GPU decoder utilization (%).'),
+    DeviceRow('gpu_memory_total_MiB', ('memory_total',), 'GPU memory total (MiB).', scale=1 / _MIB),
+    DeviceRow('gpu_memory_used_MiB', ('memory_used',), 'GPU memory used (MiB).', scale=1 / _MIB),
+    DeviceRow('gpu_memory_free_MiB', ('memory_free',), 'GPU memory free (MiB).', scale=1 / _MIB),
+    DeviceRow('gpu_memory_percent_Percentage', ('memory_percent',), 'GPU memory percent (%).'),
+    DeviceRow('gpu_clock_sm_MHz', ('sm_clock',), 'GPU SM clock (MHz).'),
+    DeviceRow('gpu_clock_memory_MHz', ('memory_clock',), 'GPU memory clock (MHz).'),
+    DeviceRow('gpu_clock_graphics_MHz', ('graphics_clock',), 'GPU graphics clock (MHz).'),
+    DeviceRow('gpu_clock_video_MHz', ('video_clock',), 'GPU video clock (MHz).'),
+    DeviceRow('gpu_power_usage_W', ('power_usage',), 'GPU power usage (W).'),
+    DeviceRow('gpu_power_limit_W', ('power_limit',), 'GPU power limit (W).'),
+    DeviceRow('gpu_temperature_C', ('temperature',), 'GPU temperature (C).'),
+    DeviceRow('gpu_fan_speed_Percentage', ('fan_speed',), 'GPU fan speed (%).'),
+    DeviceRow('gpu_pcie_tx_throughput_MiBps', ('pcie_tx_throughput',), 'GPU PCIe transmit throughput (MiB/s).', scale=1 / _KIB),
+    DeviceRow('gpu_pcie_rx_throughput_MiBps', ('pcie_rx_throughput',), 'GPU PCIe receive throughput (MiB/s).', scale=1 / _KIB),
+    DeviceRow('gpu_nvlink_total_tx_throughput_MiBps', ('nvlink_tx_throughput',), 'GPU total NVLink transmit throughput (MiB/s).', scale=1 / _KIB),
+    DeviceRow('gpu_nvlink_total_rx_throughput_MiBps', ('nvlink_rx_throughput',), 'GPU total NVLink receive throughput (MiB/s).', scale=1 / _KIB),
+    DeviceRow('gpu_nvlink_mean_tx_throughput_MiBps', ('nvlink_link_throughputs',), 'GPU mean NVLink transmit throughput (MiB/s).', scale=1 / _KIB, form='mean', item='0'),
+    DeviceRow('gpu_nvlink_mean_rx_throughput_MiBps', ('nvlink_link_throughputs',), 'GPU mean NVLink receive throughput (MiB/s).', scale=1 / _KIB, form='mean', item='1'),
+    DeviceRow('gpu_nvlink_tx_throughput_MiBps', ('nvlink_link_throughputs',), 'GPU NVLink transmit throughput (MiB/s).', scale=1 / _KIB, form='column', item='0'),
+    DeviceRow('gpu_nvlink_rx_throughput_MiBps', ('nvlink_link_throughputs',), 'GPU NVLink receive throughput (MiB/s).', scale=1 / _KIB, form='column', item='1'),
+)
+_PROCESSES = (
+    ProcessRow('process_running_time_Second', 'running_time', 'Process running time (s).'),
+    ProcessRow('process_cpu_percent_Percentage', 'cpu_percent', 'Process CPU percent (%).'),
+    ProcessRow('process_rss_memory_MiB', 'host_memory', 'Process memory resident set size (MiB).', 1 / _MIB),
+    ProcessRow('process_memory_percent_Percentage', 'memory_percent', 'Process memory percent (%).'),
+    ProcessRow('process_gpu_memory_MiB', 'gpu_memory', 'Process GPU memory (MiB).', 1 / _MIB),
+    ProcessRow('process_gpu_sm_utilization_Percentage', 'gpu_sm_utilization', 'Process GPU SM utilization (%).'),
+    ProcessRow('process_gpu_memory_utilization_Percentage', 'gpu_memory_utilization', 'Process GPU memory utilization (%).'),
+    ProcessRow('process_gpu_encoder_utilization_Percentage', 'gpu_encoder_utilization', 'Process GPU encoder utilization (%).'),
+    ProcessRow('process_gpu_decoder_utilization_Percentage', 'gpu_decoder_utilization', 'Process GPU decoder utilization (%).'),
+)
+#: Name, text, field and unit of the series of the host, its network interfaces, disks and file systems.
+_HOST_ROWS = (
+    ('uptime_Second', 'uptime (s)', 'uptime_seconds', 1),
+    ('cpu_percent_Percentage', 'CPU percent (%)', 'cpu_percent', 1),
+    ('virtual_memory_total_MiB', 'virtual memory total (MiB)', 'memory_total_bytes', _MIB),
+    ('virtual_memory_used_MiB', 'virtual memory used (MiB)', 'memory_used_bytes', _MIB),
+    ('virtual_memory_free_MiB', 'virtual memory free (MiB)', 'io.memory_free_bytes', _MIB),
+    ('virtual_memory_percent_Percentage', 'virtual memory percent (%)', 'memory_percent', 1),
+    ('swap_memory_total_MiB', 'swap total (MiB)', 'swap_total_bytes', _MIB),
+    ('swap_memory_used_MiB', 'swap used (MiB)', 'swap_used_bytes', _MIB),
+    ('swap_memory_percent_Percentage', 'swap percent (%)', 'swap_percent', 1),
+)
 _NETWORK_ROWS = (
     ('net_io_tx_data_MiB', 'network I/O transmitted data (MiB)', 'sent_bytes', _MIB),
     ('net_io_rx_data_MiB', 'network I/O received data (MiB)', 'received_bytes', _MIB),
@@ -43,32 +88,7 @@ _FILESYSTEM_ROWS = (
     ('disk_usage_free_MiB', 'disk usage free (MiB)', 'free_bytes', _MIB),
     ('disk_usage_percent_Percentage', 'disk usage percent (%)', 'used_percent', 1),
 )
-
-
-def _percentage(name: str, text: str, metric: str = '') -> DeviceRow:
-    return DeviceRow(f'gpu_{name}_Percentage', (metric or name,), text)
-
-
-def _memory(part: str) -> DeviceRow:
-    return DeviceRow(
-        f'gpu_memory_{part}_MiB', (f'memory_{part}',), f'GPU memory {part} (MiB).', scale=1 / _MIB
-    )
-
-
-def _clock(domain: str, title: str) -> DeviceRow:
-    return DeviceRow(f'gpu_clock_{domain}_MHz', (f'{domain}_clock',), f'GPU {title} clock (MHz).')
-
-
-def _traffic(link: str, title: str, metric: str, form: Form = 'number') -> Iterator[DeviceRow]:
-    for column, (direction, verb) in enumerate((('tx', 'transmit'), ('rx', 'receive'))):
-        yield DeviceRow(
-            f'gpu_{link}_{direction}_throughput_MiBps',
-            (metric.format(direction),),
-            f'GPU {title} {verb} throughput (MiB/s).',
-            scale=_MIBPS,
-            form=form,
-            item='' if form == 'number' else str(column),
-        )
+# fmt: on
 
 
 def _host(observation: Observation) -> Iterator[Family]:
@@ -82,9 +102,21 @@ def _host(observation: Observation) -> Iterator[Family]:
         'device_count': str(sum(not device.key.is_mig for device in sample.devices)),
     }
     yield Family('nvitop_info', 'info', 'NVITOP Prometheus Exporter.', (Point(info, 1.0),))
-    for name, text, value in _host_values(host):
-        if value is not None:
-            yield Family(f'host_{name}', 'gauge', f'Host {text}.', (Point(labels, float(value)),))
+    values = [
+        (name, text, value / unit)
+        for name, text, field, unit in _HOST_ROWS
+        for value in [operator.attrgetter(field)(host)]
+        if value is not None
+    ]
+    if host.swap_total_bytes is not None and host.swap_used_bytes is not None:
+        free = host.swap_total_bytes - host.swap_used_bytes
+        values.append(('swap_memory_free_MiB', 'swap free (MiB)', free / _MIB))
+    minutes = ('1m', 'minute'), ('5m', '5 minutes'), ('15m', '15 minutes')
+    for (short, span), load in zip(minutes, host.load_average or ()):
+        text = f'load average for the last {span}'
+        values.append((f'load_average_{short}_Percentage', text, load))
+    for name, text, value in values:
+        yield Family(f'host_{name}', 'gauge', f'Host {text}.', (Point(labels, value),))
     for label, identity, items, rows in (
         ('interface', 'name', host.io.networks, _NETWORK_ROWS),
         ('partition', 'name', host.io.disks, _DISK_ROWS),
@@ -101,93 +133,18 @@ def _host(observation: Observation) -> Iterator[Family]:
             yield Family(f'host_{name}', 'gauge', f'Host {text}.', points)
 
 
-def _host_values(host: HostSample) -> list[tuple[str, str, float | None]]:
-    """Return name, text and value of the series of the host."""
-
-    def mib(value: int | None) -> float | None:
-        return None if value is None else value / _MIB
-
-    swap_free = None
-    if host.swap_total_bytes is not None and host.swap_used_bytes is not None:
-        swap_free = host.swap_total_bytes - host.swap_used_bytes
-    values = [
-        ('uptime_Second', 'uptime (s)', host.uptime_seconds),
-        ('cpu_percent_Percentage', 'CPU percent (%)', host.cpu_percent),
-        ('virtual_memory_total_MiB', 'virtual memory total (MiB)', mib(host.memory_total_bytes)),
-        ('virtual_memory_used_MiB', 'virtual memory used (MiB)', mib(host.memory_used_bytes)),
-        ('virtual_memory_free_MiB', 'virtual memory free (MiB)', mib(host.io.memory_free_bytes)),
-        ('virtual_memory_percent_Percentage', 'virtual memory percent (%)', host.memory_percent),
-        ('swap_memory_total_MiB', 'swap total (MiB)', mib(host.swap_total_bytes)),
-        ('swap_memory_used_MiB', 'swap used (MiB)', mib(host.swap_used_bytes)),
-        ('swap_memory_free_MiB', 'swap free (MiB)', mib(swap_free)),
-        ('swap_memory_percent_Percentage', 'swap percent (%)', host.swap_percent),
-    ]
-    minutes = ('1m', 'minute'), ('5m', '5 minutes'), ('15m', '15 minutes')
-    for (name, span), load in zip(minutes, host.load_average or ()):
-        text = f'load average for the last {span}'
-        values.append((f'load_average_{name}_Percentage', text, load))
-    return values
-
-
 DIALECTS = (
     Dialect(
         name='nvitop-exporter',
         help='names of nvitop-exporter 1.7',
-        devices=(
-            _percentage('utilization', 'GPU utilization (%).', 'gpu_utilization'),
-            _percentage('memory_utilization', 'GPU memory utilization (%).'),
-            _percentage('encoder_utilization', 'GPU encoder utilization (%).'),
-            _percentage('decoder_utilization', 'GPU decoder utilization (%).'),
-            *map(_memory, ('total', 'used', 'free')),
-            _percentage('memory_percent', 'GPU memory percent (%).'),
-            _clock('sm', 'SM'),
-            _clock('memory', 'memory'),
-            _clock('graphics', 'graphics'),
-            _clock('video', 'video'),
-            DeviceRow('gpu_power_usage_W', ('power_usage',), 'GPU power usage (W).'),
-            DeviceRow('gpu_power_limit_W', ('power_limit',), 'GPU power limit (W).'),
-            DeviceRow('gpu_temperature_C', ('temperature',), 'GPU temperature (C).'),
-            _percentage('fan_speed', 'GPU fan speed (%).'),
-            *_traffic('pcie', 'PCIe', 'pcie_{}_throughput'),
-            *_traffic('nvlink_total', 'total NVLink', 'nvlink_{}_throughput'),
-            *_traffic('nvlink_mean', 'mean NVLink', _LINKS, 'mean'),
-            *_traffic('nvlink', 'NVLink', _LINKS, 'column'),
-        ),
+        devices=_DEVICES,
         labels={
             'hostname': 'hostname',
             'index': 'label',
             'devicename': 'name',
             'uuid': 'uuid',
         },
-        processes=(
-            ProcessRow('process_running_time_Second', 'running_time', 'Process running time (s).'),
-            ProcessRow('process_cpu_percent_Percentage', 'cpu_percent', 'Process CPU percent (%).'),
-            ProcessRow(
-                'process_rss_memory_MiB',
-                'host_memory',
-                'Process memory resident set size (MiB).',
-                1 / _MIB,
-            ),
-            ProcessRow(
-                'process_memory_percent_Percentage', 'memory_percent', 'Process memory percent (%).'
-            ),
-            ProcessRow(
-                'process_gpu_memory_MiB', 'gpu_memory', 'Process GPU memory (MiB).', 1 / _MIB
-            ),
-            *(
-                ProcessRow(
-                    f'process_gpu_{engine}_utilization_Percentage',
-                    f'gpu_{engine}_utilization',
-                    f'Process GPU {title} utilization (%).',
-                )
-                for engine, title in (
-                    ('sm', 'SM'),
-                    ('memory', 'memory'),
-                    ('encoder', 'encoder'),
-                    ('decoder', 'decoder'),
-                )
-            ),
-        ),
+        processes=_PROCESSES,
         process_labels={'pid': 'pid', 'username': 'user'},
         process_info=(
             InfoRow(

@@ -18,17 +18,25 @@ if TYPE_CHECKING:
     from nvitop.exporter.tables import Observation
 
 _GPU = (('hw_type', 'gpu'),)
-
-
-def _utilization(task: str, metric: str) -> DeviceRow:
-    labels = (*_GPU, ('hw_gpu_task', task))
-    text = 'share of time in which the GPU was busy'
-    return DeviceRow('hw_gpu_utilization_ratio', (metric,), text, scale=0.01, labels=labels)
-
-
-def _gpu(name: str, metric: str, text: str, scale: float = 1.0, **labels: str) -> DeviceRow:
-    more = tuple(labels.items())
-    return DeviceRow(f'hw_{name}', (metric,), text, scale=scale, labels=(*_GPU, *more))
+# fmt: off
+_DEVICES = (
+    DeviceRow('hw_gpu_utilization_ratio', ('gpu_utilization',), 'share of time in which the GPU was busy', scale=0.01, labels=(*_GPU, ('hw_gpu_task', 'general'))),
+    DeviceRow('hw_gpu_utilization_ratio', ('encoder_utilization',), 'share of time in which the GPU was busy', scale=0.01, labels=(*_GPU, ('hw_gpu_task', 'encoder'))),
+    DeviceRow('hw_gpu_utilization_ratio', ('decoder_utilization',), 'share of time in which the GPU was busy', scale=0.01, labels=(*_GPU, ('hw_gpu_task', 'decoder'))),
+    DeviceRow('hw_gpu_memory_limit_bytes', ('memory_total',), 'device memory', labels=_GPU),
+    DeviceRow('hw_gpu_memory_usage_bytes', ('memory_used',), 'device memory in use', labels=_GPU),
+    DeviceRow('hw_gpu_memory_utilization_ratio', ('memory_percent',), 'device memory in use / total', scale=0.01, labels=_GPU),
+    DeviceRow('hw_power_watts', ('power_usage',), 'power drawn by the board', labels=_GPU),
+    DeviceRow('hw_energy_joules_total', ('total_energy',), 'energy used since the driver was loaded', 'counter', labels=_GPU),
+    DeviceRow('hw_temperature_celsius', ('temperature',), 'temperature', labels=(*_GPU, ('hw_sensor_location', 'gpu'))),
+    DeviceRow('hw_temperature_celsius', ('memory_temperature',), 'temperature', labels=(*_GPU, ('hw_sensor_location', 'memory'))),
+    DeviceRow('hw_temperature_limit_celsius', ('temperature_slowdown_threshold',), 'limit of the temperature', labels=(*_GPU, ('hw_limit_type', 'high.degraded'))),
+    DeviceRow('hw_temperature_limit_celsius', ('temperature_shutdown_threshold',), 'limit of the temperature', labels=(*_GPU, ('hw_limit_type', 'high.critical'))),
+    DeviceRow('hw_fan_speed_ratio', ('fan_speed',), 'intended fan speed', scale=0.01, labels=_GPU),
+    DeviceRow('hw_errors_total', ('total_volatile_corrected_ecc_errors',), 'ECC errors since the driver was loaded', 'counter', labels=(*_GPU, ('error_type', 'corrected'))),
+    DeviceRow('hw_errors_total', ('total_volatile_uncorrected_ecc_errors',), 'ECC errors since the driver was loaded', 'counter', labels=(*_GPU, ('error_type', 'uncorrected'))),
+)
+# fmt: on
 
 
 def _status(observation: Observation) -> Iterator[Family]:
@@ -46,54 +54,7 @@ DIALECTS = (
     Dialect(
         name='otel',
         help='names of OpenTelemetry: hw_gpu_…',
-        devices=(
-            _utilization('general', 'gpu_utilization'),
-            _utilization('encoder', 'encoder_utilization'),
-            _utilization('decoder', 'decoder_utilization'),
-            _gpu('gpu_memory_limit_bytes', 'memory_total', 'device memory'),
-            _gpu('gpu_memory_usage_bytes', 'memory_used', 'device memory in use'),
-            _gpu(
-                'gpu_memory_utilization_ratio',
-                'memory_percent',
-                'device memory in use / total',
-                0.01,
-            ),
-            _gpu('power_watts', 'power_usage', 'power drawn by the board'),
-            DeviceRow(
-                'hw_energy_joules_total',
-                ('total_energy',),
-                'energy used since the driver was loaded',
-                'counter',
-                labels=_GPU,
-            ),
-            _gpu('temperature_celsius', 'temperature', 'temperature', hw_sensor_location='gpu'),
-            _gpu(
-                'temperature_celsius',
-                'memory_temperature',
-                'temperature',
-                hw_sensor_location='memory',
-            ),
-            *(
-                _gpu(
-                    'temperature_limit_celsius',
-                    f'temperature_{name}_threshold',
-                    'limit of the temperature',
-                    hw_limit_type=f'high.{severity}',
-                )
-                for name, severity in (('slowdown', 'degraded'), ('shutdown', 'critical'))
-            ),
-            _gpu('fan_speed_ratio', 'fan_speed', 'intended fan speed', 0.01),
-            *(
-                DeviceRow(
-                    'hw_errors_total',
-                    (f'total_volatile_{error}_ecc_errors',),
-                    'ECC errors since the driver was loaded',
-                    'counter',
-                    labels=(*_GPU, ('error_type', error)),
-                )
-                for error in ('corrected', 'uncorrected')
-            ),
-        ),
+        devices=_DEVICES,
         labels={
             'hw_id': 'uuid',
             'hw_name': 'label',
