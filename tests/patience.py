@@ -1,7 +1,8 @@
-"""Time limit for tests that wait for threads and other processes."""
+"""Waiting for threads and other processes, with a time limit."""
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Callable
 
@@ -16,3 +17,19 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline or condition(), what
         time.sleep(0.005)
+
+
+def in_threads(count: int, function: Callable[[], object]) -> None:
+    """Call a function in this many threads at the same time, and wait for all."""
+    start = threading.Barrier(count)
+
+    def run() -> None:
+        start.wait(PATIENCE)
+        function()
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()

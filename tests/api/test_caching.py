@@ -1,15 +1,14 @@
 from __future__ import annotations
 
 import gc
-import threading
 import weakref
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 
 from nvitop.api.caching import ttl_cache
 from tests.clock import Clock
-from tests.patience import PATIENCE
+from tests.patience import in_threads
 
 
 @pytest.mark.parametrize('maxsize', [128, 1, None])
@@ -127,53 +126,32 @@ def test_unhashable_arguments_raise_type_error() -> None:
         length([1])
 
 
-def in_threads(count: int, function: Callable[[], object]) -> list[threading.Thread]:
-    threads = [threading.Thread(target=function, daemon=True) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    return threads
-
-
 def test_threads_compute_the_same_result_once() -> None:
     calls = []
     results = []
-    entered = threading.Event()
-    release = threading.Event()
 
     @ttl_cache
     def slow(x: int) -> int:
         calls.append(x)
-        entered.set()
-        assert release.wait(PATIENCE)
         return x
 
-    threads = in_threads(8, lambda: results.append(slow(1)))
-    assert entered.wait(PATIENCE)
-    release.set()
-    for thread in threads:
-        thread.join(PATIENCE)
+    in_threads(8, lambda: results.append(slow(1)))
     assert results == [1] * 8
     assert calls == [1]
     assert slow.cache_info()[:2] == (7, 1)
 
 
 def test_slow_result_does_not_block_another_one() -> None:
-    entered = threading.Event()
-    release = threading.Event()
+    results = []
 
     @ttl_cache
     def wait(slow: bool) -> bool:
         if slow:
-            entered.set()
-            assert release.wait(PATIENCE)
+            in_threads(1, lambda: results.append(wait(False)))
         return slow
 
-    threads = in_threads(1, lambda: wait(True))
-    assert entered.wait(PATIENCE)
-    assert wait(False) is False
-    release.set()
-    threads[0].join(PATIENCE)
     assert wait(True) is True
+    assert results == [False]
 
 
 class Counter:

@@ -25,7 +25,7 @@ from nvitop.api.device.driver import version_text
 from nvitop.api.utils import NA, Snapshot
 from tests.api.machines import SCENARIO, known
 from tests.api.machines import machine as make_machine
-from tests.patience import PATIENCE, wait_until
+from tests.patience import PATIENCE, in_threads, wait_until
 
 # Construction
 
@@ -397,9 +397,7 @@ def test_oneshot_does_not_affect_other_threads(machine: simulation.Machine) -> N
     with device.oneshot():
         device.power_usage()
         machine.reset_calls()
-        thread = threading.Thread(target=lambda: values.append(device.power_usage()))
-        thread.start()
-        thread.join(PATIENCE)
+        in_threads(1, lambda: values.append(device.power_usage()))
     assert values == [312500]
     assert machine.calls['nvmlDeviceGetPowerUsage'] == 1
 
@@ -425,31 +423,23 @@ def test_hanging_call_does_not_block_other_getters(machine: simulation.Machine) 
 
 def test_sixteen_threads_share_a_device(machine: simulation.Machine) -> None:
     device = Device(0)
-    start = threading.Barrier(16)
-    failures: list[BaseException] = []
+    finished: list[bool] = []
 
-    def work(number: int) -> None:
-        try:
-            start.wait(PATIENCE)
-            for _ in range(3):
-                snapshot = device.as_snapshot()
-                assert snapshot.memory_total == 80 * 2**30
-                assert snapshot.gpu_utilization == 61
-                assert len(device.processes()) == 3
-                assert device.nvlink_total_tx_throughput() is not NA
-                assert device.gpm_sm_active() == known(ANY, 'nvmlGpmMetricsGet')
-                with device.oneshot():
-                    assert device.power_usage() == 312500
-                assert device.minor_number() == 0
-        except BaseException as error:
-            failures.append(error)
+    def work() -> None:
+        for _ in range(3):
+            snapshot = device.as_snapshot()
+            assert snapshot.memory_total == 80 * 2**30
+            assert snapshot.gpu_utilization == 61
+            assert len(device.processes()) == 3
+            assert device.nvlink_total_tx_throughput() is not NA
+            assert device.gpm_sm_active() == known(ANY, 'nvmlGpmMetricsGet')
+            with device.oneshot():
+                assert device.power_usage() == 312500
+            assert device.minor_number() == 0
+        finished.append(True)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-    assert failures == []
+    in_threads(16, work)  # an exception in a thread is an error too
+    assert len(finished) == 16
 
 
 # Static values

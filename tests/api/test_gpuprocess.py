@@ -8,7 +8,6 @@ import gc
 import os
 import pickle
 import subprocess
-import threading
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +17,7 @@ import pytest
 from nvitop.api.process import GpuProcess, HostProcess, procfs
 from nvitop.api.utils import NA, GiB, Snapshot
 from tests.api.processes import FakeDevice, linux_only
-from tests.patience import PATIENCE
+from tests.patience import in_threads
 
 HOST_GETTERS = [
     'status', 'create_time', 'running_time', 'running_time_human', 'running_time_in_seconds',
@@ -67,9 +66,7 @@ def test_identity_of_a_device_is_read_without_the_lock(child: subprocess.Popen[b
     class SlowDevice(FakeDevice):
         def __hash__(self) -> int:
             if not is_free:
-                thread = threading.Thread(target=acquire)
-                thread.start()
-                thread.join(PATIENCE)
+                in_threads(1, acquire)
             return 0
 
     GpuProcess(child.pid, SlowDevice())
@@ -87,18 +84,8 @@ def test_unreferenced_process_is_dropped(child: subprocess.Popen[bytes]) -> None
 
 def test_threads_get_the_same_object(child: subprocess.Popen[bytes]) -> None:
     device = FakeDevice()
-    barrier = threading.Barrier(16)
     found: list[GpuProcess] = []
-
-    def create() -> None:
-        barrier.wait(PATIENCE)
-        found.append(GpuProcess(child.pid, device))
-
-    threads = [threading.Thread(target=create) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
+    in_threads(16, lambda: found.append(GpuProcess(child.pid, device)))
     assert len(found) == 16
     assert len(set(map(id, found))) == 1
 
@@ -244,9 +231,7 @@ def test_failsafe_is_of_one_thread_and_ends_with_an_error(gone_pid: int) -> None
             raised.append(ex)
 
     with GpuProcess.failsafe():
-        thread = threading.Thread(target=read)
-        thread.start()
-        thread.join(PATIENCE)
+        in_threads(1, read)
         assert process.name() is NA
     assert len(raised) == 1
     with contextlib.suppress(OSError), GpuProcess.failsafe():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import threading
 from typing import Any, Callable, cast
 
 import pynvml
@@ -13,7 +12,7 @@ import pytest
 from nvitop.api import libnvml
 from nvitop.api.utils import NA
 from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, write_text, write_uint
-from tests.patience import PATIENCE
+from tests.patience import in_threads
 
 
 def test_query_initializes_once_and_returns_the_result(library: FakeLibrary) -> None:
@@ -25,18 +24,8 @@ def test_query_initializes_once_and_returns_the_result(library: FakeLibrary) -> 
 
 def test_many_threads_initialize_once(library: FakeLibrary) -> None:
     library.add('nvmlDeviceGetPowerUsage', write_uint(1))
-    start = threading.Barrier(16)
     results: list[Any] = []
-
-    def query() -> None:
-        start.wait(PATIENCE)
-        results.append(libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle()))
-
-    threads = [threading.Thread(target=query) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
+    in_threads(16, lambda: results.append(libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle())))
     assert results == [1] * 16
     assert library.calls['nvmlInitWithFlags'] == 1
 

@@ -18,7 +18,7 @@ from nvitop.api.libnvml import _session
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 from tests.api.fake_nvml import FakeLibrary, handle, installed, write_uint
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, in_threads
 from tests.programs import run_python
 
 POWER = 'nvmlDeviceGetPowerUsage'
@@ -221,14 +221,7 @@ def test_threads_recover_from_a_foreign_shutdown_once(
     pynvml._nvmlGetFunctionPointer_cache.clear()
     initializations = 0  # by other code in this process
     results: list[object] = []
-    threads = [
-        threading.Thread(target=lambda: results.append(libnvml.nvmlQuery(POWER, device)))
-        for _ in range(2)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
+    in_threads(2, lambda: results.append(libnvml.nvmlQuery(POWER, device)))
     assert results == [7, 7]
     assert initializations == 1
 

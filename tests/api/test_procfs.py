@@ -7,7 +7,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import threading
 import time
 from typing import Any, Callable
 
@@ -17,6 +16,7 @@ import pytest
 from nvitop.api.process import HostProcess, linux, procfs
 from nvitop.api.utils import NA
 from tests.api.processes import linux_only, running
+from tests.patience import in_threads
 
 
 def test_program_name_may_contain_spaces_and_parentheses() -> None:
@@ -118,9 +118,7 @@ def test_stat_is_read_once_within_stat_cache(
         assert HostProcess(child.pid) is process
         assert process.facts().is_running
         assert len(stats_read) == 1
-        other = threading.Thread(target=process.facts)  # other threads have caches of their own
-        other.start()
-        other.join(60)
+        in_threads(1, process.facts)  # other threads have caches of their own
         assert len(stats_read) == 2
     assert HostProcess(child.pid) is process
     assert process.facts().is_running
