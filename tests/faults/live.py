@@ -18,10 +18,9 @@ from nvitop.gui.state.events import Event, InputEnded, KeyPressed
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
-from nvitop.sampling.types import Sample
+from nvitop.sampling.types import HostSample, Sample
 from nvitop.sampling.watchdog import Watchdog
 from tests.faults.bench import TICK_SECONDS, Bench
-from tests.faults.drawings import is_border, is_near, is_scale, means, numbers, without_host
 from tests.faults.matrix import FAULTY_TICKS, TICKS, Case
 
 #: Columns and rows, so that everything fits.
@@ -46,6 +45,50 @@ _MAXIMUM = re.compile(r'max \d\S*')
 _MOST_SAMPLES = 300
 #: Screens with text, counts and times instead of measured numbers.
 _WORDS = frozenset({Screen.PROBLEMS, Screen.HELP, Screen.ENVIRON})
+
+
+_NUMBER = re.compile(r'(?<![A-Za-z0-9.])\d+(?:\.\d+)?(?![A-Za-z0-9]*-)')
+#: Part of titles about GPUs whose processes are unknown, and the time that a sparkline shows.
+_UNKNOWN = re.compile(r'(?:unknown|readable) on GPU [\d:,-]+|UTIL \d+ MIN')
+
+
+def without_host(sample: Sample) -> Sample:
+    """The sample without values of the host, which the tests do not control."""
+    return sample._replace(host=HostSample(), timestamp=0.0)
+
+
+def numbers(text: str) -> set[str]:
+    """All numbers in a text, except the indices of GPUs whose processes are unknown."""
+    return set(_NUMBER.findall(_UNKNOWN.sub('', text)))
+
+
+def is_border(line: str) -> bool:
+    """Whether this is a border: with totals of the devices that respond, or the times of a graph."""
+    return line[:1] in ('╭', '├') or '╴' in line
+
+
+def is_scale(line: str, screen: Screen) -> bool:
+    """Whether this is a row of graphs of a process, whose scales depend on the values in view."""
+    return screen is Screen.METRICS and line[:1] == '│'
+
+
+def means(sample: Sample) -> set[str]:
+    """Means over devices as the graphs show them, and memory shares of processes."""
+    leaves = [d for d in sample.devices if not (d.mig_mode == 'Enabled' and not d.key.is_mig)]
+    gpus = [d for d in sample.devices if not d.key.is_mig]
+    found = {str(process.gpu_memory_percent) for process in sample.processes}
+    for field in ('memory_percent', 'gpu_utilization_percent'):
+        for devices in (leaves, gpus, sample.devices):
+            known = [getattr(d, field) for d in devices if getattr(d, field) is not None]
+            found |= {str(len(known)), str(len(devices))}  # as in AVG of 2/3 GPUs
+            if known:
+                found.add(f'{sum(known) / len(known):.1f}')
+    return found
+
+
+def is_near(number: str, known: set[str]) -> bool:
+    """Whether a rate, measured over another interval, is near a known one."""
+    return any(abs(float(number) - float(each)) <= 0.02 * float(each) for each in known)
 
 
 class _AtOnce(EffectRunner):
@@ -234,7 +277,7 @@ class LiveOracle:
             known |= _sums(sample)
         for line in frame.lines:
             wrong = numbers(_MAXIMUM.sub('', line)) - known
-            if is_border(line) or is_scale(line, frame.screen.value) or not wrong:
+            if is_border(line) or is_scale(line, frame.screen) or not wrong:
                 continue
             if not ('MiB/s' in line and all(is_near(n, known) for n in wrong)):
                 yield f'{frame.place}: {", ".join(sorted(wrong))} in {line.strip()}'

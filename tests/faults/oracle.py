@@ -7,12 +7,9 @@ from typing import Iterator
 from nvitop.api.metrics import METRICS
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, ProcessSample, Sample
 from tests.faults.bench import VARYING, Bench
-from tests.faults.drawings import Drawings
 
 #: Field of a sample → name of the metric in a problem.
 _METRIC = {metric.field: metric.name for metric in METRICS}
-#: Tick whose samples are drawn too.
-DRAWN_TICK = 1
 _IDENTITY = ('key', 'info', 'status', 'reason')
 #: Fields that the demand does not contain.
 _NOT_DEMANDED = ('extended',)
@@ -33,19 +30,12 @@ def true_samples(count: int, driver: str = 'newest') -> list[Sample]:
 
 
 class Oracle:
-    """Compares samples, and what is drawn of them, with those of a machine without faults."""
+    """Compares samples with those of a machine without faults."""
 
     def __init__(self, truth: list[Sample]) -> None:
         self.truth = truth
-        self._drawings = Drawings({DRAWN_TICK: truth[DRAWN_TICK]})
 
-    def check(self, sample: Sample, tick: int) -> list[str]:
-        """Return the errors values of a sample, and the missing ones without a reason."""
-        is_drawn = tick == DRAWN_TICK  # drawing takes most of the time
-        drawn = self._drawings.check(sample, tick) if is_drawn else []
-        return [*self._check(sample, tick), *drawn]
-
-    def _check(self, sample: Sample, tick: int) -> Iterator[str]:
+    def check(self, sample: Sample, tick: int) -> Iterator[str]:
         reasons = {(p.device, p.what) for p in sample.problems if p.reason}
         if any(p.subject == 'driver' and not p.reason for p in sample.problems):
             yield 'a problem of the driver without a reason'
@@ -162,7 +152,7 @@ class Oracle:
         Without ``constants``, values that never change may be missing.
         """
         true = self.truth[tick]
-        errors = self.check(sample, tick)
+        errors = [*self.check(sample, tick)]
         devices = {device.key: device for device in sample.devices}
         for that in true.devices:
             this = devices.get(that.key)

@@ -1,6 +1,6 @@
 """All combinations of functions, codes, modes and programs: ``python -m tests.faults.product all``.
 
-Each fault is tested with sampling and drawing, all programs, and the running monitor on all screens, on
+Each fault is tested with sampling, all programs, and the running monitor on all screens, on
 drivers of three generations, with a simulated clock. The cases are distributed over processes.
 """
 

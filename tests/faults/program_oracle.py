@@ -9,7 +9,7 @@ import math
 import re
 from typing import Any, Iterator
 
-from tests.faults.drawings import is_border, numbers
+from tests.faults.live import is_border, numbers
 from tests.faults.matrix import Case
 from tests.faults.programs import results
 from tests.ran import Ran
