@@ -33,3 +33,19 @@ def in_threads(count: int, function: Callable[[], object]) -> None:
     for thread in threads:
         thread.join(PATIENCE)
         assert not thread.is_alive()
+
+
+class Threads:
+    """Starts threads for a test, and waits for all of them at its end."""
+
+    def __init__(self) -> None:
+        self.started: list[threading.Thread] = []
+
+    def start(self, name: str, target: Callable[[], None]) -> None:
+        self.started.append(threading.Thread(target=target, name=name, daemon=True))
+        self.started[-1].start()
+
+    def join(self) -> None:
+        for thread in self.started:
+            thread.join(PATIENCE)
+            assert not thread.is_alive()

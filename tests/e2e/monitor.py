@@ -15,10 +15,35 @@ import psutil
 
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import BUTTONS
-from tests.e2e.keyboard import sequence
 from tests.e2e.program import NVITOP, Program
 from tests.gui.ways import way_to
 from tests.patience import PATIENCE
+
+#: Name of a key → what a terminal sends.
+_SPECIAL = {
+    'Enter': '\r',
+    'Esc': '\x1b',
+    'Space': ' ',
+    'Tab': '\t',
+    'Shift-Tab': '\x1b[Z',
+    'Backspace': '\x7f',
+    'Up': '\x1b[A',
+    'Down': '\x1b[B',
+    'Right': '\x1b[C',
+    'Left': '\x1b[D',
+    'Home': '\x1b[H',
+    'End': '\x1b[F',
+    'PageUp': '\x1b[5~',
+    'PageDown': '\x1b[6~',
+    'F1': '\x1bOP',
+    'F2': '\x1bOQ',
+    'F3': '\x1bOR',
+    'F4': '\x1bOS',
+    'F5': '\x1b[15~',
+    'F6': '\x1b[17~',
+    'F9': '\x1b[20~',
+    'F10': '\x1b[21~',
+}
 
 #: Three GPUs with a process each, with different values in every sort order.
 _MACHINE = """
@@ -105,6 +130,24 @@ def describe_machine(given: Sequence[int] = (), *, more: str = '') -> str:
     for number, pid in enumerate(given):
         text += _GIVEN.format(gpu=2, pid=pid, memory=max(1, 5 - number))
     return text + more
+
+
+def sequence(keys: str) -> str:
+    """Return the sequence for a key, or for keys separated by spaces, by their names."""
+    return ''.join(_sequence(key) for key in keys.split(' '))
+
+
+def _sequence(key: str) -> str:
+    if key in _SPECIAL:
+        return _SPECIAL[key]
+    modifier, _, letter = key.rpartition('-')
+    if modifier == 'Alt' and len(letter) == 1:
+        return f'\x1b{letter}'
+    if modifier == 'Ctrl' and 'A' <= letter <= 'Z':
+        return chr(ord(letter) - 64)
+    if len(key) == 1:
+        return key
+    raise AssertionError(f'unknown sequence of the key {key!r}; add it to _SPECIAL')
 
 
 class Monitor(Program):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable
+from typing import Any
 
 from nvitop import simulation
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceSample, Problem, Sample
 from nvitop.sampling.watchdog import Watchdog
 from tests.clock import Clock
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, Threads
 
 #: Interval (seconds) of the slow tier.
 SLOW_TICK = 5.0
@@ -22,7 +22,7 @@ class Bench:
     def __init__(self, scenario: str, only: list[Any] | None = None) -> None:
         self.clock = Clock()
         self.let_go = threading.Event()
-        self.threads: list[threading.Thread] = []
+        self._threads = Threads()
         self.machine = simulation.machine(
             scenario, processes='fixed', clock=self.clock, sleep=self.sleep
         )
@@ -32,7 +32,7 @@ class Bench:
     def open(self) -> None:
         watchdog = Watchdog(
             clock=self.clock,
-            start_thread=self.start,
+            start_thread=self._threads.start,
             condition=self.clock.condition,
             spare_seconds=0.0,
         )
@@ -43,11 +43,6 @@ class Bench:
             sleep=self.clock.turn,
             watchdog=watchdog,
         )
-
-    def start(self, name: str, target: Callable[[], None]) -> None:
-        thread = threading.Thread(target=target, name=name, daemon=True)
-        self.threads.append(thread)
-        thread.start()
 
     def sleep(self, seconds: float) -> None:
         """A delayed call: turns the clock, then hangs until it is let go.
@@ -75,9 +70,7 @@ class Bench:
     def join(self) -> None:
         """Let all calls go and wait for the threads."""
         self.let_go.set()
-        for thread in self.threads:
-            thread.join(PATIENCE)
-            assert not thread.is_alive()
+        self._threads.join()
 
 
 def labels(sample: Sample) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 
 import pytest
 
@@ -19,7 +19,7 @@ from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceKey, Problem, ProcessKey, ProcessSample, Sample
 from nvitop.sampling.watchdog import Watchdog
 from tests.clock import Clock
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, Threads, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='needs /proc')
 
@@ -82,17 +82,10 @@ def files(monkeypatch: pytest.MonkeyPatch) -> Files:
 
 @pytest.fixture
 def reader(clock: Clock, files: Files) -> Iterator[OwnerReader]:
-    threads: list[threading.Thread] = []
-
-    def start(name: str, target: Callable[[], None]) -> None:
-        threads.append(threading.Thread(target=target, name=name, daemon=True))
-        threads[-1].start()
-
-    yield OwnerReader(Watchdog(start_thread=start, spare_seconds=0.0), clock=clock)
+    threads = Threads()
+    yield OwnerReader(Watchdog(start_thread=threads.start, spare_seconds=0.0), clock=clock)
     files.let_go.set()
-    for thread in threads:
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
+    threads.join()
 
 
 def samples_of_machine(*demands: Demand) -> list[Sample]:
@@ -166,13 +159,12 @@ def test_sample_does_not_wait_for_a_process_that_hangs(
     processes = (sample_of(ONE), sample_of(OTHER))
     expected = ['unit a.service', 'docker 4f797c539e6c']
     assert texts(reader.read(processes)) == expected
-    for _ in range(200):
+
+    def is_other_read() -> bool:
         assert texts(reader.read(processes)) == expected
-        if files.reads['environ'] == 2:  # the other process was read, by another thread
-            break
-        threading.Event().wait(0.01)
-    else:
-        raise AssertionError('the other process was not read')
+        return files.reads['environ'] == 2
+
+    wait_until(is_other_read, 'another thread reads the other process')
 
 
 def test_few_threads_hang(

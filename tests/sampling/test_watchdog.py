@@ -8,7 +8,7 @@ import pytest
 from nvitop.sampling import watchdog
 from nvitop.sampling.watchdog import Watchdog
 from tests.clock import Clock
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, Threads
 
 LIMIT = 2.0
 
@@ -18,7 +18,8 @@ class Bench:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.threads: list[threading.Thread] = []
+        self._threads = Threads()
+        self.threads, self.start = self._threads.started, self._threads.start
         self.watchdog = Watchdog(
             clock=self.clock,
             start_thread=self.start,
@@ -26,11 +27,6 @@ class Bench:
             spare_seconds=0.0,
         )
         self.let_go = threading.Event()
-
-    def start(self, name: str, target: Callable[[], None]) -> None:
-        thread = threading.Thread(target=target, name=name, daemon=True)
-        self.threads.append(thread)
-        thread.start()
 
     def hang(self, seconds: float = LIMIT) -> str:
         """A call that does not return: time passes, then it blocks."""
@@ -50,9 +46,7 @@ class Bench:
     def join(self) -> None:
         """Let everything go and wait for the threads."""
         self.let_go.set()
-        for thread in self.threads:
-            thread.join(PATIENCE)
-            assert not thread.is_alive()
+        self._threads.join()
 
 
 @pytest.fixture
