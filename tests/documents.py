@@ -8,10 +8,9 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from typing import Iterator, NamedTuple
 
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 
 ROOT = pathlib.Path(__file__).parent.parent
 #: Machine on which all pages run.
@@ -166,9 +165,9 @@ class Shell:
                 stderr=subprocess.PIPE,
             )
         try:
-            end = time.monotonic() + PATIENCE
-            while self._written() == before and child.poll() is None and time.monotonic() < end:
-                time.sleep(0.02)
+            wait_until(
+                lambda: self._written() != before or child.poll() is not None, f'{command} prints'
+            )
         finally:
             child.send_signal(signal.SIGINT)
             try:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.patience import PATIENCE
-
-ROOT = Path(__file__).parent.parent
+from tests.programs import ROOT, run_program
 
 EXAMPLES = ROOT / 'examples'
 
@@ -32,19 +28,8 @@ def run(
     missing = [need for need in NEEDS.get(name, ()) if importlib.util.find_spec(need) is None]
     if missing and not os.environ.get('NVITOP_TEST_FRAMEWORKS'):
         pytest.skip(f'NOT RUN: needs {", ".join(missing)}; see make test-callbacks')
-    environment = {
-        **os.environ,
-        'NVITOP_DEMO': scenario,
-        'PYTHONPATH': str(ROOT),
-        'PYTHONIOENCODING': 'utf-8',
-        **environ,
-    }
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / f'{name}.py'), *arguments],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        timeout=PATIENCE,
+    done = run_program(
+        str(EXAMPLES / f'{name}.py'), *arguments, cwd=folder, NVITOP_DEMO=scenario, **environ
     )
-    assert done.returncode == 0
-    return done.stdout.decode()
+    assert done.returncode == 0, done.stderr
+    return done.stdout

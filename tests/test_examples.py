@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.examples import EXAMPLES, ROOT, run
-from tests.patience import PATIENCE
+from tests.examples import EXAMPLES, run
+from tests.programs import ROOT, run_program
 
 
 def test_every_example_has_a_test() -> None:
@@ -74,13 +71,7 @@ def log(tmp_path: Path) -> Path:
     """Log of two query results."""
     path = tmp_path / 'gpus.jsonl'
     command = ['--gpu=index,utilization.gpu,power.draw', '--format=jsonl', '-f', str(path)]
-    environment = {**os.environ, 'NVITOP_DEMO': 'dgx-h100', 'PYTHONPATH': str(ROOT)}
-    subprocess.run(
-        [sys.executable, '-m', 'nvitop', 'query', *command],
-        env=environment,
-        timeout=PATIENCE,
-        check=True,
-    )
+    run_program('-m', 'nvitop', 'query', *command, NVITOP_DEMO='dgx-h100')
     line = path.read_text(encoding='utf-8')
     later = {**json.loads(line), 'timestamp': '2999-01-01T00:00:00.000+00:00'}
     for constant in ('schema', 'hostname', 'driver_version', 'simulated', 'units'):

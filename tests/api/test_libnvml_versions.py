@@ -52,6 +52,13 @@ def write_memory(total: int) -> Callable[..., int]:
     return function
 
 
+@pytest.fixture
+def board(library: FakeLibrary) -> FakeLibrary:
+    """A library with a GPU of 80 GiB."""
+    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+    return library
+
+
 ROWS = [(100, GIB), (200, NOT_AVAILABLE), (300, 2 * GIB)]
 
 
@@ -82,12 +89,11 @@ EXPECTED = [(100, GIB), (200, None), (300, 2 * GIB)]
     ],
 )
 def test_every_layout_of_process_lists_is_read(
-    library: FakeLibrary, symbols: tuple[str, ...], suffix: str, size: int, count: int, clear: bool
+    board: FakeLibrary, symbols: tuple[str, ...], suffix: str, size: int, count: int, clear: bool
 ) -> None:
     for symbol in symbols:
-        library.add(symbol, lambda *args: 0)
-    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
-    library.add(COMPUTE + suffix, process_list(size, ROWS[:count], clear=clear))
+        board.add(symbol, lambda *args: 0)
+    board.add(COMPUTE + suffix, process_list(size, ROWS[:count], clear=clear))
     processes = libnvml.nvmlQuery(COMPUTE, handle())
     assert pids_and_memory(processes) == EXPECTED[:count]
     assert all(process.gpuInstanceId == NO_INSTANCE for process in processes) or clear
@@ -95,9 +101,8 @@ def test_every_layout_of_process_lists_is_read(
 
 
 def test_entry_point_with_impossible_results_is_replaced_by_an_older_one(
-    library: FakeLibrary, caplog: pytest.LogCaptureFixture
+    board: FakeLibrary, caplog: pytest.LogCaptureFixture
 ) -> None:
-    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
 
     def scrambled(device: Any, count: Any, buffer: Any) -> int:
         capacity, count._obj.value = count._obj.value, 3
@@ -106,24 +111,23 @@ def test_entry_point_with_impossible_results_is_replaced_by_an_older_one(
         ctypes.memmove(buffer, b'\xee' * 50, 50)
         return 0
 
-    library.add(COMPUTE + '_v3', scrambled)
-    library.add(COMPUTE + '_v2', process_list(24, ROWS))
+    board.add(COMPUTE + '_v3', scrambled)
+    board.add(COMPUTE + '_v2', process_list(24, ROWS))
     for _ in range(3):
         assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == EXPECTED
-    assert library.calls[COMPUTE + '_v3'] == 2
+    assert board.calls[COMPUTE + '_v3'] == 2
     assert not caplog.records
 
 
 @pytest.mark.parametrize('code', [13, 25])
-def test_unusable_entry_point_is_replaced_by_an_older_one(library: FakeLibrary, code: int) -> None:
-    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
-    library.fail(COMPUTE + '_v3', code)
-    library.add(COMPUTE + '_v2', process_list(24, ROWS))
+def test_unusable_entry_point_is_replaced_by_an_older_one(board: FakeLibrary, code: int) -> None:
+    board.fail(COMPUTE + '_v3', code)
+    board.add(COMPUTE + '_v2', process_list(24, ROWS))
     before = libnvml.call_count()
     for _ in range(3):
         assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == EXPECTED
-    assert library.calls[COMPUTE + '_v3'] == 1
-    assert libnvml.call_count() - before == sum(library.calls.values()) - 1
+    assert board.calls[COMPUTE + '_v3'] == 1
+    assert libnvml.call_count() - before == sum(board.calls.values()) - 1
 
 
 def test_device_error_does_not_lead_to_an_older_entry_point(library: FakeLibrary) -> None:
@@ -134,30 +138,28 @@ def test_device_error_does_not_lead_to_an_older_entry_point(library: FakeLibrary
     assert library.calls[COMPUTE + '_v2'] == 0
 
 
-def test_second_reading_of_a_list_costs_one_call(library: FakeLibrary) -> None:
-    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
-    library.add(COMPUTE + '_v3', process_list(24, ROWS))
+def test_second_reading_of_a_list_costs_one_call(board: FakeLibrary) -> None:
+    board.add(COMPUTE + '_v3', process_list(24, ROWS))
     before = libnvml.call_count()
     device = handle()
     libnvml.nvmlQuery(COMPUTE, device)
     # The handle, the size, the list, and the total memory to check the rows.
-    assert libnvml.call_count() - before == 4 == sum(library.calls.values()) - 1
+    assert libnvml.call_count() - before == 4 == sum(board.calls.values()) - 1
     libnvml.nvmlQuery(COMPUTE, device)
     assert libnvml.call_count() - before == 5
-    assert library.calls[COMPUTE + '_v3'] == 3
+    assert board.calls[COMPUTE + '_v3'] == 3
 
 
-def test_buffer_grows_until_the_list_fits(library: FakeLibrary) -> None:
-    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+def test_buffer_grows_until_the_list_fits(board: FakeLibrary) -> None:
     rows = [(pid, GIB) for pid in range(1, 100)]
     shown = iter([2, 20, 99, 99])
 
     def growing(device: Any, count: Any, buffer: Any) -> int:
         return process_list(24, rows[: next(shown)])(device, count, buffer)
 
-    library.add(COMPUTE + '_v3', growing)
+    board.add(COMPUTE + '_v3', growing)
     assert len(libnvml.nvmlQuery(COMPUTE, handle())) == 99
-    assert library.calls[COMPUTE + '_v3'] == 4
+    assert board.calls[COMPUTE + '_v3'] == 4
 
 
 def test_list_that_never_fits_is_an_error(library: FakeLibrary) -> None:
@@ -183,11 +185,10 @@ def test_buffer_size_is_limited(library: FakeLibrary, requested: int) -> None:
 
 @pytest.mark.parametrize('pid', [0, 2**22 + 1, 2**31, 2**32 - 1])
 def test_impossible_pid_is_dropped_and_logged_once(
-    library: FakeLibrary, caplog: pytest.LogCaptureFixture, pid: int
+    board: FakeLibrary, caplog: pytest.LogCaptureFixture, pid: int
 ) -> None:
-    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
     rows = [(100, GIB), (pid, GIB), (300, GIB)]
-    library.add(COMPUTE + '_v3', process_list(24, rows))
+    board.add(COMPUTE + '_v3', process_list(24, rows))
     for _ in range(2):
         processes = libnvml.nvmlQuery(COMPUTE, handle())
         assert [process.pid for process in processes] == [100, 300]
@@ -196,13 +197,12 @@ def test_impossible_pid_is_dropped_and_logged_once(
     assert len(caplog.records) == 1
 
 
-def test_process_with_more_memory_than_the_device_is_dropped(library: FakeLibrary) -> None:
-    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
-    library.add(COMPUTE + '_v3', process_list(24, [(100, GIB), (200, 81 * GIB), (300, 99 * GIB)]))
+def test_process_with_more_memory_than_the_device_is_dropped(board: FakeLibrary) -> None:
+    board.add(COMPUTE + '_v3', process_list(24, [(100, GIB), (200, 81 * GIB), (300, 99 * GIB)]))
     processes = libnvml.nvmlQuery(COMPUTE, handle())
     assert [process.pid for process in processes] == [100]
     assert 'more than the device has' in libnvml.impossible_answer(COMPUTE, handle())
-    assert library.calls['nvmlDeviceGetMemoryInfo_v2'] == 1
+    assert board.calls['nvmlDeviceGetMemoryInfo_v2'] == 1
 
 
 def test_recreated_device_with_more_memory_is_believed(library: FakeLibrary) -> None:
@@ -230,41 +230,37 @@ def test_device_without_its_own_memory_has_no_limit(library: FakeLibrary) -> Non
 
 @pytest.mark.parametrize('api', ['v1', 'V2', ' v3 '])
 def test_entry_point_can_be_forced(
-    library: FakeLibrary, monkeypatch: pytest.MonkeyPatch, api: str
+    board: FakeLibrary, monkeypatch: pytest.MonkeyPatch, api: str
 ) -> None:
     monkeypatch.setenv('NVITOP_NVML_PROCESS_API', api)
-    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
-    library.add(COMPUTE, process_list(16, ROWS[:1]))
-    library.add(COMPUTE + '_v2', process_list(24, ROWS[:2]))
-    library.add(COMPUTE + '_v3', process_list(24, ROWS[:3]))
+    board.add(COMPUTE, process_list(16, ROWS[:1]))
+    board.add(COMPUTE + '_v2', process_list(24, ROWS[:2]))
+    board.add(COMPUTE + '_v3', process_list(24, ROWS[:3]))
     number = int(api.strip()[1])
     assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == EXPECTED[:number]
 
 
 def test_unknown_forced_entry_point_is_ignored_and_logged_once(
-    library: FakeLibrary, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    board: FakeLibrary, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv('NVITOP_NVML_PROCESS_API', 'v4')
-    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
     for kind in ('Compute', 'Graphics'):
         name = f'nvmlDeviceGet{kind}RunningProcesses'
-        library.add(name + '_v3', process_list(24, ROWS))
+        board.add(name + '_v3', process_list(24, ROWS))
         assert pids_and_memory(libnvml.nvmlQuery(name, handle())) == EXPECTED
     assert [record.levelname for record in caplog.records] == ['WARNING']
     assert "'v4'" in caplog.text
 
 
-def test_mps_clients_are_listed_or_the_function_is_missing(library: FakeLibrary) -> None:
+def test_mps_clients_are_listed_or_the_function_is_missing(board: FakeLibrary) -> None:
     name = 'nvmlDeviceGetMPSComputeRunningProcesses'
     assert libnvml.nvmlQuery(name, handle()) is NA
     assert name in libnvml.UNKNOWN_FUNCTIONS
-    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
-    library.add(name + '_v3', process_list(24, ROWS))
+    board.add(name + '_v3', process_list(24, ROWS))
     assert pids_and_memory(libnvml.nvmlQuery(name, handle())) == EXPECTED
 
 
-def test_memory_is_read_by_the_second_entry_point(library: FakeLibrary) -> None:
-    library.add('nvmlDeviceGetMemoryInfo_v2', write_memory(80 * GIB))
+def test_memory_is_read_by_the_second_entry_point(board: FakeLibrary) -> None:
     memory = libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', handle())
     assert isinstance(memory, libnvml.c_nvmlMemory_v2_t)
     assert (memory.version, memory.total, memory.reserved) == (0x2000028, 80 * GIB, 0)
