@@ -279,6 +279,11 @@ def tree_of(path: pathlib.Path) -> ast.Module:
     return ast.parse(source_of(path))
 
 
+@functools.lru_cache(maxsize=None)
+def nodes_of(path: pathlib.Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree_of(path)))
+
+
 def module_name(path: pathlib.Path) -> str:
     parts = list(path.relative_to(ROOT).with_suffix('').parts)
     if parts[-1] == '__init__':
@@ -290,10 +295,10 @@ def is_within(name: str, prefix: str) -> bool:
     return name == prefix or name.startswith(prefix + '.')
 
 
-def type_checking_only(tree: ast.Module) -> set[ast.AST]:
+def type_checking_only(path: pathlib.Path) -> set[ast.AST]:
     """Return the nodes under ``if TYPE_CHECKING:``, which import nothing at run time."""
     nodes: set[ast.AST] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.If) and 'TYPE_CHECKING' in ast.dump(node.test):
             for child in node.body:
                 nodes.update(ast.walk(child))
@@ -303,32 +308,29 @@ def type_checking_only(tree: ast.Module) -> set[ast.AST]:
 @functools.lru_cache(maxsize=None)
 def imported_modules(path: pathlib.Path, *, typing_too: bool = True) -> tuple[str, ...]:
     """Return the modules that a file imports, lazy imports included."""
-    return tuple(_imported_modules(path, typing_too=typing_too))
+    hidden = set() if typing_too else type_checking_only(path)
+    nodes = (node for node in nodes_of(path) if node not in hidden)
+    return tuple(name for node in nodes for name in modules_of(node, path))
 
 
-def _imported_modules(path: pathlib.Path, *, typing_too: bool) -> Iterator[str]:
-    tree = tree_of(path)
-    hidden = set() if typing_too else type_checking_only(tree)
-    for node in ast.walk(tree):
-        if node in hidden:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f'{path}: relative import'
-            assert node.module is not None
-            for alias in node.names:
-                # `from nvitop.api import libnvml` imports a module, not a name of the package.
-                full = f'{node.module}.{alias.name}'
-                yield full if is_module(full) else node.module
-        elif isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'lazy_names':
-            assert isinstance(node.args[1], ast.Dict)
-            for home, names in zip(node.args[1].keys, node.args[1].values):
-                if isinstance(home, ast.Constant):
-                    yield str(home.value)
-                else:  # submodules of this package
-                    package = module_name(path)
-                    yield from (f'{package}.{name}' for name in ast.literal_eval(names).split())
+def modules_of(node: ast.AST, path: pathlib.Path) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, f'{path}: relative import'
+        assert node.module is not None
+        for alias in node.names:
+            # `from nvitop.api import libnvml` imports a module, not a name of the package.
+            full = f'{node.module}.{alias.name}'
+            yield full if is_module(full) else node.module
+    elif isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'lazy_names':
+        assert isinstance(node.args[1], ast.Dict)
+        for home, names in zip(node.args[1].keys, node.args[1].values):
+            if isinstance(home, ast.Constant):
+                yield str(home.value)
+            else:  # submodules of this package
+                package = module_name(path)
+                yield from (f'{package}.{name}' for name in ast.literal_eval(names).split())
 
 
 @functools.lru_cache(maxsize=None)
@@ -396,7 +398,7 @@ def test_cycles_are_found() -> None:
 def test_no_class_name_is_defined_twice() -> None:
     definitions: dict[str, list[str]] = {}
     for path in FILES:
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
                 definitions.setdefault(node.name, []).append(module_name(path))
     twice = {name: places for name, places in definitions.items() if len(places) > 1}
@@ -431,7 +433,7 @@ def test_named_tuples_come_from_nvitop_namedtuple() -> None:
     problems = [
         module_name(path)
         for path in FILES
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.ImportFrom)
         and node.module == 'typing'
         and 'NamedTuple' in [alias.name for alias in node.names]
@@ -455,7 +457,7 @@ def test_licenses_are_declared_and_apache_files_import_no_gpl_file() -> None:
 
 def functions_of(path: pathlib.Path) -> Iterator[tuple[str, int]]:
     """Yield the name and number of lines of each function, without its docstring."""
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             assert node.end_lineno is not None
             lines = node.end_lineno - node.lineno + 1
@@ -497,7 +499,7 @@ def test_names_are_specific() -> None:
     forbidden = {'library', 'helpers', 'helper', 'common', 'misc', 'core', 'manager'}
     for path in FILES:
         assert not forbidden & set(path.relative_to(PACKAGE).with_suffix('').parts), path
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef) and node.name.startswith('get_'):
                 assert (module_name(path), node.name) in FOREIGN_NAMES, f'{path}: {node.name}'
 
