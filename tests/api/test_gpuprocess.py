@@ -36,7 +36,9 @@ SNAPSHOT_FIELDS -= {'create_time'}
 # Identity
 
 
-def test_process_has_one_object_per_device(child: subprocess.Popen[bytes]) -> None:
+def test_process_has_one_object_per_device_until_it_is_unreferenced(
+    child: subprocess.Popen[bytes],
+) -> None:
     device = FakeDevice(0)
     process = GpuProcess(child.pid, device, gpu_memory=123, type='C')
     assert GpuProcess(child.pid, FakeDevice(0)) is process
@@ -53,6 +55,9 @@ def test_process_has_one_object_per_device(child: subprocess.Popen[bytes]) -> No
     text = repr(process)
     assert text.startswith(f'GpuProcess(pid={child.pid}, gpu_memory=123B, type=C, device=')
     assert 'host=HostProcess(' in text
+    del process
+    gc.collect()
+    assert (child.pid, device) not in GpuProcess.INSTANCES
 
 
 def test_identity_of_a_device_is_read_without_the_lock(child: subprocess.Popen[bytes]) -> None:
@@ -71,15 +76,6 @@ def test_identity_of_a_device_is_read_without_the_lock(child: subprocess.Popen[b
 
     GpuProcess(child.pid, SlowDevice())
     assert is_free == [True]
-
-
-def test_unreferenced_process_is_dropped(child: subprocess.Popen[bytes]) -> None:
-    device = FakeDevice()
-    process = GpuProcess(child.pid, device)
-    assert (child.pid, device) in GpuProcess.INSTANCES
-    del process
-    gc.collect()
-    assert (child.pid, device) not in GpuProcess.INSTANCES
 
 
 def test_threads_get_the_same_object(child: subprocess.Popen[bytes]) -> None:

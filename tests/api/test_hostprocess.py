@@ -36,7 +36,7 @@ def other_platform(monkeypatch: pytest.MonkeyPatch) -> type[HostProcess]:
 # Identity
 
 
-def test_process_has_one_object(child: subprocess.Popen[bytes]) -> None:
+def test_process_has_one_object_until_it_is_unreferenced(child: subprocess.Popen[bytes]) -> None:
     process = HostProcess(child.pid)
     assert HostProcess(child.pid) is process
     assert HostProcess.INSTANCES[child.pid] is process
@@ -47,12 +47,7 @@ def test_process_has_one_object(child: subprocess.Popen[bytes]) -> None:
     assert HostProcess.__module__ == 'nvitop.api.process'
     for copied in (copy.copy(process), copy.deepcopy(process), pickle.loads(pickle.dumps(process))):
         assert copied is process
-
-
-def test_unreferenced_process_is_dropped(child: subprocess.Popen[bytes]) -> None:
-    process = HostProcess(child.pid)
-    assert child.pid in HostProcess.INSTANCES
-    del process
+    del process, copied
     gc.collect()
     assert child.pid not in HostProcess.INSTANCES
 

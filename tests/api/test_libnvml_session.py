@@ -18,7 +18,7 @@ from nvitop.api.libnvml import _session
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 from tests.api.fake_nvml import FakeLibrary, handle, installed, write_uint
-from tests.patience import PATIENCE, in_threads
+from tests.patience import PATIENCE, in_threads, wait_until
 from tests.programs import run_python
 
 POWER = 'nvmlDeviceGetPowerUsage'
@@ -53,12 +53,8 @@ def hanging(library: FakeLibrary) -> Iterator[Hanging]:
 
 def test_calls_in_flight_have_their_name(library: FakeLibrary, hanging: Hanging) -> None:
     assert list(libnvml.calls_in_flight().values()) == [POWER]
-
-
-def test_finished_call_is_not_in_flight(library: FakeLibrary) -> None:
-    library.add(POWER, write_uint(1))
-    libnvml.nvmlQuery(POWER, handle())
-    assert libnvml.calls_in_flight() == {}
+    hanging.released.set()
+    wait_until(lambda: libnvml.calls_in_flight() == {}, 'the end of the call')
 
 
 def test_nvml_is_not_shut_down_during_a_call(
@@ -91,15 +87,7 @@ libnvml.use_library(library)
 """
 
 
-def test_exit_shuts_nvml_down() -> None:
-    done = run_python(LEAVING + 'libnvml.nvmlInit()')
-    assert (done.returncode, done.stdout, done.stderr) == (0, 'shut down\n', '')
-
-
-def test_exit_does_not_wait_for_a_thread_inside_the_driver() -> None:
-    done = run_python(
-        LEAVING
-        + """
+HANGS = """
 entered = threading.Event()
 def hang(*args):
     entered.set()
@@ -111,14 +99,7 @@ query = lambda: libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', device)
 threading.Thread(target=query, daemon=True).start()
 assert entered.wait(100)
 """
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
-
-
-def test_exit_is_quiet_while_other_threads_make_queries() -> None:
-    done = run_python(
-        LEAVING
-        + """
+QUERIES = """
 device = handle()
 asked = threading.Event()
 def query():
@@ -129,9 +110,17 @@ for _ in range(4):
     threading.Thread(target=query, daemon=True).start()
 assert asked.wait(100)
 """
-    )
+
+
+@pytest.mark.parametrize(
+    ('code', 'printed'),
+    [('libnvml.nvmlInit()', ['shut down\n']), (HANGS, ['']), (QUERIES, ['', 'shut down\n'])],
+    ids=['idle', 'a thread is inside the driver', 'threads make queries'],
+)
+def test_exit_shuts_nvml_down_and_waits_for_no_thread(code: str, printed: list[str]) -> None:
+    done = run_python(LEAVING + code)
     assert (done.returncode, done.stderr) == (0, '')
-    assert done.stdout in {'', 'shut down\n'}
+    assert done.stdout in printed
 
 
 def test_only_the_main_thread_may_make_queries_at_exit() -> None:
@@ -325,12 +314,6 @@ for _ in range(2):
     assert (done.returncode, done.stdout) == (0, 'True None\nTrue None\n')
 
 
-def test_debug_messages_go_to_standard_error_and_never_to_a_file(tmp_path: Path) -> None:
-    done = run_python(LEAVING + 'libnvml.nvmlInit()', cwd=tmp_path, LOGLEVEL='debug')
-    assert done.stderr == '[DEBUG] nvitop.api.libnvml: Initialized NVML with flags 0.\n'
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ('name', 'level'),
     [
@@ -346,11 +329,19 @@ def test_unknown_log_levels_mean_warning(name: str | None, level: int) -> None:
     assert log.parse_level(name) == level
 
 
-def test_messages_are_not_doubled_once_logging_is_configured() -> None:
-    done = run_python(
-        LEAVING + 'import logging; logging.basicConfig(); libnvml.nvmlInit()', LOGLEVEL='debug'
-    )
-    assert done.stderr == 'DEBUG:nvitop.api.libnvml:Initialized NVML with flags 0.\n'
+@pytest.mark.parametrize(
+    ('before', 'error'),
+    [
+        ('', '[DEBUG] nvitop.api.libnvml: Initialized NVML with flags 0.\n'),
+        ('logging.basicConfig()', 'DEBUG:nvitop.api.libnvml:Initialized NVML with flags 0.\n'),
+    ],
+)
+def test_debug_messages_go_to_standard_error_once_and_never_to_a_file(
+    before: str, error: str, tmp_path: Path
+) -> None:
+    code = f'{LEAVING}import logging; {before}\nlibnvml.nvmlInit()'
+    assert run_python(code, cwd=tmp_path, LOGLEVEL='debug').stderr == error
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_level_set_before_the_import_stays() -> None:
