@@ -23,8 +23,11 @@ TABLES = {'nvitop/api/metrics.py'}
 #: Names that begin with ``get_`` because scripts of other packages expect them.
 FOREIGN_NAMES = {('nvitop.compat.igpu', 'get_device')}
 
-#: What every room may import.
-ANYONE = 'version lazy log masking namedtuple printable toml api.utils api.metrics platforms sampling.words'
+#: Prefixes that every room may import.
+ANYONE = (
+    'version lazy log masking namedtuple printable toml api.utils api.metrics platforms '
+    'sampling.words'
+)
 #: Package or module → prefixes that it may import in addition to itself and ANYONE, all without
 #: ``nvitop.``. The longest match applies.
 ROOMS: dict[str, str] = {

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import subprocess
-import sys
 import threading
-from typing import Any, Iterator
+from typing import Any
 
 from nvitop import simulation
-from tests.patience import PATIENCE
 
 #: An interval so long that only the test takes samples.
 NEVER = 3600.0
@@ -40,22 +36,6 @@ def machine(text: str = ONE_GPU, **options: Any) -> simulation.Machine:
     """Return a machine; its processes are this one by default."""
     scenario = simulation.parse_scenario(text, name='collector')
     return simulation.machine(scenario, **{'processes': [os.getpid()], **options})
-
-
-@contextlib.contextmanager
-def child(code: str = 'import sys; sys.stdin.read()') -> Iterator[subprocess.Popen[bytes]]:
-    """Run a process that ends when the block does."""
-    process = subprocess.Popen(
-        [sys.executable, '-S', '-c', code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        yield process
-    finally:
-        process.stdin.close()
-        process.stdout.close()
-        process.wait(timeout=PATIENCE)
 
 
 def sampling_threads() -> list[threading.Thread]:

@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import statistics
+import sys
 from typing import Any
 
 import pytest
@@ -19,8 +20,9 @@ from nvitop.api.utils import Snapshot
 from nvitop.collector.process_tree import ProcessTreeFilter
 from nvitop.collector.statistics import Statistics, TagBuffer
 from nvitop.sampling import watchdog
+from tests.api.processes import running
 from tests.clock import Clock
-from tests.collector.machines import NEVER, ONE_GPU, child, machine, sampling_threads, scopes
+from tests.collector.machines import NEVER, ONE_GPU, machine, sampling_threads, scopes
 from tests.patience import PATIENCE, wait_until
 
 #: NVML calls per GPU and tick of nvitop 1.7.2, and the share of it that is allowed here.
@@ -347,9 +349,9 @@ def test_without_root_processes_no_processes_are_queried(one_gpu: simulation.Mac
 
 
 def test_only_descendants_of_the_roots_are_logged() -> None:
-    code = 'import subprocess, sys; p = subprocess.Popen([sys.executable, "-S", "-c", "input()"]);'
+    code = 'import subprocess; print(input(), flush=True); p = subprocess.Popen("cat");'
     code += 'print(p.pid, flush=True); p.wait()'
-    with child(code) as parent, child() as stranger:
+    with running(sys.executable, '-S', '-c', code) as parent, running('cat') as stranger:
         assert parent.stdout is not None
         grandchild = int(parent.stdout.readline())
         text = ONE_GPU + ONE_GPU[ONE_GPU.index('[[process]]') :] * 2
@@ -369,7 +371,7 @@ def test_only_descendants_of_the_roots_are_logged() -> None:
 
 
 def test_a_descendant_stays_one_after_its_parents_exit(monkeypatch: pytest.MonkeyPatch) -> None:
-    with child() as process:
+    with running('cat') as process:
         tree = ProcessTreeFilter({os.getpid()})
         host = HostProcess(process.pid)
         assert tree.select([host]) == {host}
@@ -383,7 +385,7 @@ def test_an_exited_process_keeps_its_metrics_in_active_tags(
     clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, 'nvitop.api.collector')
-    with child() as process, machine(processes=[process.pid]) as running:
+    with running('cat') as process, machine(processes=[process.pid]) as one_gpu:
         pid = process.pid
         collector = ResourceMetricCollector((d for d in [Device(0)]), interval=NEVER, clock=clock)
         with collector('t'):
@@ -392,7 +394,7 @@ def test_an_exited_process_keeps_its_metrics_in_active_tags(
             collector.take_snapshots()
             process.kill()
             process.wait(timeout=PATIENCE)
-            running.fail('nvmlDeviceGet*RunningProcesses*', 'NOT_SUPPORTED')
+            one_gpu.fail('nvmlDeviceGet*RunningProcesses*', 'NOT_SUPPORTED')
             for clock.now in (4.0, 8.0):
                 collector.take_snapshots()
             metrics = collector.collect()

@@ -87,14 +87,7 @@ memory = {{ steps = {6} }}
 sm = {{ steps = {7} }}
 """
 
-_PERCENT = (
-    'gpu_utilization',
-    'memory_utilization',
-    'encoder_utilization',
-    'decoder_utilization',
-    'jpeg_utilization',
-    'ofa_utilization',
-)
+_ENGINES = ('gpu', 'memory', 'encoder', 'decoder', 'jpeg', 'ofa')
 #: Key of a scenario → its first value, and the difference between two values.
 _NUMBERS = {
     'temperature': (31, 1),
@@ -123,8 +116,10 @@ def _steps(first: float, step: float) -> list[list[float]]:
 def _gpu(index: int) -> str:
     """The numbers of a GPU, which differ from those of the other GPUs at all times."""
     lines = []
-    for place, key in enumerate(_PERCENT):
-        lines.append(f'{key} = {{ steps = {_steps(3 * place + 30 * index + 1, 1)} }}')
+    for place, engine in enumerate(_ENGINES):
+        lines.append(
+            f'{engine}_utilization = {{ steps = {_steps(3 * place + 30 * index + 1, 1)} }}'
+        )
     if index == 2:
         lines.append(f'fan_speed = {{ steps = {_steps(21, 1)} }}')
     for key, (first, step) in _NUMBERS.items():

@@ -19,7 +19,7 @@ from tests.patience import PATIENCE
 from tests.ran import Ran
 
 #: Functions that are not about one GPU.
-_OF_THE_DRIVER = (
+_OF_THE_DRIVER = [
     'nvmlInitWithFlags',
     'nvmlDeviceGetCount_v2',
     'nvmlSystemGetDriverVersion',
@@ -27,7 +27,7 @@ _OF_THE_DRIVER = (
     'nvmlGpmMetricsGet',
     'nvmlGpmSampleAlloc',
     'nvmlGpmSampleFree',
-)
+]
 PROGRAMS: dict[str, tuple[Callable[[list[str]], int], tuple[str, ...]]] = {
     'report': (cli.main, ('-1', '--no-config')),
     'report of one': (cli.main, ('-1', '--no-config', '--only', '0')),
