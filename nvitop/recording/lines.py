@@ -102,10 +102,13 @@ class LineWriter:
 
     def close(self) -> None:
         """Finish the file."""
+        if self._descriptor < 0:
+            return  # it was closed to be opened again, which failed
         if self._stream is not None:
             self._write_all(self._stream.flush())
         if self.path != STANDARD:
             os.close(self._descriptor)
+        self._descriptor = -1
 
 
 def _end_last_member(descriptor: int) -> None:

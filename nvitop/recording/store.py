@@ -286,6 +286,8 @@ class Store:
 
     def close(self, time: float, reason: str) -> None:
         """End the run and close the file. A file that cannot be written is closed all the same."""
+        if self._lock < 0:
+            return  # it was closed to be opened again, which failed
         with contextlib.suppress(sqlite3.Error), self.transaction():
             self._db.execute(
                 'UPDATE run SET ended = ?, reason = ? WHERE id = ?',
@@ -300,6 +302,7 @@ class Store:
         with contextlib.suppress(OSError):
             os.ftruncate(self._lock, 0)
         os.close(self._lock)
+        self._lock = -1
 
 
 _USAGE_KEYS = ('minute', 'gpu', 'user', 'owner_kind', 'owner_id', 'command')

@@ -27,7 +27,9 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.lines import LineWriter
 from nvitop.recording.opening import open_recording, open_recordings
 from nvitop.recording.reader import DatabaseRecording, Recording
+from nvitop.recording.recorder import Recorder
 from nvitop.recording.replay import NEWEST_FRAMES, NO_SIGNALS, OLDER_FRAMES, SPEEDS, ReplaySource
+from nvitop.recording.schema import RecordingError
 from nvitop.recording.times import format_time, parse_time
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
@@ -504,6 +506,24 @@ def test_messages(
     assert ran.status == status
     assert ran.err.startswith(f'nvitop replay: error: {message}')
     assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize('name', ['a.db', 'a.jsonl.gz'])
+def test_a_file_that_cannot_be_reopened_is_closed_once(tmp_path: Path, name: str) -> None:
+    (tmp_path / 'old').mkdir()
+    sink = (Recorder if name == 'a.db' else LineWriter)(str(tmp_path / 'old' / name))
+    (tmp_path / 'old').rename(tmp_path / 'new')
+    with pytest.raises(RecordingError, match='No such file or directory'):
+        sink.reopen()
+    # They get the numbers of the descriptors that the sink had.
+    others = [(tmp_path / f'{number}').open('wb') for number in range(3)]
+    for other in others:
+        other.write(b'important')
+        other.flush()
+    sink.close()
+    for other in others:
+        other.close()
+        assert Path(other.name).read_bytes() == b'important'
 
 
 def test_a_gzip_file_is_continued_after_its_writer_was_killed(tmp_path: Path) -> None:
