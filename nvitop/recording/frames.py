@@ -12,6 +12,7 @@ from __future__ import annotations
 import zlib
 
 from nvitop.namedtuple import NamedTuple
+from nvitop.recording.times import LATEST_TIME
 from nvitop.sampling.serialization import SerializationError, dumps, loads
 from nvitop.sampling.types import Sample
 
@@ -89,9 +90,12 @@ def parse_text(text: bytes) -> Sample:
     if sum(map(text.count, _MARKS)) > MAX_MARKS:
         raise FrameError('a sample of too many values')
     try:
-        return loads(text)
+        sample = loads(text)
     except SerializationError as error:
         raise FrameError(str(error)) from None
+    if not 0 <= sample.timestamp < LATEST_TIME:
+        raise FrameError('a sample of an impossible time')
+    return sample
 
 
 def text_of(sample: Sample) -> bytes:

@@ -30,7 +30,7 @@ MOST_BEFORE = 60
 _CHUNK = 64 << 10
 _GZIP = 31
 _GZIP_START = b'\x1f\x8b'
-_TIME = re.compile(rb'"timestamp":\s*(-?\d{1,12}(?:\.\d{1,9})?)\d*[,}]')
+_TIME = re.compile(rb'"timestamp":\s*(\d{1,11}(?:\.\d+)?)[,}]')
 #: Number of bytes at the beginning of a line that contain its time.
 _HEAD = 200
 _NO_COPY = 'cannot make a temporary copy; TMPDIR sets the folder'

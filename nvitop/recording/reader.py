@@ -15,7 +15,7 @@ from nvitop.namedtuple import NamedTuple
 from nvitop.recording.events import RecordedEvent, with_others
 from nvitop.recording.frames import FrameError, decompress, parse_text
 from nvitop.recording.schema import RecordingError, check_format
-from nvitop.recording.times import format_time
+from nvitop.recording.times import LATEST_TIME, format_time
 from nvitop.sampling.types import Sample
 
 #: Maximum size (bytes) of a compressed frame or key frame that is read.
@@ -134,7 +134,7 @@ class DatabaseRecording:
         last = self._one('SELECT id, t FROM frame ORDER BY id DESC')
         if not first or not last:
             raise RecordingError(f'{self.path} holds no samples')
-        return Span(_int(first[0]), _int(last[0]), _int(first[1]) / _MS, _int(last[1]) / _MS)
+        return Span(_int(first[0]), _int(last[0]), _seconds(first[1]), _seconds(last[1]))
 
     def at(self, moment: float) -> int:
         """Return the last frame that is not after a time, or the first frame."""
@@ -154,7 +154,7 @@ class DatabaseRecording:
         row = self._one('SELECT t FROM frame WHERE id = ?', frame)
         if not row:
             raise RecordingError(f'{self.path}: the frame has been deleted')
-        return _int(row[0]) / _MS
+        return _seconds(row[0])
 
     def sample(self, frame: int) -> Sample:
         """Return the sample of a frame; raise FrameError if it is damaged."""
@@ -203,7 +203,7 @@ class DatabaseRecording:
         if not row:
             return None
         (count,) = self._one(f'SELECT count(*) FROM event WHERE {_SHOWN} AND t = ?', row[0])
-        return RecordedEvent(_int(row[0]) / _MS, str(row[1]), with_others(str(row[2]), _int(count)))
+        return RecordedEvent(_seconds(row[0]), str(row[1]), with_others(str(row[2]), _int(count)))
 
     def interval(self, frame: int) -> float:
         """Return the seconds between the frames around a frame."""
@@ -246,6 +246,14 @@ def _int(value: object) -> int:
     if not isinstance(value, int):
         raise RecordingError('the recording is damaged')
     return value
+
+
+def _seconds(value: object) -> float:
+    """Return a time of a table that may hold anything, in seconds."""
+    seconds = _int(value) / _MS
+    if not 0 <= seconds < LATEST_TIME:
+        raise RecordingError('the recording is damaged')
+    return seconds
 
 
 def _blob(value: object) -> bytes:

@@ -15,6 +15,8 @@ _DATE = re.compile(r'(\d{4})-(\d{2})-(\d{2})(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})
 
 #: Longest duration that is accepted (seconds).
 MAX_SECONDS = 1e10
+#: A time in a recording is earlier than this (seconds since the epoch, in the year 5138).
+LATEST_TIME = 1e11
 
 #: Forms of a time, for messages.
 TIME_FORMS = "'14:05', '14:05:30', '2026-11-22 14:05', or '-30m' to go back"

@@ -104,6 +104,7 @@ def test_formatted_value(result: str, expected: str) -> None:
 def test_start_is_as_short_as_it_is_clear(running: float, expected: str) -> None:
     at_home = 19.6 * DAY + time.timezone
     assert f.format_start(at_home, running) == expected
+    assert f.format_start(-1e15, 1e15 + running) == 'N/A'
 
 
 def test_every_format_accepts_none_and_nan() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import re
 import sqlite3
 import sys
 import zlib
@@ -12,11 +13,13 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.recording.frames import BLOCK_BYTES, MAX_MARKS, FrameError
+from nvitop.gui.replay_command import main
+from nvitop.recording.frames import BLOCK_BYTES, MAX_MARKS, FrameError, parse_text
 from nvitop.recording.opening import open_recording
 from nvitop.recording.schema import APPLICATION_ID, RecordingError
 from nvitop.sampling.serialization import dumps
 from tests.programs import run_program
+from tests.ran import Ran
 from tests.recording.virtual import SimpleMachine, record
 
 #: A view whose rows never end, in place of a table.
@@ -110,6 +113,8 @@ def test_a_recording_that_is_cut_off_anywhere_is_read_or_refused(path: Path) -> 
         'UPDATE frame SET z = zeroblob(20000000) WHERE id = 1',
         "UPDATE frame SET z = 'text', keyframe = 'key'",
         "UPDATE frame SET t = 'now'",
+        'UPDATE frame SET t = 9223372036854775807',
+        'UPDATE frame SET t = -1',
         'DELETE FROM keyframe',
         'DROP TABLE event',
         'DELETE FROM frame',
@@ -121,6 +126,22 @@ def test_hostile_databases_are_read_or_refused(path: Path, statement: str) -> No
     with changed(path) as db:
         db.executescript(statement)
     readable(path)
+    for arguments in (['--export=csv'], ['-1', '--no-config'], ['-1', '--no-config', '--at=-1m']):
+        ran = Ran(main, str(path), *arguments)
+        assert len(ran.err.splitlines()) == (ran.status == 1)
+
+
+@pytest.mark.parametrize('timestamp', ['999999999999', '-99999999999', '99999999999999999999'])
+def test_lines_of_impossible_times_are_refused(tmp_path: Path, timestamp: str) -> None:
+    line = re.sub(r'(?<="timestamp":)[\d.]+', timestamp, dumps(SimpleMachine().sample()), count=1)
+    (tmp_path / 'a.jsonl').write_text(line, 'ascii')
+    ran = Ran(main, str(tmp_path / 'a.jsonl'), '--export=csv')
+    assert ran.err == f'nvitop replay: error: {tmp_path}/a.jsonl is not a recording of nvitop\n'
+
+
+def test_a_frame_of_an_impossible_time_is_refused() -> None:
+    with pytest.raises(FrameError, match='impossible time'):
+        parse_text(dumps(SimpleMachine(start=1e12).sample()).encode())
 
 
 @pytest.mark.slow

@@ -296,7 +296,7 @@ def format_start(seconds: float | None, running_seconds: float | None = None) ->
 
     Today it is ``14:02``, in another year ``Nov 19  2025``. The running time shows what day it is.
     """
-    if seconds is None or not 0 <= seconds + (running_seconds or 0.0) < _LATEST_SECONDS:
+    if seconds is None or not 0 <= seconds <= seconds + (running_seconds or 0.0) < _LATEST_SECONDS:
         return NOT_AVAILABLE
     t = time.localtime(seconds)
     day = f'{_MONTHS[t.tm_mon - 1]} {t.tm_mday:2}'
