@@ -31,11 +31,9 @@ def parse_mountinfo(text: str, *, is_users: bool = False) -> tuple[Layer, ...]:
         text: The content of ``/proc/PID/mountinfo``.
         is_users: Whether the process is in a user namespace, in which its user can mount anything.
     """
-    pods: dict[str, Layer] = {}
-    containers: dict[str, Layer] = {}
+    layers: dict[str, Layer] = {}
 
     def add(kind: str, number: str, name: str | None = None) -> None:
-        layers = pods if kind == 'pod' else containers
         layers.setdefault(kind, Layer(kind, number, name, 'mountinfo', claim=is_users))
 
     for line in text.split('\n'):
@@ -57,7 +55,7 @@ def parse_mountinfo(text: str, *, is_users: bool = False) -> tuple[Layer, ...]:
         enroot = _enroot.fullmatch(root[root.find('/enroot/data/') :]) if point == '/' else None
         if enroot:
             add('enroot', '', clean_name(enroot[1]))
-    return (*pods.values(), *containers.values())
+    return tuple(sorted(layers.values(), key=lambda layer: layer.kind != 'pod'))
 
 
 def _unescaped(field: str) -> str:

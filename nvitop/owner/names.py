@@ -96,7 +96,8 @@ class NameLookup:
         self._lock = threading.Lock()
         self._logs = _Directory(self._places.container_logs, parse_container_log)
         self._pods = _Directory(self._places.pod_logs, parse_pod_log)
-        self._answers: dict[str, tuple[float, ContainerName | None]] = {}
+        #: Container → when a socket was asked, and the name.
+        self._answers: dict[str, tuple[float, str | None]] = {}
 
     @property
     def uses_files(self) -> bool:
@@ -128,21 +129,17 @@ class NameLookup:
             return None
         now = self._clock()
         with self._lock:
-            at, known = self._answers.get(container_id, (now - 2 * KEPT_SECONDS, None))
+            at, name = self._answers.get(container_id, (float('-inf'), None))
         if now - at < KEPT_SECONDS:
-            return None if known is None else known.name
+            return name
         from nvitop.owner.sockets import container_name
 
-        name = None
-        for path in self._sockets(runtime, uid):
-            name = container_name(path, container_id)
-            if name is not None:
-                break
-        answer = ContainerName(container_id, runtime, name)
+        names = (container_name(path, container_id) for path in self._sockets(runtime, uid))
+        name = next(filter(None, names), None)
         with self._lock:
             if len(self._answers) >= _MAX_NAMES:
                 self._answers.clear()
-            self._answers[container_id] = (now, answer)
+            self._answers[container_id] = (now, name)
         return name
 
     def _sockets(self, runtime: str, uid: str | None) -> Iterable[str]:

@@ -148,12 +148,9 @@ class _Details:
 
     def _with_job_id(self, layer: Layer) -> Layer:
         """Return a Slurm layer with the number of the job in place of its SLUID."""
-        known = next((each for each in ancestor_layers(self._chain) if each.kind == 'slurm'), None)
-        if known is not None:
-            return layer._replace(id=known.id)
-        title = _title_of_step_daemon(self._cgroup, layer)
-        step = parse_step_title(title) if title else None
-        return layer if step is None else layer._replace(id=step[0])
+        above = (each.id for each in ancestor_layers(self._chain) if each.kind == 'slurm')
+        job = next(above, None) or _job_of_step_daemon(self._cgroup, layer)
+        return layer._replace(id=job or layer.id)
 
     def _pod_name(self, pod: Layer) -> str | None:
         container = self._owner.find(*CONTAINERS)
@@ -245,8 +242,8 @@ def _without_repetitions(layers: Iterable[Layer]) -> tuple[Layer, ...]:
     return tuple(kept)
 
 
-def _title_of_step_daemon(cgroup: str, layer: Layer) -> str | None:
-    """Return the title of the daemon of a job step, found by the processes in its cgroup.
+def _job_of_step_daemon(cgroup: str, layer: Layer) -> str | None:
+    """Return the job in the title of the daemon of a job step, which is found in its cgroup.
 
     None if there is no cgroup file system, or its root is that of another cgroup namespace.
     """
@@ -263,9 +260,9 @@ def _title_of_step_daemon(cgroup: str, layer: Layer) -> str | None:
             except (OSError, ValueError):
                 continue
             for pid in pids[:4]:
-                cmdline = _cmdline(int(pid))
-                if cmdline and parse_step_title(cmdline[0]):
-                    return cmdline[0]
+                step = parse_step_title(''.join(_cmdline(int(pid))[:1]))
+                if step is not None:
+                    return step[0]
     return None
 
 

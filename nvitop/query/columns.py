@@ -18,7 +18,7 @@ from nvitop.api.metrics import (
 )
 from nvitop.health import RULE_METRICS, Finding, findings, health_status, is_wrong
 from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
+from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
 #: CellValue of a cell; ``None``: not available.
 CellValue = Union[None, bool, int, float, str, Tuple[str, ...]]
@@ -129,8 +129,8 @@ def _reason(row: DeviceQueryRow) -> CellValue:
     return row.device.reason or None
 
 
-def _mig_index(row: DeviceQueryRow) -> CellValue:
-    return row.device.key.mig_index if row.device.key.is_mig else None
+def _mig_index(key: DeviceKey) -> CellValue:
+    return key.mig_index if key.is_mig else None
 
 
 def _part_of_bus_id(position: int, row: DeviceQueryRow) -> CellValue:
@@ -160,11 +160,6 @@ _FIRST_WORD = re.compile(r'\s*((?:[^\s\'"]|\'[^\']*\'|"[^"]*")+)(?=\s|\Z)')
 _QUOTED = re.compile(r'\'([^\']*)\'|"([^"]*)"')
 
 
-def _process_value(read: Callable[[ProcessSample], Any], row: ProcessQueryRow) -> CellValue:
-    value: CellValue = read(row.process)
-    return value
-
-
 def _start_time(row: ProcessQueryRow) -> CellValue:
     start = row.process.key.start_time
     return start if start >= 0 else None
@@ -187,20 +182,11 @@ def _owner_value(name: str, row: ProcessQueryRow) -> CellValue:
     return value or None
 
 
-def _process_mig_index(row: ProcessQueryRow) -> CellValue:
-    key = row.process.key.device
-    return key.mig_index if key.is_mig else None
-
-
 def _gpu_field(field: str, row: Any) -> CellValue:
     return None if row.gpu is None else getattr(row.gpu.info, field)
 
 
 # Special formats in CSV
-
-
-def _underscored(word: str) -> str:
-    return word.replace(' ', '_')
 
 
 def _driver_model(word: str) -> str:
@@ -218,12 +204,8 @@ def _bits(names: Iterable[str]) -> str:
     return f'0x{bits:016X}'
 
 
-def _is_active(flag: bool) -> str:
-    return 'Active' if flag else 'Not Active'
-
-
 _TEXTS: dict[str, Callable[[Any], str]] = {
-    'compute_mode': _underscored,
+    'compute_mode': lambda word: word.replace(' ', '_'),
     'current_driver_model': _driver_model,
     'driver_model_pending': _driver_model,
     'clock_event_reasons': _bits,
@@ -243,26 +225,14 @@ def _health_findings(row: DeviceQueryRow) -> tuple[str, ...]:
 
 
 def _of_metric(metric: Metric) -> QueryColumn:
-    value = functools.partial(_metric_value, metric)
-    text = _TEXTS.get(metric.name)
-    return QueryColumn(
-        metric.name,
-        metric.query,
-        metric.unit,
-        metric.kind,
-        metric.help,
-        value,
-        (metric.name,),
-        text,
-    )
+    name, value = metric.name, functools.partial(_metric_value, metric)
+    described = (name, metric.query, metric.unit, metric.kind, metric.help)
+    return QueryColumn(*described, value, (name,), _TEXTS.get(name))
 
 
 def _of_process_metric(metric: ProcessMetric) -> QueryColumn:
-    value: Callable[[Any], CellValue] = functools.partial(
-        _process_value, operator.attrgetter(metric.field)
-    )
-    if metric.name == 'start_time':
-        value = _start_time
+    is_start = metric.name == 'start_time'
+    value = _start_time if is_start else operator.attrgetter(f'process.{metric.field}')
     return QueryColumn(metric.name, metric.query, metric.unit, metric.kind, metric.help, value)
 
 
@@ -281,12 +251,11 @@ def _plain(
 
 
 def _sample_columns() -> tuple[QueryColumn, ...]:
+    time = 'time of the measurement'
     driver = 'driver version'
     cuda = 'highest CUDA version that the driver supports'
     return (
-        _plain(
-            'timestamp', 'time', 'time of the measurement', 'sample.timestamp', query='timestamp'
-        ),
+        _plain('timestamp', 'time', time, 'sample.timestamp', query='timestamp'),
         _plain('driver_version', 'str', driver, 'sample.driver_version', query='driver_version'),
         _plain('cuda_driver_version', 'str', cuda, 'sample.cuda_driver_version'),
         _plain('count', 'int', 'number of GPUs', _gpu_count, query='count'),
@@ -297,6 +266,7 @@ def _sample_columns() -> tuple[QueryColumn, ...]:
 def _state_columns() -> tuple[QueryColumn, ...]:
     states = 'ok, lost, timed out or error'
     rules = (*_SIGN_OF_LIFE, *RULE_METRICS)
+    mig = 'index of a MIG device on its GPU'
     judged = 'ok, warning or critical; see health_findings'
     problems = 'problems found by the rules about health, with the values that show them'
     fields = (
@@ -311,7 +281,7 @@ def _state_columns() -> tuple[QueryColumn, ...]:
             'health_status', 'str', judged, lambda row: health_status(_wrong(row)), metrics=rules
         ),
         _plain('health_findings', 'list', problems, _health_findings, metrics=rules),
-        _plain('mig_index', 'int', 'index of a MIG device on its GPU', _mig_index),
+        _plain('mig_index', 'int', mig, lambda row: _mig_index(row.device.key)),
         *(
             # Read together with the name of a MIG device.
             _plain(name, kind, text, f'device.info.{name}', metrics=('name',))
@@ -343,7 +313,7 @@ def _clock_event_reason_columns() -> tuple[QueryColumn, ...]:
             functools.partial(_is_clock_event_reason, reason),
             query=f'clocks_event_reasons.{reason}',
             metrics=('clock_event_reasons',),
-        )._replace(text=_is_active)
+        )._replace(text=lambda flag: 'Active' if flag else 'Not Active')
         for reason in CLOCK_EVENT_REASONS
     )
 
@@ -380,11 +350,12 @@ def gpu_columns() -> tuple[QueryColumn, ...]:
 
 def _process_columns() -> tuple[QueryColumn, ...]:
     index = 'process.key.device.physical_index'
+    mig = 'index of the MIG device it runs on'
     timestamp, *gpu = gpu_columns()
     return (
         timestamp,
         _plain('gpu_index', 'int', 'index of the GPU it runs on', index),
-        _plain('mig_index', 'int', 'index of the MIG device it runs on', _process_mig_index),
+        _plain('mig_index', 'int', mig, lambda row: _mig_index(row.process.key.device)),
         *gpu,
         *map(_of_process_metric, PROCESS_METRICS),
         *_owner_columns(),

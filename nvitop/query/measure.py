@@ -19,9 +19,10 @@ from nvitop.query.columns import (
     device_table,
     process_table,
 )
+from nvitop.query.list_tables import ItemRow, ListTable
+from nvitop.sampling.types import Demand
 
 if TYPE_CHECKING:
-    from nvitop.query.list_tables import ItemRow, ListTable
     from nvitop.sampling.device_names import DeviceIndex
     from nvitop.sampling.source import LiveSource
     from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
@@ -95,8 +96,6 @@ class QueryRunner:
 
     def run(self) -> QueryResult:
         """Measure now. Failures are among the problems of the sample."""
-        from nvitop.sampling.types import Demand
-
         names = self.query.names
         sample = self.source.complete_sample(
             Demand(
@@ -161,8 +160,6 @@ def make_rows(query: TableQuery, sample: Sample) -> QueryResult:
 def _items(query: TableQuery, sample: Sample) -> tuple[ItemRow, ...]:
     if query.items is None:
         return ()
-    from nvitop.query.list_tables import ItemRow
-
     rows: list[ItemRow] = []
     for device in sample.devices:
         if not device.key.is_mig and _includes(query, device.key, mig=query.mig):
