@@ -247,7 +247,7 @@ def test_only_compared_values_are_read(machine: simulation.Machine) -> None:
         'nvmlDeviceGetMigMode': 4,
         'nvmlDeviceGetMemoryInfo_v2': 5,
         'nvmlDeviceGetUtilizationRates': 5,
-        'nvmlDeviceGetUUID': 4,  # the total memory and the number of MIG devices are cached by it
+        'nvmlDeviceGetUUID': 6,  # the total memory and the number of MIG devices are cached by it
     }
     machine.reset_calls()
     select_devices(format='uuid', max_count=2)

@@ -66,6 +66,8 @@ class Candidate(NamedTuple):
     """A leaf device and the values that are compared; ``None`` means not available."""
 
     device: Device
+    #: In the requested format; ``None`` if that needs a UUID and the device has none.
+    identifier: Any
     free: int | None = None  # bytes
     total: int | None = None  # bytes
     used: int | None = None  # bytes
@@ -98,8 +100,9 @@ def _number(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _read(device: Device, accounts: frozenset[str]) -> Candidate | None:
+def _read(device: Device, options: SelectOptions) -> Candidate | None:
     """Read the values that are compared, and nothing else; ``None`` for a lost device."""
+    accounts = options.accounts
     with device.oneshot():
         # One driver call, through the methods that subclasses and tests override.
         total, free = _number(device.memory_total()), _number(device.memory_free())
@@ -114,7 +117,8 @@ def _read(device: Device, accounts: frozenset[str]) -> Candidate | None:
     if accounts and free is not None and used is not None:
         freed = min(used, _memory_of(device.processes(loads=False).values(), accounts))
         free, used = free + freed, used - freed
-    return Candidate(device, free, total, used, gpu, bandwidth, has_memory_error)
+    identifier = _identify(device, options)
+    return Candidate(device, identifier, free, total, used, gpu, bandwidth, has_memory_error)
 
 
 def _is_lost(device: Device) -> bool:
@@ -199,7 +203,6 @@ def _settle_mig(candidates: list[Candidate], min_count: int) -> list[Candidate]:
 
 
 def _identify(device: Device, options: SelectOptions) -> Any:
-    """The device in the requested format; ``None`` if that needs a UUID and it has none."""
     if options.format == 'device':
         return device
     if options.format == 'index' and (options.force_index or not device.is_mig_device()):
@@ -207,13 +210,8 @@ def _identify(device: Device, options: SelectOptions) -> Any:
     return str(device.uuid()) if device.uuid() else None
 
 
-def _read_leaves(
-    device: Device | int, options: SelectOptions, *, names: bool
-) -> list[Candidate | None]:
-    """Read the leaf devices of a device; ``None`` for each one that does not respond.
-
-    With ``names`` identifiers are read as well, so that no query is needed afterwards.
-    """
+def _read_leaves(device: Device | int, options: SelectOptions) -> list[Candidate | None]:
+    """Read the leaf devices of a device; ``None`` for each one that does not respond."""
     if isinstance(device, int):
         try:
             device = Device(device)
@@ -224,10 +222,7 @@ def _read_leaves(
         reason = device.unavailable_reason('mig_mode')
         if leaves == [device] and reason is not None and not is_harmless(reason):
             return [None]  # programs may get a MIG device instead of this GPU
-    readings = [_read(leaf, options.accounts) for leaf in leaves]
-    for read in filter(None, readings) if names else ():
-        _identify(read.device, options)
-    return readings
+    return [_read(leaf, options) for leaf in leaves]
 
 
 def _in_turn(steps: Sequence[Callable[[], T]]) -> list[T]:
@@ -250,8 +245,7 @@ def select(
     gather: Gather = _in_turn,
 ) -> Selection:
     """Choose among the given devices, or indices of GPUs; ``gather`` reads them."""
-    names = gather is not _in_turn
-    steps = [functools.partial(_read_leaves, device, options, names=names) for device in devices]
+    steps = [functools.partial(_read_leaves, device, options) for device in devices]
     candidates: list[Candidate] = []
     unknown = lost = 0
     for read in itertools.chain.from_iterable(gather(steps)):
@@ -268,11 +262,10 @@ def select(
     for candidate in _settle_mig(candidates, options.min_count):
         if options.max_count is not None and len(chosen) >= options.max_count:
             break
-        identifier = _identify(candidate.device, options)
-        if identifier is None:
+        if candidate.identifier is None:
             lost += 1
         else:
-            chosen.append(identifier)
+            chosen.append(candidate.identifier)
     return Selection(chosen, unknown, lost)
 
 
