@@ -55,4 +55,5 @@ def span_text(seconds: float, width: int) -> str:
     minutes = round(seconds / 60)
     is_minutes = seconds >= 59 and abs(seconds - 60 * minutes) < 10
     amount = f'{minutes} MIN' if is_minutes else f'{seconds:.0f} S'
-    return next((text for text in (f'UTIL {amount}', amount) if len(text) <= width), '')
+    forms = (f'UTIL {amount}', f'UTIL {amount.replace(" ", "")}', amount)
+    return next((text for text in forms if len(text) <= width), '')
