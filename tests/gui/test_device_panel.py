@@ -99,10 +99,11 @@ def test_device_that_no_process_uses_is_idle() -> None:
 
 
 @pytest.mark.parametrize(
-    ('form', 'width'), [('rows', 40), ('rows', 79), ('rows', 160), ('full', 160)]
+    ('form', 'width'),
+    [('rows', 40), ('rows', 79), ('rows', 160), ('full', 79), ('full', 110), ('full', 160)],
 )
 def test_finding_marks_its_row_in_red_and_a_limit_in_passing(form: str, width: int) -> None:
-    hot = gpu(0, 'A', temperature_celsius=93, sm_clock_mhz=1005)
+    hot = gpu(0, 'A', temperature_celsius=93, sm_clock_mhz=1005, gpu_utilization_percent=87)
     hot = hot._replace(info=hot.info._replace(temperature_slowdown_threshold_celsius=89))
     capped = gpu(1, 'A', clock_event_reasons=('sw_power_cap',))
     buffer = panel(machine(hot, capped), width, form)
@@ -114,6 +115,10 @@ def test_finding_marks_its_row_in_red_and_a_limit_in_passing(form: str, width: i
     if width == 160 and form == 'rows':
         assert '1005 MHz HOT' in marked
         assert styles_of(buffer, '93°C') == {_ERROR}
+    if form == 'full':
+        assert styles_of(buffer, '93C') == {_ERROR}
+        # The mark does not replace the percentage at the bar.
+        assert '\n'.join(buffer.lines()[1:]).count('87%') == 1 + (width > 100)
 
 
 def test_sparkline_shows_the_last_minutes() -> None:
@@ -189,6 +194,7 @@ def test_row_of_a_lost_device_is_red_and_has_the_reason(form: str, width: int) -
     y = next(i for i, line in enumerate(lines) if 'GPU is lost' in line)
     assert {style.role for _, text, style in buffer.row(y) if 'GPU is lost' in text} == {Role.ERROR}
     assert any('the driver has not answered for 12 s' in line for line in lines)
+    assert 'GPU is lost · Reboot, or reset it' in lines[y]
     # Values that cannot be measured are left out.
     assert 'N/A' not in lines[y]
 

@@ -10,8 +10,9 @@ from nvitop.gui.layout.device import FULL, DeviceLayout
 from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.render.width import clip, fit, safe
+from nvitop.gui.render.width import cell_width, clip, fit, safe
 from nvitop.gui.view.load_style import row_role
 from nvitop.gui.view.panels.device_state import RowState
 from nvitop.gui.view.panels.device_totals import machine_notes, total_notes
@@ -256,7 +257,12 @@ def device_rows(
 
 def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState) -> None:
     from nvitop.gui.view.panels.device_bars import draw_bars
-    from nvitop.gui.view.panels.device_cells import LABEL, device_cells, lost_cells
+    from nvitop.gui.view.panels.device_cells import (
+        LABEL,
+        TEMPERATURE,
+        device_cells,
+        lost_cells,
+    )
 
     assert shape.traits is not None
     cells = shape.cells
@@ -267,11 +273,25 @@ def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState
         first = cells[0].width
         cells = (Cells(cells[0].x, cells[-1].right - cells[0].x),)
         lines = lost_cells(device, cells[0].width, first)
+    has_mark = False
     for y, texts in enumerate(lines):
         draw_uprights(buf, y, (0,))
         for cell, text in zip(cells, texts):
             draw_text(buf, cell.x, y, fit(text, cell.width), style)
             draw_uprights(buf, y, (cell.right,))
-        draw_bars(buf, y, shape.bars, device, state, shape.view)
+        has_mark |= draw_bars(buf, y, shape.bars, device, state, shape.view)
+    if device.status != 'ok':
+        y = len(lines) - 1 if lines[-1][0] else 0
+        x = cells[0].x + cell_width(lines[y][0].rstrip())
+        buf.write(x, y, state.advice(cells[0].right - 1 - x), Style(Role.DIM))
+    elif state.finding is not None and not device.key.is_mig:
+        mark = f' {state.finding.mark}'
+        if mark == ' HOT':
+            place = TEMPERATURE
+            buf.restyle(Rect(cells[0].x + place.x, 1, place.width, 1), role=Role.ERROR, bold=True)
+        if not has_mark:
+            # Left of the persistence mode, over the end of a long name.
+            left = lines[0][0].rstrip().rpartition(' ')[0]
+            buf.write(cells[0].x + cell_width(left) - len(mark), 0, mark, state.mark_style)
     if device.status != 'ok' or state.is_wrong:
         buf.write(cells[0].x, 0, f'{device.key.label:>{LABEL}}!', _ERROR)

@@ -8,7 +8,7 @@ from nvitop.gui.layout.cells import Cells
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.style import Style
 from nvitop.gui.view.load_style import load_role
 from nvitop.gui.view.panels.device_state import RowState
 from nvitop.gui.view.widgets.bar import draw_bar
@@ -39,18 +39,20 @@ def draw_bars(
     device: DeviceSample,
     state: RowState,
     view: ViewState,
-) -> None:
-    """Draw the bars of one line of a device, each with its right border."""
+) -> bool:
+    """Draw the bars of one line of a device, each with its right border; return whether a mark is there."""
     lines = ((_memory, _bandwidth), (_utilization, _power))
     makers: Sequence[Callable[[DeviceSample], _Bar]] = lines[y]
     if device.key.is_mig:
         makers = (_memory,)
     if device.status != 'ok':
         makers = ()
+    has_mark = False
     for number, cells in enumerate(bars):
         if number < len(makers):
-            _draw_bar(buf, y, cells, makers[number], device, state, view)
+            has_mark |= _draw_bar(buf, y, cells, makers[number], device, state, view)
         draw_uprights(buf, y, (cells.right + 1,))
+    return has_mark
 
 
 def _draw_bar(
@@ -61,11 +63,11 @@ def _draw_bar(
     device: DeviceSample,
     state: RowState,
     view: ViewState,
-) -> None:
+) -> bool:
     bar = make(device)
     thresholds = view.thresholds.memory if bar.is_memory else view.thresholds.gpu
     area = Rect(cells.x + 1, y, cells.width - 1, 1)
-    draw_bar(
+    has_text = draw_bar(
         buf,
         area,
         bar.label,
@@ -75,12 +77,13 @@ def _draw_bar(
         text_width=_TEXT,
         colorful=view.colorful,
     )
-    if make is _utilization and state.finding is not None:
-        style = Style(Role.ERROR, bold=True) if state.is_wrong else Style(Role.DIM)
-        mark = state.finding.mark
-        # A short word replaces MHz, a long one the clock.
-        word = mark if len(mark) <= len('MHz') else mark.rjust(_TEXT - 1)
-        buf.write(area.right - len(word), y, word, style)
+    if make is not _utilization or state.finding is None or not has_text:
+        return False
+    mark = state.finding.mark
+    # A short word replaces MHz, a long one the clock.
+    word = mark if len(mark) <= len('MHz') else mark.rjust(_TEXT - 1)
+    buf.write(area.right - len(word), y, word, state.mark_style)
+    return True
 
 
 def _memory(device: DeviceSample) -> _Bar:

@@ -14,6 +14,7 @@ wider box widens the first cell::
 
 from __future__ import annotations
 
+from nvitop.gui.layout.cells import Cells
 from nvitop.gui.layout.device import AROUND_NAME
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
 from nvitop.gui.view import format as fmt
@@ -27,6 +28,8 @@ _STATE, _BUS_ID, _DISPLAY, _ECC = 4, 16, 3, 20
 _MIG_MODE, _MIG_ECC = 8, 10
 _MEMORY, _MEMORY_TOTAL, _UTILIZATION, _COMPUTE_MODE = 20, 8, 7, 11
 _MIG_INSTANCE, _BAR1, _BAR1_PERCENT = 4, 8, 3
+#: Place of the temperature in the first cell.
+TEMPERATURE = Cells(1 + _FAN + 2, _TEMPERATURE)
 #: Cells of a performance state in the compact form.
 _SHORT_PERFORMANCE = 3
 

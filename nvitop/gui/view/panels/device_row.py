@@ -125,11 +125,7 @@ def _draw_lost(buf: Buffer, y: int, columns: Sequence[PlacedColumn], row: _Row) 
             x = place.x
     right = columns[-1].right
     x += buf.write(x, y, clip(safe(row.device.reason or row.device.status), right - x), _ERROR)
-    action = '' if row.state.finding is None else row.state.finding.action
-    for advice in (action, action.partition('. ')[0]):
-        if advice and cell_width(advice) + 3 <= right - x:
-            buf.write(x, y, f' · {advice}', _DIM)
-            break
+    buf.write(x, y, row.state.advice(right - x), _DIM)
 
 
 def _draw_profile(buf: Buffer, y: int, columns: Sequence[PlacedColumn], row: _Row) -> None:
@@ -203,11 +199,10 @@ def _clock(row: _Row, width: int) -> Pieces:
     number = fmt.NOT_AVAILABLE if clock is None else f'{clock:4.0f}'
     if finding is None:
         return ((f'{number} MHz' if width >= 8 and clock is not None else number, row.style),)
-    style = _ERROR if row.state.is_wrong else _DIM
     text = '' if clock is None else f'{number} MHz ' if width >= 14 else f'{number} '
     if len(text) + len(finding.mark) > width:
         text = ''
-    return ((text, row.style), (clip(finding.mark, width - len(text), ''), style))
+    return ((text, row.style), (clip(finding.mark, width - len(text), ''), row.state.mark_style))
 
 
 def _plain(text_of: Callable[[DeviceSample], str]) -> Callable[[_Row, int], Pieces]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.width import cell_width
 from nvitop.health import Finding, is_wrong
 from nvitop.namedtuple import NamedTuple
 
@@ -28,3 +30,14 @@ class RowState(NamedTuple):
     def is_wrong(self) -> bool:
         """Whether something is wrong with the device."""
         return self.finding is not None and is_wrong(self.finding)
+
+    @property
+    def mark_style(self) -> Style:
+        """Style of the mark of the finding."""
+        return Style(Role.ERROR, bold=True) if self.is_wrong else Style(Role.DIM)
+
+    def advice(self, room: int) -> str:
+        """Return what to do, or its first sentence, after a separator; ``''`` if there is no room."""
+        action = '' if self.finding is None else self.finding.action
+        forms = (f' · {text}' for text in (action, action.partition('. ')[0]) if text)
+        return next((form for form in forms if cell_width(form) <= room), '')

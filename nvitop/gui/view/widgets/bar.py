@@ -89,14 +89,13 @@ def draw_bar(
     text: str = '',
     text_width: int = 0,
     colorful: bool = False,
-) -> None:
-    """Draw label, bar, percentage and a text in the first row of ``area``.
+) -> bool:
+    """Draw label, bar, percentage and a text in the first row of ``area``; return whether it has room for the text.
 
-    The text is at the right end, in ``text_width`` cells if it is shorter; it is left out if there is
-    no room.
+    The text is at the right end, in ``text_width`` cells if it is shorter, or left out.
     """
     if area.is_empty:
-        return
+        return False
     text_width = max(text_width, cell_width(text))
     x = area.x + buf.write(area.x, area.y, clip(label, area.width), width=area.width) + 1
     right = area.right - text_width - _GAP
@@ -110,3 +109,4 @@ def draw_bar(
             draw_meter(buf, bar, percent, style, colorful=colorful)
         buf.write(right - len(share), area.y, share, PLAIN if percent is not None else _DIM)
     buf.write(area.right - cell_width(text), area.y, text)
+    return right < area.right
