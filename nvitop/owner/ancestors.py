@@ -40,9 +40,12 @@ class ContainerName(NamedTuple):
 
 
 #: Program names of ancestors whose arguments are read.
-_MONITORS = ('conmon', 'containerd-shim')
-_TERMINALS = ('tmux: server', 'screen', 'sshd', 'sshd-session', 'code-server', 'node', 'code')
-
+_NAMES = frozenset(
+    (
+        *('slurmstepd', 'conmon'),
+        *('tmux: server', 'screen', 'sshd', 'sshd-session', 'code-server', 'node', 'code'),
+    )
+)
 
 #: The title of the step daemon: ``slurmstepd: [42.0]``, ``[42.batch]``.
 _step_title = shape(r'slurmstepd: \[(\d{1,10})(?:\.(\d{1,10}|batch|extern|interactive))?\]\s*')
@@ -56,7 +59,7 @@ _ssh_title = shape(r'sshd(?:-session)?: ([^\s@]+)@(\S+).*')
 
 def wants_cmdline(name: str) -> bool:
     """Return whether the arguments of an ancestor with this program name matter."""
-    return name in ('slurmstepd', *_MONITORS, *_TERMINALS) or name.startswith('containerd-shim')
+    return name in _NAMES or name.startswith('containerd-shim')
 
 
 def parse_step_title(title: str) -> tuple[str, str] | None:

@@ -5,17 +5,11 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import TYPE_CHECKING, Any, Callable, List, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Sequence
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable
-from nvitop.query.cell import (
-    escape,
-    header_text,
-    quote,
-    unit_in_csv,
-    value_text,
-)
+from nvitop.query.cell import escape, header_text, quote, unit_in_csv, value_text
 from nvitop.query.measure import iso_time, plain_row
 
 if TYPE_CHECKING:
@@ -92,7 +86,7 @@ class _Csv:
 
     def pieces(self, result: QueryResult) -> list[str]:
         pieces = []
-        for columns, rows in _tables(self._query, result):
+        for _, columns, rows in _tables(self._query, result):
             if not self._has_header:
                 self._has_header = True
                 pieces.append(_line([quote(header_text(column)) for column in columns]))
@@ -146,13 +140,8 @@ def document(query: TableQuery, result: QueryResult) -> dict[str, Any]:
     if sample.simulated:
         made['simulated'] = sample.simulated
     made['units'] = {c.name: c.unit for c in query.columns if c.unit}
-    if query.devices is not None:
-        made['devices'] = [plain_row(query.devices, row) for row in result.devices]
-    if query.processes is not None:
-        made['processes'] = [plain_row(query.processes, row) for row in result.processes]
-    if query.items is not None:
-        table, columns = query.items
-        made[table.name] = [plain_row(columns, row) for row in result.items]
+    for name, columns, rows in _tables(query, result):
+        made[name] = [plain_row(columns, row) for row in rows]
     return made
 
 
@@ -176,7 +165,7 @@ class _Table:
 
     def pieces(self, result: QueryResult) -> list[str]:
         pieces = []
-        for columns, rows in _tables(self._query, result):
+        for _, columns, rows in _tables(self._query, result):
             lines = self._lines(columns, rows)
             text = ''.join(f'{line.rstrip()}\n' for line in lines)
             pieces.append(text if self._is_first else f'\n{text}')
@@ -216,12 +205,12 @@ def _width(text: str) -> int:
 
 def _tables(
     query: TableQuery, result: QueryResult
-) -> list[tuple[tuple[QueryColumn, ...], Sequence[AnyRow]]]:
-    tables: list[tuple[tuple[QueryColumn, ...], Sequence[AnyRow]]] = []
+) -> Iterator[tuple[str, tuple[QueryColumn, ...], Sequence[AnyRow]]]:
+    """Yield the requested tables: name in JSON, columns and rows."""
     if query.devices is not None:
-        tables.append((query.devices, result.devices))
+        yield 'devices', query.devices, result.devices
     if query.processes is not None:
-        tables.append((query.processes, result.processes))
+        yield 'processes', query.processes, result.processes
     if query.items is not None:
-        tables.append((query.items[1], result.items))
-    return tables
+        table, columns = query.items
+        yield table.name, columns, result.items

@@ -6,7 +6,7 @@ from __future__ import annotations
 from nvitop.health import Finding, findings
 from nvitop.namedtuple import NamedTuple
 from nvitop.recording.times import format_duration
-from nvitop.recording.usage import MAX_INTERVALS
+from nvitop.recording.usage import MAX_INTERVALS, gpu_of
 from nvitop.sampling.types import DeviceKey, Sample
 
 #: Change (seconds) of the clock against the monotonic clock that counts as a step.
@@ -120,4 +120,4 @@ def with_others(text: str, count: int) -> str:
 
 def _event(sample: Sample, key: DeviceKey, kind: str, what: str, code: str = '') -> RecordedEvent:
     text = f'GPU {key.label}: {what}'
-    return RecordedEvent(sample.timestamp, kind, text, key.uuid or key.label, code)
+    return RecordedEvent(sample.timestamp, kind, text, gpu_of(key), code)

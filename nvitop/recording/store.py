@@ -204,7 +204,7 @@ class Store:
         now = int(time * _MS)
         with self.transaction():
             for device in devices:
-                gpu, info = gpu_of(device), device.info
+                gpu, info = gpu_of(device.key), device.info
                 if gpu not in self._seen and len(self._seen) < MAX_DEVICES:
                     self._db.execute(
                         'INSERT OR IGNORE INTO device (gpu, first_seen) VALUES (?, ?)', (gpu, now)

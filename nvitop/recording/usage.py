@@ -110,7 +110,7 @@ class UsageAccount:
         if not 0 < seconds <= MAX_INTERVALS * self.interval:
             seconds = 0.0
         energies = {
-            gpu_of(device): self._energy(device, seconds)
+            gpu_of(device.key): self._energy(device, seconds)
             for device in sample.devices
             if device.status == 'ok'
         }
@@ -119,7 +119,7 @@ class UsageAccount:
             for minute, part in split(sample.timestamp, seconds):
                 rows = self._minutes.setdefault(minute, MinuteRows(minute, {}, {}))
                 for tick in ticks:
-                    tick.count(rows, 1000.0 * seconds * part, part)
+                    tick.add_to(rows, 1000.0 * seconds * part, part)
         return seconds
 
     def take(self, before: float | None = None) -> list[MinuteRows]:
@@ -131,7 +131,7 @@ class UsageAccount:
 
     def _energy(self, device: DeviceSample, seconds: float) -> tuple[float, bool]:
         """Return the energy (mJ) of the last ``seconds``, and whether it is estimated."""
-        gpu, power = gpu_of(device), device.power_usage_mw
+        gpu, power = gpu_of(device.key), device.power_usage_mw
         counter, before = device.total_energy_joules, self._counters.get(gpu)
         last_power = self._powers.get(gpu)
         if counter is not None:
@@ -148,34 +148,25 @@ class UsageAccount:
         return seconds * (power if last_power is None else (power + last_power) / 2), True
 
 
-class _Tick:
+class _Tick(NamedTuple):
     """Use of one device in one tick."""
 
-    def __init__(
-        self,
-        device: DeviceSample,
-        users: dict[UsageKey, list[ProcessSample]],
-        energies: dict[UsageKey, float],
-        estimated_mj: float,
-        *,
-        is_leaf: bool,
-    ) -> None:
-        self.device = device
-        self.gpu = gpu_of(device)
-        self.users = users
-        self.energies = energies
-        self.estimated_mj = estimated_mj
-        self.is_leaf = is_leaf
+    device: DeviceSample
+    users: dict[UsageKey, list[ProcessSample]]
+    energies: dict[UsageKey, float]
+    estimated_mj: float
+    is_leaf: bool
 
-    def count(self, rows: MinuteRows, ms: float, part: float) -> None:
+    def add_to(self, rows: MinuteRows, ms: float, part: float) -> None:
         """Add the part of the tick that lies in a minute."""
-        minute = rows.devices.setdefault(self.gpu, DeviceMinute())
+        gpu = gpu_of(self.device.key)
+        minute = rows.devices.setdefault(gpu, DeviceMinute())
         self._count_device(minute, ms, part)
         for key, energy in self.energies.items():
             _usage(rows, key).energy_mj += part * energy
         if self.device.status != 'ok' or not self.is_leaf:
             return
-        keys = list(self.users) or [UsageKey(self.gpu)]
+        keys = list(self.users) or [UsageKey(gpu)]
         for key in keys:
             usage = _usage(rows, key)
             usage.share_ms += ms / len(keys)
@@ -222,9 +213,9 @@ def _ticks(sample: Sample, energies: dict[str, tuple[float, bool]]) -> list[_Tic
     for device in sample.devices:
         is_leaf = device.key.is_mig or device.key.physical_index not in with_mig
         users = _holders(sample, device) if is_leaf else {}
-        energy, is_estimated = energies.get(gpu_of(device), (0.0, False))
+        energy, is_estimated = energies.get(gpu_of(device.key), (0.0, False))
         by_key = _divide_energy(sample, device, energy) if energy else {}
-        ticks.append(_Tick(device, users, by_key, energy if is_estimated else 0.0, is_leaf=is_leaf))
+        ticks.append(_Tick(device, users, by_key, energy if is_estimated else 0.0, is_leaf))
     return ticks
 
 
@@ -235,7 +226,7 @@ def _holders(sample: Sample, device: DeviceSample) -> dict[UsageKey, list[Proces
         if process.key.device == device.key and is_holder(process):
             users.setdefault(usage_key(process), []).append(process)
     if not users and _has_unknown_processes(sample, device.key):
-        users[UsageKey(gpu_of(device), UNKNOWN_USER)] = []
+        users[UsageKey(gpu_of(device.key), UNKNOWN_USER)] = []
     return users
 
 
@@ -262,7 +253,7 @@ def _divide_energy(sample: Sample, device: DeviceSample, energy: float) -> dict[
         weights = [1.0] * len(processes)
     if not processes:
         user = UNKNOWN_USER if _has_unknown_processes(sample, device.key) else NO_USER
-        return {UsageKey(gpu_of(device), user): energy}
+        return {UsageKey(gpu_of(device.key), user): energy}
     shares: dict[UsageKey, float] = {}
     for process, weight in zip(processes, weights):
         key = usage_key(process)
@@ -289,9 +280,8 @@ def is_busy(process: ProcessSample, device: DeviceSample) -> bool:
 
 def usage_key(process: ProcessSample) -> UsageKey:
     """Return the row that a process counts for."""
-    device = process.key.device
     return UsageKey(
-        device.uuid or device.label,
+        gpu_of(process.key.device),
         process.username or UNKNOWN_USER,
         '' if process.owner is None else process.owner.kind,
         '' if process.owner is None else process.owner.id,
@@ -299,9 +289,9 @@ def usage_key(process: ProcessSample) -> UsageKey:
     )
 
 
-def gpu_of(device: DeviceSample) -> str:
+def gpu_of(key: DeviceKey) -> str:
     """Return the name of a device in the tables: its UUID, or its label if that is not known."""
-    return device.key.uuid or device.key.label
+    return key.uuid or key.label
 
 
 def split(end: float, seconds: float) -> Iterator[tuple[int, float]]:
