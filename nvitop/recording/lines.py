@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import struct
 import sys
 import zlib
@@ -51,6 +52,7 @@ class LineWriter:
             return
         try:
             self._descriptor = open_private(self.path)
+            self._check_start()
             if self._mode is not None:
                 os.chmod(self.path, self._mode)
             if self._stream is not None:
@@ -58,6 +60,16 @@ class LineWriter:
             os.lseek(self._descriptor, 0, os.SEEK_END)
         except OSError as error:
             raise RecordingError(f'cannot open {self.path}: {error.strerror}') from None
+
+    def _check_start(self) -> None:
+        """Refuse to append to a file of another program, or to a database."""
+        if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            start = os.read(self._descriptor, 2)
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            if start not in (b'', b'{"' if self._stream is None else b'\x1f\x8b'):
+                os.close(self._descriptor)
+                what = 'lines of JSON' if self._stream is None else 'gzip data'
+                raise RecordingError(f'{self.path} has no {what} to append to')
 
     def write(self, sample: Sample) -> None:
         """Append a sample; one that is too large is left out.

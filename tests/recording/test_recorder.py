@@ -10,6 +10,7 @@ import pytest
 
 from nvitop.masking import mask_command
 from nvitop.recording.frames import decompress, parse_text
+from nvitop.recording.lines import LineWriter
 from nvitop.recording.recorder import EARLIEST_TIME, Recorder
 from nvitop.recording.schema import APPLICATION_ID, RecordingError
 from nvitop.recording.store import ROWS_PER_STEP, Retention, Store
@@ -180,6 +181,9 @@ def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
     ):
         with pytest.raises(RecordingError, match=why):
             Recorder(str(path), mode=0o604)
+    for path in (text, database, newer):
+        with pytest.raises(RecordingError, match='has no lines of JSON'):
+            LineWriter(str(path), mode=0o604)
     assert [(path.read_bytes(), path.stat().st_mode) for path in (text, database, newer)] == before
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         'a.txt',
