@@ -11,8 +11,6 @@ import os
 
 from nvitop.api import libnvml
 from nvitop.api.device import (
-    CudaDevice,
-    CudaMigDevice,
     Device,
     MigDevice,
     PhysicalDevice,
@@ -21,7 +19,6 @@ from nvitop.api.device import (
 )
 from nvitop.api.libnvml import NVMLError, nvmlCheckReturn
 from nvitop.api.libnvml._session import SESSION
-from nvitop.api.snapshots import take_snapshots
 from nvitop.api.utils import (
     NA,
     SIZE_UNITS,
@@ -50,7 +47,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.api import host, libcuda, libcudart
     from nvitop.api.caching import ttl_cache
+    from nvitop.api.device import CudaDevice, CudaMigDevice
     from nvitop.api.process import GpuProcess, HostProcess, command_join
+    from nvitop.api.snapshots import take_snapshots
     from nvitop.collector import ResourceMetricCollector, collect_in_background
 
 __all__ = [
@@ -115,7 +114,9 @@ if not TYPE_CHECKING:  # it would hide misspelled names
         {
             __name__: 'caching collector device host libcuda libcudart libnvml process termcolor utils',
             'nvitop.api.caching': 'ttl_cache',
+            'nvitop.api.device': 'CudaDevice CudaMigDevice',
             'nvitop.collector': 'ResourceMetricCollector collect_in_background',
             'nvitop.api.process': 'GpuProcess HostProcess command_join',
+            'nvitop.api.snapshots': 'take_snapshots',
         },
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device, MigDevice
+from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.api.libnvml import _errors
-from nvitop.api.reading import ImpossibleAnswer
 from nvitop.api.utils import NA
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.plan import REPORT_METRICS, STATIC, metrics_due
@@ -27,9 +27,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterable, Sequence
 
+    from nvitop.api.device.base import Reason
     from nvitop.api.device.process import ProcessUsage
     from nvitop.api.metrics import Metric
-    from nvitop.api.reading import Reason
     from nvitop.sampling.plan import Due
     from nvitop.sampling.words import DeviceStatus, ProblemKind
 

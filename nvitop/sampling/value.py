@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from nvitop.api.reading import ImpossibleAnswer, implausible
+from nvitop.api.device.base import ImpossibleAnswer, implausible
 from nvitop.api.utils import NA, NaType
 
 TYPE_CHECKING = False

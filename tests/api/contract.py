@@ -7,8 +7,8 @@ from typing import Any
 
 from nvitop.api import device as device_module
 from nvitop.api.device import Device
-from nvitop.api.device.extended.encoder import EncoderStats
-from nvitop.api.device.extended.health import RemappingHistogram
+from nvitop.api.device.health import RemappingHistogram
+from nvitop.api.device.utilization import EncoderStats
 from nvitop.api.process import GpuProcess
 from nvitop.api.utils import NaType, Snapshot
 

@@ -9,9 +9,9 @@ import pytest
 from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.device import ClockEventReasons, Device, MemoryInfo
-from nvitop.api.device.extended.clock import SupportedClocks
-from nvitop.api.device.extended.encoder import EncoderStats
-from nvitop.api.device.extended.health import RemappingHistogram, RetiredPage
+from nvitop.api.device.clock import SupportedClocks
+from nvitop.api.device.health import RemappingHistogram, RetiredPage
+from nvitop.api.device.utilization import EncoderStats
 from nvitop.api.utils import NA, ULONGLONG_MAX, GiB
 from tests.api.machines import known
 from tests.api.machines import machine as make_machine

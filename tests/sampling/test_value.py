@@ -5,8 +5,8 @@ import math
 import pytest
 
 from nvitop.api.device import ClockEventReasons
+from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME, Metric
-from nvitop.api.reading import ImpossibleAnswer
 from nvitop.api.utils import NA
 from nvitop.sampling.plan import metrics_named
 from nvitop.sampling.value import known_value, value_of

@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
-from nvitop.api.device.clock import ClockInfos, ClockSpeedInfos
-from nvitop.api.device.clock_reasons import ClockEventReasons
-from nvitop.api.device.cuda import CudaDevice, CudaMigDevice
+from nvitop.api.device.base import ImpossibleAnswer, MadeOnUse, Reading
+from nvitop.api.device.clock import ClockEventReasons, ClockInfos, ClockSpeedInfos
 from nvitop.api.device.device import Device, MigDevice, PhysicalDevice
 from nvitop.api.device.gpm import GpmMetrics
+from nvitop.api.device.handles import is_mig_device_uuid
 from nvitop.api.device.health import RemappedRows
 from nvitop.api.device.interconnect import ThroughputInfo
 from nvitop.api.device.memory import MemoryInfo
 from nvitop.api.device.utilization import UtilizationRates
-from nvitop.api.device.uuids import is_mig_device_uuid
 from nvitop.api.device.visible import (
     normalize_cuda_visible_devices,
     parse_cuda_visible_devices,
 )
-from nvitop.api.reading import ImpossibleAnswer, Reading
+from nvitop.lazy import lazy_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from nvitop.api.device.cuda import CudaDevice, CudaMigDevice
 
 __all__ = [
     'ClockEventReasons',
@@ -42,5 +45,13 @@ __all__ = [
 
 # The public path, as shown in reprs, pickles and the documentation.
 for _name in __all__:
-    globals()[_name].__module__ = __name__
+    if _name in globals():
+        globals()[_name].__module__ = __name__
 del _name
+
+if not TYPE_CHECKING:  # it would hide misspelled names
+    __getattr__, __dir__ = lazy_names(
+        __name__, {'nvitop.api.device.cuda': 'CudaDevice CudaMigDevice'}
+    )
+    # The module of CudaDevice imports that of Device.
+    Device.cuda = MadeOnUse(lambda: __getattr__('CudaDevice'))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DeviceBase: the handle of a device and the ways to query the driver for it."""
+"""DeviceBase: the handle of a device, the ways to query the driver for it, and what is remembered."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ import threading
 from threading import get_ident
 
 from nvitop.api import libnvml
-from nvitop.api.device.board import Board, board_of
 from nvitop.api.libnvml import nvmlQuery
 from nvitop.api.libnvml._errors import is_unsupported
-from nvitop.api.reading import Reading, implausible
 from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, NaType
+from nvitop.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
     from typing import Any, Concatenate, ParamSpec, TypeVar, Union
 
-    from nvitop.api.device.board import Answer
     from nvitop.api.device.window import Window
-    from nvitop.api.reading import Reason
+
+    #: Why a value is missing.
+    Reason = Union[libnvml.NVMLError, 'ImpossibleAnswer']
+    #: A value and, if it is ``NA``, why. A plain tuple: a snapshot makes 30 of them per device.
+    Answer = tuple[Any, Reason | None]
 
     P = ParamSpec('P')
     R = TypeVar('R')
@@ -79,6 +81,50 @@ MAX_ULONGLONG = ULONGLONG_MAX - 1
 ENABLED = {0: 'Disabled', 1: 'Enabled'}
 
 
+class ImpossibleAnswer(Exception):
+    """The driver returned an implausible value; the getter returned ``NA`` instead."""
+
+
+class Reading(NamedTuple):
+    """The result of a getter of :class:`nvitop.Device`."""
+
+    #: The value, or ``NA``.
+    value: Any
+    #: Why the value, or a part of it, is ``NA``; ``None`` if it is not, or if the driver gives no reason.
+    reason: Reason | None = None
+
+
+def implausible(value: object) -> ImpossibleAnswer:
+    """Return the reason for refusing a number that is out of range; it may be text with a unit."""
+    return ImpossibleAnswer(f'{value} is implausible')
+
+
+class Board:
+    """Values that never change, and the ends of the last measurements.
+
+    Programs create new device objects for each snapshot. Because of this class, no static value is
+    queried twice and no measurement starts over.
+    """
+
+    def __init__(self) -> None:
+        #: Static values by function and arguments, or by name.
+        self.facts: dict[Hashable, Answer] = {}
+        #: Rates by name.
+        self.windows: dict[str, Window[Any, Any]] = {}
+        #: Driver's time (µs) of the newest utilization sample of a process.
+        self.last_sample: int | None = None
+
+
+_boards: dict[str, Board] = {}
+# Another driver library may report other values for the same UUID.
+libnvml.on_new_library(_boards.clear)
+
+
+def board_of(uuid: str) -> Board:
+    """Return the board of a GPU, always the same one."""
+    return _boards.get(uuid) or _boards.setdefault(uuid, Board())
+
+
 def once_in_oneshot(
     getter: Callable[Concatenate[Any, P], V],
 ) -> Callable[Concatenate[Any, P], V]:
@@ -105,6 +151,16 @@ def once_in_oneshot(
         return known
 
     return method
+
+
+class MadeOnUse:
+    """A class attribute whose value is made when it is used."""
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._make = make
+
+    def __get__(self, instance: object, owner: type) -> object:
+        return self._make()
 
 
 class _Missing(threading.local):

@@ -1,14 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clock speeds of a device, and what limits them."""
+"""Clock speeds of a device, clocks of applications, and what limits them."""
 
 from __future__ import annotations
 
-from nvitop.api.device.base import DeviceBase, once_in_oneshot
-from nvitop.api.device.clock_reasons import ClockEventReasons, query_clock_reasons
+import enum
+
+from nvitop.api import libnvml
+from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, once_in_oneshot
 from nvitop.api.utils import NA, NaType
 from nvitop.namedtuple import NamedTuple
 
+# Numbers of NVML_FI_DEV_CLOCKS_EVENT_REASON_…; older bindings lack the names.
+_FIELD_SW_POWER_CAP, _FIELD_SYNC_BOOST = 74, 76
+_FIELD_SW_THERMAL, _FIELD_HW_THERMAL, _FIELD_HW_POWER_BRAKE = 269, 270, 271
 _GRAPHICS, _SM, _MEMORY, _VIDEO = range(4)
+
+
+class ClockEventReasons(enum.IntFlag):
+    """Reasons that limit the clocks: a set of flags, with the names of nvidia-smi."""
+
+    GPU_IDLE = 0x1
+    APPLICATIONS_CLOCKS_SETTING = 0x2
+    SW_POWER_CAP = 0x4
+    HW_SLOWDOWN = 0x8
+    SYNC_BOOST = 0x10
+    SW_THERMAL_SLOWDOWN = 0x20
+    HW_THERMAL_SLOWDOWN = 0x40
+    HW_POWER_BRAKE_SLOWDOWN = 0x80
+    DISPLAY_CLOCK_SETTING = 0x100
+    BOARD_LIMIT = 0x200
+    RELIABILITY = 0x400
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the flags that are set, such as ``('sw_power_cap',)``.
+
+        Flags of newer drivers that have no name here are hexadecimal numbers, such as ``'0x800'``.
+        """
+        bits = (1 << shift for shift in range(int(self).bit_length()))
+        return tuple(_REASON_NAMES.get(bit, hex(bit)) for bit in bits if self & bit)
+
+
+_REASON_NAMES = {
+    int(reason): name.lower() for name, reason in ClockEventReasons.__members__.items()
+}
 
 
 class ClockInfos(NamedTuple):
@@ -25,6 +60,13 @@ class ClockSpeedInfos(NamedTuple):
 
     current: ClockInfos
     max: ClockInfos
+
+
+class SupportedClocks(NamedTuple):
+    """A pair of clocks in MHz that can be set together."""
+
+    memory: int
+    graphics: int
 
 
 class ClockMixin(DeviceBase):
@@ -126,8 +168,117 @@ class ClockMixin(DeviceBase):
         NVML: ``nvmlDeviceGetCurrentClocksEventReasons``, before R535
         ``nvmlDeviceGetCurrentClocksThrottleReasons`` · nvidia-smi: ``clocks_event_reasons.active``
         """
-        return query_clock_reasons(
-            self,
+        return self._clock_reasons(
             'nvmlDeviceGetCurrentClocksEventReasons',
             'nvmlDeviceGetCurrentClocksThrottleReasons',
         )
+
+    def application_graphics_clock(self) -> int | NaType:
+        """Graphics clock set for applications, in MHz; ``NA`` if it cannot be set (GeForce).
+
+        NVML: ``nvmlDeviceGetApplicationsClock`` · nvidia-smi: ``clocks.applications.graphics``
+        """
+        return self._number('nvmlDeviceGetApplicationsClock', _GRAPHICS)
+
+    def application_memory_clock(self) -> int | NaType:
+        """Memory clock set for applications, in MHz; ``NA`` if it cannot be set (GeForce).
+
+        NVML: ``nvmlDeviceGetApplicationsClock`` · nvidia-smi: ``clocks.applications.memory``
+        """
+        return self._number('nvmlDeviceGetApplicationsClock', _MEMORY)
+
+    def default_application_graphics_clock(self) -> int | NaType:
+        """Default graphics clock for applications, in MHz. Queried once.
+
+        NVML: ``nvmlDeviceGetDefaultApplicationsClock``
+        · nvidia-smi: ``clocks.default_applications.graphics``
+        """
+        return self._number('nvmlDeviceGetDefaultApplicationsClock', _GRAPHICS, static=True)
+
+    def default_application_memory_clock(self) -> int | NaType:
+        """Default memory clock for applications, in MHz. Queried once.
+
+        NVML: ``nvmlDeviceGetDefaultApplicationsClock``
+        · nvidia-smi: ``clocks.default_applications.memory``
+        """
+        return self._number('nvmlDeviceGetDefaultApplicationsClock', _MEMORY, static=True)
+
+    def supported_clocks(self) -> list[SupportedClocks]:
+        """Pairs of clocks that can be set for applications, the fastest first.
+
+        The list is empty if none can be set (GeForce).
+
+        NVML: ``nvmlDeviceGetSupportedMemoryClocks`` ``nvmlDeviceGetSupportedGraphicsClocks``
+        · nvidia-smi: ``--query-supported-clocks``
+        """
+        memory_clocks = self._query('nvmlDeviceGetSupportedMemoryClocks')
+        if memory_clocks is NA:
+            return []
+        pairs = []
+        for memory in memory_clocks:
+            clocks = self._query('nvmlDeviceGetSupportedGraphicsClocks', memory)
+            if clocks is not NA:
+                pairs += [SupportedClocks(memory, graphics) for graphics in clocks]
+        return pairs
+
+    def supported_clock_event_reasons(self) -> ClockEventReasons | NaType:
+        """Clock event reasons that the GPU can report, as a set of flags.
+
+        NVML: ``nvmlDeviceGetSupportedClocksEventReasons``, before R535
+        ``nvmlDeviceGetSupportedClocksThrottleReasons`` · nvidia-smi: ``clocks_event_reasons.supported``
+        """
+        return self._clock_reasons(
+            'nvmlDeviceGetSupportedClocksEventReasons',
+            'nvmlDeviceGetSupportedClocksThrottleReasons',
+        )
+
+    def _limited_time(self, field: int) -> int | NaType:
+        nanoseconds = self._field(field, maximum=MAX_ULONGLONG)
+        return nanoseconds // 1000 if isinstance(nanoseconds, int) else NA
+
+    def sw_power_cap_time(self) -> int | NaType:
+        """Time during which the power limit lowered the clocks, in µs.
+
+        NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP``
+        · nvidia-smi: ``clocks_event_reasons_counters.sw_power_cap``
+        """
+        return self._limited_time(_FIELD_SW_POWER_CAP)
+
+    def sync_boost_time(self) -> int | NaType:
+        """Time during which the clocks of another GPU lowered the clocks, in µs.
+
+        NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_SYNC_BOOST``
+        · nvidia-smi: ``clocks_event_reasons_counters.sync_boost``
+        """
+        return self._limited_time(_FIELD_SYNC_BOOST)
+
+    def sw_thermal_slowdown_time(self) -> int | NaType:
+        """Time during which the driver lowered the clocks because of heat, in µs; ``NA`` before R570.
+
+        NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN``
+        · nvidia-smi: ``clocks_event_reasons_counters.sw_thermal_slowdown``
+        """
+        return self._limited_time(_FIELD_SW_THERMAL)
+
+    def hw_thermal_slowdown_time(self) -> int | NaType:
+        """Time during which the hardware lowered the clocks because of heat, in µs; ``NA`` before R570.
+
+        NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN``
+        · nvidia-smi: ``clocks_event_reasons_counters.hw_thermal_slowdown``
+        """
+        return self._limited_time(_FIELD_HW_THERMAL)
+
+    def hw_power_brake_slowdown_time(self) -> int | NaType:
+        """Time during which the power supply lowered the clocks, in µs; ``NA`` before R570.
+
+        NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN``
+        · nvidia-smi: ``clocks_event_reasons_counters.hw_power_brake_slowdown``
+        """
+        return self._limited_time(_FIELD_HW_POWER_BRAKE)
+
+    def _clock_reasons(self, function: str, older_function: str) -> ClockEventReasons | NaType:
+        """Query flags with the first function that the driver has."""
+        answer, error = self._answer(function)
+        if isinstance(error, libnvml.NVMLError_FunctionNotFound):
+            answer = self._query(older_function)
+        return ClockEventReasons(answer) if isinstance(answer, int) else NA

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from nvitop.api.device.device import Device, MigDevice
-from nvitop.api.device.handles import index_or_uuid
-from nvitop.api.device.uuids import is_mig_device_uuid
+from nvitop.api.device.handles import index_or_uuid, is_mig_device_uuid
 from nvitop.api.device.visible import describe_visible, parse_cuda_visible_devices
 from nvitop.api.utils import NA, NaType
 
@@ -178,4 +177,5 @@ def _create(
     return device
 
 
-Device.cuda = CudaDevice
+# The public path, as shown in reprs, pickles and the documentation.
+CudaDevice.__module__ = CudaMigDevice.__module__ = 'nvitop.api.device'

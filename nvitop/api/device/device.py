@@ -6,17 +6,20 @@ from __future__ import annotations
 import contextlib
 
 from nvitop.api import libnvml
-from nvitop.api.device.base import DeviceBase
+from nvitop.api.device.base import DeviceBase, MadeOnUse
 from nvitop.api.device.clock import ClockMixin
 from nvitop.api.device.driver import DriverMixin, getter_function
-from nvitop.api.device.extended import ExtendedMixin
+from nvitop.api.device.ecc import EccMixin
+from nvitop.api.device.fabric import FabricMixin
 from nvitop.api.device.gpm import GpmMixin
 from nvitop.api.device.handles import (
     find,
     find_mig_by_uuid,
     index_or_uuid,
+    is_mig_device_uuid,
     is_pair,
     mig_handles,
+    uuid_pattern,
 )
 from nvitop.api.device.health import HealthMixin
 from nvitop.api.device.identity import IdentityMixin
@@ -26,7 +29,6 @@ from nvitop.api.device.mode import ModeMixin
 from nvitop.api.device.power import PowerMixin
 from nvitop.api.device.process import ProcessMixin
 from nvitop.api.device.utilization import UtilizationMixin
-from nvitop.api.device.uuids import UUID_PATTERN, is_mig_device_uuid
 from nvitop.api.device.visible import VisibilityMixin
 from nvitop.api.metrics import METRICS
 from nvitop.api.utils import NA, NaType, Snapshot, snapshot_of
@@ -54,7 +56,8 @@ class Device(
     ModeMixin,
     GpmMixin,
     VisibilityMixin,
-    ExtendedMixin,
+    EccMixin,
+    FabricMixin,
 ):
     """A GPU, or a MIG device: a slice of a GPU that is a device of its own.
 
@@ -95,7 +98,9 @@ class Device(
     #: Remembered: a device stays equal to others when its GPU is lost.
     _known_uuid: str | None = None
 
-    UUID_PATTERN: ClassVar[re.Pattern[str]] = UUID_PATTERN
+    UUID_PATTERN: ClassVar[re.Pattern[str]]
+    if not TYPE_CHECKING:
+        UUID_PATTERN = MadeOnUse(uuid_pattern)
 
     #: Getters of :meth:`as_snapshot`, in addition to ``index`` and ``physical_index``.
     SNAPSHOT_KEYS: ClassVar[Sequence[str]] = [
@@ -125,9 +130,8 @@ class Device(
         """Choose the class by the argument."""
         if cls is not Device:
             return super().__new__(cls)
-        is_mig = isinstance(index, tuple) or is_mig_device_uuid(
-            index if isinstance(index, str) else uuid
-        )
+        given = index if isinstance(index, str) else uuid
+        is_mig = isinstance(index, tuple) or is_mig_device_uuid(given)
         return super().__new__(MigDevice if is_mig else PhysicalDevice)
 
     def __init__(
@@ -166,8 +170,7 @@ class Device(
     @property
     def nvml_index(self) -> int | tuple[int, int]:
         """NVML index, equal to :attr:`index`, in contrast to :attr:`cuda_index`."""
-        index: int | tuple[int, int] = self._index
-        return index
+        return self.index
 
     @property
     def physical_index(self) -> int:

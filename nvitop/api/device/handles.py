@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Driver handles of GPUs and MIG devices."""
+"""Driver handles of GPUs and MIG devices, and the forms of their UUIDs."""
 
 from __future__ import annotations
 
+import functools
+import re
+
 from nvitop.api import libnvml
-from nvitop.api.device.uuids import UUID_PATTERN
 from nvitop.api.libnvml._errors import is_unreachable
 from nvitop.api.utils import NA
 from nvitop.namedtuple import NamedTuple
@@ -13,6 +15,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, TypeGuard
+
+_UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+
+
+# Compiled on use: this takes as long as a driver call for each of eight GPUs.
+@functools.lru_cache(maxsize=None)
+def uuid_pattern() -> re.Pattern[str]:
+    """Return the pattern of UUIDs of GPUs, of MIG devices, and of MIG devices before R470."""
+    return re.compile(
+        rf'(?:(?P<gpu>GPU-{_UUID})'
+        rf'|(?P<mig>MIG-{_UUID})'
+        rf'|MIG-(?P<parent>GPU-{_UUID})/(?P<gpu_instance>\d+)/(?P<compute_instance>\d+))\Z'
+    )
+
+
+def is_mig_device_uuid(uuid: str | None) -> bool:
+    """Return whether a text is the UUID of a MIG device, such as ``'MIG-…'``."""
+    if not isinstance(uuid, str):
+        return False
+    match = uuid_pattern().match(uuid)
+    return match is not None and match['gpu'] is None
 
 
 class Found(NamedTuple):
@@ -79,7 +102,7 @@ def find_mig_by_uuid(uuid: str) -> tuple[int, int, Any]:
     Raises:
         NVMLError: There is no such device.
     """
-    match = UUID_PATTERN.match(uuid)
+    match = uuid_pattern().match(uuid)
     if match is not None and match['parent']:
         # Drivers since R470 no longer accept this form.
         gpu = _call('nvmlDeviceGetHandleByUUID', match['parent'].encode())

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of a device, and the window through which the CPU accesses it (BAR1)."""
+"""Memory of a device, its protected part, and the window through which the CPU accesses it (BAR1)."""
 
 from __future__ import annotations
 
 from nvitop.api import libnvml
-from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, once_in_oneshot
-from nvitop.api.reading import ImpossibleAnswer
+from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, ImpossibleAnswer, once_in_oneshot
 from nvitop.api.system import system
 from nvitop.api.utils import NA, NaType, bytes2human
 from nvitop.namedtuple import NamedTuple
@@ -190,3 +189,37 @@ class MemoryMixin(DeviceBase):
         """
         info = self.bar1_memory_info()
         return f'{bytes2human(info.used)} / {bytes2human(info.total)}'
+
+    def protected_memory_info(self) -> MemoryInfo:
+        """Total, free and used protected memory in bytes; ``reserved`` is always ``NA``.
+
+        The sizes are 0 without confidential computing, and ``NA`` before R535.
+
+        NVML: ``nvmlDeviceGetConfComputeProtectedMemoryUsage`` · nvidia-smi: ``protected_memory.*``
+        """
+        info = self._query('nvmlDeviceGetConfComputeProtectedMemoryUsage')
+        if info is NA:
+            return MemoryInfo()
+        sizes = (info.total, info.free, info.used)
+        return MemoryInfo(*(self._in_range(size, MAX_ULONGLONG) for size in sizes))
+
+    def protected_memory_total(self) -> int | NaType:
+        """Total protected memory in bytes, see :meth:`protected_memory_info`.
+
+        nvidia-smi: ``protected_memory.total``
+        """
+        return self.protected_memory_info().total
+
+    def protected_memory_used(self) -> int | NaType:
+        """Allocated protected memory in bytes, see :meth:`protected_memory_info`.
+
+        nvidia-smi: ``protected_memory.used``
+        """
+        return self.protected_memory_info().used
+
+    def protected_memory_free(self) -> int | NaType:
+        """Free protected memory in bytes, see :meth:`protected_memory_info`.
+
+        nvidia-smi: ``protected_memory.free``
+        """
+        return self.protected_memory_info().free

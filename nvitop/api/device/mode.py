@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modes of a device: display, persistence, driver model, performance state, compute mode, MIG."""
+"""Modes of a device, now and after a restart, and vGPU capabilities."""
 
 from __future__ import annotations
 
-from nvitop.api.device.base import DeviceBase
+from nvitop.api.device.base import ENABLED, DeviceBase
+from nvitop.api.libnvml import NVMLError, last_error, nvmlQuery
 from nvitop.api.utils import NA
 
+_SUPPORTED = {0: 'Not Supported', 1: 'Supported'}
+#: Capability of the driver.
+_HETEROGENEOUS = 0
+#: Capabilities of a device.
+_FRACTIONAL, _HETEROGENEOUS_PROFILES, _HETEROGENEOUS_SIZES = range(3)
+#: NVML's number of a GPU operation mode → its name.
+OPERATION_MODES = {0: 'All On', 1: 'Compute', 2: 'Low Double Precision'}
+_ADDRESSING_MODES = {0: 'None', 1: 'HMM', 2: 'ATS'}
 # The simulated driver has tables of its own, so that a wrong number here fails a test.
 #: NVML's number of a driver model → its name.
 DRIVER_MODELS = {0: 'WDDM', 1: 'WDM', 2: 'MCDM'}
@@ -83,3 +92,125 @@ class ModeMixin(DeviceBase):
         """
         count = self._number('nvmlDeviceGetMaxMigDeviceCount', static=True)
         return count if isinstance(count, int) else 0
+
+    def driver_model_pending(self) -> str:
+        """Driver model after the next restart, see :meth:`current_driver_model`.
+
+        NVML: ``nvmlDeviceGetPendingDriverModel`` · nvidia-smi: ``driver_model.pending``
+        """
+        return self._word('nvmlDeviceGetPendingDriverModel', DRIVER_MODELS)
+
+    def mig_mode_pending(self) -> str:
+        """Whether MIG mode is enabled after the next reset, see :meth:`mig_mode`.
+
+        NVML: ``nvmlDeviceGetMigMode`` · nvidia-smi: ``mig.mode.pending``
+        """
+        return self._word('nvmlDeviceGetMigMode', item=1)
+
+    def operation_mode(self) -> str:
+        """GPU operation mode: ``'All On'``, ``'Compute'`` or ``'Low Double Precision'``.
+
+        ``NA`` except on some Kepler boards.
+
+        NVML: ``nvmlDeviceGetGpuOperationMode`` · nvidia-smi: ``gom.current``
+        """
+        return self._word('nvmlDeviceGetGpuOperationMode', OPERATION_MODES, item=0)
+
+    def operation_mode_pending(self) -> str:
+        """GPU operation mode after the next restart, see :meth:`operation_mode`.
+
+        NVML: ``nvmlDeviceGetGpuOperationMode`` · nvidia-smi: ``gom.pending``
+        """
+        return self._word('nvmlDeviceGetGpuOperationMode', OPERATION_MODES, item=1)
+
+    def memory_addressing(self) -> str:
+        """How the GPU addresses CPU memory: ``'ATS'``, ``'HMM'`` or ``'None'``; ``NA`` before R580.
+
+        NVML: ``nvmlDeviceGetAddressingMode`` · nvidia-smi: ``addressing_mode``
+        """
+        return self._word('nvmlDeviceGetAddressingMode', _ADDRESSING_MODES)
+
+    def _gsp_mode(self, *, item: int) -> str:
+        from nvitop.api.libnvml._extended_structures import read_gsp_modes
+
+        return self._word(read_gsp_modes, item=item)
+
+    def gsp_mode(self) -> str:
+        """Whether driver work runs on the GPU's own processor (GSP); ``NA`` before R520.
+
+        NVML: ``nvmlDeviceGetGspFirmwareMode`` · nvidia-smi: ``gsp.mode.current``
+        """
+        return self._gsp_mode(item=0)
+
+    def gsp_mode_default(self) -> str:
+        """Default of :meth:`gsp_mode`.
+
+        NVML: ``nvmlDeviceGetGspFirmwareMode`` · nvidia-smi: ``gsp.mode.default``
+        """
+        return self._gsp_mode(item=1)
+
+    def dram_encryption(self) -> str:
+        """Whether the memory is encrypted; ``NA`` for GPUs without encryption, and before R570.
+
+        NVML: ``nvmlDeviceGetDramEncryptionMode`` · nvidia-smi: ``dramEncryption.mode.current``
+        """
+        return self._word('nvmlDeviceGetDramEncryptionMode', item=0)
+
+    def dram_encryption_pending(self) -> str:
+        """Whether the memory is encrypted after the next restart, see :meth:`dram_encryption`.
+
+        NVML: ``nvmlDeviceGetDramEncryptionMode`` · nvidia-smi: ``dramEncryption.mode.pending``
+        """
+        return self._word('nvmlDeviceGetDramEncryptionMode', item=1)
+
+    def c2c_mode(self) -> str:
+        """Whether CPU and GPU are connected chip to chip (Grace); ``NA`` before R535.
+
+        NVML: ``nvmlDeviceGetC2cModeInfoV`` · nvidia-smi: ``c2c.mode``
+        """
+        answer = self._query('nvmlDeviceGetC2cModeInfoV')
+        return ENABLED.get(getattr(answer, 'isC2cEnabled', -1), NA)
+
+    def heterogeneous_multi_vgpu(self) -> str:
+        """Whether the driver supports vGPUs of several profiles in one guest.
+
+        NVML: ``nvmlGetVgpuDriverCapabilities``
+        · nvidia-smi: ``vgpu_driver_capability.heterogenous_multivGPU``
+        """
+        if self._handle is None or self.is_mig_device():
+            return NA
+        function = 'nvmlGetVgpuDriverCapabilities'
+        try:
+            answer = nvmlQuery(function, _HETEROGENEOUS, ignore_function_not_found=True)
+        except NVMLError as error:  # NVML can no longer be initialized
+            self._missing.reason = error.with_traceback(None)
+            return NA
+        self._missing.reason = last_error(function, _HETEROGENEOUS)
+        return _SUPPORTED.get(answer, NA)
+
+    def _vgpu_capability(self, capability: int) -> str:
+        return _SUPPORTED.get(self._query('nvmlDeviceGetVgpuCapabilities', capability), NA)
+
+    def fractional_multi_vgpu(self) -> str:
+        """Whether several fractional vGPUs can be assigned to one guest.
+
+        NVML: ``nvmlDeviceGetVgpuCapabilities``
+        · nvidia-smi: ``vgpu_device_capability.fractional_multiVgpu``
+        """
+        return self._vgpu_capability(_FRACTIONAL)
+
+    def heterogeneous_vgpu_profiles(self) -> str:
+        """Whether vGPUs of different types can time-share the GPU.
+
+        NVML: ``nvmlDeviceGetVgpuCapabilities``
+        · nvidia-smi: ``vgpu_device_capability.heterogeneous_timeSlice_profile``
+        """
+        return self._vgpu_capability(_HETEROGENEOUS_PROFILES)
+
+    def heterogeneous_vgpu_sizes(self) -> str:
+        """Whether vGPUs of different memory sizes can time-share the GPU.
+
+        NVML: ``nvmlDeviceGetVgpuCapabilities``
+        · nvidia-smi: ``vgpu_device_capability.heterogeneous_timeSlice_sizes``
+        """
+        return self._vgpu_capability(_HETEROGENEOUS_SIZES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes on a device: their types, memory and utilization."""
+"""Processes on a device: their types, memory and utilization, and their accounts."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import struct
 import time
 
 from nvitop.api import libnvml
+from nvitop.api.device.base import MAX_ULONGLONG, MadeOnUse
 from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.libnvml._session import SESSION
-from nvitop.api.process import GpuProcess, procfs
+from nvitop.api.process import procfs
 from nvitop.api.utils import NA, UINT_MAX, NaType
 from nvitop.namedtuple import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar
+
+    from nvitop.api.process import GpuProcess
 
 _LISTS = (
     ('C', 'nvmlDeviceGetComputeRunningProcesses'),
@@ -60,11 +63,33 @@ def _known_id(number: int) -> int | NaType:
     return NA if number == UINT_MAX else number
 
 
+class AccountedProcess(NamedTuple):
+    """Account of a process over its life, each value ``NA`` if unknown."""
+
+    pid: int
+    #: Utilization in percent, averaged over its life.
+    gpu_utilization: int | NaType
+    memory_utilization: int | NaType
+    #: Maximum memory in bytes.
+    max_memory: int | NaType
+    #: Time during which it used the device, in ms; 0 while it is running.
+    time: int | NaType
+    is_running: bool
+
+
+def _gpu_process() -> type[GpuProcess]:
+    from nvitop.api.process import GpuProcess  # reports and the monitor use `process_usage`
+
+    return GpuProcess
+
+
 class ProcessMixin(MemoryMixin):
     """Processes on a device."""
 
     #: Class of the values of :meth:`processes`.
-    GPU_PROCESS_CLASS: ClassVar[type[GpuProcess]] = GpuProcess
+    GPU_PROCESS_CLASS: ClassVar[type[GpuProcess]]
+    if not TYPE_CHECKING:
+        GPU_PROCESS_CLASS = MadeOnUse(_gpu_process)
 
     def processes(self, *, loads: bool = True) -> dict[int, GpuProcess]:
         """Processes with compute, graphics or MPS contexts on the device, by PID.
@@ -157,6 +182,46 @@ class ProcessMixin(MemoryMixin):
                 newest = max(newest, taken)
         board.last_sample = max(board.last_sample or 0, newest) or None
         return {pid: _mean(seen) for pid, seen in by_pid.items()}
+
+    def accounted_processes(self) -> list[AccountedProcess]:
+        """Accounts of processes, including exited ones; an empty list if accounting is disabled.
+
+        NVML: ``nvmlDeviceGetAccountingPids`` ``nvmlDeviceGetAccountingStats``
+        · nvidia-smi: ``--query-accounted-apps``
+        """
+        if self.accounting() != 'Enabled':
+            return []
+        pids = self._query('nvmlDeviceGetAccountingPids')
+        accounts = [] if pids is NA else map(self._account, pids)
+        return [account for account in accounts if account is not None]
+
+    def _account(self, pid: int) -> AccountedProcess | None:
+        """Return the account of a process; ``None`` if the driver has dropped it."""
+        stats = self._query('nvmlDeviceGetAccountingStats', pid)
+        if stats is NA:
+            return None
+        return AccountedProcess(
+            pid,
+            self._in_range(stats.gpuUtilization, 100),
+            self._in_range(stats.memoryUtilization, 100),
+            self._in_range(stats.maxMemoryUsage, MAX_ULONGLONG),
+            self._in_range(stats.time, MAX_ULONGLONG),
+            bool(stats.isRunning),
+        )
+
+    def accounting(self) -> str:
+        """Whether accounting is enabled: ``'Enabled'`` or ``'Disabled'``.
+
+        NVML: ``nvmlDeviceGetAccountingMode`` · nvidia-smi: ``accounting.mode``
+        """
+        return self._word('nvmlDeviceGetAccountingMode')
+
+    def accounting_buffer_size(self) -> int | NaType:
+        """Maximum number of accounts; the driver drops the oldest.
+
+        NVML: ``nvmlDeviceGetAccountingBufferSize`` · nvidia-smi: ``accounting.buffer_size``
+        """
+        return self._number('nvmlDeviceGetAccountingBufferSize')
 
 
 def _memory(infos: list[Any]) -> int | None:

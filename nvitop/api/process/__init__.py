@@ -5,15 +5,21 @@ from __future__ import annotations
 
 from nvitop.api.process.command import command_join
 from nvitop.api.process.facts import HostFacts
-from nvitop.api.process.gpuprocess import GpuProcess
 from nvitop.lazy import lazy_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from nvitop.api.process.gpuprocess import GpuProcess
     from nvitop.api.process.hostprocess import HostProcess
 
 __all__ = ['GpuProcess', 'HostFacts', 'HostProcess', 'command_join']
 
 if not TYPE_CHECKING:  # it would hide misspelled names
-    # HostProcess needs psutil, which is slow to import.
-    __getattr__, __dir__ = lazy_names(__name__, {'nvitop.api.process.hostprocess': 'HostProcess'})
+    # HostProcess needs psutil, which is slow to import, and reports use neither class.
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            'nvitop.api.process.gpuprocess': 'GpuProcess',
+            'nvitop.api.process.hostprocess': 'HostProcess',
+        },
+    )
