@@ -34,7 +34,8 @@ _PRESENT = (('(', _FROZEN), ('*', f'!{_FROZEN}'))
 _RECORDING = (('*', 'only in a recording'), ('z', _FROZEN), ('E', f'!{_FROZEN}'))
 _NAMES = [theme.name for theme in THEMES]
 _AFTER_CLASSIC = _NAMES.index('classic') + 1
-#: Action → keys, and what the screen shows then, or no longer shows (``!``). ``*`` and KEY are the key of the action.
+#: Action → keys, and what the screen shows then, or no longer shows (``!``), or which line is selected:
+#: its index, one below the first (``@+``) or none (``@``). ``*`` and KEY are the key of the action.
 STEPS: dict[Action, tuple[tuple[str, str], ...]] = {
     Action.MODE_AUTO: (('f', _FULL), ('*', f'!{_FULL}'), ('c', _COMPACT), ('*', f'!{_COMPACT}')),
     Action.MODE_FULL: (('*', _FULL), ('a', f'!{_FULL}')),
@@ -57,6 +58,16 @@ STEPS: dict[Action, tuple[tuple[str, str], ...]] = {
         ('End Up', r'\[ \] START'),  # from the command to the start
         ('*', r'\[[x-]\] START'),
         ('*', r'\[ \] START'),
+    ),
+    Action.SELECT_NEXT: (('Home', '@0'), ('*', '@1')),
+    Action.SELECT_PREVIOUS: (('Home', '@0'), ('Down', '@1'), ('*', '@0')),
+    Action.SELECT_FIRST: (('End', '@+'), ('*', '@0')),
+    Action.CLEAR: (
+        ('Home', '@0'),
+        ('*', '@'),
+        ('\\ s e r v e r Enter', r'\[filter: server\]'),
+        ('*', '!filter: server'),
+        ('Home', '@0'),
     ),
     Action.SORT_NEXT: (('*', ' PID▲'), ('o n', '![▲▼]')),
     Action.SORT_PREVIOUS: (('*', ' TIME▼'), ('o n', '![▲▼]')),
@@ -88,6 +99,10 @@ def _shows(monitor: Monitor, binding: Binding, keys: str) -> None:
             monitor.key(keys if pressed == '*' else pressed)
         if shown.startswith('!'):
             monitor.wait_until_gone(shown[1:])
+        elif shown == '@+':
+            monitor.wait(lambda: (monitor.cursor() or 0) > 0)
+        elif shown.startswith('@'):
+            monitor.wait_for_cursor(int(shown[1:]) if shown[1:] else None)
         else:
             monitor.wait_for(shown)
 
@@ -205,30 +220,6 @@ def _stops(monitor: Monitor, binding: Binding, keys: str) -> None:
     monitor.wait(lambda: ALTERNATE_SCREEN in monitor.modes)
 
 
-@_of(Action.SELECT_NEXT)
-def _selects_the_next(monitor: Monitor, binding: Binding, keys: str) -> None:
-    _home(monitor)
-    monitor.key(keys)
-    monitor.wait_for_cursor(1)
-
-
-@_of(Action.SELECT_PREVIOUS)
-def _selects_the_previous(monitor: Monitor, binding: Binding, keys: str) -> None:
-    _home(monitor)
-    monitor.key('Down')
-    monitor.wait_for_cursor(1)
-    monitor.key(keys)
-    monitor.wait_for_cursor(0)
-
-
-@_of(Action.SELECT_FIRST)
-def _selects_the_first(monitor: Monitor, binding: Binding, keys: str) -> None:
-    monitor.key('End')
-    monitor.wait(lambda: (monitor.cursor() or 0) > 0)
-    monitor.key(keys)
-    monitor.wait_for_cursor(0)
-
-
 @_of(Action.SELECT_LAST)
 def _selects_the_last(monitor: Monitor, binding: Binding, keys: str) -> None:
     _home(monitor)
@@ -339,18 +330,6 @@ def _scrolls_sideways(monitor: Monitor, binding: Binding, keys: str) -> None:
         monitor.wait_for('--end-of-the-line')
     monitor.key('Ctrl-A' if is_forward else keys)
     monitor.wait(lambda: _long_line(monitor) == before)
-
-
-@_of(Action.CLEAR)
-def _clears(monitor: Monitor, binding: Binding, keys: str) -> None:
-    _home(monitor)
-    monitor.key(keys)
-    monitor.wait_for_cursor(None)
-    monitor.type('\\server\r')
-    monitor.wait_for(r'\[filter: server\]')
-    monitor.key(keys)
-    monitor.wait_until_gone('filter: server')
-    _home(monitor)
 
 
 @_of(Action.TAG)
