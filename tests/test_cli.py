@@ -20,6 +20,7 @@ from nvitop.console.terminal import stdout_width
 from nvitop.gui import monitor, report_messages
 from nvitop.gui.report_messages import warnings_about
 from nvitop.sampling.source import LiveSource
+from tests.api.machines import machine as make_machine
 from tests.gui.samples import SAMPLES
 from tests.ran import Ran
 
@@ -327,7 +328,7 @@ cgroup = "0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0"
 
 
 def test_report_has_owners_only_on_request() -> None:
-    with simulation.machine(simulation.parse_scenario(OWNERS, name='owners')):
+    with make_machine(OWNERS, processes='real'):
         usual, chosen = report(), report('--columns', 'pid,owner')
         wrong = report('--columns=pid,ownr')
     assert 'OWNER' not in usual.out

@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 
 import nvitop
-from nvitop import simulation
+from tests.api.machines import machine as make_machine
 
 #: A machine with everything that the examples use.
 MACHINE = """\
@@ -89,7 +89,7 @@ def names() -> dict[str, Any]:
 
 @pytest.mark.parametrize('test', EXAMPLES, ids=lambda test: test.name)
 def test_examples_run(test: doctest.DocTest) -> None:
-    machine = simulation.machine(simulation.parse_scenario(MACHINE, name='examples'))
+    machine = make_machine(MACHINE, processes='real')
     checker = doctest.OutputChecker() if EXACT.match(test.name) else SameShape()
     runner = doctest.DocTestRunner(checker, verbose=False)
     report: list[str] = []

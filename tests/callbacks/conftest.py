@@ -9,6 +9,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.callbacks import keras, lightning, pytorch_lightning
+from tests.api.machines import machine as make_machine
 from tests.callbacks import frameworks
 
 TWO_GPUS = """
@@ -29,8 +30,7 @@ memory_base = "6 GiB"
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[simulation.Machine]:
     monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
-    scenario = simulation.parse_scenario(TWO_GPUS, name='callbacks')
-    with simulation.machine(scenario, processes='none') as running:
+    with make_machine(TWO_GPUS) as running:
         yield running
 
 

@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 from nvitop import simulation
+from tests.api.machines import machine as make_machine
 
 #: An interval so long that only the test takes samples.
 NEVER = 3600.0
@@ -34,8 +35,7 @@ memory_utilization = 20
 
 def machine(text: str = ONE_GPU, **options: Any) -> simulation.Machine:
     """Return a machine; its processes are this one by default."""
-    scenario = simulation.parse_scenario(text, name='collector')
-    return simulation.machine(scenario, **{'processes': [os.getpid()], **options})
+    return make_machine(text, **{'processes': [os.getpid()], **options})
 
 
 def sampling_threads() -> list[threading.Thread]:

@@ -21,6 +21,7 @@ from nvitop.gui.effect_runner import read_environment
 from nvitop.gui.signals import differs, send_signal
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, ProcessSample
+from tests.api.machines import machine as make_machine
 from tests.clock import Clock
 from tests.programs import run_python
 from tests.ran import Ran
@@ -78,7 +79,7 @@ def machine() -> simulation.Machine:
         f'[[process]]\ncommand = ["{name}"]\nmemory = "1 GiB"\n' for name in 'abcd'
     )
     pids = [ON_GPU, NOT_ON_GPU, UNREADABLE, ELSEWHERE]
-    return simulation.machine(simulation.parse_scenario(text, name='container'), processes=pids)
+    return make_machine(text, processes=pids)
 
 
 def sampled() -> dict[int, ProcessSample]:

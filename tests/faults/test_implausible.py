@@ -8,11 +8,12 @@ from typing import Any, Callable
 
 import pytest
 
-from nvitop import cli, simulation
+from nvitop import cli
 from nvitop.api.device import Device
 from nvitop.query.command import main as query
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
+from tests.api.machines import machine as make_machine
 from tests.clock import Clock
 from tests.ran import Ran
 
@@ -52,8 +53,7 @@ def of(sample: Sample, what: str) -> list[tuple[Any, str]]:
 def test_impossible_value_is_dropped_and_reported(key: str) -> None:
     value, field, metric = IMPOSSIBLE[key]
     fans = 'fan_count = 1\n' if key == 'fan_speed' else ''
-    scenario = simulation.parse_scenario(_GPU + fans + _OTHERS, name='impossible')
-    with simulation.machine(scenario, processes='none') as machine:
+    with make_machine(_GPU + fans + _OTHERS) as machine:
         live, clock = source()
         assert getattr(sampled(clock, live).devices[0], field) is not None
         machine.set(gpu=0, **{key: value})
@@ -75,7 +75,7 @@ def test_impossible_value_is_dropped_and_reported(key: str) -> None:
 @pytest.mark.parametrize('pid', [2**31 + 5, 2**32 - 1, 0])
 def test_process_with_an_impossible_pid_is_dropped(pid: int) -> None:
     text = f'{_GPU}{_OTHERS}[[process]]\ncommand = ["x"]\npid = {pid}\nmemory = "1 GiB"\n'
-    with simulation.machine(simulation.parse_scenario(text, name='impossible'), processes='fixed'):
+    with make_machine(text):
         ran = Ran(cli.main, '-1', '--no-config')  # the warning appears once
         live, clock = source()
         sample = sampled(clock, live)
@@ -111,9 +111,7 @@ def _name(data: bytes) -> Callable[..., int]:
     ],
 )
 def test_name_of_any_bytes_is_safe_to_draw(data: bytes, shown: str) -> None:
-    machine = simulation.machine(
-        simulation.parse_scenario(_GPU + _OTHERS, name='impossible'), processes='none'
-    )
+    machine = make_machine(_GPU + _OTHERS)
     machine.driver.nvmlDeviceGetName = _name(data)  # type: ignore[attr-defined]  # - it has no fixed attributes
     with machine:
         ran = Ran(cli.main, '-1', '--no-config')
@@ -126,9 +124,7 @@ def test_name_of_any_bytes_is_safe_to_draw(data: bytes, shown: str) -> None:
 
 @pytest.mark.parametrize('count', [0, 1, 2, 5, 64, 2**32 - 1])
 def test_number_of_gpus_changes_between_two_calls(count: int) -> None:
-    machine = simulation.machine(
-        simulation.parse_scenario(_GPU + _OTHERS, name='impossible'), processes='none'
-    )
+    machine = make_machine(_GPU + _OTHERS)
     counts = iter([3, 3])
 
     def nvmlDeviceGetCount_v2(target: Any) -> int:

@@ -20,6 +20,7 @@ from nvitop.api.process import procfs
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from nvitop.sampling.watchdog import Watchdog
+from tests.api.machines import machine as make_machine
 from tests.clock import Clock
 from tests.faults.bench import VARYING, Bench
 from tests.faults.matrix import CASES
@@ -98,7 +99,7 @@ def two_children() -> Iterator[list[int]]:
 
 
 def machine(pids: list[int]) -> simulation.Machine:
-    return simulation.machine(simulation.parse_scenario(TWO_GPUS, name='two'), processes=pids)
+    return make_machine(TWO_GPUS, processes=pids)
 
 
 def check(sample: Sample, pids: list[int]) -> None:

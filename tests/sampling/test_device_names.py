@@ -15,6 +15,7 @@ from nvitop.sampling.device_names import (
     match_devices,
     require_devices,
 )
+from tests.api.machines import machine as make_machine
 
 MACHINE = """
 [driver]
@@ -36,8 +37,7 @@ profile = "1g.10gb"
 
 @pytest.fixture
 def machine() -> Iterator[simulation.Machine]:
-    scenario = simulation.parse_scenario(MACHINE, name='names')
-    with simulation.machine(scenario, processes='fixed') as running:
+    with make_machine(MACHINE) as running:
         yield running
 
 

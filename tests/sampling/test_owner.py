@@ -9,7 +9,6 @@ from typing import Any, Iterator
 
 import pytest
 
-from nvitop import simulation
 from nvitop.owner import reading
 from nvitop.owner.reading import HIDDEN
 from nvitop.owner.types import Layer
@@ -18,6 +17,7 @@ from nvitop.sampling.owner import CGROUP_SECONDS, OwnerReader
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceKey, Problem, ProcessKey, ProcessSample, Sample
 from nvitop.sampling.watchdog import Watchdog
+from tests.api.machines import machine as make_machine
 from tests.clock import Clock
 from tests.patience import PATIENCE, Threads, wait_until
 
@@ -89,8 +89,7 @@ def reader(clock: Clock, files: Files) -> Iterator[OwnerReader]:
 
 
 def samples_of_machine(*demands: Demand) -> list[Sample]:
-    scenario = simulation.parse_scenario(MACHINE, name='owners')
-    with simulation.machine(scenario, processes='fixed'):
+    with make_machine(MACHINE):
         source = LiveSource()
         return [source.sample(demand) for demand in demands]
 
@@ -103,8 +102,7 @@ def test_owners_are_in_the_sample_only_if_they_are_shown() -> None:
 
 
 def test_complete_sample_has_names_and_statements() -> None:
-    scenario = simulation.parse_scenario(MACHINE, name='owners')
-    with simulation.machine(scenario, processes='fixed'):
+    with make_machine(MACHINE):
         sample = LiveSource().complete_sample(OWNERS)
         assert texts(sample.processes) == ['slurm 42.0', 'pod ml/train-0', 'tmux 7']
         sample = LiveSource(owner_names='none').complete_sample(OWNERS)

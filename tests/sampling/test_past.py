@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop import simulation
 from nvitop.sampling.past import past_samples
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
+from tests.api.machines import machine as make_machine
 
 BUSY = """
 [host]
@@ -34,8 +34,7 @@ def shown(sample: Sample) -> tuple[object, ...]:
 
 
 def test_past_of_a_simulated_machine_has_the_values_that_would_have_been_measured() -> None:
-    scenario = simulation.parse_scenario(BUSY, name='test')
-    with simulation.machine(scenario, processes='real', clock=lambda: 0.0) as machine:
+    with make_machine(BUSY, processes='real', clock=lambda: 0.0) as machine:
         machine.advance(1000.0)
         source = LiveSource(sleep=lambda seconds: None)
         first = source.complete_sample(Demand())
@@ -54,5 +53,5 @@ def test_past_of_a_simulated_machine_has_the_values_that_would_have_been_measure
 
 def test_past_of_processes_that_start_with_the_machine_is_unknown() -> None:
     text = '[[gpu]]\n[[process]]\ncommand = ["a"]\n'
-    with simulation.machine(simulation.parse_scenario(text, name='test')):
+    with make_machine(text, processes='real'):
         assert list(past_samples(LiveSource().complete_sample(Demand()))) == []
