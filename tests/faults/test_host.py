@@ -135,7 +135,7 @@ def main(method):
         while not stop.is_set():
             Device(0).as_snapshot()
     threading.Thread(target=busy, daemon=True).start()
-    with context.Pool(4) as pool:
+    with context.Pool(2) as pool:
         found = pool.map(ask, range(8), chunksize=1)
     stop.set()
     assert found == expected, (found, expected)

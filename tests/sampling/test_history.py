@@ -89,7 +89,7 @@ def test_returned_values_are_a_copy() -> None:
     assert ring.values(100, 1, 1) == [1]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.integers(0, 400), st.one_of(st.none(), st.floats(0, 100, width=32)), min_size=1
