@@ -51,13 +51,10 @@ def lay_out_help(groups: Sequence[HelpGroup], width: int) -> tuple[tuple[HelpPar
         return tuple(tuple(line) for line in _column(groups, width - 1))
     half = (width - _GAP) // 2
     lines_of_both = _column(groups, half)
-    middle = (len(lines_of_both) + 1) // 2
-    # Neither an entry nor a heading and its first entry are separated.
-    while middle < len(lines_of_both) and not _begins(lines_of_both, middle):
-        middle += 1
-    left, right = lines_of_both[:middle], lines_of_both[middle:]
-    if right and not right[0]:
-        del right[0]
+    # The columns are divided at an empty line, between two groups.
+    breaks = [i for i, line in enumerate(lines_of_both) if not line]
+    middle = min(breaks, key=lambda i: max(i, len(lines_of_both) - i), default=len(lines_of_both))
+    left, right = lines_of_both[:middle], lines_of_both[middle + 1 :]
     lines = []
     for i in range(max(len(left), len(right))):
         line = list(left[i]) if i < len(left) else []
@@ -65,14 +62,6 @@ def lay_out_help(groups: Sequence[HelpGroup], width: int) -> tuple[tuple[HelpPar
             line += [part._replace(x=part.x + half + _GAP) for part in right[i]]
         lines.append(tuple(line))
     return tuple(lines)
-
-
-def _begins(lines: Sequence[Sequence[HelpPart]], index: int) -> bool:
-    """Whether a column may begin with a line: an empty one, or the keys of an entry."""
-    line, above = lines[index], lines[index - 1]
-    if not line:
-        return True
-    return line[0].kind in ('keys', 'mark') and bool(above) and above[0].kind != 'heading'
 
 
 def _column(groups: Sequence[HelpGroup], width: int) -> list[list[HelpPart]]:

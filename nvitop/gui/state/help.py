@@ -62,7 +62,8 @@ MOUSE = HelpGroup(
     ),
 )
 _MARKS = (
-    HelpEntry('!', 'something is wrong with the GPU'),
+    HelpEntry('! HOT', 'something is wrong with the GPU: press !'),
+    HelpEntry('PWR', 'the GPU holds its power limit'),
     HelpEntry('►', 'GPU of the selected process'),
     HelpEntry('=', 'the selected process on another GPU'),
     HelpEntry('░ ?', 'not available, no longer reported'),
@@ -78,10 +79,15 @@ def format_keys(binding: Binding) -> str:
 
 def format_purpose(binding: Binding) -> str:
     """Return what a binding does, after the name of the screen if it is not the main screen."""
+    return f'{_where(binding)}{binding.help}'
+
+
+def _where(binding: Binding) -> str:
+    """Return where a binding works: ``''`` for the main screen, ``'columns: '`` for others."""
     if Screen.MAIN in binding.screens:
-        return binding.help
+        return ''
     where = [screen.value for screen in binding.screens]
-    return f'{where[0] if len(where) == 1 else "other screens"}: {binding.help}'
+    return f'{where[0] if len(where) == 1 else "other screens"}: '
 
 
 @functools.lru_cache(maxsize=4)  # each key and second asks for the same lines
@@ -89,7 +95,7 @@ def brief_groups(bindings: tuple[Binding, ...], *, readonly: bool) -> tuple[Help
     """Return the listed bindings in fewer lines, by use, and other keys with the same effect."""
     listed = [binding for binding in bindings if binding.help and binding.keys]
     groups: dict[str, list[HelpEntry]] = {heading: [] for heading in _BY_USE}
-    synonyms: list[str] = []
+    synonyms: dict[str, list[str]] = {}
     done: list[Binding] = []
     for binding in listed:
         if binding in done or binding.action is Action.SORT_MENU:
@@ -102,14 +108,17 @@ def brief_groups(bindings: tuple[Binding, ...], *, readonly: bool) -> tuple[Help
             text = ', '.join(f'{each.keys[0].split(" ")[-1]} {each.hint}' for each in together)
         else:
             keys = [*dict.fromkeys(each.keys[0].replace(' ', '') for each in together)]
-            synonyms += _synonyms(together, keys)
+            synonyms.setdefault(_where(binding), []).extend(_synonyms(together, keys))
         is_disabled = readonly and binding.is_signal
         entry = HelpEntry(' '.join(keys), text, is_disabled)
         groups.setdefault(binding.group, []).append(entry)
-    others = HelpGroup('Other keys with the same effect', (HelpEntry('', '; '.join(synonyms)),))
+    # The main screen comes first.
+    texts = [f'{where}{"; ".join(pairs)}' for where, pairs in sorted(synonyms.items()) if pairs]
+    same = tuple(HelpEntry('', text) for text in texts)
+    others = HelpGroup('Other keys with the same effect', same)
     return (
         *(HelpGroup(heading, tuple(entries)) for heading, entries in groups.items() if entries),
-        *((others,) if synonyms else ()),
+        *((others,) if same else ()),
     )
 
 

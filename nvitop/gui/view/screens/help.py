@@ -25,7 +25,8 @@ _STYLES = {
 }
 _LEVELS = {'light': Role.LIGHT, 'moderate': Role.MODERATE, 'heavy': Role.HEAVY}
 _MARKS = {
-    '!': Style(Role.ERROR, bold=True),
+    '! HOT': Style(Role.ERROR, bold=True),
+    'PWR': Style(Role.DIM),
     '►': Style(Role.KEY, bold=True),
     '=': Style(Role.TEXT, bold=True),
     '░ ?': Style(Role.DIM),
