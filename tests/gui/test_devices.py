@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from nvitop.gui.model.screens import Screen
+from nvitop.gui.render.style import Role
 from nvitop.gui.state.demand import demand_of
 from nvitop.gui.state.events import MousePressed, MouseScrolled
 from nvitop.gui.state.filtering import parse_query
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.update import update
+from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey
 from tests.gui.drawing import click_on, lines_of, state_on
 from tests.gui.driving import press, pressed, state_of, texts
@@ -120,3 +123,14 @@ def test_enter_shows_the_page_of_the_selected_gpu() -> None:
     back = pressed(page, 'Esc')
     assert (back.main.shows_page, back.main.selected_device) == (False, EIGHT.devices[3].key)
     assert '\n'.join(lines_of(page)).count('H100') <= 2
+
+
+def test_bars_of_the_selected_device_keep_their_colors_and_its_page_has_no_cursor() -> None:
+    state = state_on('h100x8', 120, 30, '1')
+    buffer = draw_frame(state, History())
+    row = next(y for y, line in enumerate(buffer.lines()) if line.startswith('│    1 '))
+    styles = {style.role for _, text, style in buffer.row(row) if '■' in text}
+    assert styles == {Role.HEAVY}
+    assert {style.role for _, text, style in buffer.row(row) if '%' in text} == {Role.SELECTED}
+    page = draw_frame(press(state, 'Enter')[0], History())
+    assert not any(style.role is Role.SELECTED for y in range(29) for _, _, style in page.row(y))

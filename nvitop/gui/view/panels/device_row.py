@@ -79,11 +79,23 @@ def draw_device_row(
             columns[0].x - 1 + (columns[0].x == 1), y, _SELECTED_MARK, Style(Role.KEY, bold=True)
         )
     if state.is_selected:
-        buf.restyle(Rect(1, y, buf.width - 2, 1), role=Role.SELECTED)
+        _highlight(buf, y, columns, device)
 
 
-#: Columns with values of MIG devices.
+#: Columns with values of MIG devices, and columns in colors that show the value.
 _OF_MIG_DEVICES = frozenset({'index', 'mark', 'memory_bar', 'memory_percent', 'memory', 'clock'})
+_IN_COLORS = frozenset({'memory_bar', 'utilization_bar', 'sparkline'})
+
+
+def _highlight(buf: Buffer, y: int, columns: Sequence[PlacedColumn], device: DeviceSample) -> None:
+    """Draw the cursor around bars and the sparkline, which keep their colors."""
+    kept = _IN_COLORS & _OF_MIG_DEVICES if device.key.is_mig else _IN_COLORS
+    left = 1
+    for place in columns if device.status == 'ok' else ():
+        if place.column.name in kept:
+            buf.restyle(Rect(left, y, place.x - left, 1), role=Role.SELECTED)
+            left = place.right
+    buf.restyle(Rect(left, y, buf.width - 1 - left, 1), role=Role.SELECTED)
 
 
 def _draw_cell(buf: Buffer, y: int, place: PlacedColumn, row: _Row) -> None:
@@ -98,9 +110,8 @@ def _draw_cell(buf: Buffer, y: int, place: PlacedColumn, row: _Row) -> None:
 
 def _draw_meter(buf: Buffer, y: int, place: PlacedColumn, row: _Row) -> None:
     percent, thresholds = _measured(row, place.column.name)
-    colorful = row.view.colorful and not row.state.is_selected
     style = load_style(percent, thresholds, row.view)
-    draw_meter(buf, Rect(place.x, y, place.width, 1), percent, style, colorful=colorful)
+    draw_meter(buf, Rect(place.x, y, place.width, 1), percent, style, colorful=row.view.colorful)
 
 
 def _measured(row: _Row, column: str) -> tuple[float | None, tuple[int, int]]:
