@@ -11,7 +11,7 @@ from typing import Callable, Sequence
 from nvitop.exporter.exposition import MediaType, render
 from nvitop.exporter.families import make_families, without_values
 from nvitop.exporter.own_process import process_families
-from nvitop.exporter.tables import Observation, SeriesOptions
+from nvitop.exporter.tables import Observation, SeriesOptions, has_driver
 from nvitop.exporter.users import UserTime
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import EMPTY_SAMPLE, Sample
@@ -42,7 +42,7 @@ class _Made(NamedTuple):
 
 
 class Pages:
-    """Makes pages from samples; a sink of the sampler.
+    """Makes pages from samples.
 
     Scrapes never wait for the driver. Formats that clients use are made when a sample arrives; until they
     are ready, clients get the previous ones.
@@ -101,9 +101,6 @@ class Pages:
         finally:
             self._is_preparing = False
 
-    def close(self) -> None:
-        """Do nothing: pages need not be closed."""
-
     def page(self, media: MediaType, *, is_compressed: bool = False) -> bytes:
         """Return the page of the last sample."""
         key = media, is_compressed
@@ -158,11 +155,3 @@ class Pages:
             user_seconds=self._user_seconds,
             failures=self._failures,
         )
-
-
-def has_driver(sample: Sample) -> bool:
-    """Return whether the driver responded when the sample was taken."""
-    return not any(
-        problem.subject in ('driver', 'monitor') and problem.is_failure
-        for problem in sample.problems
-    )

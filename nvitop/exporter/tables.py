@@ -151,3 +151,11 @@ class Observation(NamedTuple):
     user_seconds: Mapping[str, float] = {}
     #: Number of samples that could not be taken since the exporter was started.
     failures: int = 0
+
+
+def has_driver(sample: Sample) -> bool:
+    """Return whether the driver responded when the sample was taken."""
+    return not any(
+        problem.subject in ('driver', 'monitor') and problem.is_failure
+        for problem in sample.problems
+    )

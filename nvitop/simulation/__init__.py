@@ -21,8 +21,6 @@ import atexit
 import contextlib
 import os
 import sys
-import time
-from typing import Callable, Sequence
 
 from nvitop.simulation.machine import (
     DEFAULT_SCENARIO,
@@ -51,31 +49,8 @@ __all__ = [
 _YES = ('1', 'on', 'true', 'yes')
 
 
-def machine(
-    scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO,
-    *,
-    processes: str | Sequence[int] = 'real',
-    clock: Callable[[], float] = time.monotonic,
-    wall_clock: Callable[[], float] = time.time,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Machine:
-    """Create a simulated machine, which replaces the drivers in a ``with`` block.
-
-    Args:
-        scenario: A name from :func:`scenario_names`, the path of a ``.toml`` file, or a
-            :class:`Scenario`.
-        processes: ``'real'`` starts a lightweight child for each process of the scenario.
-            ``'fixed'`` lists PIDs that do not exist. A list of PIDs assigns these to the first
-            processes; the others do not exist. ``'none'`` lists no processes.
-        clock: Returns the machine's time in seconds. With ``lambda: 0.0``, time only moves by
-            :meth:`Machine.advance`.
-        wall_clock: Returns seconds since the epoch, for the timestamps of the driver.
-        sleep: Sleeps for a number of seconds during slow calls.
-
-    Raises:
-        ScenarioError: The scenario does not exist or has a mistake.
-    """
-    return Machine(scenario, processes=processes, clock=clock, wall_clock=wall_clock, sleep=sleep)
+#: Creates a machine: ``with simulation.machine('mig') as machine:``.
+machine = Machine
 
 
 def install(
@@ -86,7 +61,7 @@ def install(
     ``NVITOP_DEMO`` and ``nvitop --demo`` call this.
 
     Args:
-        scenario: See :func:`machine`.
+        scenario: See :class:`Machine`.
         announce: Print a line to stderr.
 
     Raises:

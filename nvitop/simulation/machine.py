@@ -60,7 +60,22 @@ def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scen
 
 
 class Machine:
-    """A simulated machine. In a ``with`` block it replaces NVML and the CUDA driver."""
+    """A simulated machine. In a ``with`` block it replaces NVML and the CUDA driver.
+
+    Args:
+        scenario: A name from :func:`scenario_names`, the path of a ``.toml`` file, or a
+            :class:`Scenario`.
+        processes: ``'real'`` starts a lightweight child for each process of the scenario.
+            ``'fixed'`` lists PIDs that do not exist. A list of PIDs assigns these to the first
+            processes; the others do not exist. ``'none'`` lists no processes.
+        clock: Returns the machine's time in seconds. With ``lambda: 0.0``, time only moves by
+            :meth:`Machine.advance`.
+        wall_clock: Returns seconds since the epoch, for the timestamps of the driver.
+        sleep: Sleeps for a number of seconds during slow calls.
+
+    Raises:
+        ScenarioError: The scenario does not exist or has a mistake.
+    """
 
     def __init__(
         self,
@@ -71,7 +86,6 @@ class Machine:
         wall_clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Create a machine; see :func:`nvitop.simulation.machine` for the arguments."""
         self.scenario = load(scenario)
         #: The state that the drivers work on.
         self.world = World(

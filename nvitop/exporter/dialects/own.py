@@ -24,6 +24,7 @@ from nvitop.exporter.tables import (
     InfoRow,
     Point,
     ProcessRow,
+    has_driver,
 )
 from nvitop.health import KINDS, findings
 from nvitop.version import __version__
@@ -199,9 +200,7 @@ def _about_the_exporter(observation: Observation) -> Iterator[Family]:
         labels = {'scenario': label_value(sample.simulated)}
         text = 'the machine is simulated: these are not its GPUs'
         yield Family('nvitop_simulation_info', 'info', text, (Point(labels, 1.0),))
-    is_collected = observation.is_fresh and not any(
-        problem.subject == 'driver' and problem.is_failure for problem in sample.problems
-    )
+    is_collected = observation.is_fresh and has_driver(sample)
     last = {
         'success': ('whether the driver responds and the last sample is recent', is_collected),
         'timestamp_seconds': ('when the last sample was taken', sample.timestamp),
