@@ -9,12 +9,13 @@ import pathlib
 import shutil
 import socket
 import subprocess
-import time
+import urllib.parse
 import urllib.request
-from typing import TYPE_CHECKING, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
 
 from nvitop.fleet.demo import Cluster
 from nvitop.fleet.promql import quoted
+from tests.patience import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from nvitop.exporter.reading import Series
@@ -49,22 +50,35 @@ def exposition(
         yield '# EOF\n'
 
 
+def query(url: str, expression: str) -> list[Any]:
+    """Return the rows of the answer to a query."""
+    text = urllib.parse.urlencode({'query': expression})
+    with urllib.request.urlopen(f'{url}/api/v1/query?{text}', timeout=PATIENCE) as answer:
+        found: list[Any] = json.load(answer)['data']['result']
+        return found
+
+
+def wait_for(
+    condition: Callable[[], object], what: str, process: subprocess.Popen[bytes] | None = None
+) -> None:
+    """Wait until a condition is true; fail if the process ends. A server may not respond yet."""
+
+    def is_true() -> object:
+        assert process is None or process.poll() is None, what
+        with contextlib.suppress(OSError):
+            return condition()
+        return False
+
+    wait_until(is_true, what)
+
+
 @contextlib.contextmanager
 def started(command: list[str], url: str, log: pathlib.Path) -> Iterator[str]:
     """Run a server until the end of the block."""
     with log.open('wb') as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
     try:
-        deadline = time.monotonic() + 60
-        while True:
-            with contextlib.suppress(OSError):
-                query = f'{url}/api/v1/query?query=vector(1)'
-                with urllib.request.urlopen(query, timeout=5) as answer:
-                    if json.load(answer)['status'] == 'success':
-                        break
-            assert process.poll() is None, log.read_text()[-2000:]
-            assert time.monotonic() < deadline, log.read_text()[-2000:]
-            time.sleep(0.1)  # the server starts
+        wait_for(lambda: query(url, 'vector(1)'), f'an answer, see {log}', process)
         yield url
     finally:
         process.terminate()

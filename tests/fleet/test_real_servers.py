@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import json
 import os
 import pathlib
 import select
@@ -15,7 +14,6 @@ import struct
 import subprocess
 import sys
 import time
-import urllib.request
 from typing import Iterator
 
 import pytest
@@ -35,9 +33,11 @@ from tests.fleet.servers import (
     free_port,
     program,
     prometheus,
+    query,
     recent,
     resident_kib,
     victoria,
+    wait_for,
 )
 
 pytestmark = [
@@ -247,7 +247,7 @@ def test_from_the_exporter_to_the_hosts(tmp_path: pathlib.Path) -> None:
             f'scrape_configs: [{{job_name: gpus, static_configs: [{jobs}]}}]\n'
         )
         url = stack.enter_context(prometheus(tmp_path, config=config))
-        wait_for_series(url, 'count(count(nvitop_gpu_up)by(node))', 2)
+        wait_for(lambda: len(query(url, 'count(nvitop_gpu_up) by (node)')) == 2, 'all machines')
         client = Client(make_settings({'url': url, 'host_label': 'node'}))
         fleet = ask(client, Question(scope=Scope(host_label='node')))
         client.close()
@@ -255,9 +255,9 @@ def test_from_the_exporter_to_the_hosts(tmp_path: pathlib.Path) -> None:
     host = fleet.hosts[0]
     assert {one.dialect for one in host.exporters} == {'own', 'dcgm'}
     fields = 'uuid,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu'
-    query = [*NVITOP, 'query', '--demo', 'half-busy', f'--gpu={fields}']
-    query += ['--format', 'csv,noheader,nounits']
-    text = subprocess.run(query, check=True, stdout=subprocess.PIPE, env=environment()).stdout
+    command = [*NVITOP, 'query', '--demo', 'half-busy', f'--gpu={fields}']
+    command += ['--format', 'csv,noheader,nounits']
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment()).stdout
     rows = list(csv.reader(io.StringIO(text.decode()), skipinitialspace=True))
     assert len(host.gpus) == len(rows)
     for gpu, row in zip(host.gpus, rows):
@@ -284,7 +284,8 @@ def test_recorded_sums_are_those_of_the_hosts(tmp_path: pathlib.Path) -> None:
     now = time.time()
     config = f'global: {{evaluation_interval: 1s}}\nrule_files: ["{rules}"]\n'
     with prometheus(tmp_path, exposition(recent(cluster, now)), config) as url:
-        wait_for_series(url, 'count({__name__=~"nvitop_host:.*:max"})', 36)
+        sums = '{__name__=~"nvitop_host:.*:max"}'
+        wait_for(lambda: len(query(url, sums)) >= 36, 'the sums')
         client = Client(make_settings({'url': url}))
         hosts = ask(client, Question()).hosts
         recorded = ask(client, Question(scope=Scope(rules=True))).hosts
@@ -296,15 +297,3 @@ def test_recorded_sums_are_those_of_the_hosts(tmp_path: pathlib.Path) -> None:
         assert one.memory_percent == pytest.approx(other.memory_percent)
         assert one.power_watts == pytest.approx(other.power_watts)
         assert one.temperature_celsius == other.temperature_celsius
-
-
-def wait_for_series(url: str, query: str, least: int) -> None:
-    """Wait until a query returns a number."""
-    deadline = time.monotonic() + 60
-    while True:
-        with urllib.request.urlopen(f'{url}/api/v1/query?query={query}', timeout=10) as answer:
-            found = json.load(answer)['data']['result']
-        if found and int(found[0]['value'][1]) >= least:
-            return
-        assert time.monotonic() < deadline, found
-        time.sleep(0.5)  # Prometheus scrapes every second

@@ -5,7 +5,6 @@ One Prometheus scrapes exporters of all simulated machines while the module runs
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import gzip
 import http.client
@@ -15,11 +14,9 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
-import urllib.parse
 import urllib.request
 from typing import Any, Iterator
 
@@ -28,6 +25,8 @@ import pytest
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.own_process import PROCESS_SERIES
 from tests.exporter.shipped import SHARE, expressions
+from tests.fleet import servers
+from tests.fleet.servers import free_port, query, wait_for
 from tests.patience import PATIENCE
 
 if 'NVITOP_PROMETHEUS' not in os.environ:
@@ -67,13 +66,6 @@ MACHINES: dict[str, str | None] = {
 }
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(('127.0.0.1', 0))
-        port: int = listener.getsockname()[1]
-        return port
-
-
 def fetch(url: str, **headers: str) -> bytes:
     request = urllib.request.Request(
         url, headers={k.replace('_', '-'): v for k, v in headers.items()}
@@ -81,17 +73,6 @@ def fetch(url: str, **headers: str) -> bytes:
     with urllib.request.urlopen(request, timeout=PATIENCE) as response:
         body: bytes = response.read()
         return gzip.decompress(body) if response.headers['Content-Encoding'] == 'gzip' else body
-
-
-def wait_for(condition: Any, what: str, process: subprocess.Popen[bytes] | None = None) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        with contextlib.suppress(OSError):
-            if condition():
-                return
-        assert process is None or process.poll() is None, what
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
 
 
 def scrape(port: int, count: int) -> list[float]:
@@ -160,30 +141,13 @@ def prometheus(
         'rule_files': [str(SHARE / 'prometheus' / 'nvitop-alerts.yml')],
         'scrape_configs': [{'job_name': 'nvitop', 'static_configs': targets}],
     }
-    (directory / 'prometheus.yml').write_text(json.dumps(config))  # JSON is YAML
-    port = free_port()
-    command = ['prometheus', f'--config.file={directory}/prometheus.yml']
-    command += [f'--storage.tsdb.path={directory}/data', f'--web.listen-address=127.0.0.1:{port}']
-    with open(directory / 'log', 'wb') as log:
-        process = subprocess.Popen(command, stderr=log)
-    url = f'http://127.0.0.1:{port}'
-    try:
-        wait_for(lambda: fetch(f'{url}/-/ready'), 'Prometheus does not start')
-        # Rates need some scrapes.
+    # JSON is YAML. Rates need some scrapes.
+    with servers.prometheus(directory, config=json.dumps(config)) as url:
         wait_for(
             lambda: len(query(url, 'count_over_time(nvitop_build_info[1m]) > 9')) == len(machines),
             'Prometheus does not scrape all machines',
         )
         yield url
-    finally:
-        process.terminate()
-        process.wait(PATIENCE)
-
-
-def query(url: str, expression: str) -> list[Any]:
-    text = urllib.parse.urlencode({'query': expression})
-    found: list[Any] = json.loads(fetch(f'{url}/api/v1/query?{text}'))['data']['result']
-    return found
 
 
 def test_prometheus_accepts_all_series(prometheus: str) -> None:
