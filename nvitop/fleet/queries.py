@@ -101,11 +101,9 @@ def hosts_query(scope: Scope) -> str:
     gpus = _labels(scope, gpus=True)
     # Rows of GPUs are most of the answer. They have no mark, because marks cost time.
     instances = _labels(scope, gpus=True, instances=True)
-    rows = _merged(_named('gpu_utilization'), _named('memory_used'))
-    memory = _merged(
-        _named('memory_total'), *(_named(part, without='memory_total') for part in _MEMORY_PARTS)
-    )
-    power = _merged(_named('power_usage'), _named('power_limit'))
+    rows = _named('gpu_utilization', 'memory_used')
+    memory = _named('memory_total', *_MEMORY_PARTS)
+    power = _named('power_usage', 'power_limit')
     users = {name: (series,) for name, (series, _) in USER_SERIES.items()}
     user_labels = f'{hosts}, user, username'
     return ' or '.join(
@@ -162,11 +160,7 @@ def _age_name(name: str) -> str:
 def gpus_query(scope: Scope, metric: str) -> str:
     """Return the query of the heat map of a metric, a key of :data:`HEAT_METRICS`."""
     gpus = _labels(scope, gpus=True)
-    wanted = [_named(one) for one in HEAT_METRICS[metric][1] if one not in _MEMORY_PARTS]
-    if metric == 'memory':
-        wanted += [_named(part, without='memory_total') for part in _MEMORY_PARTS]
-    names = _merged(*wanted)
-    expression = _select(names, scope)
+    expression = _select(_named(*HEAT_METRICS[metric][1]), scope)
     up = {'own': (dialect('own').up,)}
     instances = _labels(scope, gpus=True, instances=True)
     down = marked(f'max by ({gpus}) ({_select(up, scope)}) == 0', 'down')
@@ -232,18 +226,14 @@ def _labels(scope: Scope, *, gpus: bool = False, instances: bool = False) -> str
     )
 
 
-def _named(metric: str, *, without: str = '') -> dict[str, tuple[str, ...]]:
-    """Return dialect → series of a metric, for dialects that lack another metric."""
-    lacking = names_of(without) if without else {}
-    return {name: (series,) for name, series in names_of(metric).items() if name not in lacking}
-
-
-def _merged(*several: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    merged: dict[str, tuple[str, ...]] = {}
-    for names in several:
-        for name, series in names.items():
-            merged[name] = (*merged.get(name, ()), *series)
-    return merged
+def _named(*metrics: str) -> dict[str, tuple[str, ...]]:
+    """Return dialect → series of these metrics; parts of the memory only if it lacks the whole."""
+    found: dict[str, tuple[str, ...]] = {}
+    for metric in metrics:
+        for name, series in names_of(metric).items():
+            if metric not in _MEMORY_PARTS or name not in names_of('memory_total'):
+                found[name] = (*found.get(name, ()), series)
+    return found
 
 
 def _allowing(labels: Mapping[str, str]) -> list[Matcher]:

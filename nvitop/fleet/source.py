@@ -7,10 +7,11 @@ import time
 from typing import TYPE_CHECKING, Callable
 
 from nvitop.fleet.host import read_history, read_host
+from nvitop.fleet.output import age_text
 from nvitop.fleet.pace import Pace
 from nvitop.fleet.queries import Scope
 from nvitop.fleet.questions import Question
-from nvitop.fleet.types import FleetError
+from nvitop.fleet.types import LATE_SECONDS, FleetError
 from nvitop.sampling.types import EMPTY_SAMPLE, Origin, Problem, Sample
 
 if TYPE_CHECKING:
@@ -125,4 +126,4 @@ def _trouble(sample: Sample, now: float) -> str:
     if not sample.devices:
         return 'no values'
     age = now - sample.timestamp
-    return '' if age < 120 else f'{age / 60:.0f} min old'
+    return '' if age < LATE_SECONDS else f'{age_text(age)} old'
