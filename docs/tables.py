@@ -7,6 +7,7 @@ and parsers. A test fails if it is out of date.
 from __future__ import annotations
 
 import argparse
+import functools
 import pathlib
 import re
 from typing import Callable, Iterable, Iterator, Mapping, Sequence
@@ -51,6 +52,7 @@ from nvitop.sampling.types import (
     Sample,
 )
 from nvitop.select.command import make_parser as make_select_parser
+from nvitop.simulation.schema import ERROR_CODES, REQUIRED, TABLES
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -491,6 +493,26 @@ def options(parser: argparse.ArgumentParser) -> Iterator[str]:
         yield ''
 
 
+def scenario_keys(name: str) -> Iterator[str]:
+    """Yield the table of the keys of a table in scenario files."""
+    rows = []
+    for key in TABLES[name]:
+        default = key.default
+        text = '' if default is None or default == '' else code(str(default))
+        if default is REQUIRED:
+            text = 'required'
+        elif isinstance(default, bool):
+            text = code(str(default).lower())
+        elif key.name in ('pci_device_id', 'pci_subsystem_id'):
+            text = code(f'{default:#010x}')
+        words = (
+            '' if key.words is None or key.words is ERROR_CODES else ', '.join(map(code, key.words))
+        )
+        meaning = f'{key.help} ({words})' if words else key.help
+        rows.append((code(key.name), key.kind, text, meaning))
+    yield from table(('key', 'kind', 'default', 'meaning'), rows)
+
+
 Sections = Mapping[str, Callable[[], Iterator[str]]]
 
 #: Page → generated sections.
@@ -524,6 +546,9 @@ PAGES: dict[str, Sections] = {
         'own series': own_series,
         'process series': process_series,
         'other series': other_series,
+    },
+    'docs/simulation.md': {
+        f'{name} keys': functools.partial(scenario_keys, name) for name in TABLES
     },
     'docs/configuration.md': {'settings': settings, 'actions': actions},
     'docs/reference/metrics.md': {

@@ -178,6 +178,8 @@ def run_page(page: str, folder: pathlib.Path) -> None:
                 output = io.StringIO()
                 with contextlib.redirect_stdout(output), inside(shell.folder):
                     exec(compile(block.text, block.where, 'exec'), names)
+                    for name in re.findall(r'^def (test_\w+)\(\)', block.text, re.MULTILINE):
+                        names[name]()
                 printed = output.getvalue()
             elif block.language == 'toml':
                 check_toml(block, shell)

@@ -329,7 +329,7 @@ TABLES: Mapping[str, tuple[ScenarioKey, ...]] = {
     'wave': WAVE_KEYS,
     'driver': DRIVER_KEYS,
     'gpu': (*GPU_TABLE_KEYS, *GPU_KEYS),
-    'gpu.mig': MIG_KEYS,
+    'mig': MIG_KEYS,
     'process': PROCESS_KEYS,
     'host': HOST_KEYS,
     'event': EVENT_KEYS,
