@@ -30,10 +30,10 @@ from nvitop.health import KINDS, findings
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
-    from typing import Iterable, Iterator
+    from typing import Iterator, Mapping
 
     from nvitop.exporter.tables import Form, Observation
-    from nvitop.sampling.types import DeviceKey, DeviceSample
+    from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
 DEVICE_PREFIX, PROCESS_PREFIX = 'nvitop_gpu_', 'nvitop_process_'
 _NAME = re.compile(r'(?P<name>\w*)(\{(?P<labels>[^}]*)\})?')
@@ -53,6 +53,9 @@ _SHARED_HELP = {
 }
 #: Unit of process metrics → base unit. A metric of kind ``time`` is in seconds, too.
 _PROCESS_UNITS = {'B': 'bytes', '%': 'ratio', 's': 'seconds'}
+
+#: Extended metrics with series.
+EXPORTED = tuple(metric for metric in EXTENDED_METRICS if metric.exported)
 
 #: Labels of all series of devices. MIG devices have those of their GPU and further ones.
 LABELS = {
@@ -112,17 +115,23 @@ def _info_labels() -> dict[str, str]:
 
 
 def _others(observation: Observation) -> Iterator[Family]:
-    yield from _states(observation)
+    labeled = [
+        (device, texts_of(LABELS, properties))
+        for device, properties in described_devices(observation.sample, observation.options)
+    ]
+    yield from _states(observation, labeled)
+    labels = {device.key: texts for device, texts in labeled if device.status == 'ok'}
     if observation.options.users:
-        yield from _users(observation)
-    if observation.options.owners:
-        yield from _owners(observation)
+        yield from _users(observation, labels)
+    if observation.options.owners and observation.has_fresh_processes:
+        yield from _owners(observation.sample, labels)
     yield from _about_the_exporter(observation)
 
 
-def _states(observation: Observation) -> Iterator[Family]:
+def _states(
+    observation: Observation, labeled: list[tuple[DeviceSample, dict[str, str]]]
+) -> Iterator[Family]:
     """Yield the series of devices that also exist while a device does not respond."""
-    labeled = _labeled(observation)
     up, problems = [], []
     for device, labels in labeled:
         up.append(Point(labels, float(device.status == 'ok')))
@@ -145,18 +154,13 @@ def _states(observation: Observation) -> Iterator[Family]:
     yield Family(f'{DEVICE_PREFIX}health', 'gauge', HEALTH_HELP, health)
 
 
-def _labeled(observation: Observation) -> list[tuple[DeviceSample, dict[str, str]]]:
-    devices = described_devices(observation.sample, observation.options)
-    return [(device, texts_of(LABELS, properties)) for device, properties in devices]
-
-
-def _users(observation: Observation) -> Iterator[Family]:
-    sample = observation.sample
+def _users(
+    observation: Observation, labels: Mapping[DeviceKey, dict[str, str]]
+) -> Iterator[Family]:
     if observation.has_fresh_processes:
-        labels = {d.key: names for d, names in _labeled(observation) if d.status == 'ok'}
         memory: dict[tuple[DeviceKey, str], float] = {}
         pids: dict[tuple[DeviceKey, str], set[int]] = collections.defaultdict(set)
-        for process in sample.processes:
+        for process in observation.sample.processes:
             key = process.key.device, user_of(process)
             if key[0] in labels:
                 pids[key].add(process.key.pid)
@@ -178,12 +182,9 @@ def _users(observation: Observation) -> Iterator[Family]:
     yield Family('nvitop_user_gpu_seconds_total', 'counter', text, points)
 
 
-def _owners(observation: Observation) -> Iterator[Family]:
-    if not observation.has_fresh_processes:
-        return
-    labels = {d.key: names for d, names in _labeled(observation) if d.status == 'ok'}
+def _owners(sample: Sample, labels: Mapping[DeviceKey, dict[str, str]]) -> Iterator[Family]:
     found: dict[tuple[tuple[str, str], ...], Point] = {}
-    for process in observation.sample.processes:
+    for process in sample.processes:
         owner = owner_properties(process)
         if owner and process.key.device in labels and len(found) < MAX_OWNERS:
             texts = {**labels[process.key.device], 'user': user_of(process), **owner}
@@ -213,25 +214,16 @@ def _about_the_exporter(observation: Observation) -> Iterator[Family]:
     yield Family('nvitop_collect_failures_total', 'counter', text, (failures,))
 
 
-def _known(rows: Iterable[DeviceRow | None]) -> tuple[DeviceRow, ...]:
-    return tuple(row for row in rows if row is not None)
-
-
 DIALECTS = (
     Dialect(
         name='own',
         help='names of nvitop: base units, nvitop_gpu_…',
-        devices=_known(
-            device_row(metric)
-            for metric in (*METRICS, *(metric for metric in EXTENDED_METRICS if metric.exported))
-        ),
+        devices=tuple(filter(None, map(device_row, (*METRICS, *EXPORTED)))),
         labels=LABELS,
         device_info=(
             InfoRow(f'{DEVICE_PREFIX}info', 'properties of the GPU or MIG device', _info_labels()),
         ),
-        processes=tuple(
-            row for metric in PROCESS_METRICS for row in [process_row(metric)] if row is not None
-        ),
+        processes=tuple(filter(None, map(process_row, PROCESS_METRICS))),
         process_labels={'pid': 'pid'},
         process_info=(
             InfoRow(
