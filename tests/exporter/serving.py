@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import pathlib
 import socket
+import subprocess
 from typing import Iterator, Mapping
 
 import pytest
@@ -58,3 +60,15 @@ def talk(address: tuple[str, int], data: bytes) -> bytes:
                     break
                 received += more
         return received
+
+
+def make_certificate(directory: pathlib.Path, name: str) -> None:
+    subprocess.run(
+        [
+            *('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'),
+            *('-nodes', '-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'),
+            *('-keyout', f'{directory}/{name}.key', '-out', f'{directory}/{name}.pem'),
+        ],
+        check=True,
+        capture_output=True,
+    )

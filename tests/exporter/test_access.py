@@ -9,7 +9,6 @@ import os
 import pathlib
 import shutil
 import ssl
-import subprocess
 
 import bcrypt
 import pytest
@@ -17,7 +16,7 @@ import pytest
 from nvitop.exporter.access import Access, TlsFiles, WebConfig, parse_web_config, read_web_config
 from nvitop.exporter.server import WebServer
 from tests.clock import Clock
-from tests.exporter.serving import get, make_site, serving
+from tests.exporter.serving import get, make_certificate, make_site, serving
 from tests.patience import PATIENCE
 
 
@@ -30,18 +29,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     for name in ('server', 'client'):
         make_certificate(directory, name)
     return directory
-
-
-def make_certificate(directory: pathlib.Path, name: str) -> None:
-    subprocess.run(
-        [
-            *('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'),
-            *('-nodes', '-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'),
-            *('-keyout', f'{directory}/{name}.key', '-out', f'{directory}/{name}.pem'),
-        ],
-        check=True,
-        capture_output=True,
-    )
 
 
 def files(directory: pathlib.Path, **more: object) -> TlsFiles:

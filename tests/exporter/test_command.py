@@ -27,7 +27,9 @@ START = {
 
 
 @contextlib.contextmanager
-def running(*arguments: str, program: str = 'nvitop exporter') -> Iterator[list[object]]:
+def running(
+    *arguments: str, program: str = 'nvitop exporter'
+) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int], str]]:
     """Run the exporter; yield the process, its address and its path."""
     process = subprocess.Popen(
         [sys.executable, *START[program], '--demo', *arguments], stderr=subprocess.PIPE, text=True
@@ -40,7 +42,7 @@ def running(*arguments: str, program: str = 'nvitop exporter') -> Iterator[list[
                 break
         else:
             pytest.fail('the exporter ended')
-        yield [process, (match[1], int(match[2])), match[3]]
+        yield process, (match[1], int(match[2])), match[3]
     finally:
         process.kill()
         process.communicate()
@@ -53,10 +55,9 @@ def running(*arguments: str, program: str = 'nvitop exporter') -> Iterator[list[
 )
 def test_program_serves_until_it_is_terminated(program: str, name: bytes) -> None:
     with running('--port=0', '--interval=0.5', program=program) as (process, address, path):
-        assert isinstance(process, subprocess.Popen)
-        while get(address, '/-/ready')[0] != 200:  # type: ignore[arg-type]
+        while get(address, '/-/ready')[0] != 200:
             pass
-        assert name in get(address, path)[1]  # type: ignore[arg-type]
+        assert name in get(address, path)[1]
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
 
@@ -81,7 +82,6 @@ def test_files_are_written_and_the_textfile_ends_with_the_program(tmp_path: path
     textfile, recording = tmp_path / 'nvitop.prom', tmp_path / 'record.db'
     options = ['--port=0', '--interval=0.5', f'--textfile={textfile}', f'--record={recording}']
     with running(*options, '--owners', '--processes') as (process, _, _):
-        assert isinstance(process, subprocess.Popen)
         wait_until(lambda: b'nvitop_gpu_up' in textfile.read_bytes(), 'no series')
         text = textfile.read_text()
         process.send_signal(signal.SIGTERM)

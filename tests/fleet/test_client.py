@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import shutil
-import subprocess
 import threading
 from typing import TYPE_CHECKING, Iterator
 
@@ -17,6 +16,7 @@ from nvitop.fleet.questions import Question, ask
 from nvitop.fleet.settings import SettingsError, from_environment, from_table, make_settings
 from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.fleet import command
+from tests.exporter.serving import make_certificate
 from tests.fleet.fake import FakeServer, Reply, fake_server, one_host, result
 from tests.patience import wait_until
 
@@ -149,10 +149,8 @@ def test_unreachable_server_is_explained(server: FakeServer, url: str, words: st
 
 @pytest.mark.skipif(shutil.which('openssl') is None, reason='NOT INSTALLED: openssl')
 def test_certificate_is_checked(tmp_path: pathlib.Path) -> None:
-    certificate, key = str(tmp_path / 'cert.pem'), str(tmp_path / 'key.pem')
-    make = 'openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost'
-    names = ['-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', certificate]
-    subprocess.run([*make.split(), *names], check=True, stderr=subprocess.DEVNULL)
+    make_certificate(tmp_path, 'server')
+    certificate, key = str(tmp_path / 'server.pem'), str(tmp_path / 'server.key')
     with fake_server(certificate, key) as server:
         with pytest.raises(FleetError, match='is not trusted') as caught:
             asked(server, Reply(body=one_host()))
