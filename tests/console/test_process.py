@@ -14,8 +14,8 @@ from typing import IO, Mapping
 import pytest
 
 from tests.patience import PATIENCE
+from tests.programs import ROOT
 
-ROOT = pathlib.Path(__file__).parent.parent.parent
 MODULES = {'nvitop': 'nvitop', 'nvitop.cli': 'nvitop.cli', 'nvisel': 'nvitop.select'}
 
 pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')

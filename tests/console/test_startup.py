@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.patience import PATIENCE
-from tests.programs import run_python
-
-ROOT = Path(__file__).parent.parent
+from tests.programs import ROOT, run_python
 
 #: Runs a command and prints the imported modules after its output.
 PROGRAM = """

@@ -29,16 +29,10 @@ from nvitop.sampling.watchdog import Watchdog
 from tests.clock import Clock
 from tests.e2e.monitor import OTHER_USER, bystander
 from tests.e2e.program import NVITOP, Program, environment
-from tests.owner.values import CONTAINER, OUTER, POD, filled, is_safe
+from tests.owner.values import CONTAINER, OUTER, POD, REAL_OWNERS, filled, is_safe
 from tests.patience import PATIENCE
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        sys.platform != 'linux' or 'NVITOP_REAL_OWNERS' not in os.environ,
-        reason='NOT TESTED: needs root and a private mount namespace, see `make test-owners`',
-    ),
-]
+pytestmark = [*REAL_OWNERS]
 
 #: Directory of these tests below the root of a hierarchy.
 HOME = f'nvitop-test-{os.getpid()}'

@@ -8,7 +8,6 @@ import pathlib
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from typing import Callable, Iterator
 
@@ -17,15 +16,12 @@ import pytest
 
 from nvitop import HostProcess
 from nvitop.owner import Owner
+from tests.owner.values import REAL_OWNERS
 from tests.patience import PATIENCE
 
 PROGRAMS = ('munged', 'slurmctld', 'slurmd', 'srun', 'sinfo')
 pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        sys.platform != 'linux' or 'NVITOP_REAL_OWNERS' not in os.environ,
-        reason='NOT TESTED: needs root and a private mount namespace, see `make test-owners`',
-    ),
+    *REAL_OWNERS,
     pytest.mark.skipif(
         any(not shutil.which(program, path=f'{os.defpath}:/usr/sbin') for program in PROGRAMS),
         reason=f'NOT TESTED: Slurm is not installed ({", ".join(PROGRAMS)})',

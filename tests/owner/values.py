@@ -1,12 +1,24 @@
-"""Values of an owner as ``name=value``, and placeholders for long IDs."""
+"""Values of an owner as ``name=value``, placeholders for long IDs, and marks of tests."""
 
 from __future__ import annotations
 
+import os
 import pathlib
+import sys
+
+import pytest
 
 from nvitop.owner.types import CONTAINERS, JOBS, Owner
 from nvitop.printable import printable
 
+#: Marks of tests with real processes in real control groups.
+REAL_OWNERS = (
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        sys.platform != 'linux' or 'NVITOP_REAL_OWNERS' not in os.environ,
+        reason='NOT TESTED: needs root and a private mount namespace, see `make test-owners`',
+    ),
+)
 CONTAINER = '4f797c539e6c745de61a93ca3ff892358ecbcaccd8414d5db545c38428142970'
 OUTER = '9ec39b91f3d70e1beff50a308f77067065ea6be0d91a3378375056cd4422cf3d'
 POD = '5ba385ca-b6e6-4246-bd66-d48d429dbc12'

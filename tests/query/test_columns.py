@@ -23,7 +23,7 @@ from nvitop.query.columns import (
 )
 from nvitop.query.list_tables import list_tables
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample
-from tests.query.samples import DEVICES, ISO, PROCESSES, SAMPLE, TIMESTAMP
+from tests.query.samples import DEVICES, PROCESSES, SAMPLE, TIMESTAMP
 
 #: Fields of ``nvidia-smi --query-gpu`` and the headers that nvidia-smi prints for them.
 HEADERS = {
@@ -293,10 +293,6 @@ def test_unavailable_values_of_every_column_have_a_text() -> None:
 def test_reasons_for_low_clocks_are_those_of_the_library() -> None:
     names = [name.lower() for name in ClockEventReasons.__members__]
     assert set(CLOCK_EVENT_REASONS) < set(names)
-
-
-def test_the_time_of_a_sample_is_local() -> None:
-    assert ISO.startswith('2024-01-02T03:04:05.678')
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import re
 import signal
 import subprocess
 import sys
-from typing import Any, Iterator
+from typing import Iterator
 
 import pytest
 
@@ -26,6 +26,7 @@ from nvitop.query.columns import device_table
 from nvitop.query.command import main
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, Sample
 from tests.patience import PATIENCE
+from tests.programs import run_program
 from tests.query.schema_check import violations
 from tests.ran import Ran
 
@@ -382,18 +383,9 @@ def test_help_query_shows_names_of_nvidia_smi() -> None:
 # The program
 
 
-def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, '-m', 'nvitop', *arguments],
-        **{'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, **options},
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-
-
 def test_the_program_simulates_a_machine(tmp_path: pathlib.Path) -> None:
-    done = run('query', '--demo', '--processes=pid,process_name', '-i', '4')
+    query = ('query', '--demo', '--processes=pid,process_name', '-i', '4')
+    done = run_program('-m', 'nvitop', *query)
     assert done.returncode == 0
     assert done.stderr == "nvitop: simulated machine 'dgx-h100': not the GPUs of this computer\n"
     assert re.fullmatch(r'pid, process_name\n\d+, /opt/vllm/bin/python3\n', done.stdout)

@@ -10,9 +10,8 @@ from typing import Callable
 import pytest
 
 from nvitop.recording.lines import LineWriter
-from nvitop.recording.opening import open_recording
 from nvitop.recording.recorder import Recorder
-from tests.recording.virtual import SimpleMachine, rows
+from tests.recording.virtual import SimpleMachine, rows, samples_of
 
 #: More samples than fit on the disk.
 MOST = 20_000
@@ -21,19 +20,6 @@ MOST = 20_000
 def fill(path: Path) -> None:
     """Leave a part of the disk to the recording."""
     path.write_bytes(bytes(700 << 10))
-
-
-def sample_count(path: Path) -> int:
-    """Read all samples of a recording; return their number."""
-    recording = open_recording(str(path))
-    frame: int | None = recording.span().first
-    count = 0
-    while frame is not None:
-        recording.sample(frame)
-        count += 1
-        frame = recording.neighbor(frame, 1)
-    recording.close()
-    return count
 
 
 def check_database(path: Path, filler: Path) -> None:
@@ -51,10 +37,10 @@ def check_database(path: Path, filler: Path) -> None:
 
     record_until(lambda: bool(messages))
     assert messages[0].startswith(f'{path}: no frames are recorded until there is room: ')
-    while_full = sample_count(path)
+    while_full = len(samples_of(path))
     filler.unlink()
     record_until(lambda: messages[-1].endswith('frames are recorded again'))
-    record_until(lambda: sample_count(path) > while_full)
+    record_until(lambda: len(samples_of(path)) > while_full)
     recorder.close()
     assert len(messages) <= 4, messages
     assert rows(path, 'PRAGMA integrity_check') == [('ok',)]
@@ -78,12 +64,12 @@ def check_lines(path: Path, filler: Path) -> None:
         fill_disk()
     assert count
     writer.close()
-    assert sample_count(path) == count
+    assert len(samples_of(path)) == count
     filler.unlink()
     writer = LineWriter(str(path))
     writer.write(machine.sample(10))
     writer.close()
-    assert sample_count(path) == count + 1
+    assert len(samples_of(path)) == count + 1
 
 
 def main() -> None:

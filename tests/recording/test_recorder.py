@@ -9,27 +9,27 @@ from typing import Any
 import pytest
 
 from nvitop.masking import mask_command
-from nvitop.recording.frames import decompress, parse_text
 from nvitop.recording.lines import LineWriter
 from nvitop.recording.recorder import EARLIEST_TIME, Recorder
 from nvitop.recording.schema import APPLICATION_ID, RecordingError
 from nvitop.recording.store import ROWS_PER_STEP, Retention, Store
-from nvitop.sampling.types import HostProcessSample, Sample
-from tests.recording.virtual import SimpleMachine, events, mig, record, rows, simulated_samples
+from nvitop.sampling.types import HostProcessSample
+from tests.recording.virtual import (
+    SimpleMachine,
+    events,
+    mig,
+    record,
+    rows,
+    samples_of,
+    simulated_samples,
+)
 from tests.sampling.bench import Bench
-
-
-def frames(path: Path) -> list[Sample]:
-    """Return all samples of a recording in the order in which they were taken."""
-    keys = {number: decompress(z, b'') for number, z in rows(path, 'SELECT id, z FROM keyframe')}
-    stored = rows(path, 'SELECT keyframe, z FROM frame ORDER BY id')
-    return [parse_text(decompress(z, keys[key])) for key, z in stored]
 
 
 def test_samples_are_stored_as_they_were(bench: Bench, tmp_path: Path) -> None:
     samples = list(simulated_samples(bench, 30))
     record(tmp_path / 'a.db', samples, commands='full')
-    assert frames(tmp_path / 'a.db') == samples
+    assert samples_of(tmp_path / 'a.db') == samples
     assert rows(tmp_path / 'a.db', 'PRAGMA application_id') == [(APPLICATION_ID,)]
     assert rows(tmp_path / 'a.db', 'PRAGMA integrity_check') == [('ok',)]
     assert len(rows(tmp_path / 'a.db', 'SELECT * FROM device')) == 8
@@ -39,7 +39,7 @@ def test_frames_are_thinned_to_the_interval_but_usage_is_not(tmp_path: Path) -> 
     machine = SimpleMachine()
     samples = [machine.sample(1.0) for _ in range(61)]
     record(tmp_path / 'a.db', samples, interval_seconds=10.0, sample_seconds=1.0)
-    assert len(frames(tmp_path / 'a.db')) == 7
+    assert len(samples_of(tmp_path / 'a.db')) == 7
     assert rows(tmp_path / 'a.db', 'SELECT sum(observed_ms) FROM gpu_minute') == [(60_000,)]
 
 
@@ -60,7 +60,7 @@ def test_commands_are_kept_as_asked(
         host_processes=(HostProcessSample(1, 1.0, command='python3 t.py --token=hunter2 -n 1'),)
     )
     record(tmp_path / 'a.db', [sample], commands=commands)
-    (stored,) = frames(tmp_path / 'a.db')
+    (stored,) = samples_of(tmp_path / 'a.db')
     assert [stored.processes[0].command, stored.host_processes[0].command] == [command, command]
     assert stored.processes[0].name == name
     raw = b''.join(path.read_bytes() for path in tmp_path.iterdir())
@@ -102,7 +102,7 @@ def test_events_of_a_night(tmp_path: Path) -> None:
         ('added', 'GPU 0:0: added'),
         ('removed', 'GPU 1: removed'),
     ]
-    times = [sample.timestamp for sample in frames(tmp_path / 'a.db')]
+    times = [sample.timestamp for sample in samples_of(tmp_path / 'a.db')]
     assert times == [pytest.approx(sample.timestamp) for sample in samples]
 
 
@@ -124,7 +124,7 @@ def test_nothing_is_recorded_before_the_clock_is_set(tmp_path: Path) -> None:
     samples = [machine.sample(10), machine.sample(10), machine.sample(10, step=EARLIEST_TIME)]
     options = {'on_message': lambda *message: messages.append(message)}
     record(tmp_path / 'a.db', samples, **options)
-    assert len(frames(tmp_path / 'a.db')) == 1
+    assert len(samples_of(tmp_path / 'a.db')) == 1
     assert len(messages) == 1
 
 
@@ -143,7 +143,7 @@ def test_a_later_run_continues_the_file(tmp_path: Path) -> None:
     path = tmp_path / 'a.db'
     record(path, [machine.sample(10) for _ in range(3)])
     record(path, [machine.sample(0.5) for _ in range(3)], interval_seconds=0.5)
-    assert len(frames(path)) == 6
+    assert len(samples_of(path)) == 6
     runs = rows(path, 'SELECT interval_ms, reason FROM run ORDER BY id')
     assert runs == [(10_000, 'stopped'), (500, 'stopped')]
     # Both runs have parts of the same minute.
@@ -158,7 +158,7 @@ def test_reopening_continues_in_a_new_file(tmp_path: Path) -> None:
     recorder.reopen()
     recorder.write(machine.sample(10))
     recorder.close()
-    assert [len(frames(tmp_path / name)) for name in ('old.db', 'a.db')] == [1, 1]
+    assert [len(samples_of(tmp_path / name)) for name in ('old.db', 'a.db')] == [1, 1]
 
 
 def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
@@ -247,8 +247,8 @@ def test_a_large_file_loses_its_oldest_frames_and_shrinks(tmp_path: Path) -> Non
     recorder.close()
     assert max(sizes) < 2 << 20
     assert path.stat().st_size < (1 << 20) + (400 << 10)
-    assert len(frames(path)) > ROWS_PER_STEP
-    assert frames(path)[-1].timestamp == pytest.approx(machine.wall)
+    assert len(samples_of(path)) > ROWS_PER_STEP
+    assert samples_of(path)[-1].timestamp == pytest.approx(machine.wall)
 
 
 class FullDisk:
@@ -281,7 +281,7 @@ def test_a_full_disk_is_reported_once_and_no_usage_is_lost(
         recorder.write(machine.sample(10))
     recorder.close()
     assert rows(path, 'SELECT sum(held_ms) FROM usage') == [(3_590_000,)]
-    assert 230 <= len(frames(path)) <= 241
+    assert 230 <= len(samples_of(path)) <= 241
     assert len(messages) == 4
     assert 'no frames are recorded until there is room: database or disk is full' in messages[0]
     assert 'usage' in messages[1]

@@ -37,7 +37,15 @@ from nvitop.simulation import scenario_names
 from tests.clock import Clock
 from tests.patience import PATIENCE
 from tests.ran import Ran
-from tests.recording.virtual import START, SimpleMachine, gpu, mig, record, simulated_samples
+from tests.recording.virtual import (
+    START,
+    SimpleMachine,
+    gpu,
+    mig,
+    record,
+    samples_of,
+    simulated_samples,
+)
 from tests.sampling.bench import Bench
 
 INTERVAL = 2.0
@@ -414,10 +422,9 @@ def test_lines_from_a_pipe_are_shown_on_the_terminal(tmp_path: Path) -> None:
 
 
 def test_events_of_lines_of_json_are_those_of_a_database(hour: Path) -> None:
-    database = open_recording(str(hour))
     lines = hour.with_name('a.jsonl')
-    record(lines, map(database.sample, range(1, 362)))
-    found = open_recording(str(lines))
+    record(lines, samples_of(hour))
+    database, found = open_recording(str(hour)), open_recording(str(lines))
     for moment in (START, START + 1810, START + 2000, START + 2410, START + 5000):
         for step in (1, -1):
             event, expected = (each.event(moment, step) for each in (found, database))
@@ -535,9 +542,7 @@ def test_a_gzip_file_is_continued_after_its_writer_was_killed(tmp_path: Path) ->
         os.close(writer._descriptor)
     LineWriter(str(path)).close()
     assert len(gzip.decompress(path.read_bytes()).splitlines()) == 15
-    recording = open_recording(str(path))
-    assert recording.span().last == 14
-    recording.close()
+    assert len(samples_of(path)) == 15
 
 
 def test_a_file_that_was_cut_off_is_read_to_its_last_line(tmp_path: Path) -> None:
@@ -545,11 +550,6 @@ def test_a_file_that_was_cut_off_is_read_to_its_last_line(tmp_path: Path) -> Non
     record(path, ticks(SimpleMachine(), 50))
     whole = gzip.decompress(path.read_bytes())
     cut.write_bytes(path.read_bytes()[:-300])
-    recording = open_recording(str(cut))
-    assert 20 < recording.span().last < 49
-    recording.close()
+    assert 20 < len(samples_of(cut)) < 50
     (tmp_path / 'c.jsonl').write_bytes(whole[: len(whole) * 2 // 3])
-    recording = open_recording(str(tmp_path / 'c.jsonl'))
-    assert 20 < recording.span().last < 49
-    recording.sample(recording.span().last)
-    recording.close()
+    assert 20 < len(samples_of(tmp_path / 'c.jsonl')) < 50

@@ -20,12 +20,19 @@ from nvitop.recording.ssh import RemoteError, RemoteSource, explain, ssh_command
 from nvitop.sampling.serialization import dumps_demand, loads_demand
 from nvitop.sampling.types import Demand, DeviceKey, ProcessKey, Sample
 from tests.patience import PATIENCE, wait_until
+from tests.programs import ROOT
 from tests.ran import Ran
 
 pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')
 
 SAMPLES = ['query', '--samples', '--demo=half-busy', '-l', '0.5']
-ROOT = pathlib.Path(__file__).parents[2]
+
+
+def add_nvitop(folder: pathlib.Path) -> None:
+    """Add the program to a directory."""
+    nvitop = folder / 'nvitop'
+    nvitop.write_text(f'#!/bin/sh\nexec {sys.executable} -m nvitop "$@"\n')
+    nvitop.chmod(0o755)
 
 
 @pytest.fixture
@@ -33,9 +40,7 @@ def stand_in(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     """Replace ssh by a script that gets the name of the host in ``$host`` and the command in ``$*``."""
     programs = tmp_path / 'programs'
     programs.mkdir()
-    nvitop = programs / 'nvitop'
-    nvitop.write_text(f'#!/bin/sh\nexec {sys.executable} -m nvitop "$@"\n')
-    nvitop.chmod(0o755)
+    add_nvitop(programs)
     monkeypatch.setenv('PATH', f'{programs}:{os.environ["PATH"]}')
     monkeypatch.setenv('PYTHONPATH', str(ROOT))
 
@@ -200,9 +205,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         f'AuthorizedKeysFile {folder}/keys\nUsePAM no\nPasswordAuthentication no\n'
         f'SetEnv PYTHONPATH={ROOT} PATH={folder}:{os.environ["PATH"]}\n'
     )
-    nvitop = folder / 'nvitop'
-    nvitop.write_text(f'#!/bin/sh\nexec {sys.executable} -m nvitop "$@"\n')
-    nvitop.chmod(0o755)
+    add_nvitop(folder)
     process = subprocess.Popen([server, '-D', '-e', '-f', str(folder / 'config')])
     wait_until(lambda: answers(port), 'sshd answers')
     options = f'-p {port} -i {folder}/user -o StrictHostKeyChecking=no -F none'

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator
 
 from nvitop.recording.lines import LineWriter
+from nvitop.recording.opening import open_recording
 from nvitop.recording.recorder import RECORDED, Recorder
 from nvitop.recording.schema import USAGE_SUMS
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, ProcessKey, Sample
@@ -95,6 +96,18 @@ def record(path: Path, samples: Iterable[Sample], **options: Any) -> None:
     for sample in samples:
         sink.write(sample)
     sink.close()
+
+
+def samples_of(path: Path) -> list[Sample]:
+    """Return all samples of a recording."""
+    recording = open_recording(str(path))
+    frame: int | None = recording.span().first
+    samples = []
+    while frame is not None:
+        samples.append(recording.sample(frame))
+        frame = recording.neighbor(frame, 1)
+    recording.close()
+    return samples
 
 
 def rows(path: Path, statement: str) -> list[tuple[Any, ...]]:
