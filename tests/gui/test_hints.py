@@ -40,6 +40,8 @@ def test_paused_display_names_the_keys_that_resume_and_travel_first() -> None:
     paused = state_with_hints('z')._replace(origin=Origin(can_travel=True))
     shown = ' h Help  z Resume  ( ) Step  { } Minute  b Go to  Up Down Select'
     assert lines_of(paused)[-1].startswith(shown)
+    recording = paused._replace(frozen=None, origin=Origin(is_live=False, can_travel=True))
+    assert ' N n Event  z Pause  ( ) Step' in lines_of(recording)[-1]
     assert last_row('! z') == ' h Help  z Resume  Enter GPU  q Back'
 
 

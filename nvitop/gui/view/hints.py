@@ -21,8 +21,8 @@ from nvitop.namedtuple import NamedTuple
 
 #: Empty cells before the first hint and between two hints.
 _MARGIN, _GAP = 1, 2
-#: Keys of the last row that come first while the display is paused, and a recording is replayed.
-_FIRST_IF_PAUSED = ('h', 'S s', 'N n', 'z', '( )', '{ }', 'b')
+#: Keys that come first while the display is paused or shows a recording.
+_FIRST_IN_PAST = ('h', 'S s', 'N n', 'z', '( )', '{ }', 'b')
 _SORT, _REVERSE = 'Sort by:', '(Shift: reverse)'
 #: Purpose of the input line → its keys and what they do.
 _TYPING = {
@@ -107,8 +107,8 @@ def _menu(state: AppState) -> list[Hint]:
     hints = []
     met: dict[Need, bool] = {}
     menu = SCREENS[state.screen].menu
-    if state.is_paused:
-        first = [keys for keys in _FIRST_IF_PAUSED if keys in menu]
+    if state.is_paused or not state.origin.is_live:
+        first = [keys for keys in _FIRST_IN_PAST if keys in menu]
         menu = (*first, *(keys for keys in menu if keys not in first))
     for usual in menu:
         keys = [state.keymap.instead_of(state.screen, key) for key in usual.split(' ')]
