@@ -25,7 +25,7 @@ from nvitop.gui.model.effects import Quit, Redraw, Refresh, Suspend
 from nvitop.gui.monitor import errors_held_back, first_state
 from nvitop.gui.render.ansi import lacks_fine_blocks
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.theme import THEMES, theme_named
+from nvitop.gui.render.theme import ALL_COLORS, THEMES, theme_named
 from nvitop.gui.state.app_state import Notice
 from nvitop.gui.state.events import ClockTicked, MousePressed, Resized
 from nvitop.gui.state.notices import NOTICE_SECONDS
@@ -218,7 +218,7 @@ def run_fleet(
         halves=lacks_fine_blocks(os.environ),
         keys=rebind(dict(options.keys)),
     )
-    max_colors = 0 if os.environ.get('NO_COLOR') else 256
+    max_colors = 0 if os.environ.get('NO_COLOR') else ALL_COLORS
     captures_mouse = not holds_escape_back(os.environ)
     terminal = terminal or terminal_here(max_colors, captures_mouse=captures_mouse)
     app = FleetApp(terminal, state, server, options, interval=interval)

@@ -113,7 +113,7 @@ def help_lines(table: FleetKeys) -> list[Line]:
     rows = [(' '.join(row.keys), row.help) for row in table if row.help and row.keys]
     width = max(len(keys) for keys, _ in rows)
     legend = (
-        ('▁▂▃▄▅▆▇█', 'utilization of one GPU, from 0 % to 100 %'),
+        ('▁▂▃▄▅▆▇', 'utilization of one GPU, from 0 % to 100 %'),
         ('▁ in the color of warnings', 'idle, but more than 1 GiB of its memory is in use (held)'),
         ('!', 'something is wrong with this GPU'),
         ('·', 'no exporter reports its utilization'),

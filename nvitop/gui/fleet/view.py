@@ -34,7 +34,8 @@ _ERROR = Style(Role.ERROR, bold=True)
 _WARNING = Style(Role.WARNING, bold=True)
 _INPUT = Style(Role.INPUT)
 _SELECTED = Style(Role.SELECTED)
-_HEIGHTS = '▁▂▃▄▅▆▇█'
+#: Up to 7/8 of the cell, so that rows do not touch each other.
+_HEIGHTS = '▁▂▃▄▅▆▇'
 _DIGITS = '0123456789'
 #: Temperature (°C) and power (W) at which the heat map shows 100 %.
 _FULL_HEAT = {'temperature': 100.0, 'power': 700.0}
@@ -157,9 +158,11 @@ def _draw_foot(buf: Buffer, state: FleetState, layout: ListLayout) -> None:
         shown = layout.shown
         where = f'{shown.start + 1}–{shown.stop} of {layout.length:,}'
     x, right = 1, buf.width - len(where) - 2
-    for key, words in hints_of(state.keys, state.screen):
-        if x + len(key) + len(words) + 1 > right:
-            break
+    hints = hints_of(state.keys, state.screen)
+    # Help and quit, the last ones, are left out last.
+    while len(hints) > 1 and sum(len(key) + len(words) + 3 for key, words in hints) - 1 > right:
+        del hints[max(0, len(hints) - 3)]
+    for key, words in hints:
         width = buf.write(x, y, key, KEY)
         width += buf.write(x + width, y, f' {words}', HINT)
         if state.field is None:  # keys are text while the filter is typed
@@ -238,7 +241,6 @@ def _draw_host(
     *,
     is_current: bool,
 ) -> None:
-    plain = _SELECTED if is_current else PLAIN
     if host.gone_since is not None:
         name = fit(host.name, columns[0].width)
         text = f'{name} gone {age_text(max(0.0, now - host.gone_since))}'
@@ -264,29 +266,20 @@ def _draw_host(
     x = 0
     for column in columns:
         if column.name == 'glyphs':
-            gpus = host.gpus[: column.width]
-            _draw_gpus(buf, x, y, gpus, heights, plain if is_current else None)
+            _draw_gpus(buf, x, y, host.gpus[: column.width], heights)
         else:
             text = fit(texts[column.name], column.width, column.align)
-            style = plain if is_current else styles.get(column.name, PLAIN)
+            style = _SELECTED if is_current else styles.get(column.name, PLAIN)
             if text.strip():
                 draw_text(buf, x, y, text, style)
         x += column.width + 1
 
 
-def _draw_gpus(
-    buf: Buffer,
-    x: int,
-    y: int,
-    gpus: tuple[FleetGpu, ...],
-    heights: str,
-    style: Style | None,
-) -> None:
+def _draw_gpus(buf: Buffer, x: int, y: int, gpus: tuple[FleetGpu, ...], heights: str) -> None:
     """Draw one glyph for each GPU; neighbors with the same style are one write."""
     run, look = '', PLAIN
     for gpu in gpus:
         glyph, own = _glyph(gpu, heights)
-        own = style or own
         if run and own != look:
             x += buf.write(x, y, run, look)
             run = ''
