@@ -118,6 +118,9 @@ def draw_device_panel(
         layout.form, layout.area.width, layout.columns, layout.cells, layout.bars, traits, view
     )
     above = inner
+    place = next((p for p in layout.columns if p.column.name == 'sparkline'), None)
+    if history is not None and history.device_slot < CHANGE_SECONDS:
+        history = history.until(history.now // CHANGE_SECONDS * CHANGE_SECONDS)
     for row in layout.rows:
         device = devices[row.device]
         below = _row_uprights(layout, device)
@@ -131,7 +134,7 @@ def draw_device_panel(
             device.key in idle,
             device.key == listed.selected,
             listed.marked is not None and _contains(device.key, listed.marked),
-            _sparkline(layout, device, history, view),
+            _sparkline(place, device, history, view),
         )
         buf.paste(row.y, device_rows(shape, device, state, row.height))
     if layout.details is not None:
@@ -194,14 +197,14 @@ def _cell_seconds(history: History) -> float:
 
 
 def _sparkline(
-    layout: DeviceLayout, device: DeviceSample, history: History | None, view: ViewState
+    place: PlacedColumn | None,
+    device: DeviceSample,
+    history: History | None,
+    view: ViewState,
 ) -> Sparkline:
-    place = next((p for p in layout.columns if p.column.name == 'sparkline'), None)
     if place is None or history is None or device.key.is_mig:
         return ()
     seconds = _cell_seconds(history)
-    if history.device_slot < CHANGE_SECONDS:
-        history = history.until(history.now // CHANGE_SECONDS * CHANGE_SECONDS)
     *complete, present = history.recent(device.key, 'gpu_utilization', seconds, place.width)
     return (
         *make_sparkline(tuple(complete), ascii_only=view.ascii),

@@ -93,8 +93,8 @@ def draw_main(
     }
     above = layout.host.uprights or above
     draw_process_panel(buf, layout.processes, listed, sample, styles, above)
-    # The first line stays visible while the page is scrolled.
-    buf.fill(Rect(0, 0, buf.width, 1))
+    if layout.scroll_y:  # the first line stays visible
+        buf.fill(Rect(0, 0, buf.width, 1))
     draw_header(buf, 0, sample, header)
 
 
