@@ -46,8 +46,11 @@ class _Run(NamedTuple):
     stop: int
 
 
-#: The characters of a row, ``''`` after a wide one, and the numbers of their looks.
-_Cells = Tuple[Sequence[str], Sequence[int]]
+#: The characters of a row, ``''`` after a wide one, and the letters of their looks.
+_Cells = Tuple[Sequence[str], str]
+
+#: The letter of the look in which an empty screen is.
+_NO_LOOK = chr(0)
 
 
 class ChangeWriter:
@@ -63,24 +66,24 @@ class ChangeWriter:
         self._colors = colors
         self._lacking = dict.fromkeys(lacking, False)
         self._theme: Theme | None = None
-        #: Number of each style; its look is in the list.
-        self._numbers: dict[Style, int] = {}
-        self._looks: list[Look] = []
+        #: Letter of the look of each style. A row of letters is compared faster than one of looks.
+        self._letters: dict[Style, str] = {}
+        self._looks: dict[str, Look] = {}
         #: Whether each look is visible on spaces.
-        self._is_visible: list[bool] = []
+        self._is_visible: dict[str, bool] = {}
         #: (look, next look) → sequence.
-        self._switches: dict[tuple[int, int], str] = {}
+        self._switches: dict[tuple[str, str], str] = {}
         self._size = (0, 0)
         self._rows: list[tuple[Span, ...]] = []
         self._cells: list[_Cells] = []
-        #: Number of the look in which the terminal writes.
-        self._look = 0
+        #: Letter of the look in which the terminal writes.
+        self._look = _NO_LOOK
         self._forget_looks()
 
     def _forget_looks(self) -> None:
-        self._numbers = {}
-        self._looks = [Look()]
-        self._is_visible = [False]
+        self._letters = {}
+        self._looks = {_NO_LOOK: Look()}
+        self._is_visible = {_NO_LOOK: False}
         self._switches = {}
 
     def forget(self) -> None:
@@ -97,9 +100,9 @@ class ChangeWriter:
         if self._size != (buffer.width, buffer.height):
             self._size = (buffer.width, buffer.height)
             parts.append(self._clear)
-            self._look = 0
+            self._look = _NO_LOOK
             self._rows = [()] * buffer.height
-            self._cells = [([' '] * buffer.width, [0] * buffer.width)] * buffer.height
+            self._cells = [(' ' * buffer.width, _NO_LOOK * buffer.width)] * buffer.height
         runs: list[_Run] = []
         ends: list[_Run] = []
         for y in range(buffer.height):
@@ -120,35 +123,36 @@ class ChangeWriter:
             position = (run.stop, run.y) if is_known else _UNKNOWN
         for end in ends:
             if self._is_visible[self._look]:
-                self._switch(parts, 0)
+                self._switch(parts, _NO_LOOK)
             parts.append(_move(position, end.start, end.y) + _CLEAR_TO_RIGHT)
             position = (end.start, end.y)
         return ''.join(parts)
 
     def _cells_of(self, row: tuple[Span, ...], width: int) -> _Cells:
-        parts: list[str] = []
-        looks: list[int] = []
+        chars: list[str] = []
+        looks: list[str] = []
+        end = 0
         for x, text, style in row:
-            number = self._numbers.get(style)
-            if number is None:
-                number = self._number_of(style)
-            gap = x - len(looks)
-            if gap:
-                parts.append(' ' * gap)
-                looks += [0] * gap
-            parts.append(text)
-            looks += [number] * (len(text) if text.isascii() else cell_width(text))
-        gap = width - len(looks)
-        return cells_of(''.join(parts) + ' ' * gap), looks + [0] * gap
+            if x > end:
+                chars.append(' ' * (x - end))
+                looks.append(_NO_LOOK * (x - end))
+            cells = len(text) if text.isascii() else cell_width(text)
+            chars.append(text)
+            looks.append((self._letters.get(style) or self._letter_of(style)) * cells)
+            end = x + cells
+        rest = width - end
+        return cells_of(''.join(chars) + ' ' * rest), ''.join(looks) + _NO_LOOK * rest
 
-    def _number_of(self, style: Style) -> int:
+    def _letter_of(self, style: Style) -> str:
         assert self._theme is not None
         look = self._theme.look(style, self._colors)._replace(**self._lacking)
-        if look not in self._looks:
-            self._looks.append(look)
-            self._is_visible.append(shows_on_spaces(look))
-        number = self._numbers[style] = self._looks.index(look)
-        return number
+        letter = next((letter for letter, known in self._looks.items() if known == look), '')
+        if not letter:
+            letter = chr(len(self._looks))
+            self._looks[letter] = look
+            self._is_visible[letter] = shows_on_spaces(look)
+        self._letters[style] = letter
+        return letter
 
     def _compare(
         self, y: int, old: _Cells, new: _Cells, runs: list[_Run], ends: list[_Run]
@@ -166,7 +170,7 @@ class ChangeWriter:
             ends.append(_Run(y, end, end))
         runs.extend(_runs(y, changed, chars, looks))
 
-    def _write_cells(self, parts: list[str], chars: Sequence[str], looks: Sequence[int]) -> None:
+    def _write_cells(self, parts: list[str], chars: Sequence[str], looks: str) -> None:
         start = 0
         while start < len(chars):
             look, stop = looks[start], start + 1
@@ -180,7 +184,7 @@ class ChangeWriter:
             parts.append(text)
             start = stop
 
-    def _switch(self, parts: list[str], look: int) -> None:
+    def _switch(self, parts: list[str], look: str) -> None:
         change = self._switches.get((self._look, look))
         if change is None:
             change = change_of_look(self._looks[self._look], self._looks[look])
@@ -200,7 +204,7 @@ def _different(values: Sequence[object], others: Sequence[object]) -> list[int]:
     return found
 
 
-def _runs(y: int, changed: Sequence[int], chars: Sequence[str], looks: Sequence[int]) -> list[_Run]:
+def _runs(y: int, changed: Sequence[int], chars: Sequence[str], looks: str) -> list[_Run]:
     """Return what to write in a row: whole characters, with short gaps between them."""
     runs: list[_Run] = []
     start = stop = -1
