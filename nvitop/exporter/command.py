@@ -170,14 +170,17 @@ def _listen(program: str, settings: ExporterSettings, pages: Pages) -> WebServer
             server.close()
             raise CommandFailure(_explain(host, port, error)) from error
         for name, number in found:
-            scheme = 'https' if has_tls else 'http'
-            url = f'{scheme}://{f"[{name}]" if ":" in name else name}:{number}{settings.path}'
+            url = f'http{"s" if has_tls else ""}://{_address(name, number)}{settings.path}'
             print(f'{program}: listening on {url}', file=sys.stderr, flush=True)
     return server
 
 
+def _address(host: str, port: int) -> str:
+    return f'[{host}]:{port}' if ':' in host else f'{host}:{port}'
+
+
 def _explain(host: str, port: int, error: OSError) -> str:
-    address = f'{f"[{host}]" if ":" in host else host}:{port}'
+    address = _address(host, port)
     if error.errno == errno.EADDRINUSE:
         return f'{address} is in use by another program; choose another port'
     if error.errno == errno.EACCES and port < 1024:

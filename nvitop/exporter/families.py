@@ -84,7 +84,8 @@ def make_families(names: Iterable[str], observation: Observation) -> list[Family
 def _families_of(table: Dialect, observation: Observation) -> Iterator[Family]:
     described = _distinct(
         (device, texts_of(table.labels, properties), properties)
-        for device, properties in _devices(table, observation)
+        for device, properties in described_devices(observation.sample, observation.options)
+        if device.status == 'ok' and (table.has_mig or not device.key.is_mig)
     )
     yield from _info_families(table.device_info, described)
     for row in table.devices:
@@ -112,15 +113,6 @@ def _info_families(
             for _, labels, properties in described
         ]
         yield Family(row.name, row.type, row.help, tuple(points))
-
-
-def _devices(
-    table: Dialect, observation: Observation
-) -> Iterator[tuple[DeviceSample, Mapping[str, str]]]:
-    """Yield the devices that respond, with their properties."""
-    for device, properties in described_devices(observation.sample, observation.options):
-        if device.status == 'ok' and (table.has_mig or not device.key.is_mig):
-            yield device, properties
 
 
 def _distinct(
