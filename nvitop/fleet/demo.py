@@ -117,7 +117,8 @@ class Cluster:
             yield Series('nvitop_gpu_up', labels, float(is_up))
             if not is_up:
                 return
-            yield Series('nvitop_gpu_info', {**labels, 'name': _MODEL}, 1.0)
+            about = {'name': _MODEL, 'driver_version': '580.65.06', 'cuda_version': '13.0'}
+            yield Series('nvitop_gpu_info', {**labels, **about}, 1.0)
         elif name == 'nvidia-smi':
             about = {**labels, 'name': _MODEL, 'index': str(gpu)}
             yield Series('nvidia_smi_gpu_info', about, 1.0)
