@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import math
 import ssl
-from typing import TYPE_CHECKING
 
 from nvitop.console.arguments import ArgumentParser, add_general, add_owner_names
 from nvitop.exporter.access import TlsFiles, WebConfig, read_web_config
@@ -14,9 +13,6 @@ from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.families import MAX_PROCESSES
 from nvitop.exporter.tables import SeriesOptions
 from nvitop.namedtuple import NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Any, Mapping
 
 #: Address that is served unless options say otherwise, and the port of addresses without one.
 DEFAULT_HOST, DEFAULT_PORT = '127.0.0.1', 9836
@@ -327,7 +323,6 @@ def _tls_files(given: argparse.Namespace, *, verifies: bool) -> TlsFiles | None:
         given: The options.
         verifies: Whether a CA for client certificates means that clients must have one.
     """
-    options: Mapping[str, Any] = vars(given)
     has_ca = bool(given.client_cafile or given.client_capath)
     if given.client_auth_required and not has_ca:
         raise ValueError('--client-auth-required needs --client-cafile or --client-capath')
@@ -335,10 +330,10 @@ def _tls_files(given: argparse.Namespace, *, verifies: bool) -> TlsFiles | None:
         if has_ca:
             raise ValueError('client certificates need --certfile and --keyfile')
         return None
-    for option in ('certfile', 'keyfile'):
-        if not options[option]:
-            other = 'keyfile' if option == 'certfile' else 'certfile'
-            raise ValueError(f'--{other} needs --{option}')
+    if not given.keyfile:
+        raise ValueError('--certfile needs --keyfile')
+    if not given.certfile:
+        raise ValueError('--keyfile needs --certfile')
     return TlsFiles(
         given.certfile,
         given.keyfile,

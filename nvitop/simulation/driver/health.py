@@ -43,6 +43,17 @@ SYMBOLS.add_numbers(
         ),
     },
 )
+SYMBOLS.add_structs(
+    GPU,
+    {
+        'nvmlDeviceGetRemappedRows_v2': {
+            'corrActiveRemaps': 'remapped_correctable',
+            'uncActiveRemaps': 'remapped_uncorrectable',
+            'bPending': 'remapped_pending',
+            'bfailureOccurred': 'remapped_failure',
+        },
+    },
+)
 
 
 def _ecc_errors(node: Node, error: object, counter: object) -> int:
@@ -94,17 +105,6 @@ def retired_pages(
             target(pages)[i] = 0x10000 * (i + 1)
             if times is not None:
                 target(times)[i] = 1_700_000_000_000_000 + i
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetRemappedRows_v2(node: Node, info: object) -> None:
-    """``(device, struct *)``."""
-    struct = target(info)
-    struct.corrActiveRemaps = node.read('remapped_correctable')
-    struct.uncActiveRemaps = node.read('remapped_uncorrectable')
-    struct.corrInactiveRemaps = struct.uncInactiveRemaps = 0
-    struct.bPending = node.read('remapped_pending')
-    struct.bfailureOccurred = node.read('remapped_failure')
 
 
 @SYMBOLS.add(GPU)
