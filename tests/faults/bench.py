@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import Callable, Iterator
+from typing import Iterator
 from unittest import mock
 
 from nvitop import simulation
@@ -129,18 +129,11 @@ def _gpu(index: int) -> str:
     return '\n'.join(lines)
 
 
-def _scenario() -> str:
-    return _PLAIN.format(
-        *map(_gpu, range(3)),
-        _steps(2 << 30, 1 << 20),
-        _steps(20, 1),
-        _steps(50, 1),
-        _steps(1 << 30, 1 << 20),
-        _steps(70, 1),
-    )
-
-
-SCENARIO = simulation.parse_scenario(_scenario(), name='faults')
+_PROCESSES = ((2 << 30, 1 << 20), (20, 1), (50, 1), (1 << 30, 1 << 20), (70, 1))
+SCENARIO = simulation.parse_scenario(
+    _PLAIN.format(*map(_gpu, range(3)), *(_steps(*numbers) for numbers in _PROCESSES)),
+    name='faults',
+)
 
 #: Generations of drivers, and the functions that they lack.
 DRIVERS: dict[str, tuple[str, ...]] = {
@@ -203,7 +196,10 @@ class Bench:
             yield self
 
     def open(self) -> None:
-        lane = Watchdog(clock=self.clock, start_thread=_run_at_once, spare_seconds=0.0)
+        # Without a thread, since no call hangs here.
+        lane = Watchdog(
+            clock=self.clock, start_thread=lambda name, target: target(), spare_seconds=0.0
+        )
         self.source = LiveSource(
             clock=self.clock, wall_clock=self.wall, sleep=self._sleep, watchdog=lane
         )
@@ -215,8 +211,3 @@ class Bench:
     def turn(self) -> None:
         self.clock.now = self.ticks * TICK_SECONDS
         self.ticks += 1
-
-
-def _run_at_once(name: str, target: Callable[[], None]) -> None:
-    """Run without a thread, since no call hangs here."""
-    target()

@@ -52,11 +52,6 @@ _NUMBER = re.compile(r'(?<![A-Za-z0-9.])\d+(?:\.\d+)?(?![A-Za-z0-9]*-)')
 _UNKNOWN = re.compile(r'(?:unknown|readable) on GPU [\d:,-]+|UTIL \d+ MIN')
 
 
-def without_host(sample: Sample) -> Sample:
-    """The sample without values of the host, which the tests do not control."""
-    return sample._replace(host=HostSample(), timestamp=0.0)
-
-
 def numbers(text: str) -> set[str]:
     """All numbers in a text, except the indices of GPUs whose processes are unknown."""
     return set(_NUMBER.findall(_UNKNOWN.sub('', text)))
@@ -65,11 +60,6 @@ def numbers(text: str) -> set[str]:
 def is_border(line: str) -> bool:
     """Whether this is a border: with totals of the devices that respond, or the times of a graph."""
     return line[:1] in ('╭', '├') or '╴' in line
-
-
-def is_scale(line: str, screen: Screen) -> bool:
-    """Whether this is a row of graphs of a process, whose scales depend on the values in view."""
-    return screen is Screen.METRICS and line[:1] == '│'
 
 
 def means(sample: Sample) -> set[str]:
@@ -181,7 +171,8 @@ class Run:
             return
         try:
             self._samples += 1
-            self._show(without_host(sample))
+            # Without values of the host, which the tests do not control.
+            self._show(sample._replace(host=HostSample(), timestamp=0.0))
         except Exception:
             self.errors.append(traceback.format_exc())
         if self._samples >= _MOST_SAMPLES:
@@ -277,7 +268,9 @@ class LiveOracle:
             known |= _sums(sample)
         for line in frame.lines:
             wrong = numbers(_MAXIMUM.sub('', line)) - known
-            if is_border(line) or is_scale(line, frame.screen) or not wrong:
+            # In graphs of a process, the scales depend on the values in view.
+            is_scale = frame.screen is Screen.METRICS and line[:1] == '│'
+            if is_border(line) or is_scale or not wrong:
                 continue
             if not ('MiB/s' in line and all(is_near(n, known) for n in wrong)):
                 yield f'{frame.place}: {", ".join(sorted(wrong))} in {line.strip()}'

@@ -61,13 +61,6 @@ _COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
 }
 
 
-def _ran(name: str, bench: Bench) -> Any:
-    if name == 'collector':
-        return _collected(bench)
-    run, arguments = _COMMANDS[name]
-    return Ran(run, *arguments.split())
-
-
 PROGRAMS = (*_COMMANDS, 'collector')
 
 
@@ -83,21 +76,14 @@ def results(
     for name in PROGRAMS:
         if name in programs:
             with machine(case, driver, is_mig_visible='slice' in name) as bench:
-                found[name] = _ran(name, bench)
+                if name == 'collector':
+                    found[name] = _collected(bench)
+                else:
+                    run, arguments = _COMMANDS[name]
+                    found[name] = Ran(run, *arguments.split())
                 if calls is not None:
                     calls[name] = frozenset(bench.machine.calls)
     return found
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    logger = logging.getLogger('nvitop.api.collector')
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 def _collected(bench: Bench) -> list[dict[str, float]]:
@@ -107,7 +93,7 @@ def _collected(bench: Bench) -> list[dict[str, float]]:
     except Exception as error:
         return [{type(error).__name__: math.nan}]
     found = []
-    with _quiet():
+    with mock.patch.object(logging.getLogger('nvitop.api.collector'), 'disabled', True):
         collector = ResourceMetricCollector(
             devices, root_pids={}, interval=3600.0, clock=bench.clock
         )
