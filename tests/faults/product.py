@@ -21,7 +21,7 @@ from tests.faults.bench import DRIVERS
 from tests.faults.live import LiveOracle
 from tests.faults.matrix import SEED, TICKS, Case, all_cases, functions_called, run_in_source
 from tests.faults.oracle import Oracle, true_samples
-from tests.faults.program_oracle import ProgramOracle
+from tests.faults.programs import ProgramOracle
 
 #: Maximum time of a case.
 PATIENCE_SECONDS = 300.0

@@ -1,10 +1,14 @@
-"""Commands and the collector, run on a machine with a fault."""
+"""Commands and the collector on a machine with a fault: every value is the known one, or is missing."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
+import json
 import logging
 import math
+import re
 from typing import Any, Callable, Container, Iterator
 from unittest import mock
 
@@ -13,9 +17,15 @@ from nvitop.api.collector import ResourceMetricCollector
 from nvitop.api.device import Device
 from nvitop.query.command import main as query
 from tests.faults.bench import Bench
+from tests.faults.live import is_border, numbers
 from tests.faults.matrix import FAULTY_TICKS, Case
 from tests.ran import Ran
 
+#: Values that grow all the time.
+_GROWING = ('total_energy', 'total_energy [J]')
+_IS_NA = frozenset({'[N/A]', 'N/A', ''})
+#: Columns that are not measured.
+_NOT_MEASURED = ('status', 'reason', 'timestamp', 'health_status', 'health_findings')
 _ENVIRONMENT = {'COLUMNS': '200', 'CUDA_DEVICE_ORDER': 'PCI_BUS_ID'}
 
 
@@ -102,3 +112,139 @@ def _collected(bench: Bench) -> list[dict[str, float]]:
                 found.append(collector.collect())
             bench.turn()
     return found
+
+
+class ProgramOracle:
+    """Compares the results of programs with those on a machine without faults."""
+
+    def __init__(self, driver: str = 'newest') -> None:
+        #: Program → functions that it calls.
+        self.calls: dict[str, frozenset[str]] = {}
+        self.true = results(None, driver=driver, calls=self.calls)
+        assert all(r.status == 0 for r in self.true.values() if isinstance(r, Ran)), self.true
+        devices = json.loads(self.true['json'].out)['devices']
+        #: Indices and UUIDs of all devices.
+        self._devices = {str(d[name]) for d in devices for name in ('index', 'uuid')}
+        self._chosen = {
+            name: _chosen(ran) for name, ran in self.true.items() if name.startswith('nvisel')
+        }
+
+    def check(self, case: Case) -> list[str]:
+        """Return the errors in the results of all programs that the fault affects."""
+        return [*self._check(case)]
+
+    def _check(self, case: Case) -> Iterator[str]:
+        found = results(
+            case, {name for name, calls in self.calls.items() if case.function in calls}
+        )
+        for name, ran in found.items():
+            if not isinstance(ran, Ran):
+                continue
+            if ran.status not in (0, 1, 4) or 'Traceback' in ran.err:
+                yield f'{name}: status {ran.status}: {ran.err}'
+            if ran.status and not ran.err:
+                yield f'{name}: status {ran.status} without a message'
+            if name.startswith('report'):
+                yield from self._check_report(name, ran)
+            elif name.startswith('rows'):
+                yield from self._check_rows(name, ran)
+            elif name.startswith('nvisel'):
+                yield from self._check_choice(name, ran)
+        if 'query' in found:
+            yield from self._check_query(found['query'])
+        if 'json' in found:
+            yield from self._check_json(found['json'], is_denied=_denies_a_list(case))
+        yield from self._check_collector(found.get('collector', []))
+
+    def _check_report(self, name: str, ran: Ran) -> Iterator[str]:
+        known = numbers(_without_host(self.true[name].out))
+        for line in _without_host(ran.out).splitlines():
+            wrong = numbers(line) - known
+            if wrong and not is_border(line):
+                yield f'{name}: {sorted(wrong)} in {line}'
+
+    def _check_query(self, ran: Ran) -> Iterator[str]:
+        true = {_identity(row): row for row in _rows(self.true['query'].out)}
+        for row in _rows(ran.out):
+            known = true.get(_identity(row), {})
+            for name, found in row.items():
+                if (
+                    name in (*_NOT_MEASURED, *_GROWING)
+                    or found in _IS_NA
+                    or _is_same(found, known.get(name))
+                ):
+                    continue
+                yield f'query: {row["index"]}: {name}: {found}, not {known.get(name)}'
+
+    def _check_json(self, ran: Ran, *, is_denied: bool) -> Iterator[str]:
+        if not ran.out:
+            return
+        found, true = json.loads(ran.out), json.loads(self.true['json'].out)
+        for table in ('devices', 'processes'):
+            known = {_identity(row): row for row in true[table]}
+            for row in found[table]:
+                if _identity(row) not in known and ': mig_mode: ' in ran.err:
+                    continue  # the process may run on a MIG device
+                for name, value in row.items():
+                    expected = known.get(_identity(row), {}).get(name)
+                    if name in (*_NOT_MEASURED, *_GROWING) or value is None:
+                        continue
+                    if name == 'type' and ('processes' in ran.err.lower() or is_denied):
+                        continue  # the other list contributes the other half
+                    if not _is_same(value, expected):
+                        yield f'json: {_identity(row)}: {name}: {value!r}, not {expected!r}'
+
+    def _check_choice(self, name: str, ran: Ran) -> Iterator[str]:
+        known = self._chosen[name] if '-' in name else self._devices
+        if not _chosen(ran) <= known:
+            yield f'{name}: chose {_chosen(ran)}, not {known}'
+
+    def _check_rows(self, name: str, ran: Ran) -> Iterator[str]:
+        true = _rows(self.true[name].out)
+        for row in _rows(ran.out):
+            known = {key: value for key, value in row.items() if value not in _IS_NA}
+            if not any(known.items() <= each.items() for each in true):
+                yield f'{name}: {row}'
+
+    def _check_collector(self, found: list[dict[str, float]]) -> Iterator[str]:
+        for tick, values in enumerate(found):
+            for key, value in values.items():
+                if '/host/' in f'/{key}' or math.isnan(value) or not key.startswith('tick/gpu'):
+                    continue
+                true = self.true['collector'][tick].get(key, math.nan)
+                if not math.isclose(value, true, rel_tol=1e-6):
+                    yield f'collector: tick {tick}: {key}: {value}, not {true}'
+
+
+def _denies_a_list(case: Case) -> bool:
+    """Whether the device does not support the list of processes, which is not an error."""
+    # If no version of the struct matches, the list does not exist.
+    is_denied = not case.is_recoverable or case.code == 'ARGUMENT_VERSION_MISMATCH'
+    return 'RunningProcesses' in case.function and is_denied
+
+
+def _chosen(ran: Ran) -> set[str]:
+    return set(ran.out.strip().split(',')) - {''}
+
+
+def _without_host(text: str) -> str:
+    lines = text.splitlines()[1:]  # the first line has the time
+    return '\n'.join(line for line in lines if not re.match('│ CPU ', line))
+
+
+def _rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text), skipinitialspace=True))
+
+
+def _identity(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row.get('index'), row.get('gpu_index'), row.get('mig_index'), row.get('pid')
+
+
+def _is_same(found: Any, true: Any) -> bool:
+    """Whether two values are equal; rates and times may differ slightly."""
+    if found == true:
+        return True
+    try:
+        return math.isclose(float(found), float(true), rel_tol=0.02)
+    except (TypeError, ValueError):
+        return False

@@ -20,7 +20,7 @@ from tests.faults.matrix import (
     run_in_source,
 )
 from tests.faults.oracle import Oracle, true_samples
-from tests.faults.program_oracle import ProgramOracle
+from tests.faults.programs import ProgramOracle
 
 
 @pytest.fixture(scope='module')
