@@ -10,7 +10,7 @@ from typing import Any, Callable
 import pynvml
 import pytest
 
-from nvitop import Device, simulation
+from nvitop import simulation
 from nvitop.simulation.abi import write_bytes
 from tests.simulation.conftest import handle, needs, text
 
@@ -137,13 +137,6 @@ def test_memory_v1_includes_reserved_memory_in_used(start: Start) -> None:
     assert old.free == new.free == new.total - new.used - new.reserved
     with pytest.raises(pynvml.NVMLError_ArgumentVersionMismatch):
         pynvml.nvmlDeviceGetMemoryInfo(handle(), 0x03000028)
-
-
-def test_unified_memory_is_that_of_the_simulated_host(start: Start) -> None:
-    start('spark')
-    with pytest.raises(pynvml.NVMLError_NotSupported):
-        pynvml.nvmlDeviceGetMemoryInfo(handle())
-    assert Device(0).memory_info().total == 128 << 30
 
 
 def test_values_change_only_with_the_clock(start: Start) -> None:

@@ -101,15 +101,6 @@ def test_some_r535_drivers_fill_a_longer_struct(start: Start) -> None:
     assert 'nvmlDeviceGetConfComputeMemSizeInfo' in vars(machine.driver)
 
 
-def test_processes_are_listed_by_type(start: Start) -> None:
-    machine = start(TWO_PROCESSES.format(driver=''))
-    pids = {
-        kind: [row.pid for row in list_processes(machine, f'{kind}RunningProcesses_v3', InfoV2)]
-        for kind in ('Compute', 'Graphics', 'MPSCompute')
-    }
-    assert pids == {'Compute': PIDS[:2], 'Graphics': [PIDS[1]], 'MPSCompute': [PIDS[2]]}
-
-
 @needs('nvmlDeviceGetRunningProcessDetailList')
 def test_detail_list_supports_all_modes(start: Start) -> None:
     start(TWO_PROCESSES.format(driver='').replace('"N/A"', '"2 GiB"'))
@@ -186,17 +177,6 @@ def test_utilization_is_available_in_a_second_struct(start: Start) -> None:
     assert [(info.pid, info.smUtil) for info in infos] == [(PIDS[0], 30), (PIDS[1], 0)]
 
 
-def test_impossible_values_are_returned_unchanged(start: Start) -> None:
-    start(
-        '[[gpu]]\ngpu_utilization = 4294967295\n'
-        '[[process]]\ncommand = ["a"]\npid = 4294967295\nmemory = "900 TiB"\n'
-    )
-    assert pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu == 4294967295
-    (process,) = pynvml.nvmlDeviceGetComputeRunningProcesses(handle())
-    assert (process.pid, process.usedGpuMemory) == (4294967295, 900 << 40)
-    assert pynvml.nvmlDeviceGetMemoryInfo(handle()).used > 900 << 40
-
-
 # MIG
 
 
@@ -268,15 +248,6 @@ def test_mig_device_reports_its_identity(start: Start) -> None:
         assert text(pynvml.nvmlDeviceGetUUID(found)) == uuid
     with pytest.raises(pynvml.NVMLError_NotSupported):
         pynvml.nvmlDeviceGetGpuInstanceId(handle(1))
-
-
-def test_processes_are_listed_for_their_mig_device_and_its_gpu(start: Start) -> None:
-    machine = start('mig')
-    (process,) = list_processes(machine, 'ComputeRunningProcesses_v3', InfoV2, mig(0, 2))
-    assert (process.gi, process.ci) == (9, 0)
-    listed = list_processes(machine, 'ComputeRunningProcesses_v3', InfoV2)
-    assert [other.gi for other in listed] == [2, 9]
-    assert pynvml.nvmlDeviceGetMemoryInfo(mig(0, 2)).used > process.usedGpuMemory
 
 
 def test_unsupported_queries_of_mig_devices_fail(start: Start) -> None:
