@@ -24,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Sequence
 
+    from nvitop.sampling.plan import DeviceSelector
     from nvitop.sampling.protocols import MonitoredSource
-    from nvitop.sampling.selection import DeviceSelector
     from nvitop.sampling.source import LiveSource
     from nvitop.sampling.types import Sample
 

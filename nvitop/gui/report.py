@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from nvitop.console.options import Options
-from nvitop.gui.layout.cells import CLASSIC
 from nvitop.gui.layout.main import lay_out_page, report_width
 from nvitop.gui.layout.process import place_columns
 from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState, has_gradient
 from nvitop.gui.model.columns import DEFAULT_COLUMNS, OPTIONAL_COLUMNS, column_widths
 from nvitop.gui.render.ansi import to_ansi
 from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state.ordering import (
     COMPUTE,

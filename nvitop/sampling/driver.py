@@ -13,8 +13,7 @@ from nvitop.api.device import Device
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.device import ProcessRecord, outdated
 from nvitop.sampling.gpu import GpuReader, GpuReading, lost_reading, unread_sample
-from nvitop.sampling.plan import Due
-from nvitop.sampling.selection import DeviceSelection
+from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.types import STATUS, DeviceSample, Problem
 from nvitop.sampling.value import known_value
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence

@@ -18,7 +18,7 @@ from nvitop.sampling.device import (
     lost_problem,
     lost_sample,
 )
-from nvitop.sampling.selection import DeviceSelection
+from nvitop.sampling.plan import DeviceSelection
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
 from nvitop.sampling.value import known_value
 

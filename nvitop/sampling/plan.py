@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When each group of metrics is due: once, slow, fast, or only while shown.
+"""When each group of metrics is due (once, slow, fast, or only while shown), and on which devices.
 
 Pure bookkeeping over an injected clock; :mod:`nvitop.sampling.source` runs the queries.
 """
@@ -16,9 +16,12 @@ from nvitop.sampling.types import Demand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Collection
+    from typing import Callable, Collection, Iterable, Tuple, Union
 
     from nvitop.sampling.types import ProcessKey
+
+    #: A device: the index of a GPU, (GPU, MIG device), or a UUID.
+    DeviceSelector = Union[int, Tuple[int, int], str]
 
 DEFAULT_DEVICE_INTERVAL = 1.0
 DEFAULT_PROCESS_INTERVAL = 2.0
@@ -246,3 +249,39 @@ class Plan:
         """Make everything due now, as when the user asks for it."""
         for timer in (self._devices, self._slow, self._processes, self._host):
             timer.at = -math.inf
+
+
+class DeviceSelection:
+    """The devices to measure; without selectors all of them.
+
+    Without ``mig_devices``, only MIG devices that are selected themselves are included, not those of
+    selected GPUs.
+    """
+
+    def __init__(
+        self, selectors: Iterable[DeviceSelector] | None = None, *, mig_devices: bool = True
+    ) -> None:
+        self._selectors = None if selectors is None else frozenset(selectors)
+        self.mig_devices = mig_devices
+
+    @property
+    def wants_no_mig(self) -> bool:
+        """Whether MIG devices need not be looked for."""
+        return not self.mig_devices and all(isinstance(s, int) for s in self._selectors or ())
+
+    def wants_gpu(self, index: int, uuid: str) -> bool:
+        """Return whether a GPU is selected."""
+        return self._selectors is None or index in self._selectors or uuid in self._selectors
+
+    def wants_mig(self, pair: tuple[int, int], uuid: str) -> bool:
+        """Return whether a MIG device is selected itself."""
+        return self._selectors is not None and (pair in self._selectors or uuid in self._selectors)
+
+    def may_want(self, index: int) -> bool:
+        """Return whether the GPU, or a MIG device of it, may be selected, going by its index."""
+        if self._selectors is None:
+            return True
+        return any(
+            isinstance(s, str) or s == index or (isinstance(s, tuple) and s[0] == index)
+            for s in self._selectors
+        )

@@ -11,7 +11,7 @@ from nvitop.api.system import system
 from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.host import HostReader
 from nvitop.sampling.idle import IdleTimes
-from nvitop.sampling.plan import Due, Intervals, Plan
+from nvitop.sampling.plan import DeviceSelection, Due, Intervals, Plan
 from nvitop.sampling.process import (
     LONGEST_CPU_SECONDS,
     SHORTEST_CPU_SECONDS,
@@ -19,7 +19,6 @@ from nvitop.sampling.process import (
     ProcessReading,
     without_measurements,
 )
-from nvitop.sampling.selection import DeviceSelection
 from nvitop.sampling.types import (
     LIVE,
     PROCESSES,
@@ -39,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable
 
     from nvitop.sampling.owner import OwnerReader
+    from nvitop.sampling.plan import DeviceSelector
     from nvitop.sampling.process_tree import TreeReader
-    from nvitop.sampling.selection import DeviceSelector
 
 #: Metrics read together with the processes: the memory they are a part of, and where they run.
 _FIRST_METRICS = frozenset(

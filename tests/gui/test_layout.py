@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.console.options import MODES
-from nvitop.gui.layout.cells import CLASSIC, NARROWEST, ONE_BAR, TWO_BARS, Cells, inside
 from nvitop.gui.layout.device import AROUND_NAME, device_height
 from nvitop.gui.layout.device_columns import DeviceTraits, place_device_columns, traits_of
 from nvitop.gui.layout.host import BARS_HEIGHT, FULL_GRAPHS
@@ -29,7 +28,7 @@ from nvitop.gui.model.columns import (
     MAX_OWNER,
     OPTIONAL_COLUMNS,
 )
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import CLASSIC, NARROWEST, ONE_BAR, TWO_BARS, Cells, Rect, inside
 from nvitop.sampling.types import DeviceKey
 from tests.gui.samples import SAMPLES
 

@@ -9,7 +9,6 @@ from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, MadeOnUse
 from nvitop.api.device.clock import ClockMixin
 from nvitop.api.device.driver import DriverMixin, getter_function
-from nvitop.api.device.ecc import EccMixin
 from nvitop.api.device.fabric import FabricMixin
 from nvitop.api.device.gpm import GpmMixin
 from nvitop.api.device.handles import (
@@ -56,7 +55,6 @@ class Device(
     ModeMixin,
     GpmMixin,
     VisibilityMixin,
-    EccMixin,
     FabricMixin,
 ):
     """A GPU, or a MIG device: a slice of a GPU that is a device of its own.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nvitop.api import libnvml
 from nvitop.api.device.clock import ClockEventReasons
-from nvitop.api.device.ecc import ECC_LOCATIONS
+from nvitop.api.device.health import ECC_LOCATIONS
 from nvitop.api.libnvml import NVMLError_NotFound, NVMLError_NotSupported
 from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, MiB
 

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.cells import CLASSIC, ONE_BAR, TWO_BARS, Cells, inside
 from nvitop.gui.layout.device_columns import DeviceTraits, place_device_columns
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.model.columns import DETAIL_COLUMNS
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, TWO_BARS, Cells, Rect, inside
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import functools
 
 from nvitop.api.utils import GiB
-from nvitop.gui.layout.cells import CLASSIC, inside
 from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.model.columns import DEVICE_COLUMNS
+from nvitop.gui.render.geometry import CLASSIC, inside
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample

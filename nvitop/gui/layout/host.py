@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.cells import CLASSIC, Cells, inside
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import CLASSIC, Cells, Rect, inside
 from nvitop.namedtuple import NamedTuple
 
 #: Height of the form with bars, and minimum height of the form with graphs. The first row of both is

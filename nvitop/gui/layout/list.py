@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import Iterable, Mapping
 
-from nvitop.gui.layout.cells import CLASSIC, Cells
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.model.columns import TREE_COLUMNS
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import CLASSIC, Cells, Rect
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.namedtuple import NamedTuple
 

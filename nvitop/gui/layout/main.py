@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import math
 
-from nvitop.gui.layout.cells import CLASSIC, NARROWEST, ONE_BAR
 from nvitop.gui.layout.device import FULL, ROWS, DeviceLayout, device_height, lay_out_devices
 from nvitop.gui.layout.device_columns import (
     IN_DETAILS,
@@ -31,7 +30,7 @@ from nvitop.gui.layout.process import (
 )
 from nvitop.gui.model.choices import MainState, ViewState
 from nvitop.gui.model.columns import column_widths
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import CLASSIC, NARROWEST, ONE_BAR, Rect
 from nvitop.gui.render.width import cell_width
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample, Sample

@@ -6,14 +6,13 @@ from __future__ import annotations
 import functools
 import itertools
 
-from nvitop.gui.layout.cells import CLASSIC, Cells
 from nvitop.gui.model.columns import (
     COLUMNS_BY_NAME,
     DEFAULT_COLUMNS,
     OPTIONAL_COLUMNS,
     Column,
 )
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import CLASSIC, Cells, Rect
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample
 

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Rectangles of character cells. ``x`` grows to the right and ``y`` downwards, both from 0."""
+"""Rectangles and runs of character cells. ``x`` grows to the right and ``y`` downwards, both from 0."""
 
 from __future__ import annotations
 
 from nvitop.namedtuple import NamedTuple
+
+#: Minimum widths of the screen: for anything but a message (one short row per GPU and process), for
+#: columns with wide gaps and the three cells of the full form, for one bar to the right of these
+#: cells, and for two bars.
+NARROWEST, CLASSIC, ONE_BAR, TWO_BARS = 40, 79, 100, 123
 
 
 class Rect(NamedTuple):
@@ -81,3 +86,20 @@ class Rect(NamedTuple):
             Rect(self.x, self.y, self.width, height),
             Rect(self.x, self.y + height, self.width, self.height - height),
         )
+
+
+class Cells(NamedTuple):
+    """A run of ``width`` columns that begins at ``x``."""
+
+    x: int
+    width: int
+
+    @property
+    def right(self) -> int:
+        """The first column to the right of the run."""
+        return self.x + self.width
+
+
+def inside(width: int) -> Cells:
+    """Return the cells for the contents of a panel of this width: without borders and padding."""
+    return Cells(2, width - 4) if width >= CLASSIC else Cells(1, width - 2)

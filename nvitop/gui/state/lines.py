@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Callable
 
-from nvitop.gui.layout.cells import CLASSIC
 from nvitop.gui.layout.list import ListLayout, lay_out_list
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.screens import SCREENS, Screen
+from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.environ import owner_lines
 from nvitop.gui.state.help import help_lines

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.cells import CLASSIC
 from nvitop.gui.layout.main import GRAPHS_WIDTH
 from nvitop.gui.model.choices import has_gradient
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.model.effects import Redraw, SaveSettings
 from nvitop.gui.model.graphs import GRAPHS, GRAPHS_BY_METRIC
 from nvitop.gui.model.screens import Screen
+from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.demand import DETAILS, is_measured, was_frozen_before
 from nvitop.gui.state.events import BackgroundReported, SettingsSaved, TerminalOpened

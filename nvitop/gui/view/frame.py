@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable
 
-from nvitop.gui.layout.cells import NARROWEST
 from nvitop.gui.layout.main import LOWEST
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.ascii import to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, SignalDialog, TextField

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import functools
 
-from nvitop.gui.layout.cells import Cells
 from nvitop.gui.layout.device import FULL, DeviceLayout
 from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, safe
 from nvitop.gui.view.load_style import row_role
-from nvitop.gui.view.panels.device_state import RowState
+from nvitop.gui.view.panels.device_cells import RowState
 from nvitop.gui.view.panels.device_totals import machine_notes, total_notes
 from nvitop.gui.view.widgets.box import draw_border, draw_rule, draw_uprights
 from nvitop.gui.view.widgets.sparkline import (

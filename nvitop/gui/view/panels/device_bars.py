@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from nvitop.api.utils import GiB
-from nvitop.gui.layout.cells import Cells
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import Style
 from nvitop.gui.view.load_style import load_role
-from nvitop.gui.view.panels.device_state import RowState
+from nvitop.gui.view.panels.device_cells import RowState
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.box import draw_uprights
 from nvitop.namedtuple import NamedTuple

@@ -23,7 +23,7 @@ from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.load_style import load_style, row_role
-from nvitop.gui.view.panels.device_state import RowState
+from nvitop.gui.view.panels.device_cells import RowState
 from nvitop.gui.view.widgets.bar import draw_meter
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.cells import NARROWEST
 from nvitop.gui.layout.main import LOWEST, MainLayout
 from nvitop.gui.model.choices import MainState, ViewState
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.view.load_style import row_role
 from nvitop.gui.view.panels.device import DeviceList, bottom_uprights, draw_device_panel

@@ -6,13 +6,12 @@ from __future__ import annotations
 import math
 from typing import Callable, Iterator
 
-from nvitop.gui.layout.cells import CLASSIC
 from nvitop.gui.layout.metrics import MetricsLayout, lay_out_metrics
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import column_widths
 from nvitop.gui.model.graphs import GRAPHS_BY_METRIC
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import CLASSIC, Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.app_state import AppState

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.cells import Cells
 from nvitop.gui.layout.list import ListLayout
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.model.columns import PROBLEM_COLUMNS, Column
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from nvitop.gui.layout.cells import Cells
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import USER_COLUMNS
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
