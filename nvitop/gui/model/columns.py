@@ -48,7 +48,7 @@ COLUMNS: tuple[Column, ...] = (
     Column('pid', 'PID', 7, 'process ID', order='pid'),
     Column('type', '', 1, f'use of the GPU: {TYPES}', align='<', rank=2),
     Column('user', 'USER', 7, 'owner of the process', order='username', rank=1),
-    Column('owner', 'OWNER', 5, 'job, pod, container, unit or session that it belongs to', align='<', order='owner', rank=10),
+    Column('owner', 'OWNER', 5, 'job, pod, container, unit or session that it belongs to', align='<', gap=2, order='owner', rank=10),
     Column('gpu_memory', 'GPU-MEM', 8, 'GPU memory of the process', order='gpu_memory'),
     Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of the device', rank=9),
     Column('idle', 'IDLE', 4, 'time since it last used the GPU, from 10 s on; > means at least', order='idle', rank=10),
