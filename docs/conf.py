@@ -60,14 +60,17 @@ nitpick_ignore_regex = [
     ),
     (r'py:.*', r'timedelta|print|None|SummaryWriter|MisconfigurationException'),
     # Type variables and aliases.
-    (r'py:.*', r'D|M|(nvitop\.api\.caching\.)?_T|Filter|Index|Reason|CellValue|Value'),
+    (r'py:.*', r'D|M|(nvitop\.api\.caching\.)?_T|Field|Filter|Index|Reason|CellValue|Value'),
     (r'py:class', r'C|DeviceStatus|ProblemKind|ProcessStatus|Subject|TagBuffer|Tags'),
     # Tables without a page of their own.
     (r'py:data', r'ATTRIBUTES|COLORS|HIGHLIGHTS|KINDS|WHATS|nvitop\.api\.metrics\.METRICS'),
     # Internal classes in signatures.
     (r'py:class', r'nvitop\.sampling\.(types|watchdog)\.\w+|nvitop\.owner\.names\.NameLookup'),
-    (r'py:class', r'(Network|Disk|Filesystem)Sample|ParentProcess|Finding'),
-    (r'py:class', r'nvitop\.api\.(process\.gpuprocess\.UsedDevice|_cuda_binding\.CodedError)'),
+    (
+        r'py:class',
+        r'(Network|Disk|Filesystem)Sample|ParentProcess|Finding|DeviceSelector|UsedDevice|Watchdog',
+    ),
+    (r'py:class', r'nvitop\.api\._cuda_binding\.CodedError'),
 ]
 
 smartquotes_action = 'qe'  # not dashes: options begin with two hyphens
