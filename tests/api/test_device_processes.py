@@ -47,11 +47,8 @@ def test_all_types_of_processes_are_listed_by_pid(machine: simulation.Machine) -
     assert train.gpu_memory() == 30 * GiB
     assert (train.gpu_instance_id(), train.compute_instance_id()) == (NA, NA)
     assert utilization(train) == (40, 20, 0, 0)
+    assert utilization(processes[FIRST + 1]) == (0, 0, 0, 0)  # without a sample, it is idle
     assert processes[FIRST + 2].gpu_sm_utilization() == 10
-
-
-def test_process_without_a_sample_is_idle(machine: simulation.Machine) -> None:
-    assert utilization(Device(0).processes()[FIRST + 1]) == (0, 0, 0, 0)
 
 
 def test_gpu_without_processes_is_not_queried_for_utilization(machine: simulation.Machine) -> None:

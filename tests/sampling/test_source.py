@@ -49,11 +49,17 @@ def test_first_sample_is_complete(bench: Bench) -> None:
     assert sample.host.hostname
 
 
-def test_static_metrics_outside_the_report_follow_with_the_second_sample(bench: Bench) -> None:
-    assert gpu(bench.sample(), 0).info.max_sm_clock_mhz is None
+def test_static_metrics_outside_the_report_follow_and_others_stay(bench: Bench) -> None:
+    before = gpu(bench.sample(), 0)
+    assert before.info.max_sm_clock_mhz is None
     bench.machine.reset_calls()
-    assert gpu(bench.sample(1.0), 0).info.max_sm_clock_mhz == 1980
+    after = gpu(bench.sample(1.0), 0)
+    assert after.info.max_sm_clock_mhz == 1980
     assert bench.machine.calls['nvmlDeviceGetName'] == 0
+    # Values that are not due stay.
+    assert after.info.name == before.info.name
+    assert after.persistence_mode == before.persistence_mode
+    assert after.power_limit_mw == before.power_limit_mw
     bench.machine.reset_calls()
     bench.sample(SLOW_TICK)
     assert bench.machine.calls['nvmlDeviceGetMaxClockInfo'] == 0
@@ -111,13 +117,6 @@ def test_a_report_makes_no_call_twice_and_at_most_thirty_per_gpu(bench: Bench) -
         'nvmlDeviceGetProcessUtilization',
     }
     assert gpu(sample, 0).info.max_sm_clock_mhz is None
-
-
-def test_values_that_are_not_due_stay(bench: Bench) -> None:
-    before, after = gpu(bench.sample(), 0), gpu(bench.sample(1.0), 0)
-    assert after.persistence_mode == before.persistence_mode
-    assert after.power_limit_mw == before.power_limit_mw
-    assert after.info.name == before.info.name
 
 
 def test_processes_leave_the_sample_with_the_demand(bench: Bench) -> None:
