@@ -192,7 +192,7 @@ def test_processes_of_a_usage_need_no_driver_call(
         assert process.gpu_memory() == usages[pid].gpu_memory
 
 
-def test_utilization_is_the_mean_of_samples_since_the_last_call(
+def test_utilization_is_the_mean_of_plausible_samples_since_the_last_call(
     device: Device, answers: Answers
 ) -> None:
     # Microseconds; now is 100 s.
@@ -200,33 +200,24 @@ def test_utilization_is_the_mean_of_samples_since_the_last_call(
         Sample(7, 99_100_000, 90),
         Sample(7, 99_500_000, 30, 11, 2, 3),
         Sample(7, 98_000_000, 100),
+        Sample(7, 99_600_000, 2**32 - 1),  # implausible
         Sample(6, 99_500_000, 50),
     ]
     assert utilization(device.processes()[7]) == (60, 6, 1, 2)
     assert answers.since == [99_000_000]
 
 
-def test_call_soon_after_another_covers_a_second(device: Device, answers: Answers) -> None:
-    answers.samples = [Sample(7, 99_900_000, 50)]
-    device.processes()
-    device.processes()
-    assert answers.since == [99_000_000, 99_000_000]
-
-
-def test_call_long_after_another_loses_no_sample(
+def test_call_soon_after_another_covers_a_second_and_a_later_one_loses_no_sample(
     device: Device, answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers.samples = [Sample(7, 99_900_000, 50)]
     device.processes()
+    device.processes()
+    assert answers.since == [99_000_000, 99_000_000]
     monkeypatch.setattr(time, 'time_ns', lambda: 110_000_000_000)
     answers.samples = [Sample(7, 101_000_000, 80), Sample(7, 109_900_000, 20)]
     assert device.processes()[7].gpu_sm_utilization() == 50
     assert answers.since[-1] == 99_900_000
-
-
-def test_implausible_samples_are_dropped(device: Device, answers: Answers) -> None:
-    answers.samples = [Sample(7, 99_500_000, 2**32 - 1), Sample(7, 99_600_000, 40)]
-    assert device.processes()[7].gpu_sm_utilization() == 40
 
 
 def test_lost_gpu_has_no_processes(machine: simulation.Machine) -> None:
