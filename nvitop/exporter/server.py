@@ -78,11 +78,14 @@ class WebServer:
         """Open sockets for all addresses of a host; return them. ``''``: all interfaces.
 
         Raises:
-            OSError: No address can be used.
+            OSError: The host is not known, or no address can be used.
         """
         found: list[tuple[str, int]] = []
         failure: OSError | None = None
-        for family, address in addresses(host, port):
+        known = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        for family, address in dict.fromkeys((one[0], one[4]) for one in known):
             try:
                 listener = _listener(family, address)
             except OSError as error:
@@ -108,7 +111,8 @@ class WebServer:
         with self._lock:
             connections = list(self._connections)
         for connection in connections:
-            _shut_down(connection)
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     @property
     def is_crowded(self) -> bool:
@@ -163,16 +167,6 @@ class WebServer:
             self._end(connection)
 
 
-def addresses(host: str, port: int) -> list[tuple[int, Any]]:
-    """Return the address family and address of each address of a host.
-
-    Raises:
-        OSError: The host is not known.
-    """
-    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    return list(dict.fromkeys((one[0], one[4]) for one in found))
-
-
 def _listener(family: int, address: Any) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -189,11 +183,6 @@ def _listener(family: int, address: Any) -> socket.socket:
         listener.close()
         raise
     return listener
-
-
-def _shut_down(connection: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
 
 
 class _RequestTooLong(Exception):
