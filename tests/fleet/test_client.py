@@ -261,20 +261,21 @@ def test_table_replaces_characters_that_the_output_cannot_encode(
 
 
 @pytest.mark.parametrize(
-    'option', ['--prometheus=x', '--match={a="b"}', '--host-label=a', '--rules']
+    ('arguments', 'words'),
+    [
+        (['--prometheus', 'http://me:secret@host'], 'PROMETHEUS_URL'),
+        (['--demo', '--prometheus=x'], '--demo queries no server'),
+        (['--demo', '--match={a="b"}'], '--demo queries no server'),
+        (['--demo', '--host-label=a'], '--demo queries no server'),
+        (['--demo', '--rules'], '--demo queries no server'),
+    ],
 )
-def test_simulated_cluster_refuses_options_of_servers(
-    option: str, capsys: pytest.CaptureFixture[str]
+def test_refused_arguments_are_explained(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit):
-        command.main(['--demo', option])
-    assert '--demo queries no server' in capsys.readouterr().err
-
-
-def test_login_in_arguments_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as leaving:
-        command.main(['--prometheus', 'http://me:secret@host'])
+        command.main(arguments)
     assert leaving.value.code == 2
     error = capsys.readouterr().err
-    assert 'PROMETHEUS_URL' in error
+    assert words in error
     assert 'secret' not in error
