@@ -157,12 +157,6 @@ def recent(
         yield moment, cluster.series(moment)
 
 
-def resident_kib(pid: int) -> int:
-    """Return the memory of a process in KiB."""
-    text = pathlib.Path(f'/proc/{pid}/status').read_text()
-    return int(text.split('VmRSS:')[1].split()[0])
-
-
 def environment(**more: str) -> dict[str, str]:
     """Return the environment without settings of servers and proxies."""
     kept = {

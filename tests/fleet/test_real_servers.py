@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import io
-import os
 import pathlib
-import select
-import signal
 import statistics
-import struct
 import subprocess
 import sys
 import time
-from typing import Iterator
+from typing import TYPE_CHECKING, Iterator
 
+import psutil
 import pytest
 
 from nvitop.fleet.client import Client
@@ -35,10 +33,12 @@ from tests.fleet.servers import (
     prometheus,
     query,
     recent,
-    resident_kib,
     victoria,
     wait_for,
 )
+
+if TYPE_CHECKING:
+    from tests.e2e.pseudoterminal import Pseudoterminal
 
 pytestmark = [
     pytest.mark.slow,
@@ -145,55 +145,31 @@ def test_victoria_metrics_answers_all_questions(data: Data, tmp_path: pathlib.Pa
     print(f'\nVictoriaMetrics, {HOSTS} hosts: {seconds:.2f} s')
 
 
-@contextlib.contextmanager
-def terminal_of(command: list[str]) -> Iterator[tuple[int, int]]:
-    """Run a program on a terminal; yield its PID and the terminal."""
-    import fcntl
-    import pty
-    import termios
-
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.environ.update(environment(TERM='xterm-256color'))
-        os.execv(command[0], command)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 50, 160, 0, 0))
-    try:
-        yield pid, terminal
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        os.close(terminal)
-
-
-def read_until_quiet(terminal: int, seconds: float) -> str:
+def read_until_quiet(terminal: Pseudoterminal, seconds: float) -> str:
     """Return the output until there is none for a time."""
-    parts = []
-    while select.select([terminal], [], [], seconds)[0]:
-        parts.append(os.read(terminal, 1 << 16))
-    return b''.join(parts).decode('utf-8', 'replace')
+    return b''.join(iter(lambda: terminal.read(seconds), b'')).decode('utf-8', 'replace')
 
 
-def milliseconds(terminal: int, key: bytes) -> float:
+def milliseconds(terminal: Pseudoterminal, key: bytes) -> float:
     """Return the time from a key to the first output."""
     started = time.perf_counter()
-    os.write(terminal, key)
-    assert select.select([terminal], [], [], 10)[0]
+    terminal.type(key)
+    assert terminal.read(10)
     return 1000 * (time.perf_counter() - started)
 
 
 def times_of_keys(
-    terminal: int, other: int, request_every: int = 0
+    terminal: Pseudoterminal, other: Pseudoterminal, request_every: int = 0
 ) -> tuple[list[float], list[float]]:
     """Return the times of keys in nvitop, and of keys in a program on another terminal."""
     times, echoes = [], []
     for number in range(KEYS):
         if request_every and number % request_every == 0:
-            os.write(terminal, b'r')
+            terminal.type('r')
             read_until_quiet(terminal, 0.03)
         times.append(milliseconds(terminal, b'\x1b[B' if number % 40 < 20 else b'\x1b[A'))
         read_until_quiet(terminal, 0.01 + 0.002 * (number % 11))
         echoes.append(milliseconds(other, b'x'))
-        os.read(other, 10)
     return times, echoes
 
 
@@ -207,16 +183,20 @@ def summary(times: list[float]) -> str:
 def test_keys_are_fast_and_memory_is_small(url: str) -> None:
     """Some keys meet a request or the reading of its answer: as many as in use, then more."""
     monitor = [*NVITOP, 'fleet', '--prometheus', url, '--interval', '1']
-    with terminal_of(monitor) as (pid, terminal), terminal_of(ECHO) as (_, other):
+    from tests.e2e.pseudoterminal import Pseudoterminal  # POSIX only
+
+    variables = environment(TERM='xterm-256color')
+    start = functools.partial(Pseudoterminal, columns=160, rows=50, environment=variables)
+    with start(monitor) as terminal, start(ECHO) as other:
         output, deadline = '', time.monotonic() + 60
         while 'gpu0001' not in output:
             assert time.monotonic() < deadline, output[-2000:]
             output += read_until_quiet(terminal, 0.2)
-        os.write(terminal, b'\x1b[B')  # select the first host
+        terminal.type(b'\x1b[B')  # select the first host
         read_until_quiet(terminal, 0.2)
         usual, echoes = times_of_keys(terminal, other)
         often, _ = times_of_keys(terminal, other, request_every=80)
-        memory = resident_kib(pid) / 1024
+        memory = psutil.Process(terminal.process.pid).memory_info().rss / 2**20
     print(f'\nkeys: {summary(usual)}; {memory:.0f} MiB of memory')
     print(f'keys with a request every two seconds: {summary(often)}')
     print(f'a program that only echoes keys, in the same time as the first: {summary(echoes)}')

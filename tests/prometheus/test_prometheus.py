@@ -20,6 +20,7 @@ import time
 import urllib.request
 from typing import Any, Iterator
 
+import psutil
 import pytest
 
 from nvitop.exporter.dialects import DIALECT_NAMES
@@ -329,18 +330,13 @@ def test_lost_gpu_loses_its_series_and_returns(tmp_path: pathlib.Path) -> None:
         machine.process.wait(PATIENCE)
 
 
-@pytest.mark.skipif(not os.path.isdir('/proc/self'), reason='needs /proc')
 def test_many_scrapes_do_not_need_more_memory(machines: dict[str, Machine]) -> None:
     machine = machines['dgx-h100']
-
-    def resident() -> int:
-        text = pathlib.Path(f'/proc/{machine.process.pid}/statm').read_text()
-        return int(text.split()[1]) * 4096
-
+    process = psutil.Process(machine.process.pid)
     scrape(machine.port, 2000)
-    before = resident()
+    before = process.memory_info().rss
     times = sorted(scrape(machine.port, int(os.environ.get('NVITOP_SCRAPES', '10000'))))
-    grown = resident() - before
+    grown = process.memory_info().rss - before
     print(
         f'\np99 of a scrape: {times[len(times) * 99 // 100] * 1000:.1f} ms, growth: {grown} bytes'
     )
