@@ -217,13 +217,8 @@ def _check_keys(
 
 def _is_key(text: object) -> bool:
     """Whether a text is the name of a key, or of two keys to press in order."""
-    if not isinstance(text, str):
-        return False
-    return (
-        bool(text)
-        and all(re.fullmatch(_KEY, key) for key in text.split(' '))
-        and text.count(' ') <= 1
-    )
+    keys = text.split(' ') if isinstance(text, str) else []
+    return 1 <= len(keys) <= 2 and all(re.fullmatch(_KEY, key) for key in keys)
 
 
 def _allowed(setting: Setting, choices: Choices) -> tuple[str, ...]:

@@ -66,7 +66,6 @@ def nvisel() -> NoReturn:
 
 def nvitop_exporter() -> NoReturn:
     """Run ``nvitop-exporter``."""
-
     run_process('nvitop-exporter', lambda: EXPORTER.load().released_main)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Callable, Iterable
+from typing import Callable
 
 from nvitop.namedtuple import NamedTuple
 from nvitop.owner.types import CONTAINERS, JOBS, Layer, Owner, best_layer, make_owner, rank_of
@@ -181,12 +181,14 @@ class _PathReader:
     def _add(self, layer: Layer) -> None:
         """Add a layer. A unit inside of another one replaces it."""
         layers = self._layers
-        if layer.kind == 'unit' and layers and layers[-1].kind == 'unit':
+        last = layers[-1] if layers else Layer('', '')
+        has_own_unit = _oar_unit(last.id) or _flux_unit(last.id)
+        if layer.kind == last.kind == 'unit':
             del layers[-1]
-        elif layer.kind == 'pod' or (layer.kind in JOBS and not _is_unit_of_job(layers)):
+        elif layer.kind == 'pod' or (layer.kind in JOBS and not has_own_unit):
             # Below the unit of a daemon, such as that of the kubelet.
             layers[:] = [each for each in layers if each.kind != 'unit']
-        elif layer.kind in CONTAINERS and layers and layers[-1].id in _DAEMONS:
+        elif layer.kind in CONTAINERS and last.id in _DAEMONS:
             del layers[-1]
         is_inside = any(each.kind in CONTAINERS for each in layers)
         may_be_made_up = layer.kind != 'user' and (self._is_users or is_inside)
@@ -346,12 +348,6 @@ def _lxc_layer(directory: str, name: str) -> Layer:
     if directory == 'lxc.monitor':
         return Layer('monitor', name, detail='lxc')
     return Layer('lxc', name)
-
-
-def _is_unit_of_job(layers: Iterable[Layer]) -> bool:
-    """Return whether the last layer is the unit that a job has of its own."""
-    last = [*layers][-1:]
-    return any(_oar_unit(each.id) or _flux_unit(each.id) for each in last if each.kind == 'unit')
 
 
 def _unescaped(name: str) -> str:

@@ -70,11 +70,10 @@ def _moment(seconds: float) -> str:
     return f'{moment:%Y/%m/%d %H:%M:%S}.{moment.microsecond // 1000:03}'
 
 
-def _whole_mib(size: int) -> str:
-    return str(size // _MIB)
-
-
-_BY_UNIT: dict[str, Callable[[Any], str]] = {'B': _whole_mib, 'W': '{:.2f}'.format}
+_BY_UNIT: dict[str, Callable[[Any], str]] = {
+    'B': lambda size: str(size // _MIB),
+    'W': '{:.2f}'.format,
+}
 _BY_KIND: dict[str, Callable[[Any], str]] = {
     'int': str,
     'float': '{:.1f}'.format,

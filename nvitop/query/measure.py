@@ -25,7 +25,7 @@ from nvitop.sampling.types import Demand
 if TYPE_CHECKING:
     from nvitop.sampling.device_names import DeviceIndex
     from nvitop.sampling.source import LiveSource
-    from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
+    from nvitop.sampling.types import DeviceKey, Sample
 
 #: Process columns that need additional NVML calls.
 _LOADS = frozenset(f'gpu_{engine}_utilization' for engine in ('sm', 'memory', 'encoder', 'decoder'))
@@ -152,7 +152,8 @@ def make_rows(query: TableQuery, sample: Sample) -> QueryResult:
         processes = tuple(
             ProcessQueryRow(sample, gpus.get(process.key.device.physical_index), process)
             for process in sample.processes
-            if _includes_process(query, process)
+            if _includes(query, process.key.device, mig=True)
+            and not (query.compute_only and process.type == 'G')
         )
     return QueryResult(sample, devices, processes, _items(query, sample))
 
@@ -176,12 +177,6 @@ def _includes(query: TableQuery, key: DeviceKey, *, mig: bool) -> bool:
     if key.is_mig and (key.physical_index, key.mig_index) in query.only:
         return True
     return is_gpu_included and key.physical_index in query.only
-
-
-def _includes_process(query: TableQuery, process: ProcessSample) -> bool:
-    if query.compute_only and process.type == 'G':
-        return False
-    return _includes(query, process.key.device, mig=True)
 
 
 class QueryRow(Dict[str, CellValue]):

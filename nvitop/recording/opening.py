@@ -29,10 +29,8 @@ class JoinedRecording:
 
     def at(self, moment: float) -> int:
         """Return the last frame that is not after a time, or the first frame."""
-        begun = (
-            i for i, part in reversed([*enumerate(self._parts)]) if part.span().first_time <= moment
-        )
-        i = next(begun, 0)
+        begun = sum(part.span().first_time <= moment for part in self._parts)
+        i = max(0, begun - 1)
         return i * _STRIDE + self._parts[i].at(moment)
 
     def neighbor(self, frame: int, step: int) -> int | None:

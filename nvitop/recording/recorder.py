@@ -71,7 +71,6 @@ class Recorder:
         commands: str = 'name',
         mode: int | None = None,
         on_message: Report = ignore,
-        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """Open or create a recording.
 
@@ -83,7 +82,6 @@ class Recorder:
             commands: How much of command lines is kept: ``'full'``, ``'name'`` or ``'none'``.
             mode: Permissions of the file; ``None``: 0600 for a new file.
             on_message: Prints messages about the disk.
-            wall_clock: Seconds since the epoch.
 
         Raises:
             RecordingError: The file cannot be opened, is not a recording, or has another writer.
@@ -94,7 +92,6 @@ class Recorder:
         self._retention = retention or Retention()
         self._mode = mode
         self._report = on_message
-        self._wall_clock = wall_clock
         self._commands = CommandFilter(commands)
         self._usage = UsageAccount(self._sample_seconds)
         self._detector = EventDetector(self._sample_seconds)
@@ -104,12 +101,11 @@ class Recorder:
         self._last: Sample | None = None
         self._last_frame = float('-inf')
         self._minute = -1
-        #: Why frames and rows are not being written, or ``''``.
-        self._frames_stopped = ''
-        self._rows_stopped = ''
+        #: Whether frames and rows are not being written.
+        self._frames_stopped = False
+        self._rows_stopped = False
         self._is_clock_reported = False
         self._run_is_begun = False
-        self._reason = 'stopped'
         self._store = self._open()
 
     def _open(self) -> Store:
@@ -180,19 +176,19 @@ class Recorder:
             return
         self._minutes, self._events = [], []
         if self._rows_stopped:
-            self._rows_stopped = ''
+            self._rows_stopped = False
             self._report('warning', f'{self.path}: usage is recorded again')
 
     def _stop_frames(self, why: str) -> None:
         """Stop writing frames until the next minute in which there is room."""
         self._report('warning', f'{self.path}: no frames are recorded until there is room: {why}')
         self._note(f'no frames are recorded: {why}')
-        self._frames_stopped = why
+        self._frames_stopped = True
 
     def _stop_rows(self, error: sqlite3.Error) -> None:
         if not self._rows_stopped:
             self._report('warning', f'{self.path}: not even usage can be recorded: {error}')
-        self._rows_stopped = str(error)
+        self._rows_stopped = True
 
     def _tidy(self, sample: Sample) -> None:
         try:
@@ -203,15 +199,17 @@ class Recorder:
                 self._stop_frames(str(error))
             return
         if self._frames_stopped and self._store.has_room():
-            self._frames_stopped = ''
+            self._frames_stopped = False
             self._report('warning', f'{self.path}: frames are recorded again')
             self._note('frames are recorded again')
         elif not self._frames_stopped and not self._store.has_room():
             self._stop_frames('the disk is almost full')
 
     def _note(self, text: str) -> None:
-        time = self._wall_clock() if self._last is None else self._last.timestamp
-        self._events.append(RecordedEvent(time, 'note', text))
+        self._events.append(RecordedEvent(self._time(), 'note', text))
+
+    def _time(self) -> float:
+        return time.time() if self._last is None else self._last.timestamp
 
     def reopen(self) -> None:
         """Close the file and open its path again, as after it was moved away.
@@ -219,18 +217,18 @@ class Recorder:
         Raises:
             RecordingError: It cannot be opened again.
         """
-        self._reason = 'reopened'
-        self.close()
-        self._reason = 'stopped'
+        self._close('reopened')
         self._run_is_begun = False
         self._encoder.restart()
         self._store = self._open()
 
     def close(self) -> None:
         """Write everything and close the file."""
-        time = self._wall_clock() if self._last is None else self._last.timestamp
+        self._close('stopped')
+
+    def _close(self, reason: str) -> None:
         if self._run_is_begun:
-            self._events.append(RecordedEvent(time, 'stop', f'recording {self._reason}'))
+            self._events.append(RecordedEvent(self._time(), 'stop', f'recording {reason}'))
             self._minutes += self._usage.take()  # also those that have just begun
             self._write_rows()
-        self._store.close(time, self._reason)
+        self._store.close(self._time(), reason)

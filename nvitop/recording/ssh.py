@@ -15,7 +15,7 @@ import shlex
 import subprocess
 import threading
 import time
-from typing import IO, Callable, Mapping, Sequence
+from typing import IO, Mapping, Sequence
 
 from nvitop.printable import printable
 from nvitop.recording.frames import MAX_TEXT_BYTES, FrameError, parse_text
@@ -98,18 +98,15 @@ def explain(host: str, status: int, lines: Sequence[str]) -> str:
 class _Connection:
     """One run of ssh: its samples, and why it ended."""
 
-    def __init__(
-        self, command: Sequence[str], on_news: threading.Condition, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, command: Sequence[str], on_news: threading.Condition) -> None:
         self._news = on_news
-        self._clock = clock
         self._lines: collections.deque[str] = collections.deque(maxlen=KEPT_LINES)
         self._sent: Demand | None = None
         self._sent_at = 0.0
         #: The last sample, its number, and when it arrived.
         self.sample: Sample | None = None
         self.count = 0
-        self.arrived = clock()
+        self.arrived = time.monotonic()
         #: Why no sample can be read from this machine at all.
         self.refusal = ''
         try:
@@ -150,7 +147,7 @@ class _Connection:
             self.refusal = str(error)
             return
         with self._news:
-            self.sample, self.arrived, self.refusal = sample, self._clock(), ''
+            self.sample, self.arrived, self.refusal = sample, time.monotonic(), ''
             self.count += 1
             self._news.notify_all()
 
@@ -166,7 +163,7 @@ class _Connection:
 
     def send(self, demand: Demand) -> None:
         """Send the demand to the other machine, when it changes and at intervals."""
-        now = self._clock()
+        now = time.monotonic()
         if demand == self._sent and now - self._sent_at < DEMAND_SECONDS:
             return
         self._sent, self._sent_at = demand, now
@@ -208,24 +205,15 @@ class RemoteSource:
         host: Name of the machine, as for ``ssh``.
         arguments: Arguments of ``nvitop`` on that machine.
         interval: Seconds between samples.
-        clock: Monotonic seconds.
     """
 
     #: No driver is called here.
     threads_inside = 0
 
-    def __init__(
-        self,
-        host: str,
-        arguments: Sequence[str],
-        *,
-        interval: float = 1.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, host: str, arguments: Sequence[str], *, interval: float = 1.0) -> None:
         self._host = host
         self._command = ssh_command(host, arguments)
         self._interval = interval
-        self._clock = clock
         self._news = threading.Condition()
         self._connection: _Connection | None = None
         self._failures = 0
@@ -280,8 +268,8 @@ class RemoteSource:
         Raises:
             RemoteError: None arrives within that time, or the connection fails.
         """
-        until = self._clock() + seconds
-        while self._clock() < until:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
             sample = self.sample(demand)
             if sample.sequence:
                 return sample
@@ -296,15 +284,15 @@ class RemoteSource:
             self._connection = None
 
     def _connected(self) -> _Connection | None:
-        if self._connection is None and self._clock() >= self._retry_at:
-            self._connection = _Connection(self._command, self._news, self._clock)
+        if self._connection is None and time.monotonic() >= self._retry_at:
+            self._connection = _Connection(self._command, self._news)
             self._count = 0
         return self._connection
 
     def _check(self, connection: _Connection) -> None:
         """Note why nothing arrives, and give up a connection that is dead."""
         status = connection.ended()
-        age = self._clock() - connection.arrived
+        age = time.monotonic() - connection.arrived
         if status is None and age < DEAD_SECONDS + self._interval:
             if age > OLD_SECONDS + 2 * self._interval and self._sequence:
                 self._trouble = connection.refusal or f'no samples for {age:.0f} s'
@@ -316,7 +304,7 @@ class RemoteSource:
         )
         pause = PAUSES[min(self._failures, len(PAUSES) - 1)]
         self._failures += 1
-        self._retry_at = self._clock() + pause
+        self._retry_at = time.monotonic() + pause
         self._trouble = reason if not self._sequence else reason.partition('\n')[0]
         connection.close()
         self._connection = None

@@ -47,10 +47,9 @@ def _get(method: str, *args: int, show: Callable[[Any], object] = _plain) -> Rea
     return lambda gpu: show(gpu.read(method, *args))
 
 
-def _word(method: str, words: Mapping[str, str] = _WORDS, unknown: str = 'Unknown') -> Read:
-
+def _word(method: str, words: Mapping[str, str] = _WORDS) -> Read:
     def read(gpu: SmiGpu) -> object:
-        word = gpu.read(method, unknown=unknown)
+        word = gpu.read(method, unknown='Unknown')
         return words.get(word, word)
 
     return read
