@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Iterator
 from nvitop.cli import print_report
 from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_general
+from nvitop.console.interrupts import Interrupts
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.options import THEME_NAMES, Invocation, Options
 from nvitop.console.outcome import CommandFailure, writing
@@ -159,10 +160,7 @@ def _notice_if_slow() -> Iterator[None]:
 
 def _show(recording: Recording, options: ReplayOptions) -> int:
     if options.export:
-        with writing():
-            for piece in export(recording, options):
-                sys.stdout.write(piece)
-            sys.stdout.flush()
+        _export(recording, options)
         return 0
     messages: list[Message] = []
     shown = read_options(options.invocation, messages)
@@ -221,19 +219,29 @@ def sample_at(recording: Recording, at: str | None) -> Sample:
         raise RecordingError(f'cannot read the sample: {error}') from None
 
 
-def export(recording: Recording, options: ReplayOptions) -> Iterator[str]:
-    """Yield the samples of a span as pieces of text; damaged ones are left out.
+def _export(recording: Recording, options: ReplayOptions) -> None:
+    """Print the samples of a span."""
+    from nvitop.query.columns import device_table
+    from nvitop.query.formats import make_format, parse_style
+    from nvitop.query.measure import TableQuery, make_rows
+    from nvitop.query.output import Output
+    from nvitop.sampling.serialization import dumps
+
+    query = TableQuery(devices=device_table().find(EXPORTED), mig=True)
+    with Interrupts() as interrupts, writing():
+        output = Output(interrupts=interrupts)
+        table = make_format(query, parse_style('csv'), for_terminal=output.is_terminal())
+        for sample in _samples(recording, options):
+            is_table = options.export == 'csv'
+            output.write(table(make_rows(query, sample)) if is_table else [f'{dumps(sample)}\n'])
+
+
+def _samples(recording: Recording, options: ReplayOptions) -> Iterator[Sample]:
+    """Yield the samples of a span; damaged ones are left out.
 
     Raises:
         RecordingError: There are none.
     """
-    from nvitop.query.columns import device_table
-    from nvitop.query.formats import make_format, parse_style
-    from nvitop.query.measure import TableQuery, make_rows
-    from nvitop.sampling.serialization import dumps
-
-    query = TableQuery(devices=device_table().find(EXPORTED), mig=True)
-    table = make_format(query, parse_style('csv'), for_terminal=False)
     span = recording.span()
     first = span.first_time if options.at is None else _moment(recording, options.at)
     last = span.last_time if options.until is None else _moment(recording, options.until)
@@ -242,9 +250,7 @@ def export(recording: Recording, options: ReplayOptions) -> Iterator[str]:
     while frame is not None and recording.time_of(frame) <= last + _ROUNDING:
         if recording.time_of(frame) >= first - _ROUNDING:
             with contextlib.suppress(FrameError):
-                sample = recording.sample(frame)
-                is_table = options.export == 'csv'
-                yield from table(make_rows(query, sample)) if is_table else [f'{dumps(sample)}\n']
+                yield recording.sample(frame)
                 is_empty = False
         frame = recording.neighbor(frame, 1)
     if is_empty:

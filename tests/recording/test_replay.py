@@ -493,6 +493,13 @@ def test_reports_and_exports_of_a_recording(hour: Path) -> None:
     assert len([json.loads(line) for line in samples.out.splitlines()]) == 3
 
 
+def test_names_that_cannot_be_encoded_are_exported(tmp_path: Path) -> None:
+    machine = SimpleMachine()
+    machine.set(0, info=machine.devices[0].info._replace(name='A100 \ud800'))
+    record(tmp_path / 'a.jsonl', [machine.sample()])
+    assert 'A100 \ufffd' in Ran(main, str(tmp_path / 'a.jsonl'), '--export=csv').out
+
+
 @pytest.mark.parametrize(
     ('arguments', 'status', 'message'),
     [
