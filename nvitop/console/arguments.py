@@ -92,6 +92,9 @@ class ArgumentParser(argparse.ArgumentParser):
 
         if word.startswith('-') and word != '-':
             option = word.partition('=')[0]
+            name = self.prog.partition(' ')[2]
+            if option == '--ssh' and name:
+                return f'{option!r} must be the first argument: nvitop --ssh HOST {name} ...'
             for command in self._commands:
                 if option in command.load().make_parser().option_names():
                     return (

@@ -109,6 +109,11 @@ def test_arguments_of_options_have_the_same_names_in_all_commands(name: str) -> 
             "'query' must be the first argument: nvitop query ...",
         ),
         ('nvitop', '-1 extra', "unexpected argument 'extra'"),
+        (
+            'nvitop query',
+            '--gpu --ssh=gpu07',
+            "'--ssh' must be the first argument: nvitop --ssh HOST query ...",
+        ),
         ('nvitop query', 'gpu', "unexpected argument 'gpu'"),
         ('nvitop query', '--form=json', "unknown option '--form'; did you mean '--format'?"),
         (
