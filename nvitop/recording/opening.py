@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Sequence
 
 from nvitop.recording.events import RecordedEvent
@@ -90,13 +91,13 @@ def open_recording(path: str) -> Recording:
     Raises:
         RecordingError: It cannot be read, is not a recording, or holds no sample.
     """
-    if path == '-':
+    if path == '-' or not os.path.isfile(path):  # a pipe can be read only once
         return LineRecording(path)
     try:
         with open(path, 'rb') as file:
             is_database = file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
     except OSError as error:
-        raise RecordingError(f'cannot open {path}: {error.strerror}') from None
+        raise RecordingError(f'cannot read {path}: {error.strerror}') from None
     return DatabaseRecording(path) if is_database else LineRecording(path)
 
 

@@ -493,6 +493,17 @@ def test_reports_and_exports_of_a_recording(hour: Path) -> None:
     assert len([json.loads(line) for line in samples.out.splitlines()]) == 3
 
 
+@pytest.mark.skipif(not os.path.exists('/dev/fd'), reason='needs /dev/fd')
+def test_a_pipe_with_a_name_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / 'a.jsonl'
+    record(path, ticks(SimpleMachine(), 3))
+    read, write = os.pipe()
+    os.write(write, path.read_bytes())
+    os.close(write)
+    assert samples_of(Path(f'/dev/fd/{read}')) == samples_of(path)
+    os.close(read)
+
+
 def test_names_that_cannot_be_encoded_are_exported(tmp_path: Path) -> None:
     machine = SimpleMachine()
     machine.set(0, info=machine.devices[0].info._replace(name='A100 \ud800'))
@@ -504,7 +515,7 @@ def test_names_that_cannot_be_encoded_are_exported(tmp_path: Path) -> None:
     ('arguments', 'status', 'message'),
     [
         ([], 1, 'record.db does not exist; run nvitop record first, or name a FILE'),
-        (['missing.db'], 1, 'cannot open missing.db: No such file or directory'),
+        (['missing.db'], 1, 'cannot read missing.db: No such file or directory'),
         (['hour.db', '-1', '--at=2001-01-01'], 1, 'the recording begins after 2001-01-01'),
         (['hour.db', '--export=csv', '--until=2001-01-01'], 1, 'no sample of that time; the recor'),
         (['hour.db', '--at=noon'], 2, "not a time: 'noon'"),
