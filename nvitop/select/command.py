@@ -229,13 +229,9 @@ def _devices_to_choose_from(inherit: bool | str | None) -> list[Device | int]:
     count = libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
     if inherit is None:
         return list(range(count))
-    visible = None if inherit is True else str(inherit)
+    given = () if inherit is True else (str(inherit),)
     try:
-        indices: list[Any] = (
-            Device.parse_cuda_visible_devices()
-            if visible is None
-            else Device.parse_cuda_visible_devices(visible)
-        )
+        indices: list[Any] = Device.parse_cuda_visible_devices(*given)
     except RuntimeError as error:
         raise CommandFailure(f'CUDA failed: {error}', CUDA_ERROR) from error
     return [Device(index) for index in indices]

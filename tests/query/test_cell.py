@@ -31,11 +31,6 @@ def test_no_escaped_text_is_a_formula_or_not_available(text: str) -> None:
     assert escaped != '[N/A]'
 
 
-@given(texts, texts)
-def test_different_texts_are_escaped_differently(one: str, other: str) -> None:
-    assert (escape(one) == escape(other)) == (one == other)
-
-
 @given(st.lists(st.text(st.characters(blacklist_categories=['Cs', 'Cc'])), min_size=1))
 def test_quoted_fields_read_back_behind_commas_and_spaces(fields: list[str]) -> None:
     line = ', '.join(map(quote, fields)) + '\n'
