@@ -298,13 +298,16 @@ def count_problems(
 
     A device that does not respond is a finding, not a problem as well.
     """
-    table = {_identity(row): row._replace(is_current=False) for row in counts}
+    past = {_identity(row): row for row in counts}
+    current: dict[tuple[Subject, str, str], ProblemCount] = {}
     for row in _occurrences(problems, now, tuple(filter(is_wrong, found))):
-        before = table.get(_identity(row))
+        identity = _identity(row)
+        before = past.pop(identity, None) or current.get(identity)
         if before is not None:
             row = row._replace(first=before.first, times=before.times + 1)
-        table[_identity(row)] = row
-    rows = sorted(table.values(), key=lambda row: (-row.last, subject_order(row.subject), row.what))
+        current[identity] = row
+    rows = [*current.values(), *(row._replace(is_current=False) for row in past.values())]
+    rows.sort(key=lambda row: (-row.last, subject_order(row.subject), row.what))
     return tuple(rows[:MAX_PROBLEMS])
 
 
