@@ -29,7 +29,8 @@ class Keymap:
 
     def find(self, screen: Screen, keys: str) -> Binding | None:
         """Return the first of these bindings."""
-        return next(iter(self.find_all(screen, keys)), None)
+        bindings = self.find_all(screen, keys)
+        return bindings[0] if bindings else None
 
     def is_prefix(self, screen: Screen, keys: str) -> bool:
         """Whether longer sequences of keys begin with these."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Iterable
 
 from nvitop.gui.model.screens import SCREENS, Screen
@@ -52,15 +53,25 @@ class Hint(NamedTuple):
 
 def draw_hints(buf: Buffer, y: int, state: AppState) -> None:
     """Draw the keys that work now in a row, from left to right, as many as fit, and the last one."""
-    hints = _menu(state)
-    room = buf.width - 2 * _MARGIN
+    row = _row_of(tuple(_menu(state)), buf.width)
+    buf.write_spans(0, y, row.row(0))
+    for target in row.targets:
+        buf.add_target(target.x, y, target.width, target.keys)
+
+
+# Cached because keys begin or cease to work only after other keys.
+@functools.lru_cache(maxsize=8)
+def _row_of(hints: tuple[Hint, ...], width: int) -> Buffer:
+    row = Buffer(width, 1)
+    shown = [*hints]
     widths = [hint.width + _GAP for hint in hints]
-    while len(hints) > 1 and sum(widths) - _GAP > room:
-        del hints[-2], widths[-2]
+    while len(shown) > 1 and sum(widths) - _GAP > width - 2 * _MARGIN:
+        del shown[-2], widths[-2]
     x = _MARGIN
-    for hint, width in zip(hints, widths):
-        _draw_hint(buf, x, y, hint)
-        x += width
+    for hint, cells in zip(shown, widths):
+        _draw_hint(row, x, 0, hint)
+        x += cells
+    return row
 
 
 def draw_next_keys(buf: Buffer, state: AppState) -> int:
