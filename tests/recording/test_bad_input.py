@@ -134,9 +134,10 @@ def test_hostile_databases_are_read_or_refused(path: Path, statement: str) -> No
 @pytest.mark.parametrize('timestamp', ['999999999999', '-99999999999', '99999999999999999999'])
 def test_lines_of_impossible_times_are_refused(tmp_path: Path, timestamp: str) -> None:
     line = re.sub(r'(?<="timestamp":)[\d.]+', timestamp, dumps(SimpleMachine().sample()), count=1)
-    (tmp_path / 'a.jsonl').write_text(line, 'ascii')
-    ran = Ran(main, str(tmp_path / 'a.jsonl'), '--export=csv')
-    assert ran.err == f'nvitop replay: error: {tmp_path}/a.jsonl is not a recording of nvitop\n'
+    path = tmp_path / 'a.jsonl'
+    path.write_text(line, 'ascii')
+    ran = Ran(main, str(path), '--export=csv')
+    assert ran.err == f'nvitop replay: error: {path} is not a recording of nvitop\n'
 
 
 def test_a_frame_of_an_impossible_time_is_refused() -> None:
