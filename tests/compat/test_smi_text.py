@@ -203,6 +203,8 @@ def test_missing_driver_exits_with_status_1(
     monkeypatch.setattr(nvidia_smi, '_instance', None)
     with simulation.machine('empty') as gpus:
         gpus.fail('nvmlInitWithFlags', 'DRIVER_NOT_LOADED')
+        assert main(['--help-query-gpu']) == 0
+        assert capsys.readouterr().out.startswith('timestamp ')
         assert main(['uuid']) == 1
     assert capsys.readouterr() == ('', 'nvidia_smi: error: Driver Not Loaded\n')
 

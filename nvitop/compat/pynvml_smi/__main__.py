@@ -7,7 +7,7 @@ import sys
 from typing import Sequence
 
 from nvitop.api.libnvml import NVMLError
-from nvitop.compat.pynvml_smi.smi import nvidia_smi
+from nvitop.compat.pynvml_smi.smi import help_text, nvidia_smi
 from nvitop.console.outcome import CommandFailure, run, writing
 
 
@@ -25,11 +25,7 @@ def _print_query(words: list[str]) -> int:
     is_xml = bool(words) and words[0].lower() == 'xml'
     names = ','.join(words[is_xml:]) or None
     try:
-        smi = nvidia_smi.getInstance()
-        if is_xml:
-            text = smi.XmlDeviceQuery(names, strict=True)
-        else:
-            text = smi.format(smi.DeviceQuery(names, strict=True))
+        text = help_text(names) or _results(names, is_xml=is_xml)
     except ValueError as error:
         raise CommandFailure(str(error), 2) from error
     except NVMLError as error:
@@ -38,6 +34,13 @@ def _print_query(words: list[str]) -> int:
         sys.stdout.write(text)
         sys.stdout.flush()
     return 0
+
+
+def _results(names: str | None, *, is_xml: bool) -> str:
+    smi = nvidia_smi.getInstance()
+    if is_xml:
+        return smi.XmlDeviceQuery(names, strict=True)
+    return smi.format(smi.DeviceQuery(names, strict=True))
 
 
 if __name__ == '__main__':

@@ -103,7 +103,7 @@ class nvidia_smi:
             TypeError: The filter is, or contains, another type.
             ValueError: A name is unknown (``strict``), or ``errors`` is another text.
         """
-        text = _help(filter)
+        text = help_text(filter)
         if text is not None:
             return text
         numbers = parse_filter(filter, strict=strict)
@@ -117,7 +117,7 @@ class nvidia_smi:
 
         See :meth:`DeviceQuery` for the arguments and the errors.
         """
-        text = _help(filter)
+        text = help_text(filter)
         if text is not None:
             return text
         numbers = parse_filter(filter, strict=strict)
@@ -152,7 +152,7 @@ class nvidia_smi:
         """
         if not time_in_milliseconds >= 0:
             raise ValueError(f'expected a period of at least 0 ms, got {time_in_milliseconds!r}')
-        if _help(filter) is None:
+        if help_text(filter) is None:
             parse_filter(filter, strict=strict)
         _check_errors(errors)
         return LoopAsync(
@@ -167,7 +167,8 @@ class nvidia_smi:
         return format_tree(results)
 
 
-def _help(filter: Filter) -> str | None:
+def help_text(filter: Filter) -> str | None:
+    """Return the help that a filter requests; ``None``: it requests none."""
     if not isinstance(filter, str):
         return None
     return help_query_gpu() if filter in _HELP_QUERY_GPU else _HELP.get(filter)
