@@ -31,6 +31,8 @@ class Line(NamedTuple):
 
     text: str
     style: Style = PLAIN
+    #: Number of cells at the left that are keys.
+    keys: int = 0
 
 
 class HeatLayout(NamedTuple):
@@ -122,7 +124,7 @@ def help_lines(table: FleetKeys) -> list[Line]:
     wide = max(len(sign) for sign, _ in legend)
     return [
         Line('Keys', _HEADING),
-        *(Line(f'  {keys:{width}}  {text}') for keys, text in rows),
+        *(Line(f'  {keys:{width}}  {text}', keys=2 + len(keys)) for keys, text in rows),
         Line(''),
         Line('Signs', _HEADING),
         *(Line(f'  {sign:{wide}}  {text}') for sign, text in legend),

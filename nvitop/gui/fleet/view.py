@@ -76,7 +76,10 @@ def draw_fleet(state: FleetState) -> Buffer:
         draw_bar_row(buf, 2, ' Help' if state.screen is FleetScreen.HELP else ' Problems')
         for line in layout.shown:
             text = clip(lines[line].text, buf.width)
-            buf.write(0, layout.row_of(line), text, lines[line].style)
+            y = layout.row_of(line)
+            buf.write(0, y, text, lines[line].style)
+            if lines[line].keys:
+                buf.restyle(Rect(0, y, lines[line].keys, 1), role=Role.KEY, bold=True)
     _draw_foot(buf, state, layout)
     if state.ascii:
         return to_ascii(buf)
