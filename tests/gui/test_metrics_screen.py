@@ -55,8 +55,8 @@ def test_titles_show_current_and_highest_values() -> None:
     text = '\n'.join(lines)
     assert ' GPU-SM 64% · max 64% ' in text
     assert ' CPU 100% · max 100% ' in text
-    assert ' GPU-MEM 33.0/80.0GiB · max 33.0GiB ' in text
-    assert ' HOST-MEM 31.0/2048.0GiB · max 31.0GiB ' in text
+    assert ' GPU-MEM 33.0/80.0 GiB · max 33.0 GiB ' in text
+    assert ' HOST-MEM 31.0/2048 GiB · max 31.0 GiB ' in text
     assert '╴60s┬' in text
     assert lines[0].startswith('Process 4242 on GPU 0 (A100-SXM4-80GB), last 1')
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import Callable, Iterator
 
+from nvitop.api.utils import GiB
 from nvitop.gui.layout.metrics import MetricsLayout, lay_out_metrics
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import column_widths
@@ -122,13 +123,13 @@ def _plots(
     yield _Plot(title, key, metric, cpu, _whole_percent, style, least=10.0)
     style = load_style(now.gpu_memory_percent, thresholds.memory, view)
     used = now.gpu_memory_bytes
-    yield _Plot('GPU-MEM', key, 'gpu_memory', used, fmt.format_gib, style, memory)
+    yield _Plot('GPU-MEM', key, 'gpu_memory', used, _gib, style, memory)
     read, light = now.disk_read_kib_per_s, Style(Role.LIGHT)
     yield _Plot('DISK READ', key, 'disk_read', read, fmt.format_rate, light, base=1024)
     traffic, power, clock = (_device_plot(state, key.device, name) for name in _DEVICE_METRICS)
     yield from (traffic, power)
     total, used, style = host.memory_total_bytes, now.host_memory_bytes, Style(Role.MEMORY)
-    yield _Plot('HOST-MEM', key, 'host_memory', used, fmt.format_gib, style, total)
+    yield _Plot('HOST-MEM', key, 'host_memory', used, _gib, style, total)
     yield clock
 
 
@@ -151,6 +152,13 @@ def _device_plot(state: AppState, key: DeviceKey, metric: str) -> _Plot:
         base=1024 if graph.unit == 'KiB/s' else 1000,
         prefix=f'GPU {key.physical_index if device is None else device.key.label} ',
     )
+
+
+def _gib(size_bytes: float | None) -> str:
+    """Format bytes with a space as in the other graphs: ``68.5 GiB``, ``2048 GiB``."""
+    if size_bytes is not None and size_bytes >= 1000 * GiB:
+        return f'{size_bytes / GiB:.0f} GiB'
+    return fmt.format_gib(size_bytes).replace('GiB', ' GiB')
 
 
 def _whole_percent(value: float | None) -> str:
@@ -186,7 +194,7 @@ def _draw_plot(buf: Buffer, area: Rect, plot: _Plot, past: GraphWindow, view: Vi
     has_top = plot.now is not None and plot.top not in (None, 100.0)
     whole = _of_top(now, plot.format(plot.top)) if has_top else now
     titles = (f'{plot.prefix}{plot.title}', plot.title)
-    forms = (f'{title} {text}' for title in titles for text in (whole, now))
+    forms = (f'{title} {text}' for title in titles for text in (whole, now, now.replace(' ', '')))
     title = Note((*forms, now), TITLE, 0)
     notes = (title, Note((f'max {plot.format(highest)}',))) if highest is not None else (title,)
     line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
