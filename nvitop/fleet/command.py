@@ -152,7 +152,8 @@ def _print_once(given: argparse.Namespace, settings: Settings) -> int:
     kind = given.format or 'table'
     if fleet.hosts or kind != 'table':
         with writing():
-            text, encoding = fleet_text(fleet, kind, fleet.timestamp), sys.stdout.encoding
+            text = fleet_text(fleet, kind, fleet.timestamp)
+            encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
             sys.stdout.write(text.encode(encoding, 'replace').decode(encoding))
             sys.stdout.flush()
     if not fleet.hosts:
