@@ -23,10 +23,10 @@ pytestmark = pytest.mark.usefixtures('utc')
 @pytest.mark.parametrize(
     ('width', 'keys', 'left', 'right'),
     [
-        (80, r'\ b o b', 'Filter: bob', 'Enter keep  Esc discard  1 of 8'),
+        (80, r'\ b o b', 'Filter: bob', '^U delete  Enter keep  Esc discard  1 of 8'),
         (40, r'\ n o n e', 'Filter: none', 'Esc discard  0 of 8'),
         (40, r'\ ' + 'x ' * 30, f'Filter: ..{21 * "x"}', '0 of 8'),
-        (80, 'F3 b o b', 'Search: bob', 'F3 next  Enter stay  Esc leave'),
+        (80, 'F3 b o b', 'Search: bob', 'F3 next  Up previous  Enter stay  Esc leave'),
         (40, 'F3 b o b', 'Search: bob', 'Enter stay  Esc leave'),
     ],
 )

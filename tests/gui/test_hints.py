@@ -59,7 +59,7 @@ def test_empty_input_line_shows_what_can_be_typed(key: str, example: str) -> Non
 
 
 def test_last_row_names_the_keys_of_the_line_being_typed() -> None:
-    assert last_row('\\') == ' Enter Keep  Esc Discard  ^U Delete'
+    assert last_row('\\') == ' ^U Delete  Enter Keep  Esc Discard'
     assert last_row('F3') == ' F3 Next  Up Previous  Enter Stay  Esc Leave'
 
 

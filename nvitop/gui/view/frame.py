@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from nvitop.gui.layout.main import LOWEST
 from nvitop.gui.model.screens import Screen
@@ -30,11 +30,8 @@ from nvitop.gui.view.screens.problems import draw_problems
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import draw_users
 from nvitop.gui.view.widgets.message import Button, draw_dialog
-from nvitop.gui.view.widgets.title import HINT, KEY, add_badge_targets, draw_at_right
+from nvitop.gui.view.widgets.title import HINT, add_badge_targets, draw_at_right
 from nvitop.sampling.history import History
-
-if TYPE_CHECKING:
-    from nvitop.gui.view.widgets.title import Pieces
 
 _INPUT = Style(Role.INPUT)
 _CURSOR = Style(Role.INPUT, reverse=True)
@@ -42,31 +39,8 @@ _WORDS = 'text, or user: gpu: pid: type: owner:'
 #: Mark in the lower right corner of a page that continues below the screen.
 _MORE_BELOW = '▼'
 _MARK = Style(Role.KEY, bold=True)
-#: Purpose of the input line → its label, what can be typed, and a hint about its keys.
-_FIELDS: dict[str, tuple[str, str, Pieces]] = {
-    'filter': (
-        'Filter: ',
-        _WORDS,
-        (('Enter', KEY), (' keep  ', HINT), ('Esc', KEY), (' discard', HINT)),
-    ),
-    'time': (
-        'Time: ',
-        '14:05 or -30m',
-        (('Enter', KEY), (' go  ', HINT), ('Esc', KEY), (' discard', HINT)),
-    ),
-    'search': (
-        'Search: ',
-        _WORDS,
-        (
-            ('F3', KEY),
-            (' next  ', HINT),
-            ('Enter', KEY),
-            (' stay  ', HINT),
-            ('Esc', KEY),
-            (' leave', HINT),
-        ),
-    ),
-}
+#: Purpose of the input line → what can be typed.
+_EXAMPLES = {'filter': _WORDS, 'time': '14:05 or -30m', 'search': _WORDS}
 
 
 def draw_frame(state: AppState, history: History) -> Buffer:
@@ -165,22 +139,21 @@ def _draw_notices(buf: Buffer, state: AppState, bottom: int) -> None:
 
 def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     """Draw the input line in place of the header, with the number of processes that match."""
-    label, example, hint = _FIELDS[field.purpose]
     count = ''
     if field.purpose == 'filter' and state.screen is Screen.MAIN:
         count = f'  {len(state.rows)} of {len(state.shown.processes)}'
     right = buf.width - len(count)
     buf.fill(Rect(0, 0, buf.width, 1))
     buf.targets.clear()  # keys are text now
-    x = buf.write(0, 0, label, PLAIN._replace(bold=True))
+    x = buf.write(0, 0, f'{field.purpose.capitalize()}: ', PLAIN._replace(bold=True))
     x += buf.write(x, 0, clip_left(safe(field.text), right - x - 1), _INPUT)
     x += buf.write(x, 0, ' ', _CURSOR)
+    example = _EXAMPLES[field.purpose]
     has_hint_row = state.body_height < state.height
     if has_hint_row and not field.text and x + 1 + len(example) <= right:
         buf.write(x + 1, 0, example, HINT)
     buf.write(right, 0, count)
-    if not has_hint_row:
-        draw_at_right(buf, 0, hint, left=x + 2, right=right)
+    draw_at_right(buf, 0, title_hints(state), left=x + 2, right=right)
 
 
 def _draw_signal_dialog(buf: Buffer, state: AppState, dialog: SignalDialog) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Iterable
+from typing import Iterable, Sequence, Tuple
 
 from nvitop.gui.model.screens import SCREENS, Screen
 from nvitop.gui.render.buffer import Buffer
@@ -20,6 +20,8 @@ from nvitop.gui.state.targets import has_targets
 from nvitop.gui.view.widgets.title import HINT, KEY
 from nvitop.namedtuple import NamedTuple
 
+#: Pieces of a line, each with its style.
+_Pieces = Tuple[Tuple[str, Style], ...]
 #: Empty cells before the first hint and between two hints.
 _MARGIN, _GAP = 1, 2
 #: Keys that come first while the display is paused or shows a recording.
@@ -27,8 +29,8 @@ _FIRST_IN_PAST = ('h', 'S s', 'N n', 'z', '( )', '{ }', 'b')
 _SORT, _REVERSE = 'Sort by:', '(Shift: reverse)'
 #: Purpose of the input line → its keys and what they do.
 _TYPING = {
-    'filter': (('Enter', 'keep'), ('Esc', 'discard'), ('Ctrl-U', 'delete')),
-    'time': (('Enter', 'go'), ('Esc', 'discard'), ('Ctrl-U', 'delete')),
+    'filter': (('Ctrl-U', 'delete'), ('Enter', 'keep'), ('Esc', 'discard')),
+    'time': (('Ctrl-U', 'delete'), ('Enter', 'go'), ('Esc', 'discard')),
     'search': (('F3', 'next'), ('Up', 'previous'), ('Enter', 'stay'), ('Esc', 'leave')),
 }
 
@@ -151,18 +153,21 @@ def _is_pointless(state: AppState, binding: Binding) -> bool:
     return binding.action is Action.SELECT_PREVIOUS and state.main.selected is not None
 
 
-def title_hints(state: AppState) -> tuple[tuple[str, Style], ...]:
+def title_hints(state: AppState) -> _Pieces:
     """Return the hints for the first line of a screen without hints in its last row: ``h help``."""
     if state.body_height < state.height:
         return ()
-    return _pieces(state, SCREENS[state.screen].hints)
+    if state.field is not None:
+        return _pieces([(format_key(key), what) for key, what in _TYPING[state.field.purpose]])
+    return _pieces(_bound(state, SCREENS[state.screen].hints))
 
 
-def signal_hints(state: AppState) -> tuple[tuple[str, Style], ...]:
+def signal_hints(state: AppState) -> _Pieces:
     """Return a hint with the keys that open the signal dialog, if a signal has any target."""
     if state.body_height < state.height or not has_targets(state):
         return ()
-    return _pieces(state, ('Ctrl-C', 'T', 'k'), label='signals: ')
+    keys = _pieces(_bound(state, ('Ctrl-C', 'T', 'k')))
+    return (('signals: ', HINT), *keys) if keys else ()
 
 
 def shown_key(state: AppState, usual: str) -> str:
@@ -176,10 +181,8 @@ def format_key(keys: str) -> str:
     return f'^{key[5:]}' if key.startswith('Ctrl-') and len(key) == 6 else key
 
 
-def _pieces(
-    state: AppState, usual_keys: Iterable[str], label: str = ''
-) -> tuple[tuple[str, Style], ...]:
-    """Return hints for keys, given by their default names; ``'K J'`` share one hint.
+def _bound(state: AppState, usual_keys: Iterable[str]) -> list[tuple[str, str]]:
+    """Return keys, given by their default names, and what they do; ``'K J'`` share one hint.
 
     A rebound key is shown as what the user chose; an action without a key is left out.
     """
@@ -189,7 +192,10 @@ def _pieces(
         binding = USUAL.find(state.screen, usual.split(' ')[0])
         if binding is not None and all(keys):
             hints.append((' '.join(keys), binding.hint))
-    pieces: list[tuple[str, Style]] = [(label, HINT)] if label and hints else []
-    for i, (shown, what) in enumerate(hints):
-        pieces += [(shown, KEY), (f' {what}{"  " if i < len(hints) - 1 else ""}', HINT)]
-    return tuple(pieces)
+    return hints
+
+
+def _pieces(hints: Sequence[tuple[str, str]]) -> _Pieces:
+    pieces = [((key, KEY), (f' {what}  ', HINT)) for key, what in hints[:-1]]
+    pieces += [((key, KEY), (f' {what}', HINT)) for key, what in hints[-1:]]
+    return tuple(piece for pair in pieces for piece in pair)
