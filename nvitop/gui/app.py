@@ -131,26 +131,30 @@ class App:
 
     def run(self, measuring: Measuring) -> int:
         """Run until the user quits; return the exit status. Raises NoThreadError."""
-        self._measuring = measuring
         with self.terminal.opened():
-            self._handle(TerminalOpened(self.terminal.colors))
-            self._handle(Resized(*self.terminal.size()))
-            try:
-                measuring.start()
-            except RuntimeError as error:
-                raise NoThreadError(str(error)) from error
+            return self.run_opened(measuring)
+
+    def run_opened(self, measuring: Measuring) -> int:
+        """Do the same as :meth:`run` on a terminal that is open."""
+        self._measuring = measuring
+        self._handle(TerminalOpened(self.terminal.colors))
+        self._handle(Resized(*self.terminal.size()))
+        try:
+            measuring.start()
+        except RuntimeError as error:
+            raise NoThreadError(str(error)) from error
+        self._tick()
+        while self._status is None:
+            self._draw()
+            since = self._monotonic()
+            events = self.terminal.wait(self._seconds_to_wait(since))
             self._tick()
-            while self._status is None:
-                self._draw()
-                since = self._monotonic()
-                events = self.terminal.wait(self._seconds_to_wait(since))
-                self._tick()
-                if not events:
-                    self.state, _ = update(self.state, InputAwaited(since))
-                for event in events:
-                    self._handle(event)
-                while self._posted:
-                    self._handle(self._posted.popleft())
+            if not events:
+                self.state, _ = update(self.state, InputAwaited(since))
+            for event in events:
+                self._handle(event)
+            while self._posted:
+                self._handle(self._posted.popleft())
         return self._status
 
     def _tick(self) -> None:

@@ -18,7 +18,8 @@ from nvitop.gui.fleet.app import FleetApp
 from nvitop.gui.fleet.keys import FLEET_KEYS, FleetScreen, rebind
 from nvitop.gui.fleet.state import FleetArrived, FleetFailed, FleetState, OpenHost, update
 from nvitop.gui.fleet.view import draw_fleet
-from nvitop.gui.state.events import KeyPressed, MousePressed, Resized
+from nvitop.gui.model.effects import Quit
+from nvitop.gui.state.events import KeyPressed, MousePressed, Pasted, Resized
 from nvitop.gui.term.headless import HeadlessTerminal
 from tests.gui.goldens import assert_golden
 from tests.patience import wait_until
@@ -117,6 +118,19 @@ def test_filter_is_sent_to_the_server_on_enter() -> None:
     state, _ = update(state, KeyPressed('Esc'))
     assert state.question.scope.filters == ()
     assert len(state.rows) == 40
+
+
+def test_line_of_the_filter_is_edited() -> None:
+    state = screen(40, 100, 20, '\\', *'one two', 'Backspace', 'Ctrl-W')
+    state = update(state, Pasted('a\nb'))[0]
+    assert state.field == 'one a b'
+    assert update(state, KeyPressed('Ctrl-U'))[0].field == ''
+    assert update(state, KeyPressed('Ctrl-C'))[0].field is None
+
+
+@pytest.mark.parametrize('key', ['', 'g', 'U', '!', 'h'])
+def test_ctrl_c_quits_on_each_screen(key: str) -> None:
+    assert update(screen(3, 80, 24, *key), KeyPressed('Ctrl-C'))[1] == (Quit(),)
 
 
 def test_enter_opens_the_selected_host() -> None:

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import os
 import time
-from typing import TYPE_CHECKING, Callable, ContextManager
+from typing import TYPE_CHECKING, Callable
 
 from nvitop.fleet.source import HostSource
 from nvitop.gui.app import App
@@ -135,7 +134,7 @@ class FleetApp:
         self._reader.show(None)
         self._reader.stop()
         status = show_host(
-            _KeptOpen(self.terminal),
+            self.terminal,
             HostSource(self._server, host, self.state.scope, interval=self._interval),
             self._options._replace(theme=self.state.theme),
             on_leave=self._server.cancel,
@@ -155,7 +154,7 @@ def show_host(
     *,
     on_leave: Callable[[], None] = lambda: None,
 ) -> int:
-    """Show one host on the ordinary screens; return the exit status, 0 if the user left them."""
+    """Show one host on an open terminal; return the exit status, 0 if the user left its screens."""
     state = first_state(options, origin=source.origin)
     text = f'{source.origin.host}: q goes back to the hosts'
     notice = Notice(text, time.monotonic() + 2 * NOTICE_SECONDS)
@@ -168,34 +167,10 @@ def show_host(
 
     sampler = Sampler(source, deliver)
     try:
-        return app.run(sampler)
+        return app.run_opened(sampler)
     finally:
         on_leave()
         sampler.stop()
-
-
-class _KeptOpen:
-    """A terminal that is open already, and stays so."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-        self.size = terminal.size
-        self.wait = terminal.wait
-        self.wake = terminal.wake
-        self.draw = terminal.draw
-        self.forget = terminal.forget
-        self.capture_mouse = terminal.capture_mouse
-        self.ring = terminal.ring
-        self.suspend = terminal.suspend
-
-    @property
-    def colors(self) -> int:
-        """Number of colors of the terminal."""
-        return self._terminal.colors
-
-    def opened(self) -> ContextManager[None]:
-        """Do nothing."""
-        return contextlib.nullcontext()
 
 
 def run_fleet(

@@ -101,6 +101,7 @@ FLEET_KEYS: tuple[FleetKey, ...] = (
     FleetKey(('Esc',), 'clear', 'clear the filter', _HOSTS),
     FleetKey(('Esc', 'q', 'Q', 'h', '!', 'U'), 'back', 'back to the hosts', _OTHERS, hint='back'),
     FleetKey(('q', 'Q'), 'quit', 'quit', _HOSTS, hint='quit'),
+    FleetKey(('Ctrl-C',), 'quit', '', _ALL),
     FleetKey(('r', 'R', 'Ctrl-R', 'F5'), 'refresh', 'refresh', _ALL),
     FleetKey(('L',), 'next-theme', 'next theme', _ALL),
     FleetKey(('Ctrl-Z',), 'suspend', 'suspend (resume with fg)', _ALL),

@@ -35,6 +35,7 @@ from nvitop.gui.state.events import (
     exit_status,
 )
 from nvitop.gui.state.filtering import contains
+from nvitop.gui.state.typing_keys import append, edit
 from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 TOP, BOTTOM = 3, 1
 #: Screens whose lines can be current.
 _WITH_CURSOR = (FleetScreen.HOSTS, FleetScreen.USERS)
-_MAX_FILTER = 200
 
 
 class OpenHost(NamedTuple):
@@ -166,7 +166,7 @@ def update(state: FleetState, event: FleetEvent) -> Result:
     if isinstance(event, (MousePressed, MouseScrolled)):
         return _mouse(state, event)
     if isinstance(event, Pasted) and state.field is not None:
-        return _type(state, event.text), ()
+        return _filter(state, append(state.field, event.text)), ()
     if isinstance(event, Suspended):
         return state, (Redraw(),) if event.resumed else (Suspend(),)
     if isinstance(event, (Terminated, InputEnded)):
@@ -353,21 +353,12 @@ def _press(state: FleetState, key: str) -> Result:
 def _press_in_field(state: FleetState, field: str, key: str) -> Result:
     if key == 'Enter':
         return _apply(state._replace(field=None, query=field))
-    if key == 'Esc':
-        return keep_seen(arrange(state._replace(field=None))), ()
-    if key == 'Backspace':
-        return _type(state._replace(field=field[:-1]), ''), ()
-    if key == 'Ctrl-U':
-        return _type(state._replace(field=''), ''), ()
-    if key == 'Space':
-        key = ' '
-    return (_type(state, key), ()) if len(key) == 1 else (state, ())
+    return _filter(state, None if key in ('Esc', 'Ctrl-C') else edit(field, key)), ()
 
 
-def _type(state: FleetState, text: str) -> FleetState:
-    """Insert text into the filter. Names of hosts are filtered at once, the rest by the server."""
-    typed = f'{state.field or ""}{"".join(filter(str.isprintable, text))}'[:_MAX_FILTER]
-    return keep_seen(arrange(state._replace(field=typed)))
+def _filter(state: FleetState, field: str | None) -> FleetState:
+    """Filter names of hosts at once by the text being typed; the server filters the rest."""
+    return keep_seen(arrange(state._replace(field=field)))
 
 
 def _apply(state: FleetState) -> Result:

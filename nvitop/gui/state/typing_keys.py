@@ -32,26 +32,36 @@ def press(state: AppState, field: TextField, key: str) -> Result:
         return _close(state, field), ()
     if key in ('Up', 'Down', 'F3') and field.purpose != 'time':
         return find(state, field.text, -1 if key == 'Up' else 1), ()
-    if key == 'Backspace':
-        return _change(state, field, field.text[:-1]), ()
-    if key == 'Ctrl-U':
-        return _change(state, field, ''), ()
-    if key == 'Ctrl-W':
-        kept = field.text.rstrip().rpartition(' ')
-        return _change(state, field, kept[0] + kept[1]), ()
-    if key == 'Space' or len(key) == 1:
-        return insert(state, field, ' ' if key == 'Space' else key)
-    return state, ()
+    return _change(state, field, edit(field.text, key)), ()
 
 
 def insert(state: AppState, field: TextField, text: str) -> Result:
-    """Append text to the line. Spaces replace characters that cannot be drawn."""
+    """Append text to the line."""
+    return _change(state, field, append(field.text, text)), ()
+
+
+def edit(line: str, key: str) -> str:
+    """Return a line after a key, which changes nothing if it is not for editing."""
+    if key == 'Backspace':
+        return line[:-1]
+    if key == 'Ctrl-U':
+        return ''
+    if key == 'Ctrl-W':
+        return ''.join(line.rstrip().rpartition(' ')[:2])
+    text = ' ' if key == 'Space' else key
+    return append(line, text) if len(text) == 1 else line
+
+
+def append(line: str, text: str) -> str:
+    """Return a line with more text. Spaces replace characters that cannot be drawn."""
     typed = ''.join(char if char.isprintable() else ' ' for char in text)
-    return _change(state, field, (field.text + typed)[:MAX_LENGTH]), ()
+    return (line + typed)[:MAX_LENGTH]
 
 
 def _change(state: AppState, field: TextField, text: str) -> AppState:
     """Filter or search at once."""
+    if text == field.text:
+        return state
     state = state._replace(field=field._replace(text=text))
     if field.purpose == 'search':
         return find(state, text, 0)
