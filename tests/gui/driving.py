@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
-
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.effects import Effect
 from nvitop.gui.state.app_state import AppState, SignalDialog
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import (
     ClockTicked,
-    EnvironmentRead,
     Event,
     FrameDrawn,
     InputAwaited,
     KeyPressed,
-    MousePressed,
-    MouseScrolled,
-    Pasted,
-    Resized,
     SampleArrived,
-    SignalSent,
 )
 from nvitop.gui.state.update import update_all
 from nvitop.sampling.types import HostProcessSample, Sample
@@ -86,29 +78,3 @@ def texts(state: AppState) -> list[str]:
 
 #: All keys of the key table.
 KEYS = sorted({key for binding in BINDINGS for keys in binding.keys for key in keys.split()})
-#: Width and height of a terminal.
-SIZES = st.tuples(st.integers(1, 300), st.integers(1, 100))
-#: Any event, on a terminal of any size.
-EVENTS: st.SearchStrategy[Event] = st.one_of(
-    st.sampled_from(KEYS).map(KeyPressed),
-    st.characters(min_codepoint=33, max_codepoint=126).map(KeyPressed),
-    st.builds(MousePressed, st.integers(0, 300), st.integers(0, 100), st.integers(1, 3)),
-    st.builds(MouseScrolled, st.just(1), st.just(1), st.integers(-1, 1), st.integers(-1, 1)),
-    SIZES.map(lambda size: Resized(*size)),
-    st.sampled_from(sorted(SAMPLES)).map(
-        lambda name: SampleArrived(SAMPLES[name]._replace(sequence=9))
-    ),
-    st.just(SampleArrived(TREE._replace(sequence=9))),
-    st.text(max_size=20).map(Pasted),
-    st.integers(0, 100).map(lambda now: ClockTicked(float(now), float(now))),
-    st.builds(
-        EnvironmentRead,
-        st.sampled_from([0, *(process.key.pid for process in TREE.processes[:3])]),
-        st.just(1.0),
-        st.lists(st.tuples(st.text(max_size=9), st.text(max_size=99)), max_size=60).map(tuple),
-        st.sampled_from(['', 'access denied']),
-    ),
-    st.sampled_from(['sent', 'gone', 'failed']).map(
-        lambda outcome: SignalSent(TREE.processes[0].key, 'SIGTERM', outcome, 'why')
-    ),
-)

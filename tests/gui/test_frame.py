@@ -5,30 +5,23 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from nvitop.gui.model.choices import ProcessFilter, ViewState
-from nvitop.gui.model.screens import Screen
-from nvitop.gui.state.app_state import AppState, Notice
-from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
+from nvitop.gui.state.app_state import Notice
 from nvitop.gui.state.listing import main_layout, relist
-from nvitop.gui.state.update import update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Problem
-from tests.gui.anything import Anything
 from tests.gui.drawing import (
-    assert_is_drawn_inside,
     frame_on,
     lines_of,
     lines_on,
     state_on,
     text_of,
 )
-from tests.gui.driving import EVENTS, SIZES, press, read_dialog, state_of
+from tests.gui.driving import press, read_dialog, state_of
 from tests.gui.remembered import forget_rows
-from tests.gui.samples import NOW, SAMPLES, with_families
+from tests.gui.samples import SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')
 
@@ -41,23 +34,6 @@ def test_cached_rows_equal_new_rows(name: str) -> None:
             forget_rows()
             new = frame_on(name, width, height, *keys.split())
             assert [*map(cached.row, range(height))] == [*map(new.row, range(height))]
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 1 << 32), st.sampled_from(Screen), SIZES, st.lists(EVENTS, max_size=8))
-def test_any_sample_can_be_drawn_on_any_screen(
-    seed: int, screen: Screen, size: tuple[int, int], events: list[Event]
-) -> None:
-    sample = with_families(Anything(seed).sample())
-    history = History()
-    for second in range(3):
-        history.record(sample._replace(monotonic=float(second)))
-    state = AppState(*size, timestamp=NOW)
-    state, _ = update_all(state, (SampleArrived(sample), KeyPressed('Down'), *events))
-    key = state.main.selected or (sample.processes[0].key if sample.processes else None)
-    if screen is not Screen.METRICS or key is not None:
-        state = state._replace(screen=screen, metrics=key)
-    assert_is_drawn_inside(draw_frame(state, history), state)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from nvitop.gui.model.effects import ReadEnvironment, SaveSettings
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState, SignalTarget
-from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.dialog import SCROLL_KEYS
 from nvitop.gui.state.events import (
     EnvironmentRead,
@@ -37,6 +36,7 @@ from nvitop.gui.state.events import (
 from nvitop.gui.term.headless import HeadlessTerminal
 from tests.gui.anything import Anything
 from tests.gui.drawing import assert_is_drawn_inside
+from tests.gui.driving import KEYS
 from tests.gui.measuring import FakeMeasuring
 from tests.gui.samples import ENVIRONMENT, SAMPLES, with_details, with_families
 
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures('utc')
 
-_KEYS = sorted({key for binding in BINDINGS for keys in binding.keys for key in keys.split()})
 SIZES = st.one_of(
     st.tuples(st.integers(1, 500), st.integers(1, 200)),
     st.sampled_from([(40, 6), (40, 12), (79, 24), (80, 24), (100, 30), (123, 40), (500, 200)]),
@@ -69,7 +68,7 @@ def _machine(name: str | int) -> SampleArrived:
 
 
 _EVENTS: st.SearchStrategy[list[Event]] = st.one_of(
-    st.sampled_from(_KEYS).map(_keys),
+    st.sampled_from(KEYS).map(_keys),
     st.characters(min_codepoint=32, max_codepoint=0x2FFF).map(_keys),
     st.lists(st.sampled_from(['Down', 'Space', 'Up', 'End', 'x']), max_size=4).map(
         lambda keys: _keys(*keys, 'T')
