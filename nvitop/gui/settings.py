@@ -34,7 +34,8 @@ class _Choices(dict):  # type: ignore[type-arg]  # - Python 3.8 cannot subscript
         return tuple(USUAL_KEYS)
 
 
-def _choices() -> dict[str, tuple[str, ...]]:
+def choices() -> dict[str, tuple[str, ...]]:
+    """Return the allowed words of each setting."""
     return _Choices(theme=THEME_NAMES, columns=tuple(column.name for column in COLUMNS))
 
 
@@ -44,7 +45,7 @@ def _read_config(invocation: Invocation, messages: list[Message]) -> dict[str, o
         return {}
     from nvitop.console.config import read_config  # most users have no file
 
-    config = read_config(invocation.config, _choices())
+    config = read_config(invocation.config, choices())
     messages += [Message('warning', str(problem)) for problem in config.problems]
     return config.layer
 
@@ -65,7 +66,7 @@ def _check_columns(invocation: Invocation) -> None:
         from nvitop.console.config import check_names
 
         try:
-            check_names('columns', given, _choices()['columns'])
+            check_names('columns', given, choices()['columns'])
         except ValueError as error:
             raise CommandFailure(f'--{error}', 2) from None
 
@@ -76,5 +77,5 @@ def print_config(options: Options) -> None:
     from nvitop.gui.state.rebinding import USUAL_KEYS
 
     with writing():
-        sys.stdout.write(format_config(options, _choices(), USUAL_KEYS))
+        sys.stdout.write(format_config(options, choices(), USUAL_KEYS))
         sys.stdout.flush()

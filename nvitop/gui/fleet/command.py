@@ -7,15 +7,14 @@ import os
 from typing import TYPE_CHECKING
 
 from nvitop.console.config import read_config
-from nvitop.console.options import THEME_NAMES, Options, merge, parse_environment
+from nvitop.console.options import Options, merge, parse_environment
 from nvitop.console.outcome import CommandFailure
 from nvitop.console.startup import collect_garbage_rarely
 from nvitop.fleet import command
 from nvitop.fleet.command import make_parser, make_server
 from nvitop.gui.fleet.app import run_fleet
 from nvitop.gui.fleet.state import FleetState
-from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.state.rebinding import USUAL_KEYS
+from nvitop.gui.settings import choices
 from nvitop.gui.term.curses import TerminalError
 
 if TYPE_CHECKING:
@@ -49,9 +48,4 @@ def _show(given: argparse.Namespace, settings: Settings) -> int:
 
 def _read_options(path: str | None) -> Options:
     """Return the options of the monitor from the configuration file and the environment."""
-    choices = {
-        'theme': THEME_NAMES,
-        'columns': tuple(column.name for column in COLUMNS),
-        'keys': tuple(USUAL_KEYS),
-    }
-    return merge(read_config(path, choices).layer, parse_environment(os.environ))
+    return merge(read_config(path, choices()).layer, parse_environment(os.environ))

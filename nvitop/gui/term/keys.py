@@ -49,16 +49,8 @@ _NUMBERS = {
     6: 'PageDown',
     7: 'Home',
     8: 'End',
-    11: 'F1',
-    12: 'F2',
-    13: 'F3',
-    14: 'F4',
-    15: 'F5',
-    17: 'F6',
-    18: 'F7',
-    19: 'F8',
-    20: 'F9',
-    21: 'F10',
+    **{11 + i: f'F{1 + i}' for i in range(5)},
+    **{17 + i: f'F{6 + i}' for i in range(5)},
     23: 'F11',
     24: 'F12',
 }
@@ -75,10 +67,6 @@ _CONTROLS = {
     ' ': 'Space',
     '\x7f': 'Backspace',
     '\x08': 'Backspace',
-    '\x1c': 'Ctrl-\\',
-    '\x1d': 'Ctrl-]',
-    '\x1e': 'Ctrl-^',
-    '\x1f': 'Ctrl-_',
 }
 _CSI = re.compile(r'\x1b\[([0-?]*)([ -/]*)([@-~])')
 #: A character that cannot be part of an escape sequence.

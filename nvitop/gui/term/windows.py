@@ -33,10 +33,6 @@ Key = Union[str, int, Tuple[int, int, int]]
 
 #: Names of keys in curses → names in events.
 _NAMES = {
-    'KEY_UP': 'Up',
-    'KEY_DOWN': 'Down',
-    'KEY_LEFT': 'Left',
-    'KEY_RIGHT': 'Right',
     'KEY_HOME': 'Home',
     'KEY_END': 'End',
     'KEY_PPAGE': 'PageUp',
@@ -65,14 +61,11 @@ _NAMES = {
     'PADSLASH': '/',
     'CTL_BKSP': 'Backspace',
     'CTL_ENTER': 'Enter',
-    'CTL_UP': 'Ctrl-Up',
-    'CTL_DOWN': 'Ctrl-Down',
-    'CTL_LEFT': 'Ctrl-Left',
-    'CTL_RIGHT': 'Ctrl-Right',
-    'ALT_UP': 'Alt-Up',
-    'ALT_DOWN': 'Alt-Down',
-    'ALT_LEFT': 'Alt-Left',
-    'ALT_RIGHT': 'Alt-Right',
+    **{
+        f'{prefix}_{arrow.upper()}': f'{modifier}{arrow}'
+        for prefix, modifier in (('KEY', ''), ('CTL', 'Ctrl-'), ('ALT', 'Alt-'))
+        for arrow in ('Up', 'Down', 'Left', 'Right')
+    },
     **{f'KEY_F{number}': f'F{number}' for number in range(1, 13)},
     **{f'ALT_{letter}': f'Alt-{letter.lower()}' for letter in 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'},
 }

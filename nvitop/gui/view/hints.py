@@ -17,7 +17,8 @@ from nvitop.gui.state.keymap import USUAL
 from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.state.needs import working_binding
 from nvitop.gui.state.targets import has_targets
-from nvitop.gui.view.widgets.title import HINT, KEY
+from nvitop.gui.view.badges import title_badges
+from nvitop.gui.view.widgets.title import HINT, KEY, draw_title, fit_title, title_room
 from nvitop.namedtuple import NamedTuple
 
 #: Pieces of a line, each with its style.
@@ -160,6 +161,22 @@ def title_hints(state: AppState) -> _Pieces:
     if state.field is not None:
         return _pieces([(format_key(key), what) for key, what in _TYPING[state.field.purpose]])
     return _pieces(_bound(state, SCREENS[state.screen].hints))
+
+
+def draw_screen_title(
+    buf: Buffer,
+    state: AppState,
+    titles: Sequence[str],
+    notes: Sequence[Sequence[str]] = (),
+    hint: _Pieces = (),
+) -> None:
+    """Draw the first line of a screen: a title and notes in words that fit, badges, and a hint.
+
+    Without a hint, keys of the screen are named.
+    """
+    badges = title_badges(state)
+    title = fit_title(titles, notes, title_room(buf.width, badges))
+    draw_title(buf, title, badges, hint or title_hints(state))
 
 
 def signal_hints(state: AppState) -> _Pieces:

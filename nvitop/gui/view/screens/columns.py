@@ -11,10 +11,8 @@ from nvitop.gui.render.width import clip
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.choosing import columns_in_order
 from nvitop.gui.state.lines import lines_layout
-from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.hints import title_hints
+from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.widgets.text import draw_bar_row
-from nvitop.gui.view.widgets.title import draw_title
 
 _DIM = Style(Role.DIM)
 
@@ -25,7 +23,7 @@ def draw_columns(buf: Buffer, state: AppState) -> None:
     shown = state.view.columns
     placed = place_columns(shown, state.width, column_widths(state.rows))
     with_room = {place.column.name for place in placed}
-    draw_title(buf, 'Columns', title_badges(state), title_hints(state))
+    draw_screen_title(buf, state, ['Columns'])
     draw_bar_row(buf, 1, ' [x] shown  [-] no room  [ ] hidden')
     names = columns_in_order(state)
     for line in layout.shown:

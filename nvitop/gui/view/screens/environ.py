@@ -11,10 +11,8 @@ from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState
 from nvitop.gui.state.environ import OwnerLine, environ_lines, owner_lines
 from nvitop.gui.state.lines import current_line, lines_layout
-from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.hints import shown_key, title_hints
+from nvitop.gui.view.hints import draw_screen_title, shown_key
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_message
-from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 from nvitop.masking import is_secret
 
 _NAME = Style(Role.HEADING, bold=True)
@@ -30,9 +28,7 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     environ = state.environ
     layout = lines_layout(state)
-    badges = title_badges(state)
-    title = fit_title(_titles(environ), (), title_room(buf.width, badges))
-    draw_title(buf, title, badges, title_hints(state))
+    draw_screen_title(buf, state, _titles(environ))
     owners = owner_lines(state)
     _draw_owners(buf, owners)
     draw_bar_row(buf, 1 + len(owners), _summary(state))

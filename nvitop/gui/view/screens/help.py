@@ -11,10 +11,8 @@ from nvitop.gui.render.width import pad
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.help import help_lines
 from nvitop.gui.state.lines import lines_layout
-from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.hints import title_hints
+from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.widgets.text import draw_bar_row
-from nvitop.gui.view.widgets.title import draw_title
 
 _STYLES = {
     'heading': Style(Role.TITLE, bold=True),
@@ -43,7 +41,7 @@ def draw_help(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     lines = help_lines(state)
     layout = lines_layout(state)
-    draw_title(buf, f'nvitop {state.version}', title_badges(state), title_hints(state))
+    draw_screen_title(buf, state, [f'nvitop {state.version}'])
     first, last = layout.shown.start + 1, layout.shown.stop
     is_whole = layout.length <= layout.area.height
     text = ' Help' if is_whole else f' Help: lines {first} to {last} of {len(lines)}'

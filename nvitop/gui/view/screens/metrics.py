@@ -19,16 +19,14 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.demand import PROCESS_TRAFFIC
 from nvitop.gui.state.summary import devices_without_list
 from nvitop.gui.view import format as fmt
-from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.column_text import CELLS
-from nvitop.gui.view.hints import title_hints
+from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.load_style import host_style, load_style
 from nvitop.gui.view.widgets.box import TITLE, Note, draw_notes, draw_rule, draw_uprights
 from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, graph_bound
 from nvitop.gui.view.widgets.graph_window import GraphWindow
 from nvitop.gui.view.widgets.plot import Scale, draw_plot, draw_times, graph_area
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_text, heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import DEVICE_FIELDS, History
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, ProcessSample
@@ -73,7 +71,6 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
     widths = column_widths([process] if process else [])
     layout = lay_out_metrics(buf.width, buf.height, widths, len(plots))
     title = f'{key.pid} on GPU {key.device.label}'
-    badges = title_badges(state)
     past = GraphWindow(history, state.main.graphs.minutes, ASCII if state.view.ascii else BRAILLE)
     has_room = layout.graphs and buf.width >= CLASSIC
     span = (past.span(layout.graphs[0].width),) if has_room else ()
@@ -81,8 +78,7 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
     if device is not None and device.info.name is not None and buf.width >= _WITH_NAME:
         name = fmt.format_device_name(device.info.name, _NAME_WIDTH)
         forms.insert(0, f'Process {title} ({name})')
-    title = fit_title(forms, (span,), title_room(buf.width, badges))
-    draw_title(buf, title, badges, title_hints(state))
+    draw_screen_title(buf, state, forms, (span,))
     draw_bar_row(buf, 1, heading_text(layout.columns))
     if process is None:
         text = clip(_why_missing(state, key, device), buf.width - 2)

@@ -14,8 +14,7 @@ from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.selection import tree_tags
 from nvitop.gui.state.tree import TreeRow
 from nvitop.gui.view import format as fmt
-from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.hints import shown_key, signal_hints, title_hints
+from nvitop.gui.view.hints import draw_screen_title, shown_key, signal_hints
 from nvitop.gui.view.process_list import (
     Limits,
     no_match_message,
@@ -24,7 +23,6 @@ from nvitop.gui.view.process_list import (
     unknown_note,
 )
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 
 _TREE = Style(Role.TREE, bold=True)
 _DIM = Style(Role.DIM)
@@ -35,11 +33,8 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
     rows = state.forest
     layout = tree_layout(state)
     tagged = tree_tags(state)
-    hint = signal_hints(state) or title_hints(state)
-    badges = title_badges(state)
     notes = (unknown_note(state.shown),)
-    title = fit_title(_titles(state, rows), notes, title_room(buf.width, badges))
-    draw_title(buf, title, badges, hint)
+    draw_screen_title(buf, state, _titles(state, rows), notes, signal_hints(state))
     draw_bar_row(buf, layout.lines.area.y - 1, heading_text(layout.columns))
     for line in layout.lines.shown:
         row = rows[line]

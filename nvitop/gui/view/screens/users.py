@@ -17,8 +17,7 @@ from nvitop.gui.state.lines import lines_layout
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import UserSummary, summarize, summarize_users, total_memory
 from nvitop.gui.view import format as fmt
-from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.hints import title_hints
+from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.load_style import load_style
 from nvitop.gui.view.process_list import (
     Limits,
@@ -34,7 +33,6 @@ from nvitop.gui.view.widgets.text import (
     heading_text,
     row_text,
 )
-from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
 
 _DIM = Style(Role.DIM)
 _OWN = Style(Role.USER, bold=True)
@@ -59,9 +57,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         for each in USER_COLUMNS
     ]
     places = place(columns, Cells(0, buf.width), {'user': width, 'share': bar}, rest=_REST)
-    badges = title_badges(state)
-    title = _title(state, len(users), title_room(buf.width, badges))
-    draw_title(buf, title, badges, title_hints(state))
+    _draw_title(buf, state, len(users))
     draw_bar_row(buf, 1, heading_text(places))
     total = total_memory(state.shown.devices)
     for line in layout.shown:
@@ -89,8 +85,8 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         draw_message(buf, layout.area, text, _DIM)
 
 
-def _title(state: AppState, users: int, width: int) -> str:
-    """Return the number of users or owners, and which processes the sums lack, in words that fit."""
+def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
+    """Draw the number of users or owners, and which processes the sums lack."""
     word = 'owner' if state.sums_by_owner else 'user'
     count = f' ({users})' if users else ''
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
@@ -98,7 +94,7 @@ def _title(state: AppState, users: int, width: int) -> str:
     notes = (unknown_note(state.shown), (memory,) if silent else ())
     short = f'{word.capitalize()}s'
     titles = (f'GPU usage by {word}{count}', f'{short}{count}', short)
-    return fit_title(titles, notes, width)
+    draw_screen_title(buf, state, titles, notes)
 
 
 def _text(place: PlacedColumn, user: UserSummary, total: int | None) -> str:
