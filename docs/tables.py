@@ -336,7 +336,7 @@ def process_series() -> Iterator[str]:
 def other_series() -> Iterator[str]:
     """Yield the table of series that are not made from one metric."""
     own = dialect('own')
-    known = {row.name for row in (*own.devices, *own.processes)}
+    known = {row.name for row in own.devices} | {row.name for row in own.processes}
     device = DeviceKey(0, -1, 'GPU-0')
     good = DeviceSample(device, DeviceInfo(device, 0))
     bad = good._replace(status='lost')
