@@ -35,7 +35,6 @@ from nvitop.sampling.types import LIVE
 _HANGING_SECONDS = 0.1
 
 if TYPE_CHECKING:
-    from nvitop.gui.term.terminal import Terminal
     from nvitop.recording.replay import ReplaySource
     from nvitop.sampling.protocols import MonitoredSource
     from nvitop.sampling.types import Origin, Sample
@@ -83,7 +82,6 @@ def run_monitor(
     *,
     notices: Sequence[str] = (),
     replay: ReplaySource | None = None,
-    terminal: Terminal | None = None,
 ) -> MonitorExit:
     """Run the monitor; ``replay`` is the source if it can show other times.
 
@@ -93,8 +91,8 @@ def run_monitor(
         options = options._replace(ascii=True)
     # With NO_COLOR, roles are shown by attributes.
     max_colors = 0 if os.environ.get('NO_COLOR') else ALL_COLORS
-    captures_mouse = terminal is not None or not holds_escape_back(os.environ)
-    terminal = terminal or terminal_here(
+    captures_mouse = not holds_escape_back(os.environ)
+    terminal = terminal_here(
         max_colors, captures_mouse=captures_mouse, asks_background=options.theme == 'auto'
     )
     seconds = 60 * options.scroll_back

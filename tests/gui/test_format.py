@@ -76,7 +76,6 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_command('nginx', 'foreign'), 'nginx'),
         (f.format_command('', name='kworker/0:1'), '[kworker/0:1]'),
         (f.format_command('a\nb'), 'a␤b'),
-        (f.format_command('x' * 99, limit=10), 'xxxxxxxx..'),
         (f.format_running_time(0), '0:00'),
         (f.format_running_time(3599), '59:59'),
         (f.format_running_time(3600), '1:00:00'),

@@ -53,20 +53,15 @@ class FleetApp:
         server: Server,
         options: Options,
         *,
-        interval: float = 5.0,
-        monotonic: Callable[[], float] = time.monotonic,
-        wall_clock: Callable[[], float] = time.time,
+        interval: float,
     ) -> None:
         self.terminal = terminal
         self.state = state._replace(themes=tuple(theme.name for theme in THEMES))
         self._server = server
         self._options = options
         self._interval = interval
-        self._wall_clock = wall_clock
         self._posted: collections.deque[FleetEvent] = collections.deque()
-        self._reader = FleetReader(
-            server, self.post, interval=interval, clock=monotonic, wall_clock=wall_clock
-        )
+        self._reader = FleetReader(server, self.post, interval)
         self._drawn: FleetState | None = None
         self._frame = Buffer(0, 0)
         self._status: int | None = None
@@ -86,7 +81,7 @@ class FleetApp:
                 self._reader.start()
                 while self._status is None:
                     self._draw()
-                    events = self.terminal.wait(1.05 - self._wall_clock() % 1.0)
+                    events = self.terminal.wait(1.05 - time.time() % 1.0)
                     self._tick()
                     for event in events:
                         self._handle(event)
@@ -98,7 +93,7 @@ class FleetApp:
         return self._status
 
     def _tick(self) -> None:
-        self.state, _ = update(self.state, ClockTicked(0.0, float(int(self._wall_clock()))))
+        self.state, _ = update(self.state, ClockTicked(0.0, float(int(time.time()))))
 
     def _handle(self, event: FleetEvent) -> None:
         if isinstance(event, MousePressed):
@@ -137,7 +132,7 @@ class FleetApp:
             self.terminal,
             HostSource(self._server, host, self.state.scope, interval=self._interval),
             self._options._replace(theme=self.state.theme),
-            on_leave=self._server.cancel,
+            self._server.cancel,
         )
         if status:
             self._status = status
@@ -151,8 +146,7 @@ def show_host(
     terminal: Terminal,
     source: HostSource,
     options: Options,
-    *,
-    on_leave: Callable[[], None] = lambda: None,
+    on_leave: Callable[[], None],
 ) -> int:
     """Show one host on an open terminal; return the exit status, 0 if the user left its screens."""
     state = first_state(options, origin=source.origin)
@@ -179,7 +173,6 @@ def run_fleet(
     options: Options,
     *,
     interval: float,
-    terminal: Terminal | None = None,
 ) -> int:
     """Run the fleet screens on this terminal; return the exit status.
 
@@ -195,7 +188,7 @@ def run_fleet(
     )
     max_colors = 0 if os.environ.get('NO_COLOR') else ALL_COLORS
     captures_mouse = not holds_escape_back(os.environ)
-    terminal = terminal or terminal_here(max_colors, captures_mouse=captures_mouse)
+    terminal = terminal_here(max_colors, captures_mouse=captures_mouse)
     app = FleetApp(terminal, state, server, options, interval=interval)
     with errors_held_back():
         return app.run()

@@ -32,17 +32,10 @@ class FleetReader:
         self,
         server: Server,
         on_event: Callable[[FleetArrived | FleetFailed], None],
-        *,
-        interval: float = 5.0,
-        clock: Callable[[], float] = time.monotonic,
-        wall_clock: Callable[[], float] = time.time,
-        start_thread: Callable[[str, Callable[[], None]], None] = start_daemon,
+        interval: float,
     ) -> None:
         self._server = server
         self._on_event = on_event
-        self._clock = clock
-        self._wall_clock = wall_clock
-        self._start_thread = start_thread
         self._condition = threading.Condition()
         self._question: Question | None = None
         self._due = 0.0
@@ -59,7 +52,7 @@ class FleetReader:
         with self._condition:
             self._is_stopping = False
             if not self._is_alive:
-                self._start_thread('nvitop-fleet', self._run)
+                start_daemon('nvitop-fleet', self._run)
                 self._is_alive = True
 
     def show(self, question: Question | None, *, now: bool = False) -> None:
@@ -101,18 +94,18 @@ class FleetReader:
         """Block until a question is due; return ``None`` when the thread is to end."""
         with self._condition:
             while not self._is_stopping:
-                remaining = self._due - self._clock()
+                remaining = self._due - time.monotonic()
                 if self._question is not None and remaining <= 0:
                     self._is_asking = True
-                    self._due = self._clock() + self._pace.interval
+                    self._due = time.monotonic() + self._pace.interval
                     return self._question
                 self._condition.wait(None if self._question is None else remaining)
             return None
 
     def _ask(self, question: Question) -> None:
-        started = self._clock()
+        started = time.monotonic()
         try:
-            fleet = ask(self._server, question, clock=self._wall_clock)
+            fleet = ask(self._server, question, clock=time.time)
         except FleetError as error:
             self._finish()
             with self._condition:
@@ -120,8 +113,8 @@ class FleetReader:
                     return  # canceled, because another question waits
                 self._failures += 1
                 pause = _PAUSES[min(self._failures, len(_PAUSES)) - 1]
-                self._due = self._clock() + max(pause, self._pace.interval)
-            self._on_event(FleetFailed(question, error.line, self._wall_clock()))
+                self._due = time.monotonic() + max(pause, self._pace.interval)
+            self._on_event(FleetFailed(question, error.line, time.time()))
             return
         self._finish()
         if self._last_question is not None and _same(question, self._last_question):

@@ -167,9 +167,9 @@ def format_driver_model(model: str | None) -> str:
     return 'TCC' if model == 'WDM' else format_word(model)
 
 
-def format_compute_mode(mode: str | None, width: int = 11) -> str:
+def format_compute_mode(mode: str | None) -> str:
     """Format a compute mode: ``Default``, ``E. Process``, ``Prohibited``."""
-    return clip(format_word(mode).replace('Exclusive', 'E.'), width)
+    return clip(format_word(mode).replace('Exclusive', 'E.'), 11)
 
 
 def format_temperature(celsius: float | None) -> str:
@@ -241,19 +241,14 @@ def format_gpu_memory(size_bytes: float | None, *, is_wddm: bool = False) -> str
     return 'WDDM:N/A' if size_bytes is None and is_wddm else format_gib(size_bytes)
 
 
-def format_command(
-    command: str | None, status: str = 'running', *, name: str | None = None, limit: int = 4096
-) -> str:
-    """Format a command line; without one, the status or the name of the process in brackets.
-
-    ``limit`` is the maximum length in characters. Views that scroll sideways raise it.
-    """
+def format_command(command: str | None, status: str = 'running', *, name: str | None = None) -> str:
+    """Format a command line; without one, the status or the name of the process in brackets."""
     special = special_command(status, name)
     if command and (special is None or status == 'foreign'):
-        return safe(command, limit=limit)
+        return safe(command)
     if special is not None:
-        return safe(special, limit=limit)
-    return f'[{safe(name, limit=limit)}]' if name else NOT_AVAILABLE
+        return safe(special)
+    return f'[{safe(name)}]' if name else NOT_AVAILABLE
 
 
 # Time ---------------------------------------------------------------------------------------------

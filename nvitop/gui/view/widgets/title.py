@@ -86,14 +86,12 @@ def _extended(title: str, notes: Sequence[Sequence[str]], width: int) -> tuple[s
     return title, is_whole
 
 
-def draw_title(
-    buf: Buffer, title: str, badges: Sequence[Badge] = (), hint: Pieces = (), *, y: int = 0
-) -> None:
-    """Draw safe text at the left of a row, then badges, then as much of the hint as fits."""
-    x = buf.write(0, y, clip(title, title_room(buf.width, badges)), _TITLE)
+def draw_title(buf: Buffer, title: str, badges: Sequence[Badge], hint: Pieces) -> None:
+    """Draw safe text at the left of the first row, badges, and as much of the hint as fits."""
+    x = buf.write(0, 0, clip(title, title_room(buf.width, badges)), _TITLE)
     for text, style in fit_badges(badges, buf.width - x, gap=_GAP):
-        x += _GAP + buf.write(x + _GAP, y, text, style)
-    draw_at_right(buf, y, hint, left=x + _GAP)
+        x += _GAP + buf.write(x + _GAP, 0, text, style)
+    draw_at_right(buf, 0, hint, left=x + _GAP)
 
 
 def draw_at_right(
