@@ -17,10 +17,8 @@ from nvitop.gui.model.effects import (
 )
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state import (
-    choosing,
     devices,
     environ,
-    freezing,
     moving,
     opening,
     typing_keys,
@@ -37,7 +35,7 @@ from nvitop.gui.state.selection import (
     toggle_subtree_tags,
     toggle_tag,
 )
-from nvitop.gui.state.traveling import travel
+from nvitop.gui.state.traveling import toggle_freeze, travel
 
 _SIGNALS = {Action.INTERRUPT: 'SIGINT', Action.TERMINATE: 'SIGTERM', Action.KILL: 'SIGKILL'}
 
@@ -112,7 +110,7 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.MODE_FULL: partial(viewing.choose_mode, mode='full'),
     Action.MODE_COMPACT: partial(viewing.choose_mode, mode='compact'),
     Action.REFRESH: _refresh,
-    Action.FREEZE: freezing.toggle_freeze,
+    Action.FREEZE: toggle_freeze,
     Action.SUSPEND: lambda state: (state, (Suspend(),)),
     Action.SELECT_PREVIOUS: partial(moving.move_by_lines, step=-1),
     Action.SELECT_NEXT: partial(moving.move_by_lines, step=1),
@@ -168,7 +166,7 @@ _ACTIONS: dict[Action, Callable[[AppState], Result]] = {
     Action.NEXT_EVENT: partial(travel, unit='event', amount=1),
     Action.FASTER: partial(travel, unit='speed', amount=1),
     Action.SLOWER: partial(travel, unit='speed', amount=-1),
-    Action.CHOOSE: choosing.choose_column,
-    Action.MOVE_UP: partial(choosing.move_column, step=-1),
-    Action.MOVE_DOWN: partial(choosing.move_column, step=1),
+    Action.CHOOSE: viewing.choose_column,
+    Action.MOVE_UP: partial(viewing.move_column, step=-1),
+    Action.MOVE_DOWN: partial(viewing.move_column, step=1),
 }

@@ -39,7 +39,6 @@ from nvitop.gui.state.events import (
     TerminalOpened,
     exit_status,
 )
-from nvitop.gui.state.freezing import complete_details
 from nvitop.gui.state.listing import relist
 from nvitop.gui.state.mouse import click, is_double, is_on_line, scroll
 from nvitop.gui.state.needs import binding_for, unmet_need
@@ -54,7 +53,7 @@ from nvitop.gui.state.notices import (
 from nvitop.gui.state.opening import go_back
 from nvitop.gui.state.selection import keep_selection_seen
 from nvitop.gui.state.summary import MAX_COSTS, Tally, count_problems, note_problem
-from nvitop.gui.state.traveling import show_past
+from nvitop.gui.state.traveling import complete_details, show_past
 from nvitop.gui.state.viewing import note_saved, open_terminal, report_background
 from nvitop.health import findings
 
