@@ -162,12 +162,12 @@ def test_each_key_costs_little_with_1000_hosts() -> None:
     state = screen(1000, 160, 50)
     times = []
     for key in ('Down', 'End', 'PageUp', 'o', 'u', '/', 'Home', 'Down') * 4:
-        started = time.perf_counter()
+        started = time.thread_time()
         state, _ = update(state, KeyPressed(key))
         draw_fleet(state)
-        times.append(time.perf_counter() - started)
+        times.append(time.thread_time() - started)
     times.sort()
-    assert times[len(times) // 2] < 0.03  # usually 3 ms; other programs run at the same time
+    assert times[len(times) // 2] < 0.03  # of CPU time; usually 3 ms
 
 
 class CountingServer:
