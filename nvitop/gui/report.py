@@ -12,14 +12,7 @@ from nvitop.gui.render.ansi import to_ansi
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.render.theme import theme_named
-from nvitop.gui.state.ordering import (
-    COMPUTE,
-    GRAPHICS,
-    ONLY_COMPUTE,
-    ONLY_GRAPHICS,
-    intersect_types,
-    list_processes,
-)
+from nvitop.gui.state.ordering import list_processes
 from nvitop.gui.view.column_text import longest_command
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.panels.header import Header
@@ -53,16 +46,18 @@ def shows_owner(view: ViewState) -> bool:
 
 def filter_of(options: Options) -> ProcessFilter:
     """Return the process filter of the options; a process must match all of their conditions."""
-    types = intersect_types(
-        COMPUTE if options.compute else None,
-        ONLY_COMPUTE if options.only_compute else None,
-        GRAPHICS if options.graphics else None,
-        ONLY_GRAPHICS if options.only_graphics else None,
+    # An unknown type counts as compute only.
+    choices = (
+        (options.compute, {'C', 'C+G', 'M'}),
+        (options.only_compute, {'C', 'M', None}),
+        (options.graphics, {'G', 'C+G'}),
+        (options.only_graphics, {'G'}),
     )
+    chosen: list[frozenset[str | None]] = [frozenset(types) for is_on, types in choices if is_on]
     return ProcessFilter(
         users=None if options.users is None else frozenset(options.users),
         pids=None if options.pids is None else frozenset(options.pids),
-        types=types,
+        types=frozenset.intersection(*chosen) if chosen else None,
     )
 
 

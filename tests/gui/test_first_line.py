@@ -9,7 +9,6 @@ import pytest
 from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.state.events import KeyPressed, MousePressed, SampleArrived
 from nvitop.gui.state.listing import main_layout
-from nvitop.gui.state.ordering import COMPUTE, GRAPHICS, ONLY_COMPUTE
 from nvitop.gui.state.targets import signal_targets
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import DeviceKey, Origin, Problem
@@ -112,11 +111,11 @@ def test_title_keeps_its_counts_next_to_two_badges(keys: str, title: str) -> Non
     [
         (ProcessFilter(users=frozenset({'root', 'ann'})), '[only user ann, root]'),
         (ProcessFilter(pids=frozenset({12, 7})), '[only pid 7, 12]'),
-        (ProcessFilter(types=COMPUTE), '[only type C, X, M]'),
-        (ProcessFilter(types=ONLY_COMPUTE), '[only type C, M, ?]'),
+        (ProcessFilter(types=frozenset({'C', 'C+G', 'M'})), '[only type C, X, M]'),
+        (ProcessFilter(types=frozenset({'C', 'M', None})), '[only type C, M, ?]'),
         (ProcessFilter(types=frozenset()), '[only type none]'),
         (
-            ProcessFilter(frozenset({'ann'}), frozenset({1}), GRAPHICS),
+            ProcessFilter(frozenset({'ann'}), frozenset({1}), frozenset({'G', 'C+G'})),
             '[only user ann; pid 1; type X, G]',
         ),
         (ProcessFilter(), ''),

@@ -11,11 +11,10 @@ from nvitop.sampling.types import ProcessSample
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import FrozenSet, Optional, Tuple
+    from typing import Tuple
 
     #: Values to compare in turn; ``None`` if not available.
     Values = Tuple[object, ...]
-    Types = FrozenSet[Optional[str]]
 
 
 class Order(NamedTuple):
@@ -111,20 +110,6 @@ def next_order(name: str, step: int) -> str:
     """Return the name of the next (1) or previous (-1) order, wrapping around."""
     names = [order.name for order in ORDERS]
     return names[(names.index(name) + step) % len(names)]
-
-
-#: Types of processes that use the GPU for compute or graphics, possibly among others, or for nothing
-#: else. An unknown type counts as compute only.
-COMPUTE: Types = frozenset({'C', 'C+G', 'M'})
-ONLY_COMPUTE: Types = frozenset({'C', 'M', None})
-GRAPHICS: Types = frozenset({'G', 'C+G'})
-ONLY_GRAPHICS: Types = frozenset({'G'})
-
-
-def intersect_types(*kinds: Types | None) -> Types | None:
-    """Return the types in all of ``kinds``; ``None`` is the set of all types."""
-    given = [types for types in kinds if types is not None]
-    return frozenset.intersection(*given) if given else None
 
 
 def is_listed(process: ProcessSample, wanted: ProcessFilter) -> bool:
