@@ -72,6 +72,8 @@ def test_mouse_works_on_lists(monitors: Monitors, screen: Screen) -> None:
         monitor.enter(screen)
         monitor.key('Home')
         monitor.wait_for_cursor(0)
+        # Some problems are found by the second sample.
+        monitor.wait(lambda: len(monitor.rows_of_list()) > 2)
         monitor.click(5, monitor.rows_of_list()[2])
         monitor.wait_for_cursor(2)
         monitor.scroll(UP)
