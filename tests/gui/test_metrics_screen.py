@@ -71,6 +71,13 @@ def test_unknown_values_have_no_graph() -> None:
     assert ' DISK READ 4 MiB/s ' in text
 
 
+def test_axis_fits_the_current_value_before_there_is_a_history() -> None:
+    state, _ = metrics_of('one', 200, 60, disk_read_kib_per_s=4096)
+    text = '\n'.join(draw_frame(state, History()).lines())
+    assert ' DISK READ 4 MiB/s ' in text
+    assert '│5 MiB/s ' in text
+
+
 def test_current_value_never_exceeds_the_highest_value() -> None:
     sample = SAMPLES['one']
     history = History(process_interval=2.0)

@@ -180,7 +180,9 @@ def _draw_lines(buf: Buffer, layout: MetricsLayout) -> None:
 def _draw_plot(buf: Buffer, area: Rect, plot: _Plot, past: GraphWindow, view: ViewState) -> None:
     """Draw a graph, and its title with the current and the highest value in the row above."""
     values = past.values(plot.key, plot.metric, area.width)
-    top = plot.top or graph_bound(values, plot.least, math.inf, base=plot.base)
+    # Until the first value is complete, the axis fits the current one.
+    known = [value for value in values if value is not None and value == value]
+    top = plot.top or graph_bound(known or (plot.now,), plot.least, math.inf, base=plot.base)
     scale = Scale(top, plot.format)
     place = graph_area(area, scale)
     # A past value is the mean of its slot, which can be lower than the latest value in it.
