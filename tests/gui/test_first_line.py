@@ -14,7 +14,7 @@ from nvitop.gui.state.update import update
 from nvitop.sampling.types import DeviceKey, Origin, Problem
 from tests.gui.drawing import lines_of, lines_on, state_on
 from tests.gui.driving import press
-from tests.gui.samples import NOW, SAMPLES
+from tests.gui.samples import NOW, SAMPLES, gpu
 
 pytestmark = pytest.mark.usefixtures('utc')
 
@@ -79,6 +79,15 @@ def test_narrow_header_loses_the_least_important_parts_first(
     sample = SAMPLES['lost']._replace(simulated='lost')
     line = lines_on(sample, width, 12, *keys.split())[0]
     assert line == left + right.rjust(width - len(left) if right else 0)
+
+
+def test_badge_names_the_worst_faults_that_fit() -> None:
+    hot = gpu(9, 'A', temperature_celsius=93)
+    hot = hot._replace(info=hot.info._replace(temperature_slowdown_threshold_celsius=89))
+    sample = SAMPLES['lost']
+    sample = sample._replace(devices=(*sample.devices, hot))
+    assert '[! 3 GPUs: 1 lost, 1 not responding, 1 hot]' in lines_on(sample, 100, 12)[0]
+    assert '[! 3 GPUs: 1 lost, 1 not responding ..]' in lines_on(sample, 52, 12)[0]
 
 
 @pytest.mark.parametrize('simulated', ['', 'lost'])
