@@ -68,16 +68,12 @@ _QUERY_HELP = {
 
 
 class Request(NamedTuple):
-    """A parsed command line."""
+    """Tables to print."""
 
     query: TableQuery
     style: OutputStyle
     #: Seconds between results; ``None``: one result.
     period: float | None
-    #: Output file; ``None``: standard output.
-    path: str | None
-    #: Names of devices; ``None``: all.
-    only: tuple[str, ...] | None
 
 
 def make_parser() -> ArgumentParser:
@@ -224,7 +220,7 @@ def _request(given: argparse.Namespace) -> Request:
         compute_only=given.query_compute_apps is not None,
         owner_names=given.owner_names,
     )
-    return Request(query, style, _period(given), given.filename, given.only)
+    return Request(query, style, _period(given))
 
 
 def _items(given: argparse.Namespace) -> tuple[ListTable, tuple[QueryColumn, ...]] | None:
@@ -291,8 +287,7 @@ def main(
         return outcome.run(PROGRAM, functools.partial(_run_samples, given))
     if request is None:
         return outcome.run(PROGRAM, functools.partial(_print_lists, given))
-    body = functools.partial(_run, request, given.demo, clock, sleep)
-    return outcome.run(PROGRAM, body)
+    return outcome.run(PROGRAM, functools.partial(_run, given, request, clock, sleep))
 
 
 def _print_lists(given: argparse.Namespace) -> int:
@@ -305,16 +300,16 @@ def _print_lists(given: argparse.Namespace) -> int:
 
 
 def _run(
+    given: argparse.Namespace,
     request: Request,
-    scenario: str | None,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> int:
     with Interrupts() as interrupts:
-        only = start_devices(PROGRAM, request.only, scenario)
+        only = start_devices(PROGRAM, given.only, given.demo)
         query = request.query._replace(only=only)
         runner = QueryRunner(query, period=request.period, clock=clock, sleep=sleep)
-        output = Output(request.path, interrupts)
+        output = Output(given.filename, interrupts)
         form = make_format(query, request.style, for_terminal=output.is_terminal())
         reporter = ProblemReporter(PROGRAM)
         started = clock()

@@ -19,7 +19,6 @@ from nvitop.console.driver import start_devices
 from nvitop.console.interrupts import SignalHandling
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import SIGNALED, CommandFailure
-from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.kernel import HANGUP
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.lines import STANDARD, LineWriter
@@ -50,22 +49,6 @@ _EXIT_STATUS = {
     '1': 'the file cannot be written, or another process records to it',
     '2': 'invalid arguments',
 }
-
-
-class RecordOptions(NamedTuple):
-    """A parsed command line."""
-
-    path: str
-    interval: float
-    #: Seconds after which the recording ends; 0: never.
-    duration: float
-    retention: Retention
-    commands: str
-    is_lines: bool
-    mode: int | None
-    only: tuple[str, ...] | None
-    #: Scenario of a simulated machine; ``None``: this machine.
-    demo: str | None
 
 
 _duration = checked(parse_duration)
@@ -185,32 +168,23 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def parse(arguments: list[str]) -> RecordOptions:
+def parse(arguments: list[str]) -> argparse.Namespace:
     """Parse the arguments; exit with status 2 if they are invalid."""
     parser = make_parser()
-    given = parser.parse(arguments)
-    path = default_recording() if given.output is None else given.output
-    named_lines = path == STANDARD or path.endswith(('.jsonl', '.jsonl.gz'))
-    is_lines = named_lines if given.format is None else given.format == 'jsonl'
-    if path == STANDARD and not is_lines:
+    options = parser.parse(arguments)
+    if options.output is None:
+        options.output = default_recording()
+    if options.format is None:
+        if options.output.endswith(('.csv', '.json')):
+            parser.error(
+                'a recording is a database (.db) or lines of JSON (.jsonl), not '
+                f"{options.output!r}; 'nvitop replay FILE --export csv' makes a table of it"
+            )
+        is_lines = options.output == STANDARD or options.output.endswith(('.jsonl', '.jsonl.gz'))
+        options.format = 'jsonl' if is_lines else 'sqlite'
+    if options.output == STANDARD and options.format == 'sqlite':
         parser.error('standard output takes only --format jsonl')
-    if given.format is None and path.endswith(('.csv', '.json')):
-        parser.error(
-            f'a recording is a database (.db) or lines of JSON (.jsonl), not {path!r}; '
-            "'nvitop replay FILE --export csv' makes a table of it"
-        )
-    retention = Retention(given.keep, given.keep_usage, given.max_size)
-    return RecordOptions(
-        path,
-        given.interval,
-        given.duration,
-        retention,
-        given.commands,
-        is_lines,
-        given.mode,
-        given.only,
-        given.demo,
-    )
+    return options
 
 
 def main(arguments: list[str]) -> int:
@@ -218,13 +192,13 @@ def main(arguments: list[str]) -> int:
     return outcome.run(PROGRAM, functools.partial(_run, parse(arguments)))
 
 
-def _run(options: RecordOptions) -> int:
+def _run(options: argparse.Namespace) -> int:
     with Requests() as requests:
         only = start_devices(PROGRAM, options.only, options.demo)
         writing = Writing(open_sink(options), requests.end)
         source = LiveSource(intervals(options.interval), only=only)
         sampler = Sampler(source, writing.take, demand=RECORDED)
-        name = 'standard output' if options.path == STANDARD else options.path
+        name = 'standard output' if options.output == STANDARD else options.output
         print(f'{PROGRAM}: recording to {name}; Ctrl-C ends', file=sys.stderr, flush=True)
         try:
             sampler.start()
@@ -235,21 +209,21 @@ def _run(options: RecordOptions) -> int:
     return 0
 
 
-def open_sink(options: RecordOptions) -> Recorder | LineWriter:
+def open_sink(options: argparse.Namespace) -> Recorder | LineWriter:
     """Open the file.
 
     Raises:
         CommandFailure: It cannot be opened.
     """
     try:
-        if options.path == default_recording():
-            os.makedirs(os.path.dirname(options.path), mode=0o755, exist_ok=True)
-        if options.is_lines:
-            return LineWriter(options.path, commands=options.commands, mode=options.mode)
+        if options.output == default_recording():
+            os.makedirs(os.path.dirname(options.output), mode=0o755, exist_ok=True)
+        if options.format == 'jsonl':
+            return LineWriter(options.output, commands=options.commands, mode=options.mode)
         return Recorder(
-            options.path,
+            options.output,
             interval_seconds=options.interval,
-            retention=options.retention,
+            retention=Retention(options.keep, options.keep_usage, options.max_size),
             commands=options.commands,
             mode=options.mode,
             on_message=functools.partial(print_message, PROGRAM),
