@@ -20,7 +20,6 @@ from nvitop.console.outcome import CommandFailure, writing
 from nvitop.console.startup import collect_garbage_rarely
 from nvitop.console.terminal import read_keys_from_terminal
 from nvitop.gui.settings import read_options
-from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.frames import FrameError
 from nvitop.recording.lines import STANDARD
@@ -31,6 +30,8 @@ from nvitop.recording.schema import RecordingError
 from nvitop.recording.times import format_time, parse_time
 
 if TYPE_CHECKING:
+    import argparse
+
     from nvitop.sampling.types import Sample
 
 PROGRAM = 'nvitop replay'
@@ -56,18 +57,6 @@ _EXIT_STATUS = {
     '1': 'a file cannot be read, or has no samples of that time',
     '2': 'invalid arguments',
 }
-
-
-class ReplayOptions(NamedTuple):
-    """A parsed command line."""
-
-    paths: tuple[str, ...]
-    at: str | None
-    until: str | None
-    once: bool
-    export: str | None
-    #: Values that the command line sets of :class:`~nvitop.console.options.Options`.
-    invocation: Invocation
 
 
 def make_parser() -> ArgumentParser:
@@ -100,28 +89,19 @@ def make_parser() -> ArgumentParser:
     return parser
 
 
-def parse(arguments: list[str]) -> ReplayOptions:
+def parse(arguments: list[str]) -> argparse.Namespace:
     """Parse the arguments; exit with status 2 if they are invalid."""
     parser = make_parser()
-    given = parser.parse(arguments)
-    for text in filter(None, (given.at, given.until)):
+    options = parser.parse(arguments)
+    for text in filter(None, (options.at, options.until)):
         try:
             parse_time(text, 0.0)
         except ValueError as error:
             parser.error(str(error))
-    if given.until and not given.export:
+    if options.until and not options.export:
         parser.error('--until needs --export')
-    layer: dict[str, object] = {'readonly': True}
-    layer.update({'theme': given.theme} if given.theme else {})
-    layer.update({'ascii': True} if given.ascii else {})
-    return ReplayOptions(
-        tuple(given.paths) or (default_recording(),),
-        given.at,
-        given.until,
-        given.once,
-        given.export,
-        Invocation(layer, reads_config=not given.no_config),
-    )
+    options.paths = options.paths or [default_recording()]
+    return options
 
 
 def main(arguments: list[str]) -> int:
@@ -130,9 +110,9 @@ def main(arguments: list[str]) -> int:
     return outcome.run(PROGRAM, functools.partial(_run, options))
 
 
-def _run(options: ReplayOptions) -> int:
+def _run(options: argparse.Namespace) -> int:
     path = default_recording()
-    if options.paths == (path,) and not os.path.exists(path):
+    if options.paths == [path] and not os.path.exists(path):
         raise CommandFailure(f'{path} does not exist; run nvitop record first, or name a FILE')
     try:
         with _notice_if_slow():
@@ -158,12 +138,15 @@ def _notice_if_slow() -> Iterator[None]:
         timer.cancel()
 
 
-def _show(recording: Recording, options: ReplayOptions) -> int:
+def _show(recording: Recording, options: argparse.Namespace) -> int:
     if options.export:
         _export(recording, options)
         return 0
     messages: list[Message] = []
-    shown = read_options(options.invocation, messages)
+    layer: dict[str, object] = {'readonly': True}
+    layer.update({'theme': options.theme} if options.theme else {})
+    layer.update({'ascii': True} if options.ascii else {})
+    shown = read_options(Invocation(layer, reads_config=not options.no_config), messages)
     if STANDARD in options.paths and not options.once and sys.stdout.isatty():
         read_keys_from_terminal()
     if options.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -175,7 +158,7 @@ def _show(recording: Recording, options: ReplayOptions) -> int:
 
 
 def _show_monitor(
-    recording: Recording, options: ReplayOptions, shown: Options, messages: list[Message]
+    recording: Recording, options: argparse.Namespace, shown: Options, messages: list[Message]
 ) -> None:
     from nvitop.gui.app import NoThreadError
     from nvitop.gui.monitor import run_monitor
@@ -219,7 +202,7 @@ def sample_at(recording: Recording, at: str | None) -> Sample:
         raise RecordingError(f'cannot read the sample: {error}') from None
 
 
-def _export(recording: Recording, options: ReplayOptions) -> None:
+def _export(recording: Recording, options: argparse.Namespace) -> None:
     """Print the samples of a span."""
     from nvitop.query.columns import device_table
     from nvitop.query.formats import make_format, parse_style
@@ -236,7 +219,7 @@ def _export(recording: Recording, options: ReplayOptions) -> None:
             output.write(table(make_rows(query, sample)) if is_table else [f'{dumps(sample)}\n'])
 
 
-def _samples(recording: Recording, options: ReplayOptions) -> Iterator[Sample]:
+def _samples(recording: Recording, options: argparse.Namespace) -> Iterator[Sample]:
     """Yield the samples of a span; damaged ones are left out.
 
     Raises:
