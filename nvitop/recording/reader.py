@@ -219,7 +219,7 @@ class DatabaseRecording:
 
 def _connect(path: str) -> sqlite3.Connection:
     """Open a database that this user may not be able to write."""
-    address = f'file:{quote(os.path.abspath(path))}?mode=ro'
+    address = f'file:{quote(os.fsencode(os.path.abspath(path)))}?mode=ro'
     try:
         return _checked(address)
     except sqlite3.OperationalError:

@@ -504,6 +504,13 @@ def test_a_pipe_with_a_name_is_read_once(tmp_path: Path) -> None:
     os.close(read)
 
 
+@pytest.mark.skipif(sys.platform != 'linux', reason='other systems have names of characters')
+def test_a_name_of_any_bytes_is_opened(tmp_path: Path) -> None:
+    path, samples = tmp_path / os.fsdecode(b'\xff?#%20.db'), [*ticks(SimpleMachine(), 2)]
+    record(path, samples)
+    assert samples_of(path) == samples
+
+
 def test_names_that_cannot_be_encoded_are_exported(tmp_path: Path) -> None:
     machine = SimpleMachine()
     machine.set(0, info=machine.devices[0].info._replace(name='A100 \ud800'))
