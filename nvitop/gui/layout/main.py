@@ -254,9 +254,8 @@ def lay_out_page(
 
 def _name_width(sample: Sample) -> int:
     """Return the width of the longest name drawn: not of MIG devices or of GPUs that never responded."""
-    names = (device.info.name for device in sample.devices if not device.key.is_mig)
-    drawn = (product_name(name) for name in names if name is not None)
-    return max(map(cell_width, drawn), default=0)
+    names = {device.info.name for device in sample.devices if not device.key.is_mig}
+    return max((cell_width(product_name(name)) for name in names if name is not None), default=0)
 
 
 def _nothing(width: int, height: int) -> MainLayout:
