@@ -33,6 +33,8 @@ def test_last_row_follows_the_selection() -> None:
     assert last_row() == before
     assert 'Enter Graphs  T Terminate  K Kill  e Env  Space Tag' in last_row('Down')
     assert 'Enter GPU page' in last_row('1')
+    assert all('Esc Clear' in last_row(keys) for keys in ('1', 'Down Space', r'\ p Enter'))
+    assert 'Esc Clear' not in last_row('Down')
     assert 'Enter All GPUs' in last_row('1 Enter')
 
 

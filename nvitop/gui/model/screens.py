@@ -55,8 +55,8 @@ class ScreenSpec(NamedTuple):
 
 # fmt: off
 SCREENS: dict[Screen, ScreenSpec] = {
-    Screen.MAIN: ScreenSpec(menu=('h', 'S s', 'N n', 'Up Down', 'Enter', 'T', 'K', 'e', 'Space', '\\', 'F6', 't', '!', 'U', 'd', 'C', 'z', '( )', '{ }', 'b', 'q'), selects_processes=True, is_filtered=True, sideways_step=2),
-    Screen.TREE: ScreenSpec(('h', 't'), ('h', 'S s', 'N n', 'Up Down', 'T', 'K', 'e', 'Space', 'x', '\\', 'U', '!', 'z', 't'), top=2, selects_processes=True, is_filtered=True, sideways_step=5),
+    Screen.MAIN: ScreenSpec(menu=('h', 'S s', 'N n', 'Up Down', 'Enter', 'T', 'K', 'e', 'Space', 'Esc', '\\', 'F6', 't', '!', 'U', 'd', 'C', 'z', '( )', '{ }', 'b', 'q'), selects_processes=True, is_filtered=True, sideways_step=2),
+    Screen.TREE: ScreenSpec(('h', 't'), ('h', 'S s', 'N n', 'Up Down', 'T', 'K', 'e', 'Space', 'x', 'Esc', '\\', 'U', '!', 'z', 't'), top=2, selects_processes=True, is_filtered=True, sideways_step=5),
     Screen.ENVIRON: ScreenSpec(('h', 'e'), ('h', 'v', 'Left Right', 'q'), top=2, sideways_step=5),
     Screen.METRICS: ScreenSpec(('+ -', 'h', 'q'), ('h', 'e', '+ -', 'z', 'q'), has_cursor=False),
     Screen.HELP: ScreenSpec(('q',), ('PageUp PageDown', 'q'), top=2, has_cursor=False),

@@ -266,7 +266,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Right', 'Alt-l'), Action.SCROLL_RIGHT, 'scroll long lines to the right', _WIDE, _MOVE),
     Binding(('Ctrl-A', '^'), Action.SCROLL_BEGIN, 'beginning of long lines', _WIDE, _MOVE),
     Binding(('Ctrl-E', '$'), Action.SCROLL_END, 'end of long lines', _WIDE, _MOVE),
-    Binding(('Esc',), Action.CLEAR, 'clear filter, selection, GPU', _PROCESSES, _MOVE),
+    Binding(('Esc',), Action.CLEAR, 'clear filter, selection, GPU', _PROCESSES, _MOVE, hint='clear'),
     # processes
     Binding(('Space',), Action.TAG, 'tag the process, go to the next', _PROCESSES, _PROCESS, hint='tag', needs=(Need.PROCESS,)),
     Binding(('Space',), Action.SELECT_FIRST, '', _PROCESSES, _PROCESS),

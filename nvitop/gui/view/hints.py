@@ -149,9 +149,12 @@ def _is_pointless(state: AppState, binding: Binding) -> bool:
         return layout.length <= layout.area.height
     if not SCREENS[state.screen].selects_processes:
         return False
+    main = state.main
+    if binding.action is Action.CLEAR:
+        return not (state.query or main.selected_device or main.tagged)
     if binding.opens is Screen.ENVIRON:  # without a selection, that of nvitop
-        return state.main.selected is None
-    return binding.action is Action.SELECT_PREVIOUS and state.main.selected is not None
+        return main.selected is None
+    return binding.action is Action.SELECT_PREVIOUS and main.selected is not None
 
 
 def title_hints(state: AppState) -> _Pieces:
