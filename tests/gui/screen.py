@@ -13,11 +13,3 @@ def shown(output: str, *, columns: int = 80, rows: int = 24) -> list[list[str]]:
     for char in output.replace('\n', '\r\n'):
         stream.feed(char)
     return [[screen.buffer[y][x].data for x in range(columns)] for y in range(rows)]
-
-
-def shown_lines(output: str, *, columns: int = 80, rows: int = 24) -> list[str]:
-    """Return the rows of a screen after ``output``, without trailing spaces and empty rows."""
-    lines = [''.join(row).rstrip(' ') for row in shown(output, columns=columns, rows=rows)]
-    while lines and not lines[-1]:
-        lines.pop()
-    return lines

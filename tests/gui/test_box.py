@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 from nvitop.gui.layout.dialog import lay_out_dialog
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width
-from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_box
+from nvitop.gui.view.widgets.box import TITLE, Note, draw_border
 from nvitop.gui.view.widgets.message import Button, draw_dialog
-from nvitop.gui.view.widgets.text import draw_text, draw_within
 
 BUTTONS = (
     Button('SIGTERM', 't'),
@@ -23,15 +21,6 @@ BUTTONS = (
 )
 LABELS = [button.label for button in BUTTONS]
 MESSAGE = ['Send a signal to these processes?', '', '12345 alice  python 训练模型.py --lr 0.1']
-
-
-def test_box_covers_the_screen() -> None:
-    buffer = Buffer(12, 4)
-    buffer.fill(buffer.area, 'x')
-    draw_box(buffer, Rect(1, 0, 10, 4), title='A long title')
-    assert buffer.lines() == ['x╭─ A .. ─╮x', 'x│        │x', 'x│        │x', 'x╰────────╯x']
-    draw_box(buffer, Rect(0, 0, 1, 1))  # too small
-    assert buffer.lines()[0][0] == 'x'
 
 
 def dialog(width: int, height: int, current: int = 0) -> Buffer:
@@ -78,16 +67,6 @@ def dialog(width: int, height: int, current: int = 0) -> Buffer:
 )
 def test_dialog_fits_its_size(size: tuple[int, int], expected: list[str]) -> None:
     assert dialog(*size).lines() == expected
-
-
-def test_dialog_dims_the_screen_and_highlights_its_button_and_letters() -> None:
-    buffer = dialog(50, 9, current=1)
-    assert buffer.row(0) == ((0, '·' * 50, Style(dim=True)),)
-    spans = {text: style for _, text, style in buffer.row(6)}
-    assert spans['T'] == Style(Role.KEY, bold=True, underline=True)
-    assert spans['K'] == Style(Role.SELECTED, bold=True, underline=True)
-    assert spans['ILL '] == Style(Role.SELECTED, bold=True)
-    assert spans['ERM '] == Style()
 
 
 @given(
@@ -139,19 +118,6 @@ def test_long_list_in_a_dialog_scrolls_below_its_heading() -> None:
     assert end.scroll_limit == 13
 
 
-def test_paragraphs_of_a_dialog_are_wrapped_or_cut() -> None:
-    message = ['word ' * 20, '漢字' * 20]
-    area = Rect(0, 0, 40, 20)
-    assert len(lay_out_dialog(area, message, LABELS).lines) == 6
-    assert [line[-2:] for line in lay_out_dialog(area, message, LABELS, wrapped=False).lines] == [
-        '..',
-        '..',
-    ]
-    wide = Rect(0, 0, 240, 20)
-    assert lay_out_dialog(wide, ['word ' * 40], LABELS).box.width <= 100
-    assert lay_out_dialog(wide, ['word ' * 40], LABELS, wrapped=False).lines == ('word ' * 40,)
-
-
 @pytest.mark.parametrize(
     ('width', 'line'),
     [
@@ -168,21 +134,3 @@ def test_notes_in_a_border_yield_by_rank(width: int, line: str) -> None:
     right = (Note(('62% util',), rank=1), Note(('1 idle',), rank=2))
     draw_border(buffer, 0, ends, ends, left, right)
     assert buffer.lines() == [line]
-
-
-def test_not_available_is_dim_inside_text() -> None:
-    buffer = Buffer(20, 1)
-    heavy = Style(Role.HEAVY, bold=True)
-    assert draw_text(buffer, 1, 0, 'N/A 45C N/A', heavy) == 11
-    dim = Style(Role.DIM)
-    assert buffer.row(0) == ((1, 'N/A', dim), (4, ' 45C ', heavy), (9, 'N/A', dim))
-
-
-@pytest.mark.parametrize(
-    ('x', 'shown'),
-    [(4, '    word'), (2, '   ord'), (0, '   d'), (-1, ''), (6, '      wo'), (8, '')],
-)
-def test_text_is_cut_at_both_ends(x: int, shown: str) -> None:
-    buffer = Buffer(20, 1)
-    draw_within(buffer, x, 0, 'word', 3, 8)
-    assert buffer.lines() == [shown]

@@ -16,7 +16,7 @@ from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, Problem, Sample
-from tests.gui.drawing import assert_boxes_close, frame_on, lines_of, text_of
+from tests.gui.drawing import assert_boxes_close, lines_of, text_of
 from tests.gui.driving import press
 from tests.gui.samples import NOW, SAMPLES, with_details
 
@@ -34,20 +34,6 @@ def without_details(sample: Sample) -> Sample:
     """Return the sample without the values of details."""
     nothing: dict[str, Any] = {METRICS_BY_NAME[name].field: None for name in DETAILS}
     return sample._replace(devices=tuple(d._replace(**nothing) for d in sample.devices))
-
-
-def test_details_are_a_table_below_all_gpus() -> None:
-    lines = details_of('h100x8', 200, 60).lines()
-    top = next(i for i, line in enumerate(lines) if ' Details ' in line)
-    assert lines[top - 1].startswith('│    7 ')
-    assert lines[top + 1].strip('│ ') == (
-        'GPU  LINK                  PCIe RX    PCIe TX    NVLINK RX   NVLINK TX   ENC  DEC  '
-        'MEM TEMP     ENERGY  CLOCKS HELD DOWN BY'
-    )
-    assert lines[top + 3].strip('│ ') == (
-        '1  Gen5 x16            121 MiB/s 11.8 GiB/s      0 KiB/s 117.7 GiB/s    0% 100%  '
-        '    65°C   666.7kWh  SW power cap'
-    )
 
 
 def test_degraded_link_and_throttled_clocks_are_highlighted() -> None:
@@ -77,11 +63,6 @@ def test_clock_reasons_are_shortened_to_fit(
     lines = lines_of(state)
     top = next(i for i, line in enumerate(lines) if ' Details ' in line)
     assert lines[top + 2].rstrip(' │').endswith(f'  {text}')
-
-
-def test_machine_without_nvlink_has_no_nvlink_detail() -> None:
-    assert 'NVLINK' in '\n'.join(details_of('h100x8', 100, 60).lines())
-    assert 'NVLINK' not in '\n'.join(details_of('workstation', 100, 60).lines())
 
 
 @pytest.mark.parametrize(
@@ -118,16 +99,6 @@ def test_details_measured_while_paused_add_no_columns() -> None:
     assert 'not measured' not in text_of(press(state, 'd')[0])
 
 
-def test_details_that_no_device_supports_are_not_available() -> None:
-    sample = without_details(with_details(SAMPLES['h100x8']))
-    missing = Problem(DeviceKey(0), 'encoder_utilization', 'Not Supported')
-    state = AppState(120, 80, timestamp=NOW)
-    events = (SampleArrived(sample._replace(problems=(missing,))), KeyPressed('d'))
-    text = '\n'.join(draw_frame(update_all(state, events)[0], History()).lines())
-    assert text.count('N/A  ') >= 8
-    assert 'not measured' not in text
-
-
 def test_graph_of_a_metric_that_is_not_measured_explains_it() -> None:
     sample = without_details(with_details(SAMPLES['one']))
     state = AppState(120, 60, timestamp=NOW)
@@ -139,10 +110,6 @@ def test_graph_of_a_metric_that_is_not_measured_explains_it() -> None:
         seen, _ = press(seen, 'f', *'ggggggg')
         text = text_of(seen)
         assert title in text
-
-
-def test_details_can_be_hidden_again() -> None:
-    assert frame_on('h100x8', 100, 40, 'd', 'd').lines() == frame_on('h100x8', 100, 40).lines()
 
 
 @pytest.mark.parametrize('name', ['h100x8', 'mig', 'lost', 'missing', 'all-lost', 'no-gpu'])

@@ -12,7 +12,7 @@ from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey
-from tests.gui.drawing import click_on, lines_of, state_on
+from tests.gui.drawing import lines_of, state_on
 from tests.gui.driving import press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES
 
@@ -30,16 +30,6 @@ def test_digits_select_a_gpu_and_its_processes() -> None:
     assert len(devices_of(f'{index} {index}')) > 1
     assert '[GPU 7]' in lines_of(state_on('h100x8', 120, 30, '7'))[0]
     assert texts(pressed(state_of(EIGHT), '9')) == ['There is no GPU 9']
-
-
-def test_tab_selects_all_devices_in_turn_and_none() -> None:
-    state = state_of(EIGHT)
-    chosen = []
-    for _ in range(9):
-        state = pressed(state, 'Tab')
-        chosen.append(state.main.selected_device)
-    assert chosen == [*(device.key for device in EIGHT.devices), None]
-    assert pressed(state, 'Shift-Tab').main.selected_device == EIGHT.devices[-1].key
 
 
 def test_selecting_a_gpu_drops_a_selected_process_on_another_one() -> None:
@@ -79,14 +69,6 @@ def test_f_keys_do_what_users_of_other_monitors_expect() -> None:
     assert pressed(state, 'u').screen is Screen.USERS
     assert pressed(state, 'F9').dialog is not None
     assert press(state, 'F10')[1] == press(state, 'q')[1]
-
-
-def test_clicks_on_badges_press_their_keys() -> None:
-    state = state_on('h100x8', 120, 30, 'z')
-    running, _ = update(state, click_on(state, 'PAUSED'))
-    assert (state.frozen is None, running.frozen is None) == (False, True)
-    state = state_on('lost', 120, 30)
-    assert update(state, click_on(state, '[! '))[0].screen is Screen.PROBLEMS
 
 
 def test_double_click_shows_graphs_and_right_click_asks_for_a_signal() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from nvitop.gui.model.choices import ViewState
@@ -208,16 +206,6 @@ def test_tagged_process_listed_on_another_gpu_is_not_counted_twice() -> None:
 # Text
 
 
-@pytest.mark.parametrize(
-    ('status', 'command'),
-    [('gone', 'No Such Process'), ('zombie', 'Zombie Process'), ('running', '')],
-)
-def test_target_without_a_command_is_described_by_its_status(status: Any, command: str) -> None:
-    process = MANY.processes[0]._replace(command=None, name=None, status=status)
-    state = pressed(state_of(MANY._replace(processes=(process,))), 'Down', 'Space', 'T')
-    assert [target.command for target in dialog_of(state).targets] == [command]
-
-
 @pytest.mark.parametrize('screen', ['', 't'])
 def test_dialog_about_a_zombie_offers_to_signal_its_parent(screen: str) -> None:
     parent = ParentProcess(50, 5.0, 'bash', 'ann', is_own=True)
@@ -285,30 +273,10 @@ def test_target_that_is_no_longer_listed_is_marked_and_has_to_be_read(keys: str)
     assert press(state, 'Enter')[1] != (RingBell(),)
 
 
-def test_a_long_command_takes_three_lines() -> None:
-    process = MANY.processes[0]._replace(command=' '.join(f'--option-{i}=value' for i in range(99)))
-    state = pressed(state_of(MANY._replace(processes=(process,))), 'Down', 'T')
-    _, _, *lines = dialog_layout(state, dialog_of(state)).lines
-    assert len(lines) == 3
-    assert lines[-1].endswith('..')
-
-
 def test_dialog_warns_about_ancestors_of_nvitop() -> None:
     sample = TREE._replace(host=TREE.host._replace(own_line=(1, 50, 51)))
     state = pressed(state_of(sample), 't', 'F3', *'bash', 'Enter', 'T')
     assert message(state) == ('', '50 (ann, ancestor of nvitop) bash')
-
-
-def test_single_target_has_its_note_in_its_line() -> None:
-    state = pressed(state_of(MANY), 'Down', 'T')
-    state = arrived(state, without(MANY, MANY.processes[0].key.pid))
-    assert message(state) == ('', line_of(MANY.processes[0], ', no longer listed'))
-
-
-def test_target_that_left_one_of_its_devices_is_still_listed() -> None:
-    state = pressed(state_of(TWINS), 'Down', 'Space', 'T')
-    state = arrived(state, TWINS._replace(processes=TWINS.processes[1:]))
-    assert message(state) == ('', line_of(TWINS.processes[0]))
 
 
 @pytest.mark.parametrize('screen', ['', 't'])

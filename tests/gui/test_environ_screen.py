@@ -6,7 +6,7 @@ import pytest
 
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import EnvironmentRead, KeyPressed, MousePressed
+from nvitop.gui.state.events import EnvironmentRead, KeyPressed
 from nvitop.gui.state.update import update, update_all
 from nvitop.masking import is_secret
 from nvitop.owner.types import Layer, Owner, make_owner
@@ -21,13 +21,6 @@ def environment_of(width: int, height: int, *keys: str) -> AppState:
     state = state_on('one', width, height, 'Down', 'e')
     read = EnvironmentRead(state.environ.pid, state.environ.start_time, ENVIRONMENT)
     return update_all(state, (read, *map(KeyPressed, keys)))[0]
-
-
-def test_each_variable_has_one_line() -> None:
-    lines = lines_of(environment_of(80, 24))
-    assert lines[0].startswith('Environment of process 4242 (alice, C)')
-    assert [line.partition('=')[0] for line in lines[2:21]] == [name for name, _ in ENVIRONMENT]
-    assert 'MULTI_LINE=first␤second␉third␛[31mred' in lines
 
 
 def with_owner(height: int, owner: Owner | None, reason: str = '') -> list[str]:
@@ -55,11 +48,6 @@ def test_layers_of_the_owner_are_above_the_variables() -> None:
     # They take a third of a low screen at most.
     low = with_owner(6, make_owner(layers))
     assert low[3].startswith(' 1 of 19')
-
-
-def test_missing_owner_has_a_reason() -> None:
-    assert with_owner(24, None, 'it is hidden')[1] == ' Owner  it is hidden'
-    assert with_owner(24, Owner())[1].startswith(' 1 of 19')
 
 
 def test_secrets_are_hidden_until_revealed() -> None:
@@ -98,13 +86,3 @@ def test_environment_read_while_help_is_open_is_shown_afterwards() -> None:
     state, _ = update(state, KeyPressed('q'))
     assert state.screen is Screen.ENVIRON
     assert 'HOME=/home/alice' in lines_of(state)
-
-
-def test_click_moves_the_cursor_to_the_line() -> None:
-    state, _ = update(environment_of(80, 10, 'End'), MousePressed(3, 4))
-    (y,) = [
-        y
-        for y, line in enumerate(lines_of(state))
-        if line.startswith(ENVIRONMENT[state.listing.cursor][0])
-    ]
-    assert y == 4

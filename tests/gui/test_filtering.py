@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,39 +70,6 @@ BARE = ProcessSample(ProcessKey(7, 1.0, DeviceKey(0)))
 )
 def test_matches(text: str, expected: bool) -> None:
     assert matches(PROCESS, parse_query(text)) is expected
-
-
-@pytest.mark.parametrize('text', ['x', 'user:x', 'type:c', 'gpu:1', 'pid:8'])
-def test_unknown_values_match_nothing(text: str) -> None:
-    assert not matches(BARE, parse_query(text))
-
-
-@pytest.mark.parametrize(
-    ('status', 'text'),
-    [('zombie', 'zombie'), ('gone', 'no such'), ('no permission', 'permissions')],
-)
-def test_text_shown_in_place_of_a_command_matches(status: Any, text: str) -> None:
-    query = parse_query(text)
-    assert matches(BARE._replace(status=status), query)
-    assert not matches(BARE, query)
-    assert matches_host_process(HostProcessSample(9, 1.0, status=status), query, {})
-
-
-@pytest.mark.parametrize(
-    ('text', 'expected'),
-    [
-        ('', True),
-        ('shell', True),
-        ('9', True),
-        ('user:root', True),
-        ('pid:1', False),
-        ('gpu:1', False),
-        ('type:c', False),
-    ],
-)
-def test_host_process_matches_by_its_own_words(text: str, expected: bool) -> None:
-    process = HostProcessSample(9, 1.0, username='root', command='/bin/shell')
-    assert matches_host_process(process, parse_query(text), {}) is expected
 
 
 @pytest.mark.parametrize('text', ['type:g', 'TYPE:c GPU:1:0', 'gpu:0', 'name', 'user:ann type:c'])

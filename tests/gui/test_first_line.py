@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from nvitop.gui.model.choices import ProcessFilter
-from nvitop.gui.state.events import KeyPressed, MousePressed, SampleArrived
+from nvitop.gui.state.events import MousePressed, SampleArrived
 from nvitop.gui.state.listing import main_layout
 from nvitop.gui.state.targets import signal_targets
 from nvitop.gui.state.update import update
@@ -35,22 +34,6 @@ def test_input_line_has_its_keys_and_the_number_of_matches(
     # In full, the panels above the list fill the screen.
     line = lines_on('h100x8', width, 12, 'f', *keys.split())[0]
     assert line == left + right.rjust(width - len(left))
-
-
-@pytest.mark.parametrize(('width', 'height'), [(40, 12), (60, 20), (80, 24)])
-@pytest.mark.parametrize('keys', ['', 'z M'])
-def test_header_stays_visible_while_the_page_scrolls(width: int, height: int, keys: str) -> None:
-    state = state_on('gpus16', width, height, *keys.split())
-    first, *others = lines_of(state)
-    seen = {*others}
-    for _ in range(9):
-        state, _ = update(state, KeyPressed('PageDown'))
-        line, *others = lines_of(state)
-        assert line == first
-        seen |= {*others}
-    # Every row can be scrolled out from below the header.
-    whole = lines_on('gpus16', width, 99)[1:]
-    assert {line for line in whole if 'python' in line} <= seen
 
 
 def test_click_on_the_header_selects_no_process_below_it() -> None:
@@ -102,54 +85,6 @@ def test_every_title_has_the_badges_of_a_frozen_and_a_simulated_machine(
         assert ('[SIM' in line) is bool(simulated)
 
 
-@pytest.mark.parametrize(
-    ('keys', 'title'),
-    [
-        ('U', 'Users, 2 GPUs unknown'),
-        ('t', 'Tree, 2 GPUs unknown'),
-        ('Down e', 'Environment of 100'),
-    ],
-)
-def test_title_keeps_its_counts_next_to_two_badges(keys: str, title: str) -> None:
-    sample = SAMPLES['lost']._replace(simulated='lost')
-    assert lines_on(sample, 40, 12, 'z', *keys.split())[0].split('  ')[0] == title
-
-
-@pytest.mark.parametrize(
-    ('wanted', 'badge'),
-    [
-        (ProcessFilter(users=frozenset({'root', 'ann'})), '[only user ann, root]'),
-        (ProcessFilter(pids=frozenset({12, 7})), '[only pid 7, 12]'),
-        (ProcessFilter(types=frozenset({'C', 'C+G', 'M'})), '[only type C, X, M]'),
-        (ProcessFilter(types=frozenset({'C', 'M', None})), '[only type C, M, ?]'),
-        (ProcessFilter(types=frozenset()), '[only type none]'),
-        (
-            ProcessFilter(frozenset({'ann'}), frozenset({1}), frozenset({'G', 'C+G'})),
-            '[only user ann; pid 1; type X, G]',
-        ),
-        (ProcessFilter(), ''),
-    ],
-)
-def test_lists_of_processes_have_a_badge_for_options_that_filter(
-    wanted: ProcessFilter, badge: str
-) -> None:
-    for keys in ('', 't', 'U', 'z', 'e', '!', 'h', 'C'):
-        state = state_on('one', 120, 24, *keys)
-        state = state._replace(main=state.main._replace(filter=wanted))
-        header = lines_of(state)[0]
-        is_shown = bool(badge) and keys in ('', 't', 'U', 'z')
-        assert ('[only' in header) == is_shown
-        assert badge in header or not is_shown
-
-
-def test_wide_header_has_whole_badges_and_keys() -> None:
-    words = 'user:alice gpu:0 type:c llama server with many words'
-    state = state_on('one', 240, 40, 'z', 'M')._replace(query=words)
-    header = lines_of(state)[0]
-    assert f'[filter: {words}]' in header
-    assert header.endswith('h help  q quit')
-
-
 def test_badge_is_shown_in_whole_words_or_not_at_all() -> None:
     for width in range(40, 70):
         line = lines_on('simulated', width, 12, '\\', 'p', 'Enter', 'U')[0]
@@ -179,22 +114,6 @@ def test_badges_of_the_main_screen_are_never_cut(keys: str, is_list: bool) -> No
     assert found[1 : 1 + len(wanted)] == wanted
 
 
-@pytest.mark.parametrize(
-    ('width', 'keys', 'title', 'hint'),
-    [
-        (60, 'Enter', 'Process 20100 on GPU 0', '+ - time  h help  q back'),
-        (40, 'Enter', 'Process 20100 on GPU 0', 'h help  q back'),
-        (60, 'C', 'Columns', 'Space show or hide  K J move  q back'),
-        (40, 'C', 'Columns', 'K J move  q back'),
-        (60, 't Down', 'Process tree (16)', 'T terminate  k kill'),
-        (40, 't Down', 'Process tree (16)', 'T terminate  k kill'),
-    ],
-)
-def test_title_names_as_many_keys_as_fit(width: int, keys: str, title: str, hint: str) -> None:
-    line = lines_on('h100x8', width, 12, 'Down', *keys.split())[0]
-    assert line == (f'{title}{hint.rjust(width - len(title))}' if hint else title)
-
-
 def test_failures_have_a_badge_for_a_minute() -> None:
     sample = SAMPLES['one']
 
@@ -208,14 +127,6 @@ def test_failures_have_a_badge_for_a_minute() -> None:
     assert 'problems' not in first_line(fails, 61.0)
     for kind in ('na', 'denied'):
         assert 'problems' not in first_line(fails._replace(kind=kind), 2.0)
-
-
-def test_signal_keys_that_do_not_fit_are_left_out() -> None:
-    state = state_on('processes200', 60, 24, 'Down')
-    for width, has_keys in ((80, True), (70, True), (50, False)):
-        seen = state._replace(width=width)
-        (line,) = [line for line in lines_of(seen) if 'Processes' in line]
-        assert ('k kill' in line) is has_keys
 
 
 @pytest.mark.parametrize('screen', ['', 't'])

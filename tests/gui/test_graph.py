@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import math
 from typing import Sequence
 
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import Role, Style, gradient
+from nvitop.gui.render.style import Role, Style
 from nvitop.gui.view.widgets.graph import (
     ASCII,
     BRAILLE,
@@ -19,7 +18,6 @@ from nvitop.gui.view.widgets.graph import (
     Spread,
     draw_graph,
     graph_bound,
-    samples_shown,
     time_axis,
 )
 
@@ -81,19 +79,6 @@ def test_graphs_in_braille_and_in_ascii() -> None:
     assert graph(values, 8, 2, ASCII) == '     .::\n ...::::'
 
 
-def test_only_the_newest_samples_that_fit_are_drawn() -> None:
-    assert graph([100.0] * 50 + [0.0] * 4, 3, 1) == '⣿  '
-    assert graph([100.0], 3, 1) == '  ⢸'
-    assert graph([], 3, 1) == '   '
-    assert samples_shown(30) == 60
-    assert samples_shown(30, ASCII) == 30
-
-
-def test_unknown_values_are_blank_and_the_smallest_is_a_dot() -> None:
-    assert graph([NAN, 0.001, None, -5.0, math.inf, None], 3, 1) == '⢀ ⡇'
-    assert graph([5.0, 5.0], 1, 1, bound=0.0) == '⣿'
-
-
 def test_gap_is_shaded() -> None:
     gap: list[float | None] = [None, None, 50.0, 50.0, None, None, None, None, 0.0, 0.0, 50.0, 50.0]
     assert graph(gap, 6, 2) == '      \n ⣿░░ ⣿'
@@ -103,26 +88,6 @@ def test_gap_is_shaded() -> None:
     buffer = Buffer(2, 1)
     draw_graph(buffer, buffer.area, [50.0, 50.0, None, None], Style(Role.CPU))
     assert buffer.row(0)[-1] == (1, '░', Style(Role.DIM))
-
-
-def test_array_of_floats_can_be_drawn() -> None:
-    buffer = Buffer(4, 1)
-    draw_graph(buffer, buffer.area, array.array('f', [100.0] * 4), Style(Role.CPU))
-    assert buffer.row(0) == ((2, '⣿⣿', Style(Role.CPU)),)
-
-
-def test_rows_have_the_gradient_from_the_bottom() -> None:
-    buffer = Buffer(2, 4)
-    draw_graph(buffer, buffer.area, [100.0] * 4, colorful=True)
-    roles = [buffer.row(y)[0][2].role for y in (3, 2, 1, 0)]
-    assert roles == [gradient(fraction) for fraction in (0.125, 0.375, 0.625, 0.875)]
-
-
-def test_lines_mark_the_bound_and_its_half() -> None:
-    buffer = Buffer(4, 5)
-    draw_graph(buffer, buffer.area, [None, None, 100.0, 100.0], guides=True)
-    assert buffer.lines() == ['⠉⠉⠉⣿', '   ⣿', '⠒⠒⠒⣿', '   ⣿', '   ⣿']
-    assert {style.role for _, text, style in buffer.row(0) if '⠉' in text} == {Role.TRACK}
 
 
 def test_spread_reaches_to_the_highest_and_marks_the_lowest_value() -> None:
@@ -148,14 +113,6 @@ def test_bound_leaves_room_above_the_highest_value(
     values: list[float | None], bounds: tuple[float, float], expected: float
 ) -> None:
     assert graph_bound(values, *bounds) == expected
-
-
-def test_time_axis_marks_are_at_their_times() -> None:
-    axis = time_axis(77, 2.0, (30, 60, 120))
-    assert axis == '───────────╴120s┬─────────────────────────╴60s┬──────────╴30s┬───────────────'
-    for seconds in (30, 60, 120):
-        mark = axis.index(f'{seconds}s┬') + len(f'{seconds}s')
-        assert len(axis) - 1 - mark == seconds / 2
 
 
 def test_time_axis_leaves_out_marks_without_room() -> None:

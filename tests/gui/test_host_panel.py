@@ -14,7 +14,7 @@ from nvitop.gui.view.panels.host import draw_host_panel
 from nvitop.gui.view.panels.host_graphs import DeviceGraphs, select_graphs
 from nvitop.gui.view.widgets.graph_window import GraphWindow
 from nvitop.sampling.history import History
-from nvitop.sampling.types import DeviceKey, Sample
+from nvitop.sampling.types import Sample
 from tests.gui.samples import SAMPLES
 
 
@@ -33,27 +33,6 @@ def panel(
     return buffer.lines()
 
 
-@pytest.mark.parametrize(
-    ('width', 'line'),
-    [
-        (40, '│CPU ■·······  12%   MEM ■·······  16% │'),
-        (60, '│CPU ■■················  12%   MEM ■■■···············  16% │'),
-        (79, '│ CPU ■■············  12%   MEM ■■············  16%   SWP ■·············   6% │'),
-    ],
-)
-def test_bars_have_the_texts_that_fit(width: int, line: str) -> None:
-    lines = panel(SAMPLES['one'], width, 2)
-    assert 'load 8.21 7.65 9.02' in lines[0]
-    assert lines[1] == line
-
-
-def test_unknown_values_are_not_available() -> None:
-    lines = panel(SAMPLES['missing'], 79, 2)
-    assert 'load' not in lines[0]
-    assert lines[1].count('░  N/A') == 3
-    assert panel(SAMPLES['missing'], 79, 12)[0].startswith('╭─ CPU N/A ─')
-
-
 def recorded(sample: Sample, seconds: int = 100) -> History:
     """Return a history in which the sample never changed."""
     history = History()
@@ -62,40 +41,8 @@ def recorded(sample: Sample, seconds: int = 100) -> History:
     return history
 
 
-def flat(sample: Sample, percent: float) -> History:
-    """Return a history in which all values were this percentage."""
-    devices = tuple(
-        device._replace(memory_percent=percent, gpu_utilization_percent=round(percent))
-        for device in sample.devices
-    )
-    host = sample.host._replace(cpu_percent=percent, memory_percent=percent, swap_percent=percent)
-    return recorded(sample._replace(devices=devices, host=host), 400)
-
-
 def column_of(lines: list[str], x: int) -> str:
     return ''.join(line[x] for line in lines)
-
-
-def test_graphs_are_as_high_as_the_percentage() -> None:
-    sample = SAMPLES['h100x8']
-    lines = panel(sample, 100, 12, flat(sample, 50.0))
-    assert column_of(lines[1:10], 38) == '⠉   ⣤⣿⣿⣿⣿'
-    assert column_of(lines[1:6], 98) == '⠉ ⣤⣿⣿'
-    assert column_of(lines[7:12], 98) == '⠉ ⣤⣿⣿'
-    assert [line[:5] for line in (lines[1], lines[5])] == ['│100%', '│ 50%']
-
-
-def test_times_are_in_the_border_above_their_graph() -> None:
-    sample = SAMPLES['one']
-    lines = panel(sample, 160, 12)
-    for y in (0, 6):
-        for seconds in (30, 60, 120):
-            # Two samples, one a second each, in a cell; the last column is the frame.
-            assert lines[y][158 - seconds // 2] == '┬'
-    graphs = select_graphs(sample.devices, GraphState(minutes=60), None)
-    lines = panel(sample, 160, 12, graphs=graphs)
-    assert '╴30m┬' in lines[6]
-    assert '30s' not in lines[6]
 
 
 @pytest.mark.parametrize('minutes', [0, 1, 2, 5, 10, 15, 20, 30, 60])
@@ -112,32 +59,6 @@ def test_all_times_of_an_axis_have_one_unit(minutes: int) -> None:
         for mark in marks:
             age = int(mark[1]) * (60 if minutes >= 5 else 1)
             assert abs(age - seconds / width * (width - mark.end())) <= seconds / width
-
-
-def test_graphs_plot_the_mean_of_gpus_or_the_selected_device() -> None:
-    state = GraphState()
-    devices = SAMPLES['mig'].devices
-    mean = select_graphs(devices, state, None)
-    assert [key.label for key in mean.keys] == ['0', '1']
-    assert mean.prefix == 'AVG'
-    chosen = select_graphs(devices, state, devices[2].key)
-    assert (chosen.keys, chosen.prefix) == ((devices[2].key,), 'GPU 0:1')
-    gone = select_graphs(devices, state, DeviceKey(9))
-    assert gone == mean
-    alone = select_graphs(devices[4:], state, devices[4].key)
-    assert (alone.keys, alone.prefix) == ((devices[4].key,), 'GPU')
-    # MIG devices whose GPU is not shown, as with --only 0:0 0:1.
-    parts = select_graphs(devices[1:3], state, None)
-    assert (parts.keys, parts.prefix) == ((devices[1].key, devices[2].key), 'AVG')
-
-
-def test_empty_mig_device_does_not_change_the_mean() -> None:
-    sample = SAMPLES['mig']
-    gpu, first, second, _empty, other = sample.devices
-    known = [device.memory_percent or 0.0 for device in (gpu, other)]
-    for devices in ((gpu, first, second, other), sample.devices):
-        here = sample._replace(devices=devices, processes=())
-        assert f' AVG MEM {sum(known) / 2:.0f}% ' in panel(here, 130, 12, History())[0]
 
 
 def test_metrics_that_mig_devices_lack_are_those_of_their_gpu() -> None:
@@ -162,22 +83,6 @@ def test_metrics_that_mig_devices_lack_are_those_of_their_gpu() -> None:
     assert ' GPU 0:1 UTIL N/A ' in panel(sample, 130, 12, history, loads)[0]
     alone = select_graphs(devices[1:3], state, devices[2].key)
     assert ' GPU 0:1 PWR N/A ' in panel(sample, 130, 12, history, alone)[0]
-
-
-def test_mean_is_that_of_devices_with_a_value() -> None:
-    sample = SAMPLES['h100x8']
-    devices = tuple(
-        device._replace(gpu_utilization_percent=None if i else 60, memory_percent=10.0 * i)
-        for i, device in enumerate(sample.devices)
-    )
-    sample = sample._replace(devices=devices, processes=())
-    history = recorded(sample)
-    lines = panel(sample, 130, 12, history)
-    assert ' AVG MEM 35% · 0% – 70% ' in lines[0]
-    assert ' AVG UTIL of 1/8 GPUs: 60% ' in lines[6]
-    assert column_of(lines[7:12], 128) == '⠉ ⣿⣿⣿'
-    unknown = tuple(device._replace(gpu_utilization_percent=None) for device in devices)
-    assert ' AVG UTIL N/A ' in panel(sample._replace(devices=unknown), 130, 12, History())[6]
 
 
 def test_straggler_is_visible_in_the_mean_of_all_gpus() -> None:
@@ -238,16 +143,3 @@ def test_graphs_move_every_two_seconds() -> None:
         history.record(sample._replace(host=host, monotonic=1000.0 + second))
         drawings.append(panel(sample, 120, 12, history))
     assert drawings[0] == drawings[1] != drawings[2] == drawings[3] != drawings[4] == drawings[5]
-
-
-def test_time_without_measurements_is_a_gap() -> None:
-    history = History()
-    sample = SAMPLES['one']
-    for second in range(40):
-        rate = 4000 if not 16 <= second < 26 else None  # another screen was shown
-        device = sample.devices[0]._replace(pcie_tx_throughput_kib_per_s=rate)
-        sample = sample._replace(devices=(device,), monotonic=1001.0 + second)
-        history.record(sample)
-    graphs = select_graphs(sample.devices, GraphState(lower='pcie_tx_throughput'), None)
-    last = panel(sample, 120, 12, history, graphs)[11]
-    assert last[79:119].strip() == f'{"⣿" * 8}{"░" * 5}{"⣿" * 7}'

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.console.options import MODES
-from nvitop.gui.layout.device import AROUND_NAME, device_height
+from nvitop.gui.layout.device import AROUND_NAME
 from nvitop.gui.layout.device_columns import DeviceTraits, place_device_columns, traits_of
-from nvitop.gui.layout.host import BARS_HEIGHT, FULL_GRAPHS
 from nvitop.gui.layout.list import lay_out_list
 from nvitop.gui.layout.main import (
     LOWEST,
@@ -26,11 +25,9 @@ from nvitop.gui.model.columns import (
     DEFAULT_COLUMNS,
     DEVICE_COLUMNS,
     MAX_OWNER,
-    OPTIONAL_COLUMNS,
 )
-from nvitop.gui.render.geometry import CLASSIC, NARROWEST, ONE_BAR, TWO_BARS, Cells, Rect, inside
+from nvitop.gui.render.geometry import CLASSIC, NARROWEST, ONE_BAR, Cells, Rect, inside
 from nvitop.sampling.types import DeviceKey
-from tests.gui.samples import SAMPLES
 
 
 def gpus(*migs: int) -> tuple[DeviceKey, ...]:
@@ -167,52 +164,6 @@ def test_scrolling_to_a_process_shows_it_and_moves_as_little_as_possible(
         assert scroll == layout.scroll_y
 
 
-@pytest.mark.parametrize('migs', [(), (0,), (0,) * 8, (7, 0), (2, 3, 0, 0)])
-def test_heights_of_the_device_panel(migs: tuple[int, ...]) -> None:
-    n, m, e = len(migs), sum(migs), sum(map(bool, migs))
-    keys = gpus(*migs)
-    # A border and a row of headings; in full two of them, a line, and lines between GPUs.
-    assert device_height(keys, 'rows') == 2 + n + m
-    assert device_height(keys, 'full') == (4 + 2 * n + m + (n - 1) + e if n else 2)
-    for form in ('rows', 'full') if n else ():
-        assert device_height(keys, form, details=True) == device_height(keys, form) + 2 + n
-
-
-@pytest.mark.parametrize(
-    ('width', 'height', 'processes', 'host'),
-    [
-        (120, 40, 9, 14),
-        (120, 40, 2000, 8),
-        (180, 60, 9, 27),
-        (80, 24, 9, 2),
-        (60, 20, 9, 2),
-        (80, 16, 9, 0),
-        (59, 60, 9, 2),
-    ],
-)
-def test_graphs_take_the_room_that_processes_leave(
-    width: int, height: int, processes: int, host: int
-) -> None:
-    content = Content(gpus(*[0] * 8), (processes,), True, DEFAULT_COLUMNS)
-    layout = lay_out_main(content, width, height)
-    assert layout.host.area.height == host
-    assert len(layout.processes.rows) >= 1
-    assert lay_out_main(content, width, height, show_host=False).host.area.is_empty
-
-
-def test_modes_force_the_forms_except_on_a_narrow_screen() -> None:
-    content = Content(gpus(0, 0), (3, 3), True, DEFAULT_COLUMNS)
-    for height in (24, 200):
-        layout = lay_out_main(content, 79, height, mode='full')
-        assert (layout.devices.form, layout.host.area.height) == ('full', FULL_GRAPHS)
-        assert layout.processes.groups == (3,)
-        layout = lay_out_main(content, 79, height, mode='compact')
-        assert (layout.devices.form, layout.host.area.height) == ('rows', BARS_HEIGHT)
-        assert layout.processes.groups == ()
-    for mode in MODES:
-        assert lay_out_main(content, 78, 200, mode=mode).devices.form == 'rows'
-
-
 @given(st.integers(NARROWEST, 400), TRAITS)
 def test_device_columns_keep_bars_and_their_percentages(width: int, traits: DeviceTraits) -> None:
     places = {place.column.name: place for place in place_device_columns(width, traits)}
@@ -228,35 +179,6 @@ def test_device_columns_keep_bars_and_their_percentages(width: int, traits: Devi
     assert room.x <= places['index'].x
     assert max(place.right for place in places.values()) == room.right
     assert set(places) <= traits.columns | {'memory_bar', 'utilization_bar'}
-
-
-def test_more_columns_are_shown_on_a_wider_screen() -> None:
-    traits = traits_of(SAMPLES['h100x8'].devices)
-    shown = {
-        width: {place.column.name for place in place_device_columns(width, traits)}
-        for width in (40, 60, 80, 120, 240)
-    }
-    assert shown[60] - shown[40] == {'power', 'sparkline'}
-    assert shown[120] - shown[80] == {'memory'}
-    assert shown[240] >= shown[120] > shown[80] >= shown[60] > shown[40]
-
-
-@pytest.mark.parametrize(
-    ('width', 'cells', 'bars'),
-    [
-        (CLASSIC, [(1, 31), (33, 22), (56, 22)], []),
-        (ONE_BAR - 1, [(1, 51), (53, 22), (76, 22)], []),
-        (ONE_BAR, [(1, 31), (33, 22), (56, 22)], [(80, 18)]),
-        (TWO_BARS - 1, [(1, 31), (33, 22), (56, 22)], [(80, 40)]),
-        (TWO_BARS, [(1, 31), (33, 22), (56, 22)], [(80, 18), (101, 20)]),
-    ],
-)
-def test_cells_and_bars_of_the_full_form(
-    width: int, cells: list[tuple[int, int]], bars: list[tuple[int, int]]
-) -> None:
-    layout = lay_out_main(Content(gpus(0)), width, 50, mode='full').devices
-    assert list(layout.cells) == [Cells(*c) for c in cells]
-    assert list(layout.bars) == [Cells(*c) for c in bars]
 
 
 @pytest.mark.parametrize('name', [0, 19, 20, 23, 28, 42, 96])
@@ -276,24 +198,6 @@ def test_bars_shrink_for_names(name: int) -> None:
     assert name > 28 or {*range(105, 251)} <= {*whole}
     assert name > 23 or {*range(84, 251)} <= {*whole}
     assert {*range(200, 251)} <= {*whole}
-
-
-def test_wide_value_takes_room_from_the_command() -> None:
-    usual = place_columns(DEFAULT_COLUMNS, 100, {})
-    wide = place_columns(DEFAULT_COLUMNS, 100, {'pid': 10, 'time': 3})
-    moved = [(w.x - u.x, w.width - u.width) for u, w in zip(usual, wide)]
-    assert moved == [(0, 0), (0, 3)] + [(3, 0)] * 8 + [(3, -3)]
-
-
-def test_hidden_command_takes_no_room() -> None:
-    names = [name for name in DEFAULT_COLUMNS if name not in ('command', *OPTIONAL_COLUMNS)]
-    shown = place_columns([*names, 'gpu_memory_percent'], 79, {})
-    assert [p.column.name for p in shown] == [*names, 'gpu_memory_percent']
-    # The columns may extend to the empty cell before the right border.
-    widths = {'host_memory': 77 - shown[-1].right - COLUMNS_BY_NAME['host_memory'].gap}
-    assert len(place_columns([*names, 'gpu_memory_percent', 'host_memory'], 79, widths)) == 12
-    widths['host_memory'] += 1
-    assert len(place_columns([*names, 'gpu_memory_percent', 'host_memory'], 79, widths)) == 11
 
 
 def test_owner_is_shown_by_default_if_it_fits_next_to_the_command() -> None:

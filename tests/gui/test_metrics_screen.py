@@ -34,33 +34,6 @@ def metrics_of(
     return state, draw_frame(state, history_of(sample)).lines()
 
 
-def test_each_column_has_its_own_value() -> None:
-    _, lines = metrics_of(
-        'one',
-        200,
-        40,
-        gpu_encoder_utilization_percent=17,
-        gpu_decoder_utilization_percent=23,
-        gpu_sm_utilization_percent=61,
-    )
-    values = dict(zip(lines[1].split(), lines[2].replace(' C ', ' ').split()))
-    assert values['%ENC'] == '17'
-    assert values['%DEC'] == '23'
-    assert values['%SM'] == '61'
-    assert values['PID'] == '4242'
-
-
-def test_titles_show_current_and_highest_values() -> None:
-    _, lines = metrics_of('one', 200, 40)
-    text = '\n'.join(lines)
-    assert ' GPU-SM 64% · max 64% ' in text
-    assert ' CPU 100% · max 100% ' in text
-    assert ' GPU-MEM 33.0/80.0 GiB · max 33.0 GiB ' in text
-    assert ' HOST-MEM 31.0/2048 GiB · max 31.0 GiB ' in text
-    assert '╴60s┬' in text
-    assert lines[0].startswith('Process 4242 on GPU 0 (A100-SXM4-80GB), last 1')
-
-
 def test_unknown_values_have_no_graph() -> None:
     _, lines = metrics_of('one', 200, 60)
     text = '\n'.join(lines)
@@ -93,27 +66,6 @@ def test_current_value_never_exceeds_the_highest_value() -> None:
     state, _ = update_all(state, events)
     assert history.maximum(state.metrics, 'gpu_sm_utilization', 60.0) == 44.0
     assert ' GPU-SM 45% · max 45% ' in '\n'.join(draw_frame(state, history).lines())
-
-
-@pytest.mark.parametrize(('keys', 'span'), [('+', '5 min'), ('- -', '1 min')])
-def test_title_shows_the_time_of_graphs(keys: str, span: str) -> None:
-    _, lines = metrics_of('one', 200, 40, *keys.split())
-    assert lines[0].startswith(f'Process 4242 on GPU 0 (A100-SXM4-80GB), last {span} ')
-
-
-@pytest.mark.parametrize(('width', 'height'), [(61, 20), (60, 20), (40, 12)])
-def test_narrow_graphs_have_current_values(width: int, height: int) -> None:
-    text = '\n'.join(metrics_of('one', width, height)[1])
-    for value in ('GPU-SM 64%', 'CPU 100%', 'GPU-MEM 33.0'):
-        assert value in text
-
-
-def test_exited_process_keeps_its_graphs() -> None:
-    state, before = metrics_of('h100x8', 120, 30)
-    state, _ = update(state, SampleArrived(SAMPLES['one']._replace(sequence=2)))
-    lines = draw_frame(state, history_of(SAMPLES['h100x8'])).lines()
-    assert 'The process has exited' in lines[2]
-    assert [line[-30:] for line in lines[5:15]] == [line[-30:] for line in before[5:15]]
 
 
 def test_missing_process_is_unknown_if_its_gpu_does_not_respond() -> None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS
 from nvitop.gui.model.effects import ReadEnvironment, RingBell
 from nvitop.gui.model.screens import SCREENS, Screen
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import EnvironmentRead, SignalSent
-from nvitop.gui.state.keymap import USUAL, Keymap
+from nvitop.gui.state.keymap import USUAL
 from nvitop.gui.state.lines import current_line, line_count
 from tests.gui.driving import KEYS, MANY, TREE, after, press, pressed, state_of, texts
-from tests.gui.samples import SAMPLES, with_families
+from tests.gui.samples import with_families
 from tests.gui.ways import way_to
 
 _WAYS = [(key, binding.opens) for binding in BINDINGS if binding.opens for key in binding.keys]
@@ -26,12 +25,6 @@ def test_key_that_opens_a_screen_also_leaves_it(key: str, screen: Screen) -> Non
     again = [key, key] if screen is Screen.USERS else [key]  # the first one sums up by owner
     assert pressed(state, *again).screen is Screen.MAIN
     assert pressed(state, 'q').screen is Screen.MAIN
-
-
-def test_back_leads_to_the_screen_below() -> None:
-    state = pressed(state_of(TREE), 't', 'h')
-    assert state.screen is Screen.HELP
-    assert pressed(state, 'q').screen is Screen.TREE
 
 
 @pytest.mark.parametrize('screen', Screen)
@@ -130,15 +123,6 @@ def test_key_whose_need_is_not_met_shows_why(keys: str, notices: list[str]) -> N
     assert (texts(state), effects) == (notices, (RingBell(),))
 
 
-def test_first_binding_whose_needs_are_met_gets_the_key() -> None:
-    metrics = next(binding for binding in BINDINGS if binding.opens is Screen.METRICS)
-    users = metrics._replace(opens=Screen.USERS, needs=())
-    state = state_of(MANY)._replace(keymap=Keymap([metrics, users]))
-    assert pressed(state, 'Enter').screen is Screen.USERS
-    selected = state._replace(main=state.main._replace(selected=state.rows[0].key))
-    assert pressed(selected, 'Enter').screen is Screen.METRICS
-
-
 def test_signal_is_refused_with_the_reason() -> None:
     others = tuple(process._replace(is_own=False) for process in MANY.processes)
     state = pressed(state_of(MANY._replace(processes=others)), 'Down', 'k')
@@ -186,13 +170,6 @@ def test_environment_is_that_of_the_selected_process_or_of_nvitop() -> None:
     assert ReadEnvironment(key.pid, key.start_time) in press(state, 'h', 'q', 'r')[1]
 
 
-@pytest.mark.parametrize(('screen', 'title'), [('', 'N/A, C'), ('t', 'N/A')])
-def test_environment_of_an_unknown_user_has_a_title(screen: str, title: str) -> None:
-    sample = with_families(SAMPLES['odd-processes'])
-    state = pressed(state_of(sample), *screen, 'F3', *'504', 'Enter', 'e')
-    assert state.environ.title == title
-
-
 @pytest.mark.parametrize(
     ('event', 'notices'),
     [
@@ -214,36 +191,7 @@ def test_secrets_are_revealed_if_there_are_any(
 # The columns
 
 
-def test_columns_are_hidden_shown_and_moved() -> None:
-    state = pressed(state_of(MANY), 'C', 'Down', 'Space')
-    assert 'pid' not in state.view.columns
-    state = pressed(state, 'Enter', 'J', 'J')
-    assert state.view.columns[:4] == ('gpu', 'type', 'user', 'pid')
-    state = pressed(state, 'K')
-    assert state.view.columns[:3] == ('gpu', 'type', 'pid')
-    # A column shown later is placed before the command, which takes the rest of the row.
-    state = pressed(state, 'End', 'Up', 'Space')
-    assert state.view.columns[-2:] == ('start', 'command')
-
-
-@pytest.mark.parametrize('columns', [DEFAULT_COLUMNS, ('pid', 'command', 'user'), ('command',)])
-def test_column_that_is_hidden_and_shown_again_keeps_its_place(columns: tuple[str, ...]) -> None:
-    first = pressed(state_of(MANY, view=ViewState(columns=columns)), 'C')
-    for line in range(len(COLUMNS)):
-        down = ['Down'] * line
-        state = pressed(first, *down, 'Space', 'Space')
-        assert (state.view.columns, state.listing.cursor) == (columns, line)
-        state = pressed(first, *down, 'Space', 'q', 'C', *down, 'Space')
-        assert state.view.columns == columns
-
-
 def test_last_column_cannot_be_hidden() -> None:
     state, effects = press(state_of(MANY, view=ViewState(columns=('pid',))), 'C', 'Space')
     assert (state.view.columns, effects) == (('pid',), (RingBell(),))
     assert texts(state) == ['At least one column must be shown']
-
-
-def test_hidden_column_can_be_moved_before_it_is_shown() -> None:
-    state = pressed(state_of(MANY), 'C', 'End', 'Up', *['K'] * 16)
-    assert state.view.columns == DEFAULT_COLUMNS
-    assert pressed(state, 'Space').view.columns == ('start', *DEFAULT_COLUMNS)

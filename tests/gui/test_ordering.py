@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from nvitop.gui.layout.process import group_sizes
-from nvitop.gui.model.choices import ProcessFilter, Sort
+from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.state.ordering import (
     ORDERS,
     is_descending,
-    list_processes,
     next_order,
     sort_processes,
 )
@@ -86,27 +84,6 @@ def test_only_amounts_are_sorted_from_the_highest() -> None:
     rising = [order.name for order in ORDERS if not is_descending(Sort(order.name))]
     assert rising == ['natural', 'pid', 'username', 'owner']
     assert is_descending(Sort('pid', reverse=True))
-
-
-@pytest.mark.parametrize(
-    ('wanted', 'listed'),
-    [
-        (ProcessFilter(), [11, 12, 13, 10, 14]),
-        (ProcessFilter(users=frozenset({'zoe'})), [12, 10]),
-        (ProcessFilter(users=frozenset()), []),
-        (ProcessFilter(pids=frozenset({14, 11, 99})), [11, 14]),
-        (ProcessFilter(users=frozenset({'zoe'}), pids=frozenset({11, 12})), [12]),
-    ],
-)
-def test_all_restrictions_apply(wanted: ProcessFilter, listed: list[int]) -> None:
-    assert [p.key.pid for p in list_processes(PROCESSES, wanted, Sort())] == listed
-
-
-def test_successive_processes_on_a_gpu_and_its_mig_devices_are_a_group() -> None:
-    keys = [DeviceKey(0), DeviceKey(0, 1), DeviceKey(0, 2), DeviceKey(2), DeviceKey(0)]
-    listed = [ProcessSample(ProcessKey(i, 1.0, key)) for i, key in enumerate(keys)]
-    assert group_sizes(listed) == (3, 1, 1)
-    assert group_sizes([]) == ()
 
 
 def test_processes_that_started_together_are_sorted_by_pid() -> None:

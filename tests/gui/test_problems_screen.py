@@ -6,7 +6,6 @@ import pytest
 
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived, SignalSent
-from nvitop.gui.state.summary import Tally, count_problems
 from nvitop.gui.state.update import update, update_all
 from nvitop.sampling.types import Cost, DeviceKey, Problem
 from tests.gui.drawing import lines_of, state_on, text_of
@@ -35,18 +34,6 @@ def troubled(width: int, height: int = 24, simulated: str = '') -> AppState:
     return update_all(state, events)[0]
 
 
-def test_failures_come_before_missing_values_also_when_over() -> None:
-    lines = lines_of(troubled(120))[2:8]
-    assert [line.split('GPU ')[1].split()[:2] for line in lines] == [
-        ['1', 'temperature'],
-        ['0:2', 'status'],
-        ['2', 'power'],
-        ['0', 'memory'],
-        ['0', 'nvlink'],
-        ['0', 'nvlink'],
-    ]
-
-
 def test_frozen_problems_do_not_change_except_for_failed_signals() -> None:
     state, _ = update(troubled(120), KeyPressed('z'))
     before = lines_of(state)
@@ -65,25 +52,6 @@ def test_frozen_problems_do_not_change_except_for_failed_signals() -> None:
     lines = lines_of(state)[2:10]
     assert any('GPU 3 ' in line for line in lines)
     assert any('SIGTERM' in line for line in lines)
-
-
-@pytest.mark.parametrize('width', [40, 59, 60, 79, 80, 100, 123, 160, 240])
-@pytest.mark.parametrize('what', ['x', 'max memory temperature threshold', 64 * 'x'])
-def test_each_problem_shows_its_time_and_reason(width: int, what: str) -> None:
-    state = troubled(width)
-    reason = 'the system does not respond'
-    many = [Problem(pid, what, reason, 'error') for pid in range(10000, 10150)]
-    problems = count_problems(state.tally.problems, many, NOW + 2)
-    state = state._replace(tally=state.tally._replace(problems=problems))
-    _, heading, present, past, *_ = lines_of(state)
-    is_wide = width >= 60
-    titles = [title for title in heading.split() if title != 'FIRST']
-    assert titles == ['LAST', *['TIMES'] * is_wide, 'WHERE', 'WHAT', 'REASON']
-    assert present.split()[0] == 'now'
-    assert past.split()[0] == ('03:04:06' if is_wide else 'past')
-    _, text = present.split('processes ', 1)
-    assert what[:4] in text
-    assert 'the sys' in text
 
 
 @pytest.mark.parametrize(
@@ -114,35 +82,6 @@ def test_last_row_shows_which_problems_are_visible(
     assert 'of 9' not in foot(30)
 
 
-def test_whole_text_of_the_cursor_line_loses_its_times_first() -> None:
-    what = 'max memory temperature threshold'
-    hot = Problem(DeviceKey(3), what, 'Unknown Error', 'error')
-    for width in range(40, 100):
-        state = troubled(width, 12)._replace(tally=Tally(count_problems((), [hot], NOW)))
-        text = ' '.join(line.strip() for line in lines_of(state)[-5:-1])
-        assert f'GPU 3: {what}: Unknown Error' in text
-        assert text.count('(') == text.count(')')
-
-
-def test_no_text_is_cut_while_there_is_room() -> None:
-    keys = [DeviceKey(gpu, mig) for gpu in (0, 1) for mig in (0, 2)]
-    parts = [Problem(key, 'mig_mode', 'Not Supported') for key in keys]
-    state = troubled(66)._replace(tally=Tally(count_problems((), parts, NOW)))
-    line = lines_of(state)[2]
-    assert line.split('  ')[-3:] == ['GPU 0:0,0:2,1:0,1:2', 'mig mode', 'Not Supported']
-
-
-def test_whole_text_says_whether_a_problem_is_over() -> None:
-    state, lines = troubled(120), []
-    for _ in range(2):
-        lines.append(lines_of(state)[-3].strip())
-        state, _ = update(state, KeyPressed('Down'))
-    assert lines == [
-        'GPU 1: temperature: Unknown Error (now, 2 times since 03:04:05)',
-        'GPU 0:2: status: Invalid Argument (past: once, 03:04:05)',
-    ]
-
-
 @pytest.mark.parametrize(
     ('width', 'simulated', 'title'),
     [
@@ -157,19 +96,6 @@ def test_whole_text_says_whether_a_problem_is_over() -> None:
 def test_title_counts_each_problem(width: int, simulated: str, title: str) -> None:
     line = lines_of(troubled(width, simulated=simulated))[0]
     assert line.split('  ')[0] == title
-
-
-def test_problems_are_listed_with_the_cost_of_nvitop() -> None:
-    state = state_on('lost', 120, 24, '!')
-    later = SAMPLES['lost']._replace(sequence=2, monotonic=1010.0, cost=Cost(0.004, 50, 0.25))
-    state, _ = update(state, SampleArrived(later))
-    lines = lines_of(state)
-    assert lines[0].startswith('Problems: 2 now, 0 past')
-    assert any('GPU 1' in line and 'GPU is lost' in line for line in lines)
-    assert lines[-3].startswith(' GPU 1: lost: GPU is lost (now, 2 times since 03:04:05). Reboot')
-    assert (
-        lines[-1] == ' nvitop itself in the last 10 s: 2.5% CPU, 5 NVML calls/s, 4.0 ms per sample'
-    )
 
 
 def test_findings_are_listed_newest_first_with_evidence_and_action() -> None:

@@ -98,31 +98,6 @@ def test_filtered_report_shows_how_many_processes_match() -> None:
     assert any('No match: 8 processes hidden by the options' in line for line in lines)
 
 
-def test_report_has_neither_hints_nor_warnings_about_keys() -> None:
-    sample = SAMPLES['odd-processes']
-    sample = sample._replace(host=sample.host._replace(is_superuser=True))
-    text = '\n'.join(draw_report(sample, 120).lines())
-    assert 'signals' not in text
-    assert 'help' not in text
-
-
-def test_root_sees_no_process_dim() -> None:
-    sample = SAMPLES['h100x8']
-    others = [p.key.pid for p in sample.processes if not p.is_own]
-    assert others
-    sample = sample._replace(host=sample.host._replace(is_superuser=True))
-    buffer = draw_report(sample, 120, header=HEADER)
-    for y in range(buffer.height):
-        for _, text, style in buffer.row(y):
-            if any(f' {pid} ' in text for pid in others):
-                assert style.role.name == 'TEXT'
-
-
-def test_report_without_gpus_shows_the_reason() -> None:
-    lines = draw_report(SAMPLES['no-driver'], 79, header=HEADER).lines()
-    assert '│ No GPU is visible: Driver Not Loaded'.ljust(78) + '│' in lines
-
-
 @pytest.mark.parametrize(
     ('options', 'types'),
     [

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from nvitop.gui.state.ranges import subjects_text
 from nvitop.gui.state.summary import (
     MAX_PROBLEMS,
     count_problems,
@@ -17,7 +16,6 @@ from nvitop.gui.state.summary import (
     total_memory,
     whole_devices,
 )
-from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessKey, ProcessSample
 from tests.gui.samples import MIB, SAMPLES, mig
 
@@ -33,55 +31,6 @@ def process(
         gpu_memory_bytes=memory,
         gpu_sm_utilization_percent=sm,
     )
-
-
-def test_users_are_summed_over_devices() -> None:
-    rows = summarize_users(
-        [
-            process(1, GPU0, 'ann', 10, 40),
-            process(1, GPU1, 'ann', 30, None),
-            process(2, GPU1, 'bob', 70, 10),
-            process(3, GPU1, 'bob', None, 20),
-            process(4, GPU0, None, 5, None),
-            process(5, GPU0, 'eve', None, None),
-        ]
-    )
-    assert [row[:5] for row in rows] == [
-        ('ann', 1, (GPU0, GPU1), 40, 40.0),
-        # Not 70: the memory of one of the two processes is unknown.
-        ('bob', 2, (GPU1,), None, 30.0),
-        ('eve', 1, (GPU0,), None, None),
-        (None, 1, (GPU0,), 5, None),
-    ]
-
-
-def test_owners_are_summed_like_users() -> None:
-    step, batch = (make_owner((Layer('slurm', '42', detail=each),)) for each in ('0', 'batch'))
-    rows = [
-        process(1, GPU0, 'ann', 10, 40)._replace(owner=step),
-        process(2, GPU1, 'bob', 30, 20)._replace(owner=batch),
-        process(3, GPU1, 'bob', 70, 10)._replace(owner=make_owner((Layer('docker', '4f', 'web'),))),
-        process(4, GPU1, 'bob', 1, 10)._replace(owner=Owner()),
-        process(5, GPU0, 'bob', 5, 10),
-    ]
-    summed = [row[:4] for row in summarize_users(rows, by_owner=True)]
-    assert summed == [
-        ('docker web', 1, (GPU1,), 70),
-        ('slurm 42', 2, (GPU0, GPU1), 40),
-        ('-', 1, (GPU1,), 1),
-        (None, 1, (GPU0,), 5),
-    ]
-
-
-def test_utilization_of_a_user_is_the_mean_over_devices_of_sums() -> None:
-    idle = [process(pid, GPU0, 'ann', 1, 0) for pid in range(2, 6)]
-    (user,) = summarize_users([process(1, GPU0, 'ann', 1, 98), *idle])
-    assert user.mean_sm_percent == 98.0
-    (user,) = summarize_users([process(1, GPU0, 'ann', 1, 98), process(1, GPU1, 'ann', 1, 12)])
-    assert user.mean_sm_percent == 55.0
-    # The sum may exceed 100 %, because processes are measured over different times.
-    (user,) = summarize_users([process(1, GPU0, 'ann', 1, 70), process(2, GPU0, 'ann', 1, 31)])
-    assert user.mean_sm_percent == 100.0
 
 
 def test_users_are_summed_on_the_host() -> None:
@@ -113,18 +62,6 @@ def test_shared_memory_counts_once() -> None:
     assert total_memory((first, unknown)) is None
 
 
-def test_past_problems_stay_with_their_counts() -> None:
-    lost = Problem(GPU3, 'all', 'GPU is lost', 'lost')
-    fan = Problem(DeviceKey(0), 'fan_speed', 'Not Supported')
-    counts = count_problems((), [fan], 10.0)
-    counts = count_problems(counts, [fan, lost], 11.0)
-    counts = count_problems(counts, [fan], 12.0)
-    assert [(row.subject, row.first, row.last, row.times, row.is_current) for row in counts] == [
-        (GPU0, 10.0, 12.0, 3, True),
-        (GPU3, 11.0, 11.0, 1, False),
-    ]
-
-
 @pytest.mark.parametrize(
     ('what', 'reason', 'kind'),
     [
@@ -149,21 +86,6 @@ def test_number_of_problems_is_limited() -> None:
     counts = count_problems(counts, [Problem('host', 'x', 'y')], 2.0)
     assert len(counts) == MAX_PROBLEMS
     assert counts[0].subject == 'host'
-
-
-def test_problem_of_several_devices_is_one_line() -> None:
-    fans = [Problem(DeviceKey(i), 'fan_speed', 'Not Supported') for i in range(8)]
-    lost = Problem(DeviceKey(3), 'status', 'GPU is lost', 'lost')
-    counts = count_problems((), [fans[0], lost], 10.0)
-    counts = count_problems(counts, fans, 20.0)
-    lines = problem_lines(counts)
-    assert [(line.subject, line.what, line.is_current) for line in lines] == [
-        ('GPU 3', 'status', False),
-        ('GPU 0-7', 'fan_speed', True),
-    ]
-    assert (lines[1].first, lines[1].last, lines[1].times) == (10.0, 20.0, 2)
-    counts = count_problems(counts, [*fans, lost], 30.0)
-    assert [line.what for line in problem_lines(counts)] == ['status', 'fan_speed']
 
 
 @pytest.mark.parametrize('kind', ['na', 'denied'])
@@ -193,27 +115,6 @@ def test_lost_device_is_listed_before_single_values() -> None:
     assert [line.what for line in problem_lines(counts)] == ['fan_speed', 'status', 'status']
 
 
-def test_problems_of_a_device_are_listed_together() -> None:
-    wheres: list[Any] = [4, DeviceKey(10), 'host', DeviceKey(2), DeviceKey(2, 1), GPU3]
-    problems = [
-        Problem(where, what, f'{where} does not report it', 'error')
-        for what in ('temperature', 'power_usage')
-        for where in wheres
-    ]
-    problems += [Problem(DeviceKey(i), 'fan_speed', 'Unknown Error', 'error') for i in (2, 3)]
-    lines = problem_lines(count_problems((), problems, 10.0))
-    assert [line.subject for line in lines if line.what != 'temperature'] == [
-        'GPU 2',
-        'GPU 2,3',
-        'GPU 2:1',
-        'GPU 3',
-        'GPU 10',
-        'host',
-        'process 4',
-    ]
-    assert [line.what for line in lines[:2]] == ['power_usage', 'temperature']
-
-
 def test_signals_that_failed_are_counted_as_problems() -> None:
     counts = note_problem((), 42, 'SIGTERM', 'already exited', 5.0)
     counts = note_problem(counts, 42, 'SIGTERM', 'already exited', 6.0)
@@ -221,20 +122,6 @@ def test_signals_that_failed_are_counted_as_problems() -> None:
     (line,) = problem_lines(counts)
     assert line.subject == 'processes 42,43'
     assert (line.first, line.last, line.times, line.is_current) == (5.0, 7.0, 2, False)
-
-
-@pytest.mark.parametrize(
-    ('subjects', 'text'),
-    [
-        (['driver'], 'driver'),
-        ([GPU3], 'GPU 3'),
-        ([DeviceKey(i) for i in (10, 9, 8, 2)], 'GPU 2,8-10'),
-        ([DeviceKey(0, 1), DeviceKey(0, 0), GPU1], 'GPU 0:0,0:1,1'),
-        ([7, 'host', 7], 'process 7, host'),
-    ],
-)
-def test_text_of_subjects_is_short(subjects: list[Any], text: str) -> None:
-    assert subjects_text(subjects) == text
 
 
 def test_own_cost_is_that_of_the_samples_after_the_first() -> None:

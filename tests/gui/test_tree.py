@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,18 +10,16 @@ from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import MousePressed
 from nvitop.gui.state.listing import tree_layout
-from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.tree import build_tree, subtree
 from nvitop.sampling.types import (
-    DeviceKey,
     HostProcessSample,
     ProcessKey,
     ProcessSample,
     Sample,
 )
 from nvitop.sampling.words import ProcessStatus
-from tests.gui.driving import MANY, TREE, after, arrived, pressed, state_of
-from tests.gui.samples import SAMPLES, with_families
+from tests.gui.driving import MANY, after, arrived, pressed, state_of
+from tests.gui.samples import with_families
 
 
 def process(
@@ -33,10 +30,6 @@ def process(
 
 def drawn(processes: list[HostProcessSample]) -> list[str]:
     return [f'{row.prefix}{row.process.pid}' for row in build_tree(processes)]
-
-
-def test_empty_tree() -> None:
-    assert build_tree([]) == ()
 
 
 def test_branches() -> None:
@@ -50,21 +43,6 @@ def test_branches() -> None:
         process(9, None),
     ]
     assert drawn(processes) == ['1', '├─ 20', '│  ├─ 30', '│  └─ 31', '└─ 21', '   └─ 40', '9']
-
-
-def test_siblings_are_sorted_by_exit_user_and_pid() -> None:
-    processes = [
-        process(1, None),
-        process(2, 1, 'zoe'),
-        process(3, 1, 'ann', 'gone'),
-        process(5, 1, 'ann'),
-        process(4, 1, 'ann'),
-    ]
-    assert drawn(processes) == ['1', '├─ 4', '├─ 5', '├─ 2', '└─ 3']
-
-
-def test_process_without_its_parent_is_a_root() -> None:
-    assert drawn([process(10, 5), process(8, 6)]) == ['8', '10']
 
 
 def test_cycle_of_parents_loses_no_process() -> None:
@@ -90,16 +68,6 @@ def test_every_process_has_one_line(pairs: list[tuple[int, int]]) -> None:
     assert sorted(row.process.pid for row in rows) == sorted({pid for pid, _ in pairs})
     for above, below in zip(rows, rows[1:]):
         assert below.depth <= above.depth + 1
-
-
-def test_successive_devices_are_a_range() -> None:
-    gpus = [DeviceKey(index) for index in range(10)]
-    assert devices_text(()) == 'Host'
-    assert devices_text(gpus[3:4]) == 'GPU 3'
-    assert devices_text([gpus[1], gpus[0]]) == 'GPU 0,1'
-    assert devices_text(gpus[:8]) == 'GPU 0-7'
-    assert devices_text([*gpus[:3], gpus[5], *gpus[7:9]]) == 'GPU 0-2,5,7,8'
-    assert devices_text([gpus[0], DeviceKey(1, 0), DeviceKey(1, 1), gpus[2]]) == 'GPU 0,1:0,1:1,2'
 
 
 # The screen
@@ -134,46 +102,6 @@ def pids_in_tree(sample: Sample, wanted: ProcessFilter, *keys: str) -> tuple[App
     state = arrived(state._replace(main=state.main._replace(filter=wanted)), sample)
     state = pressed(state, 't', *keys)
     return state, [row.process.pid for row in state.forest]
-
-
-def family_of(state: AppState, pid: int) -> set[int]:
-    """Return the PIDs of a process, its ancestors, and its children that are on no device."""
-    by_pid = {process.pid: process for process in state.shown.host_processes}
-    family = {p.pid for p in by_pid.values() if p.parent_pid == pid and not p.devices}
-    at: int | None = pid
-    while at in by_pid:
-        family.add(at)
-        at = by_pid[at].parent_pid
-    return family
-
-
-def test_filter_keeps_the_ancestors_of_matches() -> None:
-    assert pids_in_tree(TREE, ProcessFilter(), '\\', *'bash')[1] == [1, 50]
-
-
-@pytest.mark.parametrize('name', ['h100x8', 'processes200', 'odd-processes', 'mig'])
-@pytest.mark.parametrize('by', ['users', 'pids', 'types'])
-def test_tree_has_the_processes_that_match_the_options_with_their_families(
-    name: str, by: str
-) -> None:
-    sample = with_families(SAMPLES[name])
-    first = next(p for p in sample.processes if p.username and p.status != 'gone')
-    wanted = {
-        'users': ProcessFilter(users=frozenset({first.username or ''})),
-        'pids': ProcessFilter(pids=frozenset({first.key.pid})),
-        'types': ProcessFilter(types=frozenset({first.type})),
-    }[by]
-    state, pids = pids_in_tree(sample, wanted)
-    expected: set[int] = set()
-    for row in state.rows:
-        expected |= family_of(state, row.key.pid)
-    present = {process.pid for process in sample.host_processes}
-    assert set(pids) == expected & present
-    assert first.key.pid in expected
-    # The live filter restricts them further.
-    _, typed = pids_in_tree(sample, wanted, '\\', *f'pid:{first.key.pid}')
-    assert first.key.pid in typed
-    assert set(typed) <= set(pids)
 
 
 def test_child_that_the_options_hide_is_shown_only_as_an_ancestor() -> None:

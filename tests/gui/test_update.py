@@ -17,7 +17,6 @@ from nvitop.gui.state.events import (
     Suspended,
     Terminated,
 )
-from nvitop.gui.state.summary import Tally
 from nvitop.gui.state.update import update
 from tests.gui.driving import MANY, after, arrived, press, pressed, state_of, texts
 from tests.gui.samples import with_families
@@ -113,15 +112,3 @@ def test_process_that_exits_after_a_signal_is_named() -> None:
     assert exited == f'python3 ({first.key.pid}) exited or left the GPU after SIGTERM'
     state = after(state, SampleArrived(MANY._replace(sequence=3, processes=tuple(others))))
     assert texts(state) == [sent, exited]
-
-
-def test_signal_to_a_zombie_is_a_problem() -> None:
-    key = MANY.processes[0].key
-    state = after(state_of(MANY)._replace(tally=Tally()), SignalSent(key, 'SIGKILL', 'zombie'))
-    assert texts(state) == [
-        f'SIGKILL to {key.pid}: already exited; its parent has not reaped the zombie'
-    ]
-    assert [notice.is_error for notice in state.notices] == [True]
-    assert [each.reason for each in state.tally.problems] == [
-        'already exited; its parent has not reaped the zombie'
-    ]

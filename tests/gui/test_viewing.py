@@ -41,11 +41,6 @@ def test_mode_that_changes_no_panel_shows_a_notice(
     assert (main_layout(state) == main_layout(before)) is bool(notice)
 
 
-def test_screen_too_narrow_for_full_panels_keeps_its_panels() -> None:
-    before = state_of(SAMPLES['h100x8'], 60, 20)
-    assert pressed(before, 'f').view == before.view
-
-
 def test_host_panel_is_not_shown_if_it_would_push_all_processes_off_the_screen() -> None:
     state = state_of(SAMPLES['h100x8'], width=60, height=16)
     assert main_layout(state).host.area.is_empty
@@ -85,21 +80,6 @@ def test_notice_explains_how_to_see_graphs(width: int, keys: str, why: str) -> N
     what = 'No graphs' if keys.endswith('+') else 'No GPU graphs'
     assert texts(state)[-1] == f'{what}: {why}'
     assert len(texts(state)[-1]) <= width - 2
-
-
-@pytest.mark.parametrize(('key', 'changed'), [('g', 'lower'), ('G', 'upper'), ('+', 'minutes')])
-def test_keys_change_only_graphs_that_are_visible(key: str, changed: str) -> None:
-    for width, mode, is_visible in (
-        (120, 'full', True),
-        (120, 'compact', False),
-        (80, 'full', True),
-    ):
-        before = state_of(SAMPLES['one'], width=width, view=ViewState(mode=mode))
-        state = pressed(before, key)
-        graphs, old = state.main.graphs, before.main.graphs
-        fields = [name for name in old._fields if getattr(old, name) != getattr(graphs, name)]
-        assert fields == ([changed] if is_visible else [])
-        assert bool(state.notices) is not is_visible
 
 
 @pytest.mark.parametrize(
