@@ -40,11 +40,9 @@ class ContainerName(NamedTuple):
 
 
 #: Program names of ancestors whose arguments are read.
-_NAMES = frozenset(
-    (
-        *('slurmstepd', 'conmon'),
-        *('tmux: server', 'screen', 'sshd', 'sshd-session', 'code-server', 'node', 'code'),
-    )
+_NAMES = (
+    *('slurmstepd', 'conmon'),
+    *('tmux: server', 'screen', 'sshd', 'sshd-session', 'code-server', 'node', 'code'),
 )
 
 #: The title of the step daemon: ``slurmstepd: [42.0]``, ``[42.batch]``.
