@@ -264,7 +264,7 @@ def test_query_report_and_monitor_show_owners(groups: Hierarchy, tmp_path: pathl
             f'pod 5ba385ca, pod, [N/A], {POD}, {CONTAINER}',
         ]
         report = run(*NVITOP, '-1', '--demo', machine, '--columns=pid,owner')
-        assert re.search(rf'{job.pid} slurm 42\.0', report)
+        assert re.search(rf'{job.pid} +slurm 42\.0', report)
         with Program((*NVITOP, '--demo', machine), columns=160, rows=40) as monitor:
             monitor.wait_for(r'OWNER(.|\n)*slurm 42\.0(.|\n)*pod 5ba385ca')
             monitor.type('\\owner:pod\r')
