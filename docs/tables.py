@@ -37,7 +37,7 @@ from nvitop.gui.model.columns import (
 from nvitop.gui.model.graphs import GRAPHS
 from nvitop.gui.replay_command import make_parser as make_replay_parser
 from nvitop.gui.state.bindings import BINDINGS
-from nvitop.gui.state.help import MOUSE, TYPING, dialog_group, format_keys, format_purpose
+from nvitop.gui.state.help import MOUSE, TYPING, dialog_group, format_purpose
 from nvitop.gui.state.ordering import ORDERS
 from nvitop.gui.state.rebinding import USUAL_KEYS
 from nvitop.owner.types import Owner
@@ -196,7 +196,8 @@ def key_groups() -> Iterator[HelpGroup]:
     groups: dict[str, list[HelpEntry]] = {}
     for binding in BINDINGS:
         if binding.help:
-            entry = HelpEntry(format_keys(binding), format_purpose(binding))
+            keys = ' '.join(each.replace(' ', '') for each in binding.keys)
+            entry = HelpEntry(keys, format_purpose(binding))
             groups.setdefault(binding.group, []).append(entry)
     notes = {'Sorting': 'Sorting (after o, an upper-case letter reverses the order)'}
     for heading, entries in groups.items():

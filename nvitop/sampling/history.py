@@ -344,14 +344,6 @@ class History:
         frozen.now = now
         return frozen
 
-    def known_keys(self) -> set[Hashable]:
-        """Return the keys that have rings."""
-        return set(self._rings)
-
-    def metrics(self, key: Hashable) -> tuple[str, ...]:
-        """Return the metrics that have a ring for ``key``."""
-        return tuple(self._rings.get(key, ()))
-
     def values(
         self, key: Hashable, metric: str, seconds: float, columns: int
     ) -> list[float | None]:

@@ -128,7 +128,6 @@ def test_a_metric_is_recorded_from_its_first_value_on() -> None:
     h = History()
     for time, value in enumerate([None, 5, None, 7], 100):
         h.record(sample(time, device_sample(0, pcie_tx_throughput_kib_per_s=value)))
-        assert ('pcie_tx_throughput' in h.metrics(device_key())) is (time > 100)
     assert h.values(device_key(), 'pcie_tx_throughput', 4, 4) == [None, 5, None, 7]
 
 
@@ -155,7 +154,7 @@ def test_off_screen_processes_are_recorded_only_if_watched() -> None:
     h = History()
     hidden = process_sample(1, gpu_memory_bytes=1)
     h.record(sample(100, processes=(hidden,)))
-    assert process_key(1) not in h.known_keys()
+    assert h.last(process_key(1), 'gpu_memory') is None
     h.record(sample(102, processes=(hidden,)), watched=[process_key(1)])
     assert h.last(process_key(1), 'gpu_memory') == 1
 
@@ -169,7 +168,8 @@ def test_processes_without_cpu_percent_are_recorded_last(status: str) -> None:
     pids = range(10, 10 + history.MAX_PROCESSES)
     busy = tuple(process_sample(pid, cpu_percent=1.0) for pid in pids)
     h.record(sample(102, processes=(unknown, *busy)))
-    assert h.known_keys() - {HOST} == {process.key for process in busy}
+    assert h.last(process_key(1), 'gpu_memory') is None
+    assert all(h.last(process.key, 'cpu_percent') for process in busy)
 
 
 def test_process_rings_are_bounded_and_the_watched_one_stays() -> None:
@@ -178,7 +178,8 @@ def test_process_rings_are_bounded_and_the_watched_one_stays() -> None:
         pids = [9999, *range(tick * 30, tick * 30 + 30)]
         busy = tuple(process_sample(pid, cpu_percent=1.0) for pid in pids)
         h.record(sample(100 + 2 * tick, processes=busy), watched=[process_key(9999)])
-    assert len(h.known_keys() - {HOST}) == history.MAX_PROCESSES
+    known = [pid for pid in (9999, *range(600)) if h.last(process_key(pid), 'cpu_percent')]
+    assert len(known) == history.MAX_PROCESSES
     assert h.values(process_key(9999), 'cpu_percent', 20, 10) == [1.0] * 10
 
 
@@ -187,11 +188,11 @@ def test_a_vanished_device_is_forgotten_after_the_capacity() -> None:
     gpus = [device_sample(index, temperature_celsius=50) for index in range(2)]
     h.record(sample(100, *gpus))
     h.record(sample(101, gpus[0]))
-    assert device_key(1) in h.known_keys()
+    assert h.last(device_key(1), 'temperature') == 50
     h.record(sample(101 + history.CAPACITY_SECONDS, gpus[0]))
-    assert h.known_keys() == {HOST, device_key(0)}
+    assert h.last(device_key(1), 'temperature') is None
     h.forget(device_key(0))
-    assert h.metrics(device_key(0)) == ()
+    assert h.last(device_key(0), 'temperature') is None
 
 
 def test_memory_does_not_grow_over_time() -> None:

@@ -72,11 +72,6 @@ _MARKS = (
 )
 
 
-def format_keys(binding: Binding) -> str:
-    """Return the keys of a binding: ``q Q``. The keys of a sequence are joined: ``on``."""
-    return ' '.join(keys.replace(' ', '') for keys in binding.keys)
-
-
 def format_purpose(binding: Binding) -> str:
     """Return what a binding does, after the name of the screen if it is not the main screen."""
     return f'{_where(binding)}{binding.help}'
