@@ -81,6 +81,14 @@ def nvmlDeviceGetMemoryErrorCounter(
 
 
 @SYMBOLS.add(GPU)
+def nvmlDeviceGetDetailedEccErrors(node: Node, error: object, counter: object, out: object) -> None:
+    """``(device, error type, counter type, struct *)``: errors in the device memory only."""
+    struct = target(out)
+    struct.l1Cache = struct.l2Cache = struct.registerFile = 0
+    struct.deviceMemory = _ecc_errors(node, error, counter)
+
+
+@SYMBOLS.add(GPU)
 def nvmlDeviceGetSramEccErrorStatus(node: Node, status: object) -> None:
     """``(device, versioned struct *)``: parity errors in the L2 cache only."""
     if not node.value('ecc_mode'):
@@ -172,3 +180,24 @@ def nvmlDeviceGetEncoderStats(node: Node, sessions: object, fps: object, latency
     fill_number(sessions, works)
     fill_number(fps, 60 if works else 0)
     fill_number(latency, 2100 if works else 0)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetEncoderCapacity(node: Node, kind: object, capacity: object) -> None:
+    """``(device, codec, unsigned *)``: remaining capacity in percent."""
+    if not 0 <= number(kind) < 3:
+        raise DriverError(INVALID_ARGUMENT)
+    fill_number(capacity, 100 - node.read('encoder_utilization'))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetFBCStats(node: Node, stats: object) -> None:
+    """``(device, struct *)``: no frame buffer capture."""
+    struct = target(stats)
+    struct.sessionsCount = struct.averageFPS = struct.averageLatency = 0
+
+
+@SYMBOLS.add(GPU, 'nvmlDeviceGetEncoderSessions', 'nvmlDeviceGetFBCSessions')
+def sessions(node: Node, count: object, infos: object) -> None:
+    """``(device, unsigned *, struct[])``: sessions are never listed."""
+    fill_number(count, 0)

@@ -58,6 +58,13 @@ def nvmlDeviceGetInforomVersion(node: Node, part: object, text: object, length: 
 
 
 @SYMBOLS.add(GPU)
+def nvmlDeviceGetInforomConfigurationChecksum(node: Node, checksum: object) -> None:
+    """``(device, unsigned *)``."""
+    node.read('inforom_version')
+    fill_number(checksum, 0x5EED0000 + node.spec.position)
+
+
+@SYMBOLS.add(GPU)
 def nvmlDeviceValidateInforom(node: Node) -> None:
     """``(device)``: the InfoROM is valid if there is one."""
     node.read('inforom_version')
@@ -100,3 +107,21 @@ def nvmlDeviceGetPciInfoExt(node: Node, info: object) -> None:
     struct = target(info)
     pci_info(node, struct)
     struct.baseClass, struct.subClass = 0x3, 0x2
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetBusType(node: Node, bus: object) -> None:
+    """``(device, unsigned *)``: PCI Express."""
+    fill_number(bus, 2)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetBridgeChipInfo(node: Node, hierarchy: object) -> None:
+    """``(device, struct *)``: no bridge chips."""
+    target(hierarchy).bridgeCount = 0
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceOnSameBoard(node: Node, other: object, same: object) -> None:
+    """``(device, device, int *)``: no two GPUs share a board."""
+    fill_number(same, 0)

@@ -12,6 +12,7 @@ from nvitop.simulation.abi import (
     number,
     target,
 )
+from nvitop.simulation.driver.identity import pci_info
 from nvitop.simulation.driver.symbols import GPU, Symbols
 from nvitop.simulation.world import Node
 
@@ -21,6 +22,8 @@ PLATFORM_INFO_V2 = 0x0200002C
 COMPLETED = 3
 #: Two bits each for degraded bandwidth, recovery, unhealthy routes and timeouts; 2 means "no".
 HEALTHY = 0b10_10_10_10
+#: PCIe generation → MT/s per lane, as nvmlDeviceGetPcieSpeed returns it.
+PCIE_SPEEDS = {1: 2500, 2: 5000, 3: 8000, 4: 16000, 5: 32000, 6: 64000}
 
 SYMBOLS.add_numbers(
     GPU,
@@ -31,6 +34,7 @@ SYMBOLS.add_numbers(
         'nvmlDeviceGetCurrPcieLinkWidth': 'pcie_width',
         'nvmlDeviceGetMaxPcieLinkWidth': 'max_pcie_width',
         'nvmlDeviceGetPcieReplayCounter': 'pcie_replays',
+        'nvmlDeviceGetPcieLinkMaxSpeed': 'max_pcie_generation',  # the code of the speed per lane
     },
 )
 
@@ -46,6 +50,12 @@ def nvmlDeviceGetPcieThroughput(node: Node, counter: object, throughput: object)
     if seconds:
         node.world.sleep(seconds)
     fill_number(throughput, rate >> 10)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetPcieSpeed(node: Node, speed: object) -> None:
+    """``(device, unsigned *)``: MT/s per lane."""
+    fill_number(speed, PCIE_SPEEDS.get(node.read('pcie_generation'), 0))
 
 
 def link_count(node: Node) -> int:
@@ -73,6 +83,44 @@ def is_link_active(node: Node, link: int) -> bool:
 def nvmlDeviceGetNvLinkState(node: Node, link: object, active: object) -> None:
     """``(device, link, unsigned *)``."""
     fill_number(active, is_link_active(node, check_link(node, link)))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetNvLinkVersion(node: Node, link: object, version: object) -> None:
+    """``(device, link, unsigned *)``."""
+    check_link(node, link)
+    fill_number(version, node.read('nvlink_version'))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetNvLinkCapability(node: Node, link: object, kind: object, out: object) -> None:
+    """``(device, link, capability, unsigned *)``: all capabilities except the SLI bridge."""
+    check_link(node, link)
+    fill_number(out, number(kind) != 4)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetNvLinkErrorCounter(node: Node, link: object, kind: object, out: object) -> None:
+    """``(device, link, error, unsigned long long *)``: no errors."""
+    check_link(node, link)
+    fill_number(out, 0)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetNvLinkRemoteDeviceType(node: Node, link: object, kind: object) -> None:
+    """``(device, link, unsigned *)``: a switch."""
+    check_link(node, link)
+    fill_number(kind, 2)
+
+
+@SYMBOLS.add(GPU, 'nvmlDeviceGetNvLinkRemotePciInfo', 'nvmlDeviceGetNvLinkRemotePciInfo_v2')
+def remote_pci_info(node: Node, link: object, info: object) -> None:
+    """``(device, link, struct *)``: a switch with the next device number on the GPU's bus."""
+    check_link(node, link)
+    pci_info(node, info)
+    struct = target(info)
+    struct.device += 1
+    struct.pciDeviceId = 0x22A310DE
 
 
 @SYMBOLS.add(GPU)

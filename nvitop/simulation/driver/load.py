@@ -124,3 +124,12 @@ def supported_reasons(node: Node, reasons: object) -> None:
     """``(device, unsigned long long *)``: all known reasons."""
     node.read('clock_event_reasons')
     fill_number(reasons, sum(CLOCK_EVENT_REASONS.values()))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetAutoBoostedClocksEnabled(node: Node, enabled: object, default: object) -> None:
+    """``(device, unsigned *, unsigned *)``: boards before Pascal only."""
+    if node.read('architecture') > 3:
+        raise DriverError(NOT_SUPPORTED)
+    fill_number(enabled, 1)
+    fill_number(default, 1)

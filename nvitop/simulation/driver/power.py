@@ -19,6 +19,7 @@ from nvitop.simulation.world import Node
 SYMBOLS = Symbols()
 TEMPERATURE_V1 = 0x0100000C
 MARGIN_V1 = 0x01000008
+FAN_SPEED_INFO_V1 = 0x0100000C
 #: Threshold number of NVML → key.
 THRESHOLDS = {
     0: 'temperature_shutdown',
@@ -91,6 +92,15 @@ def fan_speed(node: Node, fan: object, speed: object) -> None:
     """``(device, fan, unsigned *)``: percent."""
     _check_fan(node, fan)
     fill_number(speed, node.read('fan_speed'))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetFanSpeedRPM(node: Node, info: object) -> None:
+    """``(device, versioned struct *)``: revolutions per minute."""
+    struct = target(info)
+    check_version(struct, FAN_SPEED_INFO_V1)
+    _check_fan(node, struct.fan)
+    struct.speed = 32 * node.read('fan_speed')
 
 
 @SYMBOLS.add(GPU)

@@ -11,27 +11,22 @@ SYMBOLS = Symbols()
 #: ``nvmlDeviceGet…`` functions that return *not supported*, like a GPU without the feature.
 GETTERS = """
     APIRestriction AccountingStats_v2 ActiveVgpus AdaptiveClockInfoStatus AdaptiveTgpModeInfo_v1
-    AutoBoostedClocksEnabled BBXTimeData_v1 BankRemapperStatus_v1 BridgeChipInfo BusType
-    Capabilities ClkMonStatus ClockOffsets ConfComputeGpuAttestationReport
-    ConfComputeGpuCertificate CoolerInfo CpuAffinity CpuAffinityWithinScope CreatableVgpus
-    CurrentClockFreqs DetailedEccErrors DynamicPstatesInfo EncoderCapacity EncoderSessions
-    FBCSessions FBCStats FanControlPolicy_v2 FanSpeedRPM GpcClkMinMaxVfOffset GpcClkVfOffset
-    GpuFabricInfo GpuFabricInfo_v4 GpuInstanceById GpuInstancePossiblePlacements
-    GpuInstancePossiblePlacements_v2 GpuInstanceProfileInfo GpuInstanceProfileInfoByIdV
-    GpuInstanceProfileInfoV GpuInstanceRemainingCapacity GpuInstances GridLicensableFeatures_v3
-    GridLicensableFeatures_v4 GspFirmwareVersion HostVgpuMode Hostname_v1
-    InforomConfigurationChecksum IrqNum LastBBXFlushTime MemClkMinMaxVfOffset MemClkVfOffset
-    MemoryAffinity MemoryLimits_v1 MinMaxClockOfPState MinMaxFanSpeed ModuleId NvLinkCapability
-    NvLinkErrorCounter NvLinkInfo NvLinkRemoteDeviceType NvLinkRemotePciInfo
-    NvLinkRemotePciInfo_v2 NvLinkTelemetrySamples_v1 NvLinkUtilizationControl
-    NvLinkUtilizationCounter NvLinkVersion NvlinkBwMode NvlinkSupportedBwModes P2PStatus
-    PcieLinkMaxSpeed PcieSpeed Pdi PerformanceModes PgpuMetadataString PowerMizerMode_v1
-    PowerSource RepairStatus Samples SramUniqueUncorrectedEccErrorCounts SupportedEventTypes
-    SupportedPerformanceStates SupportedVgpus ThermalSettings TopologyCommonAncestor
-    TopologyNearestGpus UnrepairableMemoryFlag_v1 VgpuHeterogeneousMode
-    VgpuInstancesUtilizationInfo VgpuMetadata VgpuProcessUtilization
-    VgpuProcessesUtilizationInfo VgpuSchedulerCapabilities VgpuSchedulerLog VgpuSchedulerLog_v2
-    VgpuSchedulerState VgpuSchedulerState_v2 VgpuTypeCreatablePlacements
+    BBXTimeData_v1 BankRemapperStatus_v1 Capabilities ClkMonStatus ClockOffsets
+    ConfComputeGpuAttestationReport ConfComputeGpuCertificate CoolerInfo CpuAffinity
+    CpuAffinityWithinScope CreatableVgpus CurrentClockFreqs DynamicPstatesInfo FanControlPolicy_v2
+    GpcClkMinMaxVfOffset GpcClkVfOffset GpuFabricInfo GpuFabricInfo_v4 GpuInstanceById
+    GpuInstancePossiblePlacements GpuInstancePossiblePlacements_v2 GpuInstanceProfileInfo
+    GpuInstanceProfileInfoByIdV GpuInstanceProfileInfoV GpuInstanceRemainingCapacity GpuInstances
+    GridLicensableFeatures_v3 GridLicensableFeatures_v4 GspFirmwareVersion HostVgpuMode Hostname_v1
+    IrqNum LastBBXFlushTime MemClkMinMaxVfOffset MemClkVfOffset MemoryAffinity MemoryLimits_v1
+    MinMaxClockOfPState MinMaxFanSpeed ModuleId NvLinkInfo NvLinkTelemetrySamples_v1
+    NvLinkUtilizationControl NvLinkUtilizationCounter NvlinkBwMode NvlinkSupportedBwModes P2PStatus
+    Pdi PerformanceModes PgpuMetadataString PowerMizerMode_v1 PowerSource RepairStatus Samples
+    SramUniqueUncorrectedEccErrorCounts SupportedEventTypes SupportedPerformanceStates
+    SupportedVgpus ThermalSettings TopologyCommonAncestor TopologyNearestGpus
+    UnrepairableMemoryFlag_v1 VgpuHeterogeneousMode VgpuInstancesUtilizationInfo VgpuMetadata
+    VgpuProcessUtilization VgpuProcessesUtilizationInfo VgpuSchedulerCapabilities VgpuSchedulerLog
+    VgpuSchedulerLog_v2 VgpuSchedulerState VgpuSchedulerState_v2 VgpuTypeCreatablePlacements
     VgpuTypeSupportedPlacements VgpuUtilization ViolationStatus VirtualizationMode
 """
 #: ``nvmlDevice…`` functions that return *no permission*, like for an unprivileged user.
@@ -56,13 +51,12 @@ SETTERS = """
 """
 #: ``nvml…`` functions that return *not supported*.
 SYSTEM_FUNCTIONS = """
-    EventSetCreate EventSetFree EventSetWait_v2 GetExcludedDeviceCount
-    GetExcludedDeviceInfoByIndex SystemGetCPER_v1 SystemGetConfComputeCapabilities
-    SystemGetConfComputeGpusReadyState SystemGetConfComputeKeyRotationThresholdInfo
-    SystemGetConfComputeSettings SystemGetConfComputeState SystemGetDriverBranch
-    SystemGetHicVersion SystemGetNvlinkBwMode SystemGetTopologyGpuSet UnitGetCount
-    UnitGetDevices UnitGetFanSpeedInfo UnitGetHandleByIndex UnitGetLedState UnitGetPsuInfo
-    UnitGetTemperature UnitGetUnitInfo
+    EventSetCreate EventSetFree EventSetWait_v2 GetExcludedDeviceInfoByIndex SystemGetCPER_v1
+    SystemGetConfComputeCapabilities SystemGetConfComputeGpusReadyState
+    SystemGetConfComputeKeyRotationThresholdInfo SystemGetConfComputeSettings
+    SystemGetConfComputeState SystemGetNvlinkBwMode SystemGetTopologyGpuSet UnitGetDevices
+    UnitGetFanSpeedInfo UnitGetHandleByIndex UnitGetLedState UnitGetPsuInfo UnitGetTemperature
+    UnitGetUnitInfo
 """
 
 
@@ -78,5 +72,4 @@ def no_permission(*arguments: object) -> None:
 
 SYMBOLS.add(GPU, *(f'nvmlDeviceGet{name}' for name in GETTERS.split()))(not_supported)
 SYMBOLS.add(GPU, *(f'nvmlDevice{name}' for name in SETTERS.split()))(no_permission)
-SYMBOLS.add(GPU, 'nvmlDeviceOnSameBoard', 'nvmlGpmQueryIfStreamingEnabled')(not_supported)
 SYMBOLS.add(SYSTEM, *(f'nvml{name}' for name in SYSTEM_FUNCTIONS.split()))(not_supported)

@@ -9,6 +9,7 @@ from nvitop.simulation.abi import (
     NVML_ERRORS,
     UNINITIALIZED,
     DriverError,
+    check_version,
     fill_handle,
     fill_number,
     fill_text,
@@ -63,6 +64,14 @@ def cuda_driver_version(world: World, version: object) -> None:
 
 
 @SYMBOLS.add(SYSTEM)
+def nvmlSystemGetDriverBranch(world: World, info: object, length: object) -> None:
+    """``(versioned struct *, length)``."""
+    struct = target(info)
+    check_version(struct, 0x1000054)
+    struct.branch = f'r{world.scenario.driver_version.split(".")[0]}_00'.encode()
+
+
+@SYMBOLS.add(SYSTEM)
 def nvmlSystemGetProcessName(world: World, pid: object, name: object, length: object) -> None:
     """``(pid, char *, length)``."""
     wanted = number(pid)
@@ -71,6 +80,18 @@ def nvmlSystemGetProcessName(world: World, pid: object, name: object, length: ob
             fill_text(name, length, task.spec.command[0])
             return
     raise DriverError(NOT_FOUND)
+
+
+@SYMBOLS.add(SYSTEM)
+def nvmlSystemGetHicVersion(world: World, count: object, entries: object) -> None:
+    """``(unsigned *, struct *)``: no host interface cards."""
+    fill_number(count, 0)
+
+
+@SYMBOLS.add(SYSTEM, 'nvmlUnitGetCount', 'nvmlGetExcludedDeviceCount')
+def no_others(world: World, count: object) -> None:
+    """``(unsigned *)``: no units and no excluded devices."""
+    fill_number(count, 0)
 
 
 @SYMBOLS.add(SYSTEM, 'nvmlDeviceGetCount', 'nvmlDeviceGetCount_v2')
