@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import pickle
 import pydoc
@@ -75,6 +76,17 @@ def test_values_are_like_those_of_typing() -> None:
     assert pickle.loads(pickle.dumps(ours)) == ours
     with pytest.raises(TypeError, match='missing'):
         Ours()  # type: ignore[call-arg]
+
+
+class Subclass(Ours):
+    """A subclass, whose instances have attributes."""
+
+
+def test_subclass_keeps_its_attributes() -> None:
+    given = Subclass(1)
+    given.color = 'red'  # type: ignore[attr-defined]
+    for made in (copy.copy(given), pickle.loads(pickle.dumps(given))):
+        assert (made, vars(made)) == (given, {'color': 'red'})
 
 
 def test_help_and_signatures_are_like_those_of_typing() -> None:

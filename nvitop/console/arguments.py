@@ -93,8 +93,10 @@ class ArgumentParser(argparse.ArgumentParser):
         if word.startswith('-') and word != '-':
             option = word.partition('=')[0]
             name = self.prog.partition(' ')[2]
-            if option == '--ssh' and name:
+            if option == '--ssh' and name == 'query':
                 return f'{option!r} must be the first argument: nvitop --ssh HOST {name} ...'
+            if option == '--ssh' and name:
+                return f'{name!r} does not take {option}; run it there: ssh HOST nvitop {name} ...'
             for command in self._commands:
                 if option in command.load().make_parser().option_names():
                     return (

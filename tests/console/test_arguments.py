@@ -114,6 +114,11 @@ def test_arguments_of_options_have_the_same_names_in_all_commands(name: str) -> 
             '--gpu --ssh=gpu07',
             "'--ssh' must be the first argument: nvitop --ssh HOST query ...",
         ),
+        (
+            'nvitop record',
+            '--ssh=gpu07',
+            "'record' does not take --ssh; run it there: ssh HOST nvitop record ...",
+        ),
         ('nvitop query', 'gpu', "unexpected argument 'gpu'"),
         ('nvitop query', '--form=json', "unknown option '--form'; did you mean '--format'?"),
         (

@@ -70,7 +70,7 @@ class SupportedClocks(NamedTuple):
 
 
 class ClockMixin(DeviceBase):
-    """Clock speeds in MHz."""
+    """Clock speeds in MHz; times in µs since the driver was loaded."""
 
     @once_in_oneshot
     def clock_infos(self) -> ClockInfos:

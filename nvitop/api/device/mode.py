@@ -23,7 +23,10 @@ COMPUTE_MODES = {0: 'Default', 1: 'Exclusive Thread', 2: 'Prohibited', 3: 'Exclu
 
 
 class ModeMixin(DeviceBase):
-    """Modes, as ``'Enabled'`` or ``'Disabled'`` unless stated otherwise."""
+    """Modes, as ``'Enabled'`` or ``'Disabled'`` unless stated otherwise.
+
+    vGPU capabilities are ``'Supported'`` or ``'Not Supported'``, and ``NA`` except on vGPU hosts.
+    """
 
     def display_active(self) -> str:
         """Whether a display is initialized on the GPU, even without a monitor attached.

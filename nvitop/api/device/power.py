@@ -18,7 +18,10 @@ _FIELD_MEMORY_TEMPERATURE = 82
 
 
 class PowerMixin(DeviceBase):
-    """Temperatures in °C, power in mW, energy in J."""
+    """Temperatures in °C, power in mW, energy in J.
+
+    A module is a GPU with its CPU (Grace); its values are ``NA`` on other boards.
+    """
 
     def fan_speed(self) -> int | NaType:
         """Intended fan speed in percent of the maximum; may exceed 100; ``NA`` without a fan.
