@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import io
 import pickle
 import zlib
 
@@ -25,28 +26,42 @@ _NOT_KEPT = 'no samples are kept from before'
 
 
 class _Block:
-    """Successive samples, compressed together once it is full: what they share is only once."""
+    """Successive samples in one compressed stream, in which what they share is only once."""
 
     def __init__(self) -> None:
-        #: ``b''`` until it is full.
-        self.data = b''
+        self.data = bytearray()
+        self._compressor = zlib.compressobj(LEVEL)
+        # The samples and their pickler while others can be added.
         self._samples: list[Sample] = []
+        self._pickler: pickle.Pickler | None = pickle.Pickler(self, protocol=4)
+
+    def write(self, data: bytes) -> None:
+        """Append what the pickler writes."""
+        self.data += self._compressor.compress(data)
 
     def add(self, sample: Sample) -> int:
         """Append a sample; return its index."""
+        assert self._pickler is not None
+        self._pickler.dump(sample)
         self._samples.append(sample)
         return len(self._samples) - 1
 
     def complete(self) -> None:
         """Keep the compressed data only."""
-        self.data = zlib.compress(pickle.dumps(self._samples), LEVEL)
+        self.data += self._compressor.flush()
         self._samples = []
+        self._pickler = None
 
     def load(self, index: int) -> Sample:
         """Return a sample."""
+        if self._samples:
+            return self._samples[index]
         # The data was made by this process and never left it.
-        samples: list[Sample] = self._samples or pickle.loads(zlib.decompress(self.data))
-        return samples[index]
+        unpickler = pickle.Unpickler(io.BytesIO(zlib.decompress(self.data)))
+        for _ in range(index):
+            unpickler.load()
+        sample: Sample = unpickler.load()
+        return sample
 
 
 class KeptSample(NamedTuple):
@@ -90,12 +105,13 @@ class RecentSamples:
         if self._entries and sample.monotonic <= self._entries[-1].monotonic:
             return
         block = self._block
+        before = len(block.data)
         index = block.add(sample)
         if index == SAMPLES_PER_BLOCK - 1:
             block.complete()
             self._block = _Block()
         self._entries.append(KeptSample(sample.timestamp, sample.monotonic, block, index))
-        self.size_bytes += len(block.data) + ENTRY_BYTES
+        self.size_bytes += len(block.data) - before + ENTRY_BYTES
         oldest = sample.monotonic - self._seconds
         while len(self._entries) > SAMPLES_PER_BLOCK:
             if self._entries[SAMPLES_PER_BLOCK].monotonic > oldest and (
