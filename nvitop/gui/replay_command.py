@@ -131,7 +131,8 @@ def _notice_if_slow() -> Iterator[None]:
     text = f'{PROGRAM}: reading the whole recording; Ctrl-C quits'
     timer = threading.Timer(NOTICE_SECONDS, print, [text], {'file': sys.stderr, 'flush': True})
     timer.daemon = True
-    timer.start()
+    with contextlib.suppress(RuntimeError):  # no free threads
+        timer.start()
     try:
         yield
     finally:

@@ -129,7 +129,8 @@ class LineRecording:
         """Add the lines that were written since the file was last read."""
         if isinstance(self._lines, _OriginalLines):
             last = (len(self._times) - 1) // FRAMES_PER_BLOCK
-            with self._reading():
+            # A file that became unreadable ends with the last line that was read.
+            with contextlib.suppress(RecordingError), self._reading():
                 self._lines.file.seek(self._end)
                 self._add_lines(self._lines.file)
             self._events.pop(last, None)

@@ -68,6 +68,7 @@ class LineWriter:
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             if start not in (b'', b'{"' if self._stream is None else b'\x1f\x8b'):
                 os.close(self._descriptor)
+                self._descriptor = -1
                 what = 'lines of JSON' if self._stream is None else 'gzip data'
                 raise RecordingError(f'{self.path} has no {what} to append to')
 

@@ -83,6 +83,8 @@ class Store:
                     for suffix in ('-wal', '-shm', '-journal'):
                         private_files.refuse_trap(path + suffix)
                 os.close(private_files.open_private(path))
+                if os.path.getsize(path) == 1:  # SQLite takes it for empty
+                    raise RecordingError(f'{path} is not a recording of nvitop')
                 self._db = sqlite3.connect(
                     path, timeout=BUSY_MS / _MS, isolation_level=None, check_same_thread=False
                 )
@@ -105,9 +107,8 @@ class Store:
         else:
             db.execute('PRAGMA auto_vacuum = INCREMENTAL')  # only before the first table
         if mode is not None:
-            os.chmod(
-                self.path, mode
-            )  # SQLite copies it to the files that it makes next to this one
+            # SQLite copies it to the files that it makes next to this one.
+            os.chmod(self.path, mode)
         # SQLite may choose another mode: WAL needs shared memory, which NFS lacks.
         db.execute('PRAGMA journal_mode = WAL')
         db.execute('PRAGMA synchronous = NORMAL')

@@ -36,6 +36,9 @@ def test_last_row_follows_the_selection() -> None:
     assert all('Esc Clear' in last_row(keys) for keys in ('1', 'Down Space', r'\ p Enter'))
     assert 'Esc Clear' not in last_row('Down')
     assert 'Enter All GPUs' in last_row('1 Enter')
+    assert 'Up Down Select' in last_row('t')
+    assert 'e Env' in last_row('t Down')
+    assert 'Esc Clear' in last_row('t Down Space')
 
 
 def test_paused_display_names_the_keys_that_resume_and_travel_first() -> None:

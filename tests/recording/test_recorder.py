@@ -163,6 +163,8 @@ def test_reopening_continues_in_a_new_file(tmp_path: Path) -> None:
 
 def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
     text, database, newer = tmp_path / 'a.txt', tmp_path / 'b.db', tmp_path / 'c.db'
+    short = tmp_path / 'd.txt'
+    short.write_bytes(b'\n')
     text.write_text('important\n' * 1000)
     db = sqlite3.connect(str(database))
     db.execute('CREATE TABLE t (a)')
@@ -171,8 +173,9 @@ def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
     db = sqlite3.connect(str(newer))
     db.execute('PRAGMA user_version = 2')
     db.close()
-    before = [(path.read_bytes(), path.stat().st_mode) for path in (text, database, newer)]
+    before = [(path.read_bytes(), path.stat().st_mode) for path in (text, database, newer, short)]
     for path, why in (
+        (short, 'is not a recording of nvitop'),
         (text, 'is not a recording of nvitop'),
         (database, 'is not a recording of nvitop'),
         (newer, 'was written by a newer version of nvitop'),
@@ -184,12 +187,15 @@ def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
     for path in (text, database, newer):
         with pytest.raises(RecordingError, match='has no lines of JSON'):
             LineWriter(str(path), mode=0o604)
-    assert [(path.read_bytes(), path.stat().st_mode) for path in (text, database, newer)] == before
+    assert [
+        (path.read_bytes(), path.stat().st_mode) for path in (text, database, newer, short)
+    ] == before
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         'a.txt',
         'b.db',
         'c.db',
         'c.db.lock',
+        'd.txt',
     ]
 
 

@@ -251,7 +251,11 @@ def test_a_recording_that_grows_is_followed(tmp_path: Path, name: str) -> None:
     first = replay.next()
     assert replay.next(10.0).sample is first.sample
     record(path, [machine.sample(10)])
-    assert replay.next(10.0).sample.timestamp > first.sample.timestamp
+    last = replay.next(10.0).sample
+    assert last.timestamp > first.sample.timestamp
+    with (tmp_path / 'a.jsonl').open('ab') as file:
+        file.write(b'x' * (5 << 20))
+    assert replay.next(10.0).sample is last
     replay.close()
 
 

@@ -14,8 +14,9 @@ from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.bindings import Action, Binding, Need
 from nvitop.gui.state.keymap import USUAL
-from nvitop.gui.state.lines import lines_layout
+from nvitop.gui.state.lines import current_line, lines_layout
 from nvitop.gui.state.needs import working_binding
+from nvitop.gui.state.selection import tree_tags
 from nvitop.gui.state.targets import has_targets
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.widgets.title import HINT, KEY, draw_title, fit_title, title_room
@@ -149,12 +150,11 @@ def _is_pointless(state: AppState, binding: Binding) -> bool:
         return layout.length <= layout.area.height
     if not SCREENS[state.screen].selects_processes:
         return False
-    main = state.main
     if binding.action is Action.CLEAR:
-        return not (state.query or main.selected_device or main.tagged)
+        return not (state.query or state.main.selected_device or tree_tags(state))
     if binding.opens is Screen.ENVIRON:  # without a selection, that of nvitop
-        return main.selected is None
-    return binding.action is Action.SELECT_PREVIOUS and main.selected is not None
+        return current_line(state) is None
+    return binding.action is Action.SELECT_PREVIOUS and current_line(state) is not None
 
 
 def title_hints(state: AppState) -> _Pieces:

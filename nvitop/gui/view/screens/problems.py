@@ -11,7 +11,7 @@ from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lines import lines_layout
+from nvitop.gui.state.lines import current_line, lines_layout
 from nvitop.gui.state.summary import ProblemLine, own_cost, problem_lines
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
@@ -46,18 +46,19 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     title = _title(lines, with_all, title_room(buf.width, badges))
     draw_title(buf, title, badges, title_hints(state))
     draw_bar_row(buf, 1, heading_text(places))
+    cursor = current_line(state) or 0
     for index in layout.shown:
         line = lines[index]
         text = row_text(places, [_text(place, line, state) for place in places], '..')
         y = layout.row_of(index)
-        if index == state.listing.cursor:
+        if index == cursor:
             draw_bar_row(buf, y, text, Style(Role.SELECTED))
         else:
             buf.write(0, y, text, _style(line))
     if not lines:
         draw_message(buf, layout.area, 'No problems', _DIM)
     else:
-        chosen = lines[min(state.listing.cursor, len(lines) - 1)]
+        chosen = lines[cursor]
         below = Rect(0, layout.area.bottom, buf.width, buf.height - 1 - layout.area.bottom)
         draw_message(buf, below, _in_full(chosen, state, below))
         subject = cell_width(safe(f'{chosen.subject}: {chosen.what}:'))

@@ -13,7 +13,7 @@ from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lines import lines_layout
+from nvitop.gui.state.lines import current_line, lines_layout
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import UserSummary, summarize, summarize_users, total_memory
 from nvitop.gui.view import format as fmt
@@ -60,11 +60,12 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     _draw_title(buf, state, len(users))
     draw_bar_row(buf, 1, heading_text(places))
     total = total_memory(state.shown.devices)
+    cursor = current_line(state)
     for line in layout.shown:
         user = users[line]
         y = layout.row_of(line)
         text = row_text(places, [_text(each, user, total) for each in places])
-        if line == state.listing.cursor:
+        if line == cursor:
             draw_bar_row(buf, y, text, Style(Role.SELECTED))
         else:
             is_own = not by_owner and user.name == state.shown.host.username
