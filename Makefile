@@ -71,7 +71,7 @@ test-slow: $(VENV)/.made ## run the tests that are too slow for each change
 
 # All cases take 40 minutes of CPU time.
 .PHONY: faults
-faults: $(VENV)/.made ## make driver functions fail: CASES=1200 of 13212 cases (or CASES=all), chosen by SEED=1
+faults: $(VENV)/.made ## make driver functions fail: CASES=1200 of 13332 cases (or CASES=all), chosen by SEED=1
 	@$(BIN)/python -m tests.faults.product $(CASES) --seed $(SEED)
 	@NVITOP_FAULT_CASES=$(CASES:all=5120) NVITOP_FAULT_SEED=$(SEED) $(PYTEST) -m slow tests/faults $(ARGS)
 

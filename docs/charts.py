@@ -11,7 +11,7 @@ DOCS = pathlib.Path(__file__).parent
 WIDTH, ROW, LABEL, BAR = 640, 28, 250, 330
 #: Subject of a test (see reliability.md) → number of cases; none had a wrong result.
 CASES = {
-    'driver faults': 13_212,
+    'driver faults': 13_332,
     'driver calls that hang': 512,
     'reused PIDs': 4_000,
     'processes with hostile names': 150_000,

@@ -40,6 +40,7 @@ EXPECTED = {
     ('nvmlDeviceGetMigMode', 'NOT_SUPPORTED'),
     ('nvmlDeviceGetMigMode', 'NO_PERMISSION'),
     ('nvmlDeviceGetMigMode', 'INVALID_ARGUMENT'),
+    ('nvmlDeviceGetMigMode', 'NOT_FOUND'),
     ('nvmlDeviceValidateInforom', 'CORRUPTED_INFOROM'),
     # The older lists do not contain MIG devices.
     ('nvmlDeviceGetComputeRunningProcesses_v2', 'FUNCTION_NOT_FOUND'),

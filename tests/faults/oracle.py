@@ -163,8 +163,8 @@ class Oracle:
                     f'{that.key.label}: {field}: still missing'
                     for field in that._fields
                     if getattr(this, field) is None and getattr(that, field) is not None
-                    # Whether a GPU has these counters is constant.
-                    if constants or not field.startswith('gpm_')
+                    # Whether a GPU has these counters, or NVLinks, is constant.
+                    if constants or not field.startswith(('gpm_', 'nvlink_'))
                 ]
                 if constants and this.info != that.info:
                     errors.append(f'{that.key.label}: constant values still missing')
