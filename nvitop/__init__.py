@@ -11,10 +11,11 @@ the first query.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nvitop.lazy import lazy_names
 from nvitop.version import __version__ as __version__
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.api.libnvml._typing import libnvml as libnvml
 

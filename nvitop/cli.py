@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from typing import TYPE_CHECKING, Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.system import system
@@ -20,10 +21,7 @@ from nvitop.console.terminal import stdout_width
 from nvitop.log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
 from nvitop.sampling import watchdog
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Sequence
-
     from nvitop.sampling.plan import DeviceSelector
     from nvitop.sampling.protocols import MonitoredSource
     from nvitop.sampling.source import LiveSource

@@ -8,14 +8,12 @@ such as 'too hot' and 'slowed down by heat'.
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, DeviceSample, Problem, Sample
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import Literal
 
     #: ``info``: normal, but worth knowing; ``warning``: slower or less reliable than it should be;
     #: ``critical``: not usable, or it damages results or itself.

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping
 
 
 def lazy_names(

@@ -7,11 +7,10 @@ import contextlib
 import functools
 import os
 import sys
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import logging
-    from typing import Any, Callable, Iterator
 
 # Kinds of warnings: the attribute ``kind`` of their log records.
 MISSING_FUNCTION = 'missing function'

@@ -8,6 +8,7 @@ time and many programs query only GPUs.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from nvitop.api import libnvml
 from nvitop.api.device import (
@@ -43,7 +44,6 @@ from nvitop.api.utils import (
 )
 from nvitop.lazy import lazy_names
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.api import host, libcuda, libcudart
     from nvitop.api.caching import ttl_cache

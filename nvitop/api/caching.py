@@ -8,12 +8,10 @@ import math
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 import cachetools
 import cachetools.keys
-
-from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, MutableMapping

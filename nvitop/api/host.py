@@ -12,17 +12,14 @@ import os
 import sys
 import time
 from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.api.utils import NA
-from nvitop.namedtuple import NamedTuple
 from nvitop.platforms import WSL
 from nvitop.platforms.kernel import sysconf
 from nvitop.platforms.users import getuser
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     import psutil
     from psutil import *  # noqa: F403 - every public name of psutil is a name of this module
     from psutil import Error as PsutilError

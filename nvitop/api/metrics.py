@@ -8,12 +8,9 @@ tests are derived from it. Metrics that few people query are in :mod:`nvitop.api
 
 from __future__ import annotations
 
-from nvitop.namedtuple import NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal
-
     #: How often the monitor queries a metric: once, every few seconds, every tick, only while it is
     #: on the screen, or never (only by name).
     Tier = Literal['static', 'slow', 'fast', 'shown', 'extended']

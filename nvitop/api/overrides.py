@@ -7,7 +7,8 @@ methods that a program has replaced, for example to hide command lines.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

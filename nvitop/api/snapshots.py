@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from nvitop.api.device import Device
 from nvitop.api.overrides import Originals
-from nvitop.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -9,15 +9,12 @@ long running times, by a subclass of :class:`System`. This is the only place whe
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Mapping, NamedTuple
 
 from nvitop.api import host
-from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.users import is_superuser
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Mapping
-
     from nvitop.api.host import CpuSeconds, MemoryUsage
     from nvitop.api.process.facts import ObservedProcess
 

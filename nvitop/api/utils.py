@@ -7,12 +7,11 @@ import math
 import os
 import re
 import time
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, KeysView
     from datetime import timedelta
-    from typing import Any, ClassVar, SupportsFloat
 
 __all__ = [
     'NA',

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.api.device import CudaDevice, Device
@@ -16,7 +16,6 @@ from nvitop.api.utils import NA, GiB, Snapshot
 from nvitop.collector.process_tree import ProcessTreeFilter
 from nvitop.collector.statistics import NAN, Values
 from nvitop.collector.threads import LOGGER
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.device import DeviceLostError, DeviceReader
 from nvitop.sampling.host import HostReader
 from nvitop.sampling.plan import MIN_SLOW_INTERVAL, Due

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn, Sequence, TypeVar
 
 from nvitop.api.utils import human2bytes
 from nvitop.console.messages import print_message
@@ -13,10 +14,7 @@ from nvitop.console.outcome import CommandFailure, writing
 from nvitop.printable import printable
 from nvitop.version import __version__
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Mapping, NoReturn, Sequence, TypeVar
-
     from _typeshed import SupportsWrite
 
     from nvitop.console.commands import Command

@@ -4,12 +4,7 @@
 from __future__ import annotations
 
 import importlib
-
-from nvitop.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Sequence
+from typing import Any, NamedTuple, Sequence
 
 
 class Command(NamedTuple):

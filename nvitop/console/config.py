@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Collection, Mapping, Sequence
+from typing import Any, Collection, Mapping, NamedTuple, Sequence
 
 from nvitop.console.options import (
     MODES,
@@ -15,7 +15,6 @@ from nvitop.console.options import (
     check_minutes,
     parse_thresholds,
 )
-from nvitop.namedtuple import NamedTuple
 from nvitop.platforms import config_file
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from typing import TYPE_CHECKING, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.console.outcome import CommandFailure
 from nvitop.sampling import watchdog
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import TypeVar
 
     from nvitop.sampling.device_names import DeviceIndex
 

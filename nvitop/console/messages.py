@@ -6,14 +6,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from typing import TYPE_CHECKING, Iterable, Literal, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable_lines
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterable, Literal
-
     Kind = Literal['error', 'warning', 'hint']
 
 _COLORS = {'error': 'red', 'warning': 'yellow', 'hint': 'green'}

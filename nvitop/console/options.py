@@ -3,11 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Mapping
+from typing import Mapping, NamedTuple
 
 #: Sizes of the device panel; ``auto`` depends on the height of the terminal.
 MODES = ('auto', 'full', 'compact')

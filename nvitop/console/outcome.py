@@ -7,13 +7,10 @@ import contextlib
 import os
 import signal
 import sys
+from typing import Callable, Iterator
 
 from nvitop.console.messages import print_message
 from nvitop.log import warnings_to
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Callable, Iterator
 
 #: Added to the number of the signal that ended a command, as shells do.
 SIGNALED = 128

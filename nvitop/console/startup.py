@@ -8,15 +8,14 @@ import gc
 import os
 import signal
 import sys
+from typing import TYPE_CHECKING, NoReturn
 
 from nvitop.console.commands import EXPORTER, NVISEL
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import SIGNALED, CommandFailure, writing
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import NoReturn
 
 #: Number of new objects after which a program that runs for long collects garbage.
 COLLECTED_AFTER = 20_000

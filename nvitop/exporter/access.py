@@ -11,9 +11,8 @@ import os
 import ssl
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.toml import suggestion
 
 if TYPE_CHECKING:

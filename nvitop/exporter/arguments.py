@@ -6,13 +6,13 @@ from __future__ import annotations
 import argparse
 import math
 import ssl
+from typing import NamedTuple
 
 from nvitop.console.arguments import ArgumentParser, add_general, add_owner_names
 from nvitop.exporter.access import TlsFiles, WebConfig, read_web_config
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.families import MAX_PROCESSES
 from nvitop.exporter.tables import SeriesOptions
-from nvitop.namedtuple import NamedTuple
 
 #: Address that is served unless options say otherwise, and the port of addresses without one.
 DEFAULT_HOST, DEFAULT_PORT = '127.0.0.1', 9836

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
-
-from nvitop.namedtuple import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typing import Iterable, Mapping

@@ -6,14 +6,13 @@ from __future__ import annotations
 import gzip
 import threading
 import time
-from typing import Callable, Sequence
+from typing import Callable, NamedTuple, Sequence
 
 from nvitop.exporter.exposition import MediaType, render
 from nvitop.exporter.families import make_families, without_values
 from nvitop.exporter.own_process import process_families
 from nvitop.exporter.tables import Observation, SeriesOptions, has_driver
 from nvitop.exporter.users import UserTime
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import EMPTY_SAMPLE, Sample
 
 #: A value is exported for at most this number of intervals.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from nvitop.api.metrics import METRICS, Metric
 from nvitop.exporter.dialects import dialect
@@ -18,7 +18,6 @@ from nvitop.exporter.values import (
     metric_value,
     process_value,
 )
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import (
     DeviceInfo,
     DeviceKey,

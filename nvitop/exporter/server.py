@@ -10,9 +10,8 @@ import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
-from typing import TYPE_CHECKING, Any, Callable, cast
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, cast
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.version import __version__
 
 if TYPE_CHECKING:

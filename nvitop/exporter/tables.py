@@ -8,9 +8,7 @@ both directions: :mod:`nvitop.exporter.families` makes series from samples, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from nvitop.namedtuple import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typing import Callable, Iterable, Literal, Mapping

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.exporter.reading import Series
 from nvitop.fleet.types import FleetError
-from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable
 
 if TYPE_CHECKING:

@@ -12,12 +12,11 @@ import time
 import urllib.parse
 import urllib.request
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.fleet.answer import Answer, PastValues, parse_answer, parse_history
 from nvitop.fleet.settings import basic_login
 from nvitop.fleet.types import FleetError
-from nvitop.namedtuple import NamedTuple
 from nvitop.version import __version__
 
 if TYPE_CHECKING:

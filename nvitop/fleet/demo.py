@@ -7,7 +7,7 @@ import functools
 import math
 import re
 import time
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from nvitop.exporter.identity import bare_uuid
 from nvitop.exporter.reading import Series
@@ -25,7 +25,6 @@ from nvitop.fleet.promql import ROW, containing, literal
 from nvitop.fleet.queries import HEAT_METRICS
 from nvitop.fleet.questions import GRAPH_METRICS
 from nvitop.fleet.types import IDLE_PERCENT
-from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from typing import Iterable, Iterator

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.values import ALL_METRICS, is_reversible
-from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from typing import Iterable

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.exporter.dialects import dialect
 from nvitop.exporter.reading import series_names
@@ -24,7 +24,6 @@ from nvitop.fleet.names import (
 )
 from nvitop.fleet.promql import Matcher, containing, literal, marked, vector
 from nvitop.health import KINDS
-from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from typing import Callable, Collection, Iterable, Mapping

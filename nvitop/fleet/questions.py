@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Callable, Protocol
+from typing import TYPE_CHECKING, Callable, NamedTuple, Protocol
 
 from nvitop.fleet.queries import (
     Scope,
@@ -16,7 +16,6 @@ from nvitop.fleet.queries import (
 )
 from nvitop.fleet.reading import read_fleet, read_users
 from nvitop.fleet.types import Fleet, FleetHost
-from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from typing import Literal

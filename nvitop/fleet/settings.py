@@ -6,11 +6,10 @@ from __future__ import annotations
 import base64
 import netrc
 import urllib.parse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.fleet.promql import LABEL, parse_selector
 from nvitop.fleet.queries import Scope
-from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from typing import Mapping

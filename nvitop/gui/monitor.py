@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Iterator, Sequence
+from typing import TYPE_CHECKING, Iterator, NamedTuple, Sequence
 
 from nvitop.console.options import Options
 from nvitop.gui.app import App, NoThreadError
@@ -22,7 +22,6 @@ from nvitop.gui.state.keymap import USUAL
 from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.state.rebinding import rebind
 from nvitop.gui.term.platform import has_utf8_locale, holds_escape_back, terminal_here
-from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.kernel import open_nameless_file
 from nvitop.recording.recent import RecentSamples
 from nvitop.sampling.history import History

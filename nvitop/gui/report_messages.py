@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from nvitop.api import libnvml
 from nvitop.console.messages import Message
@@ -12,7 +13,6 @@ from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import count_problems, problem_lines
 from nvitop.health import findings, is_wrong
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.console.options import Options
     from nvitop.sampling.types import DeviceKey, Sample

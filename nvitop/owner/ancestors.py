@@ -8,9 +8,8 @@ name, but nothing above itself.
 
 from __future__ import annotations
 
-from typing import Iterator, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.owner.cgroup import is_hex64, shape
 from nvitop.owner.types import Layer, clean_name
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Callable
+from typing import Callable, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.owner.types import CONTAINERS, JOBS, Layer, Owner, best_layer, make_owner, rank_of
 
 _DELETED = ' (deleted)'

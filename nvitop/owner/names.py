@@ -13,10 +13,9 @@ import os
 import re
 import threading
 import time
-from typing import Callable, Iterable, Optional, Tuple
+from typing import Callable, Iterable, NamedTuple, Optional, Tuple
 
 from nvitop.api.system import system
-from nvitop.namedtuple import NamedTuple
 from nvitop.owner.ancestors import ContainerName
 
 #: Settings: no lookups, files that every user may read, or the sockets of Docker and Podman too.

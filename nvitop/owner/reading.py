@@ -9,12 +9,11 @@ the kernel.
 from __future__ import annotations
 
 import os
-from typing import Iterable
+from typing import Iterable, NamedTuple
 
 from nvitop.api.host import procfs_path
 from nvitop.api.process import procfs
 from nvitop.api.system import system
-from nvitop.namedtuple import NamedTuple
 from nvitop.owner.ancestors import (
     Ancestor,
     ContainerName,

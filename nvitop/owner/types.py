@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable
 
 #: Batch systems.

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Callable, Mapping
+from typing import Callable, Mapping
 
 LINUX = sys.platform == 'linux'
 WINDOWS = sys.platform == 'win32'

@@ -8,10 +8,7 @@ import select
 import signal
 import sys
 import time
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO, Any, Callable
+from typing import IO, Any, Callable
 
 #: The highest possible PID. On Linux it is the limit of the kernel. `pid_max` may be lower in a
 #: container than on the host, and NVML reports PIDs of the host.

@@ -5,12 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-
-from nvitop.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping, Sequence
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
 #: Directories that the loader of Linux may not search: of WSL (missing in the path of services and
 #: ``sudo``), Fedora and related distributions, and NixOS.

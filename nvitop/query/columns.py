@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from typing import Any, Callable, Iterable, Tuple, Union
+from typing import Any, Callable, Iterable, NamedTuple, Tuple, Union
 
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import (
@@ -17,7 +17,6 @@ from nvitop.api.metrics import (
     ProcessMetric,
 )
 from nvitop.health import RULE_METRICS, Finding, findings, health_status, is_wrong
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
 #: CellValue of a cell; ``None``: not available.

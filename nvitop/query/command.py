@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import functools
 import time
-from typing import TYPE_CHECKING, Callable, TypeVar
+from typing import TYPE_CHECKING, Callable, NamedTuple, TypeVar
 
 from nvitop.console import outcome
 from nvitop.console.arguments import (
@@ -21,7 +21,6 @@ from nvitop.console.interrupts import Interrupts
 from nvitop.console.outcome import writing
 from nvitop.console.problems import ProblemReporter
 from nvitop.console.terminal import stdout_width
-from nvitop.namedtuple import NamedTuple
 from nvitop.query.columns import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Sequence
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.printable import printable
 from nvitop.query.cell import escape, header_text, quote, unit_in_csv, value_text
 from nvitop.query.measure import iso_time, plain_row

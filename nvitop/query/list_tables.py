@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.query.columns import CellValue, QueryColumn, QueryTable, gpu_columns, make_table
 from nvitop.sampling.types import DeviceSample, Sample
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterable
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterable, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.query.columns import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from nvitop.health import Finding, findings
-from nvitop.namedtuple import NamedTuple
 from nvitop.recording.times import format_duration
 from nvitop.recording.usage import MAX_INTERVALS, gpu_of
 from nvitop.sampling.types import DeviceKey, Sample

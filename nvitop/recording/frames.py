@@ -10,8 +10,8 @@ streams, one after the other.
 from __future__ import annotations
 
 import zlib
+from typing import NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.recording.times import LATEST_TIME
 from nvitop.sampling.serialization import SerializationError, dumps, loads
 from nvitop.sampling.types import Sample

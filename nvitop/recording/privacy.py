@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 import re
+from typing import NamedTuple
 
 from nvitop.masking import WORD, mask_command
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample, Sample
 
 #: Values of ``--commands``.

@@ -8,10 +8,9 @@ import os
 import sqlite3
 import time
 from collections import OrderedDict
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.recording.events import RecordedEvent, with_others
 from nvitop.recording.frames import FrameError, decompress, parse_text
 from nvitop.recording.schema import RecordingError, check_format

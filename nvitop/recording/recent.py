@@ -7,8 +7,8 @@ import collections
 import io
 import pickle
 import zlib
+from typing import NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.recording.times import format_time
 from nvitop.sampling.types import Sample
 

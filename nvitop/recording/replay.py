@@ -6,9 +6,8 @@ from __future__ import annotations
 import collections
 import contextlib
 import time
-from typing import Callable, ClassVar
+from typing import Callable, ClassVar, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.recording.frames import FrameError
 from nvitop.recording.reader import Recording
 from nvitop.recording.schema import RecordingError

@@ -7,9 +7,8 @@ import contextlib
 import os
 import shutil
 import sqlite3
-from typing import Iterable, Iterator
+from typing import Iterable, Iterator, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.platforms import private_files
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.schema import (

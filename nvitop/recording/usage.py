@@ -7,9 +7,8 @@ suspended, the recorder was stopped or hung), the time counts as not observed: n
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator
+from typing import Iterable, Iterator, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.recording.privacy import short_command
 from nvitop.sampling.types import PROCESSES, DeviceKey, DeviceSample, ProcessSample, Sample
 

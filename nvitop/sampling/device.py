@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Iterable, NamedTuple, Sequence
+
 from nvitop.api import libnvml
 from nvitop.api.device import Device, MigDevice
 from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.api.libnvml import _errors
 from nvitop.api.utils import NA
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.plan import REPORT_METRICS, STATIC, metrics_due
 from nvitop.sampling.types import (
     GRAPHICS_PROCESSES,
@@ -23,10 +24,7 @@ from nvitop.sampling.types import (
 )
 from nvitop.sampling.value import known_value, value_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterable, Sequence
-
     from nvitop.api.device.base import Reason
     from nvitop.api.device.process import ProcessUsage
     from nvitop.api.metrics import Metric

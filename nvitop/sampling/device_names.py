@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Iterable, Tuple, Union
+from typing import Iterable, NamedTuple, Tuple, Union
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.watchdog import Watchdog, call_with_limit
 
 #: Index of a GPU, or (GPU, MIG device).

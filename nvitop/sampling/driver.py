@@ -7,20 +7,16 @@ import functools
 import math
 import operator
 import time
+from typing import Callable, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.device import ProcessRecord, outdated
 from nvitop.sampling.gpu import GpuReader, GpuReading, lost_reading, unread_sample
 from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.types import STATUS, DeviceSample, Problem
 from nvitop.sampling.value import known_value
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Callable
 
 #: First and longest pause (seconds) before NVML is restarted because of lost GPUs.
 FIRST_RESTART_SECONDS = 10.0

@@ -7,10 +7,11 @@ thread and replaced by a :meth:`GpuReader.renewed` one that shares no state with
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.libnvml import _errors
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.device import (
     DeviceLostError,
     DeviceReader,
@@ -22,7 +23,6 @@ from nvitop.sampling.plan import DeviceSelection
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
 from nvitop.sampling.value import known_value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.sampling.plan import Due
     from nvitop.sampling.words import DeviceStatus

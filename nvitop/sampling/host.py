@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, TypeVar
 
 from nvitop.api import host
 from nvitop.api.process.observed import own_line
 from nvitop.api.system import system
 from nvitop.sampling.types import HostSample, Problem
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
 
     T = TypeVar('T')
 

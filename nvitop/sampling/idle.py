@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from nvitop.namedtuple import NamedTuple
-from nvitop.sampling.types import ProcessKey, ProcessSample
+from typing import NamedTuple, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Sequence
+from nvitop.sampling.types import ProcessKey, ProcessSample
 
 #: Time (seconds) without observation after which a process may have been active unnoticed.
 LONGEST_GAP_SECONDS = 60.0

@@ -9,15 +9,12 @@ from __future__ import annotations
 import functools
 import math
 import time
+from typing import TYPE_CHECKING, Callable, Collection, Iterable, NamedTuple, Tuple, Union
 
 from nvitop.api.metrics import METRICS, Metric, metrics_of_tier
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import Demand
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable, Collection, Iterable, Tuple, Union
-
     from nvitop.sampling.types import ProcessKey
 
     #: A device: the index of a GPU, (GPU, MIG device), or a UUID.

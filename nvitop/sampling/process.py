@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, NamedTuple
 
 from nvitop.api import host
 from nvitop.api.process.facts import GONE, HostFacts
@@ -11,7 +12,6 @@ from nvitop.api.process.observed import name_and_parent, observed, own_line
 from nvitop.api.process.procfs import UNREADABLE, ZOMBIE, in_pid_namespace, uses_gpu
 from nvitop.api.system import system
 from nvitop.api.utils import NA
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import (
     DeviceKey,
     HostProcessSample,
@@ -22,10 +22,7 @@ from nvitop.sampling.types import (
 )
 from nvitop.sampling.value import known_value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Container, Iterable
-
     from nvitop.api.process.facts import ObservedProcess
     from nvitop.sampling.device import ProcessRecord
     from nvitop.sampling.types import HostSample

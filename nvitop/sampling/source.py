@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
@@ -33,7 +34,6 @@ from nvitop.sampling.types import (
 )
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence, time_limit
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable
 

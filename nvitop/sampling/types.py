@@ -9,12 +9,9 @@ older recordings can still be read.
 
 from __future__ import annotations
 
-from nvitop.namedtuple import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Tuple, Union
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal, Tuple, Union
-
     from nvitop.owner.types import Owner
     from nvitop.sampling.words import DeviceStatus, ProblemKind, ProcessStatus
 

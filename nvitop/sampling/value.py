@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, TypeVar
 
 from nvitop.api.device.base import ImpossibleAnswer, implausible
 from nvitop.api.utils import NA, NaType
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeVar
-
     from nvitop.api.metrics import Metric
     from nvitop.sampling.types import Value
 

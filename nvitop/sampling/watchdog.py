@@ -34,13 +34,12 @@ import collections
 import functools
 import threading
 import time
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nvitop.api import libnvml
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Iterable, Mapping
-    from typing import Any, TypeVar
 
     S = TypeVar('S', bound=Hashable)
     T = TypeVar('T')

@@ -7,27 +7,26 @@ import functools
 import itertools
 import math
 import warnings
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Iterable,
+    List,
+    Literal,
+    NamedTuple,
+    Optional,
+    Sequence,
+    TypeVar,
+    overload,
+)
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.libnvml._errors import is_harmless, is_lost
 from nvitop.api.utils import human2bytes
-from nvitop.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import (
-        Any,
-        Callable,
-        Iterable,
-        List,
-        Literal,
-        Optional,
-        Sequence,
-        TypeVar,
-        overload,
-    )
-
     from nvitop.api.process import GpuProcess
 
     T = TypeVar('T')

@@ -8,6 +8,7 @@ import contextlib
 import functools
 import signal
 import sys
+from typing import Any, Callable, Sequence
 
 from nvitop.api import host, libnvml
 from nvitop.api.device import Device
@@ -18,10 +19,6 @@ from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.sampling import watchdog
 from nvitop.select.choice import FORMATS, Criteria, Selection, SelectOptions, select, too_few
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable, Sequence
 
 #: Maximum time (seconds) to read one GPU before it is skipped.
 LIMIT_SECONDS = 5.0

@@ -7,9 +7,8 @@ Defaults and meanings are in :mod:`nvitop.simulation.schema`.
 from __future__ import annotations
 
 import math
-from typing import Mapping, Union
+from typing import Mapping, NamedTuple, Union
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.waveforms import Signal
 
 #: A value of a GPU: a number that may change, text, a flag; :data:`None` is *not available*.

@@ -7,9 +7,8 @@ key of a GPU, a field in :mod:`nvitop.simulation.scenario`.
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from typing import Any, Mapping, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import NVML_ERRORS
 from nvitop.simulation.models import MODELS
 from nvitop.simulation.waveforms import SHAPES

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import math
 import zlib
-
-from nvitop.namedtuple import NamedTuple
+from typing import NamedTuple
 
 TAU = 2.0 * math.pi
 SHAPES = ('sine', 'square', 'triangle', 'saw')

@@ -6,9 +6,8 @@ from __future__ import annotations
 import itertools
 import math
 import uuid
-from typing import Any, Callable, Mapping, Protocol, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Protocol, Sequence
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import GPU_IS_LOST, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS, DriverError
 from nvitop.simulation.faults import Faults
 from nvitop.simulation.scenario import Gpu, Mig, ProcessSpec, Scenario, Value

@@ -105,12 +105,6 @@ def test_a_report_imports_no_slow_module(imported: set[str]) -> None:
     assert not within(imported, 'argparse', 'asyncio', 'cachetools', 'logging', 'psutil', 'wcwidth')
 
 
-def test_reports_do_without_typing() -> None:
-    modules = 'cli, nvitop.gui.report, nvitop.gui.settings, nvitop.sampling.source, nvitop.select'
-    code = f'import sys, nvitop.{modules}; print("typing" in sys.modules)'
-    assert run_python(code).stdout == 'False\n'
-
-
 def test_nvisel_loads_neither_psutil_nor_the_monitor() -> None:
     printed, names = run_and_list_imports('nvitop.console.startup', 'nvisel')
     assert printed == '0\n'

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import NVML_ERRORS
 from tests.faults.bench import Bench
 from tests.faults.oracle import Oracle

@@ -14,9 +14,8 @@ import platform
 import random
 import sys
 import time
-from typing import Iterator, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
-from nvitop.namedtuple import NamedTuple
 from tests.faults.bench import DRIVERS
 from tests.faults.live import LiveOracle
 from tests.faults.matrix import SEED, TICKS, Case, all_cases, functions_called, run_in_source

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nvitop.api.device.base import ImpossibleAnswer, MadeOnUse, Reading
 from nvitop.api.device.clock import ClockEventReasons, ClockInfos, ClockSpeedInfos
 from nvitop.api.device.device import Device, MigDevice, PhysicalDevice
@@ -18,7 +20,6 @@ from nvitop.api.device.visible import (
 )
 from nvitop.lazy import lazy_names
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.api.device.cuda import CudaDevice, CudaMigDevice
 

@@ -7,17 +7,15 @@ import contextlib
 import functools
 import threading
 from threading import get_ident
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, Union
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml import nvmlQuery
 from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, NaType
-from nvitop.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
-    from typing import Any, Concatenate, ParamSpec, TypeVar, Union
 
     from nvitop.api.device.window import Window
 

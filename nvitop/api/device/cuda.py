@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from nvitop.api.device.device import Device, MigDevice
 from nvitop.api.device.handles import index_or_uuid, is_mig_device_uuid
 from nvitop.api.device.visible import describe_visible, parse_cuda_visible_devices
 from nvitop.api.utils import NA, NaType
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
     from nvitop.api.utils import Snapshot
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, MadeOnUse
@@ -32,11 +33,9 @@ from nvitop.api.device.visible import VisibilityMixin
 from nvitop.api.metrics import METRICS
 from nvitop.api.utils import NA, NaType, Snapshot, snapshot_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any, ClassVar, TypeVar
 
     D = TypeVar('D', bound='Device')
     M = TypeVar('M', bound='MigDevice')

@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from nvitop.api import libnvml
 from nvitop.api.utils import NA
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _VERSION_SUFFIX = r'(_v\d+)\Z'
 

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nvitop.api.device.base import DeviceBase
 from nvitop.api.libnvml import NVMLError
 from nvitop.api.utils import NA, NaType
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _FABRIC_STATES = {0: 'Not Supported', 1: 'Not Started', 2: 'In Progress', 3: 'Completed'}
 _COMPLETED = 3

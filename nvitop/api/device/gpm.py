@@ -7,16 +7,13 @@ import collections
 import contextlib
 import math
 import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
 from nvitop.api.utils import NA, KiB, NaType
-from nvitop.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from nvitop.api.device.window import Window
 
 #: Shortest useful time between two readings: the hardware updates its counters slowly.

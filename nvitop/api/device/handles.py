@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml._errors import is_unreachable
 from nvitop.api.utils import NA
-from nvitop.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, TypeGuard
 
 _UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 

@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import MAX_ULONGLONG, Reading, once_in_oneshot
 from nvitop.api.device.interconnect import InterconnectMixin
 from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.utils import NA, NaType
-from nvitop.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
 _CORRECTED, _UNCORRECTED = 0, 1
 _VOLATILE, _AGGREGATE = 0, 1

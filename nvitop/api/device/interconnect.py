@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
 from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.utils import NA, KiB, NaType, bytes2human
-from nvitop.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from nvitop.api.device.window import Window
 
     #: Value and driver's time (µs) of each counter.

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from nvitop.api import libnvml
 from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, ImpossibleAnswer, once_in_oneshot
 from nvitop.api.system import system
 from nvitop.api.utils import NA, NaType, bytes2human
-from nvitop.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 class MemoryInfo(NamedTuple):

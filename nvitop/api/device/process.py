@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 import time
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import MAX_ULONGLONG, MadeOnUse
@@ -12,12 +13,8 @@ from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.process import procfs
 from nvitop.api.utils import NA, UINT_MAX, NaType
-from nvitop.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, ClassVar
-
     from nvitop.api.process import GpuProcess
 
 _LISTS = (

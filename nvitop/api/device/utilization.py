@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from nvitop.api.device.base import DeviceBase
 from nvitop.api.utils import NA, NaType
-from nvitop.namedtuple import NamedTuple
 
 
 class UtilizationRates(NamedTuple):

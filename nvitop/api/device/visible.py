@@ -7,14 +7,13 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any, ClassVar
 
     from nvitop.api.device.visible_rules import CudaVisible
 

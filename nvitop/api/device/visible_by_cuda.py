@@ -16,13 +16,12 @@ import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.api import libcuda
 from nvitop.api.device import visible_program
 from nvitop.api.device.visible_rules import digits
 from nvitop.log import debug, warn
-from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.nvidia_files import cuda_files
 
 if TYPE_CHECKING:

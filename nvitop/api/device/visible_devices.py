@@ -8,6 +8,7 @@ The rules are in :mod:`~nvitop.api.device.visible_rules`. If only the CUDA drive
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Any
 
 from nvitop.api import libnvml
 from nvitop.api.device import visible_rules
@@ -15,10 +16,8 @@ from nvitop.api.device.handles import mig_handles
 from nvitop.api.device.visible_rules import VisibleGpu, VisibleMig, digits
 from nvitop.api.utils import NA
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from nvitop.api.device.visible_rules import CudaVisible
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import itertools
 import re
+from typing import TYPE_CHECKING, NamedTuple, Union
 
-from nvitop.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Union
 
     CudaVisible = Union['VisibleGpu', 'VisibleMig']
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, Callable
 
 from nvitop.api.libnvml._binding import (
     BINDING,
@@ -70,10 +71,8 @@ from nvitop.api.libnvml._structures import (
 from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX
 from nvitop.log import logger
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import logging
-    from typing import Any, Callable
 
     from nvitop.api.libnvml._explanation import (
         advise_on_failure,

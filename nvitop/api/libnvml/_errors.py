@@ -8,11 +8,9 @@ instead of comparing codes.
 
 from __future__ import annotations
 
-from nvitop.api.libnvml._binding import NVMLError
+from typing import Collection
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Collection
+from nvitop.api.libnvml._binding import NVMLError
 
 UNINITIALIZED = 1
 INVALID_ARGUMENT = 2

@@ -7,6 +7,7 @@ Entry points that exist in several versions are called by the newest one that th
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, call_driver, encoded
 from nvitop.api.libnvml._errors import ARGUMENT_VERSION_MISMATCH, UNKNOWN, is_too_new
@@ -19,10 +20,6 @@ from nvitop.api.libnvml._structures import (
     version_of,
 )
 from nvitop.log import debug, warn
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 #: Maximum number of GPUs that is believed. Drivers support 32; this many can still be listed.
 _MAX_GPUS = 1024

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from typing import Any, Callable, NamedTuple
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError
 from nvitop.api.libnvml._errors import (
@@ -24,12 +25,7 @@ from nvitop.api.libnvml._structures import (
 )
 from nvitop.api.utils import UINT_MAX, ULONGLONG_MAX
 from nvitop.log import IMPOSSIBLE_PROCESSES, debug, warn
-from nvitop.namedtuple import NamedTuple
 from nvitop.platforms.kernel import MAX_PID
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Callable
 
 #: Maximum number of calls until a growing list fits into its buffer.
 _MAX_ROUNDS = 8

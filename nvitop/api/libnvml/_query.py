@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import re
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nvitop.api.libnvml._binding import (
     BINDING,
@@ -19,10 +20,8 @@ from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 from nvitop.log import MISSING_FUNCTION, warn
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypeVar
 
     F = TypeVar('F', bound=Callable[..., Any])
 

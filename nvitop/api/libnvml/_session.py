@@ -9,16 +9,15 @@ import ctypes
 import sys
 import threading
 import time
+from typing import TYPE_CHECKING, Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, NVMLError_LibraryNotFound
 from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, IN_USE, UNINITIALIZED
 from nvitop.log import critical, debug
 from nvitop.platforms.kernel import at_fork
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
-    from typing import Callable
 
 #: Maximum time that a shutdown waits for driver calls of other threads, and that at exit.
 SHUTDOWN_TIMEOUT_SECONDS, EXIT_TIMEOUT_SECONDS = 0.5, 0.1

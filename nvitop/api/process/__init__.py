@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nvitop.api.process.command import command_join
 from nvitop.api.process.facts import HostFacts
 from nvitop.lazy import lazy_names
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.api.process.gpuprocess import GpuProcess
     from nvitop.api.process.hostprocess import HostProcess

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
 from nvitop.api.process.command import command_join
 from nvitop.api.process.procfs import ZOMBIE
 from nvitop.api.utils import NA
-from nvitop.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol
-
     from nvitop.api.utils import NaType
 
     class ObservedProcess(Protocol):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from nvitop.api import host
 from nvitop.api.overrides import Originals
@@ -18,11 +19,9 @@ from nvitop.api.process.command import command_join
 from nvitop.api.process.facts import NO_PERMISSIONS, NO_SUCH_PROCESS, TERMINATED, ZOMBIE_PROCESS
 from nvitop.api.utils import NA, NaType, Snapshot, bytes2human, snapshot_of, timedelta2human
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import timedelta
-    from typing import Any, ClassVar, Protocol, TypeVar
 
     from nvitop.api.process.hostprocess import HostProcess
     from nvitop.owner.types import Owner

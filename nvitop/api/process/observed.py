@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+from typing import TYPE_CHECKING
 
 from nvitop.api import host
 from nvitop.api.process import procfs
@@ -16,7 +17,6 @@ from nvitop.api.process.linux import LinuxProcess, since_epoch
 from nvitop.api.system import system
 from nvitop.platforms import LINUX
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.api.process.facts import ObservedProcess
 

@@ -13,14 +13,13 @@ import os
 import sys
 import threading
 import time
+from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.api.host import procfs_path, uptime
 from nvitop.api.timing import timed
-from nvitop.namedtuple import NamedTuple
 from nvitop.platforms import LINUX
 from nvitop.platforms.kernel import sysconf
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

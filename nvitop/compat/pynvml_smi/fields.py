@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.api.device.identity import BRANDS
 from nvitop.api.utils import NA, MiB
 from nvitop.compat.pynvml_smi import groups
 from nvitop.compat.pynvml_smi import names as n
-from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

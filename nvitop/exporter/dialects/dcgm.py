@@ -6,10 +6,9 @@ Field 230 (the last Xid) and the license of a vGPU are missing, because nvitop d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.exporter.tables import DeviceRow, Dialect
-from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from nvitop.exporter.tables import SeriesType

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Mapping, Sequence, Tuple
-
-from nvitop.namedtuple import NamedTuple
+from typing import Mapping, NamedTuple, Sequence, Tuple
 
 
 class FleetScreen(enum.Enum):

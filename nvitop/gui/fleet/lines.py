@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.exporter.dialects import dialect
 from nvitop.fleet.output import age_text, counted
@@ -11,7 +11,6 @@ from nvitop.fleet.types import LATE_SECONDS
 from nvitop.gui.fleet.keys import FleetKeys
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width
-from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from nvitop.fleet.types import Fleet, FleetHost

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Tuple, Union
+from typing import TYPE_CHECKING, Callable, NamedTuple, Tuple, Union
 
 from nvitop.fleet.queries import HEAT_METRICS, Scope, parse_filter
 from nvitop.fleet.questions import Question, used_labels
@@ -36,7 +36,6 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.filtering import contains
 from nvitop.gui.state.typing_keys import append, edit
-from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from nvitop.fleet.pace import Pace

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from nvitop.fleet.output import (
     age_text,
     memory_text,
@@ -27,7 +29,6 @@ from nvitop.gui.render.width import cell_width, clip, fit, pad
 from nvitop.gui.view.format import format_timestamp
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, draw_text
 from nvitop.gui.view.widgets.title import HINT, KEY, Badge, draw_title
-from nvitop.namedtuple import NamedTuple
 
 _DIM = Style(Role.DIM)
 _ERROR = Style(Role.ERROR, bold=True)

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple, Sequence
+
 from nvitop.gui.layout.device_columns import DeviceTraits, place_device_columns
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.model.columns import DETAIL_COLUMNS
 from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, TWO_BARS, Cells, Rect, inside
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Sequence
 
 #: Forms of the panel: two rows per GPU in three cells, or one row per GPU.
 FULL, ROWS = 'full', 'rows'

@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple, Sequence
 
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.model.columns import DEVICE_COLUMNS
 from nvitop.gui.render.geometry import CLASSIC, inside
 from nvitop.gui.render.width import cell_width, safe
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Sequence
 
 #: Cells of the shortest sparkline, and of five minutes.
 _SHORTEST, _FIVE_MINUTES = 9, 15

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import NamedTuple, Sequence
 
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import cell_width, clip, safe, wrap
-from nvitop.namedtuple import NamedTuple
 
 #: Maximum width of a dialog with paragraphs. Lists may be wider.
 _MAX_WIDTH = 100

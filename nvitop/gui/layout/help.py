@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import NamedTuple, Sequence
 
 from nvitop.gui.render.width import cell_width, clip, wrap
-from nvitop.namedtuple import NamedTuple
 
 #: Minimum width of the screen for two columns.
 _TWO_COLUMNS = 100

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from nvitop.gui.render.geometry import CLASSIC, Cells, Rect, inside
-from nvitop.namedtuple import NamedTuple
 
 #: Height of the form with bars, and minimum height of the form with graphs. The first row of both is
 #: the top border, which is the bottom border of the device panel.

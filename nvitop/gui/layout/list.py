@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Mapping
+from typing import Iterable, Mapping, NamedTuple
 
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.model.columns import TREE_COLUMNS
 from nvitop.gui.render.geometry import CLASSIC, Cells, Rect
 from nvitop.gui.render.width import cell_width, safe
-from nvitop.namedtuple import NamedTuple
 
 #: Minimum width of the command in the tree, on a narrow screen and on a wide one. Other columns are
 #: dropped if there is less.

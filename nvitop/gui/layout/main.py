@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Mapping, NamedTuple, Sequence
 
 from nvitop.gui.layout.device import FULL, ROWS, DeviceLayout, device_height, lay_out_devices
 from nvitop.gui.layout.device_columns import (
@@ -32,12 +33,7 @@ from nvitop.gui.model.choices import MainState, ViewState
 from nvitop.gui.model.columns import column_widths
 from nvitop.gui.render.geometry import CLASSIC, NARROWEST, ONE_BAR, Rect
 from nvitop.gui.render.width import cell_width
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Mapping, Sequence
 
 #: Minimum height of the main screen.
 LOWEST = 6

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Mapping
+from typing import Mapping, NamedTuple
 
 from nvitop.gui.layout.process import PlacedColumn, place_columns
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.geometry import Rect
-from nvitop.namedtuple import NamedTuple
 
 #: Columns shown of the process, if there is room.
 _COLUMNS: tuple[str, ...] = tuple(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model.columns import (
     COLUMNS_BY_NAME,
@@ -13,12 +14,7 @@ from nvitop.gui.model.columns import (
     Column,
 )
 from nvitop.gui.render.geometry import CLASSIC, Cells, Rect
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessSample
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Iterable, Mapping, Sequence
 
 #: Rows above the processes: border with title, headings.
 TOP_ROWS = 2

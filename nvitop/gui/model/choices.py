@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from nvitop.console.options import Thresholds
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessKey
 
 #: Status of a process → text shown in place of its command.

@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from nvitop.api.utils import NA, duration2human
 from nvitop.gui.render.width import cell_width, safe
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Sequence
-
     from nvitop.owner.types import Owner
 
 

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Union
+from typing import NamedTuple, Union
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessKey
 
 

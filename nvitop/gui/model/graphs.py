@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from nvitop.api.metrics import METRICS_BY_NAME, Metric, metrics_of_tier
-from nvitop.namedtuple import NamedTuple
 
 #: Units whose values are drawn on a scale up to 100.
 _UP_TO_100 = frozenset({'%', '°C'})

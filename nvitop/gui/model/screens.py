@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Callable
-
-from nvitop.namedtuple import NamedTuple
+from typing import Callable, NamedTuple
 
 
 class Screen(enum.Enum):

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Mapping
+
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Style
 from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, EXACT, Look, Theme
 from nvitop.gui.render.width import cell_width
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Mapping
 
 RESET = '\x1b[m'
 _PLAIN = Look()

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import bisect
+from typing import TYPE_CHECKING, NamedTuple, Tuple
 
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, cut, safe
-from nvitop.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Tuple
 
     #: First column, text, style. A plain tuple because a frame has hundreds of them.
     Span = Tuple[int, str, Style]

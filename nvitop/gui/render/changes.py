@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import itertools
 import operator
-from typing import TYPE_CHECKING, Iterable, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterable, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.render.ansi import RESET, change_of_look, shows_on_spaces
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Style
 from nvitop.gui.render.theme import Look, Theme
 from nvitop.gui.render.width import cell_width, cells_of
-from nvitop.namedtuple import NamedTuple
 
 if TYPE_CHECKING:
     from nvitop.gui.render.buffer import Span

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.namedtuple import NamedTuple
+from typing import NamedTuple
 
 #: Minimum widths of the screen: for anything but a message (one short row per GPU and process), for
 #: columns with wide gaps and the three cells of the full form, for one bar to the right of these

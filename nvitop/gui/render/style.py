@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import enum
-
-from nvitop.namedtuple import NamedTuple
+from typing import NamedTuple
 
 
 class Role(enum.IntEnum):

@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING, NamedTuple, Tuple
 
 from nvitop.gui.render.style import GRADIENT, Role, Style
-from nvitop.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Tuple
 
     #: A color for terminals with 8 colors (0 black, 1 red, 2 green, 3 yellow, 4 blue, 5 magenta,
     #: 6 cyan, 7 white), with 16 (those, and from 8 on their bright variants), and with more (one of

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Sequence
+from typing import Sequence
 
 #: Default maximum length of text from outside, in characters.
 LIMIT = 4096

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Mapping, Tuple
+from typing import TYPE_CHECKING, Mapping, NamedTuple, Tuple
 
 from nvitop.gui.layout.main import RowCounts
 from nvitop.gui.model.choices import MainState, ViewState
@@ -13,7 +13,6 @@ from nvitop.gui.state.keymap import USUAL, Keymap
 from nvitop.gui.state.summary import Tally
 from nvitop.gui.state.tree import TreeRow
 from nvitop.health import Finding
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import (
     EMPTY_SAMPLE,
     LIVE,

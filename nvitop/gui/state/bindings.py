@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import enum
-from typing import Iterable, Iterator
+from typing import Iterable, Iterator, NamedTuple
 
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.screens import ALL_SCREENS, Screen, screens_where
 from nvitop.gui.state.ordering import ORDERS
-from nvitop.namedtuple import NamedTuple
 
 
 class Action(enum.Enum):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.api.utils import NA
 from nvitop.gui.model.effects import ReadEnvironment
@@ -13,7 +13,6 @@ from nvitop.gui.state.events import EnvironmentRead
 from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.selection import selected_key, selected_process
 from nvitop.masking import MASK, is_secret
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 if TYPE_CHECKING:

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple, Tuple
+
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import owner_text
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Tuple
 
     #: Values to compare in turn; ``None`` if not available.
     Values = Tuple[object, ...]

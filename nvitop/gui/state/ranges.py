@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Iterable, Sequence
+
 from nvitop.sampling.types import DeviceKey
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterable, Sequence
-
     from nvitop.sampling.types import Subject
 
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
+
 from nvitop.gui.state.ranges import subject_order, subjects_text
 from nvitop.health import Finding, is_wrong
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import (
     NO_FAILURES,
     PROCESSES,
@@ -18,10 +19,7 @@ from nvitop.sampling.types import (
     Sample,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Sequence
-
     from nvitop.health import Severity
     from nvitop.sampling.types import Subject
     from nvitop.sampling.words import ProblemKind

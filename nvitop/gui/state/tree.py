@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Sequence
+from typing import Iterable, NamedTuple, Sequence
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import HostProcessSample
 
 

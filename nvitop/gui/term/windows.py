@@ -9,7 +9,7 @@ import curses
 import signal
 import threading
 import time
-from typing import Callable, Iterator, Mapping, Tuple, Union
+from typing import Callable, Iterator, Mapping, NamedTuple, Tuple, Union
 
 from nvitop.gui.state.events import (
     Event,
@@ -21,7 +21,6 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.term.curses import CursesTerminal
 from nvitop.gui.term.keys import key_name
-from nvitop.namedtuple import NamedTuple
 
 #: Maximum time curses waits for a key. New samples are drawn late by up to this time.
 READ_MILLISECONDS = 20

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Callable, Optional
+
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, owner_text
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.view import format as fmt
 from nvitop.sampling.types import ProcessSample
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Callable, Optional
 
     #: Formats the text of a process on a device with this driver model.
     CellText = Callable[[ProcessSample, Optional[str]], str]

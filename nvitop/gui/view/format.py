@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 import time
+from typing import Sequence
 
 from nvitop.api.utils import GiB, bytes2human, duration2human, utilization2string
 from nvitop.gui.layout.device_columns import product_name
 from nvitop.gui.model.choices import special_command
 from nvitop.gui.render.width import clip, clip_left, safe
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Sequence
 
 NOT_AVAILABLE = 'N/A'
 

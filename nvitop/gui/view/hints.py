@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Iterable, Sequence, Tuple
+from typing import Iterable, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.model.screens import SCREENS, Screen
 from nvitop.gui.render.buffer import Buffer
@@ -20,7 +20,6 @@ from nvitop.gui.state.selection import tree_tags
 from nvitop.gui.state.targets import has_targets
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.widgets.title import HINT, KEY, draw_title, fit_title, title_room
-from nvitop.namedtuple import NamedTuple
 
 #: Pieces of a line, each with its style.
 _Pieces = Tuple[Tuple[str, Style], ...]

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.ranges import devices_text
 from nvitop.gui.state.summary import unknown_devices
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import (
     PROCESSES,
     DeviceKey,

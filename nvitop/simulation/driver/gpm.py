@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import (
     INVALID_ARGUMENT,
     NOT_SUPPORTED,

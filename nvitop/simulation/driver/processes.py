@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import struct
-from typing import Callable
+from typing import Callable, NamedTuple
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import (
     INSUFFICIENT_SIZE,
     INVALID_ARGUMENT,

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Callable, Mapping, Sequence, TypeVar
+from typing import Callable, Mapping, NamedTuple, Sequence, TypeVar
 
-from nvitop.namedtuple import NamedTuple
 from nvitop.simulation.abi import (
     INVALID_ARGUMENT,
     SUCCESS,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING, AbstractSet, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.layout.device import FULL, DeviceLayout
 from nvitop.gui.layout.process import PlacedColumn
@@ -24,13 +25,9 @@ from nvitop.gui.view.widgets.sparkline import (
 )
 from nvitop.gui.view.widgets.text import draw_text
 from nvitop.health import Finding
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import AbstractSet, Mapping, Sequence
-
     from nvitop.gui.render.buffer import Span
     from nvitop.gui.view.panels.device_cells import Traits
     from nvitop.gui.view.widgets.sparkline import Sparkline

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Callable, NamedTuple, Sequence
+
 from nvitop.api.utils import GiB
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
@@ -12,12 +14,7 @@ from nvitop.gui.view.load_style import load_role
 from nvitop.gui.view.panels.device_cells import RowState
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.box import draw_uprights
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Callable, Sequence
 
 #: Cells of the text right of a bar: ``1980 MHz``, ``1005 HOT``, ``141.2 GiB``.
 _TEXT = 9

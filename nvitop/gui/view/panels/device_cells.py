@@ -14,16 +14,16 @@ wider box widens the first cell::
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from nvitop.gui.layout.device import AROUND_NAME
 from nvitop.gui.render.geometry import Cells
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
 from nvitop.gui.view import format as fmt
 from nvitop.health import Finding, is_wrong
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.gui.view.widgets.sparkline import Sparkline
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Sequence, Tuple
+from typing import Callable, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.layout.device import DetailsLayout
 from nvitop.gui.layout.process import PlacedColumn
@@ -14,7 +14,6 @@ from nvitop.gui.render.width import clip
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.load_style import row_role
 from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_uprights
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample
 
 _DIM, _HEADING = Style(Role.DIM), Style(Role.HEADING)

@@ -12,7 +12,7 @@ All columns, which no screen is wide enough for::
 
 from __future__ import annotations
 
-from typing import Callable, Sequence, Tuple
+from typing import Callable, NamedTuple, Sequence, Tuple
 
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.process import PlacedColumn
@@ -25,7 +25,6 @@ from nvitop.gui.view import format as fmt
 from nvitop.gui.view.load_style import load_style, row_role
 from nvitop.gui.view.panels.device_cells import RowState
 from nvitop.gui.view.widgets.bar import draw_meter
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceSample
 
 _DIM = Style(Role.DIM)

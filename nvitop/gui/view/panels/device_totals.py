@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.device_columns import product_name
 from nvitop.gui.render.style import Role, Style
@@ -10,10 +12,6 @@ from nvitop.gui.state.summary import whole_devices
 from nvitop.gui.view.format import format_word
 from nvitop.gui.view.widgets.box import TITLE, Note
 from nvitop.sampling.types import DeviceSample, Sample
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Sequence
 
 _IDLE = Style(Role.IDLE)
 

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import itertools
+from typing import NamedTuple
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.view.widgets.title import Badge, draw_at_right, fit_badges
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import HostSample, Sample
 from nvitop.version import __version__
 

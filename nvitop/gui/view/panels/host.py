@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nvitop.gui.layout.host import HostLayout
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
@@ -10,7 +12,6 @@ from nvitop.gui.view.panels.host_bars import draw_host_bar, host_notes
 from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_uprights
 from nvitop.sampling.types import Sample
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.gui.view.panels.host_graphs import DeviceGraphs
     from nvitop.sampling.history import History

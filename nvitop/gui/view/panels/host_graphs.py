@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Iterable, Optional, Sequence, Tuple
+from typing import Iterable, NamedTuple, Optional, Sequence, Tuple
 
 from nvitop.gui.layout.host import HostGraphs, HostLayout
 from nvitop.gui.model.choices import GraphState, ViewState
@@ -29,7 +29,6 @@ from nvitop.gui.view.widgets.box import (
 from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, Spread, graph_bound
 from nvitop.gui.view.widgets.graph_window import GraphWindow
 from nvitop.gui.view.widgets.plot import Scale, draw_plot, draw_times, graph_area
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import DEVICE_FIELDS, HOST, History
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 

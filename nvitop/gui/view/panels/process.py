@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING, AbstractSet, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.layout.process import PlacedColumn, ProcessLayout
 from nvitop.gui.model.choices import Sort
@@ -26,13 +27,9 @@ from nvitop.gui.view.process_list import (
 from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_rule, draw_uprights
 from nvitop.gui.view.widgets.text import draw_text, draw_within
 from nvitop.gui.view.widgets.title import draw_at_right
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample, Sample
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import AbstractSet, Mapping, Sequence
-
     from nvitop.gui.render.buffer import Span
     from nvitop.gui.view.column_text import CellText
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple, Sequence
+
 from nvitop.gui.layout.main import LOWEST, MainLayout
 from nvitop.gui.model.choices import MainState, ViewState
 from nvitop.gui.render.buffer import Buffer
@@ -17,13 +19,9 @@ from nvitop.gui.view.process_list import Limits
 from nvitop.gui.view.widgets.box import Note
 from nvitop.gui.view.widgets.text import draw_centered_line
 from nvitop.health import Finding, worst_findings
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.types import ProcessSample, Sample
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Sequence
-
     from nvitop.sampling.history import History
 
 _WARNING = Style(Role.WARNING)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import Callable, Iterator
+from typing import Callable, Iterator, NamedTuple
 
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.metrics import MetricsLayout, lay_out_metrics
@@ -27,7 +27,6 @@ from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, graph_bound
 from nvitop.gui.view.widgets.graph_window import GraphWindow
 from nvitop.gui.view.widgets.plot import Scale, draw_plot, draw_times, graph_area
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_text, heading_text, row_text
-from nvitop.namedtuple import NamedTuple
 from nvitop.sampling.history import DEVICE_FIELDS, History
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, ProcessSample
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
@@ -11,7 +12,6 @@ from nvitop.gui.render.style import GRADIENT, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip
 from nvitop.gui.view.format import format_share
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.gui.render.buffer import Span
 

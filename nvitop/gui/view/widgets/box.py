@@ -4,16 +4,12 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple, Sequence
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip
-from nvitop.namedtuple import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Sequence
 
 BORDER = Style(Role.BORDER)
 TITLE = Style(Role.TITLE, bold=True)

@@ -7,12 +7,11 @@ import codecs
 import functools
 import math
 import re
-from typing import Sequence
+from typing import NamedTuple, Sequence
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style, gradient
-from nvitop.namedtuple import NamedTuple
 
 
 class Marks(NamedTuple):

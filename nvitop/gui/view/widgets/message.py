@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import NamedTuple, Sequence
 
 from nvitop.gui.layout.dialog import DialogLayout, button_text
 from nvitop.gui.render.buffer import Buffer
@@ -12,7 +12,6 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, pad
 from nvitop.gui.view.widgets.box import draw_box
 from nvitop.gui.view.widgets.text import draw_centered_line
-from nvitop.namedtuple import NamedTuple
 
 _CURRENT = Style(Role.SELECTED, bold=True)
 

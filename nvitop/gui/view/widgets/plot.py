@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Callable
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
@@ -13,9 +13,7 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.view.widgets.box import BORDER
 from nvitop.gui.view.widgets.graph import Marks, Spread, draw_graph, samples_shown
 from nvitop.gui.view.widgets.graph_window import GraphWindow
-from nvitop.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nvitop.gui.render.buffer import Span
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import functools
 import itertools
+from typing import TYPE_CHECKING, Optional, Tuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Optional, Tuple
-
     #: Pieces of a sparkline, each with the percentage that chooses its color; ``None``: unknown.
     Sparkline = Tuple[Tuple[str, Optional[float]], ...]
 

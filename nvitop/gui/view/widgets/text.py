@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
+from typing import Iterable
+
 from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, cut, fit, pad, wrap
 from nvitop.gui.view.format import NOT_AVAILABLE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Iterable
 
 _BAR = Style(Role.HEADER)
 

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple, Sequence, Tuple
+
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width, clip
-from nvitop.namedtuple import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Sequence, Tuple
-
     #: Pieces of a line, each with its style.
     Pieces = Sequence[Tuple[str, Style]]
 
