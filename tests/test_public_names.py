@@ -36,7 +36,7 @@ NOT_IMPORTED = """
     argparse asyncio cachetools concurrent.futures curses dataclasses datetime getpass
     importlib.metadata inspect logging nvitop.collector.collector nvitop.api.process.hostprocess
     psutil multiprocessing nvitop.cli nvitop.gui nvitop.sampling nvitop.simulation platform
-    termcolor typing wcwidth
+    termcolor wcwidth
 """
 
 

@@ -200,7 +200,8 @@ _DECODERS: dict[str, Decoder] = {
 
 @functools.lru_cache(maxsize=None)
 def _decoder_of_class(cls: Any) -> Decoder:
-    fields = {name: _decoder_of(text) for name, text in cls.__annotations__.items()}
+    # As text: Python 3.8 and 3.9 cannot evaluate `int | None`.
+    fields = {name: _decoder_of(hint.__forward_arg__) for name, hint in cls.__annotations__.items()}
     required = [name for name in cls._fields if name not in cls._field_defaults]
 
     def decode(stored: object) -> Any:

@@ -70,7 +70,9 @@ class Anything:
         """Return a sample of this type with random values in its optional fields."""
         for field, default in kind._field_defaults.items():
             if default is None:
-                fields.setdefault(field, self.value(field, str(kind.__annotations__[field])))
+                fields.setdefault(
+                    field, self.value(field, kind.__annotations__[field].__forward_arg__)
+                )
         return kind(**fields)
 
     def device(self, key: DeviceKey) -> DeviceSample:
