@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.patience import PATIENCE
-from tests.programs import ROOT, run_python
+from tests.programs import ROOT
 
 #: Runs a command and prints the imported modules after its output.
 PROGRAM = """
