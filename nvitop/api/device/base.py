@@ -7,7 +7,7 @@ import contextlib
 import functools
 import threading
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml import nvmlQuery
@@ -16,6 +16,7 @@ from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, NaType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping
+    from typing import Concatenate, ParamSpec
 
     from nvitop.api.device.window import Window
 
