@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of devices and processes that become values of labels, and the way back."""
+"""Properties of devices and processes as texts of labels."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def device_properties(
     - ``bare_uuid``: the UUID of the GPU in lower case without ``GPU-``;
     - ``mig_index``, ``mig_uuid``, ``mig_profile``, ``gpu_instance_id``, ``compute_instance_id``:
       of MIG devices only;
-    - ``hostname``, ``driver_version``, ``cuda_version``, ``numa_node``, ``vendor``.
+    - ``hostname``, ``driver_version``, ``cuda_version``, ``numa_node``.
 
     Args:
         sample: The sample that contains the device.
@@ -65,7 +65,6 @@ def device_properties(
         gpu_name=parent.name,
         bus_id=parent.bus_id,
         numa_node=info.numa_node,
-        vendor='NVIDIA',
         hostname=options.hostname or sample.host.hostname or None,
         driver_version=sample.driver_version,
         cuda_version=sample.cuda_driver_version,

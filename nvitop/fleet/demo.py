@@ -163,12 +163,10 @@ class Cluster:
 @functools.lru_cache(maxsize=None)
 def _series_of(dialect: str, metric: str) -> tuple[tuple[str, float], ...]:
     """Return name and scale of the series of a metric; empty if the dialect has none."""
-    return tuple(
-        (series, 1 / meaning.factor)
-        for series, several in meanings().items()
-        for meaning in several
-        if (meaning.dialect, meaning.metric) == (dialect, metric)
-    )
+    if (dialect, metric) == ('dcgm', 'memory_total'):
+        return ()  # as dcgm-exporter up to 4.8
+    names = names_of(metric).get(dialect, ())[:1]
+    return tuple((name, 1 / meanings()[name].factor) for name in names)
 
 
 def _values(load: _Load, host: int, gpu: int) -> dict[str, float]:
@@ -228,7 +226,12 @@ class DemoServer:
         self, question: Question, start: float, end: float, step: float
     ) -> list[PastValues]:
         """Return the values of the graphs of a host."""
-        wanted = {name for metric in GRAPH_METRICS for name in names_of(metric).values()}
+        wanted = {
+            name
+            for metric in GRAPH_METRICS
+            for names in names_of(metric).values()
+            for name in names
+        }
         found: dict[tuple[str, str], tuple[Series, list[tuple[float, float]]]] = {}
         places = self._places(question)
         moment = start
@@ -270,7 +273,9 @@ def evaluate(series: Iterable[Series], question: Question, measured: float) -> l
     down = [_marked(one, 'down') for one in found if one.name == 'nvitop_gpu_up' and not one.value]
     if question.kind == 'gpus':
         metrics = HEAT_METRICS[question.metric][1]
-        wanted = {name for metric in metrics for name in names_of(metric).values()}
+        wanted = {
+            name for metric in metrics for names in names_of(metric).values() for name in names
+        }
         return [*(one for one in found if one.name in wanted), *down, *times]
     return [*_rows_of_hosts(found), *down, *times]
 
@@ -284,7 +289,7 @@ def _host_labels(one: Series) -> tuple[tuple[str, str], ...]:
 
 
 def _rows_of_hosts(found: list[Series]) -> Iterator[Series]:
-    metrics = {name: several[0].metric for name, several in meanings().items()}
+    metrics = {name: meaning.metric for name, meaning in meanings().items()}
     sums: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
     users: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
     for one in found:
@@ -309,7 +314,7 @@ def _rows_of_hosts(found: list[Series]) -> Iterator[Series]:
 def _rows_of_users(found: list[Series]) -> list[Series]:
     rows = []
     for one in found:
-        meaning = meanings().get(one.name, (None,))[0]
+        meaning = meanings().get(one.name)
         if meaning is not None and meaning.metric == 'gpu_utilization':
             rows += [_marked(one, 'idle')] if one.value * meaning.factor < IDLE_PERCENT else []
         if one.name in _USER_NAMES:

@@ -7,14 +7,14 @@ import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
-from nvitop.exporter.values import ALL_METRICS, is_reversible
+from nvitop.exporter.values import is_reversible
 
 if TYPE_CHECKING:
     from typing import Iterable
 
 #: Dialects from the most to the least preferred. If several report one GPU, the first one counts.
-PREFERENCE = ('own', 'dcgm-4.9', 'dcgm', 'nvidia-smi', 'nvitop-exporter', 'otel', 'all-smi')
-assert set(PREFERENCE) == {*DIALECT_NAMES, 'all-smi'}
+PREFERENCE = ('own', 'dcgm', 'nvidia-smi', 'nvitop-exporter')
+assert set(PREFERENCE) == set(DIALECT_NAMES)
 #: Labels that name the host, the most specific first. ``instance`` has a port and may be an address.
 HOST_LABELS = ('Hostname', 'hostname', 'host', 'node', 'kubernetes_node', 'exported_instance')
 INSTANCE = 'instance'
@@ -58,43 +58,27 @@ class Meaning(NamedTuple):
     metric: str
     #: The value × factor is in the unit of the metric: percent, bytes, watts, degrees Celsius.
     factor: float
-    #: Constant labels, for names that several metrics share.
-    labels: tuple[tuple[str, str], ...] = ()
 
 
 @functools.lru_cache(maxsize=None)
-def meanings() -> dict[str, tuple[Meaning, ...]]:
-    """Return name of the series → what it means, for series of GPUs with a number."""
-    found: dict[str, tuple[Meaning, ...]] = {}
-    for name in PREFERENCE:
-        for row in dialect(name).devices:
-            if is_reversible(row) and row.form == 'number' and row.metrics[0] in ALL_METRICS:
-                meaning = Meaning(name, row.metrics[0], 1.0 / row.scale, row.labels)
-                found[row.name] = (*found.get(row.name, ()), meaning)
+def meanings() -> dict[str, Meaning]:
+    """Return name of the series → its meaning, for GPU series with a number and no other labels."""
+    return {
+        row.name: Meaning(name, row.metrics[0], 1.0 / row.scale)
+        for name in PREFERENCE
+        for row in dialect(name).devices
+        if is_reversible(row) and row.form == 'number' and not row.labels
+    }
+
+
+@functools.lru_cache(maxsize=None)
+def names_of(metric: str) -> dict[str, tuple[str, ...]]:
+    """Return dialect → names of its series of a metric, the oldest first."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, meaning in meanings().items():
+        if meaning.metric == metric:
+            found[meaning.dialect] = (*found.get(meaning.dialect, ()), name)
     return found
-
-
-@functools.lru_cache(maxsize=None)
-def names_of(metric: str) -> dict[str, str]:
-    """Return dialect → name of its series of a metric."""
-    return {
-        meaning.dialect: name
-        for name, several in meanings().items()
-        for meaning in several
-        if meaning.metric == metric
-    }
-
-
-def constant_labels(metrics: Iterable[str]) -> dict[str, str]:
-    """Return the labels that tell these metrics apart from others with the same names."""
-    wanted = set(metrics)
-    return {
-        label: value
-        for several in meanings().values()
-        for meaning in several
-        if meaning.metric in wanted
-        for label, value in meaning.labels
-    }
 
 
 @functools.lru_cache(maxsize=None)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.exporter.dialects import dialect
@@ -16,13 +17,13 @@ from nvitop.fleet.names import (
     USER_MEMORY,
     USER_SERIES,
     XID,
-    constant_labels,
     identity_labels,
     index_labels,
     label_of,
     names_of,
 )
-from nvitop.fleet.promql import Matcher, containing, literal, marked, vector
+from nvitop.fleet.promql import Matcher, containing, marked, vector
+from nvitop.fleet.types import IDLE_PERCENT
 from nvitop.health import KINDS
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _findings(scope: Scope, gpus: str) -> list[str]:
     failed = _named('remapped_rows_failure')
     failed.pop('own', None)
     failed.pop('nvidia-smi', None)
-    xid = dict.fromkeys(('dcgm', 'dcgm-4.9'), (XID,))
+    xid = {'dcgm': (XID,)}
     kinds = Matcher('kind', '=~', '|'.join(LASTING_KINDS))
     health = _select({'own': ('nvitop_gpu_health',)}, scope, (kinds,))
     return [
@@ -138,11 +139,11 @@ def _findings(scope: Scope, gpus: str) -> list[str]:
 
 def _ages(scope: Scope) -> str:
     """Return when the values of each host were measured."""
-    names = {name: (series,) for name in PREFERENCE for series in [_age_name(name)] if series}
     hosts = ', '.join(scope.host_labels)
     # One GPU of each host is enough, if the exporter numbers them.
-    first = (Matcher('gpu', '=~', '0||[^0-9].*'), Matcher('index', '=~', '0|'))
-    times = _timestamps(_vectors(names, scope.of_hosts, first))
+    first = (Matcher('gpu', '=~', '0|'), Matcher('index', '=~', '0|'))
+    vectors = (_vectors(names, scope.of_hosts, first) for names in _age_names(PREFERENCE))
+    times = _timestamps(itertools.chain.from_iterable(vectors))
     return marked(f'max by ({hosts}) ({times})', 'time')
 
 
@@ -151,9 +152,18 @@ def _timestamps(vectors: Iterable[str]) -> str:
     return ' or '.join(f'timestamp({one})' for one in vectors)
 
 
-def _age_name(name: str) -> str:
-    """Return one series of a dialect: ``timestamp`` drops names, so two would look the same."""
-    return dialect(name).up or names_of('gpu_utilization').get(name, '')
+def _age_names(dialects: Iterable[str]) -> list[dict[str, tuple[str, ...]]]:
+    """Return dialect → one series, for old and for new names.
+
+    ``timestamp`` drops names, so that two series of an exporter would look the same.
+    """
+    known = {
+        name: (up,) if (up := dialect(name).up) else names_of('gpu_utilization')[name]
+        for name in dict.fromkeys(dialects)
+    }
+    old = {name: names[:1] for name, names in known.items()}
+    new = {name: names[1:] for name, names in known.items() if names[1:]}
+    return [old, new] if new else [old]
 
 
 def gpus_query(scope: Scope, metric: str) -> str:
@@ -177,7 +187,7 @@ def users_query(scope: Scope) -> str:
             marked(f'sum by ({labels}) ({_select(counts, scope)})', 'processes'),
             marked(f'count by ({labels}) ({_select(counts, scope)})', 'count'),
             marked(f'sum by ({labels}) ({_select(memory, scope)})', 'memory'),
-            marked(f'max by ({_labels(scope, gpus=True)}) ({usage}) < 5', 'idle'),
+            marked(f'max by ({_labels(scope, gpus=True)}) ({usage}) < {IDLE_PERCENT:g}', 'idle'),
         )
     )
 
@@ -185,9 +195,12 @@ def users_query(scope: Scope) -> str:
 def host_query(host: FleetHost, scope: Scope) -> str:
     """Return the query of everything that is known about one host."""
     vectors = _of_exporters(host, scope, series_names)
-    known = {_age_name(one.dialect) for one in host.exporters}
     labels = dict.fromkeys((one.label, one.value) for one in host.exporters)
-    ages = [vector(known, (*scope.match, Matcher(label, '=', value))) for label, value in labels]
+    ages = [
+        vector(itertools.chain(*names.values()), (*scope.match, Matcher(label, '=', value)))
+        for names in _age_names(one.dialect for one in host.exporters)
+        for label, value in labels
+    ]
     seen = marked(f'max({_timestamps(ages)})', 'time')
     return ' or '.join((*vectors, seen))
 
@@ -196,7 +209,9 @@ def history_query(host: FleetHost, scope: Scope, metrics: Iterable[str]) -> str:
     """Return the query of a range of values of some metrics of one host."""
     series = [names_of(metric) for metric in metrics]
     return ' or '.join(
-        _of_exporters(host, scope, lambda name: {one[name] for one in series if name in one})
+        _of_exporters(
+            host, scope, lambda name: [one for names in series for one in names.get(name, ())]
+        )
     )
 
 
@@ -226,18 +241,14 @@ def _labels(scope: Scope, *, gpus: bool = False, instances: bool = False) -> str
 
 
 def _named(*metrics: str) -> dict[str, tuple[str, ...]]:
-    """Return dialect → series of these metrics; parts of the memory only if it lacks the whole."""
+    """Return dialect → series of these metrics."""
     found: dict[str, tuple[str, ...]] = {}
     for metric in metrics:
         for name, series in names_of(metric).items():
-            if metric not in _MEMORY_PARTS or name not in names_of('memory_total'):
-                found[name] = (*found.get(name, ()), series)
+            # dcgm-exporter up to 4.8 does not report the total memory.
+            if metric not in _MEMORY_PARTS or name == 'dcgm':
+                found[name] = (*found.get(name, ()), *series)
     return found
-
-
-def _allowing(labels: Mapping[str, str]) -> list[Matcher]:
-    """Return conditions that labels have a value or are missing."""
-    return [Matcher(label, '=~', f'{literal(value)}|') for label, value in labels.items()]
 
 
 def _select(
@@ -253,9 +264,9 @@ def _select(
 def _vectors(
     names: Mapping[str, Iterable[str]], scope: Scope, more: tuple[Matcher, ...] = ()
 ) -> list[str]:
-    labels = constant_labels(('gpu_utilization', 'memory_used', 'temperature'))
-    base = (*scope.match, Matcher('mig_uuid', '=', ''), *_allowing(labels), *more)
-    base = tuple(one for one in base if _concerns(one, names))
+    # Only nvitop's own names have this label, and each condition costs time.
+    whole_gpus = (Matcher('mig_uuid', '=', ''),) if 'own' in names else ()
+    base = (*scope.match, *whole_gpus, *more)
     others = [part for part in scope.filters if part[0] != 'host']
     if not others:
         every = [series for several in names.values() for series in several]
@@ -267,13 +278,6 @@ def _vectors(
         for hosts in _host_matchers(scope, name)
         for expression in _filtered(name, names[name], (*base, *hosts), others, scope)
     ]
-
-
-def _concerns(matcher: Matcher, names: Mapping[str, Iterable[str]]) -> bool:
-    """Leave out conditions for labels that the series cannot have: each costs time."""
-    if matcher.label == 'mig_uuid':
-        return 'own' in names
-    return not matcher.label.startswith('hw_') or 'otel' in names
 
 
 def _host_matchers(scope: Scope, dialect_name: str = '') -> list[tuple[Matcher, ...]]:

@@ -26,6 +26,7 @@ from nvitop.fleet.names import (
 )
 from nvitop.fleet.promql import ROW
 from nvitop.fleet.types import (
+    IDLE_PERCENT,
     Exporter,
     Fleet,
     FleetGpu,
@@ -63,6 +64,8 @@ class _Member:
         self.name = name
         #: GPU → metric → value.
         self.gpus: dict[str, dict[str, float]] = {}
+        #: GPU and metric → name of the series with the value.
+        self.sources: dict[tuple[str, str], str] = {}
         self.indices: dict[str, str] = {}
         #: Metric → value of the host.
         self.values: dict[str, float] = {}
@@ -189,35 +192,33 @@ def _add(hosts: _Hosts, one: Series) -> None:
     elif row in ('down', 'health', 'xid', 'remap'):
         _add_finding(hosts, row, one)
     else:
-        for meaning in meanings().get(one.name, ()):
-            if not meaning.labels or all(
-                labels.get(label, value) == value for label, value in meaning.labels
-            ):
-                member = hosts.member(meaning.dialect, labels)
-                value = one.value * meaning.factor
-                if not row:
-                    gpu = member.gpus.setdefault(_gpu_id(member, labels), {})
-                    _add_to_gpu(gpu, meaning.metric, value, labels)
-                else:  # several jobs may read one exporter
-                    known = member.values.get(meaning.metric, value)
-                    member.values[meaning.metric] = max(known, value)
-                return
+        meaning = meanings().get(one.name)
+        if meaning is None:
+            return
+        member = hosts.member(meaning.dialect, labels)
+        value = one.value * meaning.factor
+        if not row:
+            _add_to_gpu(member, meaning.metric, one, value)
+        else:  # several jobs may read one exporter
+            known = member.values.get(meaning.metric, value)
+            member.values[meaning.metric] = max(known, value)
 
 
-def _add_to_gpu(
-    gpu: dict[str, float], metric: str, value: float, labels: Mapping[str, str]
-) -> None:
+def _add_to_gpu(member: _Member, metric: str, one: Series, value: float) -> None:
     """Add a value. The instances of a GPU (MIG) share its memory; other values are the largest."""
-    if metric in _INSTANCE_SUMS and _first(labels, MIG_LABELS):
-        gpu[metric] = gpu.get(metric, 0.0) + value
+    gpu = _gpu_id(member, one.labels)
+    values = member.gpus.setdefault(gpu, {})
+    # An exporter may have an old and a new name for the same metric.
+    if member.sources.setdefault((gpu, metric), one.name) != one.name:
+        return
+    if metric in _INSTANCE_SUMS and _first(one.labels, MIG_LABELS):
+        values[metric] = values.get(metric, 0.0) + value
     else:
-        gpu[metric] = max(gpu.get(metric, value), value)
+        values[metric] = max(values.get(metric, value), value)
 
 
 def _add_finding(hosts: _Hosts, row: str, one: Series) -> None:
     dialect = 'own' if one.name.startswith('nvitop_') else 'dcgm'
-    if any(meaning.dialect == 'dcgm-4.9' for meaning in meanings().get(one.name, ())):
-        dialect = 'dcgm-4.9'
     member = hosts.member(dialect, one.labels)
     kind = one.labels.get('kind', '')
     words = {
@@ -386,9 +387,10 @@ def read_users(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
         if not math.isfinite(one.value):
             continue
         if row == 'idle':
-            for meaning in meanings().get(one.name, ()):
-                if one.value * meaning.factor < 5:
-                    idle.add(_gpu_id(hosts.member(meaning.dialect, one.labels), one.labels))
+            meaning = meanings().get(one.name)
+            # The query compares before units are known: ratios pass it, too.
+            if meaning is not None and one.value * meaning.factor < IDLE_PERCENT:
+                idle.add(_gpu_id(hosts.member(meaning.dialect, one.labels), one.labels))
             continue
         dialect = _USER_DIALECTS.get(one.name, 'own')
         user = one.labels.get(USER_SERIES[dialect][1], '')

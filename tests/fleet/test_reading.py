@@ -64,22 +64,17 @@ def test_two_exporters_of_one_gpu_are_one_host_and_counted_once() -> None:
     assert {one.dialect for one in host.exporters} == {'own', 'dcgm', 'nvidia-smi'}
 
 
-def test_all_smi_is_read() -> None:
-    labels = {
-        'exported_instance': 'node9',
-        'instance': 'x:9090',
-        'gpu': 'NVIDIA H100',
-        'index': '2',
-    }
+def test_mig_memory_under_old_and_new_names_of_dcgm_is_added_once() -> None:
+    gpu = {'Hostname': 'node9', 'UUID': UUID, 'gpu': '2'}
     series = [
-        row('all_smi_gpu_utilization', 40, **labels, uuid=UUID),
-        row('all_smi_gpu_power_consumption_watts', 500, 'power', **labels),
+        row(name, value, **gpu, GPU_I_ID=instance)
+        for instance in ('1', '2')
+        for name, value in (('FB_USED', 1024), ('FB_USED_BYTES', 2**30), ('GPU_UTIL_RATIO', 0.4))
+        for name in (f'DCGM_FI_DEV_{name}',)
     ]
     host = only(read_fleet(series, Scope(), NOW).hosts)
-    assert (host.name, host.power_watts) == ('node9', 500)
+    assert (host.name, host.memory_used_bytes) == ('node9', 2 * 2**30)
     assert [(gpu.label, gpu.utilization_percent) for gpu in host.gpus] == [('2', 40)]
-    sample = read_host([one._replace(labels=dict(one.labels)) for one in series], host, NOW)
-    assert sample.devices[0].info.name == 'NVIDIA H100'
 
 
 def test_nan_and_inf_values_are_left_out() -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of dcgm-exporter: those of its default list up to 4.8, and the renamed ones of 4.9.
+"""The names of dcgm-exporter: the default list up to 4.8, and the new names of release 4.9.
 
-Field 230 (the last Xid) and the license of a vGPU are missing, because nvitop does not read them.
+The last Xid error and the license of a vGPU are missing, because nvitop does not read them.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from nvitop.exporter.tables import DeviceRow, Dialect
 
 if TYPE_CHECKING:
+    from typing import Iterator
+
     from nvitop.exporter.tables import SeriesType
 
 _MIB, _KIB = 1 << 20, 1024
 
 
 class _Field(NamedTuple):
-    """A field of DCGM in both generations of names, without ``DCGM_FI_``."""
+    """A field of DCGM with its names up to 4.8 and since 4.9, without ``DCGM_FI_``."""
 
     #: Metrics, separated by spaces, that are added.
     metrics: str
@@ -62,20 +64,22 @@ _FIELDS = (
 # fmt: on
 
 
-def _rows(*, is_new: bool) -> tuple[DeviceRow, ...]:
-    rows = []
+def _rows() -> Iterator[DeviceRow]:
     for field in _FIELDS:
-        name, scale = (field.new, field.new_scale) if is_new else (field.old, field.old_scale)
-        if name:
-            # The names of counters do not end in "_total", as OpenMetrics requires.
-            kind: SeriesType = 'unknown' if field.is_counter else 'gauge'
-            metrics = tuple(field.metrics.split())
-            rows.append(DeviceRow(f'DCGM_FI_{name}', metrics, field.text, kind, scale))
-    return tuple(rows)
+        names = {field.old: field.old_scale, field.new: field.new_scale}
+        for name, scale in names.items():
+            if name:
+                # The names of some counters do not end in "_total", as OpenMetrics requires.
+                kind: SeriesType = 'unknown' if field.is_counter else 'gauge'
+                metrics = tuple(field.metrics.split())
+                yield DeviceRow(f'DCGM_FI_{name}', metrics, field.text, kind, scale)
 
 
-def _labels(hostname: str, driver: str) -> dict[str, str]:
-    return {
+DIALECT = Dialect(
+    name='dcgm',
+    help='names of dcgm-exporter: old ones and those since 4.9',
+    devices=tuple(_rows()),
+    labels={
         'gpu': 'index',
         'UUID': 'gpu_uuid',
         'pci_bus_id': 'bus_id',
@@ -83,22 +87,10 @@ def _labels(hostname: str, driver: str) -> dict[str, str]:
         'modelName': 'gpu_name',
         'GPU_I_PROFILE': 'mig_profile',
         'GPU_I_ID': 'gpu_instance_id',
-        hostname: 'hostname',
-        driver: 'driver_version',
-    }
-
-
-DIALECTS = (
-    Dialect(
-        name='dcgm',
-        help='names of dcgm-exporter up to 4.8',
-        devices=_rows(is_new=False),
-        labels=_labels('Hostname', 'DCGM_FI_DRIVER_VERSION'),
-    ),
-    Dialect(
-        name='dcgm-4.9',
-        help='names of dcgm-exporter 4.9',
-        devices=_rows(is_new=True),
-        labels=_labels('hostname', 'DCGM_FI_SYSTEM_DRIVER_VERSION'),
-    ),
+        # The second name of each pair is that of 4.9.
+        'Hostname': 'hostname',
+        'hostname': 'hostname',
+        'DCGM_FI_DRIVER_VERSION': 'driver_version',
+        'DCGM_FI_SYSTEM_DRIVER_VERSION': 'driver_version',
+    },
 )

@@ -90,39 +90,37 @@ def _rows() -> Iterator[DeviceRow]:
     )
 
 
-DIALECTS = (
-    Dialect(
-        name='nvidia-smi',
-        help='names of nvidia_gpu_exporter: nvidia_smi_…',
-        devices=tuple(_rows()),
-        labels={'uuid': 'bare_uuid'},
-        device_info=(
-            InfoRow(
-                f'{PREFIX}gpu_info',
-                'properties of the GPU',
-                {
-                    'name': 'name',
-                    'index': 'index',
-                    'pci_bus_id': 'bus_id',
-                    'driver_version': 'driver_version',
-                    'driver_model_current': 'current_driver_model',
-                    'vbios_version': 'vbios_version',
-                },
-            ),
+DIALECT = Dialect(
+    name='nvidia-smi',
+    help='names of nvidia_gpu_exporter: nvidia_smi_…',
+    devices=tuple(_rows()),
+    labels={'uuid': 'bare_uuid'},
+    device_info=(
+        InfoRow(
+            f'{PREFIX}gpu_info',
+            'properties of the GPU',
+            {
+                'name': 'name',
+                'index': 'index',
+                'pci_bus_id': 'bus_id',
+                'driver_version': 'driver_version',
+                'driver_model_current': 'current_driver_model',
+                'vbios_version': 'vbios_version',
+            },
         ),
-        processes=(
-            ProcessRow(
-                f'{PREFIX}compute_app_used_memory_bytes', 'gpu_memory', 'device memory of a process'
-            ),
-        ),
-        process_labels={'pid': 'pid'},
-        process_info=(
-            InfoRow(
-                f'{PREFIX}compute_app_info',
-                'properties of a process',
-                {'process_name': 'command', 'user': 'user'},
-            ),
-        ),
-        has_mig=False,
     ),
+    processes=(
+        ProcessRow(
+            f'{PREFIX}compute_app_used_memory_bytes', 'gpu_memory', 'device memory of a process'
+        ),
+    ),
+    process_labels={'pid': 'pid'},
+    process_info=(
+        InfoRow(
+            f'{PREFIX}compute_app_info',
+            'properties of a process',
+            {'process_name': 'command', 'user': 'user'},
+        ),
+    ),
+    has_mig=False,
 )

@@ -133,28 +133,26 @@ def _host(observation: Observation) -> Iterator[Family]:
             yield Family(f'host_{name}', 'gauge', f'Host {text}.', points)
 
 
-DIALECTS = (
-    Dialect(
-        name='nvitop-exporter',
-        help='names of nvitop-exporter 1.7',
-        devices=_DEVICES,
-        labels={
-            'hostname': 'hostname',
-            'index': 'label',
-            'devicename': 'name',
-            'uuid': 'uuid',
-        },
-        processes=_PROCESSES,
-        process_labels={'pid': 'pid', 'username': 'user'},
-        process_info=(
-            InfoRow(
-                'process_info_info',
-                'Process information.',
-                {'status': 'status', 'command': 'command'},
-            ),
+DIALECT = Dialect(
+    name='nvitop-exporter',
+    help='names of nvitop-exporter 1.7',
+    devices=_DEVICES,
+    labels={
+        'hostname': 'hostname',
+        'index': 'label',
+        'devicename': 'name',
+        'uuid': 'uuid',
+    },
+    processes=_PROCESSES,
+    process_labels={'pid': 'pid', 'username': 'user'},
+    process_info=(
+        InfoRow(
+            'process_info_info',
+            'Process information.',
+            {'status': 'status', 'command': 'command'},
         ),
-        has_processes=True,
-        has_host=True,
-        others=_host,
     ),
+    has_processes=True,
+    has_host=True,
+    others=_host,
 )

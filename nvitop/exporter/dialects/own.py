@@ -214,35 +214,33 @@ def _about_the_exporter(observation: Observation) -> Iterator[Family]:
     yield Family('nvitop_collect_failures_total', 'counter', text, (failures,))
 
 
-DIALECTS = (
-    Dialect(
-        name='own',
-        help='names of nvitop: base units, nvitop_gpu_…',
-        devices=tuple(filter(None, map(device_row, (*METRICS, *EXPORTED)))),
-        labels=LABELS,
-        device_info=(
-            InfoRow(f'{DEVICE_PREFIX}info', 'properties of the GPU or MIG device', _info_labels()),
-        ),
-        processes=tuple(filter(None, map(process_row, PROCESS_METRICS))),
-        process_labels={'pid': 'pid'},
-        process_info=(
-            InfoRow(
-                f'{PROCESS_PREFIX}info',
-                'properties of the process',
-                {
-                    'user': 'user',
-                    'name': 'name',
-                    'type': 'type',
-                    'status': 'status',
-                    'command': 'command_line',
-                    'owner_kind': 'owner_kind',
-                    'owner_id': 'owner_id',
-                    'owner_name': 'owner_name',
-                },
-            ),
-        ),
-        up=f'{DEVICE_PREFIX}up',
-        problems=f'{DEVICE_PREFIX}problem_info',
-        others=_others,
+DIALECT = Dialect(
+    name='own',
+    help='names of nvitop: base units, nvitop_gpu_…',
+    devices=tuple(filter(None, map(device_row, (*METRICS, *EXPORTED)))),
+    labels=LABELS,
+    device_info=(
+        InfoRow(f'{DEVICE_PREFIX}info', 'properties of the GPU or MIG device', _info_labels()),
     ),
+    processes=tuple(filter(None, map(process_row, PROCESS_METRICS))),
+    process_labels={'pid': 'pid'},
+    process_info=(
+        InfoRow(
+            f'{PROCESS_PREFIX}info',
+            'properties of the process',
+            {
+                'user': 'user',
+                'name': 'name',
+                'type': 'type',
+                'status': 'status',
+                'command': 'command_line',
+                'owner_kind': 'owner_kind',
+                'owner_id': 'owner_id',
+                'owner_name': 'owner_name',
+            },
+        ),
+    ),
+    up=f'{DEVICE_PREFIX}up',
+    problems=f'{DEVICE_PREFIX}problem_info',
+    others=_others,
 )

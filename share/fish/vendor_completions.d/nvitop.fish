@@ -154,7 +154,7 @@ complete -c nvitop -n '_shtab_nvitop_using exporter' -l demo -xka "(_nvitop_scen
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l interval -x -d 'measure every SEC seconds, regardless of how often values are scraped (default: 5)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l textfile -xka "(__fish_complete_path (commandline -ct))" -d 'write the series to FILE after each measurement, for the textfile collector of node_exporter; serve no address unless one is given'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l record -xka "(__fish_complete_path (commandline -ct))" -d 'also record to FILE, as nvitop record does, with the same measurements'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l names -x -d 'use the names of own, nvitop-exporter, dcgm, dcgm-4.9, nvidia-smi or otel; may be repeated (default: own)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l names -x -d 'use the names of own, nvitop-exporter, dcgm or nvidia-smi; may be repeated (default: own)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l processes -d 'add series for each process, at most 500; they end with the process'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l commands -d 'add command lines as labels of processes; they may contain passwords'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l owners -d 'add the jobs, pods, containers and units that processes on a GPU belong to'
