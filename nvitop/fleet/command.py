@@ -74,12 +74,6 @@ def make_parser() -> ArgumentParser:
     add('--prometheus', metavar='URL', help='URL of the server (default: $PROMETHEUS_URL)')
     add('--match', metavar='SELECTOR', help='only series with these labels: \'{cluster="a"}\'')
     add('--host-label', metavar='LABEL', help='the label that names the host (default: automatic)')
-    add(
-        '--rules',
-        action='store_true',
-        default=None,
-        help='read sums that the server records, for 10,000 hosts; see the documentation',
-    )
     add('--interval', metavar='SEC', type=float, help='minimum time between requests (default: 5)')
     add('--timeout', metavar='SEC', type=float, help='limit of a request (default: 10)')
     add = parser.add_argument_group('output').add_argument
@@ -111,11 +105,9 @@ def _settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings:
     if given.prometheus is not None and has_login(given.prometheus):
         parser.error('other users can read arguments: set the login with PROMETHEUS_URL')
     is_demo = given.demo is not None
-    if is_demo and (given.prometheus or given.match or given.host_label or given.rules):
-        parser.error(
-            '--demo queries no server: omit --prometheus, --match, --host-label and --rules'
-        )
-    names = ('match', 'host_label', 'interval', 'timeout', 'rules')
+    if is_demo and (given.prometheus or given.match or given.host_label):
+        parser.error('--demo queries no server: omit --prometheus, --match and --host-label')
+    names = ('match', 'host_label', 'interval', 'timeout')
     arguments = {'url': given.prometheus, **{name: getattr(given, name) for name in names}}
     of_server = {} if is_demo else config.tables.get('fleet', {})
     environment = {} if is_demo else from_environment(os.environ)

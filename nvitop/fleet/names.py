@@ -28,20 +28,6 @@ USER_SERIES = {
 COUNTING_SERIES = frozenset({'nvitop_user_gpu_processes'})
 #: Series with the memory of a user on a GPU in bytes, or its multiple.
 USER_MEMORY = {'nvitop_user_gpu_memory_bytes': 1.0, 'process_gpu_memory_MiB': float(1 << 20)}
-#: Recorded sums of a host: series → factor to percent, bytes, watts or degrees Celsius.
-RECORDED = {
-    'nvitop_host:gpus:count': 1.0,
-    'nvitop_host:gpus_down:count': 1.0,
-    'nvitop_host:gpus_idle:count': 1.0,
-    'nvitop_host:gpus_held:count': 1.0,
-    'nvitop_host:utilization_ratio:avg': 100.0,
-    'nvitop_host:memory_used_bytes:sum': 1.0,
-    'nvitop_host:memory_total_bytes:sum': 1.0,
-    'nvitop_host:power_watts:sum': 1.0,
-    'nvitop_host:power_limit_watts:sum': 1.0,
-    'nvitop_host:temperature_celsius:max': 1.0,
-    'nvitop_host:measured_seconds:max': 1.0,
-}
 #: The last Xid error of a GPU.
 XID = 'DCGM_FI_DEV_XID_ERRORS'
 #: Labels of MIG devices. Those of DCGM have the series of their GPU, too.

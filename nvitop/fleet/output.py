@@ -26,15 +26,15 @@ def host_values(host: FleetHost, now: float) -> dict[str, Any]:
     """Return the values of a host by name; ``None`` if not available."""
     return {
         'host': host.name,
-        'gpus': host.counts.gpus,
+        'gpus': len(host.gpus),
         'utilization_percent': rounded(host.utilization_percent, 1),
         'memory_used_bytes': rounded(host.memory_used_bytes),
         'memory_total_bytes': rounded(host.memory_total_bytes),
         'power_watts': rounded(host.power_watts, 1),
         'power_limit_watts': rounded(host.power_limit_watts, 1),
         'temperature_celsius': rounded(host.temperature_celsius),
-        'idle_gpus': host.counts.idle,
-        'held_gpus': host.counts.held,
+        'idle_gpus': host.idle,
+        'held_gpus': host.held,
         'users': list(host.users),
         'findings': list(host.findings),
         'age_seconds': rounded(host.age(now), 1),
@@ -109,7 +109,7 @@ def _table(fleet: Fleet, now: float) -> str:
     rows += [
         (
             host.name,
-            str(host.counts.gpus),
+            str(len(host.gpus)),
             percent_text(host.utilization_percent),
             memory_text(host.memory_used_bytes, host.memory_total_bytes),
             power_text(host.power_watts, host.power_limit_watts),
@@ -135,8 +135,6 @@ def no_hosts(scope: Scope) -> str:
     """Return why the answer of the server may have no host."""
     if scope.match:
         return f'no series of GPUs match {{{",".join(map(str, scope.match))}}}'
-    if scope.rules:
-        return 'the server records no sums; is nvitop-fleet-rules.yml in its rule_files?'
     return 'the server has no series of GPUs; does it scrape an exporter for GPUs?'
 
 

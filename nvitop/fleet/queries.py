@@ -13,7 +13,6 @@ from nvitop.fleet.names import (
     INSTANCE,
     MIG_LABELS,
     PREFERENCE,
-    RECORDED,
     USER_MEMORY,
     USER_SERIES,
     XID,
@@ -59,8 +58,6 @@ class Scope(NamedTuple):
     filters: tuple[tuple[str, str], ...] = ()
     #: The labels that name hosts in the last answer, each with the dialect.
     used_labels: tuple[tuple[str, str], ...] = ()
-    #: Whether the server records the sums of each host, see ``share/prometheus``.
-    rules: bool = False
 
     @property
     def host_labels(self) -> tuple[str, ...]:
@@ -93,10 +90,6 @@ def parse_filter(text: str) -> tuple[tuple[str, str], ...]:
 
 def hosts_query(scope: Scope) -> str:
     """Return the query of the list of hosts."""
-    if scope.rules:
-        # Only hosts can be filtered: sums have no labels of GPUs.
-        recorded = _select({'own': RECORDED}, scope.of_hosts)
-        return f'max by ({_labels(scope)}) ({recorded})'
     hosts = _labels(scope)
     gpus = _labels(scope, gpus=True)
     # Rows of GPUs are most of the answer. They have no mark, because marks cost time.

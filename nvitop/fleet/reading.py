@@ -17,7 +17,6 @@ from nvitop.fleet.names import (
     INSTANCE,
     MIG_LABELS,
     PREFERENCE,
-    RECORDED,
     USER_MEMORY,
     USER_SERIES,
     identity_labels,
@@ -32,7 +31,6 @@ from nvitop.fleet.types import (
     FleetGpu,
     FleetHost,
     FleetUser,
-    GpuCounts,
     available,
     mean,
     total,
@@ -119,56 +117,13 @@ def host_name(label: str, value: str) -> str:
 def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet:
     """Return the hosts of an answer to ``hosts_query`` or ``gpus_query``."""
     hosts = _Hosts(scope)
-    recorded: dict[tuple[str | None, ...], dict[str, float]] = {}
     for one in series:
-        if not math.isfinite(one.value):
-            continue
-        if one.name in RECORDED:
-            hosts.member('own', one.labels)
-            values = recorded.setdefault(hosts.key_of(one.labels), {})
-            values[one.name] = one.value * RECORDED[one.name]
-        else:
+        if math.isfinite(one.value):
             _add(hosts, one)
-    if recorded:
-        return _read_recorded(hosts, recorded, timestamp)
     for key, member in hosts.members.items():
         member.measured = hosts.times.get(key[1])
-    groups = _joined(hosts.members.values())
-    return _fleet([_host(name, members) for name, members in groups], timestamp)
-
-
-def _fleet(hosts: list[FleetHost], timestamp: float) -> Fleet:
-    return Fleet(tuple(sorted(hosts, key=lambda host: natural(host.name))), timestamp=timestamp)
-
-
-def _read_recorded(
-    hosts: _Hosts, recorded: Mapping[tuple[str | None, ...], Mapping[str, float]], timestamp: float
-) -> Fleet:
-    """Return the hosts whose sums the server has recorded."""
-    found = []
-    for key, values in recorded.items():
-        member = hosts.members['own', key]
-
-        def count(name: str, values: Mapping[str, float] = values) -> int:
-            return int(values.get(f'nvitop_host:{name}:count', 0))
-
-        found.append(
-            FleetHost(
-                member.name,
-                exporters=(member.exporter,),
-                utilization_percent=values.get('nvitop_host:utilization_ratio:avg'),
-                memory_used_bytes=values.get('nvitop_host:memory_used_bytes:sum'),
-                memory_total_bytes=values.get('nvitop_host:memory_total_bytes:sum'),
-                power_watts=values.get('nvitop_host:power_watts:sum'),
-                power_limit_watts=values.get('nvitop_host:power_limit_watts:sum'),
-                temperature_celsius=values.get('nvitop_host:temperature_celsius:max'),
-                measured=values.get('nvitop_host:measured_seconds:max'),
-                recorded=GpuCounts(
-                    count('gpus'), count('gpus_idle'), count('gpus_held'), count('gpus_down')
-                ),
-            )
-        )
-    return _fleet(found, timestamp)
+    found = [_host(name, members) for name, members in _joined(hosts.members.values())]
+    return Fleet(tuple(sorted(found, key=lambda host: natural(host.name))), timestamp=timestamp)
 
 
 def natural(text: str) -> tuple[list[str | int], str]:

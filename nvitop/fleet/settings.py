@@ -38,12 +38,11 @@ class Settings(NamedTuple):
     client_key: str = ''
     org_id: str = ''
     headers: tuple[tuple[str, str], ...] = ()
-    rules: bool = False
 
     @property
     def scope(self) -> Scope:
         """Scope of the queries. Raises ValueError if the selector is invalid."""
-        return Scope(parse_selector(self.match), self.host_label, rules=self.rules)
+        return Scope(parse_selector(self.match), self.host_label)
 
     def request_headers(self, hostname: str) -> dict[str, str]:
         """Return the headers that log in. Files are read each time: tokens are replaced."""
@@ -111,9 +110,6 @@ def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
             if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
                 raise SettingsError('[fleet]: headers must be a table of texts')
             value = tuple(value.items())
-        elif name == 'rules':
-            if not isinstance(value, bool):
-                raise SettingsError(f'[fleet]: rules must be true or false, not {value!r}')
         elif name not in ('interval', 'timeout') and not isinstance(value, str):
             raise SettingsError(f'[fleet]: {key} must be a text, not {value!r}')
         found[name.replace('-', '_')] = value

@@ -76,15 +76,6 @@ class Exporter(NamedTuple):
     instance: str = ''
 
 
-class GpuCounts(NamedTuple):
-    """Numbers of GPUs of a host, if the server reports no values of single GPUs."""
-
-    gpus: int = 0
-    idle: int = 0
-    held: int = 0
-    faulty: int = 0
-
-
 class FleetHost(NamedTuple):
     """One machine with its GPUs."""
 
@@ -105,21 +96,21 @@ class FleetHost(NamedTuple):
     measured: float | None = None
     #: When the server stopped having values of it; ``None`` if it has.
     gone_since: float | None = None
-    #: ``None`` if :attr:`gpus` has all GPUs.
-    recorded: GpuCounts | None = None
 
     @property
-    def counts(self) -> GpuCounts:
-        """Numbers of its GPUs."""
-        if self.recorded is not None:
-            return self.recorded
-        gpus = self.gpus
-        return GpuCounts(
-            len(gpus),
-            sum(gpu.is_idle for gpu in gpus),
-            sum(gpu.is_held for gpu in gpus),
-            sum(bool(gpu.findings) for gpu in gpus),
-        )
+    def idle(self) -> int:
+        """Number of its GPUs that do nothing."""
+        return sum(gpu.is_idle for gpu in self.gpus)
+
+    @property
+    def held(self) -> int:
+        """Number of its idle GPUs whose memory is in use."""
+        return sum(gpu.is_held for gpu in self.gpus)
+
+    @property
+    def faulty(self) -> int:
+        """Number of its GPUs with a finding."""
+        return sum(bool(gpu.findings) for gpu in self.gpus)
 
     @property
     def memory_percent(self) -> float | None:
@@ -129,8 +120,6 @@ class FleetHost(NamedTuple):
     @property
     def findings(self) -> tuple[str, ...]:
         """Faults of its GPUs: ``'GPU 3 lost'``."""
-        if self.recorded is not None and self.recorded.faulty:
-            return (f'{self.recorded.faulty} not responding',)
         return tuple(
             f'GPU {gpu.label or "?"} {words}' for gpu in self.gpus for words in gpu.findings
         )
@@ -213,10 +202,9 @@ def available(values: Iterable[float | None]) -> list[float]:
 def totals(hosts: tuple[FleetHost, ...], now: float) -> Totals:
     """Return the sums over hosts; those that are gone are only counted."""
     present = [host for host in hosts if host.gone_since is None]
-    counts = [host.counts for host in present]
     usage = [
         (host.utilization_percent, _number_measured(host))
-        for host, count in zip(present, counts)
+        for host in present
         if host.utilization_percent is not None
     ]
     measured = sum(number for _, number in usage)
@@ -226,24 +214,22 @@ def totals(hosts: tuple[FleetHost, ...], now: float) -> Totals:
     return Totals(
         hosts=len(present),
         gone=len(hosts) - len(present),
-        gpus=sum(count.gpus for count in counts),
+        gpus=sum(len(host.gpus) for host in present),
         utilization_percent=(
             sum(percent * number for percent, number in usage) / measured if measured else None
         ),
         memory_used_bytes=total(host.memory_used_bytes for host in memory),
         memory_total_bytes=total(host.memory_total_bytes for host in memory),
         power_watts=total(host.power_watts for host in present),
-        idle=sum(count.idle for count in counts),
-        held=sum(count.held for count in counts),
-        faulty=sum(count.faulty for count in counts),
+        idle=sum(host.idle for host in present),
+        held=sum(host.held for host in present),
+        faulty=sum(host.faulty for host in present),
         age=max(ages, default=None),
     )
 
 
 def _number_measured(host: FleetHost) -> int:
     """Return the number of GPUs whose utilization is known."""
-    if host.recorded is not None:
-        return host.recorded.gpus - host.recorded.faulty
     return len(available(gpu.utilization_percent for gpu in host.gpus))
 
 

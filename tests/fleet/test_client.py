@@ -240,10 +240,8 @@ def test_command_prints_hosts_and_explains_failures(
     assert command.main(arguments) == 1
     assert 'does it scrape an exporter' in capsys.readouterr().err
     server.replies = [Reply(body=result()), Reply(503)]
-    assert command.main(['--config', str(config), '-1', '--rules']) == 1
-    printed = capsys.readouterr()
-    assert 'nvitop-fleet-rules.yml' in printed.err
-    assert not printed.out  # no empty table
+    assert command.main(['--config', str(config), '-1']) == 1
+    assert not capsys.readouterr().out  # no empty table
     assert command.main(arguments) == 1
     assert capsys.readouterr().err.count('\n') == 1
 
@@ -267,7 +265,6 @@ def test_table_replaces_characters_that_the_output_cannot_encode(
         (['--demo', '--prometheus=x'], '--demo queries no server'),
         (['--demo', '--match={a="b"}'], '--demo queries no server'),
         (['--demo', '--host-label=a'], '--demo queries no server'),
-        (['--demo', '--rules'], '--demo queries no server'),
     ],
 )
 def test_refused_arguments_are_explained(

@@ -216,9 +216,9 @@ _VALUES: dict[str, Callable[[FleetHost], float | None]] = {
     'power': lambda host: host.power_watts,
     'temperature': lambda host: host.temperature_celsius,
     'age': lambda host: None if host.measured is None else -host.measured,
-    'gpus': lambda host: host.counts.gpus,
-    'idle': lambda host: host.counts.idle,
-    'findings': lambda host: host.counts.faulty,
+    'gpus': lambda host: len(host.gpus),
+    'idle': lambda host: host.idle,
+    'findings': lambda host: host.faulty,
 }
 
 

@@ -262,7 +262,7 @@ def _draw_host(
         'memory': memory_text(host.memory_used_bytes, host.memory_total_bytes),
         'power': power_text(host.power_watts, host.power_limit_watts),
         'temperature': temperature_text(host.temperature_celsius),
-        'gpus': str(host.counts.gpus),
+        'gpus': str(len(host.gpus)),
         'age': age_text(age),
         'users': users_text(host.users),
         'findings': ', '.join(host.findings),

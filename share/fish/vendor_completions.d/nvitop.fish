@@ -181,7 +181,6 @@ complete -c nvitop -n '_shtab_nvitop_using fleet' -l config -xka "(__fish_comple
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l prometheus -x -d 'URL of the server (default: $PROMETHEUS_URL)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l match -x -d 'only series with these labels: '"'"'{cluster="a"}'"'"''
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l host-label -x -d 'the label that names the host (default: automatic)'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -l rules -d 'read sums that the server records, for 10,000 hosts; see the documentation'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l interval -x -d 'minimum time between requests (default: 5)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l timeout -x -d 'limit of a request (default: 10)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -s 1 -l once -d 'print the hosts once and exit'
