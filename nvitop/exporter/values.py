@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of series from values of samples, and back."""
+"""Values of series from values of samples."""
 
 from __future__ import annotations
 
@@ -132,34 +132,3 @@ def process_reader(row: ProcessRow) -> ReadProcess:
         return scaled(value, row.scale)
 
     return read
-
-
-# The way back
-
-
-def is_reversible(row: DeviceRow) -> bool:
-    """Whether the value of the metric can be read from a series of the row."""
-    return len(row.metrics) == 1 and row.form in ('number', 'digits', 'switch', 'reasons', 'reason')
-
-
-def metric_value(row: DeviceRow, value: float) -> int | float | str | bool:
-    """Return the raw value of the metric of a row from the value of a series.
-
-    The row has one of the forms ``number``, ``digits`` and ``switch``.
-    """
-    metric = ALL_METRICS[row.metrics[0]]
-    if row.form == 'digits':
-        return f'P{value:g}'
-    if row.form == 'switch' and metric.kind == 'str':
-        return 'Enabled' if value else 'Disabled'
-    raw = scaled(value, metric.divisor / row.scale)
-    if metric.kind == 'bool':
-        return bool(raw)
-    # Power in milliwatts is a whole number, too.
-    return round(raw) if metric.kind == 'int' or metric.unit == 'W' else raw
-
-
-def process_value(row: ProcessRow, value: float) -> int | float:
-    """Return the value of the metric of a row from the value of a series."""
-    raw = scaled(value, 1 / row.scale)
-    return round(raw) if ALL_PROCESS_METRICS[row.metric].kind == 'int' else raw

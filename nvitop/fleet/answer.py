@@ -7,7 +7,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nvitop.exporter.reading import Series
+from nvitop.fleet.series import Series
 from nvitop.fleet.types import FleetError
 from nvitop.printable import printable
 

@@ -10,7 +10,6 @@ import time
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from nvitop.exporter.identity import bare_uuid
-from nvitop.exporter.reading import Series
 from nvitop.fleet.answer import Answer, PastValues
 from nvitop.fleet.names import (
     HOST_LABELS,
@@ -24,6 +23,7 @@ from nvitop.fleet.names import (
 from nvitop.fleet.promql import ROW, containing, literal
 from nvitop.fleet.queries import HEAT_METRICS
 from nvitop.fleet.questions import GRAPH_METRICS
+from nvitop.fleet.series import Series
 from nvitop.fleet.types import IDLE_PERCENT
 
 if TYPE_CHECKING:

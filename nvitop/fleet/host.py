@@ -8,9 +8,9 @@ import math
 from typing import TYPE_CHECKING
 
 from nvitop.exporter.identity import bare_uuid
-from nvitop.exporter.reading import Series, read_sample, series_names
 from nvitop.fleet.names import PREFERENCE, meanings
 from nvitop.fleet.promql import ROW
+from nvitop.fleet.series import Series, read_sample, series_names
 from nvitop.fleet.types import percent_of
 from nvitop.printable import printable
 from nvitop.sampling.types import PROCESSES, Problem, Sample

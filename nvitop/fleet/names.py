@@ -7,7 +7,7 @@ import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
-from nvitop.exporter.values import is_reversible
+from nvitop.fleet.series import is_reversible
 
 if TYPE_CHECKING:
     from typing import Iterable

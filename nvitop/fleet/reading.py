@@ -41,8 +41,8 @@ from nvitop.printable import printable
 if TYPE_CHECKING:
     from typing import Iterable, Mapping
 
-    from nvitop.exporter.reading import Series
     from nvitop.fleet.queries import Scope
+    from nvitop.fleet.series import Series
 
 #: Digits are converted in groups: the conversion of thousands would take long.
 _DIGITS = re.compile('([0-9]{1,18})')

@@ -13,6 +13,7 @@ from nvitop.sampling.types import Sample
 from tests.clock import Clock
 
 EVERYTHING = SeriesOptions(processes=True, commands=True)
+SCENARIOS = ('dgx-h100', 'mig', 'faults', 'old-driver', 'spark', 'workstation', 'empty')
 
 
 @functools.lru_cache(maxsize=None)

@@ -18,7 +18,7 @@ from nvitop.fleet.promql import quoted
 from tests.patience import PATIENCE, wait_until
 
 if TYPE_CHECKING:
-    from nvitop.exporter.reading import Series
+    from nvitop.fleet.series import Series
 
 #: Seconds between values.
 STEP = 15.0

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nvitop.exporter.reading import Series
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
 from nvitop.fleet.host import read_host
 from nvitop.fleet.promql import ROW, Matcher, parse_selector, quoted
 from nvitop.fleet.queries import Scope, hosts_query, parse_filter
 from nvitop.fleet.questions import Question, ask
 from nvitop.fleet.reading import read_fleet
+from nvitop.fleet.series import Series
 from nvitop.fleet.types import Fleet, remember, totals
 
 if TYPE_CHECKING:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples from series: the way back from what an exporter wrote to what nvitop shows. Pure."""
+"""Samples from the series of an exporter: its tables of names, read backwards. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from nvitop.api.metrics import METRICS, Metric
 from nvitop.exporter.dialects import dialect
 from nvitop.exporter.identity import UNKNOWN
-from nvitop.exporter.values import (
-    ALL_METRICS,
-    ALL_PROCESS_METRICS,
-    REASON_LABEL,
-    is_reversible,
-    metric_value,
-    process_value,
-)
+from nvitop.exporter.values import ALL_METRICS, ALL_PROCESS_METRICS, REASON_LABEL, scaled
 from nvitop.sampling.types import (
     DeviceInfo,
     DeviceKey,
@@ -45,6 +38,34 @@ class Series(NamedTuple):
     name: str
     labels: Mapping[str, str]
     value: float
+
+
+def is_reversible(row: DeviceRow) -> bool:
+    """Whether the value of the metric can be read from a series of the row."""
+    return len(row.metrics) == 1 and row.form in ('number', 'digits', 'switch', 'reasons', 'reason')
+
+
+def metric_value(row: DeviceRow, value: float) -> int | float | str | bool:
+    """Return the raw value of the metric of a row from the value of a series.
+
+    The row has one of the forms ``number``, ``digits`` and ``switch``.
+    """
+    metric = ALL_METRICS[row.metrics[0]]
+    if row.form == 'digits':
+        return f'P{value:g}'
+    if row.form == 'switch' and metric.kind == 'str':
+        return 'Enabled' if value else 'Disabled'
+    raw = scaled(value, metric.divisor / row.scale)
+    if metric.kind == 'bool':
+        return bool(raw)
+    # Power in milliwatts is a whole number, too.
+    return round(raw) if metric.kind == 'int' or metric.unit == 'W' else raw
+
+
+def process_value(row: ProcessRow, value: float) -> int | float:
+    """Return the value of the metric of a row from the value of a series."""
+    raw = scaled(value, 1 / row.scale)
+    return round(raw) if ALL_PROCESS_METRICS[row.metric].kind == 'int' else raw
 
 
 class _Index(NamedTuple):

@@ -1,0 +1,86 @@
+"""Series that the exporter makes become the samples that they were made from."""
+
+from __future__ import annotations
+
+import pytest
+
+from nvitop.exporter.dialects import DIALECT_NAMES, dialect
+from nvitop.exporter.families import make_families
+from nvitop.fleet.series import Series, read_sample, series_names
+from nvitop.sampling.types import DeviceSample, Sample
+from tests.exporter.machines import SCENARIOS, observed
+
+#: Fields that no dialect has, and those that are checked in another way.
+NOT_EXPORTED = ('info', 'extended', 'key', 'uuid', 'is_unified_memory', 'is_own', 'is_idle_longer')
+
+
+@pytest.mark.parametrize('scenario', SCENARIOS)
+@pytest.mark.parametrize('name', DIALECT_NAMES)
+def test_samples_are_read_back_from_series(scenario: str, name: str) -> None:
+    observation = observed(scenario)
+    sample = observation.sample
+    made = make_families([name], observation)
+    again = read_sample(
+        name,
+        [
+            Series(family.name, point.labels, point.value)
+            for family in made
+            for point in family.points
+        ],
+    )
+    table = dialect(name)
+    known = {device.key[:2]: device for device in sample.devices}
+    expected = [
+        device
+        for device in sample.devices
+        if (device.status == 'ok' or table.up) and (table.has_mig or not device.key.is_mig)
+    ]
+    # Two compute instances of one GPU instance are one device for DCGM.
+    assert len(again.devices) == len(expected) - (scenario == 'mig' and name == 'dcgm')
+    for device in again.devices:
+        if not (device.key.is_mig and name == 'dcgm'):  # which does not name its UUID
+            check_device(device, known[device.key[:2]])
+    check_processes(again, sample, has_status=name != 'nvidia-smi')
+
+
+def check_device(device: DeviceSample, original: DeviceSample) -> None:
+    """Check that everything that is known was read correctly."""
+    assert device.key.uuid.lower() == original.key.uuid.lower()
+    assert (device.status, device.reason) == (original.status, original.reason)
+    for mine, other in ((device, original), (device.info, original.info)):
+        for field, value in zip(mine._fields, mine):
+            if value is not None and field not in NOT_EXPORTED:
+                assert value == pytest.approx(getattr(other, field)), field
+    assert {*device.extended} <= {*original.extended}
+
+
+def check_processes(again: Sample, original: Sample, *, has_status: bool) -> None:
+    known = {process.key[0]: process for process in original.processes}
+    for process in again.processes:
+        for field, value in zip(process._fields, process):
+            if value is not None and field not in NOT_EXPORTED:
+                expected = getattr(known[process.key.pid], field)
+                is_number = isinstance(value, float)
+                same = pytest.approx(expected) if is_number else expected
+                assert value == same or (field == 'status' and not has_status), field
+
+
+def test_names_for_reading_include_all_series_of_devices() -> None:
+    names = series_names('own')
+    assert {'nvitop_gpu_up', 'nvitop_gpu_info', 'nvitop_gpu_power_usage_watts'} <= names
+    assert 'nvitop_build_info' not in names
+
+
+def test_reading_ignores_what_it_cannot_understand() -> None:
+    labels = {'gpu': '0', 'uuid': 'GPU-1'}
+    sample = read_sample(
+        'own',
+        [
+            Series('other', labels, 1.0),
+            Series('nvitop_gpu_temperature_celsius', labels, float('nan')),
+            Series('nvitop_gpu_power_usage_watts', {'gpu': 'x' * 20}, 5.0),
+            Series('nvitop_process_gpu_memory_bytes', {**labels, 'pid': 'x'}, 5.0),
+        ],
+    )
+    assert [device.power_usage_mw for device in sample.devices] == [5000, None]
+    assert sample.processes == ()
