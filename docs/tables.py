@@ -22,7 +22,7 @@ from nvitop.exporter.command import make_parser as make_exporter_parser
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.exposition import UNITS
 from nvitop.exporter.families import make_families
-from nvitop.exporter.own_process import PROCESS_SERIES
+from nvitop.exporter.state import PROCESS_SERIES
 from nvitop.exporter.tables import DeviceRow, Observation, SeriesOptions
 from nvitop.fleet.command import make_parser as make_fleet_parser
 from nvitop.gui.layout.help import HelpEntry, HelpGroup

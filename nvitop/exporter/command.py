@@ -26,9 +26,8 @@ from nvitop.exporter.arguments import (
 from nvitop.exporter.families import demand_of
 from nvitop.exporter.pages import Pages
 from nvitop.exporter.server import WebServer
-from nvitop.exporter.sinks import BackgroundSinks
+from nvitop.exporter.sinks import BackgroundSinks, TextFile
 from nvitop.exporter.site import Site
-from nvitop.exporter.textfile import TextFile
 from nvitop.platforms.kernel import wait_for_signals
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
@@ -73,7 +72,8 @@ def _run(program: str, settings: ExporterSettings) -> int:
 def _serve(program: str, settings: ExporterSettings) -> None:
     """Measure and serve until a signal ends it."""
     pages = Pages(settings.names, settings.series, interval=settings.interval)
-    files = BackgroundSinks(_open_files(program, settings, pages))
+    warn = functools.partial(print_message, program, 'warning')
+    files = BackgroundSinks(_open_files(program, settings, pages), warn)
     server = _listen(program, settings, pages) if settings.addresses else None
     reporter = ProblemReporter(program)
 
@@ -123,9 +123,8 @@ def _open_files(program: str, settings: ExporterSettings, pages: Pages) -> list[
     """
     sinks: list[Sink] = []
     if settings.textfile is not None:
-        warn = functools.partial(print_message, program, 'warning')
         try:
-            sinks.append(TextFile(settings.textfile, pages, warn))
+            sinks.append(TextFile(settings.textfile, pages))
         except OSError as error:
             raise CommandFailure(f'cannot write {settings.textfile}: {error.strerror}') from error
     if settings.recording is not None:

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sinks that write to disks, in a thread of their own: a slow disk must not delay samples."""
+"""Files that get each sample, written in a thread of their own: a slow disk must not delay samples."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import queue
 import threading
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Callable, Sequence
 
 if TYPE_CHECKING:
+    from nvitop.exporter.pages import Pages
     from nvitop.recording.recorder import Sink
     from nvitop.sampling.types import Sample
 
@@ -18,10 +21,20 @@ CLOSE_SECONDS = 2.0
 
 
 class BackgroundSinks:
-    """Passes samples on to other sinks in a background thread."""
+    """Passes samples on to other sinks in a background thread.
 
-    def __init__(self, sinks: Sequence[Sink]) -> None:
+    A sink that fails gets the next sample all the same, and so do the others.
+
+    Args:
+        sinks: The sinks.
+        on_problem: Gets the text of a failure, once for as long as it lasts.
+    """
+
+    def __init__(self, sinks: Sequence[Sink], on_problem: Callable[[str], None]) -> None:
         self._sinks = sinks
+        self._on_problem = on_problem
+        #: The last failure of each sink, '' if there is none.
+        self._problems = [''] * len(sinks)
         self._queue: queue.SimpleQueue[Sample | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name='nvitop-sinks', daemon=True)
         self._thread.start()
@@ -39,10 +52,65 @@ class BackgroundSinks:
     def _run(self) -> None:
         while True:
             sample = self._queue.get()
-            for sink in self._sinks:
-                if sample is None:
-                    sink.close()
-                else:
-                    sink.write(sample)
+            for number, sink in enumerate(self._sinks):
+                problem = _problem_of(sink, sample)
+                if problem and problem != self._problems[number]:
+                    self._on_problem(problem)
+                self._problems[number] = problem
             if sample is None:
                 return
+
+
+def _problem_of(sink: Sink, sample: Sample | None) -> str:
+    """Pass a sample to a sink, or close it; return what failed, ``''`` if nothing did."""
+    try:
+        if sample is None:
+            sink.close()
+        else:
+            sink.write(sample)
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename:
+            return f'cannot write {error.filename}: {error.strerror}'
+        return f'{type(sink).__name__} failed: {type(error).__name__}: {error}'
+    return ''
+
+
+class TextFile:
+    """A file with the last series, for the textfile collector of node_exporter.
+
+    It is replaced after each sample: readers see the old or the new content, never a part.
+
+    Args:
+        path: Name of the file.
+        pages: Makes the content.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+
+    def __init__(self, path: str, pages: Pages) -> None:
+        self._path = path
+        directory, name = os.path.split(path)
+        #: The collector reads only names that end in ``.prom``.
+        self._new_path = os.path.join(directory, f'.{name}.{os.getpid()}.new')
+        self._pages = pages
+        self._replace(b'')
+
+    def write(self, sample: Sample) -> None:
+        """Replace the file. The pages must have the sample already."""
+        self._replace(self._pages.file_content())
+
+    def close(self) -> None:
+        """Remove the file, because its values get out of date."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)
+
+    def _replace(self, content: bytes) -> None:
+        try:
+            with open(self._new_path, 'wb') as file:
+                file.write(content)
+            os.replace(self._new_path, self._path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.unlink(self._new_path)
+            raise OSError(error.errno, error.strerror, self._path) from error

@@ -8,12 +8,10 @@ import sys
 import psutil
 import pytest
 
-from nvitop.exporter import pages as pages_module
 from nvitop.exporter.exposition import OPENMETRICS, TEXT
-from nvitop.exporter.pages import KEPT_SECONDS, Pages
+from nvitop.exporter.pages import Pages
+from nvitop.exporter.state import KEPT_SECONDS, MAX_USERS, UserTime
 from nvitop.exporter.tables import SeriesOptions
-from nvitop.exporter.users import KEPT_SECONDS as KEPT_USER_SECONDS
-from nvitop.exporter.users import MAX_USERS, UserTime
 from nvitop.sampling.types import DeviceKey, Problem, Sample
 from tests.clock import Clock
 from tests.sampling.fakes import device_sample, process_sample
@@ -75,19 +73,6 @@ def test_pages_are_made_once_for_each_sample_and_format() -> None:
     assert pages.page(TEXT) is not plain
 
 
-def test_used_formats_are_ready_with_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    pages, clock = made()
-    pages.page(TEXT)
-    clock.turn(KEPT_SECONDS)
-    pages.write(sample_at(clock.now))
-    with monkeypatch.context() as patch:
-        patch.delattr(pages_module, 'render')
-        assert b'temperature_celsius' in pages.page(TEXT)
-    clock.turn(KEPT_SECONDS + 0.1)
-    monkeypatch.delattr(pages_module, 'render')
-    pages.write(sample_at(clock.now, 2))  # makes no page
-
-
 def test_failures_of_the_driver_are_counted() -> None:
     pages, clock = made()
     problem = Problem('driver', 'initialization', 'Driver Not Loaded', 'error')
@@ -117,5 +102,5 @@ def test_users_are_forgotten(count: int) -> None:
         sample_at(1.0, processes=tuple(process_sample(n, username=f'u{n}') for n in range(count)))
     )
     assert len(users.totals()) == min(count, MAX_USERS)
-    users.add(sample_at(2.0 + KEPT_USER_SECONDS))
+    users.add(sample_at(2.0 + KEPT_SECONDS))
     assert users.totals() == {}

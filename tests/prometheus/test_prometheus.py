@@ -24,7 +24,7 @@ import psutil
 import pytest
 
 from nvitop.exporter.dialects import DIALECT_NAMES
-from nvitop.exporter.own_process import PROCESS_SERIES
+from nvitop.exporter.state import PROCESS_SERIES
 from tests.exporter.shipped import SHARE, expressions
 from tests.fleet import servers
 from tests.fleet.servers import free_port, query, wait_for
