@@ -35,7 +35,7 @@ COMMANDS = (
         'query',
         'print GPU and process values as CSV, JSON or a table',
         'nvitop.query.command',
-        ('--query-', '--help-query-'),
+        ('--query-', '--help-query-', '-L', '--list-gpus'),
     ),
     Command(
         'record',

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Callable
 if TYPE_CHECKING:
     from nvitop.query.columns import CellValue, QueryColumn
 
-NOT_AVAILABLE = '[N/A]'
 _MIB = 1 << 20
 
 #: Unit of a column → unit in CSV, if it differs.
@@ -19,7 +18,8 @@ _UNITS_IN_CSV = {'B': 'MiB', '°C': '', 'µs': 'us', 'count': ''}
 #: Beginnings that spreadsheets evaluate or skip, and the text for "not available". Apostrophes
 #: before them count too, so that :func:`unescape` can reverse :func:`escape`.
 _RISKY = re.compile(r"[\s']*[=+\-@＝＋－＠]|'*[\t\r\n]|'*\[N/A\]\Z")
-_NEEDS_QUOTES = re.compile(r'[,"\r\n]|\A\s|\s\Z|\A\Z')
+_NEEDS_QUOTES = re.compile(r'[,"\r\n]|\A\s|\s\Z')
+_BRANCH = re.compile(r'\d+')
 
 
 def escape(text: str) -> str:
@@ -57,12 +57,17 @@ def header_text(column: QueryColumn) -> str:
 def value_text(column: QueryColumn, value: CellValue, *, units: bool) -> str:
     """Format a value like nvidia-smi: ``'1234 MiB'``, ``'68.23 W'``, ``'[N/A]'``."""
     if value is None:
-        return NOT_AVAILABLE
-    if column.text is not None:
-        return column.text(value)
+        return column.missing
     unit = unit_in_csv(column)
-    text = _BY_UNIT[column.unit](value) if column.unit in _BY_UNIT else _BY_KIND[column.kind](value)
+    form = column.text or _BY_UNIT.get(column.unit) or _BY_KIND[column.kind]
+    text = form(value)
     return f'{text} {unit}' if units and unit else text
+
+
+def is_deprecated(column: QueryColumn, driver_version: str | None) -> bool:
+    """Whether nvidia-smi of this driver prints that the field is deprecated instead of the value."""
+    branch = _BRANCH.match(driver_version or '') if column.deprecated_since else None
+    return branch is not None and int(branch[0]) >= column.deprecated_since
 
 
 def _moment(seconds: float) -> str:

@@ -17,6 +17,7 @@ from nvitop.api.metrics import (
     ProcessMetric,
 )
 from nvitop.health import RULE_METRICS, Finding, findings, health_status, is_wrong
+from nvitop.query import nvidia_smi
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
 #: CellValue of a cell; ``None``: not available.
@@ -60,6 +61,10 @@ class QueryColumn(NamedTuple):
     text: Callable[[Any], str] | None = None
     #: Whether it needs the owners of processes.
     owners: bool = False
+    #: Text in CSV if the value is not available.
+    missing: str = nvidia_smi.NOT_AVAILABLE
+    #: Driver branch since which nvidia-smi prints that the field is deprecated; 0: never.
+    deprecated_since: int = 0
 
     @property
     def header(self) -> str:
@@ -72,37 +77,6 @@ DEFAULT_DEVICE_NAMES = (
     'index, name, utilization.gpu, memory.used, memory.total, temperature.gpu, power.draw'
 )
 DEFAULT_PROCESS_NAMES = 'gpu_index, pid, user, gpu_memory, gpu_sm_utilization, command'
-
-#: Aliases of nvidia-smi.
-_DEVICE_ALIASES = {
-    'gpu_name': 'name',
-    'gpu_serial': 'serial',
-    'gpu_uuid': 'uuid',
-    'gpu_bus_id': 'pci.bus_id',
-    'display_attached': 'display_mode',
-    'clocks.gr': 'clocks.current.graphics',
-    'clocks.sm': 'clocks.current.sm',
-    'clocks.mem': 'clocks.current.memory',
-    'clocks.video': 'clocks.current.video',
-    'clocks.max.gr': 'clocks.max.graphics',
-    'clocks.max.mem': 'clocks.max.memory',
-    'clocks_throttle_reasons.active': 'clocks_event_reasons.active',
-    'clocks.applications.gr': 'clocks.applications.graphics',
-    'clocks.applications.mem': 'clocks.applications.memory',
-    'clocks.default_applications.gr': 'clocks.default_applications.graphics',
-    'clocks.default_applications.mem': 'clocks.default_applications.memory',
-    'clocks_throttle_reasons.supported': 'clocks_event_reasons.supported',
-    'inforom.image': 'inforom.img',
-    'inforom.power': 'inforom.pwr',
-    'gpu_operation_mode.current': 'gom.current',
-    'gpu_operation_mode.pending': 'gom.pending',
-    'pcie.link.gen.gpucurrent': 'pcie.link.gen.current',
-    'retired_pages.sbe': 'retired_pages.single_bit_ecc.count',
-    'retired_pages.dbe': 'retired_pages.double_bit.count',
-}
-_PROCESS_ALIASES = {'used_memory': 'used_gpu_memory', 'username': 'user'}
-#: In ``nvidia-smi --query-compute-apps``, this name has another meaning.
-_COMPUTE_APPS_ALIASES = {**_PROCESS_ALIASES, 'name': 'process_name'}
 
 #: Metrics that show whether a device responds: cheap, and supported by all.
 _SIGN_OF_LIFE = ('memory_used',)
@@ -144,6 +118,11 @@ def _part_of_bus_id(position: int, row: DeviceQueryRow) -> CellValue:
 def _is_clock_event_reason(name: str, row: DeviceQueryRow) -> CellValue:
     reasons = row.device.clock_event_reasons
     return None if reasons is None else name in reasons
+
+
+def _is_display_attached(row: DeviceQueryRow) -> CellValue:
+    mode = row.device.display_mode
+    return None if mode is None else mode == 'Enabled'
 
 
 def _hostname(row: DeviceQueryRow) -> CellValue:
@@ -209,6 +188,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     'driver_model_pending': _driver_model,
     'clock_event_reasons': _bits,
     'supported_clock_event_reasons': _bits,
+    'edpp_multiplier': '{:.2f}'.format,
 }
 
 
@@ -226,7 +206,14 @@ def _health_findings(row: DeviceQueryRow) -> tuple[str, ...]:
 def _of_metric(metric: Metric) -> QueryColumn:
     name, value = metric.name, functools.partial(_metric_value, metric)
     described = (name, metric.query, metric.unit, metric.kind, metric.help)
-    return QueryColumn(*described, value, (name,), _TEXTS.get(name))
+    return QueryColumn(
+        *described,
+        value,
+        (name,),
+        _TEXTS.get(name),
+        missing=nvidia_smi.missing_text(metric.query),
+        deprecated_since=nvidia_smi.DEPRECATED_SINCE.get(metric.query or '', 0),
+    )
 
 
 def _of_process_metric(metric: ProcessMetric) -> QueryColumn:
@@ -317,6 +304,54 @@ def _clock_event_reason_columns() -> tuple[QueryColumn, ...]:
     )
 
 
+def _nvidia_smi_columns() -> tuple[QueryColumn, ...]:
+    """Fields whose values follow from other metrics, or that are never available."""
+    attached = 'whether a display is connected'
+    generation = 'current PCIe generation of the GPU'
+    return (
+        _plain(
+            'display_attached',
+            'bool',
+            attached,
+            _is_display_attached,
+            query='display_attached',
+            metrics=('display_mode',),
+        ),
+        _plain(
+            'gpu_pcie_link_generation',
+            'int',
+            generation,
+            'device.pcie_link_generation',
+            query='pcie.link.gen.gpucurrent',
+            metrics=('pcie_link_generation',),
+        ),
+        _plain(
+            'kmd_version',
+            'str',
+            'version of the kernel driver',
+            'sample.driver_version',
+            query='kmd_version',
+        ),
+    )
+
+
+@functools.lru_cache(maxsize=None)
+def _unavailable_columns() -> tuple[QueryColumn, ...]:
+    """Fields of nvidia-smi without a source. They have names only, to be accepted in lists."""
+    return tuple(
+        QueryColumn(
+            re.sub(r'\W', '_', query).lower(),
+            query,
+            unit,
+            'str',
+            'not available',
+            lambda row: None,
+            missing=nvidia_smi.missing_text(query),
+        )
+        for query, unit in nvidia_smi.UNAVAILABLE.items()
+    )
+
+
 def _device_columns() -> tuple[QueryColumn, ...]:
     return (
         *_sample_columns(),
@@ -325,6 +360,7 @@ def _device_columns() -> tuple[QueryColumn, ...]:
         *_state_columns(),
         *_bus_id_columns(),
         *_clock_event_reason_columns(),
+        *_nvidia_smi_columns(),
     )
 
 
@@ -390,6 +426,8 @@ class QueryTable(NamedTuple):
 
     columns: tuple[QueryColumn, ...]
     by_name: dict[str, QueryColumn]
+    #: Columns that have names, but are not part of ``all``.
+    named_only: tuple[QueryColumn, ...] = ()
 
     def find(self, names: str | Iterable[str] | None) -> tuple[QueryColumn, ...]:
         """Find columns by names that are separated by commas or spaces; ``all``: all columns.
@@ -424,12 +462,17 @@ class QueryTable(NamedTuple):
         return f'unknown field {word!r}{hint}'
 
 
-def make_table(columns: tuple[QueryColumn, ...], aliases: dict[str, str]) -> QueryTable:
+def make_table(
+    columns: tuple[QueryColumn, ...],
+    aliases: dict[str, str],
+    named_only: tuple[QueryColumn, ...] = (),
+) -> QueryTable:
     """Make a table; ``aliases`` maps further names to names of columns."""
-    by_name = {column.header: column for column in columns}
-    by_name.update((column.name, column) for column in columns)
+    everything = (*columns, *named_only)
+    by_name = {column.header: column for column in everything}
+    by_name.update((column.name, column) for column in everything)
     by_name.update((alias, by_name[name]) for alias, name in aliases.items())
-    return QueryTable(columns, by_name)
+    return QueryTable(columns, by_name, named_only)
 
 
 @functools.lru_cache(maxsize=None)
@@ -439,15 +482,15 @@ def device_table() -> QueryTable:
         f'clocks_throttle_reasons.{reason}': f'clocks_event_reasons.{reason}'
         for reason in CLOCK_EVENT_REASONS
     }
-    return make_table(_device_columns(), {**_DEVICE_ALIASES, **reasons})
+    aliases = {**nvidia_smi.DEVICE_ALIASES, **reasons}
+    return make_table(_device_columns(), aliases, _unavailable_columns())
 
 
 @functools.lru_cache(maxsize=None)
 def process_table(*, compute_apps: bool = False) -> QueryTable:
     """All columns of processes, optionally with the names of ``--query-compute-apps``."""
-    return make_table(
-        _process_columns(), _COMPUTE_APPS_ALIASES if compute_apps else _PROCESS_ALIASES
-    )
+    aliases = nvidia_smi.COMPUTE_APPS_ALIASES if compute_apps else nvidia_smi.PROCESS_ALIASES
+    return make_table(_process_columns(), aliases)
 
 
 @functools.lru_cache(maxsize=None)

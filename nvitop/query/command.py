@@ -29,7 +29,7 @@ from nvitop.query.columns import (
     process_table,
     remapped_rows_table,
 )
-from nvitop.query.formats import OutputStyle, make_format, parse_style
+from nvitop.query.formats import GPU_LIST, LIST, OutputStyle, make_format, parse_style
 from nvitop.query.list_tables import ListTable, list_tables
 from nvitop.query.listing import QUERIES, help_on, list_of_names
 from nvitop.query.measure import QueryRunner, TableQuery
@@ -158,6 +158,7 @@ def _add_nvidia_smi(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group(
         'options of nvidia-smi (the word "query" may be omitted)'
     ).add_argument
+    add('-L', '--list-gpus', action='store_true', help='list GPUs and MIG devices, and exit')
     for query in QUERIES:
         add(f'--query-{query}', metavar='FIELDS', help=_QUERY_HELP[query])
     for query in QUERIES:
@@ -194,6 +195,8 @@ def _check_samples(given: argparse.Namespace) -> None:
 
 
 def _request(given: argparse.Namespace) -> Request:
+    if given.list_gpus:
+        return Request(TableQuery(devices=device_table().find(GPU_LIST), mig=True), LIST, None)
     style = _parse_option('--format', parse_style, given.format)
     gpu_option, gpu = _one_of(given, 'gpu', 'query-gpu', 'query-remapped-rows')
     processes_option, processes = _one_of(given, 'processes', 'query-compute-apps')

@@ -8,8 +8,16 @@ import json
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Sequence
 
 from nvitop.printable import printable
-from nvitop.query.cell import escape, header_text, quote, unit_in_csv, value_text
+from nvitop.query.cell import (
+    escape,
+    header_text,
+    is_deprecated,
+    quote,
+    unit_in_csv,
+    value_text,
+)
 from nvitop.query.measure import iso_time, plain_row
+from nvitop.query.nvidia_smi import DEPRECATED, NOT_AVAILABLE
 
 if TYPE_CHECKING:
     from typing import Union
@@ -36,6 +44,9 @@ class OutputStyle(NamedTuple):
     units: bool = True
 
 
+#: The format of ``--list-gpus``, and the columns that it needs.
+LIST = OutputStyle('list')
+GPU_LIST = 'index, name, uuid, mig_index, mig_profile'
 #: Formats one result after another: text in pieces, each to be written as a whole or not at all.
 Format = Callable[['QueryResult'], List[str]]
 
@@ -69,6 +80,8 @@ def make_format(query: TableQuery, style: OutputStyle, *, for_terminal: bool) ->
         return _JsonLines(query).pieces
     if style.kind == 'table':
         return _Table(query, style).pieces
+    if style == LIST:
+        return _list_of_gpus
     if style.kind == 'prometheus':
         return functools.partial(_series, query)
     return _Csv(query, style, for_terminal=for_terminal).pieces
@@ -93,6 +106,8 @@ class _Csv:
         return pieces
 
     def _cell(self, column: QueryColumn, row: AnyRow) -> str:
+        if is_deprecated(column, row.sample.driver_version):
+            return DEPRECATED
         value = column.value(row)
         text = value_text(column, value, units=self._style.units)
         if self._for_terminal:
@@ -102,8 +117,24 @@ class _Csv:
 
 def _line(cells: list[str]) -> str:
     """Join cells; no space before a quote, which readers accept only at the start of a field."""
+    if cells == ['']:
+        return '""\n'  # readers skip empty lines
     others = (f',{cell}' if cell.startswith('"') else f', {cell}' for cell in cells[1:])
     return cells[0] + ''.join(others) + '\n'
+
+
+def _list_of_gpus(result: QueryResult) -> list[str]:
+    """Return a line for each GPU and MIG device, as ``nvidia-smi -L`` prints them."""
+    lines = []
+    for row in result.devices:
+        info, uuid = row.device.info, row.device.info.uuid or NOT_AVAILABLE
+        if info.key.is_mig:
+            profile = f'{info.mig_profile or NOT_AVAILABLE:<11}'
+            line = f'  MIG {profile} Device {info.key.mig_index:>2}: (UUID: {uuid})'
+        else:
+            line = f'GPU {info.physical_index}: {info.name or NOT_AVAILABLE} (UUID: {uuid})'
+        lines.append(printable(line) + '\n')
+    return lines
 
 
 def _json(query: TableQuery, result: QueryResult) -> list[str]:

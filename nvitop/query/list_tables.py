@@ -33,10 +33,16 @@ def _item_value(position: int, row: ItemRow) -> CellValue:
     return value
 
 
+def _without_source(name: str, text: str) -> QueryColumn:
+    """A column of nvidia-smi for which NVML has no source."""
+    return QueryColumn(name.replace('.', '_'), name, '', 'str', text, lambda row: None)
+
+
 def _list(
     name: str,
     option: str,
     columns: tuple[tuple[str, str | None, str, str, str], ...],
+    *further: QueryColumn,
     **aliases: str,
 ) -> ListTable:
     """Make a list from its columns: name, name in nvidia-smi, unit, kind, help."""
@@ -49,7 +55,7 @@ def _list(
         )
         for position, column in enumerate(columns)
     )
-    return ListTable(name, option, make_table((*gpu_columns(), *own), aliases))
+    return ListTable(name, option, make_table((*gpu_columns(), *own, *further), aliases))
 
 
 @functools.lru_cache(maxsize=None)
@@ -79,11 +85,17 @@ def list_tables() -> dict[str, ListTable]:
     )
     lists = (
         _list('supported_clocks', 'supported-clocks', clocks, mem='memory', gr='graphics'),
-        _list('retired_pages', 'retired-pages', pages),
+        _list(
+            'retired_pages',
+            'retired-pages',
+            pages,
+            _without_source('retired_pages.timestamp', 'time at which the page was retired'),
+        ),
         _list(
             'accounted_processes',
             'accounted-apps',
             accounts,
+            _without_source('vgpu_instance', 'vGPU instance that the process belongs to'),
             gpu_util='gpu_utilization',
             mem_util='mem_utilization',
             max_mem_usage='max_memory_usage',

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Callable, Iterator
+from typing import Iterator
 
 from nvitop.query.cell import unit_in_csv
 from nvitop.query.columns import (
-    QueryColumn,
     QueryTable,
     device_table,
     process_table,
@@ -34,13 +33,18 @@ def table_of(query: str) -> QueryTable:
 
 
 def list_of_names(width: int | None = None) -> str:
-    """All fields of nvitop, for ``--list``; see :func:`help_on` for ``width``."""
+    """All fields of nvitop, for ``--list``.
+
+    Args:
+        width: Columns of the terminal: the fields are listed with their meaning below. ``None``:
+            one line per field, in aligned columns.
+    """
     return '\n'.join(
         [
-            _list('GPUs: --gpu=', device_table(), _in_nvitop, width),
-            _list('Processes: --processes=', process_table(), _in_nvitop, width),
+            _list('GPUs: --gpu=', device_table(), width),
+            _list('Processes: --processes=', process_table(), width),
             *(
-                _list(f'Lists: --query-{one.option}=', one.table, _in_nvitop, width)
+                _list(f'Lists: --query-{one.option}=', one.table, width)
                 for one in list_tables().values()
             ),
         ]
@@ -48,40 +52,35 @@ def list_of_names(width: int | None = None) -> str:
 
 
 def help_on(query: str, width: int | None = None) -> str:
-    """The fields of one option ``--query-…`` of nvidia-smi.
+    """The fields of one option ``--query-…`` of nvidia-smi, each a paragraph that begins with its names.
+
+    Programs find the names in quotes at the beginnings of lines.
 
     Args:
         query: Name of the option without ``--query-``.
-        width: Columns of the terminal: the fields are listed with their meaning below. ``None``:
-            one line per field, in aligned columns.
+        width: Columns of the terminal; ``None``: descriptions are not wrapped.
     """
-    title = f'fields for --query-{query}=, comma-separated:'
-    return _list(title, table_of(query), _in_nvidia_smi, width)
+    table = table_of(query)
+    paragraphs = [f'Fields for --query-{query}=, comma-separated:']
+    for column in (*table.columns, *table.named_only):
+        if column.query is not None:
+            own = (column.name, column.query)
+            others = [n for n, c in table.by_name.items() if c is column and n not in own]
+            unit = unit_in_csv(column)
+            text = column.help + (f' [{unit}]' if unit else '')
+            names = ' or '.join(f'"{name}"' for name in (column.query, *others))
+            lines = [text] if width is None else textwrap.wrap(text, max(width, 20))
+            paragraphs.append('\n'.join([names, *lines]))
+    return '\n\n'.join(paragraphs) + '\n'
 
 
-def _in_nvitop(table: QueryTable, column: QueryColumn) -> tuple[str, ...]:
-    return column.name, column.query or '', column.unit, column.help
-
-
-def _in_nvidia_smi(table: QueryTable, column: QueryColumn) -> tuple[str, ...]:
-    if column.query is None:
-        return ()
-    others = [n for n, c in table.by_name.items() if c is column and n not in column[:2]]
-    return ' or '.join([column.query, *others]), unit_in_csv(column), column.help
-
-
-def _list(
-    title: str,
-    table: QueryTable,
-    describe: Callable[[QueryTable, QueryColumn], tuple[str, ...]],
-    width: int | None,
-) -> str:
-    rows = [row for row in (describe(table, column) for column in table.columns) if row]
+def _list(title: str, table: QueryTable, width: int | None) -> str:
+    rows = [(c.name, c.query or '', c.unit, c.help) for c in table.columns]
     lines = _columns(rows) if width is None else _paragraphs(rows, width)
     return '\n'.join([title, *lines]) + '\n'
 
 
-def _columns(rows: list[tuple[str, ...]]) -> Iterator[str]:
+def _columns(rows: list[tuple[str, str, str, str]]) -> Iterator[str]:
     widths = [max(map(len, cells)) for cells in zip(*rows)]
     widths[0] = max(len(row[0]) for row in rows if len(row[0]) <= _LONGEST_NAME)
     for first, *others in rows:
@@ -92,7 +91,7 @@ def _columns(rows: list[tuple[str, ...]]) -> Iterator[str]:
         yield '  ' + '  '.join(padded).rstrip()
 
 
-def _paragraphs(rows: list[tuple[str, ...]], width: int) -> Iterator[str]:
+def _paragraphs(rows: list[tuple[str, str, str, str]], width: int) -> Iterator[str]:
     for *names, unit, text in rows:
         label = ', '.join(dict.fromkeys(filter(None, names))) + (f' [{unit}]' if unit else '')
         for indent, part in (('  ', label), ('      ', text)):

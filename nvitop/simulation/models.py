@@ -11,7 +11,7 @@ MODELS: Mapping[str, Mapping[str, object]] = {
         'board_part_number': '692-2G520-0200-000', 'inforom_version': 'G520.0200.00.05',
         'memory_total': '81559 MiB', 'memory_reserved': '551 MiB', 'idle_power': 71,
         'nvlink_count': 18, 'gpm': True, 'mig_mode': False, 'total_energy': 4.1e8,
-        'fabric_state': 'completed',
+        'fabric_state': 'completed', 'edpp_multiplier': 100,
     },
     'A100': {
         'name': 'NVIDIA A100-SXM4-80GB', 'serial': '15622210{i:05d}', 'vbios_version': '92.00.45.00.03',

@@ -175,6 +175,7 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('default_power_limit', 'W', 700, 'power limit after start'),
     ScenarioKey('min_power_limit', 'W', 200, 'lowest power limit that can be set'),
     ScenarioKey('max_power_limit', 'W', 700, 'highest power limit that can be set'),
+    ScenarioKey('edpp_multiplier', '%', None, 'limit of short power peaks in percent of its default'),
     ScenarioKey('total_energy', 'J', 0, 'energy used before the scenario started; it then grows with the power'),
     ScenarioKey('module_power', 'W', None, 'power of GPU and CPU together, if they are one module'),
     ScenarioKey('module_power_limit', 'W', None, 'power limit of that module'),
@@ -228,6 +229,8 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('remapped_uncorrectable', 'count', 0, 'rows remapped after uncorrected errors'),
     ScenarioKey('remapped_pending', 'flag', False, 'whether rows are remapped at the next reset'),
     ScenarioKey('remapped_failure', 'flag', False, 'whether remapping has failed'),
+    ScenarioKey('inactive_remapped_correctable', 'count', None, 'remappings after corrected errors that are not in effect'),
+    ScenarioKey('inactive_remapped_uncorrectable', 'count', None, 'remappings after uncorrected errors that are not in effect'),
     ScenarioKey('sram_errors', 'count', 0, 'uncorrected SRAM errors in the lifetime of the board'),
     ScenarioKey('recovery_action', 'choice', 'none', 'action that would make the GPU usable again', RECOVERY_ACTIONS),
     # other

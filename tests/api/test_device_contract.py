@@ -31,7 +31,13 @@ from nvitop.simulation.abi import NVML_ERRORS
 from tests.api.contract import check, check_all, getters, is_documented, return_annotation
 
 #: Rare metrics that GPU 0 does not have.
-NOT_TOLD = {'inforom_power_version', 'driver_model_pending', 'retired_pages_pending'}
+NOT_TOLD = {
+    'inforom_power_version',
+    'driver_model_pending',
+    'retired_pages_pending',
+    'inactive_remapped_rows_correctable',
+    'inactive_remapped_rows_uncorrectable',
+}
 
 KINDS: dict[str, Callable[[], Device]] = {
     'GPU': lambda: Device(0),

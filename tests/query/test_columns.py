@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import pathlib
 import re
 
 import pytest
@@ -22,55 +24,49 @@ from nvitop.query.columns import (
     remapped_rows_table,
 )
 from nvitop.query.list_tables import list_tables
+from nvitop.query.listing import help_on, table_of
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample
 from tests.query.samples import DEVICES, PROCESSES, SAMPLE, TIMESTAMP
 
-#: Fields of ``nvidia-smi --query-gpu`` and the headers that nvidia-smi prints for them.
-HEADERS = {
-    'timestamp': 'timestamp',
-    'driver_version': 'driver_version',
-    'count': 'count',
-    'name': 'name',
-    'gpu_name': 'name',
-    'gpu_uuid': 'uuid',
-    'gpu_bus_id': 'pci.bus_id',
-    'pci.domain': 'pci.domain',
-    'compute_cap': 'compute_cap',
-    'fan.speed': 'fan.speed [%]',
-    'memory.total': 'memory.total [MiB]',
-    'utilization.gpu': 'utilization.gpu [%]',
-    'temperature.gpu': 'temperature.gpu',
-    'temperature.memory': 'temperature.memory',
-    'power.draw': 'power.draw [W]',
-    'enforced.power.limit': 'enforced.power.limit [W]',
-    'clocks.sm': 'clocks.current.sm [MHz]',
-    'clocks.gr': 'clocks.current.graphics [MHz]',
-    'clocks.mem': 'clocks.current.memory [MHz]',
-    'clocks.max.mem': 'clocks.max.memory [MHz]',
-    'pcie.link.gen.current': 'pcie.link.gen.current',
-    'retired_pages.sbe': 'retired_pages.single_bit_ecc.count',
-    'clocks_throttle_reasons.hw_slowdown': 'clocks_event_reasons.hw_slowdown',
-    'mig.mode.current': 'mig.mode.current',
-    'ecc.errors.corrected.volatile.total': 'ecc.errors.corrected.volatile.total',
-    'ecc.mode.pending': 'ecc.mode.pending',
-    'ecc.errors.uncorrected.aggregate.l2_cache': 'ecc.errors.uncorrected.aggregate.l2_cache',
-    'clocks.applications.gr': 'clocks.applications.graphics [MHz]',
-    'clocks_throttle_reasons.supported': 'clocks_event_reasons.supported',
-    'clocks_event_reasons_counters.sync_boost': 'clocks_event_reasons_counters.sync_boost [us]',
-    'encoder.stats.averageFps': 'encoder.stats.averageFps',
-    'gpu_operation_mode.pending': 'gom.pending',
-    'inforom.power': 'inforom.pwr',
-    'pci.sub_device_id': 'pci.sub_device_id',
-    'power.draw.instant': 'power.draw.instant [W]',
-    'protected_memory.free': 'protected_memory.free [MiB]',
-    'temperature.gpu.tlimit': 'temperature.gpu.tlimit',
-}
+#: Names and headers of ``nvidia-smi --query-…`` of real drivers, R590 to R610.
+FIELDS = pathlib.Path(__file__).parent.parent / 'captures' / 'fields.tsv'
 
 
-@pytest.mark.parametrize(('name', 'header'), HEADERS.items())
-def test_headers_are_those_of_nvidia_smi(name: str, header: str) -> None:
-    (column,) = device_table().find(name)
-    assert header_text(column) == header
+def real_fields() -> list[dict[str, str]]:
+    with FIELDS.open(encoding='utf-8', newline='') as file:
+        return list(csv.DictReader(file, delimiter='\t'))
+
+
+def test_all_names_of_real_drivers_are_known() -> None:
+    names = [
+        (field['query'], name)
+        for field in real_fields()
+        for name in (field['name'], *field['aliases'].split())
+    ]
+    assert len(names) == 314
+    assert [name for query, name in names if name not in table_of(query).by_name] == []
+
+
+def test_headers_are_those_of_real_drivers() -> None:
+    different = []
+    for field in real_fields():
+        for name in (field['name'], *field['aliases'].split()):
+            (column,) = table_of(field['query']).find(name)
+            if field['header'] and header_text(column) != field['header']:
+                different.append((name, header_text(column)))
+    assert different == []
+
+
+@pytest.mark.parametrize('query', ['gpu', 'compute-apps', 'accounted-apps', 'retired-pages'])
+def test_help_has_all_names_of_real_drivers_in_quotes(query: str) -> None:
+    found = re.findall(r'"(\S+)"', '\n'.join(re.findall(r'^".*', help_on(query), re.MULTILINE)))
+    real = {
+        name
+        for field in real_fields()
+        if field['query'] == query
+        for name in (field['name'], *field['aliases'].split())
+    }
+    assert real <= set(found)
 
 
 def test_headers_of_processes_are_those_of_nvidia_smi() -> None:
@@ -284,10 +280,10 @@ def test_unavailable_values_of_every_column_have_a_text() -> None:
     key = DeviceKey(0)
     empty = DeviceQueryRow(SAMPLE, DeviceSample(key, DeviceInfo(key, 0)))
     known = {'timestamp', 'driver_version', 'cuda_driver_version', 'count', 'index', 'status'}
-    known |= {'hostname', 'health_status', 'health_findings'}
+    known |= {'hostname', 'health_status', 'health_findings', 'kmd_version'}
     for column in device_table().columns:
         text = value_text(column, column.value(empty), units=True)
-        assert (text == '[N/A]') == (column.name not in known), column.name
+        assert (text in ('[N/A]', 'N/A')) == (column.name not in known), column.name
 
 
 def test_reasons_for_low_clocks_are_those_of_the_library() -> None:

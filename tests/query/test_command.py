@@ -365,19 +365,28 @@ def test_list_shows_names_of_nvitop(machine: simulation.Machine) -> None:
     assert machine.calls == {}
 
 
-def test_help_query_shows_names_of_nvidia_smi() -> None:
+def test_help_query_shows_names_of_nvidia_smi_in_quotes() -> None:
     ran = Ran(nvitop, '--help-query-gpu')
-    assert re.search(r'^ +clocks\.current\.sm or clocks\.sm +MHz ', ran.out, re.MULTILINE)
+    assert '\n\n"clocks.current.sm" or "clocks.sm"\ncurrent SM clock [MHz]\n\n' in ran.out
     assert 'bar1' not in ran.out
     ran = Ran(nvitop, '--help-query-compute-apps')
-    assert re.search(r'^ +used_gpu_memory or used_memory +MiB ', ran.out, re.MULTILINE)
-    assert 'process_name or name' in ran.out
+    assert '\n"used_gpu_memory" or "used_memory"\n' in ran.out
+    assert '\n"process_name" or "name"\n' in ran.out
     ran = Ran(nvitop, '--help-query-supported-clocks', '--help-query-retired-pages')
-    assert re.search(r'^ +graphics or gr +MHz ', ran.out, re.MULTILINE)
-    assert 'fields for --query-retired-pages=' in ran.out
+    assert '\n"graphics" or "gr"\n' in ran.out
+    assert 'ields for --query-retired-pages=' in ran.out
     ran = Ran(nvitop, '--help-query-remapped-rows')
-    assert 'remapped_rows.histogram.partial' in ran.out
-    assert 'gpu_uuid' in ran.out
+    assert '\n"remapped_rows.histogram.partial"\n' in ran.out
+    assert '\n"gpu_uuid"' in ran.out
+
+
+def test_gpus_and_mig_devices_are_listed() -> None:
+    with simulation.machine('mig', processes='none'):
+        lines = Ran(nvitop, '-L').out.splitlines()
+    assert len(lines) == 9
+    assert re.fullmatch(r'GPU 0: NVIDIA A100-SXM4-80GB \(UUID: GPU-[0-9a-f-]{36}\)', lines[0])
+    assert re.fullmatch(r'  MIG 3g\.40gb     Device  0: \(UUID: MIG-[0-9a-f-]{36}\)', lines[1])
+    assert re.fullmatch(r'  MIG 1c\.4g\.40gb  Device  0: \(UUID: MIG-.*', lines[4])
 
 
 # The program

@@ -13,6 +13,7 @@ from docs.query_schema import make_schema
 from nvitop.query.columns import device_table, process_table
 from nvitop.query.formats import OutputStyle, document, make_format, parse_style
 from nvitop.query.measure import TableQuery, make_rows
+from nvitop.query.nvidia_smi import DEPRECATED
 from nvitop.sampling.types import Sample
 from tests.query.samples import DEVICES, ISO, PROCESSES, SAMPLE
 from tests.query.schema_check import violations
@@ -195,6 +196,21 @@ def test_all_columns_match_the_schema() -> None:
         "$.devices[0].index: '0' is not integer or null",
         '$.devices[1]: memory_usd is not known',
     ]
+
+
+def test_empty_values_of_csv_keep_their_separator() -> None:
+    columns = device_table().find('index, chassis_serial_number, temperature')
+    device = DEVICES[0]._replace(extended=(('chassis_serial_number', ''),))
+    sample = SAMPLE._replace(devices=(device,))
+    assert text(TableQuery(devices=columns), 'csv,noheader', sample) == '0, , 44\n'
+
+
+@pytest.mark.parametrize(('driver', 'mode'), [('580.65.06', 'Enabled'), ('590.48', DEPRECATED)])
+def test_deprecated_fields_are_answered_as_by_nvidia_smi(driver: str, mode: str) -> None:
+    device = DEVICES[0]._replace(display_mode='Enabled')
+    sample = SAMPLE._replace(devices=(device,), driver_version=driver)
+    query = TableQuery(devices=device_table().find('display_mode, display_attached'))
+    assert text(query, 'csv,noheader', sample) == f'{mode}, Yes\n'
 
 
 def test_a_table_for_people() -> None:

@@ -21,6 +21,7 @@ _SINGLE_BIT, _DOUBLE_BIT = 0, 1
 # Pairs of the number of NVML_FI_DEV_… and a scope; older bindings lack the names.
 _REMAPPED_PENDING, _REMAPPED_FAILURE, _RECOVERY_ACTION = (144, 0), (145, 0), (230, 0)
 _FIELD_NVLINK_STATE, _FIELD_RESET_STATUS, _FIELD_DRAIN_AND_RESET_STATUS = 165, 226, 227
+_FIELD_INACTIVE_CORRECTABLE, _FIELD_INACTIVE_UNCORRECTABLE = 301, 302
 _NVLINK_INACTIVE = 0
 _RECOVERY_ACTIONS = {
     0: 'None',
@@ -190,6 +191,22 @@ class HealthMixin(InterconnectMixin):
         NVML: ``NVML_FI_DEV_REMAPPED_FAILURE`` · nvidia-smi: ``remapped_rows.failure``
         """
         return self._flag(_REMAPPED_FAILURE)
+
+    def inactive_remapped_rows_correctable(self) -> int | NaType:
+        """Number of rows whose remapping for correctable errors is not in effect; ``NA`` before R595.
+
+        NVML: ``NVML_FI_DEV_REMAPPED_ROWS_COR_INACTIVE``
+        · nvidia-smi: ``remapped_rows.correctable_inactive``
+        """
+        return self._field(_FIELD_INACTIVE_CORRECTABLE)
+
+    def inactive_remapped_rows_uncorrectable(self) -> int | NaType:
+        """Number of rows whose remapping for uncorrectable errors is not in effect; ``NA`` before R595.
+
+        NVML: ``NVML_FI_DEV_REMAPPED_ROWS_UNC_INACTIVE``
+        · nvidia-smi: ``remapped_rows.uncorrectable_inactive``
+        """
+        return self._field(_FIELD_INACTIVE_UNCORRECTABLE)
 
     def recovery_action(self) -> str:
         """Action that makes the GPU usable again, such as ``'GPU Reset'``; ``'None'`` if it is usable.
@@ -386,7 +403,7 @@ class HealthMixin(InterconnectMixin):
         """Uncorrected errors of the microcontroller SRAM over the life of the board; ``NA`` before R535.
 
         NVML: ``nvmlDeviceGetSramEccErrorStatus``
-        · nvidia-smi: ``ecc.errors.uncorrected.aggregate.sram.microcontroller``
+        · nvidia-smi: ``ecc.errors.uncorrected.aggregate.sram.mcu``
         """
         return self._sram('aggregateUncBucketMcu')
 

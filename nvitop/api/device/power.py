@@ -10,6 +10,7 @@ from nvitop.api.utils import NA, NaType
 _FIELD_POWER_AVERAGE, _FIELD_POWER_INSTANT = 185, 186
 _FIELD_POWER_MIN_LIMIT, _FIELD_POWER_MAX_LIMIT, _FIELD_POWER_DEFAULT_LIMIT = 187, 188, 189
 _FIELD_POWER_CURRENT_LIMIT, _FIELD_POWER_REQUESTED_LIMIT = 190, 192
+_FIELD_EDPP_MULTIPLIER = 274
 _SCOPE_GPU, _SCOPE_MODULE = 0, 1
 _TEMPERATURE_GPU = 0
 _THRESHOLD_SHUTDOWN, _THRESHOLD_SLOWDOWN, _THRESHOLD_MEMORY_MAX, _THRESHOLD_GPU_MAX = range(4)
@@ -162,6 +163,13 @@ class PowerMixin(DeviceBase):
         NVML: ``nvmlDeviceGetPowerManagementMode`` · nvidia-smi: ``power.management``
         """
         return self._word('nvmlDeviceGetPowerManagementMode')
+
+    def edpp_multiplier(self) -> int | NaType:
+        """Limit of short power peaks (EDPp) in percent of its default; ``NA`` on most boards.
+
+        NVML: ``NVML_FI_DEV_EDPP_MULTIPLIER`` · nvidia-smi: ``edpp_multiplier``
+        """
+        return self._field(_FIELD_EDPP_MULTIPLIER)
 
     def average_power_usage(self) -> int | NaType:
         """Power draw averaged over 1 s, in mW; ``NA`` before R525 and before Ampere.

@@ -149,6 +149,9 @@ FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     269: (UNSIGNED_LONG_LONG, _key('throttled_time')),
     270: (UNSIGNED_LONG_LONG, _key('throttled_time')),
     271: (UNSIGNED_LONG_LONG, _key('throttled_time')),
+    274: (UNSIGNED_INT, _key('edpp_multiplier')),
+    301: (UNSIGNED_INT, _key('inactive_remapped_correctable')),
+    302: (UNSIGNED_INT, _key('inactive_remapped_uncorrectable')),
 }
 
 

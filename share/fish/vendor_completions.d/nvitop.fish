@@ -110,6 +110,7 @@ complete -c nvitop -n '_shtab_nvitop_using query' -s l -l loop -x -d 'repeat eve
 complete -c nvitop -n '_shtab_nvitop_using query' -o lms -l loop-ms -x -d 'repeat every MS milliseconds until interrupted'
 complete -c nvitop -n '_shtab_nvitop_using query' -l samples -d 'print whole samples as lines of JSON, for nvitop --ssh and nvitop replay'
 complete -c nvitop -n '_shtab_nvitop_using query' -s f -l filename -xka "(__fish_complete_path (commandline -ct))" -d 'write to FILE, which is truncated when the first row is ready'
+complete -c nvitop -n '_shtab_nvitop_using query' -s L -l list-gpus -d 'list GPUs and MIG devices, and exit'
 complete -c nvitop -n '_shtab_nvitop_using query' -l query-gpu -x -d 'same as --gpu'
 complete -c nvitop -n '_shtab_nvitop_using query' -l query-compute-apps -x -d 'like --processes, but only compute processes'
 complete -c nvitop -n '_shtab_nvitop_using query' -l query-remapped-rows -x -d 'like --gpu, for remapped memory rows'
