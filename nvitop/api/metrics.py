@@ -202,7 +202,7 @@ METRICS: tuple[Metric, ...] = (
     _metric('temperature_shutdown_threshold', '°C', 'int', 'static', None, 'temperature at which the GPU shuts down'),
     _metric('max_temperature_threshold', '°C', 'int', 'static', None, 'temperature up to which the GPU keeps its clocks'),
     _metric('max_memory_temperature_threshold', '°C', 'int', 'static', None, 'temperature up to which the memory keeps its clock'),
-    _metric('fan_speed', '%', 'int', 'slow', 'fan.speed', 'intended fan speed, may exceed 100', most=1000, report=True, history=True, graph='FAN', snapshot=True, collector=True),
+    _metric('fan_speed', '%', 'int', 'slow', 'fan.speed', 'intended fan speed relative to the maximum, which it may exceed', most=1000, report=True, history=True, graph='FAN', snapshot=True, collector=True),
     _metric('fan_count', 'count', 'int', 'static', None, 'number of fans that the driver controls', exported='fans'),
     # clocks
     _metric('graphics_clock', 'MHz', 'int', 'shown', 'clocks.current.graphics', 'current graphics (shader) clock', history=True, maximum='max_graphics_clock'),
@@ -275,7 +275,7 @@ PROCESS_METRICS: tuple[ProcessMetric, ...] = (
     ProcessMetric('gpu_instance_id', '', 'int', 'gpu_instance_id', None, 'MIG: ID of its GPU instance'),
     ProcessMetric('compute_instance_id', '', 'int', 'compute_instance_id', None, 'MIG: ID of its compute instance'),
     # on the host
-    ProcessMetric('cpu_percent', '%', 'float', 'cpu_percent', None, 'CPU time it uses, 100 % is one CPU', history=True, collector='cpu_percent', exported='cpu'),
+    ProcessMetric('cpu_percent', '%', 'float', 'cpu_percent', None, 'CPU use relative to one CPU', history=True, collector='cpu_percent', exported='cpu'),
     ProcessMetric('host_memory', 'B', 'int', 'host_memory_bytes', None, 'resident host memory it uses', history=True, collector='host_memory'),
     ProcessMetric('memory_percent', '%', 'float', 'memory_percent', None, 'resident host memory it uses / total', collector='host_memory_percent', exported='host_memory_used'),
 )

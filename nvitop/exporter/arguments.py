@@ -12,6 +12,7 @@ from nvitop.console.arguments import ArgumentParser, add_general, add_owner_name
 from nvitop.exporter.access import TlsFiles, WebConfig, read_web_config
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.families import MAX_PROCESSES
+from nvitop.exporter.site import HEALTHY_PATH, READY_PATH
 from nvitop.exporter.tables import SeriesOptions
 
 #: Address that is served unless options say otherwise, and the port of addresses without one.
@@ -232,6 +233,8 @@ def _settings(given: argparse.Namespace, *, is_released: bool) -> ExporterSettin
             '--web.telemetry-path must begin with "/" and have no spaces, "?" or control '
             f'characters, not {path!r}'
         )
+    if path in (HEALTHY_PATH, READY_PATH):
+        raise ValueError(f'--web.telemetry-path: {path} is already in use for health checks')
     return ExporterSettings(
         names=_names(given.names, RELEASED_NAMES if is_released else ('own',)),
         series=SeriesOptions(

@@ -144,6 +144,7 @@ def test_addresses(text: str, expected: tuple[str, int]) -> None:
         ('--client-cafile c', 'client certificates need'),
         ('--client-auth-required', 'needs --client-cafile'),
         ('--web.telemetry-path metrics', 'must begin with "/"'),
+        ('--web.telemetry-path /-/ready', 'in use for health checks'),
         ('--web.telemetry-path /a?b', 'no spaces, "?" or control characters'),
         ('--certfile c --keyfile k --web.config.file f', 'cannot be combined'),
     ],

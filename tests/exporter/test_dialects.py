@@ -48,6 +48,15 @@ def test_rows_name_existing_metrics_and_valid_series(name: str) -> None:
         assert row.type != 'counter' or row.name.endswith('_total')
 
 
+def test_help_of_ratios_names_no_percentage() -> None:
+    table = dialect('own')
+    helps = {row.name: row.help for row in table.devices}
+    helps.update({row.name: row.help for row in table.processes})
+    ratios = [text for name, text in helps.items() if name.endswith('_ratio')]
+    assert ratios
+    assert not [text for text in ratios if re.search('%|100|percent', text)]
+
+
 def test_every_metric_is_exported_under_its_own_name() -> None:
     table = dialect('own')
     labels = {key for info in table.device_info for key in info.labels.values()}

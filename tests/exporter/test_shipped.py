@@ -59,7 +59,10 @@ def test_service_starts_its_command_and_can_read_processes_and_devices(name: str
     command, arguments = found
     command.load().make_parser().parse(arguments)
     assert 'DynamicUser' in service or 'User' in service
-    assert not {'ProtectProc', 'PrivateDevices', 'PrivateUsers', 'DeviceAllow'} & service.keys()
+    hiding = {'ProtectProc', 'PrivateDevices', 'PrivateUsers', 'PrivatePIDs'}
+    denying = {'DeviceAllow', 'ProtectClock'}  # ProtectClock implies DeviceAllow
+    assert not (hiding | denying) & service.keys()
+    assert 'SupplementaryGroups' not in service  # a missing group prevents the start
 
 
 @pytest.mark.skipif(not shutil.which('systemd-analyze'), reason='needs systemd-analyze')
