@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import pickle
-from typing import Any
+import sys
+import typing
+from typing import Any, Iterator
 
 import pytest
 
@@ -33,7 +35,7 @@ PUBLIC_NAMES = """
 
 #: Modules that importing nvitop must not load, because they are slow or belong to the monitor.
 NOT_IMPORTED = """
-    argparse asyncio cachetools concurrent.futures curses dataclasses datetime getpass
+    argparse asyncio cachetools concurrent.futures curses dataclasses getpass
     importlib.metadata inspect logging nvitop.collector.collector nvitop.api.process.hostprocess
     psutil multiprocessing nvitop.cli nvitop.gui nvitop.sampling nvitop.simulation platform
     termcolor wcwidth
@@ -92,18 +94,43 @@ def test_misspelled_name_is_an_attribute_error() -> None:
     assert not hasattr(nvitop.api, 'Devise')
 
 
-def test_classes_and_functions_have_their_public_path() -> None:
-    for name in nvitop.api.__all__:
-        value = getattr(nvitop.api, name)
-        if not (inspect.isclass(value) or inspect.isfunction(value)):
-            continue
-        if name in ('NVMLError', 'NotApplicableType'):
-            continue  # from the binding, and an alias of NaType
-        module, _, last = value.__module__.rpartition('.')
-        assert module == 'nvitop.api', name
-        assert last in SUBMODULES.split(), name
-        assert getattr(importlib.import_module(f'nvitop.{last}'), name) is value
-        assert pickle.loads(pickle.dumps(value)) is value
+def public_objects() -> Iterator[Any]:
+    """Yield the public classes and functions of nvitop and the public members of the classes."""
+    names = {name: getattr(nvitop, name) for name in nvitop.__all__}
+    values = list(names.values())
+    for module in filter(inspect.ismodule, names.values()):
+        values += [getattr(module, name) for name in module.__all__]
+    for value in values:
+        if getattr(value, '__module__', '').startswith('nvitop'):
+            yield value
+            if inspect.isclass(value):
+                for name in dir(value):
+                    if not name.startswith('_'):
+                        member = inspect.getattr_static(value, name)
+                        yield getattr(member, 'fget', getattr(member, '__func__', member))
+
+
+def test_classes_can_be_inspected_and_pickled() -> None:
+    classes = [each for each in public_objects() if inspect.isclass(each)]
+    assert Device in classes
+    for cls in classes:
+        # Classes of errors are made from tables of return codes.
+        if not issubclass(cls, Exception):
+            assert f'class {cls.__name__}' in inspect.getsource(cls)
+        assert pickle.loads(pickle.dumps(cls)) is cls
+
+
+@pytest.mark.skipif(
+    sys.version_info < (3, 10), reason='Python 3.8 and 3.9 cannot evaluate "int | None"'
+)
+def test_type_hints_can_be_evaluated() -> None:
+    functions = [
+        each for each in public_objects() if inspect.isclass(each) or inspect.isfunction(each)
+    ]
+    assert Device.processes in functions
+    for function in functions:
+        typing.get_type_hints(function)
+    assert typing.get_type_hints(Device.processes)['return'] == dict[int, GpuProcess]
 
 
 def test_import_loads_no_slow_module_and_starts_no_thread() -> None:
@@ -236,8 +263,8 @@ ON_CLASSES = {
     'cuda_runtime_version': '() -> str',
     'cudart_version': '() -> str',
     'count': '() -> int',
-    'from_cuda_visible_devices': '() -> list[Any]',
-    'from_cuda_indices': '(cuda_indices=None) -> list[Any]',
+    'from_cuda_visible_devices': '() -> list[CudaDevice]',
+    'from_cuda_indices': '(cuda_indices=None) -> list[CudaDevice]',
 }
 
 OF_MODULES: dict[str, str] = {

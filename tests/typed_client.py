@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from nvitop import (
     CudaDevice,
     Device,
@@ -27,6 +29,10 @@ def find_devices() -> None:
     cuda: list[CudaDevice] = CudaDevice.all()
     cuda = Device.cuda.all()
     cuda = Device.from_cuda_visible_devices()
+    with contextlib.suppress(AttributeError):
+        cuda[0].gpu_utilisation()  # type: ignore[attr-defined]
+    with contextlib.suppress(AttributeError):
+        Device.cuda.al()  # type: ignore[attr-defined]
     indices: list[int] = select_devices()
     uuids: list[str] = select_devices(format='uuid')
     assert [device.index for device in devices] == [gpu.index for gpu in physical]

@@ -8,14 +8,10 @@ import math
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
+from typing import Any, Callable, Generic, Hashable, MutableMapping, NamedTuple, TypeVar, overload
 
 import cachetools
 import cachetools.keys
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, MutableMapping
-
 
 __all__ = ['ttl_cache']
 

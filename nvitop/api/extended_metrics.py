@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from nvitop.api.metrics import UNITS, Metric
+from nvitop.api.metrics import ECC_PERIODS, ECC_PLACES, UNITS, Metric
 
 if TYPE_CHECKING:
     from nvitop.api.metrics import Kind
@@ -30,27 +30,18 @@ def _extended(
     return Metric(name, unit, kind, method or name, name, 'extended', query, text, **columns)
 
 
-_PLACES = {
-    'device_memory': 'the device memory',
-    'dram': 'the DRAM',
-    'register_file': 'the register files',
-    'l1_cache': 'the L1 caches',
-    'l2_cache': 'the L2 caches',
-    'texture_memory': 'the texture memory',
-    'cbu': 'the CBU',
-    'sram': 'the SRAM',
-}
-_SINCE = {'volatile': 'since the driver was loaded', 'aggregate': 'in the life of the board'}
 _ECC_ERRORS = tuple(
     _extended(
         f'{place}_{counter}_{error}_ecc_errors',
         'count',
         'int',
         f'ecc.errors.{error}.{counter}.{place}',
-        f'{error} errors of {_PLACES[place]} {_SINCE[counter]}',
+        f'{error} errors of {ECC_PLACES[place]} {ECC_PERIODS[counter]}',
         counter=True,
     )
-    for error, counter, place in itertools.product(('corrected', 'uncorrected'), _SINCE, _PLACES)
+    for error, counter, place in itertools.product(
+        ('corrected', 'uncorrected'), ECC_PERIODS, ECC_PLACES
+    )
 )
 
 # fmt: off
@@ -121,13 +112,13 @@ EXTENDED_METRICS: tuple[Metric, ...] = (
     *_ECC_ERRORS,
     _extended('sram_volatile_parity_errors', 'count', 'int', 'ecc.errors.uncorrected.volatile.sram.parity', 'parity errors of the SRAM since the driver was loaded', counter=True),
     _extended('sram_volatile_secded_errors', 'count', 'int', 'ecc.errors.uncorrected.volatile.sram.secded', 'double-bit errors of the SRAM since the driver was loaded', counter=True),
-    _extended('sram_aggregate_parity_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.parity', 'parity errors of the SRAM in the life of the board', counter=True),
-    _extended('sram_aggregate_secded_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.secded', 'double-bit errors of the SRAM in the life of the board', counter=True),
-    _extended('sram_l2_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.l2', 'uncorrected errors in the SRAM of the L2 cache in the life of the board', counter=True),
-    _extended('sram_sm_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.sm', 'uncorrected errors in the SRAM of the SMs in the life of the board', counter=True),
-    _extended('sram_microcontroller_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.mcu', 'uncorrected errors in the SRAM of microcontrollers in the life of the board', counter=True),
-    _extended('sram_pcie_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.pcie', 'uncorrected errors in the SRAM of PCIe in the life of the board', counter=True),
-    _extended('sram_other_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.other', 'uncorrected errors in the SRAM of other parts in the life of the board', counter=True),
+    _extended('sram_aggregate_parity_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.parity', 'parity errors of the SRAM over the life of the board', counter=True),
+    _extended('sram_aggregate_secded_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.secded', 'double-bit errors of the SRAM over the life of the board', counter=True),
+    _extended('sram_l2_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.l2', 'uncorrected errors in the SRAM of the L2 cache over the life of the board', counter=True),
+    _extended('sram_sm_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.sm', 'uncorrected errors in the SRAM of the SMs over the life of the board', counter=True),
+    _extended('sram_microcontroller_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.mcu', 'uncorrected errors in the SRAM of microcontrollers over the life of the board', counter=True),
+    _extended('sram_pcie_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.pcie', 'uncorrected errors in the SRAM of PCIe over the life of the board', counter=True),
+    _extended('sram_other_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.other', 'uncorrected errors in the SRAM of other parts over the life of the board', counter=True),
     _extended('sram_threshold_exceeded', '', 'bool', 'ecc.errors.uncorrected.aggregate.sram.thresholdExceeded', 'whether the SRAM had enough errors that the board should be replaced', method='is_sram_threshold_exceeded'),
     _extended('retired_pages_pending', '', 'bool', 'retired_pages.pending', 'whether pages are to be retired at the next restart'),
     _extended('inactive_remapped_rows_correctable', 'count', 'int', 'remapped_rows.correctable_inactive', 'rows remapped because of correctable errors that take effect later'),

@@ -14,7 +14,7 @@ import time
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nvitop.api.utils import NA
+from nvitop.api.utils import NA, NaType
 from nvitop.platforms import WSL
 from nvitop.platforms.kernel import sysconf
 from nvitop.platforms.users import getuser
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import psutil
     from psutil import *  # noqa: F403 - every public name of psutil is a name of this module
     from psutil import Error as PsutilError
-
-    from nvitop.api.utils import NaType
 
 
 __all__ = [

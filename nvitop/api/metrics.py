@@ -48,6 +48,19 @@ UNITS: dict[str, Unit] = {
 }
 # fmt: on
 
+#: Where ECC errors are counted, by name in metrics, and since when.
+ECC_PLACES = {
+    'device_memory': 'the device memory',
+    'dram': 'the DRAM',
+    'register_file': 'the register files',
+    'l1_cache': 'the L1 caches',
+    'l2_cache': 'the L2 caches',
+    'texture_memory': 'the texture memory',
+    'cbu': 'the CBU',
+    'sram': 'the SRAM',
+}
+ECC_PERIODS = {'volatile': 'since the driver was loaded', 'aggregate': 'over the life of the board'}
+
 
 class Metric(NamedTuple):
     """A property of a device that can be measured.
@@ -238,8 +251,8 @@ METRICS: tuple[Metric, ...] = (
     # health
     _metric('total_volatile_uncorrected_ecc_errors', 'count', 'int', 'slow', 'ecc.errors.uncorrected.volatile.total', 'uncorrected ECC errors since the driver was loaded', counter=True, report=True, snapshot=True, exported='ecc_errors{error=uncorrected,counter=volatile}'),
     _metric('total_volatile_corrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.corrected.volatile.total', 'corrected ECC errors since the driver was loaded', counter=True, exported='ecc_errors{error=corrected,counter=volatile}'),
-    _metric('total_aggregate_uncorrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.uncorrected.aggregate.total', 'uncorrected ECC errors in the life of the board', counter=True, exported='ecc_errors{error=uncorrected,counter=aggregate}'),
-    _metric('total_aggregate_corrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.corrected.aggregate.total', 'corrected ECC errors in the life of the board', counter=True, exported='ecc_errors{error=corrected,counter=aggregate}'),
+    _metric('total_aggregate_uncorrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.uncorrected.aggregate.total', 'uncorrected ECC errors over the life of the board', counter=True, exported='ecc_errors{error=uncorrected,counter=aggregate}'),
+    _metric('total_aggregate_corrected_ecc_errors', 'count', 'int', 'shown', 'ecc.errors.corrected.aggregate.total', 'corrected ECC errors over the life of the board', counter=True, exported='ecc_errors{error=corrected,counter=aggregate}'),
     _metric('retired_pages_single_bit_ecc', 'count', 'int', 'shown', 'retired_pages.single_bit_ecc.count', 'pages retired because of several single-bit errors', exported='retired_pages{cause=single_bit_ecc}'),
     _metric('retired_pages_double_bit_ecc', 'count', 'int', 'shown', 'retired_pages.double_bit.count', 'pages retired because of a double-bit error', exported='retired_pages{cause=double_bit_ecc}'),
     _metric('remapped_rows_correctable', 'count', 'int', 'shown', 'remapped_rows.correctable', 'rows remapped because of correctable errors', exported='remapped_rows{cause=correctable}'),

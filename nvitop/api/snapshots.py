@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Iterable, NamedTuple
 
+from nvitop.api import process
 from nvitop.api.device import Device
 from nvitop.api.overrides import Originals
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from nvitop.api.process import GpuProcess
-    from nvitop.api.utils import Snapshot
+from nvitop.api.process import procfs
+from nvitop.api.utils import Snapshot
 
 
 class SnapshotResult(NamedTuple):
@@ -27,7 +24,7 @@ class SnapshotResult(NamedTuple):
 def take_snapshots(
     devices: Device | Iterable[Device] | None = None,
     *,
-    gpu_processes: bool | GpuProcess | Iterable[GpuProcess] | None = None,
+    gpu_processes: bool | process.GpuProcess | Iterable[process.GpuProcess] | None = None,
 ) -> SnapshotResult:
     """Return snapshots of devices and of the processes on them, with each value queried once.
 
@@ -45,11 +42,9 @@ def take_snapshots(
     >>> for device in result.devices:
     ...     print(device.index, device.memory_usage, device.temperature)
     """
-    from nvitop.api.process import GpuProcess, procfs
-
-    if isinstance(gpu_processes, GpuProcess):
+    if isinstance(gpu_processes, process.GpuProcess):
         gpu_processes = [gpu_processes]
-    processes: list[GpuProcess] | None
+    processes: list[process.GpuProcess] | None
     if isinstance(gpu_processes, bool) or gpu_processes is None:
         processes = [] if gpu_processes is False else None
     else:
@@ -84,8 +79,8 @@ def take_snapshots(
                 leaf.processes() if usage is None else leaf.processes_of(usage)
                 for leaf, usage in usages
             ]
-            processes = [process for each in listed for process in each.values()]
-        of_processes = GpuProcess.take_snapshots(processes, failsafe=True)
+            processes = [found for each in listed for found in each.values()]
+        of_processes = process.GpuProcess.take_snapshots(processes, failsafe=True)
     _last_processes[:] = processes
     return SnapshotResult(snapshots, of_processes)
 
@@ -93,15 +88,9 @@ def take_snapshots(
 #: The methods that list processes.
 _PROCESS_METHODS = Originals(Device, ['processes', 'processes_of', 'process_usage'])
 #: Kept until the next call, whose CPU percentages cover the time since this one.
-_last_processes: list[GpuProcess] = []
+_last_processes: list[process.GpuProcess] = []
 
 
 def unique(devices: Iterable[Device]) -> list[Device]:
     """Return each device once, in order."""
     return list(dict.fromkeys(devices))
-
-
-# The public path, as shown in reprs, pickles and the documentation.
-for _public in (SnapshotResult, take_snapshots):
-    _public.__module__ = 'nvitop.api.collector'
-del _public

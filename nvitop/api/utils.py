@@ -7,11 +7,8 @@ import math
 import os
 import re
 import time
-from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, KeysView
-    from datetime import timedelta
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Iterable, Iterator, KeysView, SupportsFloat
 
 __all__ = [
     'NA',
@@ -268,8 +265,6 @@ def timedelta2human(
     >>> [timedelta2human(timedelta(seconds=s)) for s in (75, 3661, 360_000)]
     ['1:15', '1:01:01', '4.2 days']
     """
-    from datetime import timedelta  # most programs format no durations
-
     if isinstance(dt, timedelta):
         dt = dt.total_seconds()
     if isinstance(dt, (int, float)) and math.isfinite(dt):

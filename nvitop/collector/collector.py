@@ -9,11 +9,11 @@ import os
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Callable, ClassVar, Iterable, Iterator, Sequence
 
 from nvitop.api.device import Device
 from nvitop.api.metrics import METRICS, PROCESS_METRICS
-from nvitop.api.snapshots import unique
+from nvitop.api.snapshots import SnapshotResult, unique
 from nvitop.api.utils import MiB
 from nvitop.collector.reader import Reader
 from nvitop.collector.tags import Tags
@@ -21,9 +21,6 @@ from nvitop.collector.threads import LOGGER, CollectThread, SamplingThread
 from nvitop.platforms.kernel import at_fork
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from nvitop.api.snapshots import SnapshotResult
     from nvitop.collector.statistics import TagBuffer
 
 #: Time (seconds) that a fork waits for a reading in progress.
@@ -375,8 +372,3 @@ at_fork(
     after_in_parent=_after_fork_in_parent,
     after_in_child=_after_fork_in_child,
 )
-
-# The public path, as shown in reprs, pickles and the documentation.
-for _public in (ResourceMetricCollector, collect_in_background):
-    _public.__module__ = 'nvitop.api.collector'
-del _public

@@ -16,7 +16,7 @@ from nvitop.gui.signals import START_TIME_TOLERANCE, is_zombie, send_signal
 from nvitop.gui.state.events import EnvironmentRead, Event, SettingsSaved, SignalSent
 
 if TYPE_CHECKING:
-    from nvitop.owner.reading import OwnerReading
+    from nvitop.owner.types import OwnerReading
 
 #: Effects that may block.
 Job = Union[SendSignal, ReadEnvironment, SaveSettings]
@@ -138,7 +138,8 @@ def read_environment(pid: int, start_time: float) -> EnvironmentRead:
 def find_owner(pid: int, start_time: float, names: str) -> OwnerReading:
     """Return what a process belongs to, or why that is unknown; PID 0 is nvitop itself."""
     from nvitop.owner.names import lookup_names
-    from nvitop.owner.reading import ELSEWHERE, EXITED, OwnerReading, read_owner
+    from nvitop.owner.reading import ELSEWHERE, EXITED, read_owner
+    from nvitop.owner.types import OwnerReading
 
     if start_time < 0 < pid:
         return OwnerReading(None, ELSEWHERE)

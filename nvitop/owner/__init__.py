@@ -13,16 +13,16 @@ from nvitop.lazy import lazy_names
 if TYPE_CHECKING:
     from nvitop.owner.cgroup import parse_cgroup
     from nvitop.owner.names import NameLookup
-    from nvitop.owner.reading import OwnerReading, read_owner
-    from nvitop.owner.types import Layer, Owner
+    from nvitop.owner.reading import read_owner
+    from nvitop.owner.types import Layer, Owner, OwnerReading
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
             'nvitop.owner.cgroup': 'parse_cgroup',
             'nvitop.owner.names': 'NameLookup',
-            'nvitop.owner.reading': 'OwnerReading read_owner',
-            'nvitop.owner.types': 'Layer Owner',
+            'nvitop.owner.reading': 'read_owner',
+            'nvitop.owner.types': 'Layer Owner OwnerReading',
         },
     )
 

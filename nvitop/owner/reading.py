@@ -9,7 +9,7 @@ the kernel.
 from __future__ import annotations
 
 import os
-from typing import Iterable, NamedTuple
+from typing import Iterable
 
 from nvitop.api.host import procfs_path
 from nvitop.api.process import procfs
@@ -27,7 +27,7 @@ from nvitop.owner.cgroup import parse_cgroup
 from nvitop.owner.mounts import parse_mountinfo
 from nvitop.owner.names import NameLookup, lookup_names
 from nvitop.owner.statements import cmdline_layers, environ_layers, parse_environ
-from nvitop.owner.types import CONTAINERS, Layer, Owner, clean_name, make_owner
+from nvitop.owner.types import CONTAINERS, Layer, Owner, OwnerReading, clean_name, make_owner
 from nvitop.platforms import LINUX
 from nvitop.platforms.users import name_of_user
 
@@ -46,16 +46,6 @@ _MAX_ANCESTORS = 64
 _NO_LOGIN = 2**32 - 1
 #: The UID map outside of user namespaces.
 _ALL_USERS = ['0', '0', '4294967295']
-
-
-class OwnerReading(NamedTuple):
-    """An owner, or the reason why there is none."""
-
-    owner: Owner | None
-    #: The reason in words, ``''`` if there is an owner.
-    reason: str = ''
-    #: The text of its cgroup, to notice changes.
-    cgroup: str = ''
 
 
 def read_cgroup(pid: int) -> OwnerReading:

@@ -162,6 +162,16 @@ class Owner(NamedTuple):
         return None if login is None else login.name or login.id
 
 
+class OwnerReading(NamedTuple):
+    """An owner, or the reason why there is none."""
+
+    owner: Owner | None
+    #: The reason in words, ``''`` if there is an owner.
+    reason: str = ''
+    #: The text of its cgroup, to notice changes.
+    cgroup: str = ''
+
+
 def make_owner(layers: tuple[Layer, ...], *, is_deleted: bool = False) -> Owner:
     """Return the owner with these layers."""
     best = best_layer(layers)

@@ -20,10 +20,10 @@ from nvitop.owner.reading import (
     EXITED,
     HIDDEN,
     NOT_LINUX,
-    OwnerReading,
     read_cgroup,
     read_owner,
 )
+from nvitop.owner.types import OwnerReading
 from nvitop.sampling.types import OWNER, Problem, ProcessKey, ProcessSample
 from nvitop.sampling.watchdog import SHORTEST_LIMIT_SECONDS, Watchdog
 

@@ -148,7 +148,7 @@ def test_ecc_errors_by_location(device: Device) -> None:
     assert device.l2_cache_volatile_corrected_ecc_errors() == 0
     assert Device(2).dram_volatile_corrected_ecc_errors() is NA
     text = device.sram_aggregate_uncorrected_ecc_errors.__doc__ or ''
-    assert text.startswith('Uncorrected ECC errors of the sram over the life of the board.')
+    assert text.startswith('Uncorrected ECC errors of the SRAM over the life of the board.')
 
 
 def test_sram_errors(device: Device) -> None:

@@ -153,7 +153,8 @@ def test_a_subclass_can_log_other_metrics(one_gpu: simulation.Machine) -> None:
         metrics = {k: v for k, v in collector.collect().items() if 'gpu' in k and 'mean' in k}
     assert metrics.pop('t/gpu:0/sm_clock (GHz)/mean') == 1.5
     assert metrics.pop('t/gpu:0/PCIe TX/mean') > 0
-    assert metrics.pop('t/gpu:0/board/mean') == Device(0).board_id()
+    gpu: Any = Device(0)
+    assert metrics.pop('t/gpu:0/board/mean') == gpu.board_id()
     assert math.isnan(metrics.pop('t/gpu:0/wings/mean'))
     assert not metrics
 

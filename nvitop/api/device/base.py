@@ -7,7 +7,17 @@ import contextlib
 import functools
 import threading
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Hashable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    TypeVar,
+    Union,
+)
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml import nvmlQuery
@@ -15,15 +25,12 @@ from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, NaType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping
-    from typing import Concatenate, ParamSpec
+    from typing import Concatenate, ParamSpec  # not in Python 3.8
 
     from nvitop.api.device.window import Window
 
-    #: Why a value is missing.
-    Reason = Union[libnvml.NVMLError, 'ImpossibleAnswer']
     #: A value and, if it is ``NA``, why. A plain tuple: a snapshot makes 30 of them per device.
-    Answer = tuple[Any, Reason | None]
+    Answer = tuple[Any, 'Reason | None']
 
     P = ParamSpec('P')
     R = TypeVar('R')
@@ -82,6 +89,10 @@ ENABLED = {0: 'Disabled', 1: 'Enabled'}
 
 class ImpossibleAnswer(Exception):
     """The driver returned an implausible value; the getter returned ``NA`` instead."""
+
+
+#: Why a value is missing.
+Reason = Union[libnvml.NVMLError, ImpossibleAnswer]
 
 
 class Reading(NamedTuple):
@@ -150,16 +161,6 @@ def once_in_oneshot(
         return known
 
     return method
-
-
-class MadeOnUse:
-    """A class attribute whose value is made when it is used."""
-
-    def __init__(self, make: Callable[[], object]) -> None:
-        self._make = make
-
-    def __get__(self, instance: object, owner: type) -> object:
-        return self._make()
 
 
 class _Missing(threading.local):

@@ -4,22 +4,23 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+import re
+from typing import TYPE_CHECKING, Any, ClassVar, Iterable, Sequence, TypeVar
 
 from nvitop.api import libnvml
-from nvitop.api.device.base import DeviceBase, MadeOnUse
+from nvitop.api.device.base import DeviceBase
 from nvitop.api.device.clock import ClockMixin
-from nvitop.api.device.driver import DriverMixin, getter_function
+from nvitop.api.device.driver import DriverMixin
 from nvitop.api.device.fabric import FabricMixin
 from nvitop.api.device.gpm import GpmMixin
 from nvitop.api.device.handles import (
+    UUID_PATTERN,
     find,
     find_mig_by_uuid,
     index_or_uuid,
     is_mig_device_uuid,
     is_pair,
     mig_handles,
-    uuid_pattern,
 )
 from nvitop.api.device.health import HealthMixin
 from nvitop.api.device.identity import IdentityMixin
@@ -29,16 +30,17 @@ from nvitop.api.device.mode import ModeMixin
 from nvitop.api.device.power import PowerMixin
 from nvitop.api.device.process import ProcessMixin
 from nvitop.api.device.utilization import UtilizationMixin
-from nvitop.api.device.visible import VisibilityMixin
+from nvitop.api.device.visible import (
+    VisibilityMixin,
+    describe_visible,
+    parse_cuda_visible_devices,
+)
 from nvitop.api.metrics import METRICS
 from nvitop.api.utils import NA, NaType, Snapshot, snapshot_of
 
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Iterable, Sequence
-
-    D = TypeVar('D', bound='Device')
-    M = TypeVar('M', bound='MigDevice')
+D = TypeVar('D', bound='Device')
+M = TypeVar('M', bound='MigDevice')
+C = TypeVar('C', bound='CudaDevice')
 
 
 class Device(
@@ -95,9 +97,10 @@ class Device(
     #: Remembered: a device stays equal to others when its GPU is lost.
     _known_uuid: str | None = None
 
-    UUID_PATTERN: ClassVar[re.Pattern[str]]
-    if not TYPE_CHECKING:
-        UUID_PATTERN = MadeOnUse(uuid_pattern)
+    UUID_PATTERN: ClassVar[re.Pattern[str]] = UUID_PATTERN
+
+    #: The class of CUDA devices: ``Device.cuda(0)`` is ``CudaDevice(0)``.
+    cuda: ClassVar[type[CudaDevice]]
 
     #: Getters of :meth:`as_snapshot`, in addition to ``index`` and ``physical_index``.
     SNAPSHOT_KEYS: ClassVar[Sequence[str]] = [
@@ -189,35 +192,22 @@ class Device(
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Device):
             return NotImplemented
-        return self._identity() == other._identity()
+        if (self._numbering, self._index) != (other._numbering, other._index):
+            return False
+        return self._remembered_uuid() == other._remembered_uuid()
 
     def __hash__(self) -> int:
-        # Without the UUID, which may become known later.
-        return hash(self._identity()[:2])
+        # Without the UUID, which needs the driver and may become known later.
+        return hash((self._numbering, self._index))
 
-    def _identity(self) -> tuple[str, Any, str]:
+    def _remembered_uuid(self) -> str:
         uuid = self._known_uuid or self.uuid()
         if uuid is not NA:
             self._known_uuid = uuid
-        return self._numbering, self._index, uuid
+        return uuid
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._index if self._index is not NA else self.uuid(),)
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return a method for any other ``nvmlDeviceGet…`` function, by its snake_case name."""
-        function = getter_function(name)
-        if not function:
-            raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}')
-
-        def method(*args: Any, **kwargs: Any) -> Any:
-            return self._call(function, args, kwargs)[0]
-
-        method.__name__ = name
-        method.__qualname__ = f'{type(self).__name__}.{name}'
-        method.__doc__ = f'Return the result of ``{function}``, ``NA`` if there is none.'
-        self.__dict__[name] = method
-        return method
 
     # MIG devices
 
@@ -300,6 +290,23 @@ class Device(
                         devices.append(cls(index))
             return devices
         return [cls(index) for index in ([indices] if isinstance(indices, int) else indices)]
+
+    @classmethod
+    def from_cuda_visible_devices(cls) -> list[CudaDevice]:
+        """All CUDA devices, in the order of CUDA indices, see :func:`parse_cuda_visible_devices`.
+
+        The list is empty if NVML cannot be initialized.
+        """
+        return CudaDevice.all()
+
+    @classmethod
+    def from_cuda_indices(cls, cuda_indices: int | Iterable[int] | None = None) -> list[CudaDevice]:
+        """CUDA devices with the given CUDA indices, in their order; by default all.
+
+        Raises:
+            RuntimeError: Fewer devices are visible to CUDA.
+        """
+        return CudaDevice.from_indices(cuda_indices)
 
 
 class PhysicalDevice(Device):
@@ -495,3 +502,168 @@ class MigDevice(Device):
             return [d for p in parents if p.is_mig_mode_enabled() for d in cls.of_parent(p)]
         pairs = [indices] if isinstance(indices, int) or is_pair(indices) else indices
         return [cls(pair) for pair in pairs]
+
+
+class CudaDevice(Device):
+    """A GPU or MIG device that is visible to CUDA programs, by its CUDA index. See :class:`Device`.
+
+    The CUDA index is the one of ``cudaSetDevice`` and frameworks (``cuda:0``). It depends on
+    ``CUDA_VISIBLE_DEVICES`` and ``CUDA_DEVICE_ORDER``: by default the fastest GPU comes first, so
+    with different GPUs the CUDA index may differ from the index in nvidia-smi. The rules are those
+    of :func:`parse_cuda_visible_devices`.
+
+    >>> CudaDevice(0)                   # or Device.cuda(0)
+    CudaDevice(cuda_index=0, nvml_index=3, name='NVIDIA H100 80GB HBM3', total_memory=79.65GiB)
+
+    A CUDA device has no MIG devices; it is always a leaf device. A MIG device becomes a
+    :class:`CudaMigDevice`.
+
+    Args:
+        cuda_index: CUDA index, or UUID.
+        nvml_index: NVML index; (GPU index, MIG index) for MIG devices.
+        uuid: UUID of a GPU or of a MIG device.
+
+    Raises:
+        TypeError: Not exactly one argument, or an argument of the wrong type.
+        RuntimeError: The device is not visible to CUDA, or NVML cannot be initialized.
+        NVMLError: NVML has no such device.
+    """
+
+    _numbering = 'CUDA'
+    #: NVML index or UUID that the device was created from.
+    _sought: tuple[int | tuple[int, int] | None, str | None]
+    #: ``None`` until it is determined; ``NA`` if the device may be invisible to CUDA.
+    _cuda_index: int | NaType | None
+
+    def __new__(
+        cls,
+        cuda_index: int | str | None = None,
+        *,
+        nvml_index: int | tuple[int, int] | None = None,
+        uuid: str | None = None,
+    ) -> CudaDevice:
+        """Find the NVML index, which decides the class."""
+        if isinstance(cuda_index, str) and uuid is None:
+            _, uuid = index_or_uuid(cuda_index, None, None)
+            cuda_index = None
+        if sum(argument is not None for argument in (cuda_index, nvml_index, uuid)) != 1:
+            raise TypeError(
+                'a CUDA device needs exactly one of cuda_index, nvml_index and uuid, got '
+                f'cuda_index={cuda_index!r}, nvml_index={nvml_index!r}, uuid={uuid!r}'
+            )
+        if cuda_index is not None:
+            nvml_index = _nvml_indices([cuda_index])[0]
+        is_mig = isinstance(nvml_index, tuple) or is_mig_device_uuid(uuid)
+        device: CudaDevice = object.__new__(CudaMigDevice if is_mig and cls is CudaDevice else cls)
+        known_index: Any = cuda_index
+        device._cuda_index = known_index
+        device._sought = nvml_index, uuid
+        return device
+
+    def __init__(
+        self,
+        cuda_index: int | str | None = None,
+        *,
+        nvml_index: int | tuple[int, int] | None = None,
+        uuid: str | None = None,
+    ) -> None:
+        """Find the device in NVML, and check that it is visible to CUDA."""
+        nvml_index, uuid = self._sought
+        super().__init__(nvml_index, uuid=uuid)
+        if self._cuda_index is None:
+            self._cuda_index = super().cuda_index
+
+    @property
+    def cuda_index(self) -> int:
+        """CUDA index, as given when the device was created, or determined once.
+
+        Raises:
+            RuntimeError: The device is not visible to CUDA.
+        """
+        if not isinstance(self._cuda_index, int):
+            self._cuda_index = super().cuda_index
+        return self._cuda_index
+
+    def _cuda_index_or_na(self) -> int | str:
+        try:
+            return self.cuda_index
+        except RuntimeError:
+            return NA
+
+    def __repr__(self) -> str:
+        return (
+            f'{type(self).__name__}(cuda_index={self._cuda_index_or_na()}, '
+            f'nvml_index={self.nvml_index}, name={self.name()!r}, '
+            f'total_memory={self.memory_total_human()})'
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The CUDA index may be another device where the pickle is loaded.
+        return _create, (type(self), NA, *self._sought)
+
+    def as_snapshot(self) -> Snapshot:
+        """Values as in :meth:`Device.as_snapshot`, and ``cuda_index``, ``NA`` if not visible to CUDA."""
+        snapshot = super().as_snapshot()
+        snapshot['cuda_index'] = self._cuda_index_or_na()
+        return snapshot
+
+    @classmethod
+    def count(cls) -> int:
+        """Number of devices that are visible to CUDA; 0 if NVML cannot be initialized."""
+        return len(parse_cuda_visible_devices())
+
+    @classmethod
+    def from_indices(
+        cls: type[C], indices: int | Iterable[int | tuple[int, int]] | None = None
+    ) -> list[C]:
+        """Devices with the given CUDA indices, in their order.
+
+        Without indices, all that are visible to CUDA. The list is empty if NVML cannot be
+        initialized.
+
+        Raises:
+            RuntimeError: Fewer devices are visible to CUDA.
+        """
+        if indices is None:
+            visible: list[Any] = parse_cuda_visible_devices()
+            cuda_indices: list[Any] = list(range(len(visible)))
+        else:
+            cuda_indices = [indices] if isinstance(indices, int) else list(indices)
+            visible = _nvml_indices(cuda_indices)
+        return [_create(cls, *found) for found in zip(cuda_indices, visible)]
+
+
+class CudaMigDevice(CudaDevice, MigDevice):
+    """The only MIG device that is visible to CUDA. See :class:`CudaDevice`."""
+
+
+def _nvml_indices(cuda_indices: Sequence[object]) -> list[Any]:
+    """Return the NVML indices of CUDA indices."""
+    visible: list[Any] = parse_cuda_visible_devices()
+    found = []
+    for index in cuda_indices:
+        if not isinstance(index, int) or isinstance(index, bool):
+            raise TypeError(f'a CUDA index must be an int, not {index!r}')
+        if not 0 <= index < len(visible):
+            raise RuntimeError(
+                f'CUDA error: invalid device ordinal: {index}, {describe_visible(len(visible))}'
+            )
+        found.append(visible[index])
+    return found
+
+
+def _create(
+    cls: type[C],
+    cuda_index: int | NaType,
+    nvml_index: int | tuple[int, int] | None,
+    uuid: str | None = None,
+) -> C:
+    """Create a device without checking that it is visible to CUDA."""
+    device: Any = cls.__new__(cls, nvml_index=nvml_index, uuid=uuid)
+    device._cuda_index = cuda_index
+    type(device).__init__(device, nvml_index=nvml_index, uuid=uuid)
+    created: C = device
+    return created
+
+
+Device.cuda = CudaDevice

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from nvitop.api import libnvml
+from nvitop.api.device.base import DeviceBase
 from nvitop.api.utils import NA
 
-_VERSION_SUFFIX = r'(_v\d+)\Z'
+_GETTER = 'nvmlDeviceGet'
+#: Beginnings of the getters whose first argument is not a device.
+_OTHER_GETTERS = (f'{_GETTER}Count', f'{_GETTER}HandleBy')
 
 
-class DriverMixin:
-    """Versions of the driver and of CUDA."""
+class DriverMixin(DeviceBase):
+    """Versions of the driver and of CUDA, and the functions of NVML that have no getter."""
 
     @staticmethod
     def driver_version() -> str:
@@ -55,6 +59,23 @@ class DriverMixin:
 
     cudart_version = cuda_runtime_version
 
+    if not TYPE_CHECKING:  # it would hide misspelled names
+
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            """Return a method for any other ``nvmlDeviceGet…`` function, by its snake_case name."""
+            function = getter_function(name)
+            if function is None:
+                raise AttributeError(f'{type(self).__name__!r} object has no attribute {name!r}')
+
+            def method(*args: Any, **kwargs: Any) -> Any:
+                return self._call(function, args, kwargs)[0]
+
+            method.__name__ = name
+            method.__qualname__ = f'{type(self).__name__}.{name}'
+            method.__doc__ = f'Return the result of ``{function}``, ``NA`` if there is none.'
+            self.__dict__[name] = method
+            return method
+
 
 def version_text(version: Any) -> str:
     """Return a CUDA version number as text: ``12040`` is ``'12.4'``, and ``NA`` stays ``NA``."""
@@ -64,14 +85,19 @@ def version_text(version: Any) -> str:
     return f'{major}.{minor}.{revision}' if revision else f'{major}.{minor}'
 
 
-def getter_function(name: str) -> str:
-    """Return the NVML function for a snake_case name, in NVML's capitalization; ``''`` if none."""
+def getter_function(name: str) -> str | None:
+    """Return the NVML function of a device for a snake_case name; ``None`` if there is none."""
     if name.startswith('_') or name != name.lower():
-        return ''
-    stem, *suffix = re.split(_VERSION_SUFFIX, name)
-    exact = 'nvmlDeviceGet' + ''.join(word.capitalize() for word in stem.split('_'))
-    wanted = ''.join([exact, *suffix])
-    if hasattr(libnvml, wanted):
-        return wanted
-    names = (found for found in dir(libnvml) if found.lower() == wanted.lower())
-    return next(names, '')
+        return None
+    stem, *suffix = re.split(r'(_v\d+)\Z', name)
+    return _getters().get(''.join([stem.replace('_', ''), *suffix]))
+
+
+@functools.lru_cache(maxsize=None)
+def _getters() -> dict[str, str]:
+    """Functions of NVML whose first argument is a device, by the lowercase name of the value."""
+    return {
+        name[len(_GETTER) :].lower(): name
+        for name in dir(libnvml)
+        if name.startswith(_GETTER) and not name.startswith(_OTHER_GETTERS)
+    }

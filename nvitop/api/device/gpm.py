@@ -7,14 +7,12 @@ import collections
 import contextlib
 import math
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
+from nvitop.api.device.window import Window
 from nvitop.api.utils import NA, KiB, NaType
-
-if TYPE_CHECKING:
-    from nvitop.api.device.window import Window
 
 #: Shortest useful time between two readings: the hardware updates its counters slowly.
 _SHORTEST_SECONDS = 0.1
@@ -155,8 +153,6 @@ class GpmMixin(DeviceBase):
                 self._missing.reason = libnvml.NVMLError(libnvml.NVML_ERROR_NOT_SUPPORTED)
             return None
         if self._gpm is None:
-            from nvitop.api.device.window import Window
-
             self._gpm = Window(_compare, GpmMetrics(), shortest=_SHORTEST_SECONDS)
         return self._gpm
 

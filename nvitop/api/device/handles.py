@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,22 +17,19 @@ if TYPE_CHECKING:
 _UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 
 
-# Compiled on use: this takes as long as a driver call for each of eight GPUs.
-@functools.lru_cache(maxsize=None)
-def uuid_pattern() -> re.Pattern[str]:
-    """Return the pattern of UUIDs of GPUs, of MIG devices, and of MIG devices before R470."""
-    return re.compile(
-        rf'(?:(?P<gpu>GPU-{_UUID})'
-        rf'|(?P<mig>MIG-{_UUID})'
-        rf'|MIG-(?P<parent>GPU-{_UUID})/(?P<gpu_instance>\d+)/(?P<compute_instance>\d+))\Z'
-    )
+#: UUIDs of GPUs, of MIG devices, and of MIG devices before R470.
+UUID_PATTERN = re.compile(
+    rf'(?:(?P<gpu>GPU-{_UUID})'
+    rf'|(?P<mig>MIG-{_UUID})'
+    rf'|MIG-(?P<parent>GPU-{_UUID})/(?P<gpu_instance>\d+)/(?P<compute_instance>\d+))\Z'
+)
 
 
 def is_mig_device_uuid(uuid: str | None) -> bool:
     """Return whether a text is the UUID of a MIG device, such as ``'MIG-…'``."""
     if not isinstance(uuid, str):
         return False
-    match = uuid_pattern().match(uuid)
+    match = UUID_PATTERN.match(uuid)
     return match is not None and match['gpu'] is None
 
 
@@ -101,7 +97,7 @@ def find_mig_by_uuid(uuid: str) -> tuple[int, int, Any]:
     Raises:
         NVMLError: There is no such device.
     """
-    match = uuid_pattern().match(uuid)
+    match = UUID_PATTERN.match(uuid)
     if match is not None and match['parent']:
         # Drivers since R470 no longer accept this form.
         gpu = _call('nvmlDeviceGetHandleByUUID', match['parent'].encode())

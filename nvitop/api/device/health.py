@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-import itertools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Callable, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import MAX_ULONGLONG, Reading, once_in_oneshot
 from nvitop.api.device.interconnect import InterconnectMixin
 from nvitop.api.libnvml._errors import is_unsupported
+from nvitop.api.metrics import ECC_PERIODS, ECC_PLACES
 from nvitop.api.utils import NA, NaType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _CORRECTED, _UNCORRECTED = 0, 1
 _VOLATILE, _AGGREGATE = 0, 1
@@ -35,7 +32,6 @@ _RECOVERY_ACTIONS = {
 }
 _ERRORS = {'corrected': _CORRECTED, 'uncorrected': _UNCORRECTED}
 _COUNTERS = {'volatile': _VOLATILE, 'aggregate': _AGGREGATE}
-_PERIODS = {'volatile': 'since the driver was loaded', 'aggregate': 'over the life of the board'}
 #: Name → NVML's number of a memory location. DRAM was called device memory before Turing.
 ECC_LOCATIONS = {
     'device_memory': 2,
@@ -49,7 +45,7 @@ ECC_LOCATIONS = {
 }
 
 
-def _error_counter(location: str, counter: str, error: str) -> Callable[[Any], int | NaType]:
+def _ecc_errors(location: str, counter: str, error: str) -> Callable[[HealthMixin], int | NaType]:
     """Return the getter for errors of one kind in one location."""
     arguments = _ERRORS[error], _COUNTERS[counter], ECC_LOCATIONS[location]
 
@@ -59,7 +55,7 @@ def _error_counter(location: str, counter: str, error: str) -> Callable[[Any], i
     method.__name__ = f'{location}_{counter}_{error}_ecc_errors'
     method.__qualname__ = f'HealthMixin.{method.__name__}'
     method.__doc__ = (
-        f'{error.capitalize()} ECC errors of the {location.replace("_", " ")} {_PERIODS[counter]}.\n\n'
+        f'{error.capitalize()} ECC errors of {ECC_PLACES[location]} {ECC_PERIODS[counter]}.\n\n'
         'NVML: ``nvmlDeviceGetMemoryErrorCounter``\n'
         f'· nvidia-smi: ``ecc.errors.{error}.{counter}.{location}``'
     )
@@ -110,7 +106,7 @@ class HealthMixin(InterconnectMixin):
     texture_memory cbu sram``.
     """
 
-    def _ecc_errors(self, error: int, counter: int) -> int | NaType:
+    def _total_ecc_errors(self, error: int, counter: int) -> int | NaType:
         return self._number('nvmlDeviceGetTotalEccErrors', error, counter, maximum=MAX_ULONGLONG)
 
     def total_volatile_uncorrected_ecc_errors(self) -> int | NaType:
@@ -118,28 +114,63 @@ class HealthMixin(InterconnectMixin):
 
         NVML: ``nvmlDeviceGetTotalEccErrors`` · nvidia-smi: ``ecc.errors.uncorrected.volatile.total``
         """
-        return self._ecc_errors(_UNCORRECTED, _VOLATILE)
+        return self._total_ecc_errors(_UNCORRECTED, _VOLATILE)
 
     def total_volatile_corrected_ecc_errors(self) -> int | NaType:
         """Number of corrected ECC errors since the driver was loaded.
 
         NVML: ``nvmlDeviceGetTotalEccErrors`` · nvidia-smi: ``ecc.errors.corrected.volatile.total``
         """
-        return self._ecc_errors(_CORRECTED, _VOLATILE)
+        return self._total_ecc_errors(_CORRECTED, _VOLATILE)
 
     def total_aggregate_uncorrected_ecc_errors(self) -> int | NaType:
         """Number of uncorrected ECC errors over the life of the board.
 
         NVML: ``nvmlDeviceGetTotalEccErrors`` · nvidia-smi: ``ecc.errors.uncorrected.aggregate.total``
         """
-        return self._ecc_errors(_UNCORRECTED, _AGGREGATE)
+        return self._total_ecc_errors(_UNCORRECTED, _AGGREGATE)
 
     def total_aggregate_corrected_ecc_errors(self) -> int | NaType:
         """Number of corrected ECC errors over the life of the board.
 
         NVML: ``nvmlDeviceGetTotalEccErrors`` · nvidia-smi: ``ecc.errors.corrected.aggregate.total``
         """
-        return self._ecc_errors(_CORRECTED, _AGGREGATE)
+        return self._total_ecc_errors(_CORRECTED, _AGGREGATE)
+
+    # fmt: off
+    device_memory_volatile_corrected_ecc_errors = _ecc_errors('device_memory', 'volatile', 'corrected')
+    device_memory_volatile_uncorrected_ecc_errors = _ecc_errors('device_memory', 'volatile', 'uncorrected')
+    device_memory_aggregate_corrected_ecc_errors = _ecc_errors('device_memory', 'aggregate', 'corrected')
+    device_memory_aggregate_uncorrected_ecc_errors = _ecc_errors('device_memory', 'aggregate', 'uncorrected')
+    dram_volatile_corrected_ecc_errors = _ecc_errors('dram', 'volatile', 'corrected')
+    dram_volatile_uncorrected_ecc_errors = _ecc_errors('dram', 'volatile', 'uncorrected')
+    dram_aggregate_corrected_ecc_errors = _ecc_errors('dram', 'aggregate', 'corrected')
+    dram_aggregate_uncorrected_ecc_errors = _ecc_errors('dram', 'aggregate', 'uncorrected')
+    register_file_volatile_corrected_ecc_errors = _ecc_errors('register_file', 'volatile', 'corrected')
+    register_file_volatile_uncorrected_ecc_errors = _ecc_errors('register_file', 'volatile', 'uncorrected')
+    register_file_aggregate_corrected_ecc_errors = _ecc_errors('register_file', 'aggregate', 'corrected')
+    register_file_aggregate_uncorrected_ecc_errors = _ecc_errors('register_file', 'aggregate', 'uncorrected')
+    l1_cache_volatile_corrected_ecc_errors = _ecc_errors('l1_cache', 'volatile', 'corrected')
+    l1_cache_volatile_uncorrected_ecc_errors = _ecc_errors('l1_cache', 'volatile', 'uncorrected')
+    l1_cache_aggregate_corrected_ecc_errors = _ecc_errors('l1_cache', 'aggregate', 'corrected')
+    l1_cache_aggregate_uncorrected_ecc_errors = _ecc_errors('l1_cache', 'aggregate', 'uncorrected')
+    l2_cache_volatile_corrected_ecc_errors = _ecc_errors('l2_cache', 'volatile', 'corrected')
+    l2_cache_volatile_uncorrected_ecc_errors = _ecc_errors('l2_cache', 'volatile', 'uncorrected')
+    l2_cache_aggregate_corrected_ecc_errors = _ecc_errors('l2_cache', 'aggregate', 'corrected')
+    l2_cache_aggregate_uncorrected_ecc_errors = _ecc_errors('l2_cache', 'aggregate', 'uncorrected')
+    texture_memory_volatile_corrected_ecc_errors = _ecc_errors('texture_memory', 'volatile', 'corrected')
+    texture_memory_volatile_uncorrected_ecc_errors = _ecc_errors('texture_memory', 'volatile', 'uncorrected')
+    texture_memory_aggregate_corrected_ecc_errors = _ecc_errors('texture_memory', 'aggregate', 'corrected')
+    texture_memory_aggregate_uncorrected_ecc_errors = _ecc_errors('texture_memory', 'aggregate', 'uncorrected')
+    cbu_volatile_corrected_ecc_errors = _ecc_errors('cbu', 'volatile', 'corrected')
+    cbu_volatile_uncorrected_ecc_errors = _ecc_errors('cbu', 'volatile', 'uncorrected')
+    cbu_aggregate_corrected_ecc_errors = _ecc_errors('cbu', 'aggregate', 'corrected')
+    cbu_aggregate_uncorrected_ecc_errors = _ecc_errors('cbu', 'aggregate', 'uncorrected')
+    sram_volatile_corrected_ecc_errors = _ecc_errors('sram', 'volatile', 'corrected')
+    sram_volatile_uncorrected_ecc_errors = _ecc_errors('sram', 'volatile', 'uncorrected')
+    sram_aggregate_corrected_ecc_errors = _ecc_errors('sram', 'aggregate', 'corrected')
+    sram_aggregate_uncorrected_ecc_errors = _ecc_errors('sram', 'aggregate', 'uncorrected')
+    # fmt: on
 
     def _retired_pages(self, cause: int) -> int | NaType:
         addresses = self._query('nvmlDeviceGetRetiredPages', cause)
@@ -431,8 +462,3 @@ class HealthMixin(InterconnectMixin):
         """
         exceeded = self._sram('bThresholdExceeded')
         return bool(exceeded) if isinstance(exceeded, int) else NA
-
-
-for _location, _counter, _error in itertools.product(ECC_LOCATIONS, _COUNTERS, _ERRORS):
-    _method = _error_counter(_location, _counter, _error)
-    setattr(HealthMixin, _method.__name__, _method)

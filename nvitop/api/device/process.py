@@ -7,15 +7,12 @@ import struct
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from nvitop.api import libnvml
-from nvitop.api.device.base import MAX_ULONGLONG, MadeOnUse
+from nvitop.api import libnvml, process
+from nvitop.api.device.base import MAX_ULONGLONG
 from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.process import procfs
 from nvitop.api.utils import NA, UINT_MAX, NaType
-
-if TYPE_CHECKING:
-    from nvitop.api.process import GpuProcess
 
 _LISTS = (
     ('C', 'nvmlDeviceGetComputeRunningProcesses'),
@@ -74,21 +71,22 @@ class AccountedProcess(NamedTuple):
     is_running: bool
 
 
-def _gpu_process() -> type[GpuProcess]:
-    from nvitop.api.process import GpuProcess  # reports and the monitor use `process_usage`
+class _GpuProcessClass:
+    """The class attribute ``GPU_PROCESS_CLASS``, whose value is imported on use: it needs psutil."""
 
-    return GpuProcess
+    def __get__(self, instance: object, owner: type) -> type[process.GpuProcess]:
+        return process.GpuProcess
 
 
 class ProcessMixin(MemoryMixin):
     """Processes on a device."""
 
     #: Class of the values of :meth:`processes`.
-    GPU_PROCESS_CLASS: ClassVar[type[GpuProcess]]
+    GPU_PROCESS_CLASS: ClassVar[type[process.GpuProcess]]
     if not TYPE_CHECKING:
-        GPU_PROCESS_CLASS = MadeOnUse(_gpu_process)
+        GPU_PROCESS_CLASS = _GpuProcessClass()
 
-    def processes(self, *, loads: bool = True) -> dict[int, GpuProcess]:
+    def processes(self, *, loads: bool = True) -> dict[int, process.GpuProcess]:
         """Processes with compute, graphics or MPS contexts on the device, by PID.
 
         Utilization is the mean of all driver samples since the last call in this program, at least
@@ -107,14 +105,14 @@ class ProcessMixin(MemoryMixin):
 
     def processes_of(
         self, usages: dict[int, ProcessUsage], *, loads: bool = True
-    ) -> dict[int, GpuProcess]:
+    ) -> dict[int, process.GpuProcess]:
         """Processes of a result of :meth:`process_usage`, without querying the driver again."""
         processes = {}
         process_class = self.GPU_PROCESS_CLASS
         is_ambiguous = SESSION.has_real_library and procfs.in_pid_namespace()
         for pid, usage in usages.items():
             is_here = not is_ambiguous or procfs.uses_gpu(pid) is not False
-            process = (process_class if is_here else process_class.elsewhere)(
+            found = (process_class if is_here else process_class.elsewhere)(
                 pid,
                 self,
                 gpu_memory=usage.gpu_memory,
@@ -123,8 +121,8 @@ class ProcessMixin(MemoryMixin):
                 type=usage.type,
             )
             if loads:
-                process.set_gpu_utilization(*usage[-4:])
-            processes[pid] = process
+                found.set_gpu_utilization(*usage[-4:])
+            processes[pid] = found
         return processes
 
     def process_usage(self, *, loads: bool = True) -> dict[int, ProcessUsage]:

@@ -7,14 +7,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from nvitop.api.device.visible_rules import CudaVisible
 
 
@@ -92,9 +90,6 @@ def _visible_devices(value: str | None) -> list[CudaVisible]:
 class VisibilityMixin(DeviceBase):
     """Devices as CUDA programs number them."""
 
-    #: The class :class:`CudaDevice`: ``Device.cuda(0)`` is ``CudaDevice(0)``.
-    cuda: ClassVar[Any]
-
     parse_cuda_visible_devices = staticmethod(parse_cuda_visible_devices)
     normalize_cuda_visible_devices = staticmethod(normalize_cuda_visible_devices)
 
@@ -113,26 +108,6 @@ class VisibilityMixin(DeviceBase):
         raise RuntimeError(
             f'CUDA error: device {self._index} is not visible, {describe_visible(len(indices))}'
         )
-
-    @classmethod
-    def from_cuda_visible_devices(cls) -> list[Any]:
-        """All :class:`CudaDevice` objects, in the order of CUDA indices.
-
-        They are those of :func:`parse_cuda_visible_devices`. The list is empty if NVML cannot be
-        initialized.
-        """
-        devices: list[Any] = cls.cuda.all()
-        return devices
-
-    @classmethod
-    def from_cuda_indices(cls, cuda_indices: int | Iterable[int] | None = None) -> list[Any]:
-        """:class:`CudaDevice` objects of the given CUDA indices, in their order; by default all.
-
-        Raises:
-            RuntimeError: Fewer devices are visible to CUDA.
-        """
-        devices: list[Any] = cls.cuda.from_indices(cuda_indices)
-        return devices
 
 
 def describe_visible(count: int) -> str:

@@ -260,11 +260,4 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *filter(is_constant, vars(BINDING))})
 
 
-# The public path of functions and classes, for reprs, pickles and documentation.
-for _name in __all__:
-    _value = globals().get(_name)
-    if getattr(_value, '__module__', '').startswith(f'{__name__}._'):
-        _value.__module__ = __name__
-del _name, _value
-
 sys.modules[__name__].__class__ = _LibnvmlModule

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import time
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Sequence, Tuple, Union
 
 from nvitop.api.libnvml._binding import call_driver
 from nvitop.api.libnvml._errors import UNKNOWN
@@ -14,11 +14,8 @@ from nvitop.api.libnvml._query import key_of, note_error_of, nvmlQuery, override
 from nvitop.api.libnvml._structures import FieldValue
 from nvitop.api.utils import NA, NaType
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    #: A field ID, or a field ID and its scope, such as a link number.
-    Field = Union[int, tuple[int, int]]
+#: A field ID, or a field ID and its scope, such as a link number.
+Field = Union[int, Tuple[int, int]]
 
 _NAME = 'nvmlDeviceGetFieldValues'
 #: Members of the union, indexed by ``NVML_VALUE_TYPE_…``.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import re
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Callable, TypeVar
 
 from nvitop.api.libnvml._binding import (
     BINDING,
@@ -20,10 +20,7 @@ from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 from nvitop.log import MISSING_FUNCTION, warn
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    F = TypeVar('F', bound=Callable[..., Any])
+F = TypeVar('F', bound=Callable[..., Any])
 
 #: Functions that were queried and do not exist here: name → error.
 UNKNOWN_FUNCTIONS: dict[str, NVMLError] = {}

@@ -6,12 +6,9 @@ from __future__ import annotations
 import functools
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import Iterable
 
 from nvitop.platforms import WINDOWS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def command_join(cmdline: Iterable[str]) -> str:
@@ -82,7 +79,3 @@ def _escape_sequence(char: str) -> str:
     if '\udc80' <= char <= '\udcff':  # a byte that is not UTF-8
         return f'\\x{ord(char) - 0xDC00:02x}'
     return char.encode('unicode_escape').decode()
-
-
-# The public path, as shown in reprs, pickles and the documentation.
-command_join.__module__ = 'nvitop.api.process'

@@ -118,7 +118,3 @@ class CpuShare:
         percent = round(max(0.0, used) / since * 100.0, 1)
         self._last = (taken, cpu_seconds, percent)
         return percent
-
-
-# The public path, as shown in reprs, pickles and the documentation.
-HostFacts.__module__ = 'nvitop.api.process'

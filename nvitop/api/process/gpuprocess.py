@@ -1,42 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GpuProcess: a process on one device, with what it uses there.
-
-psutil is imported on use, through :mod:`nvitop.api.host` and :class:`HostProcess`: programs that
-only query GPUs do without it.
-"""
+"""GpuProcess: a process on one device, with what it uses there."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from datetime import timedelta
+from typing import (
+    Any,
+    Callable,
+    ClassVar,
+    Iterable,
+    Iterator,
+    Mapping,
+    Protocol,
+    TypeVar,
+)
 
 from nvitop.api import host
 from nvitop.api.overrides import Originals
 from nvitop.api.process import procfs
 from nvitop.api.process.command import command_join
 from nvitop.api.process.facts import NO_PERMISSIONS, NO_SUCH_PROCESS, TERMINATED, ZOMBIE_PROCESS
+from nvitop.api.process.hostprocess import HostProcess
 from nvitop.api.utils import NA, NaType, Snapshot, bytes2human, snapshot_of, timedelta2human
+from nvitop.owner.types import Owner
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from datetime import timedelta
+_T = TypeVar('_T')
+_U = TypeVar('_U')
 
-    from nvitop.api.process.hostprocess import HostProcess
-    from nvitop.owner.types import Owner
 
-    _T = TypeVar('_T')
-    _U = TypeVar('_U')
+class UsedDevice(Protocol):
+    """The part of :class:`nvitop.Device` that a process needs."""
 
-    class UsedDevice(Protocol):
-        """The part of :class:`nvitop.Device` that a process needs."""
+    def memory_total(self) -> int | NaType:
+        """Memory in bytes."""
 
-        def memory_total(self) -> int | NaType:
-            """Memory in bytes."""
-
-        def processes(self) -> Mapping[int, GpuProcess]:
-            """Processes on the device, by PID."""
+    def processes(self) -> Mapping[int, GpuProcess]:
+        """Processes on the device, by PID."""
 
 
 _failsafe = threading.local()
@@ -67,13 +69,11 @@ class GpuProcess:
 
     def __new__(cls, pid: int | None, device: UsedDevice, **values: Any) -> GpuProcess:
         """Return the object of this process on this device; an existing object if there is one."""
-        from nvitop.api.process.hostprocess import HostProcess
-
         elsewhere: HostProcess | None = values.get('elsewhere')
         host = HostProcess(pid) if elsewhere is None else elsewhere
         key = (host.pid, device)
-        # Hashing may query the driver, which may hang; other threads must not wait for it.
-        hash(key)
+        # Comparing devices may query the driver, which may hang; other threads must not wait for it.
+        GpuProcess.INSTANCES.get(key)
         with GpuProcess.INSTANCE_LOCK:
             cached = GpuProcess.INSTANCES.get(key)
             if type(cached) is cls and (
@@ -126,8 +126,6 @@ class GpuProcess:
         A process with the same PID in this namespace is a different one. ``values`` are the keyword
         arguments of the class.
         """
-        from nvitop.api.process.hostprocess import HostProcess
-
         process = cls.__new__(cls, pid, device, elsewhere=HostProcess.elsewhere(pid))
         cls.__init__(process, pid, device, **values)
         return process
@@ -392,8 +390,6 @@ class GpuProcess:
         seconds = facts.running_time_in_seconds
         running_time: timedelta | NaType = NA
         if not isinstance(seconds, NaType):
-            from datetime import timedelta
-
             running_time = timedelta(seconds=seconds)
         return snapshot_of(
             self._host,
@@ -483,6 +479,3 @@ _DEVICE_VALUES = (
     *('gpu_encoder_utilization', 'gpu_decoder_utilization'),
 )
 _HOST_ORIGINALS = Originals(GpuProcess, (*_HOST_VALUES, 'host_snapshot'))
-
-# The public path, as shown in reprs, pickles and the documentation.
-GpuProcess.__module__ = 'nvitop.api.process'

@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Iterable
 
 import psutil
 
@@ -20,14 +20,12 @@ from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
 from nvitop.api.process.linux import LinuxProcess
 from nvitop.api.timing import timed
 from nvitop.api.utils import NA, NaType, Snapshot, timedelta2human
+from nvitop.owner.types import Owner, OwnerReading
 from nvitop.platforms import LINUX
 from nvitop.platforms.users import name_of_user, without_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from nvitop.owner.reading import OwnerReading
-    from nvitop.owner.types import Owner
+    from collections.abc import Callable
 
 #: A PID that no system assigns, but that every system accepts in queries.
 _NO_PID = 2**31 - 1
@@ -119,10 +117,12 @@ class HostProcess(psutil.Process):
         if not self.is_running():
             raise psutil.NoSuchProcess(self.pid, self._name)
 
-    def __repr__(self) -> str:
-        text = super().__repr__()
+    def __str__(self) -> str:
+        text = super().__str__()
         module = type(self).__module__ + '.'
         return text[len(module) :] if text.startswith(module) else text
+
+    __repr__ = __str__
 
     def __reduce__(self) -> tuple[Callable[[int], HostProcess], tuple[int]]:
         return type(self) if self.is_here else type(self).elsewhere, (self.pid,)
@@ -225,7 +225,7 @@ class HostProcess(psutil.Process):
     def owner_reading(self, names: str = 'files') -> OwnerReading:
         """Return the result of :meth:`owner` with the reason if there is none."""
         from nvitop.owner.names import lookup_names
-        from nvitop.owner.reading import ELSEWHERE, EXITED, OwnerReading, read_owner
+        from nvitop.owner.reading import ELSEWHERE, EXITED, read_owner
 
         lookup = lookup_names(names)
         if not self.is_here:
@@ -319,7 +319,3 @@ def _username(process: HostProcess) -> str:
     if sys.platform == 'win32':
         return without_domain(psutil.Process.username(process))
     return name_of_user(process.uids().real)
-
-
-# The public path, as shown in reprs, pickles and the documentation.
-HostProcess.__module__ = 'nvitop.api.process'

@@ -7,7 +7,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from nvitop.api import host
+from nvitop.api import host, libnvml
 from nvitop.api.device import Device, MigDevice
 from nvitop.api.process import GpuProcess
 from nvitop.api.utils import NA, MiB, NaType
@@ -107,7 +107,7 @@ def _memory(device: Device) -> GPUMemoryInfo:
 
 
 def _pci(device: Device) -> GPUPCIInfo:
-    pci = device.pci_info()
+    pci = libnvml.nvmlQuery('nvmlDeviceGetPciInfo', device.handle)
 
     def digits(name: str, count: int) -> str:
         return str(NA) if pci is NA else f'{getattr(pci, name):0{count}X}'
@@ -145,7 +145,7 @@ def _clocks(device: Device) -> GPUClockInfo:
 
 def _power(device: Device) -> GPUPowerInfo:
     return GPUPowerInfo(
-        management='Supported' if device.power_management_mode() == 1 else str(NA),
+        management='Supported' if device.power_management() == 'Enabled' else str(NA),
         draw=_watts(device.power_usage()),
         limit=_watts(device.power_limit()),
         min_limit=_watts(device.min_power_limit()),

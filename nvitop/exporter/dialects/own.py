@@ -47,7 +47,7 @@ HEALTH_HELP = 'severity of a finding: 0 none, 1 info, 2 warning, 3 critical'
 #: Help of series that several metrics share.
 _SHARED_HELP = {
     'clock_event': 'time in which the reason lowered the clocks',
-    'ecc_errors': 'ECC errors since the driver was loaded (volatile) or in the life of the board',
+    'ecc_errors': 'ECC errors since the driver was loaded (volatile) or over the life of the board',
     'remapped_rows': 'memory rows remapped because of errors',
     'retired_pages': 'memory pages retired because of errors',
 }
