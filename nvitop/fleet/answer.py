@@ -120,9 +120,10 @@ def _read_rows(
     try:
         document = json.loads(rest)
     except (ValueError, RecursionError):
-        raise FleetError(
-            'the answer is cut off', 'try again, or select fewer hosts: --match'
-        ) from None
+        if text.rstrip().endswith('}'):
+            raise FleetError('the answer is not valid JSON', 'check the URL') from None
+        hint = 'try again, or select fewer hosts: --match'
+        raise FleetError('the answer is cut off', hint) from None
     if not isinstance(document, dict) or document.get('status') != 'success':
         raise _error(status, rest)
     data = document.get('data')

@@ -8,7 +8,6 @@ import http.client
 import socket
 import ssl
 import threading
-import time
 import urllib.parse
 import urllib.request
 import zlib
@@ -47,8 +46,10 @@ class Client:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._connection: http.client.HTTPConnection | None = None
-        self._socket: socket.socket | None = None
+        #: A duplicate of its socket, which another thread can shut down, with TLS too.
+        self._handle: socket.socket | None = None
         self._is_canceled = False
+        self._is_late = False
         self._lock = threading.Lock()
         #: Where redirects within the server led to.
         self._base = settings.url.rstrip('/')
@@ -81,35 +82,53 @@ class Client:
     def cancel(self) -> None:
         """End the request in progress, if there is one. Any thread may call this."""
         self._is_canceled = True
-        found = self._socket
-        if found is not None:
+        self._interrupt()
+
+    def _expire(self) -> None:
+        self._is_late = True
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        connection, handle = self._connection, self._handle
+        if handle is None and connection is not None:
+            handle = connection.sock
+        if handle is not None:
             with contextlib.suppress(OSError):
-                found.shutdown(socket.SHUT_RDWR)
+                handle.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connection."""
-        connection, self._connection, self._socket = self._connection, None, None
+        connection, self._connection = self._connection, None
+        handle, self._handle = self._handle, None
         if connection is not None:
             connection.close()
+        if handle is not None:
+            handle.close()
 
     def _send(self, path: str, parameters: Mapping[str, str]) -> RawAnswer:
         with self._lock:  # a canceled request of another thread may not have ended yet
-            self._is_canceled = False
-            return self._send_form(path, parameters)
+            self._is_canceled = self._is_late = False
+            # The timeout of a socket is not enough: it begins again with each byte.
+            timer = threading.Timer(self._settings.timeout, self._expire)
+            timer.daemon = True
+            timer.start()
+            try:
+                return self._send_form(path, parameters)
+            finally:
+                timer.cancel()
 
     def _send_form(self, path: str, parameters: Mapping[str, str]) -> RawAnswer:
         seconds = self._settings.timeout
         form = urllib.parse.urlencode({**parameters, 'timeout': f'{max(1, int(seconds))}s'})
-        deadline = time.monotonic() + seconds
         url = f'{self._base}{path}'
         for _ in range(MAX_REDIRECTS + 1):
-            answer, place = self._send_once(url, form.encode(), deadline)
+            answer, place = self._send_once(url, form.encode())
             if answer.status not in _REDIRECTS:
                 if url.endswith(path):
                     self._base = url[: -len(path)]
                 return answer
             url = self._redirected(url, place)
-        raise FleetError('the server redirects in a circle', 'check the URL')
+        raise FleetError('the server redirects too often', 'check the URL')
 
     def _redirected(self, url: str, place: str) -> str:
         """Return where a redirect leads, if it is the same machine: others must not get the login."""
@@ -125,12 +144,12 @@ class Client:
         self.close()
         return target
 
-    def _send_once(self, url: str, form: bytes, deadline: float) -> tuple[RawAnswer, str]:
+    def _send_once(self, url: str, form: bytes) -> tuple[RawAnswer, str]:
         """Send a request; send it again if the server closed the connection that was kept open."""
         may_repeat = self._connection is not None
         while True:
             try:
-                return self._exchange(url, form, deadline)
+                return self._exchange(url, form)
             except FleetError:
                 self.close()
                 raise
@@ -138,13 +157,11 @@ class Client:
                 self.close()
                 # RemoteDisconnected is a ConnectionResetError.
                 is_closed = isinstance(error, (BrokenPipeError, ConnectionResetError))
-                if not is_closed or not may_repeat or self._is_canceled:
+                if not is_closed or not may_repeat or self._reason():
                     raise self._failure(error) from error
                 may_repeat = False
 
-    def _exchange(self, url: str, form: bytes, deadline: float) -> tuple[RawAnswer, str]:
-        if self._is_canceled:
-            raise FleetError('canceled')
+    def _exchange(self, url: str, form: bytes) -> tuple[RawAnswer, str]:
         parts = urllib.parse.urlsplit(url)
         connection, target = self._connect(parts)
         headers = {
@@ -160,7 +177,8 @@ class Client:
         connection.request('POST', target, form, headers)
         response = connection.getresponse()
         kind = response.headers.get('Content-Type', '')
-        body = _read(response, deadline)
+        body = _read(response)
+        self._check()  # without a length, a shorter body looks complete
         response.close()  # the connection stays open
         if response.will_close:
             self.close()
@@ -174,22 +192,38 @@ class Client:
             target = urllib.parse.urlunsplit(parts)
         if self._connection is not None:
             return self._connection, target
-        host, port = parts.hostname or '', parts.port
+        is_secure = parts.scheme == 'https'
+        context = self._tls() if is_secure else None
+        host, port = parts.hostname or '', parts.port or (443 if is_secure else 80)
         place = (host, port) if proxy is None else (proxy.hostname or '', proxy.port or 8080)
-        seconds = self._settings.timeout
-        connection: http.client.HTTPConnection
-        if parts.scheme == 'https':
-            context = self._tls()
-            connection = http.client.HTTPSConnection(*place, timeout=seconds, context=context)
+        connection = http.client.HTTPConnection(*place, timeout=self._settings.timeout)
+        if is_secure:
+            connection.default_port = 443
             if proxy is not None:
                 connection.set_tunnel(host, port, _proxy_login(proxy))
-        else:
-            connection = http.client.HTTPConnection(*place, timeout=seconds)
+        self._check()
+        self._connection = connection
         connection.connect()
-        self._connection, self._socket = connection, connection.sock
-        if self._is_canceled:
-            raise FleetError('canceled')
+        self._handle = connection.sock.dup()
+        self._check()
+        if context is not None:
+            connection.sock = context.wrap_socket(connection.sock, server_hostname=host)
         return connection, target
+
+    def _reason(self) -> FleetError | None:
+        """Return why this client ended the request, if it did."""
+        if self._is_canceled:
+            return FleetError('canceled')
+        if self._is_late:
+            words = f'{_shown(self._base)} does not respond within {self._settings.timeout:g} s'
+            return FleetError(words, 'select fewer hosts: --match')
+        return None
+
+    def _check(self) -> None:
+        """Raise FleetError if this client ended the request."""
+        reason = self._reason()
+        if reason is not None:
+            raise reason
 
     def _tls(self) -> ssl.SSLContext:
         if self._context is None:
@@ -209,8 +243,10 @@ class Client:
 
     def _failure(self, error: Exception) -> FleetError:
         """Return what happened in words."""
-        if self._is_canceled:
-            return FleetError('canceled')
+        self._is_late = self._is_late or isinstance(error, (socket.timeout, TimeoutError))
+        reason = self._reason()
+        if reason is not None:
+            return reason
         server = _shown(self._base)
         if isinstance(error, ssl.SSLCertVerificationError):
             return FleetError(
@@ -221,11 +257,6 @@ class Client:
             return FleetError(
                 f'no secure connection to {server} ({error.reason or error})',
                 'check http:// or https://, and the client certificate',
-            )
-        if isinstance(error, (socket.timeout, TimeoutError)):
-            seconds = f'{self._settings.timeout:g} s'
-            return FleetError(
-                f'{server} does not respond within {seconds}', 'select fewer hosts: --match'
             )
         if isinstance(error, socket.gaierror):
             return FleetError(f'unknown host in {server}', 'check the URL')
@@ -239,8 +270,8 @@ class Client:
         return FleetError(f'{server} cannot be reached: {words}', 'check the URL and proxies')
 
 
-def _read(response: http.client.HTTPResponse, deadline: float) -> bytes:
-    """Read and decompress an answer, up to a size and a time."""
+def _read(response: http.client.HTTPResponse) -> bytes:
+    """Read and decompress an answer, up to a size."""
     inflate = None
     if response.headers.get('Content-Encoding', '').lower() == 'gzip':
         inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -259,8 +290,6 @@ def _read(response: http.client.HTTPResponse, deadline: float) -> bytes:
             raise FleetError(
                 f'the answer is larger than {MAX_ANSWER >> 20} MB', 'select fewer hosts: --match'
             )
-        if time.monotonic() > deadline:
-            raise socket.timeout('too slow')
     if response.length:
         raise http.client.IncompleteRead(b'')
     return bytes(body)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import shutil
+import socket
 import threading
 from typing import TYPE_CHECKING, Iterator
 
@@ -18,7 +20,7 @@ from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.fleet import command
 from tests.exporter.serving import make_certificate
 from tests.fleet.fake import FakeServer, Reply, fake_server, one_host, result
-from tests.patience import wait_until
+from tests.patience import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     import pathlib
@@ -78,12 +80,16 @@ UNUSABLE = {
     'text': (Reply(body=b'hello'), 'not JSON'),
     'other JSON': (Reply(body=b'{"status":"success","data":{}}'), 'not a result'),
     'deep JSON': (Reply(body=b'{"a":' * 100_000), 'cut off'),
+    'number with 5,000 digits': (
+        Reply(body=result(({}, '1')).replace(b'1.0', b'9' * 5000)),
+        'not valid JSON',
+    ),
     'damaged gzip': (Reply(body=b'no gzip', headers=(('Content-Encoding', 'gzip'),)), 'damaged'),
     'login elsewhere': (
         Reply(302, headers=(('Location', 'https://login.example/start?secret=1'),)),
         'redirects to https://login.example/start;',
     ),
-    'circle': (Reply(307, headers=(('Location', '/x/api/v1/query'),)), 'in a circle'),
+    'circle': (Reply(307, headers=(('Location', '/x/api/v1/query'),)), 'too often'),
 }
 
 
@@ -108,6 +114,33 @@ def test_slow_server_is_given_up(server: FakeServer) -> None:
     with pytest.raises(FleetError, match='does not respond within 1 s'):
         asked(server, Reply(until=never), timeout=1)
     never.set()
+
+
+def test_timeout_limits_a_server_that_sends_a_header_byte_by_byte(
+    server: FakeServer,
+) -> None:
+    """Each byte would start the timeout of a socket again."""
+    is_over = threading.Event()
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(b'HTTP/1.1 200 OK\r\nX: ')
+                while not is_over.wait(0.05):
+                    connection.sendall(b'a')
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        url = f'http://127.0.0.1:{listener.getsockname()[1]}'
+        giving_up = threading.Timer(PATIENCE, is_over.set)
+        giving_up.start()
+        with pytest.raises(FleetError, match=r'within 0\.3 s'):
+            ask(Client(make_settings({'url': url})._replace(timeout=0.3)), Question())
+        assert not is_over.is_set()
+        is_over.set()
+        giving_up.cancel()
+        thread.join()
 
 
 def test_request_can_be_canceled(server: FakeServer) -> None:
