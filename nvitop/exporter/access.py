@@ -8,6 +8,7 @@ import binascii
 import hashlib
 import hmac
 import os
+import queue
 import ssl
 import threading
 import time
@@ -18,10 +19,12 @@ from nvitop.toml import suggestion
 if TYPE_CHECKING:
     from typing import Sequence
 
-#: Seconds between two looks at files.
+#: Minimum time (seconds) between two checks of files for changes.
 _CHECK_SECONDS = 1.0
 #: Maximum number of passwords whose check is remembered: bcrypt takes a tenth of a second.
 _MAX_REMEMBERED = 100
+#: Maximum number of passwords that wait to be checked.
+_MAX_WAITING = 128
 #: bcrypt ignores what follows, and new releases refuse it.
 _MAX_PASSWORD_BYTES = 72
 #: ``client_auth_type`` → how Python's TLS checks clients. RequireAnyClientCert is not possible.
@@ -101,7 +104,7 @@ class WebConfig(NamedTuple):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Files whose changes count."""
+        """Files that are read again when they change."""
         tls = self.tls
         names = () if tls is None else (tls.certificate, tls.key, tls.client_ca_file)
         return tuple(name for name in names if name)
@@ -211,6 +214,46 @@ def _tls_files(content: object, path: str) -> TlsFiles:
     )
 
 
+class TooManyPasswords(Exception):
+    """More than the maximum number of passwords wait to be checked."""
+
+
+class _PasswordChecker:
+    """Checks passwords in a thread: one at a time, in the order in which they come.
+
+    Wrong passwords use at most one core, and do not overtake a right one.
+    """
+
+    def __init__(self) -> None:
+        self._queue: queue.Queue[tuple[bytes, str, queue.SimpleQueue[bool]]] = queue.Queue(
+            _MAX_WAITING
+        )
+        self._thread = threading.Thread(target=self._run, name='nvitop-passwords', daemon=True)
+        self._is_started = False
+        self._lock = threading.Lock()
+
+    def check(self, password: bytes, hashed: str) -> bool:
+        """Return whether a password has this hash."""
+        answer: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        try:
+            self._queue.put_nowait((password, hashed, answer))
+        except queue.Full:
+            raise TooManyPasswords from None
+        with self._lock:
+            if not self._is_started:
+                self._is_started = True
+                self._thread.start()
+        return answer.get()
+
+    def _run(self) -> None:
+        import bcrypt
+
+        while True:
+            password, hashed, answer = self._queue.get()
+            password = password[:_MAX_PASSWORD_BYTES]
+            answer.put(b'\0' not in password and bcrypt.checkpw(password, hashed.encode()))
+
+
 class Access:
     """The settings in force. A changed file that cannot be used is reported and changes nothing.
 
@@ -236,7 +279,7 @@ class Access:
         self._on_problem = on_problem
         self._clock = clock
         self._lock = threading.Lock()
-        self._checking = threading.Lock()
+        self._checker = _PasswordChecker()
         self._remembered: dict[bytes, bool] = {}
         self._load()
 
@@ -272,7 +315,11 @@ class Access:
         return self._context
 
     def allows(self, authorization: str) -> bool:
-        """Return whether the header ``Authorization`` has a known user and their password."""
+        """Return whether the header ``Authorization`` has a known user and their password.
+
+        Raises:
+            TooManyPasswords: Too many others wait to be checked.
+        """
         self._refresh()
         users = self.config.users
         if not users:
@@ -285,12 +332,7 @@ class Access:
         with self._lock:
             result = remembered.get(key)
         if result is None:
-            import bcrypt
-
-            with self._checking:  # one at a time: wrong passwords must not use all cores
-                result = b'\0' not in password and bcrypt.checkpw(
-                    password[:_MAX_PASSWORD_BYTES], hashed.encode()
-                )
+            result = self._checker.check(password, hashed)
             with self._lock:
                 if len(remembered) >= _MAX_REMEMBERED:
                     remembered.pop(

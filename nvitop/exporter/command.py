@@ -156,12 +156,8 @@ def _listen(program: str, settings: ExporterSettings, pages: Pages) -> WebServer
     except ValueError as error:
         raise CommandFailure(str(error)) from error
     has_tls = access.config.tls is not None
-    site = Site(pages, settings.path, settings.names, access)
-    server = WebServer(
-        site.respond,
-        tls=access.tls if has_tls else None,
-        max_requests=settings.max_requests,
-    )
+    site = Site(pages, settings.path, settings.names, access, settings.max_requests)
+    server = WebServer(site.respond, tls=access.tls if has_tls else None)
     for host, port in settings.addresses:
         try:
             found = server.listen(host, port)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small HTTP server that slow, silent or hostile clients cannot block."""
+"""A small HTTP server. A client that is slow, silent or hostile does not keep others out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import io
 import selectors
 import socket
+import ssl
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
@@ -15,15 +16,15 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, cast
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
-    import ssl
     from socketserver import BaseServer
-    from typing import Mapping
+    from typing import Iterator, Mapping
 
 #: Maximum time (seconds) for the TLS handshake, for a request, and for a response.
 REQUEST_SECONDS = 10.0
 #: Time (seconds) for which a connection without a request is kept.
 IDLE_SECONDS = 60.0
-#: Maximum number of connections; further ones are closed at once.
+#: Maximum number of connections. For a further one, the connection that has waited longest for its
+#: client is closed.
 MAX_CONNECTIONS = 256
 #: Above this number of connections, each is closed after its response.
 MAX_KEPT_CONNECTIONS = 64
@@ -51,7 +52,6 @@ class WebServer:
     Args:
         respond: Makes responses; called in several threads at once.
         tls: Returns the context for TLS; ``None``: plain HTTP.
-        max_requests: Maximum number of requests at the same time; others get status 503.
         request_seconds: Maximum time for a handshake, a request and a response.
     """
 
@@ -60,15 +60,16 @@ class WebServer:
         respond: Respond,
         *,
         tls: Callable[[], ssl.SSLContext] | None = None,
-        max_requests: int = 40,
         request_seconds: float = REQUEST_SECONDS,
     ) -> None:
         self.respond = respond
         self.request_seconds = request_seconds
-        self.slots = threading.BoundedSemaphore(max_requests)
         self._tls = tls
+        #: Guards the connections.
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
+        #: Those that wait for their client to send or to read, the longest waiting first.
+        self._waiting: dict[socket.socket, None] = {}
         self._listeners: list[socket.socket] = []
         self._selector = selectors.DefaultSelector()
         self._closed = threading.Event()
@@ -110,8 +111,7 @@ class WebServer:
         with self._lock:
             connections = list(self._connections)
         for connection in connections:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+            _end_transfer(connection)
 
     @property
     def is_crowded(self) -> bool:
@@ -130,10 +130,24 @@ class WebServer:
                 self._closed.wait(0.1)
 
     def _begin(self, connection: socket.socket) -> None:
+        if self._tls is not None:
+            try:
+                # The handshake follows in the thread of the connection: it waits for the client.
+                connection = self._tls().wrap_socket(
+                    connection, server_side=True, do_handshake_on_connect=False
+                )
+            except (OSError, ValueError):
+                connection.close()
+                return
         with self._lock:
+            if len(self._connections) >= MAX_CONNECTIONS and self._waiting:
+                longest = next(iter(self._waiting))
+                self._forget(longest)
+                _end_transfer(longest)  # its thread closes it
             is_full = len(self._connections) >= MAX_CONNECTIONS
             if not is_full:
                 self._connections.add(connection)
+                self._waiting[connection] = None
         if is_full:
             connection.close()
             return
@@ -144,26 +158,45 @@ class WebServer:
             self._end(connection)
             raise
 
+    def _forget(self, connection: socket.socket) -> None:
+        self._connections.discard(connection)
+        self._waiting.pop(connection, None)
+
     def _end(self, connection: socket.socket) -> None:
         with self._lock:
-            self._connections.discard(connection)
+            self._forget(connection)
         connection.close()
 
+    @contextlib.contextmanager
+    def working(self, connection: socket.socket) -> Iterator[None]:
+        """Keep a connection for the block, which does not wait for the client."""
+        with self._lock:
+            self._waiting.pop(connection, None)
+        try:
+            yield
+        finally:
+            with self._lock:
+                if connection in self._connections:
+                    self._waiting[connection] = None
+
     def _serve(self, connection: socket.socket) -> None:
-        secured = None
         try:
             connection.settimeout(self.request_seconds)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._tls is not None:
-                # Here rather than when it is accepted: a silent client blocks only its own thread.
-                secured = self._tls().wrap_socket(connection, server_side=True)
-            _HttpConnection(secured or connection, self)
+            if isinstance(connection, ssl.SSLSocket):
+                connection.do_handshake()
+            _HttpConnection(connection, self)
         except Exception:
             pass
         finally:
-            if secured is not None:
-                secured.close()
             self._end(connection)
+
+
+def _end_transfer(connection: socket.socket) -> None:
+    """Wake the thread that uses a connection, which then closes it."""
+    with contextlib.suppress(OSError):
+        # Not that of SSLSocket, which another thread must not call.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
 def _listener(family: int, address: Any) -> socket.socket:
@@ -259,15 +292,9 @@ class _HttpConnection(BaseHTTPRequestHandler):
             self.send_error(431)
 
     def do_GET(self) -> None:
-        if not self._server.slots.acquire(blocking=False):
-            self._send(
-                Response(b'too many requests\n', status=503, headers=(('Retry-After', '1'),))
-            )
-            return
-        try:
-            self._send(self._response())
-        finally:
-            self._server.slots.release()
+        with self._server.working(self.connection):
+            response = self._response()
+        self._send(response)
 
     def do_POST(self) -> None:
         """Refuse methods that would change something."""
@@ -284,8 +311,10 @@ class _HttpConnection(BaseHTTPRequestHandler):
             return Response(f'{type(error).__name__}: {error}\n'.encode(), status=500)
 
     def _send(self, response: Response) -> None:
-        has_body = self.headers.get('Content-Length', '0') != '0'
-        if has_body or 'Transfer-Encoding' in self.headers or self._server.is_crowded:
+        lengths = self.headers.get_all('Content-Length', ['0'])
+        has_body = lengths != ['0'] or 'Transfer-Encoding' in self.headers
+        # What follows a body, or headers that another server may read in another way, is no request.
+        if has_body or self.headers.defects or self._server.is_crowded:
             self.close_connection = True
         self.send_response(response.status)
         self.send_header('Content-Type', response.content_type)

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import html
+import threading
 from typing import TYPE_CHECKING, Sequence
 
+from nvitop.exporter.access import TooManyPasswords
 from nvitop.exporter.exposition import accepts_gzip, negotiate
 from nvitop.exporter.server import Response
 from nvitop.version import __version__
@@ -42,12 +44,21 @@ class Site:
         path: Path of the metrics.
         names: Names of the dialects, for people.
         access: Who may read, and the headers of responses.
+        max_requests: Maximum number of requests at the same time; others get status 503.
     """
 
-    def __init__(self, pages: Pages, path: str, names: Sequence[str], access: Access) -> None:
+    def __init__(
+        self,
+        pages: Pages,
+        path: str,
+        names: Sequence[str],
+        access: Access,
+        max_requests: int = 40,
+    ) -> None:
         self._pages = pages
         self._path = path
         self._access = access
+        self._slots = threading.BoundedSemaphore(max_requests)
         self._landing = _LANDING.format(
             version=html.escape(__version__),
             names=html.escape(', '.join(names)),
@@ -58,12 +69,26 @@ class Site:
 
     def respond(self, target: str, headers: Mapping[str, str]) -> Response:
         """Return the response to a request for a path."""
-        if self._access.allows(headers.get('authorization', '')):
-            response = self._respond(target.partition('?')[0], headers)
-        else:
-            challenge = ('WWW-Authenticate', 'Basic realm="nvitop", charset="UTF-8"')
-            response = Response(b'unauthorized\n', status=401, headers=(challenge,))
+        response = self._refusal(headers) or self._limited(target.partition('?')[0], headers)
         return response._replace(headers=(*response.headers, *self._access.config.headers))
+
+    def _refusal(self, headers: Mapping[str, str]) -> Response | None:
+        """Return the response to a client without a valid password; ``None`` if it may read."""
+        try:
+            if self._access.allows(headers.get('authorization', '')):
+                return None
+        except TooManyPasswords:
+            return _busy('too many passwords to check')
+        challenge = ('WWW-Authenticate', 'Basic realm="nvitop", charset="UTF-8"')
+        return Response(b'unauthorized\n', status=401, headers=(challenge,))
+
+    def _limited(self, path: str, headers: Mapping[str, str]) -> Response:
+        if not self._slots.acquire(blocking=False):
+            return _busy('too many requests')
+        try:
+            return self._respond(path, headers)
+        finally:
+            self._slots.release()
 
     def _respond(self, path: str, headers: Mapping[str, str]) -> Response:
         if path == self._path:
@@ -86,3 +111,7 @@ class Site:
             more.append(('Content-Encoding', 'gzip'))
         body = self._pages.page(media, is_compressed=is_compressed)
         return Response(body, media.name, headers=tuple(more))
+
+
+def _busy(reason: str) -> Response:
+    return Response(f'{reason}\n'.encode(), status=503, headers=(('Retry-After', '1'),))

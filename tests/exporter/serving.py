@@ -29,10 +29,10 @@ def serving(server: WebServer, host: str = '127.0.0.1') -> Iterator[tuple[str, i
         server.close()
 
 
-def make_site(config: WebConfig | None = None) -> tuple[Site, Pages]:
+def make_site(config: WebConfig | None = None, max_requests: int = 40) -> tuple[Site, Pages]:
     pages = Pages(['own'], SeriesOptions(), interval=5.0)
     access = Access(lambda: config or WebConfig(), on_problem=pytest.fail)
-    return Site(pages, '/metrics', ['own'], access), pages
+    return Site(pages, '/metrics', ['own'], access, max_requests), pages
 
 
 def get(

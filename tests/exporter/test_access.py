@@ -9,15 +9,18 @@ import os
 import pathlib
 import shutil
 import ssl
+import threading
 
 import bcrypt
 import pytest
 
+from nvitop.exporter import access as access_module
 from nvitop.exporter.access import Access, TlsFiles, WebConfig, parse_web_config, read_web_config
 from nvitop.exporter.server import WebServer
+from nvitop.exporter.site import Site
 from tests.clock import Clock
 from tests.exporter.serving import get, make_certificate, make_site, serving
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 
 
 @pytest.fixture(scope='module')
@@ -91,12 +94,14 @@ def test_new_certificates_are_used_and_broken_ones_reported(
     assert access.tls() is not first
 
 
+def basic(text: str) -> str:
+    """Return the header that logs in with ``USER:PASSWORD``."""
+    return f'Basic {base64.b64encode(text.encode()).decode()}'
+
+
 def test_passwords() -> None:
     hashed = bcrypt.hashpw(b'secret', bcrypt.gensalt(4)).decode()
     site, _ = make_site(WebConfig(users={'ada': hashed}, headers=(('X-Frame-Options', 'deny'),)))
-
-    def basic(text: str) -> str:
-        return f'Basic {base64.b64encode(text.encode()).decode()}'
 
     with serving(WebServer(site.respond)) as address:
         status, _, headers = get(address, '/metrics')
@@ -116,6 +121,77 @@ def test_passwords() -> None:
         ]
         for text in [*map(basic, wrong), 'Basic !', 'Basic', 'Bearer x']:
             assert get(address, '/metrics', Authorization=text)[0] == 401, text
+
+
+class SlowBcrypt:
+    """Checks that end when a test allows it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.checked: list[bytes] = []
+        self.most_at_once = 0
+        self.go_on = threading.Event()
+        self._running = 0
+        monkeypatch.setattr(bcrypt, 'checkpw', self._check)
+
+    def _check(self, password: bytes, hashed: bytes) -> bool:
+        self._running += 1
+        self.most_at_once = max(self.most_at_once, self._running)
+        self.checked.append(password)
+        assert self.go_on.wait(PATIENCE)
+        self._running -= 1
+        return password == b'secret'
+
+
+def start_login(site: Site, password: str, statuses: dict[str, int]) -> threading.Thread:
+    """Log in from a thread, and wait until the password is being checked or waits for that."""
+    known = site._access._checker._queue.unfinished_tasks
+
+    def log_in() -> None:
+        headers = {'authorization': basic(f'ada:{password}')}
+        statuses[password] = site.respond('/metrics', headers).status
+
+    thread = threading.Thread(target=log_in)
+    thread.start()
+    wait_until(
+        lambda: password in statuses or site._access._checker._queue.unfinished_tasks > known,
+        password,
+    )
+    return thread
+
+
+def test_wrong_passwords_delay_the_right_one_and_do_not_lock_it_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow = SlowBcrypt(monkeypatch)
+    site, _ = make_site(WebConfig(users={'ada': '$2b$'}), max_requests=1)
+    statuses: dict[str, int] = {}
+    passwords = ['wrong1', 'wrong2', 'secret', 'wrong3', 'wrong4']
+    threads = [start_login(site, password, statuses) for password in passwords]
+    slow.go_on.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert statuses.pop('secret') == 200
+    assert set(statuses.values()) == {401}
+    assert slow.checked == [password.encode() for password in passwords]
+    assert slow.most_at_once == 1
+
+
+def test_known_password_does_not_wait_for_wrong_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access_module, '_MAX_WAITING', 2)
+    slow = SlowBcrypt(monkeypatch)
+    site, _ = make_site(WebConfig(users={'ada': '$2b$'}), max_requests=1)
+    statuses: dict[str, int] = {}
+    slow.go_on.set()
+    start_login(site, 'secret', statuses).join(PATIENCE)
+    slow.go_on.clear()
+    threads = [start_login(site, 'wrong1', statuses)]
+    wait_until(lambda: len(slow.checked) == 2, 'the check of a wrong password')
+    threads += [start_login(site, f'wrong{number}', statuses) for number in range(2, 5)]
+    assert statuses == {'secret': 200, 'wrong4': 503}
+    assert site.respond('/metrics', {'authorization': basic('ada:secret')}).status == 200
+    slow.go_on.set()
+    for thread in threads:
+        thread.join(PATIENCE)
 
 
 def test_web_configuration_file(tmp_path: pathlib.Path) -> None:

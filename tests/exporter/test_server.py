@@ -13,7 +13,7 @@ import pytest
 from nvitop.exporter import server as server_module
 from nvitop.exporter.server import Response, WebServer
 from nvitop.sampling.types import Sample
-from tests.exporter.serving import get, make_site, serving
+from tests.exporter.serving import get, make_site, serving, talk
 from tests.patience import PATIENCE
 
 
@@ -70,38 +70,127 @@ def test_ipv6() -> None:
         pytest.skip(f'NOT TESTED: no IPv6: {error}')
 
 
-def test_too_many_requests_get_status_503() -> None:
+def test_too_many_requests_get_status_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    site, pages = make_site(max_requests=1)
     waiting, go_on = threading.Event(), threading.Event()
 
-    def respond(path: str, headers: Mapping[str, str]) -> Response:
+    def page(media: object, *, is_compressed: bool) -> bytes:
         waiting.set()
         go_on.wait(PATIENCE)
-        return Response(b'done')
+        return b'done'
 
-    with serving(WebServer(respond, max_requests=1)) as address:
+    monkeypatch.setattr(pages, 'page', page)
+    with serving(WebServer(site.respond)) as address:
         found: list[int] = []
-        first = threading.Thread(target=lambda: found.append(get(address, '/')[0]))
+        first = threading.Thread(target=lambda: found.append(get(address, '/metrics')[0]))
         first.start()
         assert waiting.wait(PATIENCE)
-        assert get(address, '/')[0] == 503
+        status, _, headers = get(address, '/metrics')
+        assert (status, headers['Retry-After']) == (503, '1')
         go_on.set()
         first.join(PATIENCE)
         assert found == [200]
-        assert get(address, '/')[0] == 200
+        assert get(address, '/metrics')[0] == 200
 
 
-def test_silent_and_slow_clients_block_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_clients_block_no_others() -> None:
+    """A server that served one client after another would wait for the first one for ever."""
+    site, _ = make_site()
+    server = WebServer(site.respond, request_seconds=10 * PATIENCE)
+    with serving(server) as address, contextlib.ExitStack() as stack:
+        for begin in (b'', b'GET /metrics HTTP/1.1\r\nHo'):
+            silent = socket.create_connection(address, timeout=PATIENCE)
+            stack.enter_context(silent).sendall(begin)
+        assert get(address, '/-/healthy')[0] == 200
+
+
+def test_silent_clients_are_disconnected() -> None:
+    site, _ = make_site()
+    with contextlib.ExitStack() as stack:
+        address = stack.enter_context(serving(WebServer(site.respond, request_seconds=0.2)))
+        silent = stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+        silent.sendall(b'GET /metrics HTTP/1.1\r\nHo')
+        with contextlib.suppress(ConnectionError):
+            assert silent.recv(1) == b''
+
+
+def test_any_number_of_silent_clients_keeps_no_scrape_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, 'MAX_CONNECTIONS', 8)
     site, _ = make_site()
-    with serving(WebServer(site.respond, request_seconds=0.3)) as address:
-        silent = [socket.create_connection(address, timeout=PATIENCE) for _ in range(4)]
-        silent[0].sendall(b'GET /metrics HTTP/1.1\r\nHo')
-        assert get(address, '/-/healthy')[0] == 200
-        for connection in silent:
-            with contextlib.suppress(ConnectionError):
-                assert connection.recv(1) == b''  # closed by the server
-            connection.close()
-        assert get(address, '/-/healthy')[0] == 200
+    server = WebServer(site.respond, request_seconds=10 * PATIENCE)
+    with serving(server) as address, contextlib.ExitStack() as stack:
+        for _ in range(20):
+            for _ in range(8):
+                stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+            assert get(address, '/metrics')[0] == 200
+            assert len(server._connections) <= 8
+
+
+def test_connection_that_is_being_served_is_not_closed_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server_module, 'MAX_CONNECTIONS', 2)
+    waiting, go_on = threading.Event(), threading.Event()
+
+    def respond(path: str, headers: Mapping[str, str]) -> Response:
+        if path == '/slow':
+            waiting.set()
+            go_on.wait(PATIENCE)
+        return Response(b'done')
+
+    with serving(WebServer(respond, request_seconds=10 * PATIENCE)) as address:
+        found: list[int] = []
+        slow = threading.Thread(target=lambda: found.append(get(address, '/slow')[0]))
+        slow.start()
+        assert waiting.wait(PATIENCE)
+        with contextlib.ExitStack() as stack:
+            for _ in range(4):
+                stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+            assert get(address, '/')[0] == 200
+        go_on.set()
+        slow.join(PATIENCE)
+        assert found == [200]
+
+
+def test_clients_that_do_not_read_keep_no_scrape_out() -> None:
+    """They send many requests, and their responses fill the buffers of the system."""
+    site, _ = make_site(max_requests=2)
+    server = WebServer(site.respond, request_seconds=10 * PATIENCE)
+    with serving(server) as address, contextlib.ExitStack() as stack:
+        for _ in range(5):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(address)
+            client.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    client.send(b'GET /metrics HTTP/1.1\r\n\r\n' * 1000)
+        # Each of them waits for its client to read: none has taken another byte for a while.
+        assert {get(address, '/metrics')[0] for _ in range(20)} == {200}
+
+
+SMUGGLED = b'GET /-/healthy HTTP/1.1\r\n\r\n'
+
+
+@pytest.mark.parametrize(
+    'header',
+    [
+        f'Content-Length: {len(SMUGGLED)}',
+        f'Content-Length: 0\r\nContent-Length: {len(SMUGGLED)}',
+        f'Content-Length : {len(SMUGGLED)}',
+        f'no header\r\nContent-Length: {len(SMUGGLED)}',
+        'Content-Length: +0',
+        'Content-Length: 0\r\nContent-Length: 0',
+        'Transfer-Encoding: chunked',
+    ],
+)
+def test_what_may_be_a_body_is_no_second_request(header: str) -> None:
+    site, _ = make_site()
+    with serving(WebServer(site.respond)) as address:
+        request = f'GET /-/healthy HTTP/1.1\r\n{header}\r\n\r\n'.encode()
+        received = talk(address, request + SMUGGLED)
+        assert received.count(b'HTTP/1.1 200') == 1
+        assert b'Connection: close' in received
 
 
 def test_failures_are_responses() -> None:
