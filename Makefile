@@ -42,7 +42,7 @@ run: $(VENV)/.made ## show this machine's GPUs, or a simulated machine if there 
 	@$(BIN)/python tools/run.py $(ARGS)
 
 .PHONY: test
-test: lint ## check style, wording and types, then run the tests
+test: lint ## check style and types, then run the tests
 	@$(PYTEST) $(ARGS)
 
 .PHONY: test-only
@@ -50,10 +50,9 @@ test-only: $(VENV)/.made ## run the tests without the checks; ARGS='-x tests/gui
 	@$(PYTEST) $(ARGS)
 
 .PHONY: lint
-lint: $(VENV)/.made ## check style (ruff), wording, and types (mypy --strict, for Linux, Windows and macOS)
+lint: $(VENV)/.made ## check style (ruff) and types (mypy --strict, for Linux, Windows and macOS)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/python tools/check_language.py
 	@if [ ! -x $(BIN)/mypy ]; then echo 'NOT CHECKED: types (mypy needs Python 3.10 or newer)'; exit; fi; \
 	$(BIN)/mypy || exit 1; \
 	for platform in win32 darwin; do \
