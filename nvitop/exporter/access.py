@@ -67,7 +67,7 @@ class TlsFiles(NamedTuple):
         """Read the files.
 
         Raises:
-            ValueError: A file cannot be used; the text names it.
+            ValueError: A file is invalid; the text names it.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version, context.maximum_version = self.minimum, self.maximum
@@ -111,7 +111,7 @@ class WebConfig(NamedTuple):
 
 
 def read_web_config(path: str) -> WebConfig:
-    """Read a web configuration file as other exporters for Prometheus have (``web-config.yml``).
+    """Read a web configuration file in the format of other exporters (``web-config.yml``).
 
     Raises:
         ValueError: It cannot be read or has unknown settings, or a package is missing.
@@ -219,7 +219,7 @@ class TooManyPasswords(Exception):
 
 
 class _PasswordChecker:
-    """Checks passwords in a thread: one at a time, in the order in which they come.
+    """Checks passwords in a thread, one at a time and in order.
 
     Wrong passwords use at most one core, and do not overtake a right one.
     """
@@ -255,7 +255,7 @@ class _PasswordChecker:
 
 
 class Access:
-    """The settings in force. A changed file that cannot be used is reported and changes nothing.
+    """The current settings. If a changed file is invalid, the previous settings stay.
 
     Args:
         read: Reads the settings; raises ValueError.
@@ -325,7 +325,7 @@ class Access:
         if not users:
             return True
         user, password = _credentials(authorization)
-        # The time of the check does not show whether a user exists.
+        # Check some hash in any case, so that the time does not reveal whether the user exists.
         hashed = users.get(user) or next(iter(users.values()))
         remembered = self._remembered
         key = hashlib.sha256(b'\0'.join((user.encode(), hashed.encode(), password))).digest()

@@ -15,7 +15,7 @@ from nvitop.exporter.families import MAX_PROCESSES
 from nvitop.exporter.site import HEALTHY_PATH, READY_PATH
 from nvitop.exporter.tables import SeriesOptions
 
-#: Address that is served unless options say otherwise, and the port of addresses without one.
+#: Default address, and port of addresses without one.
 DEFAULT_HOST, DEFAULT_PORT = '127.0.0.1', 9836
 #: Defaults of nvitop-exporter 1.7.
 RELEASED_PORT, RELEASED_INTERVAL, RELEASED_NAMES = 8000, 1.0, ('nvitop-exporter',)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Demand, Sample
 
 
-#: Time (seconds) for which the sampler may run while a scrape waits for the interpreter.
+#: Maximum time (seconds) that a scrape waits for the interpreter while the sampler runs.
 SWITCH_SECONDS = 0.001
 
 __all__ = ['main', 'make_parser']
@@ -70,7 +70,7 @@ def _run(program: str, settings: ExporterSettings) -> int:
 
 
 def _serve(program: str, settings: ExporterSettings) -> None:
-    """Measure and serve until a signal ends it."""
+    """Measure and serve until a signal arrives."""
     pages = Pages(settings.names, settings.series, interval=settings.interval)
     warn = functools.partial(print_message, program, 'warning')
     files = BackgroundSinks(_open_files(program, settings, pages), warn)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 #: Endings of names that are units in OpenMetrics.
 UNITS = ('bytes', 'bytes_per_second', 'celsius', 'hertz', 'joules', 'ratio', 'seconds', 'watts')
-#: Ending of the name of a series that is not part of the name of its family, by type.
+#: Type → suffix that its series have and its family name does not.
 _SUFFIXES = {'counter': '_total', 'info': '_info'}
-#: Types of the text format for those that only OpenMetrics has.
+#: OpenMetrics type → type in the text format, if that differs.
 _TEXT_TYPES = {'info': 'gauge', 'unknown': 'untyped'}
 _ESCAPED = str.maketrans({'\\': r'\\', '\n': r'\n', '"': r'\"'})
 _ESCAPED_HELP = str.maketrans({'\\': r'\\', '\n': r'\n'})
@@ -71,7 +71,7 @@ def _quality(text: str) -> float:
 def render(families: Iterable[Family], media: MediaType = TEXT) -> str:
     """Return families as text that ends with a newline."""
     head = _openmetrics_head if media.is_openmetrics else _text_head
-    #: Most points share their labels with others.
+    #: Text of labels by identity: most points share theirs with others.
     labels_of: dict[int, str] = {}
     lines: list[str] = []
     kept = []

@@ -56,7 +56,7 @@ def demand_of(names: Iterable[str], options: SeriesOptions, *, profiling: bool =
 
 
 def without_values(sample: Sample, reason: str) -> Sample:
-    """Return a sample that is too old: its devices do not respond, and nothing has a value."""
+    """Return a sample without values, whose devices do not respond."""
     devices = [
         DeviceSample(device.key, device.info, 'timed out', reason)
         if device.status == 'ok'
@@ -118,7 +118,7 @@ def _info_families(
 def _distinct(
     described: Iterable[tuple[Described, dict[str, str], Mapping[str, str]]],
 ) -> list[tuple[Described, dict[str, str], Mapping[str, str]]]:
-    """Leave out what has the same labels as another one, as compute instances have in DCGM."""
+    """Leave out duplicates of labels: compute instances look the same in DCGM."""
     found: dict[tuple[str, ...], tuple[Described, dict[str, str], Mapping[str, str]]] = {}
     for one in described:
         found.setdefault(tuple(itertools.chain.from_iterable(one[1].items())), one)

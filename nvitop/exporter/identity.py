@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties of devices and processes as texts of labels."""
+"""Properties of devices and processes as label texts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from nvitop.exporter.tables import Labels, SeriesOptions
     from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
 
-#: Maximum length of the value of a label. Names of processes and users come from strangers.
+#: Maximum length of a label: names of processes and users are untrusted input.
 MAX_LABEL_LENGTH = 128
-#: Text of labels for processes whose user or command is not known.
+#: Label text for an unknown user or command.
 UNKNOWN = '(unknown)'
-#: Metrics whose texts become labels: their names.
+#: Metrics whose values are label texts.
 TEXT_METRICS = tuple(metric for metric in METRICS if metric.kind == 'str')
 
 
 def label_value(value: object) -> str:
-    """Return a value as the text of a label: printable, and not longer than a limit."""
+    """Return a value as a label text: printable, and of limited length."""
     text = printable(str(value)[: MAX_LABEL_LENGTH + 1])
     return text if len(text) <= MAX_LABEL_LENGTH else f'{text[: MAX_LABEL_LENGTH - 1]}…'
 
@@ -31,7 +31,7 @@ def label_value(value: object) -> str:
 def device_properties(
     sample: Sample, device: DeviceSample, gpu: DeviceSample | None, options: SeriesOptions
 ) -> dict[str, str]:
-    """Return the properties of a device as texts of labels; unknown ones are left out.
+    """Return the known properties of a device as label texts.
 
     Keys are the names of text metrics, and:
 
@@ -83,7 +83,7 @@ def device_properties(
 def described_devices(
     sample: Sample, options: SeriesOptions
 ) -> Iterator[tuple[DeviceSample, dict[str, str]]]:
-    """Yield the devices of a sample, also those that do not respond, with their properties."""
+    """Yield all devices of a sample with their properties, even if they do not respond."""
     gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
     for device in sample.devices:
         gpu = gpus.get(device.key.physical_index)
@@ -91,7 +91,7 @@ def described_devices(
 
 
 def texts_of(labels: Labels, properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the texts of labels whose properties have a value."""
+    """Return label names and texts, without properties that are unknown."""
     return {name: properties[key] for name, key in labels.items() if key in properties}
 
 
@@ -101,7 +101,7 @@ def bare_uuid(uuid: str) -> str:
 
 
 def process_properties(process: ProcessSample, options: SeriesOptions) -> dict[str, str]:
-    """Return the properties of a process as texts of labels; unknown ones are left out.
+    """Return the known properties of a process as label texts.
 
     Keys are ``pid``, ``user``, ``name``, ``type`` and ``status``; ``command_line`` if the options ask
     for it; and ``command``: the command line, or else the name.
@@ -121,7 +121,7 @@ def process_properties(process: ProcessSample, options: SeriesOptions) -> dict[s
 
 
 def owner_properties(process: ProcessSample) -> dict[str, str]:
-    """Return kind, ID and name of the owner as texts of labels; empty if it is not known."""
+    """Return kind, ID and name of the owner as label texts; empty if unknown."""
     owner = process.owner
     if owner is None or not owner.kind:
         return {}
@@ -130,5 +130,5 @@ def owner_properties(process: ProcessSample) -> dict[str, str]:
 
 
 def user_of(process: ProcessSample) -> str:
-    """Return the user of a process as the text of a label."""
+    """Return the user of a process as a label text."""
     return label_value(process.username) if process.username else UNKNOWN

@@ -33,7 +33,7 @@ class _State(NamedTuple):
 class Pages:
     """Makes pages from the last sample, each format once.
 
-    A scrape waits for another one that makes a page, a few milliseconds, but never for the driver.
+    A scrape may wait a few milliseconds for another one's page, but never for the driver.
 
     Args:
         names: Names of the dialects.

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 #: Maximum time (seconds) for the TLS handshake, for a request, and for a response.
 REQUEST_SECONDS = 10.0
-#: Time (seconds) for which a connection without a request is kept.
+#: Time (seconds) that an idle connection is kept open.
 IDLE_SECONDS = 60.0
 #: Maximum number of connections. For a further one, the connection that has waited longest for its
 #: client is closed.
 MAX_CONNECTIONS = 256
 #: Above this number of connections, each is closed after its response.
 MAX_KEPT_CONNECTIONS = 64
-#: Maximum length (bytes) of a request with its headers; a line of it has at most half of that.
+#: Maximum length (bytes) of a request with its headers; a line may have half of that.
 MAX_REQUEST_BYTES = 1 << 17
-#: Maximum length (bytes) of the rest of a request that is read before its connection is closed.
+#: Maximum number of bytes read from a client before its connection is closed.
 _MAX_DRAINED = 1 << 16
 
 #: Makes the response to a path and the headers of a request; their names are in lower case.
@@ -68,7 +68,7 @@ class WebServer:
         #: Guards the connections.
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
-        #: Those that wait for their client to send or to read, the longest waiting first.
+        #: Connections that wait for their client to send or read, in order of waiting time.
         self._waiting: dict[socket.socket, None] = {}
         self._listeners: list[socket.socket] = []
         self._selector = selectors.DefaultSelector()
@@ -132,7 +132,7 @@ class WebServer:
     def _begin(self, connection: socket.socket) -> None:
         if self._tls is not None:
             try:
-                # The handshake follows in the thread of the connection: it waits for the client.
+                # The handshake waits for the client, and so belongs to the connection's own thread.
                 connection = self._tls().wrap_socket(
                     connection, server_side=True, do_handshake_on_connect=False
                 )
@@ -169,7 +169,7 @@ class WebServer:
 
     @contextlib.contextmanager
     def working(self, connection: socket.socket) -> Iterator[None]:
-        """Keep a connection for the block, which does not wait for the client."""
+        """Protect a connection from being closed for another one."""
         with self._lock:
             self._waiting.pop(connection, None)
         try:
@@ -193,9 +193,9 @@ class WebServer:
 
 
 def _end_transfer(connection: socket.socket) -> None:
-    """Wake the thread that uses a connection, which then closes it."""
+    """End a connection, whose thread then closes it."""
     with contextlib.suppress(OSError):
-        # Not that of SSLSocket, which another thread must not call.
+        # SSLSocket.shutdown would change state that the other thread uses.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
@@ -222,7 +222,7 @@ class _RequestTooLong(Exception):
 
 
 class _Reader(io.RawIOBase):
-    """Reads a socket until a deadline and up to a length; a byte now and then extends neither."""
+    """Reads a socket up to a deadline and a length, which no trickle of bytes extends."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -268,7 +268,7 @@ class _HttpConnection(BaseHTTPRequestHandler):
         self.wfile = cast('io.BufferedIOBase', writer)
 
     def finish(self) -> None:
-        """Read what the client still sends: closing earlier could discard the response."""
+        """Drain what the client still sends: closing earlier could discard the response."""
         with contextlib.suppress(OSError, ValueError):
             self.connection.shutdown(socket.SHUT_WR)
             self._reader.deadline = time.monotonic() + 1.0
@@ -313,7 +313,7 @@ class _HttpConnection(BaseHTTPRequestHandler):
     def _send(self, response: Response) -> None:
         lengths = self.headers.get_all('Content-Length', ['0'])
         has_body = lengths != ['0'] or 'Transfer-Encoding' in self.headers
-        # What follows a body, or headers that another server may read in another way, is no request.
+        # Another server may find the end of such a request elsewhere. Serve nothing that follows it.
         if has_body or self.headers.defects or self._server.is_crowded:
             self.close_connection = True
         self.send_response(response.status)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that get each sample, written in a thread of their own: a slow disk must not delay samples."""
+"""Files that get each sample. Their own thread keeps a slow disk from delaying samples."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ CLOSE_SECONDS = 2.0
 class BackgroundSinks:
     """Passes samples on to other sinks in a background thread.
 
-    A sink that fails gets the next sample all the same, and so do the others.
+    A failure of a sink affects neither its next sample nor other sinks.
 
     Args:
         sinks: The sinks.
-        on_problem: Gets the text of a failure, once for as long as it lasts.
+        on_problem: Gets the text of a failure, once while it lasts.
     """
 
     def __init__(self, sinks: Sequence[Sink], on_problem: Callable[[str], None]) -> None:

@@ -28,8 +28,8 @@ _LANDING = """\
 <p>Version {version}. Names: {names}.</p>
 <ul>
 <li><a href="{path}">Metrics</a></li>
-<li><a href="{healthy}">Health</a>: whether this program runs</li>
-<li><a href="{ready}">Readiness</a>: whether values were read</li>
+<li><a href="{healthy}">Health</a>: this program runs</li>
+<li><a href="{ready}">Readiness</a>: values have been read</li>
 </ul>
 </body>
 </html>
@@ -37,7 +37,7 @@ _LANDING = """\
 
 
 class Site:
-    """Makes responses to requests.
+    """Responds to requests.
 
     Args:
         pages: Makes the pages with metrics.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State of the exporter that adds series to those of samples: its own process, and time of users."""
+"""State that the exporter adds to samples: its own process, and GPU time of users."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ PROCESS_SERIES: dict[str, tuple[SeriesType, str]] = {
 }
 #: Time (seconds) for which a user without processes is kept, so that every scraper sees the total.
 KEPT_SECONDS = 3600.0
-#: Maximum number of users; those with processes longest ago are dropped first.
+#: Maximum number of users; the least recently seen are dropped first.
 MAX_USERS = 1000
 
 
 def process_families() -> list[Family]:
-    """Return the series about this process that the system has values for."""
+    """Return the series about this process that this system supports."""
     values = _values()
     return [
         Family(name, kind, text, (Point({}, values[name]),))
@@ -67,7 +67,7 @@ class UserTime:
     def __init__(self, longest: float) -> None:
         self._longest = longest
         self._seconds: dict[str, float] = {}
-        #: When each user last had a process, the longest ago first.
+        #: When each user last had a process, in ascending order.
         self._seen: dict[str, float] = {}
         self._last = 0.0
 

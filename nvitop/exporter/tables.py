@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of the tables of series, and of the families that are made from them.
+"""Types of the tables of series, and of the families made from them.
 
 A *dialect* is the set of names that one exporter uses. Its tables are plain data that can be read in
 both directions: :mod:`nvitop.exporter.families` makes series from samples, and
@@ -60,7 +60,7 @@ class ProcessRow(NamedTuple):
 
 
 class InfoRow(NamedTuple):
-    """Series with the constant value 1 that carry texts in their labels."""
+    """Series with the constant value 1, for texts in labels."""
 
     name: str
     help: str
@@ -84,7 +84,7 @@ class Dialect(NamedTuple):
     #: Labels of all series of processes in addition to those of devices.
     process_labels: Mapping[str, str] = {}
     process_info: tuple[InfoRow, ...] = ()
-    #: Whether series of processes belong to the dialect, so that they need not be asked for.
+    #: Whether the dialect always includes series of processes.
     has_processes: bool = False
     #: Whether MIG devices have series of their own.
     has_mig: bool = True
@@ -99,7 +99,7 @@ class Dialect(NamedTuple):
 
     @property
     def metrics(self) -> frozenset[str]:
-        """Names of the metrics that the series of devices are made from."""
+        """Names of the metrics behind the series of devices."""
         return frozenset(name for row in self.devices for name in row.metrics)
 
 
@@ -136,7 +136,7 @@ class SeriesOptions(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """A sample with the state of the exporter: everything that series are made from."""
+    """Everything that series are made from: a sample and the state of the exporter."""
 
     sample: Sample
     options: SeriesOptions = SeriesOptions()
@@ -145,7 +145,7 @@ class Observation(NamedTuple):
     is_fresh: bool = True
     #: Whether its processes were measured within the last intervals.
     has_fresh_processes: bool = True
-    #: Seconds for which each user has held GPUs since the exporter was started, added over GPUs.
+    #: User → seconds of GPU time since the exporter was started, summed over GPUs.
     user_seconds: Mapping[str, float] = {}
     #: Number of samples that could not be taken since the exporter was started.
     failures: int = 0

@@ -13,7 +13,7 @@ import urllib.request
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from nvitop.fleet.answer import Answer, PastValues, parse_answer, parse_history
+from nvitop.fleet.response import CurrentValues, PastValues, parse_history, parse_response
 from nvitop.fleet.settings import basic_login
 from nvitop.fleet.types import FleetError
 from nvitop.version import __version__
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from nvitop.fleet.questions import Question
     from nvitop.fleet.settings import Settings
 
-#: Maximum size (bytes) of an answer, after decompression.
-MAX_ANSWER = 64 << 20
+#: Maximum size (bytes) of a response, after decompression.
+MAX_RESPONSE = 64 << 20
 #: Maximum number of redirects within a server.
 MAX_REDIRECTS = 3
 _CHUNK = 1 << 16
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
-class RawAnswer(NamedTuple):
-    """An answer before it is parsed."""
+class RawResponse(NamedTuple):
+    """A response before it is parsed."""
 
     status: int
     content_type: str
@@ -41,30 +41,30 @@ class RawAnswer(NamedTuple):
 
 
 class Client:
-    """A server with the HTTP API of Prometheus. It is sent one request at a time."""
+    """A server with the HTTP API of Prometheus. Requests to it are sent one at a time."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._connection: http.client.HTTPConnection | None = None
-        #: A duplicate of its socket, which another thread can shut down, with TLS too.
+        #: A duplicate of its socket, which another thread may shut down even if TLS is in use.
         self._handle: socket.socket | None = None
         self._is_canceled = False
         self._is_late = False
         self._lock = threading.Lock()
-        #: Where redirects within the server led to.
+        #: URL of the API, after redirects within the server.
         self._base = settings.url.rstrip('/')
         self._context: ssl.SSLContext | None = None
         #: Number of requests that were sent.
         self.requests = 0
 
-    def query(self, question: Question) -> tuple[Answer, int]:
-        """Return the answer, and its size in bytes. This is one request.
+    def query(self, question: Question) -> tuple[CurrentValues, int]:
+        """Return the response, and its size in bytes. This is one request.
 
         Raises:
-            FleetError: There is no usable answer.
+            FleetError: There is no valid response.
         """
         raw = self._send('/api/v1/query', {'query': question.expression})
-        return parse_answer(*raw), len(raw.body)
+        return parse_response(*raw), len(raw.body)
 
     def query_range(
         self, question: Question, start: float, end: float, step: float
@@ -72,7 +72,7 @@ class Client:
         """Return the values of a range of time.
 
         Raises:
-            FleetError: There is no usable answer.
+            FleetError: There is no valid response.
         """
         times = {'start': f'{start:.3f}', 'end': f'{end:.3f}', 'step': f'{step:.3f}'}
         return parse_history(
@@ -105,10 +105,10 @@ class Client:
         if handle is not None:
             handle.close()
 
-    def _send(self, path: str, parameters: Mapping[str, str]) -> RawAnswer:
+    def _send(self, path: str, parameters: Mapping[str, str]) -> RawResponse:
         with self._lock:  # a canceled request of another thread may not have ended yet
             self._is_canceled = self._is_late = False
-            # The timeout of a socket is not enough: it begins again with each byte.
+            # A socket's own timeout starts again with each byte.
             timer = threading.Timer(self._settings.timeout, self._expire)
             timer.daemon = True
             timer.start()
@@ -117,21 +117,21 @@ class Client:
             finally:
                 timer.cancel()
 
-    def _send_form(self, path: str, parameters: Mapping[str, str]) -> RawAnswer:
+    def _send_form(self, path: str, parameters: Mapping[str, str]) -> RawResponse:
         seconds = self._settings.timeout
         form = urllib.parse.urlencode({**parameters, 'timeout': f'{max(1, int(seconds))}s'})
         url = f'{self._base}{path}'
         for _ in range(MAX_REDIRECTS + 1):
-            answer, place = self._send_once(url, form.encode())
-            if answer.status not in _REDIRECTS:
+            response, place = self._send_once(url, form.encode())
+            if response.status not in _REDIRECTS:
                 if url.endswith(path):
                     self._base = url[: -len(path)]
-                return answer
+                return response
             url = self._redirected(url, place)
         raise FleetError('the server redirects too often', 'check the URL')
 
     def _redirected(self, url: str, place: str) -> str:
-        """Return where a redirect leads, if it is the same machine: others must not get the login."""
+        """Return the target of a redirect. Other machines are refused: they must not get the login."""
         target = urllib.parse.urljoin(url, place)
         before, after = urllib.parse.urlsplit(url), urllib.parse.urlsplit(target)
         is_safe = after.scheme == before.scheme or after.scheme == 'https'
@@ -144,7 +144,7 @@ class Client:
         self.close()
         return target
 
-    def _send_once(self, url: str, form: bytes) -> tuple[RawAnswer, str]:
+    def _send_once(self, url: str, form: bytes) -> tuple[RawResponse, str]:
         """Send a request; send it again if the server closed the connection that was kept open."""
         may_repeat = self._connection is not None
         while True:
@@ -161,7 +161,7 @@ class Client:
                     raise self._failure(error) from error
                 may_repeat = False
 
-    def _exchange(self, url: str, form: bytes) -> tuple[RawAnswer, str]:
+    def _exchange(self, url: str, form: bytes) -> tuple[RawResponse, str]:
         parts = urllib.parse.urlsplit(url)
         connection, target = self._connect(parts)
         headers = {
@@ -182,7 +182,7 @@ class Client:
         response.close()  # the connection stays open
         if response.will_close:
             self.close()
-        return RawAnswer(response.status, kind, body), response.headers.get('Location', '')
+        return RawResponse(response.status, kind, body), response.headers.get('Location', '')
 
     def _connect(self, parts: urllib.parse.SplitResult) -> tuple[http.client.HTTPConnection, str]:
         """Return the connection, and the target for the request line."""
@@ -242,7 +242,7 @@ class Client:
         return self._context
 
     def _failure(self, error: Exception) -> FleetError:
-        """Return what happened in words."""
+        """Return what happened, as an error for the user."""
         self._is_late = self._is_late or isinstance(error, (socket.timeout, TimeoutError))
         reason = self._reason()
         if reason is not None:
@@ -263,7 +263,7 @@ class Client:
         if isinstance(error, ConnectionRefusedError):
             return FleetError(f'no server at {server}', 'check host and port of the URL')
         if isinstance(error, http.client.IncompleteRead):
-            return FleetError('the answer is cut off', 'try again')
+            return FleetError('the response is cut off', 'try again')
         if isinstance(error, http.client.HTTPException):
             return FleetError(f'{server} does not speak HTTP', 'check http:// or https://')
         words = getattr(error, 'strerror', None) or str(error) or type(error).__name__
@@ -271,7 +271,7 @@ class Client:
 
 
 def _read(response: http.client.HTTPResponse) -> bytes:
-    """Read and decompress an answer, up to a size."""
+    """Read and decompress a response, up to a size."""
     inflate = None
     if response.headers.get('Content-Encoding', '').lower() == 'gzip':
         inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -282,13 +282,14 @@ def _read(response: http.client.HTTPResponse) -> bytes:
             break
         if inflate is not None:
             try:
-                data = inflate.decompress(data, MAX_ANSWER + 1 - len(body))
+                data = inflate.decompress(data, MAX_RESPONSE + 1 - len(body))
             except zlib.error:
-                raise FleetError('the compressed answer is damaged', 'try again') from None
+                raise FleetError('the compressed response is damaged', 'try again') from None
         body += data
-        if len(body) > MAX_ANSWER:
+        if len(body) > MAX_RESPONSE:
             raise FleetError(
-                f'the answer is larger than {MAX_ANSWER >> 20} MB', 'select fewer hosts: --match'
+                f'the response is larger than {MAX_RESPONSE >> 20} MB',
+                'select fewer hosts: --match',
             )
     if response.length:
         raise http.client.IncompleteRead(b'')

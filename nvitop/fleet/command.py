@@ -45,7 +45,7 @@ nvitop fleet --demo
 """
 _EXIT_STATUS = {
     '0': 'success',
-    '1': 'the server does not respond, its answer is unusable, or there is no host',
+    '1': 'the server does not respond, its response is invalid, or there is no host',
     '2': 'invalid arguments or settings',
 }
 

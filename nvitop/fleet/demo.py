@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated cluster: the series of its exporters, and a server that answers from them."""
+"""A simulated cluster: the series of its exporters, and a server that queries them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import time
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from nvitop.exporter.identity import bare_uuid
-from nvitop.fleet.answer import Answer, PastValues
 from nvitop.fleet.names import (
     HOST_LABELS,
     INSTANCE,
@@ -23,6 +22,7 @@ from nvitop.fleet.names import (
 from nvitop.fleet.promql import ROW, containing, literal
 from nvitop.fleet.queries import HEAT_METRICS
 from nvitop.fleet.questions import GRAPH_METRICS
+from nvitop.fleet.response import CurrentValues, PastValues
 from nvitop.fleet.series import Series
 from nvitop.fleet.types import IDLE_PERCENT
 
@@ -87,7 +87,7 @@ class Cluster:
                     yield from self._series_of_gpu(host, gpu, now, processes=processes)
 
     def _is_gone(self, host: int, now: float) -> bool:
-        """Whether a machine is being restarted: one of them, for a minute in three."""
+        """Return whether a machine restarts: one of them does, for one minute in three."""
         return self.hosts > 10 and host == 10 and now % 180 >= 120
 
     def _is_down(self, host: int, gpu: int) -> bool:
@@ -205,22 +205,22 @@ def _series_of_processes(
 class DemoServer:
     """Answers the questions of screens from a simulated cluster.
 
-    It understands questions, not PromQL.
+    It does not understand PromQL.
     """
 
     def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.time) -> None:
         self._cluster = cluster
         self._clock = clock
 
-    def query(self, question: Question) -> tuple[Answer, int]:
-        """Return the answer; its size is not known."""
+    def query(self, question: Question) -> tuple[CurrentValues, int]:
+        """Return the response; its size is not known."""
         now = self._clock()
         if question.kind == 'host':
             own = [*self._cluster.series(now, self._places(question), processes=True)]
             seen = [Series('', {ROW: 'time'}, now - now % 5)] if own else []
-            return Answer((*own, *seen)), 0
+            return CurrentValues((*own, *seen)), 0
         measured = now - now % 5
-        return Answer(tuple(evaluate(self._cluster.series(now), question, measured))), 0
+        return CurrentValues(tuple(evaluate(self._cluster.series(now), question, measured))), 0
 
     def query_range(
         self, question: Question, start: float, end: float, step: float
@@ -251,7 +251,7 @@ class DemoServer:
         return [host for host in range(self._cluster.hosts) if self._cluster.name(host) == name]
 
     def cancel(self) -> None:
-        """Do nothing: answers are there at once."""
+        """Do nothing: responses are immediate."""
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
@@ -264,7 +264,7 @@ _SUMS = ('memory_total', 'memory_free', 'memory_reserved', 'power_usage', 'power
 
 
 def evaluate(series: Iterable[Series], question: Question, measured: float) -> list[Series]:
-    """Return what a server answers to a question about hosts, GPUs or users."""
+    """Return the series that a server returns for a question about hosts, GPUs or users."""
     found = _filtered(list(series), question.scope.filters)
     if question.kind == 'users':
         return _rows_of_users(found)

@@ -18,13 +18,13 @@ from nvitop.sampling.types import PROCESSES, Problem, Sample
 if TYPE_CHECKING:
     from typing import Iterable
 
-    from nvitop.fleet.answer import PastValues
+    from nvitop.fleet.response import PastValues
     from nvitop.fleet.types import FleetHost
     from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample
 
 
 def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sample:
-    """Return the sample of one host from an answer to ``host_query``.
+    """Return the sample of one host from a response to ``host_query``.
 
     A GPU that several exporters report has the values of all of them.
     """
@@ -74,7 +74,7 @@ def _unknown_processes(sample: Sample) -> tuple[Problem, ...]:
 
 
 def _cleaned(one: Series) -> Series:
-    """Return a series whose labels can be drawn."""
+    """Return a series with printable labels."""
     if all(value.isprintable() for value in one.labels.values()):
         return one
     return one._replace(labels={label: printable(value) for label, value in one.labels.items()})
@@ -91,7 +91,7 @@ def _joined(sample: Sample, other: Sample) -> Sample:
         others = {}  # probably the same GPUs
     devices += others.values()
     devices.sort(key=lambda device: device.key)
-    # The other exporter may use other indices: processes keep the GPU they are on.
+    # The other exporter may number GPUs differently; match processes by UUID.
     keys = {bare_uuid(device.key.uuid): device.key for device in devices}
     processes = sample.processes or tuple(_moved(one, keys) for one in other.processes)
     return sample._replace(
@@ -123,7 +123,7 @@ def _filled(device: DeviceSample, more: DeviceSample) -> DeviceSample:
 
 
 def read_history(found: Iterable[PastValues], sample: Sample) -> list[tuple[float, Sample]]:
-    """Return a sample for each moment of an answer to ``history_query``, oldest first.
+    """Return a sample for each moment of a response to ``history_query``, oldest first.
 
     They have the devices of a sample and the values of utilization, memory, power and temperature.
     """

@@ -12,7 +12,7 @@ from nvitop.fleet.series import is_reversible
 if TYPE_CHECKING:
     from typing import Iterable
 
-#: Dialects from the most to the least preferred. If several report one GPU, the first one counts.
+#: Dialects in order of preference. If several report the same GPU, the first one counts.
 PREFERENCE = ('own', 'dcgm', 'nvidia-smi', 'nvitop-exporter')
 assert set(PREFERENCE) == set(DIALECT_NAMES)
 #: Labels that name the host, the most specific first. ``instance`` has a port and may be an address.
@@ -24,13 +24,13 @@ USER_SERIES = {
     'nvitop-exporter': ('process_gpu_memory_MiB', 'username'),
     'nvidia-smi': ('nvidia_smi_compute_app_info', 'user'),
 }
-#: Series with the number of processes: others have one series per process.
+#: Series whose value is a number of processes; others have one series per process.
 COUNTING_SERIES = frozenset({'nvitop_user_gpu_processes'})
-#: Series with the memory of a user on a GPU in bytes, or its multiple.
+#: Series with the memory of a user on a GPU → bytes per unit.
 USER_MEMORY = {'nvitop_user_gpu_memory_bytes': 1.0, 'process_gpu_memory_MiB': float(1 << 20)}
 #: The last Xid error of a GPU.
 XID = 'DCGM_FI_DEV_XID_ERRORS'
-#: Labels of MIG devices. Those of DCGM have the series of their GPU, too.
+#: Labels of MIG devices in DCGM, which have the same series as their GPU.
 MIG_LABELS = ('GPU_I_ID',)
 _IDENTITIES = ('uuid', 'gpu_uuid', 'bare_uuid')
 _INDICES = ('index', 'label')

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nvitop.fleet.types import Fleet
 
 FORMATS = ('table', 'json', 'csv')
-#: Version of the JSON structure; raised if programs would misread a change.
+#: Version of the JSON structure; increased by changes that would break programs.
 SCHEMA = 1
 
 
@@ -132,7 +132,7 @@ def _table(fleet: Fleet, now: float) -> str:
 
 
 def no_hosts(scope: Scope) -> str:
-    """Return why the answer of the server may have no host."""
+    """Return why the server may have returned no host."""
     if scope.match:
         return f'no series of GPUs match {{{",".join(map(str, scope.match))}}}'
     return 'the server has no series of GPUs; does it scrape an exporter for GPUs?'

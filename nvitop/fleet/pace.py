@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time between requests: new values are soon seen, and the server is not overloaded. Pure."""
+"""Time between requests: short enough to see new values, long enough to spare the server. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from nvitop.fleet.types import Fleet
 
-#: A server spends at most one part in this number of its time on one viewer.
+#: Pause between requests as a multiple of their duration: one viewer uses at most 5 % of a server.
 SHARE = 20
 
 
@@ -28,7 +28,7 @@ class Pace(NamedTuple):
         return max(self.interval, self.scrape_interval, SHARE * self.seconds)
 
     def after(self, before: Fleet, fleet: Fleet) -> Pace:
-        """Return the pace after an answer."""
+        """Return the pace after a response."""
         pace = self._replace(seconds=fleet.seconds)
         known = {host.name: host.measured for host in before.hosts}
         steps = []
@@ -38,6 +38,6 @@ class Pace(NamedTuple):
                 steps.append(host.measured - last)
         if not steps:
             return pace
-        # A period that is too long would skip values, and never notice.
+        # Too long a period would skip values without a sign of it.
         step = sorted(steps)[len(steps) // 2]
         return pace._replace(scrape_interval=min(step, 60.0))

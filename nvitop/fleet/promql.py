@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of PromQL. Every text from outside is quoted, so that it cannot change a query. Pure."""
+"""Build PromQL. Text from outside is always quoted, so that it cannot change a query. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Matcher(NamedTuple):
 
     label: str
     operator: str
-    #: The text that is meant, not quoted.
+    #: The text, not quoted.
     value: str
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ def marked(expression: str, mark: str) -> str:
     return f'label_replace({expression}, "{ROW}", "{mark}", "", "")'
 
 
-#: The label that says which part of a query a row comes from.
+#: Label that names the part of a query from which a row comes.
 ROW = 'nvitop_row'
 
 
@@ -76,7 +76,7 @@ def parse_selector(text: str) -> tuple[Matcher, ...]:
     """Parse conditions such as ``{cluster="a", rack=~"r[12]"}``; the braces may be left out.
 
     Raises:
-        ValueError: The text is something else; the message is for people.
+        ValueError: The text is not a selector.
     """
     rest = text.strip()
     if rest.startswith('{') and rest.endswith('}'):

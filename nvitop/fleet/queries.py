@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The query of each screen: one request, and never all series. Pure."""
+"""The query of each screen: one request for only the series that it shows. Pure."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ HEAT_METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 #: Parts of the memory of GPUs, for exporters that do not report the whole.
 _MEMORY_PARTS = ('memory_free', 'memory_reserved')
-#: Findings that stay until someone repairs something. The others come and go within seconds, and a
-#: series of each kind for each GPU would make the query slow.
+#: Findings that last until something is repaired. Others come and go within seconds, and querying
+#: every kind for every GPU would be slow.
 LASTING_KINDS = ('reset_needed', 'reboot_needed', 'remap_failed', 'memory_errors')
 assert set(LASTING_KINDS) <= set(KINDS)
 
 
 class Scope(NamedTuple):
-    """The part of the fleet that is asked for."""
+    """The part of the fleet that a query covers."""
 
     #: Conditions that all series must match.
     match: tuple[Matcher, ...] = ()
@@ -56,7 +56,7 @@ class Scope(NamedTuple):
     host_label: str = ''
     #: Words of the filter with their prefixes.
     filters: tuple[tuple[str, str], ...] = ()
-    #: The labels that name hosts in the last answer, each with the dialect.
+    #: The labels that name hosts in the last response, each with the dialect.
     used_labels: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -92,7 +92,7 @@ def hosts_query(scope: Scope) -> str:
     """Return the query of the list of hosts."""
     hosts = _labels(scope)
     gpus = _labels(scope, gpus=True)
-    # Rows of GPUs are most of the answer. They have no mark, because marks cost time.
+    # Rows of GPUs have no mark: they are most of the response, and marks cost time.
     instances = _labels(scope, gpus=True, instances=True)
     rows = _named('gpu_utilization', 'memory_used')
     memory = _named('memory_total', *_MEMORY_PARTS)
@@ -106,9 +106,9 @@ def hosts_query(scope: Scope) -> str:
             marked(f'max by ({hosts}) ({_select(_named("temperature"), scope)})', 'max'),
             marked(f'count by ({user_labels}) ({_select(users, scope)})', 'user'),
             marked(f'sum by ({hosts}, job) ({_select(memory, scope)})', 'sum'),
-            # A GPU may have several series, and counts once.
+            # Count a GPU with several series once.
             marked(f'sum by ({hosts}) (max by ({gpus}) ({_select(power, scope)}))', 'power'),
-            # Last, because a server reads what is on the left of each "or" again.
+            # Last: a server evaluates the left side of each "or" again.
             f'max by ({instances}) ({_select(rows, scope)})',
         )
     )
@@ -141,7 +141,7 @@ def _ages(scope: Scope) -> str:
 
 
 def _timestamps(vectors: Iterable[str]) -> str:
-    """Return when values were measured. Of an expression, ``timestamp`` is the present time."""
+    """Return when values were measured; ``timestamp`` needs plain selectors for that."""
     return ' or '.join(f'timestamp({one})' for one in vectors)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions of screens to a server: each one is one request."""
+"""What screens ask a server. Each question is one request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nvitop.fleet.types import Fleet, FleetHost
 if TYPE_CHECKING:
     from typing import Literal
 
-    from nvitop.fleet.answer import Answer, PastValues
+    from nvitop.fleet.response import CurrentValues, PastValues
 
     Kind = Literal['hosts', 'gpus', 'users', 'host', 'history']
 
@@ -39,7 +39,7 @@ GRAPH_METRICS = (
 
 
 class Question(NamedTuple):
-    """Question of a screen."""
+    """What a screen asks the server."""
 
     kind: Kind = 'hosts'
     scope: Scope = Scope()
@@ -63,8 +63,8 @@ class Question(NamedTuple):
 class Server(Protocol):
     """A server with the HTTP API of Prometheus, or a simulated one."""
 
-    def query(self, question: Question) -> tuple[Answer, int]:
-        """Return the answer, and its size in bytes. Raises FleetError."""
+    def query(self, question: Question) -> tuple[CurrentValues, int]:
+        """Return the response, and its size in bytes. Raises FleetError."""
 
     def query_range(
         self, question: Question, start: float, end: float, step: float
@@ -79,20 +79,20 @@ class Server(Protocol):
 
 
 def ask(server: Server, question: Question, *, clock: Callable[[], float] = time.time) -> Fleet:
-    """Return the hosts or users of an answer.
+    """Return the hosts or users of a response.
 
     Raises:
-        FleetError: There is no usable answer.
+        FleetError: There is no valid response.
     """
     started = clock()
-    answer, size = server.query(question)
+    response, size = server.query(question)
     now = clock()
     read = read_users if question.kind == 'users' else read_fleet
-    fleet = read(answer.series, question.scope, now)
-    return fleet._replace(warnings=answer.warnings, seconds=now - started, size_bytes=size)
+    fleet = read(response.series, question.scope, now)
+    return fleet._replace(warnings=response.warnings, seconds=now - started, size_bytes=size)
 
 
 def used_labels(fleet: Fleet) -> tuple[tuple[str, str], ...]:
-    """Return the labels that name the hosts of an answer, each with the dialect."""
+    """Return the labels that name the hosts of a response, each with the dialect."""
     pairs = {(one.dialect, one.label) for host in fleet.hosts for one in host.exporters}
     return tuple(sorted(pairs))

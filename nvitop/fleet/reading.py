@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts, GPUs and users from the series of an answer. Pure.
+"""Hosts, GPUs and users from the series of a response. Pure.
 
-Several exporters may report one GPU, and one exporter may be known under several names. GPUs are
+Several exporters may report one GPU, and one exporter may have several names. GPUs are
 joined by UUID and never counted twice.
 """
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from nvitop.fleet.queries import Scope
     from nvitop.fleet.series import Series
 
-#: Digits are converted in groups: the conversion of thousands would take long.
+#: Numbers are compared in groups of digits, because converting thousands of digits takes long.
 _DIGITS = re.compile('([0-9]{1,18})')
 #: Kind of finding → words.
 COUNTED: dict[str, str] = {kind: label.counted for kind, label in KINDS.items()}
@@ -115,7 +115,7 @@ def host_name(label: str, value: str) -> str:
 
 
 def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet:
-    """Return the hosts of an answer to ``hosts_query`` or ``gpus_query``."""
+    """Return the hosts of a response to ``hosts_query`` or ``gpus_query``."""
     hosts = _Hosts(scope)
     for one in series:
         if math.isfinite(one.value):
@@ -226,7 +226,7 @@ def _joined(members: Iterable[_Member]) -> list[tuple[str, list[_Member]]]:
             for gpu in member.gpus:
                 first, second = root(owners.setdefault(gpu, name)), root(name)
                 if first != second:
-                    # A name that a label gives is better than an address.
+                    # A label names the host better than an address.
                     has_label = _is_named(groups[second])
                     kept, other = (second, first) if has_label else (first, second)
                     parents[other] = kept
@@ -333,7 +333,7 @@ class _Usage:
 
 
 def read_users(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet:
-    """Return the users of an answer to ``users_query``, those with the most GPUs first."""
+    """Return the users of a response to ``users_query``, those with the most GPUs first."""
     hosts = _Hosts(scope)
     usages: dict[tuple[str, str], _Usage] = {}
     idle = set()
@@ -343,7 +343,7 @@ def read_users(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
             continue
         if row == 'idle':
             meaning = meanings().get(one.name)
-            # The query compares before units are known: ratios pass it, too.
+            # The query compares numbers of any unit; ratios always match.
             if meaning is not None and one.value * meaning.factor < IDLE_PERCENT:
                 idle.add(_gpu_id(hosts.member(meaning.dialect, one.labels), one.labels))
             continue

@@ -268,7 +268,7 @@ def _processes(key: DeviceKey, found: _DeviceSeries) -> Iterable[ProcessSample]:
             username=None if properties.get('user') == UNKNOWN else properties.get('user'),
             name=properties.get('name'),
             command=None if command == UNKNOWN else command,
-            # Series have the time that was observed, and not whether this was all of it.
+            # Series do not tell whether the process was idle before it was observed.
             is_idle_longer='gpu_idle_time' in values,
             **fields,
         )

@@ -21,7 +21,7 @@ INTERVAL = 5.0
 
 
 class Settings(NamedTuple):
-    """Where the server is, how to log in, and what to ask for."""
+    """Server, login and queries."""
 
     url: str = ''
     match: str = ''
@@ -45,7 +45,7 @@ class Settings(NamedTuple):
         return Scope(parse_selector(self.match), self.host_label)
 
     def request_headers(self, hostname: str) -> dict[str, str]:
-        """Return the headers that log in. Files are read each time: tokens are replaced."""
+        """Return the headers that log in. Files are read each time, because tokens change."""
         headers = dict(self.headers)
         if self.org_id:
             headers['X-Scope-OrgID'] = self.org_id
@@ -63,7 +63,7 @@ class Settings(NamedTuple):
 
 
 class SettingsError(ValueError):
-    """A setting is invalid; the text is for people."""
+    """A setting is invalid. The text is shown to the user."""
 
 
 #: Variable of the environment → setting.
@@ -79,7 +79,7 @@ VARIABLES = {
     'PROMETHEUS_CLIENT_KEY': 'client_key',
     'PROMETHEUS_ORG_ID': 'org_id',
 }
-#: Keys of the configuration file. Secrets have none: they belong in files of their own.
+#: Keys of the configuration file. Secrets have none; they belong in separate files.
 KEYS = tuple(
     field.replace('_', '-')
     for field in Settings._fields
@@ -174,7 +174,7 @@ def with_login_of_url(settings: Settings) -> Settings:
 
 
 def has_login(url: str) -> bool:
-    """Whether a URL contains a user name or password, which other users see in arguments."""
+    """Return whether a URL contains a user name or password: other users can see arguments."""
     return '@' in url.partition('://')[2].partition('/')[0]
 
 

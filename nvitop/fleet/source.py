@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nvitop.fleet.types import FleetHost
     from nvitop.sampling.types import Demand
 
-#: Time (seconds) of the graphs that the server fills, and their resolution.
+#: Length and resolution (seconds) of the history that the server provides for graphs.
 PAST_SECONDS, PAST_STEP = 3600.0, 15.0
 NO_SIGNALS = 'Not available: the processes run on another machine'
 
@@ -64,22 +64,22 @@ class HostSource:
         return Origin(no_signals=NO_SIGNALS, host=self._host.name, trouble=self._trouble)
 
     def next_due(self) -> float:
-        """Return when to ask again, on the monotonic clock."""
+        """Return when the next request is due, on the monotonic clock."""
         return self._due
 
     def refresh(self) -> None:
-        """Ask again now."""
+        """Make the next request due now."""
         self._due = 0.0
 
     def sample(self, demand: Demand) -> Sample:
-        """Ask the server if it is time to; otherwise return the last sample again."""
+        """Send a request if one is due; otherwise return the last sample again."""
         started = self._clock()
         if started < self._due:
             return self._last
         self._sequence += 1
         question = Question('host', self._scope, host=self._host)
         try:
-            answer, _ = self._server.query(question)
+            response, _ = self._server.query(question)
         except FleetError as error:
             problem = Problem('monitor', 'source', error.line, 'error')
             sample = self._last._replace(
@@ -88,8 +88,8 @@ class HostSource:
             self._trouble = str(error)
         else:
             now = self._wall_clock()
-            sample = read_host(answer.series, self._host, now)
-            notes = [Problem('monitor', 'source', note, 'na') for note in answer.warnings]
+            sample = read_host(response.series, self._host, now)
+            notes = [Problem('monitor', 'source', note, 'na') for note in response.warnings]
             sample = sample._replace(problems=(*sample.problems, *notes))
             self._trouble = _trouble(sample, now)
         ended = self._clock()
@@ -103,7 +103,7 @@ class HostSource:
     def past(self) -> tuple[Sample, ...]:
         """Return samples of the last hour for graphs, oldest first; ``()`` if there are none.
 
-        This is one request, sent the first time.
+        The first call sends one request.
         """
         if self._past is None:
             self._past = ()

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 IDLE_PERCENT = 5.0
 #: An idle GPU with more memory in use (bytes) is held by a process.
 HELD_BYTES = 1 << 30
-#: Ages (seconds) of data from which it is late, and from which it is old.
+#: Ages (seconds) from which data is late (amber) and old (red).
 LATE_SECONDS, OLD_SECONDS = 120.0, 300.0
 
 
 class FleetError(Exception):
-    """Hosts cannot be read from the server; the text is for people."""
+    """Hosts cannot be read from the server. The text is shown to the user."""
 
     def __init__(self, text: str, hint: str = '') -> None:
         super().__init__(text)
@@ -36,7 +36,7 @@ def percent_of(part: float | None, whole: float | None) -> float | None:
 
 
 class FleetGpu(NamedTuple):
-    """One GPU, whatever number of exporters report it."""
+    """One GPU, even if several exporters report it."""
 
     #: UUID in lower case without its prefix, or a name made from host and index.
     id: str
@@ -52,12 +52,12 @@ class FleetGpu(NamedTuple):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it does nothing. A GPU without a value is not idle."""
+        """Whether it is idle. A GPU without a value is not."""
         return self.utilization_percent is not None and self.utilization_percent < IDLE_PERCENT
 
     @property
     def is_held(self) -> bool:
-        """Whether it does nothing while a process keeps its memory."""
+        """Whether it is idle while a process keeps memory on it."""
         return self.is_idle and (self.memory_used_bytes or 0) > HELD_BYTES
 
     @property
@@ -94,17 +94,17 @@ class FleetHost(NamedTuple):
     users: tuple[str, ...] = ()
     #: When its values were measured, in seconds since the epoch; ``None`` if unknown.
     measured: float | None = None
-    #: When the server stopped having values of it; ``None`` if it has.
+    #: When its values disappeared from the server; ``None`` if it has values.
     gone_since: float | None = None
 
     @property
     def idle(self) -> int:
-        """Number of its GPUs that do nothing."""
+        """Number of its idle GPUs."""
         return sum(gpu.is_idle for gpu in self.gpus)
 
     @property
     def held(self) -> int:
-        """Number of its idle GPUs whose memory is in use."""
+        """Number of its idle GPUs on which a process keeps memory."""
         return sum(gpu.is_held for gpu in self.gpus)
 
     @property
@@ -137,20 +137,20 @@ class FleetUser(NamedTuple):
     gpus: int
     processes: int | None = None
     memory_bytes: float | None = None
-    #: Number of GPUs on which the user is and that do nothing.
+    #: Number of the user's GPUs that are idle.
     idle_gpus: int | None = None
 
 
 class Fleet(NamedTuple):
-    """All hosts, or all users, of one answer of the server."""
+    """All hosts, or all users, of one response of the server."""
 
     hosts: tuple[FleetHost, ...] = ()
     users: tuple[FleetUser, ...] = ()
     #: Time of the server, or of this machine if it does not report it.
     timestamp: float = 0.0
-    #: Notes of the server, such as a partial answer.
+    #: Notes of the server, such as a partial response.
     warnings: tuple[str, ...] = ()
-    #: Duration of the request in seconds, and size of the answer in bytes.
+    #: Duration of the request in seconds, and size of the response in bytes.
     seconds: float = 0.0
     size_bytes: int = 0
 
@@ -200,7 +200,7 @@ def available(values: Iterable[float | None]) -> list[float]:
 
 
 def totals(hosts: tuple[FleetHost, ...], now: float) -> Totals:
-    """Return the sums over hosts; those that are gone are only counted."""
+    """Return the sums over hosts. Hosts that are gone are only counted."""
     present = [host for host in hosts if host.gone_since is None]
     usage = [
         (host.utilization_percent, _number_measured(host))
@@ -209,7 +209,7 @@ def totals(hosts: tuple[FleetHost, ...], now: float) -> Totals:
     ]
     measured = sum(number for _, number in usage)
     ages = available(host.age(now) for host in present)
-    # Memory counts only where both parts are known: otherwise the share would be wrong.
+    # Add up memory only if used and total are known: otherwise the percentage would be wrong.
     memory = [host for host in present if host.memory_percent is not None]
     return Totals(
         hosts=len(present),
@@ -234,9 +234,9 @@ def _number_measured(host: FleetHost) -> int:
 
 
 def remember(previous: tuple[FleetHost, ...], fleet: Fleet) -> Fleet:
-    """Return the fleet with the hosts that it lacks and that were there before.
+    """Return the fleet and the hosts that have disappeared from it.
 
-    They have no values any longer; see :attr:`FleetHost.gone_since`.
+    Those have no values; see :attr:`FleetHost.gone_since`.
     """
     names = {host.name for host in fleet.hosts}
     gone = tuple(

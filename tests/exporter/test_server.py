@@ -1,4 +1,4 @@
-"""The web server: what it serves, and that no client can block or crash it."""
+"""The web server: what it serves, and clients that try to keep others out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fake server: answers requests as a test says, and keeps them."""
+"""A fake server that keeps requests and sends the replies that a test sets."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ class Received(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """An answer: status, body, and headers."""
+    """A response: status, body, and headers."""
 
     status: int = 200
     body: bytes = b''
     headers: tuple[tuple[str, str], ...] = (('Content-Type', 'application/json'),)
     #: The body is shorter than announced.
     cut: bool = False
-    #: Wait for this before answering.
+    #: Wait for this before replying.
     until: threading.Event | None = None
     compressed: bool = False
 
 
 def result(*rows: tuple[dict[str, str], str], **more: object) -> bytes:
-    """Return the JSON of an answer with these rows."""
+    """Return the JSON of a response with these rows."""
     found = [{'metric': labels, 'value': [1.0, value]} for labels, value in rows]
     data = {'resultType': 'vector', 'result': found}
     return json.dumps({'status': 'success', 'data': data, **more}).encode()
 
 
 def one_host(**more: object) -> bytes:
-    """Return the JSON of an answer with one host."""
+    """Return the JSON of a response with one host."""
     labels = {'__name__': 'nvitop_gpu_utilization_ratio', 'instance': 'gpu01:9101', 'uuid': 'GPU-1'}
     return result((labels, '0.5'), **more)
 

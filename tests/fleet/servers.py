@@ -51,10 +51,10 @@ def exposition(
 
 
 def query(url: str, expression: str) -> list[Any]:
-    """Return the rows of the answer to a query."""
+    """Return the rows of the response to a query."""
     text = urllib.parse.urlencode({'query': expression})
-    with urllib.request.urlopen(f'{url}/api/v1/query?{text}', timeout=PATIENCE) as answer:
-        found: list[Any] = json.load(answer)['data']['result']
+    with urllib.request.urlopen(f'{url}/api/v1/query?{text}', timeout=PATIENCE) as response:
+        found: list[Any] = json.load(response)['data']['result']
         return found
 
 
@@ -78,7 +78,7 @@ def started(command: list[str], url: str, log: pathlib.Path) -> Iterator[str]:
     with log.open('wb') as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
     try:
-        wait_for(lambda: query(url, 'vector(1)'), f'an answer, see {log}', process)
+        wait_for(lambda: query(url, 'vector(1)'), f'a response, see {log}', process)
         yield url
     finally:
         process.terminate()

@@ -1,4 +1,4 @@
-"""Requests, logins, and every way in which an answer can be unusable."""
+"""Requests, logins, and every kind of invalid response."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Iterator
 import pytest
 
 from nvitop.fleet import client as client_module
-from nvitop.fleet.answer import parse_answer
 from nvitop.fleet.client import Client
 from nvitop.fleet.questions import Question, ask
+from nvitop.fleet.response import parse_response
 from nvitop.fleet.settings import SettingsError, from_environment, from_table, make_settings
 from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.fleet import command
@@ -94,7 +94,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize('name', UNUSABLE)
-def test_unusable_answer_is_one_line_in_words(server: FakeServer, name: str) -> None:
+def test_unusable_response_is_one_line(server: FakeServer, name: str) -> None:
     reply, words = UNUSABLE[name]
     with pytest.raises(FleetError) as caught:
         asked(server, reply)
@@ -102,9 +102,11 @@ def test_unusable_answer_is_one_line_in_words(server: FakeServer, name: str) -> 
     assert caught.value.line.isprintable()
 
 
-def test_too_large_answer_is_not_read(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert client_module.MAX_ANSWER == 64 << 20
-    monkeypatch.setattr(client_module, 'MAX_ANSWER', 1 << 20)
+def test_too_large_response_is_not_read(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert client_module.MAX_RESPONSE == 64 << 20
+    monkeypatch.setattr(client_module, 'MAX_RESPONSE', 1 << 20)
     with pytest.raises(FleetError, match='larger than 1 MB'):
         asked(server, Reply(body=b' ' * (1 << 24), compressed=True))
 
@@ -207,17 +209,17 @@ def test_redirect_within_the_server_is_followed_once(server: FakeServer) -> None
     ]
 
 
-def test_warnings_and_partial_answers_are_kept(server: FakeServer) -> None:
+def test_warnings_and_partial_responses_are_kept(server: FakeServer) -> None:
     fleet = asked(server, Reply(body=one_host(warnings=['store 3 \x1b is down'], isPartial=True)))
     assert fleet.warnings[0] == 'store 3 � is down'
     assert 'partial' in fleet.warnings[1]
 
 
 def test_values_that_are_not_numbers_are_accepted() -> None:
-    answer = parse_answer(
+    response = parse_response(
         200, '', result(({'a': 'x'}, 'NaN'), ({'a': 'y'}, '+Inf'), ({'a': 'z'}, 'nonsense'))
     )
-    assert [one.labels['a'] for one in answer.series] == ['x', 'y']
+    assert [one.labels['a'] for one in response.series] == ['x', 'y']
 
 
 def test_logins_come_from_environment_and_files(server: FakeServer, tmp_path: pathlib.Path) -> None:

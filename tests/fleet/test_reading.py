@@ -1,4 +1,4 @@
-"""Hosts, GPUs and users of answers."""
+"""Hosts, GPUs and users from responses."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def test_users_are_counted_over_hosts() -> None:
 def test_host_becomes_a_sample(place: int) -> None:
     server = DemoServer(Cluster(4, dialects=MIXED), clock=lambda: NOW)
     host = ask(server, Question()).hosts[place]
-    answer, _ = server.query(Question('host', host=host))
-    sample = read_host(answer.series, host, NOW)
+    response, _ = server.query(Question('host', host=host))
+    sample = read_host(response.series, host, NOW)
     assert sample.host.hostname == host.name
     found = [device.gpu_utilization_percent for device in sample.devices]
     assert found == [gpu.utilization_percent for gpu in host.gpus]

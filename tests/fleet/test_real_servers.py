@@ -97,7 +97,7 @@ def values(fleet: Fleet) -> list[object]:
 
 
 def check_all_questions(url: str, data: Data) -> float:
-    """Compare all answers with the cluster; return the median time of the query of hosts."""
+    """Compare all responses with the cluster; return the median time of the query of hosts."""
     client = Client(make_settings({'url': url}))
     seconds = []
     for _ in range(5):
@@ -120,8 +120,8 @@ def check_all_questions(url: str, data: Data) -> float:
         gpus = ask(client, Question('gpus', metric=metric)).hosts
         assert sum(len(host.gpus) for host in gpus) == 8 * HOSTS
     for host in fleet.hosts[:4]:
-        answer, _ = client.query(Question('host', host=host))
-        sample = read_host(answer.series, host, time.time())
+        response, _ = client.query(Question('host', host=host))
+        sample = read_host(response.series, host, time.time())
         found = [device.gpu_utilization_percent for device in sample.devices]
         assert found == [round(gpu.utilization_percent or 0) for gpu in host.gpus]
         end = data.moment + 1
@@ -181,7 +181,7 @@ def summary(times: list[float]) -> str:
 
 @pytest.mark.skipif(sys.platform == 'win32', reason='needs a pseudo-terminal')
 def test_keys_are_fast_and_memory_is_small(url: str) -> None:
-    """Some keys meet a request or the reading of its answer: as many as in use, then more."""
+    """Some keys meet a request or the reading of its response: as many as in use, then more."""
     monitor = [*NVITOP, 'fleet', '--prometheus', url, '--interval', '1']
     from tests.e2e.pseudoterminal import Pseudoterminal  # POSIX only
 

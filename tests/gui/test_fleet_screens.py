@@ -9,10 +9,10 @@ from typing import Callable
 import pytest
 
 from nvitop.console.options import Options
-from nvitop.fleet.answer import Answer, PastValues
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
 from nvitop.fleet.pace import Pace
 from nvitop.fleet.questions import Question, ask
+from nvitop.fleet.response import CurrentValues, PastValues
 from nvitop.fleet.types import Fleet, FleetError, FleetHost, totals
 from nvitop.gui.fleet.app import FleetApp
 from nvitop.gui.fleet.keys import FLEET_KEYS, FleetScreen, rebind
@@ -179,7 +179,7 @@ class CountingServer:
         self.canceled = threading.Event()
         self.waits = False
 
-    def query(self, question: Question) -> tuple[Answer, int]:
+    def query(self, question: Question) -> tuple[CurrentValues, int]:
         self.asked.append(question.kind)
         if self.waits:
             self.canceled.wait(30)

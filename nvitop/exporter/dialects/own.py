@@ -41,7 +41,7 @@ _NAME = re.compile(r'(?P<name>\w*)(\{(?P<labels>[^}]*)\})?')
 _NUMBERS: dict[str, Form] = {'performance_state': 'digits'}
 #: Maximum number of series about owners.
 MAX_OWNERS = 500
-#: Severity of a finding → value of its series; 0 means that there is none.
+#: Severity of a finding → value of its series; 0 is no finding.
 SEVERITIES = {'info': 1, 'warning': 2, 'critical': 3}
 HEALTH_HELP = 'severity of a finding: 0 none, 1 info, 2 warning, 3 critical'
 #: Help of series that several metrics share.
@@ -131,7 +131,7 @@ def _others(observation: Observation) -> Iterator[Family]:
 def _states(
     observation: Observation, labeled: list[tuple[DeviceSample, dict[str, str]]]
 ) -> Iterator[Family]:
-    """Yield the series of devices that also exist while a device does not respond."""
+    """Yield the series that a device has even while it does not respond."""
     up, problems = [], []
     for device, labels in labeled:
         up.append(Point(labels, float(device.status == 'ok')))
@@ -176,7 +176,7 @@ def _users(
                 Point({'user': user, **gpu}, float(value)) for user, gpu, value in values
             )
             yield Family(f'nvitop_user_gpu_{name}', 'gauge', text, points)
-    text = 'time for which a user has had processes on GPUs, added over GPUs'
+    text = 'time for which a user has had processes on GPUs, summed over GPUs'
     seconds = observation.user_seconds.items()
     points = tuple(Point({'user': user}, value) for user, value in seconds)
     yield Family('nvitop_user_gpu_seconds_total', 'counter', text, points)

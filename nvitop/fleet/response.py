@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of the HTTP API as series, and unusable answers as errors in words. Pure."""
+"""Parse responses of the HTTP API; explain those that are errors. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STATUSES = {
     503: ('the server is too busy, or the query took too long', 'select fewer hosts: --match'),
     504: ('the server behind the proxy does not respond', 'select fewer hosts: --match'),
 }
-#: Types of errors in answers → what to try.
+#: Types of errors in responses → what to try.
 _HINTS = {
     'bad_data': 'check --match and --host-label',
     'execution': 'select fewer hosts: --match',
@@ -43,7 +43,7 @@ _HINTS = {
 }
 
 
-class Answer(NamedTuple):
+class CurrentValues(NamedTuple):
     """Series with their values, and notes of the server."""
 
     series: tuple[Series, ...]
@@ -59,13 +59,13 @@ class PastValues(NamedTuple):
     points: tuple[tuple[float, float], ...]
 
 
-def parse_answer(status: int, content_type: str, body: bytes) -> Answer:
+def parse_response(status: int, content_type: str, body: bytes) -> CurrentValues:
     """Return the series of an instant query.
 
-    Rows are parsed one by one: one call for the whole would block other threads for too long.
+    Rows are parsed one by one: one call for all of them would block other threads too long.
 
     Raises:
-        FleetError: The answer is an error or something else.
+        FleetError: The response is an error or not a result.
     """
     series = []
 
@@ -73,7 +73,7 @@ def parse_answer(status: int, content_type: str, body: bytes) -> Answer:
         series.append(Series(labels.get('__name__', ''), labels, float(row['value'][1])))
 
     warnings = _read_rows(status, content_type, body, keep)
-    return Answer(tuple(series), warnings)
+    return CurrentValues(tuple(series), warnings)
 
 
 def parse_history(
@@ -82,7 +82,7 @@ def parse_history(
     """Return the series of a range query, and the notes of the server.
 
     Raises:
-        FleetError: The answer is an error or something else.
+        FleetError: The response is an error or not a result.
     """
     found = []
 
@@ -121,14 +121,14 @@ def _read_rows(
         document = json.loads(rest)
     except (ValueError, RecursionError):
         if text.rstrip().endswith('}'):
-            raise FleetError('the answer is not valid JSON', 'check the URL') from None
+            raise FleetError('the response is not valid JSON', 'check the URL') from None
         hint = 'try again, or select fewer hosts: --match'
-        raise FleetError('the answer is cut off', hint) from None
+        raise FleetError('the response is cut off', hint) from None
     if not isinstance(document, dict) or document.get('status') != 'success':
         raise _error(status, rest)
     data = document.get('data')
     if match is None or not isinstance(data, dict):
-        raise FleetError('the answer is not a result of a query', 'check the path of the URL')
+        raise FleetError('the response is not a result of a query', 'check the path of the URL')
     return _warnings(document)
 
 
@@ -152,7 +152,7 @@ def _warnings(document: dict[str, Any]) -> tuple[str, ...]:
     given = document.get('warnings')
     notes = [_message(note) for note in given] if isinstance(given, list) else []
     if document.get('isPartial') is True:
-        notes.append('the answer is partial: some servers behind this one do not respond')
+        notes.append('the response is partial: some servers behind this one do not respond')
     if len(notes) > MAX_WARNINGS:
         notes[MAX_WARNINGS:] = [f'and {len(notes) - MAX_WARNINGS} more']
     return tuple(notes)
@@ -164,7 +164,7 @@ def _message(text: object) -> str:
 
 
 def _error(status: int, text: str) -> FleetError:
-    """Return the error of an answer, with the words of the server if it has any."""
+    """Return the error that a response reports, in the server's words if it has any."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -191,5 +191,5 @@ def _not_json(content_type: str, text: str) -> FleetError:
             'check the URL and its path, or set a token',
         )
     if not text.strip():
-        return FleetError('the answer is empty', 'check the URL')
-    return FleetError('the answer is not JSON', 'check the URL and its path')
+        return FleetError('the response is empty', 'check the URL')
+    return FleetError('the response is not JSON', 'check the URL and its path')
