@@ -71,7 +71,7 @@ test-slow: $(VENV)/.made ## run the tests that are too slow for each change
 # All cases take 40 minutes of CPU time.
 .PHONY: faults
 faults: $(VENV)/.made ## make driver functions fail: CASES=1200 of 13332 cases (or CASES=all), chosen by SEED=1
-	@$(BIN)/python -m tests.faults.product $(CASES) --seed $(SEED)
+	@$(BIN)/python -m tests.faults.all_cases $(CASES) --seed $(SEED)
 	@NVITOP_FAULT_CASES=$(CASES:all=5120) NVITOP_FAULT_SEED=$(SEED) $(PYTEST) -m slow tests/faults $(ARGS)
 
 # As root, in mounts of its own: real processes in real control groups. -rs lists what was not tested.

@@ -18,9 +18,9 @@ from nvitop.gui.state.events import EnvironmentRead, KeyPressed, SampleArrived
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.types import ProcessKey, Sample
-from tests.gui.remembered import forget_rows
+from tests.gui.driving import keys_that_open
+from tests.gui.row_caches import clear_row_caches
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
-from tests.gui.ways import way_to
 
 WIDTH, HEIGHT = 180, 60
 FRAME_BUDGET = 2000.0
@@ -44,7 +44,7 @@ def situations() -> dict[str, tuple[str, ViewState]]:
     """Return all situations, with each screen in its usual one."""
     found = dict(SITUATIONS)
     for screen in Screen:
-        keys = ' '.join(way_to(screen)) + (' read' if screen is Screen.ENVIRON else '')
+        keys = ' '.join(keys_that_open(screen)) + (' read' if screen is Screen.ENVIRON else '')
         found.setdefault(screen.value, (keys, ViewState()))
     return dict(sorted(found.items()))
 
@@ -98,7 +98,7 @@ def main() -> None:
             return buffer
 
         def uncached() -> None:
-            forget_rows()
+            clear_row_caches()
             frame()
 
         def press(state: AppState = state) -> None:

@@ -19,7 +19,7 @@ import time
 from typing import Callable, Iterator
 
 from benchmarks.monitor import COLUMNS, QUIET_SECONDS, ROWS, drain, quantile
-from tests.e2e.orders import Orders
+from tests.e2e.hang_on_request import Orders
 from tests.e2e.pseudoterminal import Pseudoterminal
 
 #: Longer than the monitor waits before it shows that a GPU does not respond.

@@ -24,8 +24,8 @@ from nvitop.recording.store import Retention
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Demand, Sample
 from tests.clock import Clock
-from tests.recording.virtual import simulated_samples
-from tests.sampling.bench import Bench
+from tests.recording.virtual_clock import simulated_samples
+from tests.sampling.clocked_machine import ClockedMachine
 
 INTERVAL = 10.0
 DAY = 86400.0
@@ -39,7 +39,7 @@ SETTLED = 1000
 
 def measured_samples() -> list[Sample]:
     """Return an hour of samples of a simulated machine."""
-    bench = Bench('dgx-h100')
+    bench = ClockedMachine('dgx-h100')
     with bench.machine:
         bench.open()
         samples = list(simulated_samples(bench, DIFFERENT, INTERVAL))

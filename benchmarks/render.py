@@ -30,7 +30,7 @@ from nvitop.gui.view.screens.main import MainView, draw_main
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.graph import draw_graph
 from nvitop.sampling.history import History
-from tests.gui.remembered import forget_rows
+from tests.gui.row_caches import clear_row_caches
 from tests.gui.samples import SAMPLES, history_of
 
 WIDTH, HEIGHT = 180, 60
@@ -75,7 +75,7 @@ def main_screen(name: str, history: History, view: ViewState) -> Buffer:
     layout = lay_out_page(sample, sample.processes, state, view, WIDTH, HEIGHT)
     arranged = MainView(sample.processes, layout)
     header = Header('Tue Jan 02 03:04:05 2024', version='1.0.0')
-    forget_rows()
+    clear_row_caches()
     draw_main(buffer, arranged, sample, state, view, header, history=history)
     rows(buffer)
     return buffer

@@ -11,7 +11,7 @@ import pytest
 
 from nvitop import simulation
 from tests.clock import Clock
-from tests.fuzz import amount
+from tests.fuzz import input_count
 from tests.gui import goldens
 
 hypothesis.settings.register_profile(
@@ -19,7 +19,7 @@ hypothesis.settings.register_profile(
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
     # The same examples in each run, so that failures are reproducible; a seed creates others.
-    derandomize=amount.FIRST_SEED == 0,
+    derandomize=input_count.FIRST_SEED == 0,
 )
 hypothesis.settings.load_profile('patient')
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from typing import Iterator, NamedTuple
 
-from tests.patience import PATIENCE, wait_until
+from tests.waiting import PATIENCE, wait_until
 
 ROOT = pathlib.Path(__file__).parent.parent
 #: Machine on which all pages run.

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 

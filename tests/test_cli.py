@@ -21,8 +21,8 @@ from nvitop.gui import monitor, report_messages
 from nvitop.gui.report_messages import warnings_about
 from nvitop.sampling.source import LiveSource
 from tests.api.machines import machine as make_machine
+from tests.command_run import CommandRun
 from tests.gui.samples import SAMPLES
-from tests.ran import Ran
 
 
 @pytest.fixture(autouse=True)
@@ -33,11 +33,11 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('COLUMNS', '100')
 
 
-def report(*arguments: str) -> Ran:
-    return Ran(cli.main, '-1', '--no-config', *arguments)
+def report(*arguments: str) -> CommandRun:
+    return CommandRun(cli.main, '-1', '--no-config', *arguments)
 
 
-def report_on(scenario: str, *arguments: str) -> Ran:
+def report_on(scenario: str, *arguments: str) -> CommandRun:
     with simulation.machine(scenario, processes='fixed'):
         return report(*arguments)
 
@@ -132,7 +132,7 @@ def test_no_gpu_is_explained_below_the_report(
 ) -> None:
     monkeypatch.setattr(sys.stdin, 'isatty', lambda: terminal)
     with simulation.machine('empty'):
-        ran = Ran(cli.main, *arguments)
+        ran = CommandRun(cli.main, *arguments)
     assert ran.status == 1
     assert 'No GPU is visible' in ran.out
     assert ran.err.startswith('nvitop: error: no GPU found')
@@ -147,7 +147,7 @@ def test_a_failure_to_count_gpus_is_not_reported_as_no_gpu(machine: simulation.M
 
 
 def test_the_monitor_needs_a_terminal(machine: simulation.Machine) -> None:
-    ran = Ran(cli.main, '-m', '--no-config')
+    ran = CommandRun(cli.main, '-m', '--no-config')
     assert ran.status == 1
     assert 'H100' in ran.out
     assert 'nvitop: error: the monitor needs a terminal for input and output\n' in ran.err
@@ -220,7 +220,7 @@ def test_the_reason_why_the_only_visible_mig_device_fails_is_reported(
     assert 'GPU is lost' in ran.err
 
 
-def pids_of(ran: Ran) -> list[str]:
+def pids_of(ran: CommandRun) -> list[str]:
     panel = ran.out[ran.out.index(' Processes ') :]
     return [line.split()[2] for line in panel.splitlines() if re.match(r'│ +\d', line)]
 
@@ -300,7 +300,7 @@ def test_an_invalid_setting_is_a_warning_and_the_others_are_used(
 ) -> None:
     path = tmp_path / 'config.toml'
     path.write_text('ascii = true\ntheme = "pink"\n', encoding='utf-8')
-    ran = Ran(cli.main, '-1', '--config', str(path))
+    ran = CommandRun(cli.main, '-1', '--config', str(path))
     assert ran.status == 0
     assert ran.out.isascii()
     assert f'nvitop: warning: {path}:2: theme must be one of' in ran.err
@@ -312,7 +312,7 @@ def test_options_override_environment_overrides_file(
     path = tmp_path / 'config.toml'
     path.write_text('mode = "full"\ntheme = "mono"\nreadonly = false\n', encoding='utf-8')
     monkeypatch.setenv('NVITOP_MONITOR_MODE', 'light,readonly')
-    ran = Ran(cli.main, '--config', str(path), '--print-config', '--no-readonly')
+    ran = CommandRun(cli.main, '--config', str(path), '--print-config', '--no-readonly')
     assert ran.status == 0
     for line in ('mode = "full"', 'theme = "light"', 'readonly = false'):
         assert f'\n{line}\n' in ran.out

@@ -31,7 +31,7 @@ from tests.documents import (
     matches,
     session_of,
 )
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 PAGES = [
     'README.md',

@@ -9,7 +9,7 @@ import pytest
 from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.select import main
-from tests.ran import Ran
+from tests.command_run import CommandRun
 from tests.select_machine import select_machine
 
 
@@ -21,8 +21,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[simulation.Machine]:
         yield running
 
 
-def nvisel(arguments: str) -> Ran:
-    return Ran(main, *arguments.split())
+def nvisel(arguments: str) -> CommandRun:
+    return CommandRun(main, *arguments.split())
 
 
 @pytest.mark.parametrize(

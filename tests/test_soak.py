@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks.soak.machine import CYCLE
 from benchmarks.soak.steadiness import Counts, judge, slope_of
-from tests.patience import PATIENCE
-from tests.small_runs import CYCLES, LATE, SmallRun
+from tests.short_soak_runs import CYCLES, LATE, SmallRun
+from tests.waiting import PATIENCE
 
 #: Standard deviation of the number of blocks at the end of a cycle, as in long runs.
 NOISE = 12.0
@@ -88,7 +88,7 @@ def test_too_few_cycles_fail() -> None:
 def small_runs() -> dict[str, SmallRun]:
     """Results of short runs in a separate process, where no other tests affect them."""
     done = subprocess.run(
-        [sys.executable, '-m', 'tests.small_runs'],
+        [sys.executable, '-m', 'tests.short_soak_runs'],
         cwd=pathlib.Path(__file__).parent.parent,
         stdout=subprocess.PIPE,
         check=True,

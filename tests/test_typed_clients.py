@@ -10,7 +10,7 @@ import pytest
 
 from tests import typed_client
 from tests.api.machines import machine
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 ROOT = pathlib.Path(__file__).parent.parent
 

@@ -21,7 +21,7 @@ VENVS = ROOT / '.venvs'
 PYTHONS = ('3.9', '3.10', '3.11', '3.12', '3.13')
 #: Tests that only the Python of `make test` and the oldest one with the oldest dependencies run.
 SLOWEST = (
-    'delivery', 'e2e', 'faults', 'fuzz', 'gui', 'platforms', 'test_documents.py', 'test_examples.py',
+    'e2e', 'packaging', 'faults', 'fuzz', 'gui', 'platforms', 'test_documents.py', 'test_examples.py',
     'test_reference.py', 'test_soak.py',
 )  # fmt: skip
 #: Bindings to test, one for each driver generation between the oldest and the newest.
@@ -30,7 +30,7 @@ BINDINGS = ('11.525.150', '12.535.133')
 OLDEST_BINDING = '11.450.51'
 #: Tests that do not depend on the NVML binding: drawing, documents, files and packaging.
 NOT_OF_BINDINGS = (
-    'callbacks', 'console', 'delivery', 'e2e', 'exporter', 'faults', 'fleet', 'fuzz', 'gui', 'owner',
+    'callbacks', 'console', 'e2e', 'packaging', 'exporter', 'faults', 'fleet', 'fuzz', 'gui', 'owner',
     'platforms', 'recording', 'test_architecture.py', 'test_cli.py', 'test_documents.py',
     'test_examples.py', 'test_reference.py', 'test_soak.py', 'test_windows.py',
 )  # fmt: skip

@@ -12,7 +12,7 @@ from nvitop import simulation
 from tests.api.fake_nvml import FakeLibrary, installed
 from tests.api.machines import machine as make_machine
 from tests.api.processes import running
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from nvitop.api.caching import ttl_cache
 from tests.clock import Clock
-from tests.patience import in_threads
+from tests.waiting import in_threads
 
 
 @pytest.mark.parametrize('maxsize', [128, 1, None])

@@ -24,7 +24,7 @@ from nvitop.api.device.driver import version_text
 from nvitop.api.utils import NA, Snapshot
 from tests.api.machines import SCENARIO, known
 from tests.api.machines import machine as make_machine
-from tests.patience import PATIENCE, in_threads, wait_until
+from tests.waiting import PATIENCE, in_threads, wait_until
 
 # Construction
 

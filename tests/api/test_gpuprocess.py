@@ -17,7 +17,7 @@ import pytest
 from nvitop.api.process import GpuProcess, HostProcess, procfs
 from nvitop.api.utils import NA, GiB, Snapshot
 from tests.api.processes import FakeDevice, linux_only
-from tests.patience import in_threads
+from tests.waiting import in_threads
 
 HOST_GETTERS = [
     'status', 'create_time', 'running_time', 'running_time_human', 'running_time_in_seconds',

@@ -18,7 +18,7 @@ from nvitop.api.process import GpuProcess, HostProcess, linux, procfs
 from nvitop.api.utils import NA, NaType
 from nvitop.platforms import users
 from tests.api.processes import FakeDevice, linux_only, running
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 IMPOSSIBLE_PIDS = [2**31 - 1, 2**31 + 5, 2**32 - 1, 2**63 + 1, 2**64 - 1]
 

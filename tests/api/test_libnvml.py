@@ -12,7 +12,7 @@ import pytest
 from nvitop.api import libnvml
 from nvitop.api.utils import NA
 from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, write_text, write_uint
-from tests.patience import in_threads
+from tests.waiting import in_threads
 
 
 def test_query_initializes_once_and_returns_the_result(library: FakeLibrary) -> None:

@@ -18,8 +18,8 @@ from nvitop.api.libnvml import _session
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.utils import NA
 from tests.api.fake_nvml import FakeLibrary, handle, installed, write_uint
-from tests.patience import PATIENCE, in_threads, wait_until
 from tests.programs import run_python
+from tests.waiting import PATIENCE, in_threads, wait_until
 
 POWER = 'nvmlDeviceGetPowerUsage'
 

@@ -16,7 +16,7 @@ import pytest
 from nvitop.api.process import HostProcess, linux, procfs
 from nvitop.api.utils import NA
 from tests.api.processes import linux_only, running
-from tests.patience import in_threads
+from tests.waiting import in_threads
 
 
 def test_program_name_may_contain_spaces_and_parentheses() -> None:

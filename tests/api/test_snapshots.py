@@ -14,7 +14,7 @@ from nvitop.api.device import Device
 from nvitop.api.device.window import Window
 from nvitop.api.process import GpuProcess, HostProcess, procfs
 from nvitop.api.utils import NA
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture

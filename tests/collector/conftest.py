@@ -8,7 +8,7 @@ from nvitop import ResourceMetricCollector, simulation
 from nvitop.sampling import watchdog
 from tests.clock import Clock
 from tests.collector.machines import NEVER, machine
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from nvitop.sampling import watchdog
 from tests.api.processes import running
 from tests.clock import Clock
 from tests.collector.machines import NEVER, ONE_GPU, machine, sampling_threads, scopes
-from tests.patience import PATIENCE, wait_until
+from tests.waiting import PATIENCE, wait_until
 
 #: NVML calls per GPU and tick of nvitop 1.7.2, and the share of it that is allowed here.
 UPSTREAM_CALLS, SHARE = 29, 0.4

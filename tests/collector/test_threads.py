@@ -14,7 +14,7 @@ import pytest
 from nvitop import ResourceMetricCollector, collect_in_background, simulation
 from nvitop.collector.threads import CollectThread
 from tests.collector.machines import NEVER, sampling_threads
-from tests.patience import PATIENCE, wait_until
+from tests.waiting import PATIENCE, wait_until
 
 
 def test_samples_are_taken_at_intervals_while_a_tag_is_active(one_gpu: simulation.Machine) -> None:

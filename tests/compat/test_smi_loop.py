@@ -13,8 +13,8 @@ from nvitop import simulation
 from nvitop.compat.pynvml_smi import LoopAsync, nvidia_smi
 from nvitop.compat.pynvml_smi.loop import next_due
 from tests.compat.machines import machine
-from tests.patience import PATIENCE
 from tests.programs import run_python
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture

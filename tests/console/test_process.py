@@ -13,8 +13,8 @@ from typing import IO, Mapping
 
 import pytest
 
-from tests.patience import PATIENCE
 from tests.programs import ROOT
+from tests.waiting import PATIENCE
 
 MODULES = {'nvitop': 'nvitop', 'nvitop.cli': 'nvitop.cli', 'nvisel': 'nvitop.select'}
 

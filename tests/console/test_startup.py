@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tests.patience import PATIENCE
 from tests.programs import ROOT
+from tests.waiting import PATIENCE
 
 #: Runs a command and prints the imported modules after its output.
 PROGRAM = """

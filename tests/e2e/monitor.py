@@ -16,8 +16,8 @@ import psutil
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import BUTTONS
 from tests.e2e.program import NVITOP, Program
-from tests.gui.ways import way_to
-from tests.patience import PATIENCE
+from tests.gui.driving import keys_that_open
+from tests.waiting import PATIENCE
 
 #: Name of a key → what a terminal sends.
 _SPECIAL = {
@@ -179,7 +179,7 @@ class Monitor(Program):
         self.key('Home')
         self.wait_for_cursor(0)
         if screen is not Screen.MAIN:
-            self.key(way_to(screen)[-1])
+            self.key(keys_that_open(screen)[-1])
         self.screen = screen
         self.wait_for(TITLES[screen])
         if screen is Screen.TREE:

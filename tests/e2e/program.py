@@ -12,7 +12,7 @@ import psutil
 
 from tests.e2e.emulator import FRESH_MODES, Emulator
 from tests.e2e.pseudoterminal import Pseudoterminal
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 _REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 #: ``python -m nvitop`` of this repository, from any directory.

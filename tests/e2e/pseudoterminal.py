@@ -15,7 +15,7 @@ import termios
 import time
 from typing import Any, Mapping, Sequence
 
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 #: Makes the terminal the controlling one of a new session, then becomes the program. (``preexec_fn``
 #: would run between fork and exec, which is unsafe with threads.)

@@ -10,8 +10,8 @@ from typing import Iterator
 import pytest
 
 from nvitop.gui.model.screens import Screen
+from tests.e2e.hang_on_request import Orders
 from tests.e2e.monitor import TITLES, describe_machine
-from tests.e2e.orders import Orders
 from tests.e2e.program import DEMO, Program
 
 _EIGHT = """

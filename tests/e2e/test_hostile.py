@@ -7,7 +7,7 @@ import re
 import subprocess
 
 from tests.e2e.program import NVITOP, Program, environment
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 #: Sequences that nvitop never writes, and control characters.
 ATTACKS = (

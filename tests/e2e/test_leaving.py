@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.emulator import ALTERNATE_SCREEN, MOUSE_BUTTONS, PASTE_MARKS, SHOWS_CURSOR
 from tests.e2e.program import DEMO, Program
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 BASH = shutil.which('bash') or ''
 #: Part of the command of the first process of the demo.

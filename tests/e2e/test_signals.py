@@ -11,7 +11,7 @@ from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import BUTTONS
 from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS, NEXT_KEYS, PREVIOUS_KEYS
 from tests.e2e.monitor import TITLES, Monitor, monitor_with_victims
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 
 def open_dialog(monitor: Monitor, name: str, key: str = 'T') -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.monitor import Monitors
 from tests.e2e.program import NVITOP, environment
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 TMUX = shutil.which('tmux') or ''
 

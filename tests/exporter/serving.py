@@ -16,7 +16,7 @@ from nvitop.exporter.pages import Pages
 from nvitop.exporter.server import WebServer
 from nvitop.exporter.site import Site
 from nvitop.exporter.tables import SeriesOptions
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 
 @contextlib.contextmanager

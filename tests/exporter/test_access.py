@@ -20,7 +20,7 @@ from nvitop.exporter.server import WebServer
 from nvitop.exporter.site import Site
 from tests.clock import Clock
 from tests.exporter.serving import get, make_certificate, make_site, serving
-from tests.patience import PATIENCE, wait_until
+from tests.waiting import PATIENCE, wait_until
 
 
 @pytest.fixture(scope='module')

@@ -16,9 +16,9 @@ import pytest
 from nvitop import simulation
 from nvitop.exporter.arguments import RELEASED_PROGRAM, make_parser, parse
 from nvitop.query.command import main as query
+from tests.command_run import CommandRun
 from tests.exporter.serving import get
-from tests.patience import wait_until
-from tests.ran import Ran
+from tests.waiting import wait_until
 
 START = {
     'nvitop exporter': ['-m', 'nvitop', 'exporter'],
@@ -69,7 +69,7 @@ def test_address_in_use_is_one_line_and_status_1(capfd: pytest.CaptureFixture[st
         taken.bind(('127.0.0.1', 0))
         taken.listen()
         port = taken.getsockname()[1]
-        ran = Ran(main, '--port', str(port))
+        ran = CommandRun(main, '--port', str(port))
     assert ran.status == 1
     assert ran.err == (
         f'nvitop exporter: error: 127.0.0.1:{port} is in use by another program; '
@@ -161,21 +161,23 @@ def test_invalid_options_are_explained(
 def test_missing_files_are_named(tmp_path: pathlib.Path) -> None:
     from nvitop.exporter.command import main
 
-    ran = Ran(main, '--port=0', '--certfile', f'{tmp_path}/c', '--keyfile', f'{tmp_path}/k')
+    ran = CommandRun(main, '--port=0', '--certfile', f'{tmp_path}/c', '--keyfile', f'{tmp_path}/k')
     assert ran.status == 1
     assert f'{tmp_path}/c' in ran.err
-    ran = Ran(main, '--port=0', '--web.config.file', f'{tmp_path}/w')
+    ran = CommandRun(main, '--port=0', '--web.config.file', f'{tmp_path}/w')
     assert (
         ran.err == f'nvitop exporter: error: cannot read {tmp_path}/w: No such file or directory\n'
     )
-    ran = Ran(main, '--textfile', f'{tmp_path}/none/x.prom')
+    ran = CommandRun(main, '--textfile', f'{tmp_path}/none/x.prom')
     assert (ran.status, 'cannot write' in ran.err) == (1, True)
 
 
 def test_query_prints_the_same_names() -> None:
     with simulation.machine('dgx-h100'):
-        ran = Ran(query, '--all', '--format=prometheus')
+        ran = CommandRun(query, '--all', '--format=prometheus')
     assert ran.status == 0
     assert '# TYPE nvitop_gpu_energy_joules_total counter\n' in ran.out
     assert 'nvitop_process_gpu_memory_bytes{gpu="0"' in ran.out
-    assert Ran(query, '--format=prometheus').err.endswith('--format=prometheus needs --all\n')
+    assert CommandRun(query, '--format=prometheus').err.endswith(
+        '--format=prometheus needs --all\n'
+    )

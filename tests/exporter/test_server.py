@@ -14,7 +14,7 @@ from nvitop.exporter import server as server_module
 from nvitop.exporter.server import Response, WebServer
 from nvitop.sampling.types import Sample
 from tests.exporter.serving import get, make_site, serving, talk
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 
 def test_paths() -> None:

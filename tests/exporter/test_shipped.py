@@ -14,7 +14,7 @@ from nvitop.console.commands import find_command
 from nvitop.exporter.families import make_families
 from tests.exporter.machines import EVERYTHING, observed
 from tests.exporter.shipped import SHARE, dashboard, expressions
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 NAME = re.compile(r'\bnvitop_\w+')
 

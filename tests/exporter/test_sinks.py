@@ -8,7 +8,7 @@ import threading
 from nvitop.exporter.sinks import BackgroundSinks, TextFile
 from nvitop.sampling.types import Sample
 from tests.exporter.serving import make_site
-from tests.patience import PATIENCE, wait_until
+from tests.waiting import PATIENCE, wait_until
 
 
 class FakeSink:

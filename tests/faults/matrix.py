@@ -6,8 +6,8 @@ import os
 from typing import Any, NamedTuple
 
 from nvitop.simulation.abi import NVML_ERRORS
-from tests.faults.bench import Bench
-from tests.faults.oracle import Oracle
+from tests.faults.known_machine import KnownMachine
+from tests.faults.sample_checks import SampleChecker
 
 #: Number of cases of `make faults`, and the seed that selects them.
 CASES = int(os.environ.get('NVITOP_FAULT_CASES') or 300)
@@ -65,13 +65,13 @@ class Case(NamedTuple):
         """Whether all values return after the fault."""
         return CODES[self.code] not in LASTING
 
-    def begin(self, bench: Bench) -> None:
+    def begin(self, bench: KnownMachine) -> None:
         bench.machine.fail(self.function, CODES[self.code], **MODES[self.mode])
 
 
 def functions_called(driver: str = 'newest') -> tuple[str, ...]:
     """Functions that nvitop calls to measure everything."""
-    bench = Bench(driver)
+    bench = KnownMachine(driver)
     with bench.opened():
         for _ in range(TICKS):
             bench.sample()
@@ -94,8 +94,8 @@ def covering_cases(functions: tuple[str, ...]) -> tuple[Case, ...]:
     return tuple(case._replace(code='UNKNOWN') if case[:2] in EXPECTED else case for case in cases)
 
 
-def run_in_source(case: Case, oracle: Oracle) -> list[str]:
-    bench = Bench(case.driver)
+def run_in_source(case: Case, checker: SampleChecker) -> list[str]:
+    bench = KnownMachine(case.driver)
     errors: list[str] = []
     with bench.opened():
         case.begin(bench)
@@ -103,6 +103,6 @@ def run_in_source(case: Case, oracle: Oracle) -> list[str]:
             if tick == FAULTY_TICKS:
                 bench.machine.heal()
             sample = bench.sample()
-            errors += [f'tick {tick}: {text}' for text in oracle.check(sample, tick)]
-        errors += oracle.check_recovery(sample, tick, constants=case.is_recoverable)
+            errors += [f'tick {tick}: {text}' for text in checker.check(sample, tick)]
+        errors += checker.check_recovery(sample, tick, constants=case.is_recoverable)
     return errors

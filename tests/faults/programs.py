@@ -16,10 +16,10 @@ from nvitop import cli, select
 from nvitop.api.collector import ResourceMetricCollector
 from nvitop.api.device import Device
 from nvitop.query.command import main as query
-from tests.faults.bench import Bench
-from tests.faults.live import is_border, numbers
+from tests.command_run import CommandRun
+from tests.faults.known_machine import KnownMachine
 from tests.faults.matrix import FAULTY_TICKS, Case
-from tests.ran import Ran
+from tests.faults.running_monitor import is_border, numbers
 
 #: Values that grow all the time.
 _GROWING = ('total_energy', 'total_energy [J]')
@@ -32,9 +32,9 @@ _ENVIRONMENT = {'COLUMNS': '200', 'CUDA_DEVICE_ORDER': 'PCI_BUS_ID'}
 @contextlib.contextmanager
 def machine(
     case: Case | None, driver: str = 'newest', *, is_mig_visible: bool = False
-) -> Iterator[Bench]:
+) -> Iterator[KnownMachine]:
     """The machine at one time, with the fault. CUDA programs see one device."""
-    bench = Bench(case.driver if case is not None else driver)
+    bench = KnownMachine(case.driver if case is not None else driver)
     with contextlib.ExitStack() as stack:
         stack.enter_context(bench.opened())
         gpus = bench.machine.world.gpus
@@ -90,13 +90,13 @@ def results(
                     found[name] = _collected(bench)
                 else:
                     run, arguments = _COMMANDS[name]
-                    found[name] = Ran(run, *arguments.split())
+                    found[name] = CommandRun(run, *arguments.split())
                 if calls is not None:
                     calls[name] = frozenset(bench.machine.calls)
     return found
 
 
-def _collected(bench: Bench) -> list[dict[str, float]]:
+def _collected(bench: KnownMachine) -> list[dict[str, float]]:
     """Metrics of the collector for each tick."""
     try:
         devices = Device.all()
@@ -114,14 +114,16 @@ def _collected(bench: Bench) -> list[dict[str, float]]:
     return found
 
 
-class ProgramOracle:
+class ProgramChecker:
     """Compares the results of programs with those on a machine without faults."""
 
     def __init__(self, driver: str = 'newest') -> None:
         #: Program → functions that it calls.
         self.calls: dict[str, frozenset[str]] = {}
         self.true = results(None, driver=driver, calls=self.calls)
-        assert all(r.status == 0 for r in self.true.values() if isinstance(r, Ran)), self.true
+        assert all(r.status == 0 for r in self.true.values() if isinstance(r, CommandRun)), (
+            self.true
+        )
         devices = json.loads(self.true['json'].out)['devices']
         #: Indices and UUIDs of all devices.
         self._devices = {str(d[name]) for d in devices for name in ('index', 'uuid')}
@@ -138,7 +140,7 @@ class ProgramOracle:
             case, {name for name, calls in self.calls.items() if case.function in calls}
         )
         for name, ran in found.items():
-            if not isinstance(ran, Ran):
+            if not isinstance(ran, CommandRun):
                 continue
             if ran.status not in (0, 1, 4) or 'Traceback' in ran.err:
                 yield f'{name}: status {ran.status}: {ran.err}'
@@ -156,14 +158,14 @@ class ProgramOracle:
             yield from self._check_json(found['json'], is_denied=_denies_a_list(case))
         yield from self._check_collector(found.get('collector', []))
 
-    def _check_report(self, name: str, ran: Ran) -> Iterator[str]:
+    def _check_report(self, name: str, ran: CommandRun) -> Iterator[str]:
         known = numbers(_without_host(self.true[name].out))
         for line in _without_host(ran.out).splitlines():
             wrong = numbers(line) - known
             if wrong and not is_border(line):
                 yield f'{name}: {sorted(wrong)} in {line}'
 
-    def _check_query(self, ran: Ran) -> Iterator[str]:
+    def _check_query(self, ran: CommandRun) -> Iterator[str]:
         true = {_identity(row): row for row in _rows(self.true['query'].out)}
         for row in _rows(ran.out):
             known = true.get(_identity(row), {})
@@ -176,7 +178,7 @@ class ProgramOracle:
                     continue
                 yield f'query: {row["index"]}: {name}: {found}, not {known.get(name)}'
 
-    def _check_json(self, ran: Ran, *, is_denied: bool) -> Iterator[str]:
+    def _check_json(self, ran: CommandRun, *, is_denied: bool) -> Iterator[str]:
         if not ran.out:
             return
         found, true = json.loads(ran.out), json.loads(self.true['json'].out)
@@ -194,12 +196,12 @@ class ProgramOracle:
                     if not _is_same(value, expected):
                         yield f'json: {_identity(row)}: {name}: {value!r}, not {expected!r}'
 
-    def _check_choice(self, name: str, ran: Ran) -> Iterator[str]:
+    def _check_choice(self, name: str, ran: CommandRun) -> Iterator[str]:
         known = self._chosen[name] if '-' in name else self._devices
         if not _chosen(ran) <= known:
             yield f'{name}: chose {_chosen(ran)}, not {known}'
 
-    def _check_rows(self, name: str, ran: Ran) -> Iterator[str]:
+    def _check_rows(self, name: str, ran: CommandRun) -> Iterator[str]:
         true = _rows(self.true[name].out)
         for row in _rows(ran.out):
             known = {key: value for key, value in row.items() if value not in _IS_NA}
@@ -223,7 +225,7 @@ def _denies_a_list(case: Case) -> bool:
     return 'RunningProcesses' in case.function and is_denied
 
 
-def _chosen(ran: Ran) -> set[str]:
+def _chosen(ran: CommandRun) -> set[str]:
     return set(ran.out.strip().split(',')) - {''}
 
 

@@ -23,8 +23,8 @@ from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, ProcessSample
 from tests.api.machines import machine as make_machine
 from tests.clock import Clock
+from tests.command_run import CommandRun
 from tests.programs import run_python
-from tests.ran import Ran
 
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='needs /proc')
 
@@ -169,7 +169,7 @@ def test_pids_are_trusted_outside_containers(
 
 def test_report_shows_the_memory_of_the_container(proc: pathlib.Path) -> None:
     with machine():
-        result = Ran(cli.main, '-1', '--no-config')
+        result = CommandRun(cli.main, '-1', '--no-config')
     assert result.status == 0
     assert re.search(r'MEM ■+·+  75%', result.out)  # 3 of 4 GiB
     assert result.out.count('Process of Another PID Namespace') == 2

@@ -6,8 +6,7 @@ from typing import Callable, Sequence
 
 import pytest
 
-from tests.faults.bench import Bench
-from tests.faults.live import LiveOracle
+from tests.faults.known_machine import KnownMachine
 from tests.faults.matrix import (
     CODES,
     EXPECTED,
@@ -19,13 +18,14 @@ from tests.faults.matrix import (
     functions_called,
     run_in_source,
 )
-from tests.faults.oracle import Oracle, true_samples
-from tests.faults.programs import ProgramOracle
+from tests.faults.programs import ProgramChecker
+from tests.faults.running_monitor import MonitorChecker
+from tests.faults.sample_checks import SampleChecker, true_samples
 
 
 @pytest.fixture(scope='module')
-def oracle() -> Oracle:
-    return Oracle(true_samples(TICKS))
+def checker() -> SampleChecker:
+    return SampleChecker(true_samples(TICKS))
 
 
 @pytest.fixture(scope='module')
@@ -50,29 +50,29 @@ def check_all(cases: Sequence[Case], check: Callable[[Case], list[str]]) -> None
 # `make faults` runs all combinations; here is a sample for each of the three.
 
 
-def test_samples_are_correct(functions: tuple[str, ...], oracle: Oracle) -> None:
-    check_all(covering_cases(functions)[::3], lambda case: run_in_source(case, oracle))
+def test_samples_are_correct(functions: tuple[str, ...], checker: SampleChecker) -> None:
+    check_all(covering_cases(functions)[::3], lambda case: run_in_source(case, checker))
 
 
 def test_programs_are_correct(functions: tuple[str, ...]) -> None:
-    check_all(covering_cases(functions)[::5], ProgramOracle().check)
+    check_all(covering_cases(functions)[::5], ProgramChecker().check)
 
 
 def test_running_monitor_is_correct(functions: tuple[str, ...]) -> None:
-    check_all(covering_cases(functions)[::6], LiveOracle().check)
+    check_all(covering_cases(functions)[::6], MonitorChecker().check)
 
 
 class WrongValue(Case):
     """No call fails, but one value is wrong."""
 
-    def begin(self, bench: Bench) -> None:
+    def begin(self, bench: KnownMachine) -> None:
         bench.machine.set(gpu=0, temperature=77)
 
 
-def test_checks_find_a_wrong_value(oracle: Oracle) -> None:
+def test_checks_find_a_wrong_value(checker: SampleChecker) -> None:
     case = WrongValue('nvmlDeviceGetTemperatureV', 'UNKNOWN', 'from the start')
-    assert any('temperature_celsius: 77' in text for text in run_in_source(case, oracle))
-    errors = ' '.join(ProgramOracle().check(case))
+    assert any('temperature_celsius: 77' in text for text in run_in_source(case, checker))
+    errors = ' '.join(ProgramChecker().check(case))
     assert all(f'{name}: ' in errors for name in ('report', 'query', 'json', 'collector'))
-    shown = LiveOracle().check(case)
+    shown = MonitorChecker().check(case)
     assert {text.split(': ')[1] for text in shown} >= {'main', 'details'}

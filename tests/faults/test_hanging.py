@@ -13,10 +13,10 @@ import pytest
 
 from nvitop import cli, select
 from nvitop.query.command import main as query
+from tests.command_run import CommandRun
 from tests.faults.matrix import CASES, SEED, functions_called
 from tests.faults.programs import machine
-from tests.patience import PATIENCE
-from tests.ran import Ran
+from tests.waiting import PATIENCE
 
 #: Functions that are not about one GPU.
 _OF_THE_DRIVER = [
@@ -64,12 +64,14 @@ def quick() -> Iterator[None]:
         yield
 
 
-def run_with(function: str, program: str) -> Ran | None:
+def run_with(function: str, program: str) -> CommandRun | None:
     """Run a program while a function hangs; ``None`` if the program hangs too."""
     run, arguments = PROGRAMS[program]
     found: list[Any] = []
     with quick(), machine(None) as bench:
-        thread = threading.Thread(target=lambda: found.append(Ran(run, *arguments)), daemon=True)
+        thread = threading.Thread(
+            target=lambda: found.append(CommandRun(run, *arguments)), daemon=True
+        )
         bench.machine.hang(function, gpu=None if function in _OF_THE_DRIVER else 1)
         thread.start()
         thread.join(PATIENCE)
@@ -79,7 +81,7 @@ def run_with(function: str, program: str) -> Ran | None:
         thread.join(PATIENCE)
     if hangs:
         return None
-    ran: Ran = found[0]
+    ran: CommandRun = found[0]
     # The devices that CUDA programs see may depend on the hanging one.
     if is_called and function not in _OF_THE_DRIVER and 'visible' not in program:
         # The first and the last GPU respond.

@@ -12,8 +12,8 @@ from typing import Sequence
 
 import pytest
 
-from tests.patience import PATIENCE
 from tests.programs import ROOT, run_alone, run_program
+from tests.waiting import PATIENCE
 
 UNSHARE = shutil.which('unshare') or ''
 

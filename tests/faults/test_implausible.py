@@ -15,7 +15,7 @@ from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from tests.api.machines import machine as make_machine
 from tests.clock import Clock
-from tests.ran import Ran
+from tests.command_run import CommandRun
 
 _GPU = '[[gpu]]\nmodel = "H100"\n'
 _OTHERS = '[[gpu]]\ncount = 2\nmodel = "H100"\n'
@@ -63,8 +63,8 @@ def test_impossible_value_is_dropped_and_reported(key: str) -> None:
         assert (sample.devices[0].key, 'impossible') in of(sample, metric)
         if key != 'fan_speed':
             assert getattr(sample.devices[1], field) is not None
-        ran = Ran(cli.main, '-1', '--no-config')
-        rows = json.loads(Ran(query, '--gpu=all', '--format=json').out)['devices']
+        ran = CommandRun(cli.main, '-1', '--no-config')
+        rows = json.loads(CommandRun(query, '--gpu=all', '--format=json').out)['devices']
     assert ran.status == 0
     if key not in ('encoder_utilization',):
         assert 'is implausible' in ran.err or 'more than' in ran.err
@@ -76,10 +76,10 @@ def test_impossible_value_is_dropped_and_reported(key: str) -> None:
 def test_process_with_an_impossible_pid_is_dropped(pid: int) -> None:
     text = f'{_GPU}{_OTHERS}[[process]]\ncommand = ["x"]\npid = {pid}\nmemory = "1 GiB"\n'
     with make_machine(text):
-        ran = Ran(cli.main, '-1', '--no-config')  # the warning appears once
+        ran = CommandRun(cli.main, '-1', '--no-config')  # the warning appears once
         live, clock = source()
         sample = sampled(clock, live)
-        rows = json.loads(Ran(query, '--all', '--format=json').out)
+        rows = json.loads(CommandRun(query, '--all', '--format=json').out)
     assert sample.processes == ()
     lists = of(sample, 'processes')
     assert lists == [(device.key, 'impossible') for device in sample.devices]
@@ -114,7 +114,7 @@ def test_name_of_any_bytes_is_safe_to_draw(data: bytes, shown: str) -> None:
     machine = make_machine(_GPU + _OTHERS)
     machine.driver.nvmlDeviceGetName = _name(data)  # type: ignore[attr-defined]  # - it has no fixed attributes
     with machine:
-        ran = Ran(cli.main, '-1', '--no-config')
+        ran = CommandRun(cli.main, '-1', '--no-config')
         name = Device(0).name()
     assert ran.status == 0
     assert shown.rstrip('?') in ran.out
@@ -135,7 +135,7 @@ def test_number_of_gpus_changes_between_two_calls(count: int) -> None:
     with machine:
         live, clock = source()
         samples = [sampled(clock, live) for _ in range(4)]
-        ran = Ran(cli.main, '-1', '--no-config')
+        ran = CommandRun(cli.main, '-1', '--no-config')
     assert [device.status for device in samples[0].devices] == ['ok'] * 3
     healthy = [device for device in samples[-1].devices if device.status == 'ok']
     assert len(healthy) == (min(count, 3) if count < 1024 else 0)

@@ -36,7 +36,7 @@ OUTPUT = {
 
 def command(program: str, processes: int, files: int, home: str = '/') -> list[str]:
     limits = [str(processes), str(files)]
-    return [sys.executable, '-m', 'tests.faults.limited', program, *limits, home]
+    return [sys.executable, '-m', 'tests.faults.resource_limits', program, *limits, home]
 
 
 def check(program: str, limit: str) -> None:

@@ -22,7 +22,7 @@ from nvitop.sampling.types import Demand, Sample
 from nvitop.sampling.watchdog import Watchdog
 from tests.api.machines import machine as make_machine
 from tests.clock import Clock
-from tests.faults.bench import VARYING, Bench
+from tests.faults.known_machine import VARYING, KnownMachine
 from tests.faults.matrix import CASES
 
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='needs /proc')
@@ -181,7 +181,7 @@ def test_everything_is_measured_without_threads() -> None:
     def refuse(name: str, target: Callable[[], None]) -> None:
         raise RuntimeError("can't start new thread")
 
-    bench = Bench()
+    bench = KnownMachine()
     with bench.opened():
         lane = Watchdog(clock=bench.clock, start_thread=refuse)
         bench.source = LiveSource(
@@ -195,7 +195,7 @@ def test_everything_is_measured_without_threads() -> None:
 @pytest.mark.parametrize('jump', [3600.0, -3600.0])
 def test_setting_the_clock_changes_no_rate(jump: float) -> None:
     def measured(jump: float) -> list[Sample]:
-        bench = Bench()
+        bench = KnownMachine()
         offset = [0.0]
         real, real_ns = time.time, time.time_ns
         with contextlib.ExitStack() as stack:

@@ -30,7 +30,7 @@ from tests.sampling.fakes import device_key, device_sample, process_sample
 
 UNSHARE = shutil.which('unshare') or ''
 NAMESPACE = [UNSHARE, '--pid', '--fork', '--kill-child', '--mount-proc']
-#: Functions of tests.faults.reuse, which can only be imported on Linux.
+#: Functions of tests.faults.pid_reuse, which can only be imported on Linux.
 WAYS = ('by_monitor', 'by_library', 'by_library_once_gone')
 
 

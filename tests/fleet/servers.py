@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
 
 from nvitop.fleet.demo import Cluster
 from nvitop.fleet.promql import quoted
-from tests.patience import PATIENCE, wait_until
+from tests.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from nvitop.fleet.series import Series

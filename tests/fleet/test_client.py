@@ -20,7 +20,7 @@ from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.fleet import command
 from tests.exporter.serving import make_certificate
 from tests.fleet.fake import FakeServer, Reply, fake_server, one_host, result
-from tests.patience import PATIENCE, wait_until
+from tests.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     import pathlib

@@ -16,7 +16,7 @@ from nvitop.query.formats import make_format, parse_style
 from nvitop.query.measure import QueryResult, TableQuery, make_rows
 from nvitop.query.output import Output
 from nvitop.sampling.types import Sample
-from tests.fuzz.amount import check_seeds
+from tests.fuzz.input_count import check_seeds
 from tests.fuzz.texts import Hostile
 
 DEVICES = TableQuery(devices=device_table().columns, mig=True)

@@ -14,9 +14,9 @@ import pytest
 from nvitop.exporter import server as server_module
 from nvitop.exporter.server import MAX_REQUEST_BYTES, WebServer
 from tests.exporter.serving import get, make_site, serving, talk
-from tests.fuzz.amount import check_seeds
+from tests.fuzz.input_count import check_seeds
 from tests.fuzz.texts import Hostile
-from tests.patience import PATIENCE, wait_until
+from tests.waiting import PATIENCE, wait_until
 
 REQUEST = (
     b'GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: */*\r\nAccept-Encoding: gzip\r\n'

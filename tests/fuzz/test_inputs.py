@@ -21,9 +21,9 @@ from nvitop.query.command import parse as parse_query_arguments
 from nvitop.select.command import TOO_FEW
 from nvitop.select.command import main as select
 from nvitop.simulation import ScenarioError
-from tests.fuzz.amount import examples
+from tests.command_run import CommandRun
+from tests.fuzz.input_count import examples
 from tests.fuzz.texts import Hostile
-from tests.ran import Ran
 
 CHOICES = {'theme': ('auto', 'dark', 'light'), 'columns': ('pid', 'user', 'command')}
 TEXTS = st.one_of(
@@ -188,7 +188,7 @@ SELECT = words("""
 @examples(60)
 @given(st.lists(NVITOP, max_size=6))
 def test_arguments_of_nvitop_are_parsed(arguments: list[str]) -> None:
-    assert_exits_properly(Ran(parse_arguments_only, *arguments))
+    assert_exits_properly(CommandRun(parse_arguments_only, *arguments))
 
 
 def parse_arguments_only(arguments: list[str]) -> int:
@@ -201,7 +201,7 @@ def parse_arguments_only(arguments: list[str]) -> int:
 @examples(60)
 @given(st.lists(QUERY, max_size=6))
 def test_arguments_of_query_are_parsed(arguments: list[str]) -> None:
-    assert_exits_properly(Ran(lambda given: parse_query_arguments(given) and 0, *arguments))
+    assert_exits_properly(CommandRun(lambda given: parse_query_arguments(given) and 0, *arguments))
 
 
 @examples(40)
@@ -210,10 +210,10 @@ def test_arguments_of_query_are_parsed(arguments: list[str]) -> None:
 @example(['-n', '50'])
 def test_arguments_of_nvisel_are_parsed(arguments: list[str]) -> None:
     with simulation.machine('mig', processes='none'):
-        assert_exits_properly(Ran(select, *arguments), expected=(0, 1, 2, TOO_FEW))
+        assert_exits_properly(CommandRun(select, *arguments), expected=(0, 1, 2, TOO_FEW))
 
 
-def assert_exits_properly(ran: Ran, *, expected: tuple[int, ...] = (0, 2)) -> None:
+def assert_exits_properly(ran: CommandRun, *, expected: tuple[int, ...] = (0, 2)) -> None:
     assert (ran.status or 0) in expected
     assert 'Traceback' not in ran.err
     if ran.status == 2:
@@ -228,6 +228,6 @@ def test_messages_about_hostile_arguments_are_safe_to_print(text: str) -> None:
     calls: tuple[Any, ...] = (parse_arguments_only, select, parse_query_arguments)
     for call in calls:
         for arguments in ([text], ['-o', text], ['--format', text], ['-n', text]):
-            ran = Ran(call, *arguments)
+            ran = CommandRun(call, *arguments)
             assert ran.status == 2
             assert_is_readable(ran.err.splitlines()[-1])

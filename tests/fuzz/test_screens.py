@@ -20,7 +20,7 @@ from nvitop.gui.state.update import update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
-from tests.fuzz.amount import check_seeds
+from tests.fuzz.input_count import check_seeds
 from tests.fuzz.texts import Hostile
 from tests.gui.drawing import assert_straight
 from tests.gui.screen import shown

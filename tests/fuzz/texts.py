@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from nvitop.sampling.types import Problem, Sample
-from tests.gui.anything import Anything
+from tests.gui.random_samples import RandomSamples
 from tests.gui.samples import with_families
 
 #: Text with a meaning for terminals, spreadsheets and parsers.
@@ -44,7 +44,7 @@ def _piece(source: random.Random) -> str:
     return chr(source.randint(first, last))
 
 
-class Hostile(Anything):
+class Hostile(RandomSamples):
     """Random samples with hostile text."""
 
     def text(self) -> str:

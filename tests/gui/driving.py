@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.effects import Effect
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState, SignalDialog
-from nvitop.gui.state.bindings import BINDINGS
+from nvitop.gui.state.bindings import BINDINGS, Need
 from nvitop.gui.state.events import (
     ClockTicked,
     Event,
@@ -78,3 +79,12 @@ def texts(state: AppState) -> list[str]:
 
 #: All keys of the key table.
 KEYS = sorted({key for binding in BINDINGS for keys in binding.keys for key in keys.split()})
+
+
+def keys_that_open(screen: Screen) -> tuple[str, ...]:
+    """Return the keys that open a screen, after selecting a process if it needs one."""
+    if screen is Screen.MAIN:
+        return ()
+    binding = next(binding for binding in BINDINGS if binding.opens is screen)
+    assert Screen.MAIN in binding.screens
+    return (*(('Down',) if Need.PROCESS in binding.needs else ()), binding.keys[0])

@@ -15,7 +15,7 @@ from nvitop.gui.term.headless import HeadlessTerminal
 from nvitop.sampling.types import Sample
 from tests.gui.measuring import FakeMeasuring
 from tests.gui.samples import SAMPLES
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 
 def sample(name: str = 'h100x8', sequence: int = 1) -> Sample:

@@ -21,7 +21,7 @@ from nvitop.gui.model.effects import ReadEnvironment, SendSignal
 from nvitop.gui.state.events import EnvironmentRead, Event, SignalSent
 from nvitop.sampling.types import ProcessKey
 from tests.gui.processes import GPU, key_of
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 
 def test_environment_is_sorted(child: subprocess.Popen[bytes]) -> None:

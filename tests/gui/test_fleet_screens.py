@@ -22,7 +22,7 @@ from nvitop.gui.model.effects import Quit
 from nvitop.gui.state.events import KeyPressed, MousePressed, Pasted, Resized
 from nvitop.gui.term.headless import HeadlessTerminal
 from tests.gui.goldens import assert_golden
-from tests.patience import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures('utc')
 NOW = 1_795_000_000.0

@@ -15,7 +15,7 @@ from tests.gui.drawing import (
     text_of,
 )
 from tests.gui.driving import read_dialog
-from tests.gui.remembered import forget_rows
+from tests.gui.row_caches import clear_row_caches
 from tests.gui.samples import SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')
@@ -26,7 +26,7 @@ def test_cached_rows_equal_new_rows(name: str) -> None:
     for keys in ('', 'Down', 'Down Down', 'Down Space', 'Down Right', 'End', 'd', 'o p', 'o g /'):
         for width, height in ((180, 60), (100, 24), (79, 30)):
             cached = frame_on(name, width, height, *keys.split())
-            forget_rows()
+            clear_row_caches()
             new = frame_on(name, width, height, *keys.split())
             assert [*map(cached.row, range(height))] == [*map(new.row, range(height))]
 

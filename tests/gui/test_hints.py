@@ -12,8 +12,7 @@ from nvitop.gui.state.rebinding import rebind
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import Origin
 from tests.gui.drawing import click_on, lines_of, state_on
-from tests.gui.driving import press
-from tests.gui.ways import way_to
+from tests.gui.driving import keys_that_open, press
 
 HINTS = ViewState(shows_hints=True)
 
@@ -71,7 +70,7 @@ def test_last_row_names_the_keys_of_the_line_being_typed() -> None:
 @pytest.mark.parametrize('screen', Screen, ids=lambda screen: screen.value)
 def test_every_screen_names_the_key_that_leaves_it_at_any_width(screen: Screen) -> None:
     for width in (40, 60, 80, 200):
-        line = last_row(' '.join(way_to(screen)), width)
+        line = last_row(' '.join(keys_that_open(screen)), width)
         assert line.endswith(' Quit' if screen is Screen.MAIN else ' Back')
         assert len(line) < width
 

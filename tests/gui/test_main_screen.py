@@ -15,8 +15,8 @@ from nvitop.gui.state.ordering import ORDERS
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import ProcessKey, Sample
-from tests.gui.anything import Anything
 from tests.gui.drawing import assert_is_drawn_inside, lines_of, state_on
+from tests.gui.random_samples import RandomSamples
 from tests.gui.samples import SAMPLES, history_of
 
 COMPACT = ViewState(mode='compact')
@@ -74,7 +74,7 @@ def test_any_screen_is_drawn_safely_and_inside(
     scroll_x: int,
     index: int,
 ) -> None:
-    sample = Anything(scenario).sample() if isinstance(scenario, int) else SAMPLES[scenario]
+    sample = RandomSamples(scenario).sample() if isinstance(scenario, int) else SAMPLES[scenario]
     keys = [process.key for process in sample.processes]
     selected = keys[index] if 0 <= index < len(keys) else None
     main = MainState(

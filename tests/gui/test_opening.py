@@ -11,9 +11,18 @@ from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import EnvironmentRead, SignalSent
 from nvitop.gui.state.keymap import USUAL
 from nvitop.gui.state.lines import current_line, line_count
-from tests.gui.driving import KEYS, MANY, TREE, after, press, pressed, state_of, texts
+from tests.gui.driving import (
+    KEYS,
+    MANY,
+    TREE,
+    after,
+    keys_that_open,
+    press,
+    pressed,
+    state_of,
+    texts,
+)
 from tests.gui.samples import with_families
-from tests.gui.ways import way_to
 
 _WAYS = [(key, binding.opens) for binding in BINDINGS if binding.opens for key in binding.keys]
 
@@ -29,7 +38,7 @@ def test_key_that_opens_a_screen_also_leaves_it(key: str, screen: Screen) -> Non
 
 @pytest.mark.parametrize('screen', Screen)
 def test_every_screen_has_lines_as_its_row_says(screen: Screen) -> None:
-    state = pressed(state_of(TREE), *way_to(screen), 'End')
+    state = pressed(state_of(TREE), *keys_that_open(screen), 'End')
     if SCREENS[screen].has_cursor:
         assert current_line(state) == max(0, line_count(state) - 1)
     assert (USUAL.find(screen, 'End') is not None) is SCREENS[screen].has_lines

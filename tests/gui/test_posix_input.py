@@ -14,7 +14,7 @@ import pytest
 
 from nvitop.gui.state.events import InputEnded, KeyPressed, Pasted, Resized, Suspended, Terminated
 from nvitop.gui.term.posix import PosixInput, escape_delay
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture

@@ -34,10 +34,10 @@ from nvitop.gui.state.events import (
     Suspended,
 )
 from nvitop.gui.term.headless import HeadlessTerminal
-from tests.gui.anything import Anything
 from tests.gui.drawing import assert_is_drawn_inside
 from tests.gui.driving import KEYS
 from tests.gui.measuring import FakeMeasuring
+from tests.gui.random_samples import RandomSamples
 from tests.gui.samples import ENVIRONMENT, SAMPLES, with_details, with_families
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _keys(*keys: str) -> list[Event]:
 
 
 def _machine(name: str | int) -> SampleArrived:
-    sample = Anything(name).sample() if isinstance(name, int) else SAMPLES[name]
+    sample = RandomSamples(name).sample() if isinstance(name, int) else SAMPLES[name]
     return SampleArrived(with_details(with_families(sample._replace(sequence=1))))
 
 

@@ -22,9 +22,9 @@ from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.panels.header import Header
 from nvitop.sampling.history import History
-from tests.gui.anything import Anything
 from tests.gui.drawing import assert_boxes_close
 from tests.gui.goldens import assert_golden
+from tests.gui.random_samples import RandomSamples
 from tests.gui.samples import NOW, SAMPLES
 
 HEADER = Header('Tue Jan 02 03:04:05 2024', version='1.0.0')
@@ -141,7 +141,7 @@ def test_report_is_full_in_every_mode() -> None:
 def test_report_of_any_sample_is_aligned_and_complete(
     seed: int, width: int, colorful: bool
 ) -> None:
-    sample = Anything(seed).sample()
+    sample = RandomSamples(seed).sample()
     buffer = draw_report(sample, width, ViewState(colorful=colorful))
     assert 40 <= buffer.width <= max(40, width)
     assert_boxes_close(buffer)

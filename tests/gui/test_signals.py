@@ -15,7 +15,7 @@ from nvitop.gui.signals import send_signal, signal_number
 from nvitop.gui.state.events import SignalSent
 from nvitop.sampling.types import ProcessKey
 from tests.gui.processes import GPU, key_of
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 
 @pytest.mark.parametrize('has_pidfd', [True, False])

@@ -23,7 +23,7 @@ from nvitop.gui.render.width import (
     safe,
     wrap,
 )
-from tests.gui.anything import HOSTILE
+from tests.gui.random_samples import HOSTILE
 from tests.gui.screen import shown
 from tests.programs import run_python
 

@@ -30,7 +30,7 @@ from tests.clock import Clock
 from tests.e2e.monitor import OTHER_USER, bystander
 from tests.e2e.program import NVITOP, Program, environment
 from tests.owner.values import CONTAINER, OUTER, POD, REAL_OWNERS, filled, is_safe
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 pytestmark = [*REAL_OWNERS]
 

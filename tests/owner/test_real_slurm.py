@@ -17,7 +17,7 @@ import pytest
 from nvitop import HostProcess
 from nvitop.owner import Owner
 from tests.owner.values import REAL_OWNERS
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 PROGRAMS = ('munged', 'slurmctld', 'slurmd', 'srun', 'sinfo')
 pytestmark = [

@@ -28,7 +28,7 @@ from nvitop.exporter.state import PROCESS_SERIES
 from tests.exporter.shipped import SHARE, expressions
 from tests.fleet import servers
 from tests.fleet.servers import free_port, query, wait_for
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 if 'NVITOP_PROMETHEUS' not in os.environ:
     pytest.skip('NOTHING WAS SCRAPED (make test-exporter)', allow_module_level=True)

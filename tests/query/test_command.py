@@ -25,10 +25,10 @@ from nvitop.console.problems import find_problems
 from nvitop.query.columns import device_table
 from nvitop.query.command import main
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, Sample
-from tests.patience import PATIENCE
+from tests.command_run import CommandRun
 from tests.programs import run_program
 from tests.query.schema_check import violations
-from tests.ran import Ran
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -38,19 +38,19 @@ def machine(machine: simulation.Machine) -> simulation.Machine:
 
 
 def test_csv(machine: simulation.Machine) -> None:
-    ran = Ran(main, '--gpu=index,power.draw,temperature.gpu', '-i', '0', '2')
+    ran = CommandRun(main, '--gpu=index,power.draw,temperature.gpu', '-i', '0', '2')
     assert ran.out == ('index, power.draw [W], temperature.gpu\n0, 100.50 W, 40\n2, 100.50 W, 40\n')
     assert (ran.status, ran.err) == (0, '')
 
 
 def test_default_columns(machine: simulation.Machine) -> None:
-    ran = Ran(main)
+    ran = CommandRun(main)
     assert ran.out.splitlines()[0] == (
         'index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], '
         'temperature.gpu, power.draw [W]'
     )
     assert len(ran.out.splitlines()) == 9
-    assert Ran(main, '--gpu').out == ran.out
+    assert CommandRun(main, '--gpu').out == ran.out
 
 
 @pytest.mark.parametrize(
@@ -65,16 +65,16 @@ def test_default_columns(machine: simulation.Machine) -> None:
 def test_options_of_nvidia_smi_are_accepted(
     machine: simulation.Machine, arguments: list[str]
 ) -> None:
-    ran = Ran(nvitop, *arguments)
+    ran = CommandRun(nvitop, *arguments)
     assert (ran.out, ran.status, ran.err) == ('1, 50\n', 0, '')
 
 
 def test_compute_apps(machine: simulation.Machine) -> None:
-    ran = Ran(nvitop, '--query-compute-apps=pid,used_memory,gpu_uuid', '--format=csv')
+    ran = CommandRun(nvitop, '--query-compute-apps=pid,used_memory,gpu_uuid', '--format=csv')
     assert ran.out.startswith('pid, used_gpu_memory [MiB], gpu_uuid\n')
     assert re.search(r'^\d+, \d+ MiB, GPU-', ran.out, re.MULTILINE)
     listed = len(ran.out.splitlines()) - 1
-    everything = Ran(main, '--processes=type', '--format=csv,noheader').out.split()
+    everything = CommandRun(main, '--processes=type', '--format=csv,noheader').out.split()
     assert listed == sum(kind != 'G' for kind in everything) > 0
 
 
@@ -97,10 +97,10 @@ memory_utilization = 20
 """
 
 
-def run_lists(*arguments: str) -> Ran:
+def run_lists(*arguments: str) -> CommandRun:
     scenario = simulation.parse_scenario(LISTS, name='lists')
     with simulation.machine(scenario, processes='fixed'):
-        return Ran(nvitop, *arguments)
+        return CommandRun(nvitop, *arguments)
 
 
 def test_supported_clocks() -> None:
@@ -147,22 +147,26 @@ def test_remapped_rows(machine: simulation.Machine) -> None:
     names = (
         'gpu_bus_id,remapped_rows.correctable,remapped_rows.failure,remapped_rows.histogram.high'
     )
-    ran = Ran(nvitop, f'--query-remapped-rows={names}', '--format=csv', '-i', '0')
+    ran = CommandRun(nvitop, f'--query-remapped-rows={names}', '--format=csv', '-i', '0')
     header, row = ran.out.splitlines()
     assert header == names.replace(',', ', ')
     assert row == f'{Device(0).bus_id()}, 3, No, 3'
 
 
 def test_several_tables_in_one_document(machine: simulation.Machine) -> None:
-    ran = Ran(main, '--gpu=index', '--query-supported-clocks=memory', '--format=json', '-i', '0')
+    ran = CommandRun(
+        main, '--gpu=index', '--query-supported-clocks=memory', '--format=json', '-i', '0'
+    )
     assert {'devices', 'supported_clocks'} < set(json.loads(ran.out))
-    ran = Ran(main, '--gpu=index', '--query-supported-clocks=memory', '--format=table', '-i', '0')
+    ran = CommandRun(
+        main, '--gpu=index', '--query-supported-clocks=memory', '--format=table', '-i', '0'
+    )
     first, second = ran.out.split('\n\n')
     assert (first.split(), second.split()[0]) == (['index', '0'], 'memory')
 
 
 def test_json(machine: simulation.Machine) -> None:
-    ran = Ran(main, '--gpu=index,power.draw', '--processes=pid', '--format=json', '-i', '7')
+    ran = CommandRun(main, '--gpu=index,power.draw', '--processes=pid', '--format=json', '-i', '7')
     made = json.loads(ran.out)
     assert made['simulated'] == 'dgx-h100'
     assert made['devices'] == [{'index': 7, 'power_usage': 100.5}]
@@ -177,7 +181,7 @@ def test_json(machine: simulation.Machine) -> None:
     ],
 )
 def test_all(machine: simulation.Machine, arguments: list[str], tables: set[str]) -> None:
-    made = json.loads(Ran(main, *arguments).out)
+    made = json.loads(CommandRun(main, *arguments).out)
     assert tables <= set(made)
     assert len(made['processes'][0]) > 20
     assert len(made['devices'][0]) == (
@@ -187,10 +191,10 @@ def test_all(machine: simulation.Machine, arguments: list[str], tables: set[str]
 
 def test_all_of_csv_is_one_table(machine: simulation.Machine) -> None:
     for arguments in (['--all'], ['--gpu=all']):
-        header, *rows = Ran(main, *arguments).out.splitlines()
+        header, *rows = CommandRun(main, *arguments).out.splitlines()
         assert header.startswith('timestamp, driver_version, ')
         assert len(rows) == 8
-    assert Ran(main, '--all', '--processes=pid').out.startswith('pid\n')
+    assert CommandRun(main, '--all', '--processes=pid').out.startswith('pid\n')
 
 
 @pytest.mark.parametrize(
@@ -226,7 +230,7 @@ def test_invalid_arguments_are_status_2(
     machine: simulation.Machine, arguments: list[str], message: str, tmp_path: pathlib.Path
 ) -> None:
     path = tmp_path / 'rows'
-    ran = Ran(main, *arguments, '-f', str(path))
+    ran = CommandRun(main, *arguments, '-f', str(path))
     assert (ran.status, ran.out) == (2, '')
     (line,) = ran.err.splitlines()
     assert line.startswith('nvitop query: error: ')
@@ -245,24 +249,24 @@ def test_invalid_arguments_are_status_2(
 def test_unknown_devices_are_status_2(
     machine: simulation.Machine, arguments: list[str], message: str
 ) -> None:
-    ran = Ran(main, *arguments)
+    ran = CommandRun(main, *arguments)
     assert (ran.status, ran.out) == (2, '')
     assert ran.err.startswith(f'nvitop query: error: {message}')
 
 
 def test_a_lost_gpu_has_a_row_and_a_reason(machine: simulation.Machine) -> None:
     machine.set(gpu=3, lost=True)
-    ran = Ran(main, '--gpu=index,power.draw,status', '-i', '2', '3', '--format=csv,noheader')
+    ran = CommandRun(main, '--gpu=index,power.draw,status', '-i', '2', '3', '--format=csv,noheader')
     assert ran.out == '2, 100.50 W, ok\n3, [N/A], lost\n'
     assert ran.err == 'nvitop query: warning: GPU 3: GPU is lost\n'
     assert ran.status == 0
-    ran = Ran(main, '--gpu=index', '-i', '3', '--format=csv,noheader')
+    ran = CommandRun(main, '--gpu=index', '-i', '3', '--format=csv,noheader')
     assert (ran.out, ran.status) == ('3\n', 1)
 
 
 def test_a_machine_without_gpus_is_status_1() -> None:
     with simulation.machine('empty'):
-        ran = Ran(main, '--gpu=index', '--format=json')
+        ran = CommandRun(main, '--gpu=index', '--format=json')
     assert ran.status == 1
     assert json.loads(ran.out)['devices'] == []
     assert ran.err == 'nvitop query: warning: no GPU found: the driver works but reports none\n'
@@ -270,13 +274,13 @@ def test_a_machine_without_gpus_is_status_1() -> None:
 
 def test_a_failed_process_list_is_reported(machine: simulation.Machine) -> None:
     machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'NO_PERMISSION', gpu=0)
-    ran = Ran(main, '--processes=pid', '-i', '0')
+    ran = CommandRun(main, '--processes=pid', '-i', '0')
     assert ran.err == 'nvitop query: warning: GPU 0: processes: Insufficient Permissions\n'
 
 
 def test_a_hung_gpu_does_not_block_the_others(machine: simulation.Machine) -> None:
     machine.hang('nvmlDeviceGetPowerUsage', gpu=1)
-    ran = Ran(main, '--gpu=index,power.draw,status', '-i', '0,1,2', '--format=csv,noheader')
+    ran = CommandRun(main, '--gpu=index,power.draw,status', '-i', '0,1,2', '--format=csv,noheader')
     machine.release()
     assert ran.out == '0, 100.50 W, ok\n1, [N/A], timed out\n2, 100.50 W, ok\n'
     assert ran.err.startswith('nvitop query: warning: GPU 1: no response for ')
@@ -308,7 +312,7 @@ class Loop:
 
 def test_a_loop_keeps_its_period(machine: simulation.Machine) -> None:
     loop = Loop(machine, [0.3, 0.999, 1.2, 0.0, 7.5])
-    ran = Ran(main, '--gpu=index', '-i', '0', '-l', '1', clock=loop.clock, sleep=loop.sleep)
+    ran = CommandRun(main, '--gpu=index', '-i', '0', '-l', '1', clock=loop.clock, sleep=loop.sleep)
     # A measurement of 1.2 s skips one turn, one of 7.5 s skips seven.
     assert loop.turns == [1, 2, 3, 5, 6, 14]
     assert ran.out == 'index\n' + '0\n' * 6
@@ -318,10 +322,10 @@ def test_a_loop_keeps_its_period(machine: simulation.Machine) -> None:
 def test_a_loop_of_milliseconds(machine: simulation.Machine) -> None:
     for arguments in (['-lms', '250'], ['-lms=250'], ['--loop-ms=250'], ['-l', '.25'], ['-l=0.25']):
         loop = Loop(machine, [0.0])
-        Ran(main, '-i', '0', *arguments, clock=loop.clock, sleep=loop.sleep)
+        CommandRun(main, '-i', '0', *arguments, clock=loop.clock, sleep=loop.sleep)
         assert loop.turns == [0.25, 0.5]
     loop = Loop(machine, [])
-    Ran(main, '-i', '0', '-l', clock=loop.clock, sleep=loop.sleep)
+    CommandRun(main, '-i', '0', '-l', clock=loop.clock, sleep=loop.sleep)
     assert loop.turns == [5.0]
 
 
@@ -336,7 +340,7 @@ def test_a_problem_is_reported_once_while_it_lasts(machine: simulation.Machine) 
         loop.now += 70.0  # lost GPUs are retried at most once a minute
         loop.sleep(seconds)
 
-    ran = Ran(main, '--gpu=status', '-i', '0', '-l', '1', '--format=csv,noheader', clock=loop.clock,
+    ran = CommandRun(main, '--gpu=status', '-i', '0', '-l', '1', '--format=csv,noheader', clock=loop.clock,
               sleep=sleep)  # fmt: skip
     assert ran.out.split() == ['ok', 'lost', 'lost', 'ok', 'lost']
     assert ran.err == 'nvitop query: warning: GPU 0: GPU is lost\n' * 2
@@ -345,7 +349,7 @@ def test_a_problem_is_reported_once_while_it_lasts(machine: simulation.Machine) 
 def test_json_lines_in_a_file(machine: simulation.Machine, tmp_path: pathlib.Path) -> None:
     loop = Loop(machine, [0.0] * 2)
     path = tmp_path / 'rows.jsonl'
-    ran = Ran(main, '--gpu=index', '--format=jsonl', '-l', '1', '-f', str(path), clock=loop.clock,
+    ran = CommandRun(main, '--gpu=index', '--format=jsonl', '-l', '1', '-f', str(path), clock=loop.clock,
               sleep=loop.sleep)  # fmt: skip
     assert ran.out == ''
     lines = [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
@@ -356,7 +360,7 @@ def test_json_lines_in_a_file(machine: simulation.Machine, tmp_path: pathlib.Pat
 
 
 def test_list_shows_names_of_nvitop(machine: simulation.Machine) -> None:
-    ran = Ran(main, '--list')
+    ran = CommandRun(main, '--list')
     assert re.search(r'^ +memory_used +memory\.used +B +memory allocated', ran.out, re.MULTILINE)
     assert re.search(r'^ +gpu_memory +used_gpu_memory +B +device memory', ran.out, re.MULTILINE)
     assert re.search(r'^ +ecc_pending +ecc\.mode\.pending ', ran.out, re.MULTILINE)
@@ -366,23 +370,23 @@ def test_list_shows_names_of_nvitop(machine: simulation.Machine) -> None:
 
 
 def test_help_query_shows_names_of_nvidia_smi_in_quotes() -> None:
-    ran = Ran(nvitop, '--help-query-gpu')
+    ran = CommandRun(nvitop, '--help-query-gpu')
     assert '\n\n"clocks.current.sm" or "clocks.sm"\ncurrent SM clock [MHz]\n\n' in ran.out
     assert 'bar1' not in ran.out
-    ran = Ran(nvitop, '--help-query-compute-apps')
+    ran = CommandRun(nvitop, '--help-query-compute-apps')
     assert '\n"used_gpu_memory" or "used_memory"\n' in ran.out
     assert '\n"process_name" or "name"\n' in ran.out
-    ran = Ran(nvitop, '--help-query-supported-clocks', '--help-query-retired-pages')
+    ran = CommandRun(nvitop, '--help-query-supported-clocks', '--help-query-retired-pages')
     assert '\n"graphics" or "gr"\n' in ran.out
     assert 'ields for --query-retired-pages=' in ran.out
-    ran = Ran(nvitop, '--help-query-remapped-rows')
+    ran = CommandRun(nvitop, '--help-query-remapped-rows')
     assert '\n"remapped_rows.histogram.partial"\n' in ran.out
     assert '\n"gpu_uuid"' in ran.out
 
 
 def test_gpus_and_mig_devices_are_listed() -> None:
     with simulation.machine('mig', processes='none'):
-        lines = Ran(nvitop, '-L').out.splitlines()
+        lines = CommandRun(nvitop, '-L').out.splitlines()
     assert len(lines) == 9
     assert re.fullmatch(r'GPU 0: NVIDIA A100-SXM4-80GB \(UUID: GPU-[0-9a-f-]{36}\)', lines[0])
     assert re.fullmatch(r'  MIG 3g\.40gb     Device  0: \(UUID: MIG-[0-9a-f-]{36}\)', lines[1])
@@ -401,7 +405,7 @@ def test_the_program_simulates_a_machine(tmp_path: pathlib.Path) -> None:
 
 
 def test_an_output_file_that_cannot_be_created_is_status_1(machine: simulation.Machine) -> None:
-    ran = Ran(main, '-f', '/nonexistent/rows')
+    ran = CommandRun(main, '-f', '/nonexistent/rows')
     assert ran.status == 1
     message = 'cannot write to /nonexistent/rows: No such file or directory'
     assert ran.err == f'nvitop query: error: {message}\n'

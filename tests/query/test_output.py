@@ -16,7 +16,7 @@ import pytest
 from nvitop.console.interrupts import Interrupts
 from nvitop.console.outcome import InterruptedByUser
 from nvitop.query.output import Output
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 posix = pytest.mark.skipif(os.name != 'posix', reason='POSIX signals, pipes and limits')
 ROWS = ['a' * 600 + '\n', 'b\nb' * 200 + '\n', 'c' * 600 + '\n']

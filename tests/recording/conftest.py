@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui import replay_command
-from tests.patience import PATIENCE
 from tests.sampling.conftest import bench
+from tests.waiting import PATIENCE
 
 __all__ = ['bench']
 

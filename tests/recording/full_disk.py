@@ -11,7 +11,7 @@ import pytest
 
 from nvitop.recording.lines import LineWriter
 from nvitop.recording.recorder import Recorder
-from tests.recording.virtual import SimpleMachine, rows, samples_of
+from tests.recording.virtual_clock import SimpleMachine, rows, samples_of
 
 #: More samples than fit on the disk.
 MOST = 20_000

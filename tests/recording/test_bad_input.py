@@ -18,9 +18,9 @@ from nvitop.recording.frames import BLOCK_BYTES, MAX_MARKS, FrameError, parse_te
 from nvitop.recording.opening import open_recording
 from nvitop.recording.schema import APPLICATION_ID, RecordingError
 from nvitop.sampling.serialization import dumps
+from tests.command_run import CommandRun
 from tests.programs import run_program
-from tests.ran import Ran
-from tests.recording.virtual import SimpleMachine, record
+from tests.recording.virtual_clock import SimpleMachine, record
 
 #: A view whose rows never end, in place of a table.
 ENDLESS_VIEW = """
@@ -127,7 +127,7 @@ def test_hostile_databases_are_read_or_refused(path: Path, statement: str) -> No
         db.executescript(statement)
     readable(path)
     for arguments in (['--export=csv'], ['-1', '--no-config'], ['-1', '--no-config', '--at=-1m']):
-        ran = Ran(main, str(path), *arguments)
+        ran = CommandRun(main, str(path), *arguments)
         assert len(ran.err.splitlines()) == (ran.status == 1)
 
 
@@ -136,7 +136,7 @@ def test_lines_of_impossible_times_are_refused(tmp_path: Path, timestamp: str) -
     line = re.sub(r'(?<="timestamp":)[\d.]+', timestamp, dumps(SimpleMachine().sample()), count=1)
     path = tmp_path / 'a.jsonl'
     path.write_text(line, 'ascii')
-    ran = Ran(main, str(path), '--export=csv')
+    ran = CommandRun(main, str(path), '--export=csv')
     assert ran.err == f'nvitop replay: error: {path} is not a recording of nvitop\n'
 
 

@@ -18,8 +18,8 @@ from nvitop.recording.frames import (
     parse_text,
 )
 from nvitop.sampling.types import HostProcessSample
-from tests.recording.virtual import SimpleMachine, simulated_samples
-from tests.sampling.bench import Bench
+from tests.recording.virtual_clock import SimpleMachine, simulated_samples
+from tests.sampling.clocked_machine import ClockedMachine
 
 
 @given(st.binary(max_size=3000), st.binary(max_size=3000))
@@ -28,7 +28,7 @@ def test_any_text_can_be_compressed_with_any_key(text: bytes, key: bytes) -> Non
 
 
 @pytest.mark.parametrize('bench', ['mig'], indirect=True)
-def test_samples_are_read_back_as_they_were(bench: Bench) -> None:
+def test_samples_are_read_back_as_they_were(bench: ClockedMachine) -> None:
     encoder = FrameEncoder()
     key, keys = b'', 0
     for sample in simulated_samples(bench, 40):

@@ -19,10 +19,10 @@ import pytest
 from nvitop import simulation
 from nvitop.recording.command import main
 from nvitop.sampling.serialization import loads
-from tests.patience import PATIENCE, wait_until
+from tests.command_run import CommandRun
 from tests.programs import ROOT, run_program
-from tests.ran import Ran
-from tests.recording.virtual import rows
+from tests.recording.virtual_clock import rows
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == 'win32', reason='needs POSIX signals')
 
@@ -75,14 +75,14 @@ def wait_for_frames(path: Path, count: int) -> None:
     ],
 )
 def test_usage_errors(arguments: list[str], message: str) -> None:
-    ran = Ran(main, *arguments)
+    ran = CommandRun(main, *arguments)
     assert ran.status == 2
     assert re.search(message, ran.err)
 
 
 def test_a_limited_recording(machine: simulation.Machine, tmp_path: Path) -> None:
     path = tmp_path / 'a.db'
-    ran = Ran(main, '-o', str(path), '--interval=0.25', '--duration=0.4', '--mode=640')
+    ran = CommandRun(main, '-o', str(path), '--interval=0.25', '--duration=0.4', '--mode=640')
     assert (ran.status, ran.out) == (0, '')
     assert ran.err == f'nvitop record: recording to {path}; Ctrl-C ends\n'
     assert frame_count(path) > 0
@@ -94,7 +94,7 @@ def test_a_limited_recording(machine: simulation.Machine, tmp_path: Path) -> Non
 def test_lines_are_appended_to_gzip_files(machine: simulation.Machine, tmp_path: Path) -> None:
     path = tmp_path / 'a.jsonl.gz'
     for _ in range(2):
-        assert Ran(main, '-o', str(path), '--interval=0.25', '--duration=0.1').status == 0
+        assert CommandRun(main, '-o', str(path), '--interval=0.25', '--duration=0.1').status == 0
     with gzip.open(path) as file:
         samples = [loads(line) for line in file]
     assert len(samples) >= 2
@@ -102,7 +102,7 @@ def test_lines_are_appended_to_gzip_files(machine: simulation.Machine, tmp_path:
 
 
 def test_a_file_that_cannot_be_written(machine: simulation.Machine, tmp_path: Path) -> None:
-    ran = Ran(main, '-o', str(tmp_path / 'missing' / 'a.db'))
+    ran = CommandRun(main, '-o', str(tmp_path / 'missing' / 'a.db'))
     assert ran.status == 1
     assert re.fullmatch(
         r'nvitop record: error: cannot write to .*: No such file or directory\n', ran.err
@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be_written(machine: simulation.Machine, tmp_path: Pa
 
 @pytest.mark.skipif(not os.path.exists('/dev/full'), reason='needs /dev/full')
 def test_lines_that_cannot_be_written_end_the_recording(machine: simulation.Machine) -> None:
-    ran = Ran(main, '-o', '/dev/full', '--format=jsonl')
+    ran = CommandRun(main, '-o', '/dev/full', '--format=jsonl')
     assert ran.status == 1
     message = 'nvitop record: error: cannot write to /dev/full: No space left on device'
     assert ran.err.splitlines()[1:] == [message]

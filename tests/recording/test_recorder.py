@@ -14,7 +14,7 @@ from nvitop.recording.recorder import EARLIEST_TIME, Recorder
 from nvitop.recording.schema import APPLICATION_ID, RecordingError
 from nvitop.recording.store import ROWS_PER_STEP, Retention, Store
 from nvitop.sampling.types import HostProcessSample
-from tests.recording.virtual import (
+from tests.recording.virtual_clock import (
     SimpleMachine,
     events,
     mig,
@@ -23,10 +23,10 @@ from tests.recording.virtual import (
     samples_of,
     simulated_samples,
 )
-from tests.sampling.bench import Bench
+from tests.sampling.clocked_machine import ClockedMachine
 
 
-def test_samples_are_stored_as_they_were(bench: Bench, tmp_path: Path) -> None:
+def test_samples_are_stored_as_they_were(bench: ClockedMachine, tmp_path: Path) -> None:
     samples = list(simulated_samples(bench, 30))
     record(tmp_path / 'a.db', samples, commands='full')
     assert samples_of(tmp_path / 'a.db') == samples

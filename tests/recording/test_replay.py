@@ -35,9 +35,8 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
 from nvitop.simulation import scenario_names
 from tests.clock import Clock
-from tests.patience import PATIENCE
-from tests.ran import Ran
-from tests.recording.virtual import (
+from tests.command_run import CommandRun
+from tests.recording.virtual_clock import (
     START,
     SimpleMachine,
     gpu,
@@ -46,7 +45,8 @@ from tests.recording.virtual import (
     samples_of,
     simulated_samples,
 )
-from tests.sampling.bench import Bench
+from tests.sampling.clocked_machine import ClockedMachine
+from tests.waiting import PATIENCE
 
 INTERVAL = 2.0
 #: Keys that lead to each screen.
@@ -148,7 +148,7 @@ def hour(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize('bench', SCENARIOS, indirect=True)
-def test_replayed_screens_equal_the_live_ones(bench: Bench, tmp_path: Path) -> None:
+def test_replayed_screens_equal_the_live_ones(bench: ClockedMachine, tmp_path: Path) -> None:
     samples = list(simulated_samples(bench, 4, INTERVAL))
     path = tmp_path / 'a.db'
     record(path, samples, interval_seconds=INTERVAL, commands='full')
@@ -164,7 +164,7 @@ def test_replayed_screens_equal_the_live_ones(bench: Bench, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize('bench', ['workstation'], indirect=True)
-def test_graphs_are_filled_after_a_jump(bench: Bench, tmp_path: Path) -> None:
+def test_graphs_are_filled_after_a_jump(bench: ClockedMachine, tmp_path: Path) -> None:
     samples = list(simulated_samples(bench, 90, INTERVAL))
     record(tmp_path / 'a.db', samples, interval_seconds=INTERVAL, commands='full')
     live = Viewer((180, 60))
@@ -408,7 +408,7 @@ def test_a_notice_appears_while_a_large_recording_is_read(
     monkeypatch.setattr(replay_command, 'NOTICE_SECONDS', 0.0)
     monkeypatch.setattr(replay_command, 'print', notice, raising=False)
     monkeypatch.setattr(replay_command, 'open_recordings', open_slowly)
-    assert Ran(main, str(hour), '-1', '--no-config').status == 0
+    assert CommandRun(main, str(hour), '-1', '--no-config').status == 0
 
 
 @pytest.mark.skipif(sys.platform == 'win32', reason='needs a pseudoterminal')
@@ -458,8 +458,8 @@ def test_lines_of_json_are_replayed_without_a_copy(
     record(tmp_path / 'a.jsonl', ticks(SimpleMachine(), 3))
     record(tmp_path / 'a.jsonl.gz', ticks(SimpleMachine(), 3))
     monkeypatch.setattr('tempfile.tempdir', str(tmp_path / 'missing'))
-    assert Ran(main, str(tmp_path / 'a.jsonl'), '-1', '--no-config').status == 0
-    ran = Ran(main, str(tmp_path / 'a.jsonl.gz'), '-1', '--no-config')
+    assert CommandRun(main, str(tmp_path / 'a.jsonl'), '-1', '--no-config').status == 0
+    ran = CommandRun(main, str(tmp_path / 'a.jsonl.gz'), '-1', '--no-config')
     assert ran.status == 1
     assert 'error: cannot make a temporary copy; ' in ran.err
 
@@ -485,15 +485,15 @@ def test_several_files_are_one_recording(tmp_path: Path) -> None:
 
 
 def test_reports_and_exports_of_a_recording(hour: Path) -> None:
-    ran = Ran(main, str(hour), '-1', '--no-config', '--at=-30m')
+    ran = CommandRun(main, str(hour), '-1', '--no-config', '--at=-30m')
     assert ran.status == 0
     assert '180W' in ran.out
     span = ('--at', format_time(START + 60), '--until', format_time(START + 80))
-    table = Ran(main, str(hour), '--export=csv', *span)
+    table = CommandRun(main, str(hour), '--export=csv', *span)
     lines = table.out.splitlines()
     assert lines[0].startswith('timestamp, index, mig_index')
     assert len(lines) == 1 + 3 * 2
-    samples = Ran(main, str(hour), '--export=jsonl', *span)
+    samples = CommandRun(main, str(hour), '--export=jsonl', *span)
     assert len([json.loads(line) for line in samples.out.splitlines()]) == 3
 
 
@@ -519,7 +519,7 @@ def test_names_that_cannot_be_encoded_are_exported(tmp_path: Path) -> None:
     machine = SimpleMachine()
     machine.set(0, info=machine.devices[0].info._replace(name='A100 \ud800'))
     record(tmp_path / 'a.jsonl', [machine.sample()])
-    assert 'A100 \ufffd' in Ran(main, str(tmp_path / 'a.jsonl'), '--export=csv').out
+    assert 'A100 \ufffd' in CommandRun(main, str(tmp_path / 'a.jsonl'), '--export=csv').out
 
 
 @pytest.mark.parametrize(
@@ -538,7 +538,7 @@ def test_messages(
 ) -> None:
     monkeypatch.chdir(hour.parent)
     monkeypatch.setattr('nvitop.gui.replay_command.default_recording', lambda: 'record.db')
-    ran = Ran(main, *arguments)
+    ran = CommandRun(main, *arguments)
     assert ran.status == status
     assert ran.err.startswith(f'nvitop replay: error: {message}')
     assert len(ran.err.splitlines()) == 1

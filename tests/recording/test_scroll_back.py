@@ -12,8 +12,8 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.recent import RecentSamples
 from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Sample
-from tests.recording.virtual import SimpleMachine, simulated_samples
-from tests.sampling.bench import Bench
+from tests.recording.virtual_clock import SimpleMachine, simulated_samples
+from tests.sampling.clocked_machine import ClockedMachine
 
 ORIGIN = LIVE._replace(can_travel=True)
 
@@ -43,7 +43,7 @@ def press(app: App, keys: str) -> list[object]:
     return rows_of(app)
 
 
-def test_frames_of_the_past_equal_those_that_were_live(bench: Bench) -> None:
+def test_frames_of_the_past_equal_those_that_were_live(bench: ClockedMachine) -> None:
     samples = list(simulated_samples(bench, 70, 2.0))
     app, frames = app_with(samples)
     assert press(app, '(') == frames[-2]
@@ -93,7 +93,7 @@ def test_keys_report_that_no_samples_are_kept() -> None:
 
 
 @pytest.mark.slow
-def test_samples_of_an_hour_need_at_most_4_mib(bench: Bench) -> None:
+def test_samples_of_an_hour_need_at_most_4_mib(bench: ClockedMachine) -> None:
     kept = RecentSamples(most_bytes=1 << 30)
     for sample in simulated_samples(bench, 1200, 1.0):
         processes = tuple(
@@ -105,7 +105,7 @@ def test_samples_of_an_hour_need_at_most_4_mib(bench: Bench) -> None:
     assert 3 * kept.size_bytes < 4 << 20
 
 
-def test_present_is_shown_after_a_freeze_and_a_look_back(bench: Bench) -> None:
+def test_present_is_shown_after_a_freeze_and_a_look_back(bench: ClockedMachine) -> None:
     *before, latest = simulated_samples(bench, 4, 2.0)
     app, _ = app_with(before)
     press(app, 'z')

@@ -19,9 +19,9 @@ from nvitop.cli import main
 from nvitop.recording.ssh import RemoteError, RemoteSource, explain, ssh_command
 from nvitop.sampling.serialization import dumps_demand, loads_demand
 from nvitop.sampling.types import Demand, DeviceKey, ProcessKey, Sample
-from tests.patience import PATIENCE, wait_until
+from tests.command_run import CommandRun
 from tests.programs import ROOT
-from tests.ran import Ran
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')
 
@@ -152,7 +152,7 @@ def test_the_ssh_program_of_the_user_is_named_if_it_cannot_be_run(
     monkeypatch: pytest.MonkeyPatch, arguments: list[str], program: str, message: str
 ) -> None:
     monkeypatch.setenv('NVITOP_SSH', program)
-    assert Ran(main, '--ssh', 'gpu07', *arguments).err == f'nvitop: error: {message}\n'
+    assert CommandRun(main, '--ssh', 'gpu07', *arguments).err == f'nvitop: error: {message}\n'
 
 
 def test_arguments_pass_any_shell() -> None:

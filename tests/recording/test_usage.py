@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nvitop.recording.privacy import short_command
 from nvitop.recording.usage import UsageAccount, UsageKey, split
 from nvitop.sampling.types import PROCESSES, Problem
-from tests.recording.virtual import START, SimpleMachine, mig, record, rows, usage
+from tests.recording.virtual_clock import START, SimpleMachine, mig, record, rows, usage
 
 #: Samples of ten minutes.
 TICKS = 60

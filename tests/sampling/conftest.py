@@ -4,14 +4,14 @@ from typing import Iterator
 
 import pytest
 
-from tests.sampling.bench import Bench
+from tests.sampling.clocked_machine import ClockedMachine
 
 
 @pytest.fixture
-def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+def bench(request: pytest.FixtureRequest) -> Iterator[ClockedMachine]:
     """A bench of the scenario that the test names, by default ``dgx-h100``."""
     options = getattr(request, 'param', 'dgx-h100')
-    bench = Bench(*options) if isinstance(options, tuple) else Bench(options)
+    bench = ClockedMachine(*options) if isinstance(options, tuple) else ClockedMachine(options)
     with bench.machine:
         bench.open()
         yield bench

@@ -19,7 +19,7 @@ from nvitop.sampling.types import Demand, DeviceKey, Problem, ProcessKey, Proces
 from nvitop.sampling.watchdog import Watchdog
 from tests.api.machines import machine as make_machine
 from tests.clock import Clock
-from tests.patience import PATIENCE, Threads, wait_until
+from tests.waiting import PATIENCE, Threads, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='needs /proc')
 

@@ -15,8 +15,8 @@ from nvitop.sampling.device import ProcessRecord
 from nvitop.sampling.process import ProcessReader
 from nvitop.sampling.types import HostSample, ParentProcess, ProcessKey, ProcessSample
 from tests.clock import Clock
-from tests.patience import PATIENCE
 from tests.sampling.fakes import device_key
+from tests.waiting import PATIENCE
 
 ME = HostSample(username='me')
 START = 1.7e9

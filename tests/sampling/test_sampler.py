@@ -8,7 +8,7 @@ import pytest
 
 from nvitop.sampling.sampler import ERROR_PAUSE_SECONDS, MIN_PAUSE_SECONDS, Sampler
 from nvitop.sampling.types import LIVE, Demand, Problem, Sample
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 Script = List[Tuple[float, Callable[[], None]]]
 

@@ -17,7 +17,14 @@ from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceSample, HostIo
 from tests.api.machines import needs_gpm
 from tests.clock import Clock
-from tests.sampling.bench import SLOW_TICK, Bench, gpu, labels, problems_of, statuses
+from tests.sampling.clocked_machine import (
+    SLOW_TICK,
+    ClockedMachine,
+    gpu,
+    labels,
+    problems_of,
+    statuses,
+)
 
 #: Old bindings have the name from before driver 535.
 _EVENT_REASONS = (
@@ -30,7 +37,7 @@ NO_PROCESSES = Demand(processes=False)
 on = pytest.mark.parametrize
 
 
-def test_first_sample_is_complete(bench: Bench) -> None:
+def test_first_sample_is_complete(bench: ClockedMachine) -> None:
     sample = bench.sample()
     assert statuses(sample) == ['ok'] * 8
     assert (sample.sequence, sample.simulated) == (1, 'dgx-h100')
@@ -49,7 +56,7 @@ def test_first_sample_is_complete(bench: Bench) -> None:
     assert sample.host.hostname
 
 
-def test_static_metrics_outside_the_report_follow_and_others_stay(bench: Bench) -> None:
+def test_static_metrics_outside_the_report_follow_and_others_stay(bench: ClockedMachine) -> None:
     before = gpu(bench.sample(), 0)
     assert before.info.max_sm_clock_mhz is None
     bench.machine.reset_calls()
@@ -65,7 +72,7 @@ def test_static_metrics_outside_the_report_follow_and_others_stay(bench: Bench) 
     assert bench.machine.calls['nvmlDeviceGetMaxClockInfo'] == 0
 
 
-def test_a_tick_makes_these_calls_and_no_others(bench: Bench) -> None:
+def test_a_tick_makes_these_calls_and_no_others(bench: ClockedMachine) -> None:
     """6 per GPU and tick, up to 4 more when processes are due, 13 more every 5 s."""
     for seconds in (0.0, 1.0, 1.0):
         bench.sample(seconds)
@@ -105,7 +112,7 @@ def test_a_tick_makes_these_calls_and_no_others(bench: Bench) -> None:
     }
 
 
-def test_a_report_makes_no_call_twice_and_at_most_thirty_per_gpu(bench: Bench) -> None:
+def test_a_report_makes_no_call_twice_and_at_most_thirty_per_gpu(bench: ClockedMachine) -> None:
     bench.machine.reset_calls()
     sample = bench.source.complete_sample(metrics=REPORT_METRICS)
     calls = bench.machine.calls
@@ -119,7 +126,7 @@ def test_a_report_makes_no_call_twice_and_at_most_thirty_per_gpu(bench: Bench) -
     assert gpu(sample, 0).info.max_sm_clock_mhz is None
 
 
-def test_processes_leave_the_sample_with_the_demand(bench: Bench) -> None:
+def test_processes_leave_the_sample_with_the_demand(bench: ClockedMachine) -> None:
     assert bench.sample().processes
     bench.demand = NO_PROCESSES
     assert bench.sample(1.0).processes == ()
@@ -128,7 +135,7 @@ def test_processes_leave_the_sample_with_the_demand(bench: Bench) -> None:
 # Complete samples
 
 
-def test_a_complete_sample_has_all_metrics_except_shown_ones(bench: Bench) -> None:
+def test_a_complete_sample_has_all_metrics_except_shown_ones(bench: ClockedMachine) -> None:
     device = gpu(bench.source.complete_sample(), 0)
     assert device.info.max_sm_clock_mhz == 1980
     assert device.bar1_memory_total_bytes is not None
@@ -139,7 +146,7 @@ def test_a_complete_sample_has_all_metrics_except_shown_ones(bench: Bench) -> No
     assert sample.processes == ()
 
 
-def test_a_complete_sample_measures_only_the_given_metrics(bench: Bench) -> None:
+def test_a_complete_sample_measures_only_the_given_metrics(bench: ClockedMachine) -> None:
     bench.machine.reset_calls()
     sample = bench.source.complete_sample(NO_PROCESSES, metrics=['power_usage'])
     assert gpu(sample, 3).power_usage_mw
@@ -169,7 +176,7 @@ def test_cpu_percent_of_a_complete_sample_is_measured_over_a_tenth_of_a_second()
     assert sample.host.cpu_percent is not None
 
 
-def test_a_complete_sample_without_cpu_percent_does_not_wait(bench: Bench) -> None:
+def test_a_complete_sample_without_cpu_percent_does_not_wait(bench: ClockedMachine) -> None:
     started = bench.clock.now
     bench.source.complete_sample(NO_PROCESSES, host=False)
     assert bench.source.complete_sample(host=False, process_cpu=False).processes
@@ -199,7 +206,7 @@ def test_complete_samples_plan_no_second_reading() -> None:
         assert source.next_due() >= clock.now + 0.9
 
 
-def test_engine_utilization_of_processes_can_be_left_out(bench: Bench) -> None:
+def test_engine_utilization_of_processes_can_be_left_out(bench: ClockedMachine) -> None:
     bench.source.complete_sample(metrics=[], process_utilization=False)
     assert 'nvmlDeviceGetProcessUtilization' not in bench.machine.calls
     bench.source.complete_sample(metrics=[])
@@ -219,7 +226,7 @@ def test_engine_utilization_of_processes_can_be_left_out(bench: Bench) -> None:
     ],
     indirect=['bench'],
 )
-def test_only_selected_devices_are_sampled(bench: Bench, expected: list[str]) -> None:
+def test_only_selected_devices_are_sampled(bench: ClockedMachine, expected: list[str]) -> None:
     assert labels(bench.sample()) == expected
 
 
@@ -242,7 +249,7 @@ def test_other_gpus_are_not_queried() -> None:
 
 
 @on('bench', ['mig'], indirect=True)
-def test_mig_devices_follow_their_gpu(bench: Bench) -> None:
+def test_mig_devices_follow_their_gpu(bench: ClockedMachine) -> None:
     sample = bench.sample()
     assert labels(sample) == ['0', '0:0', '0:2', '1', '1:0', '1:1', '1:2', '2', '3']
     for mig in (device for device in sample.devices if device.key.is_mig):
@@ -257,7 +264,7 @@ def test_mig_devices_follow_their_gpu(bench: Bench) -> None:
 
 
 @on('bench', ['mig'], indirect=True)
-def test_a_gpu_that_leaves_mig_mode_is_a_leaf_until_it_returns(bench: Bench) -> None:
+def test_a_gpu_that_leaves_mig_mode_is_a_leaf_until_it_returns(bench: ClockedMachine) -> None:
     before = bench.sample()
     bench.machine.set(gpu=0, mig_mode=False)
     sample = bench.sample(SLOW_TICK)
@@ -270,7 +277,7 @@ def test_a_gpu_that_leaves_mig_mode_is_a_leaf_until_it_returns(bench: Bench) -> 
 
 
 @on('bench', ['mig'], indirect=True)
-def test_mig_devices_come_and_go(bench: Bench) -> None:
+def test_mig_devices_come_and_go(bench: ClockedMachine) -> None:
     before = labels(bench.sample())
     node = bench.machine.world.gpus[0]
     mig = node.migs.pop()
@@ -281,7 +288,7 @@ def test_mig_devices_come_and_go(bench: Bench) -> None:
     assert set(statuses(sample)) == {'ok'}
 
 
-def test_removed_gpus_disappear_and_added_ones_appear(bench: Bench) -> None:
+def test_removed_gpus_disappear_and_added_ones_appear(bench: ClockedMachine) -> None:
     before = bench.sample()
     node = bench.machine.world.gpus.pop(3)
     sample = bench.sample(SLOW_TICK)
@@ -298,7 +305,7 @@ def test_removed_gpus_disappear_and_added_ones_appear(bench: Bench) -> None:
 # Shown metrics
 
 
-def test_shown_metrics_are_measured_only_while_shown(bench: Bench) -> None:
+def test_shown_metrics_are_measured_only_while_shown(bench: ClockedMachine) -> None:
     bench.sample()
     bench.demand = Demand(shown_metrics=('encoder_utilization', 'clock_event_reasons'))
     device = gpu(bench.sample(0.1), 0)
@@ -322,7 +329,7 @@ def rates(device: DeviceSample) -> list[object]:
     return [getattr(device, METRICS_BY_NAME[name].field) for name in RATES]
 
 
-def test_extended_metrics_are_measured_only_while_shown(bench: Bench) -> None:
+def test_extended_metrics_are_measured_only_while_shown(bench: ClockedMachine) -> None:
     names = ('ecc', 'nvlink_link_throughputs')
     bench.demand = Demand(shown_metrics=names)
     assert gpu(bench.sample(), 0).extended == (('ecc', 'Enabled'),)
@@ -337,7 +344,7 @@ def test_extended_metrics_are_measured_only_while_shown(bench: Bench) -> None:
 
 
 def test_input_and_output_of_the_host_is_read_only_while_shown(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: ClockedMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     io = HostIo(memory_free_bytes=5)
     monkeypatch.setattr(host_io, 'read_host_io', lambda: io)
@@ -350,7 +357,7 @@ def test_input_and_output_of_the_host_is_read_only_while_shown(
     assert [p.what for p in sample.problems if p.subject == 'host'] == ['io']
 
 
-def test_rates_of_all_gpus_begin_together_and_are_read_soon_after(bench: Bench) -> None:
+def test_rates_of_all_gpus_begin_together_and_are_read_soon_after(bench: ClockedMachine) -> None:
     bench.sample()
     bench.demand = Demand(shown_metrics=tuple(RATES))
     assert set(rates(gpu(bench.sample(0.1), 0))) == {None}
@@ -361,14 +368,14 @@ def test_rates_of_all_gpus_begin_together_and_are_read_soon_after(bench: Bench) 
     assert None not in rates(gpu(bench.sample(1.0), 0))
 
 
-def test_a_complete_sample_has_rates_too(bench: Bench) -> None:
+def test_a_complete_sample_has_rates_too(bench: ClockedMachine) -> None:
     sample = bench.source.complete_sample(Demand(shown_metrics=tuple(RATES)))
     for device in sample.devices:
         assert None not in rates(device)
 
 
 @needs_gpm
-def test_hardware_counters_are_released_when_no_gpm_metric_is_shown(bench: Bench) -> None:
+def test_hardware_counters_are_released_when_no_gpm_metric_is_shown(bench: ClockedMachine) -> None:
     bench.demand = Demand(shown_metrics=('gpm_sm_active', 'gpm_dram_active'))
     bench.sample()
     bench.sample(1.0)
@@ -380,7 +387,7 @@ def test_hardware_counters_are_released_when_no_gpm_metric_is_shown(bench: Bench
     assert bench.machine.world.gpm_samples == {}
 
 
-def test_the_reason_for_a_gap_leaves_with_the_shown_metric(bench: Bench) -> None:
+def test_the_reason_for_a_gap_leaves_with_the_shown_metric(bench: ClockedMachine) -> None:
     bench.machine.fail('nvmlDeviceGetEncoderUtilization', 'NOT_SUPPORTED', gpu=0)
     bench.demand = Demand(shown_metrics=('encoder_utilization',))
     assert 'encoder_utilization' in problems_of(bench.sample(), 0)

@@ -13,8 +13,15 @@ from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.api.process import HostFacts
 from nvitop.api.process.observed import observed
 from nvitop.sampling.types import WHATS, Demand, DeviceKey, Problem, Sample
-from tests.patience import wait_until
-from tests.sampling.bench import SLOW_TICK, Bench, gpu, labels, problems_of, statuses
+from tests.sampling.clocked_machine import (
+    SLOW_TICK,
+    ClockedMachine,
+    gpu,
+    labels,
+    problems_of,
+    statuses,
+)
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from nvitop.api.process.facts import ObservedProcess
@@ -29,7 +36,7 @@ on = pytest.mark.parametrize
 # Missing values
 
 
-def test_every_problem_is_about_something_that_is_listed(bench: Bench) -> None:
+def test_every_problem_is_about_something_that_is_listed(bench: ClockedMachine) -> None:
     bench.machine.fail('nvmlInit*', 'UNKNOWN', times=1)
     for name in ('nvmlSystemGet*', 'nvmlDeviceGet*Process*', 'nvmlDeviceGetP*', 'nvmlDeviceGetF*'):
         bench.machine.fail(name, 'UNKNOWN')
@@ -51,7 +58,7 @@ def test_every_problem_is_about_something_that_is_listed(bench: Bench) -> None:
     ],
 )
 def test_the_kind_tells_failures_from_values_that_do_not_exist(
-    bench: Bench, error: str, kind: str, is_failure: bool
+    bench: ClockedMachine, error: str, kind: str, is_failure: bool
 ) -> None:
     bench.machine.fail('nvmlDeviceGetPowerUsage', error, gpu=0)
     problem = problems_of(bench.sample(), 0)['power_usage']
@@ -59,7 +66,7 @@ def test_the_kind_tells_failures_from_values_that_do_not_exist(
 
 
 @on('bench', ['mig'], indirect=True)
-def test_values_missing_because_of_mig_have_that_reason(bench: Bench) -> None:
+def test_values_missing_because_of_mig_have_that_reason(bench: ClockedMachine) -> None:
     sample = bench.sample()
     because_of_mig = ('Not Supported (MIG)', 'na')
     assert problems_of(sample, 0)['gpu_utilization'][2:] == because_of_mig
@@ -72,7 +79,7 @@ def test_values_missing_because_of_mig_have_that_reason(bench: Bench) -> None:
 
 
 @on('bench', ['old-driver'], indirect=True)
-def test_fields_unknown_to_an_old_driver_are_unsupported(bench: Bench) -> None:
+def test_fields_unknown_to_an_old_driver_are_unsupported(bench: ClockedMachine) -> None:
     bench.demand = NVLINKS
     bench.sample()
     sample = bench.sample(1.0)
@@ -84,7 +91,7 @@ def test_fields_unknown_to_an_old_driver_are_unsupported(bench: Bench) -> None:
 @on('bench', ['dgx-h100', 'old-driver'], indirect=True)
 @on(('error', 'reason'), [('INVALID_ARGUMENT', 'Invalid Argument'), ('UNKNOWN', 'Unknown Error')])
 def test_a_field_query_that_fails_as_a_whole_is_a_failure(
-    bench: Bench, error: str, reason: str, monkeypatch: pytest.MonkeyPatch
+    bench: ClockedMachine, error: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Window, 'clock', bench.clock)
     bench.demand = NVLINKS
@@ -95,7 +102,7 @@ def test_a_field_query_that_fails_as_a_whole_is_a_failure(
     assert {problems[name][2:] for name in NVLINKS.shown_metrics} == {(reason, 'error')}
 
 
-def test_unsupported_metrics_are_queried_only_with_slow_ones(bench: Bench) -> None:
+def test_unsupported_metrics_are_queried_only_with_slow_ones(bench: ClockedMachine) -> None:
     bench.machine.fail('nvmlDeviceGetPowerUsage', 'NOT_SUPPORTED', gpu=3)
     bench.sample()
     bench.machine.reset_calls()
@@ -110,7 +117,7 @@ def test_unsupported_metrics_are_queried_only_with_slow_ones(bench: Bench) -> No
     assert gpu(bench.sample(1.0), 3).power_usage_mw == 333_000
 
 
-def test_a_value_that_is_no_longer_reported_is_a_failure(bench: Bench) -> None:
+def test_a_value_that_is_no_longer_reported_is_a_failure(bench: ClockedMachine) -> None:
     missing = ('not reported by the driver', 'na')
     bench.machine.set(gpu=2, gpu_utilization=0xFFFFFFFF)
     bench.machine.fail('nvmlDeviceGetUtilizationRates', 'UNKNOWN', gpu=2)
@@ -126,7 +133,7 @@ def test_a_value_that_is_no_longer_reported_is_a_failure(bench: Bench) -> None:
         assert problem[2:] == ('no longer reported by the driver', 'error')
 
 
-def test_processes_stay_without_numbers_while_their_list_fails(bench: Bench) -> None:
+def test_processes_stay_without_numbers_while_their_list_fails(bench: ClockedMachine) -> None:
     before = bench.sample()
     bench.machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'UNKNOWN', gpu=0, times=1)
     sample = bench.sample(2.0)
@@ -138,7 +145,7 @@ def test_processes_stay_without_numbers_while_their_list_fails(bench: Bench) -> 
 
 
 def test_processes_keep_their_rows_while_the_host_cannot_list_its_own(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: ClockedMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = bench.sample()
 
@@ -162,7 +169,7 @@ def test_processes_keep_their_rows_while_the_host_cannot_list_its_own(
 # Lost devices
 
 
-def test_a_lost_gpu_keeps_its_row_and_recovers(bench: Bench) -> None:
+def test_a_lost_gpu_keeps_its_row_and_recovers(bench: ClockedMachine) -> None:
     before = bench.sample()
     bench.machine.set(gpu=3, lost=True)
     sample = bench.sample(1.0)
@@ -191,7 +198,7 @@ def test_a_lost_gpu_keeps_its_row_and_recovers(bench: Bench) -> None:
     assert not any(process.is_outdated for process in sample.processes)
 
 
-def test_a_gpu_lost_from_the_start_has_a_row_without_a_name(bench: Bench) -> None:
+def test_a_gpu_lost_from_the_start_has_a_row_without_a_name(bench: ClockedMachine) -> None:
     bench.machine.set(gpu=0, lost=True)
     device = gpu(bench.sample(), 0)
     assert (device.status, device.reason, device.info.name) == ('lost', 'GPU is lost', None)
@@ -202,7 +209,7 @@ def test_a_gpu_lost_from_the_start_has_a_row_without_a_name(bench: Bench) -> Non
 
 
 @on('bench', ['dgx-h100', 'mig'], indirect=True)
-def test_all_lost_devices_keep_their_rows(bench: Bench) -> None:
+def test_all_lost_devices_keep_their_rows(bench: ClockedMachine) -> None:
     before = labels(bench.sample())
     bench.machine.set(lost=True)
     for seconds in (1.0, SLOW_TICK, SLOW_TICK):
@@ -215,7 +222,7 @@ def test_all_lost_devices_keep_their_rows(bench: Bench) -> None:
     assert set(statuses(sample)) == {'ok'}
 
 
-def test_a_lost_gpu_that_is_no_longer_listed_keeps_its_row(bench: Bench) -> None:
+def test_a_lost_gpu_that_is_no_longer_listed_keeps_its_row(bench: ClockedMachine) -> None:
     before = bench.sample()
     bench.machine.set(gpu=3, lost=True)
     bench.sample(1.0)
@@ -234,7 +241,7 @@ def test_a_lost_gpu_that_is_no_longer_listed_keeps_its_row(bench: Bench) -> None
     assert set(statuses(sample)) == {'ok'}
 
 
-def test_nvml_restarts_with_growing_pauses_while_a_gpu_is_lost(bench: Bench) -> None:
+def test_nvml_restarts_with_growing_pauses_while_a_gpu_is_lost(bench: ClockedMachine) -> None:
     bench.sample()
     bench.machine.set(gpu=3, lost=True)
     starts = []
@@ -250,7 +257,7 @@ def test_nvml_restarts_with_growing_pauses_while_a_gpu_is_lost(bench: Bench) -> 
     assert pauses[-1] == 60.0
 
 
-def test_devices_keep_their_rows_while_the_driver_is_gone(bench: Bench) -> None:
+def test_devices_keep_their_rows_while_the_driver_is_gone(bench: ClockedMachine) -> None:
     before = bench.sample()
     bench.machine.fail('nvmlDeviceGet*', 'DRIVER_NOT_LOADED')
     bench.machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
@@ -267,7 +274,7 @@ def test_devices_keep_their_rows_while_the_driver_is_gone(bench: Bench) -> None:
     assert not [p for p in sample.problems if p.subject == 'driver']
 
 
-def test_a_sample_without_a_driver_has_the_reason(bench: Bench) -> None:
+def test_a_sample_without_a_driver_has_the_reason(bench: ClockedMachine) -> None:
     bench.machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
     sample = bench.sample()
     assert sample.devices == ()
@@ -278,19 +285,19 @@ def test_a_sample_without_a_driver_has_the_reason(bench: Bench) -> None:
 
 
 @on('bench', ['empty'], indirect=True)
-def test_a_machine_without_gpus_has_no_problem(bench: Bench) -> None:
+def test_a_machine_without_gpus_has_no_problem(bench: ClockedMachine) -> None:
     sample = bench.sample()
     assert sample.devices == ()
     assert not [p for p in sample.problems if p.subject == 'driver']
 
 
-def test_a_gpu_without_permission_has_status_error(bench: Bench) -> None:
+def test_a_gpu_without_permission_has_status_error(bench: ClockedMachine) -> None:
     bench.machine.fail('nvmlDeviceGetHandleByIndex*', 'NO_PERMISSION', gpu=2)
     device = gpu(bench.sample(), 2)
     assert (device.status, device.reason) == ('error', 'Insufficient Permissions')
 
 
-def test_a_gpu_has_status_error_only_if_every_query_fails(bench: Bench) -> None:
+def test_a_gpu_has_status_error_only_if_every_query_fails(bench: ClockedMachine) -> None:
     bench.machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3)
     for _ in range(12):
         sample = bench.sample(SLOW_TICK / 4)
@@ -305,7 +312,7 @@ def test_a_gpu_has_status_error_only_if_every_query_fails(bench: Bench) -> None:
     assert gpu(bench.sample(SLOW_TICK), 3).status == 'ok'
 
 
-def test_a_single_metric_that_fails_does_not_affect_the_status(bench: Bench) -> None:
+def test_a_single_metric_that_fails_does_not_affect_the_status(bench: ClockedMachine) -> None:
     bench.machine.fail('nvmlDeviceGetTemperature*', 'TIMEOUT', gpu=0)
     sample = bench.source.complete_sample(metrics=['temperature'])
     assert statuses(sample) == ['ok'] * 8
@@ -313,7 +320,7 @@ def test_a_single_metric_that_fails_does_not_affect_the_status(bench: Bench) -> 
 
 
 @on('bench', ['mig'], indirect=True)
-def test_a_mig_device_with_an_invalid_handle_is_found_again(bench: Bench) -> None:
+def test_a_mig_device_with_an_invalid_handle_is_found_again(bench: ClockedMachine) -> None:
     bench.sample()
     bench.machine.fail('nvmlDeviceGetMemoryInfo*', 'INVALID_ARGUMENT', gpu=(0, 2))
     sample = bench.sample(1.0)
@@ -327,7 +334,7 @@ def test_a_mig_device_with_an_invalid_handle_is_found_again(bench: Bench) -> Non
 # Hanging calls
 
 
-def test_a_hanging_gpu_does_not_blind_the_others(bench: Bench) -> None:
+def test_a_hanging_gpu_does_not_blind_the_others(bench: ClockedMachine) -> None:
     before = bench.sample()
     bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0, gpu=3)
     started = bench.clock.now
@@ -350,7 +357,9 @@ def test_a_hanging_gpu_does_not_blind_the_others(bench: Bench) -> None:
 
 
 @on('call', ['nvmlDeviceGetMemoryInfo*', 'nvmlDeviceGetTemperature*'])
-def test_a_gpu_that_hangs_at_its_first_reading_has_its_name(bench: Bench, call: str) -> None:
+def test_a_gpu_that_hangs_at_its_first_reading_has_its_name(
+    bench: ClockedMachine, call: str
+) -> None:
     bench.machine.delay(call, 3.0, gpu=3)
     hung = gpu(bench.sample(), 3)
     assert (hung.status, hung.reason) == ('timed out', 'no response for 3 s')
@@ -359,7 +368,7 @@ def test_a_gpu_that_hangs_at_its_first_reading_has_its_name(bench: Bench, call: 
     assert gpu(bench.sample(1.0), 3).info == hung.info
 
 
-def test_a_gpu_that_hangs_before_its_name_is_read_has_none(bench: Bench) -> None:
+def test_a_gpu_that_hangs_before_its_name_is_read_has_none(bench: ClockedMachine) -> None:
     bench.machine.delay('nvmlDeviceGetHandleByIndex*', 3.0, gpu=3)
     hung = gpu(bench.sample(), 3)
     assert (hung.status, hung.info.name) == ('timed out', None)
@@ -370,7 +379,7 @@ def test_a_gpu_that_hangs_before_its_name_is_read_has_none(bench: Bench) -> None
     assert gpu(bench.sample(1.0), 3).info.name == 'NVIDIA H100 80GB HBM3'
 
 
-def test_a_hung_gpu_recovers_after_a_trial(bench: Bench) -> None:
+def test_a_hung_gpu_recovers_after_a_trial(bench: ClockedMachine) -> None:
     bench.sample()
     bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0, gpu=3)
     assert gpu(bench.sample(1.0), 3).status == 'timed out'
@@ -385,7 +394,7 @@ def test_a_hung_gpu_recovers_after_a_trial(bench: Bench) -> None:
     assert bench.source.threads_inside == 0
 
 
-def test_hanging_gpus_are_waited_for_together(bench: Bench) -> None:
+def test_hanging_gpus_are_waited_for_together(bench: ClockedMachine) -> None:
     bench.sample()
     bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0)
     sample = bench.sample(1.0)
@@ -394,7 +403,7 @@ def test_hanging_gpus_are_waited_for_together(bench: Bench) -> None:
     assert sample.host.hostname
 
 
-def test_a_driver_that_hangs_at_the_start_does_not_block_the_sample(bench: Bench) -> None:
+def test_a_driver_that_hangs_at_the_start_does_not_block_the_sample(bench: ClockedMachine) -> None:
     bench.machine.delay('nvmlInit*', 3.0)
     sample = bench.sample()
     assert sample.devices == ()
@@ -407,14 +416,14 @@ def test_a_driver_that_hangs_at_the_start_does_not_block_the_sample(bench: Bench
     assert statuses(bench.sample(1.0)) == ['ok'] * 8
 
 
-def test_a_complete_sample_does_not_wait_for_a_hung_gpu(bench: Bench) -> None:
+def test_a_complete_sample_does_not_wait_for_a_hung_gpu(bench: ClockedMachine) -> None:
     bench.machine.delay('nvmlDeviceGetUtilizationRates', 3.0, gpu=1)
     sample = bench.source.complete_sample()
     assert statuses(sample) == ['ok', 'timed out', *['ok'] * 6]
 
 
 def test_a_process_that_hangs_in_the_kernel_does_not_block_the_sample(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: ClockedMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: list[int] = []
     cls: Any = type(observed(os.getpid()))
@@ -445,7 +454,7 @@ def test_a_process_that_hangs_in_the_kernel_does_not_block_the_sample(
 # Slow GPUs
 
 
-def sample_with_slow_gpu_3(bench: Bench) -> Sample:
+def sample_with_slow_gpu_3(bench: ClockedMachine) -> Sample:
     """The first sample that marks GPU 3 as slow: each of its readings takes 0.4 s."""
     bench.sample()
     bench.machine.delay('nvmlDeviceGetUtilizationRates', 0.4, gpu=3)
@@ -456,7 +465,7 @@ def sample_with_slow_gpu_3(bench: Bench) -> Sample:
     return sample
 
 
-def test_a_slow_gpu_is_reported_with_its_time(bench: Bench) -> None:
+def test_a_slow_gpu_is_reported_with_its_time(bench: ClockedMachine) -> None:
     sample = sample_with_slow_gpu_3(bench)
     problem = problems_of(sample, 3)['status']
     assert (problem.kind, problem.reason) == ('slow', 'takes 0.4 s to respond')
@@ -469,7 +478,7 @@ def test_a_slow_gpu_is_reported_with_its_time(bench: Bench) -> None:
     assert 'status' not in problems_of(bench.sample(1.0), 3)
 
 
-def test_single_slow_readings_make_no_slow_gpu(bench: Bench) -> None:
+def test_single_slow_readings_make_no_slow_gpu(bench: ClockedMachine) -> None:
     bench.sample()
     bench.let_go.set()
     for delay in (0.4, 0.0, 0.4, 0.4, 0.0):
@@ -478,7 +487,7 @@ def test_single_slow_readings_make_no_slow_gpu(bench: Bench) -> None:
         assert 'status' not in problems_of(bench.sample(1.0), 3)
 
 
-def test_a_slow_gpu_does_not_block_the_others(bench: Bench) -> None:
+def test_a_slow_gpu_does_not_block_the_others(bench: ClockedMachine) -> None:
     sample_with_slow_gpu_3(bench)
     bench.machine.set(temperature=77)
     sample = bench.sample(1.0)  # GPU 3 is still being read
@@ -491,7 +500,9 @@ def test_a_slow_gpu_does_not_block_the_others(bench: Bench) -> None:
     assert gpu(bench.sample(1.0), 3).temperature_celsius == 77
 
 
-def test_metrics_that_fall_due_while_a_slow_gpu_is_read_are_read_next(bench: Bench) -> None:
+def test_metrics_that_fall_due_while_a_slow_gpu_is_read_are_read_next(
+    bench: ClockedMachine,
+) -> None:
     sample_with_slow_gpu_3(bench)
     bench.sample(1.0)
     bench.machine.set(gpu=3, fan_speed=33)
@@ -504,7 +515,7 @@ def test_metrics_that_fall_due_while_a_slow_gpu_is_read_are_read_next(bench: Ben
     assert gpu(bench.sample(1.0), 3).fan_speed_percent == 33
 
 
-def test_a_slow_gpu_that_hangs_times_out(bench: Bench) -> None:
+def test_a_slow_gpu_that_hangs_times_out(bench: ClockedMachine) -> None:
     sample_with_slow_gpu_3(bench)
     bench.sample(1.0)
     wait_until(lambda: bench.source.threads_inside == 1, 'it is being read')
@@ -513,7 +524,7 @@ def test_a_slow_gpu_that_hangs_times_out(bench: Bench) -> None:
     assert problems_of(sample, 3)['status'].kind == 'timed out'
 
 
-def test_a_complete_sample_waits_for_a_slow_gpu(bench: Bench) -> None:
+def test_a_complete_sample_waits_for_a_slow_gpu(bench: ClockedMachine) -> None:
     sample_with_slow_gpu_3(bench)
     bench.machine.set(temperature=77)
     bench.let_go.set()

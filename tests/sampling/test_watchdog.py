@@ -8,7 +8,7 @@ import pytest
 from nvitop.sampling import watchdog
 from nvitop.sampling.watchdog import Watchdog
 from tests.clock import Clock
-from tests.patience import PATIENCE, Threads
+from tests.waiting import PATIENCE, Threads
 
 LIMIT = 2.0
 

@@ -12,8 +12,8 @@ from nvitop import simulation
 from nvitop.api import libcuda
 from nvitop.api.device import Device
 from nvitop.api.utils import NA
-from tests.patience import PATIENCE, wait_until
 from tests.simulation.conftest import handle, text
+from tests.waiting import PATIENCE, wait_until
 
 Start = Callable[..., simulation.Machine]
 

@@ -16,9 +16,9 @@ from nvitop import simulation
 from nvitop.api.process.observed import start_time_of
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand
-from tests.patience import PATIENCE, wait_until
 from tests.programs import run_python
 from tests.simulation.conftest import handle
+from tests.waiting import PATIENCE, wait_until
 
 Start = Callable[..., simulation.Machine]
 

@@ -1,6 +1,6 @@
 """Short soak runs in a separate process, where other tests do not affect the counts.
 
-``python -m tests.small_runs`` prints the results of all runs as JSON.
+``python -m tests.short_soak_runs`` prints the results of all runs as JSON.
 """
 
 from __future__ import annotations

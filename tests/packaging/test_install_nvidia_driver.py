@@ -12,7 +12,7 @@ import threading
 
 import pytest
 
-from tests.patience import PATIENCE
+from tests.waiting import PATIENCE
 
 SCRIPT = pathlib.Path(__file__).parent.parent.parent / 'install-nvidia-driver.sh'
 

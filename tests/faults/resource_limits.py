@@ -1,4 +1,4 @@
-"""Run a program with limits: ``python -m tests.faults.limited PROGRAM NPROC NOFILE HOME``.
+"""Run a program with limits: ``python -m tests.faults.resource_limits PROGRAM NPROC NOFILE HOME``.
 
 Everything is imported before the limits are set. The limit of processes applies to all processes of a
 user, except for root, so the program runs as a user without other processes.

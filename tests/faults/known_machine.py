@@ -161,7 +161,7 @@ VARYING = frozenset(
 )
 
 
-class Bench:
+class KnownMachine:
     """The machine, and a source that samples it on request."""
 
     def __init__(self, driver: str = 'newest') -> None:
@@ -186,7 +186,7 @@ class Bench:
         self.clock.turn(seconds)
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Bench]:
+    def opened(self) -> Iterator[KnownMachine]:
         """Start the machine and a source for a ``with`` block."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.machine)

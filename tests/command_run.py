@@ -7,7 +7,7 @@ import io
 from typing import Any, Callable
 
 
-class Ran:
+class CommandRun:
     """Output, messages and exit status of one run of a command."""
 
     def __init__(self, main: Callable[..., int], *arguments: str, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""Reuse PIDs that the monitor shows, in a PID namespace: ``python -m tests.faults.reuse_shown ROUNDS``.
+"""Reuse PIDs that the monitor shows, in a PID namespace: ``python -m tests.faults.pid_reuse_on_screen ROUNDS``.
 
 In even rounds, PIDs are reused after the processes were tagged, in odd rounds while the dialog lists
 them. Prints JSON: the number of reused PIDs, of wrongly signaled processes, and of correctly signaled ones.
@@ -16,8 +16,8 @@ import time
 from typing import Sequence
 
 from tests.e2e.monitor import TAG_COLOR, Monitor
-from tests.faults.reuse import LAST_PID, TICK_SECONDS, fork_as
-from tests.patience import wait_until
+from tests.faults.pid_reuse import LAST_PID, TICK_SECONDS, fork_as
+from tests.waiting import wait_until
 
 #: PIDs that are reused in each round. The process after them stays; it is signaled last.
 PIDS = range(20000, 20020)

@@ -1,4 +1,4 @@
-"""Reuse PIDs in a PID namespace: ``python -m tests.faults.reuse COUNT WAY``.
+"""Reuse PIDs in a PID namespace: ``python -m tests.faults.pid_reuse COUNT WAY``.
 
 Prints JSON: the number of reused PIDs, the number of wrongly signaled processes, and the outcomes.
 """

@@ -6,7 +6,7 @@ from typing import Iterator
 
 from nvitop.api.metrics import METRICS
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, ProcessSample, Sample
-from tests.faults.bench import VARYING, Bench
+from tests.faults.known_machine import VARYING, KnownMachine
 
 #: Field of a sample → name of the metric in a problem.
 _METRIC = {metric.field: metric.name for metric in METRICS}
@@ -22,14 +22,14 @@ _LISTS = ('processes', 'graphics_processes', 'mps_processes')
 
 
 def true_samples(count: int, driver: str = 'newest') -> list[Sample]:
-    bench = Bench(driver)
+    bench = KnownMachine(driver)
     with bench.opened():
         samples = [bench.sample() for _ in range(count)]
     assert all(device.status == 'ok' for sample in samples for device in sample.devices)
     return samples
 
 
-class Oracle:
+class SampleChecker:
     """Compares samples with those of a machine without faults."""
 
     def __init__(self, truth: list[Sample]) -> None:

@@ -1,4 +1,4 @@
-"""All combinations of functions, codes, modes and programs: ``python -m tests.faults.product all``.
+"""All combinations of functions, codes, modes and programs: ``python -m tests.faults.all_cases all``.
 
 Each fault is tested with sampling, all programs, and the running monitor on all screens, on
 drivers of three generations, with a simulated clock. The cases are distributed over processes.
@@ -16,11 +16,11 @@ import sys
 import time
 from typing import Iterator, NamedTuple, Sequence
 
-from tests.faults.bench import DRIVERS
-from tests.faults.live import LiveOracle
+from tests.faults.known_machine import DRIVERS
 from tests.faults.matrix import SEED, TICKS, Case, all_cases, functions_called, run_in_source
-from tests.faults.oracle import Oracle, true_samples
-from tests.faults.programs import ProgramOracle
+from tests.faults.programs import ProgramChecker
+from tests.faults.running_monitor import MonitorChecker
+from tests.faults.sample_checks import SampleChecker, true_samples
 
 #: Maximum time of a case.
 PATIENCE_SECONDS = 300.0
@@ -33,9 +33,9 @@ class Subjects:
 
     def __init__(self, driver: str) -> None:
         self._sampled = frozenset(functions_called(driver))
-        self._source = Oracle(true_samples(TICKS, driver))
-        self._programs = ProgramOracle(driver)
-        self._monitor = LiveOracle(driver)
+        self._source = SampleChecker(true_samples(TICKS, driver))
+        self._programs = ProgramChecker(driver)
+        self._monitor = MonitorChecker(driver)
         programs = self._programs.calls.values()
         self.functions = self._sampled.union(self._monitor.calls, *programs) - {_SHUTDOWN}
 

@@ -11,7 +11,7 @@ from nvitop.recording.opening import open_recording
 from nvitop.recording.recorder import RECORDED, Recorder
 from nvitop.recording.schema import USAGE_SUMS
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, ProcessKey, Sample
-from tests.sampling.bench import Bench
+from tests.sampling.clocked_machine import ClockedMachine
 from tests.sampling.fakes import device_sample, process_sample
 
 #: Tue Nov 14 22:13:20 2023 UTC: the time of the first sample, within a minute.
@@ -83,7 +83,9 @@ def mig(parent: DeviceSample, index: int, **values: Any) -> DeviceSample:
     return DeviceSample(key, info, memory_used_bytes=1 << 30, **values)
 
 
-def simulated_samples(bench: Bench, count: int, interval: float = 10.0) -> Iterator[Sample]:
+def simulated_samples(
+    bench: ClockedMachine, count: int, interval: float = 10.0
+) -> Iterator[Sample]:
     """Yield samples of a simulated machine, measured as a recorder does."""
     bench.demand = RECORDED
     for _ in range(count):

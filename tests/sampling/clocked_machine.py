@@ -10,13 +10,13 @@ from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceSample, Problem, Sample
 from nvitop.sampling.watchdog import Watchdog
 from tests.clock import Clock
-from tests.patience import PATIENCE, Threads
+from tests.waiting import PATIENCE, Threads
 
 #: Interval (seconds) of the slow tier.
 SLOW_TICK = 5.0
 
 
-class Bench:
+class ClockedMachine:
     """A simulated machine whose clock is turned by hand, and a source that samples it."""
 
     def __init__(self, scenario: str, only: list[Any] | None = None) -> None:

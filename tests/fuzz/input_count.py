@@ -14,19 +14,19 @@ FACTOR = float(os.environ.get('NVITOP_FUZZ') or 1.0)
 FIRST_SEED = int(os.environ.get('NVITOP_FUZZ_SEED') or 0)
 
 
-def amount(default: int) -> int:
+def scaled(default: int) -> int:
     """Number of examples; ``default`` if NVITOP_FUZZ is not set."""
     return max(1, round(default * FACTOR))
 
 
 def examples(default: int) -> settings:
     """Hypothesis settings with this number of examples."""
-    return settings(max_examples=amount(default))
+    return settings(max_examples=scaled(default))
 
 
 def seeds(default: int) -> Iterator[int]:
     """Seeds for generated input, the same in every run."""
-    return iter(range(FIRST_SEED, FIRST_SEED + amount(default)))
+    return iter(range(FIRST_SEED, FIRST_SEED + scaled(default)))
 
 
 def check_seeds(default: int, check: Callable[[int], object]) -> None:

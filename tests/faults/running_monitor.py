@@ -20,7 +20,7 @@ from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import HostSample, Sample
 from nvitop.sampling.watchdog import Watchdog
-from tests.faults.bench import TICK_SECONDS, Bench
+from tests.faults.known_machine import TICK_SECONDS, KnownMachine
 from tests.faults.matrix import FAULTY_TICKS, TICKS, Case
 
 #: Columns and rows, so that everything fits.
@@ -124,7 +124,7 @@ class Run:
         self._tick = -1
         self._samples = 0
         self._place = 'main'
-        self._bench = Bench(case.driver if case is not None else driver)
+        self._bench = KnownMachine(case.driver if case is not None else driver)
         dead_threads = mock.patch('threading.excepthook', self._note_dead_thread)
         with self._bench.opened(), dead_threads:
             if case is not None:
@@ -209,7 +209,7 @@ class Run:
         self.frames.append(Frame(tick, place, self._app, text))
 
 
-class LiveOracle:
+class MonitorChecker:
     """Compares all screens with those of a machine without faults."""
 
     def __init__(self, driver: str = 'newest') -> None:

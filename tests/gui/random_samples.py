@@ -38,7 +38,7 @@ CHARACTERS = [
 ]
 
 
-class Anything:
+class RandomSamples:
     """A generator of samples, determined by its seed."""
 
     def __init__(self, seed: int) -> None:

@@ -11,7 +11,7 @@ from nvitop.gui.view.widgets.plot import plot_rows
 from nvitop.gui.view.widgets.sparkline import make_sparkline
 
 
-def forget_rows() -> None:
+def clear_row_caches() -> None:
     """Clear the caches, so that the next frame is drawn from scratch."""
     for cached in (
         process_row,
