@@ -57,7 +57,7 @@ def run_in_namespace(program: str, *arguments: object) -> dict[str, object]:
 
 
 def check_reused_pids(way: str, count: int) -> None:
-    result = run_in_namespace('reuse', count, way)
+    result = run_in_namespace('pid_reuse', count, way)
     assert result == {'reused': count, 'signaled': 0, 'outcomes': {'reused': count}}
 
 
@@ -76,7 +76,7 @@ def test_none_of_1000_reused_pids_is_signaled(way: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 def test_none_of_1000_reused_pids_in_the_monitor_is_signaled() -> None:
-    result = run_in_namespace('reuse_shown', 50)
+    result = run_in_namespace('pid_reuse_on_screen', 50)
     assert result == {'reused': 50 * 20, 'signaled': 0, 'sent': 50, 'status': 0}
 
 
