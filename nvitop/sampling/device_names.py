@@ -9,6 +9,7 @@ from typing import Iterable, NamedTuple, Tuple, Union
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
+from nvitop.api.device.handles import gpu_range
 from nvitop.sampling.watchdog import Watchdog, call_with_limit
 
 #: Index of a GPU, or (GPU, MIG device).
@@ -187,9 +188,8 @@ def _explain(
         pairs = ', '.join(f'{gpu}:{mig}' for mig in known[gpu].mig)
         devices = f'the MIG devices {pairs}' if pairs else 'no MIG devices'
         return f'unknown device {name!r}: GPU {gpu} has {devices}'
-    gpus = f'GPUs 0 to {count - 1}' if count > 1 else ('GPU 0' if count else 'no GPU')
     silence = ''.join(f'; GPU {gpu} is not responding' for gpu in silent)
-    return f'unknown device {name!r}: this machine has {gpus}{silence}'
+    return f'unknown device {name!r}: this machine has {gpu_range(count)}{silence}'
 
 
 def _full_bus_id(text: str) -> str:

@@ -154,6 +154,13 @@ def test_devices_from_indices(machine: simulation.Machine) -> None:
     assert Device.cuda_driver_version() == Device.max_cuda_version() == '13.0'
 
 
+def test_unknown_index_says_which_gpus_exist(machine: simulation.Machine) -> None:
+    with pytest.raises(libnvml.NVMLError_InvalidArgument) as raised:
+        Device(99)
+    assert str(raised.value) == 'unknown GPU 99: this machine has GPUs 0 to 3'
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
+
+
 @pytest.mark.parametrize(
     ('number', 'text'), [(12040, '12.4'), (11081, '11.8.1'), (9000, '9.0'), (NA, NA), (0, NA)]
 )

@@ -16,6 +16,7 @@ from nvitop.api.device.gpm import GpmMixin
 from nvitop.api.device.handles import (
     UUID_PATTERN,
     find,
+    find_gpu,
     find_mig_by_uuid,
     index_or_uuid,
     is_mig_device_uuid,
@@ -146,7 +147,7 @@ class Device(
         if index is not None and (isinstance(index, bool) or not isinstance(index, int)):
             raise TypeError(f'the index of a GPU must be an int, not {index!r}')
         if index is not None:
-            handle, loss = find('nvmlDeviceGetHandleByIndex', index)
+            handle, loss = find_gpu(index)
         elif uuid is not None:
             handle, loss = find('nvmlDeviceGetHandleByUUID', uuid.encode())
         else:

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.api import libnvml
+from nvitop.api.libnvml._binding import NVMLError_InvalidArgument
 from nvitop.api.libnvml._errors import is_unreachable
 from nvitop.api.utils import NA
 
@@ -31,6 +32,23 @@ def is_mig_device_uuid(uuid: str | None) -> bool:
         return False
     match = UUID_PATTERN.match(uuid)
     return match is not None and match['gpu'] is None
+
+
+class UnknownGpuError(NVMLError_InvalidArgument):
+    """There is no GPU with this index."""
+
+    def __init__(self, index: int, count: int) -> None:
+        """Describe the error for a machine that has this number of GPUs."""
+        self.args = index, count
+
+    def __str__(self) -> str:
+        index, count = self.args
+        return f'unknown GPU {index}: this machine has {gpu_range(count)}'
+
+
+def gpu_range(count: int) -> str:
+    """Return the indices of this number of GPUs as text, such as ``'GPUs 0 to 7'``."""
+    return f'GPUs 0 to {count - 1}' if count > 1 else ('GPU 0' if count else 'no GPU')
 
 
 class Found(NamedTuple):
@@ -80,6 +98,22 @@ def find(function: str, *args: Any) -> Found:
         if not is_unreachable(error):
             raise
         return Found(None, error.with_traceback(None))
+
+
+def find_gpu(index: int) -> Found:
+    """Find a GPU by its index.
+
+    Raises:
+        UnknownGpuError: There is no such GPU.
+        NVMLError: NVML cannot be initialized, or the GPU cannot be used.
+    """
+    try:
+        return find('nvmlDeviceGetHandleByIndex', index)
+    except NVMLError_InvalidArgument:
+        count = int(_call('nvmlDeviceGetCount'))
+        if 0 <= index < count:
+            raise
+        raise UnknownGpuError(index, count) from None
 
 
 def mig_handles(handle: Any, count: int) -> Iterator[tuple[int, Any]]:

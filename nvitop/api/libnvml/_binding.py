@@ -143,6 +143,9 @@ if TYPE_CHECKING:
     class NVMLError_GpuIsLost(NVMLError):
         """The GPU has fallen off the bus or is inaccessible for another reason."""
 
+    class NVMLError_InvalidArgument(NVMLError):
+        """An argument is invalid, such as the index of a GPU."""
+
     class NVMLError_LibraryNotFound(NVMLError):
         """No NVML library was found."""
 
@@ -167,6 +170,7 @@ else:
     NVMLError = BINDING.NVMLError
     NVMLError_FunctionNotFound = BINDING.NVMLError_FunctionNotFound
     NVMLError_GpuIsLost = BINDING.NVMLError_GpuIsLost
+    NVMLError_InvalidArgument = BINDING.NVMLError_InvalidArgument
     NVMLError_LibraryNotFound = BINDING.NVMLError_LibraryNotFound
     NVMLError_NotFound = BINDING.NVMLError_NotFound
     NVMLError_NotSupported = BINDING.NVMLError_NotSupported
