@@ -432,9 +432,18 @@ class Snapshot:
         return dict.fromkeys(self).keys()
 
     def __repr__(self) -> str:
-        values = [('real', self.real), *((name, self.__dict__[name]) for name in self)]
-        lines = ''.join(f'    {name}={value!r},\n' for name, value in values)
-        return f'{type(self).__name__}(\n{lines})'
+        return self._text({})
+
+    def _text(self, shown: dict[str, Any]) -> str:
+        """Return all values as text, without those that are in ``shown`` too."""
+        lines = [f'real={self.real!r},']
+        for name in self:
+            value = self.__dict__[name]
+            if name not in shown or shown[name] is not value:
+                text = value._text(vars(self)) if isinstance(value, Snapshot) else repr(value)
+                lines.append(f'{name}={text},')
+        text = '\n'.join(lines).replace('\n', '\n    ')
+        return f'{type(self).__name__}(\n    {text}\n)'
 
 
 _snapshot_classes: dict[tuple[type[Snapshot], type], type[Snapshot]] = {}

@@ -381,6 +381,14 @@ def test_snapshot_class_has_the_name_of_the_real_class() -> None:
     assert repr(Snapshot(5, half=2.5, unit=NA)) == (
         "intSnapshot(\n    real=5,\n    half=2.5,\n    unit='N/A',\n)"
     )
+    inner = Snapshot(2, name='two', digit='2')
+    assert repr(Snapshot('two', inner=inner, name=inner.name)) == (
+        'strSnapshot(\n'
+        "    real='two',\n"
+        "    inner=intSnapshot(\n        real=2,\n        digit='2',\n    ),\n"
+        "    name='two',\n"
+        ')'
+    )
 
 
 def test_snapshot_reads_missing_names_once_from_the_real_object() -> None:
