@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
-import types
 from typing import Any, Iterator
 
 import pytest
 
 from nvitop import simulation
 from nvitop.api import libcuda, libnvml
-from nvitop.api.device import visible, visible_by_cuda, visible_program
+from nvitop.api.device import visible, visible_by_cuda
 from nvitop.api.device.visible import normalize_cuda_visible_devices, parse_cuda_visible_devices
 from tests.api import fake_cuda
 from tests.api.machines import machine
@@ -217,7 +216,7 @@ print(json.dumps([os.environ.get(name, 'unset') for name in names]))
 
 @pytest.mark.usefixtures('real_helper')
 def test_helper_gets_the_given_variables_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('inspect.getsource', lambda module: PRINTS_ENVIRONMENT)
+    monkeypatch.setattr(visible_by_cuda, '_program', lambda: PRINTS_ENVIRONMENT)
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', 'of this process')
     monkeypatch.setenv('CUDA_DEVICE_ORDER', 'of this process')
     assert query('2,1', 'FASTEST_FIRST', 'machine') == ('2,1', 'FASTEST_FIRST')
@@ -235,7 +234,7 @@ def test_helper_that_hangs_is_abandoned(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(
-        'inspect.getsource', lambda module: 'import threading; threading.Event().wait()'
+        visible_by_cuda, '_program', lambda: 'import threading; threading.Event().wait()'
     )
     monkeypatch.setattr(visible_by_cuda, 'TIMEOUT_SECONDS', 0.3)
     assert query('0', None, 'machine') is None
@@ -302,18 +301,12 @@ def test_helper_is_not_started_without_python_or_for_a_simulated_driver(
 
 def test_program_prints_uuids_or_the_error(capsys: pytest.CaptureFixture[str]) -> None:
     digits = [uuid.replace('-', '') for uuid in fake_cuda.UUIDS]
-    assert visible_program.uuids(fake_cuda.driver()) == digits
-    assert visible_program.uuids(fake_cuda.driver('cuDeviceGetUuid_v2')) == digits
+    assert visible_by_cuda._uuids(fake_cuda.driver()) == digits
+    assert visible_by_cuda._uuids(fake_cuda.driver('cuDeviceGetUuid_v2')) == digits
     for name, code in (('cuInit', 100), ('cuDeviceGetCount', 3), ('cuDeviceGetUuid_v2', 999)):
         broken = fake_cuda.driver()
         setattr(broken, name, lambda *args, code=code: code)
-        assert visible_program.uuids(broken) == code
-    visible_program.main(['/nonexistent/libcuda.so.1'])
+        assert visible_by_cuda._uuids(broken) == code
+    visible_by_cuda._print_uuids(['/nonexistent/libcuda.so.1'])
     assert capsys.readouterr().out == '301\n'
-    assert visible_program.FILE_NOT_FOUND == libcuda.CUDA_ERROR_FILE_NOT_FOUND
-
-
-def test_program_needs_only_the_standard_library() -> None:
-    values = vars(visible_program).items()
-    modules = {name for name, value in values if isinstance(value, types.ModuleType)}
-    assert modules == {'contextlib', 'ctypes', 'json', 'sys'}
+    assert libcuda.CUDA_ERROR_FILE_NOT_FOUND == 301

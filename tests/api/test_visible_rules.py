@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.api.device.visible_rules import OnlyCudaKnowsError, VisibleGpu, VisibleMig, select
+from nvitop.api.device.visible import OnlyCudaKnowsError, VisibleGpu, VisibleMig, select
 
 Index = Union[int, Tuple[int, int]]
 

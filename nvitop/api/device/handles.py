@@ -34,6 +34,11 @@ def is_mig_device_uuid(uuid: str | None) -> bool:
     return match is not None and match['gpu'] is None
 
 
+def digits(uuid: str) -> str:
+    """Return the hexadecimal digits of a UUID, with or without the prefix of NVML."""
+    return uuid.rpartition('GPU-')[2].rpartition('MIG-')[2].replace('-', '').lower()
+
+
 class UnknownGpuError(NVMLError_InvalidArgument):
     """There is no GPU with this index."""
 

@@ -1,19 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """The devices that are visible to CUDA programs (``CUDA_VISIBLE_DEVICES``).
 
-:mod:`~nvitop.api.device.visible_devices` finds them; it is imported on use.
+The rules are pure functions of the value and the GPUs. If only the CUDA driver can decide,
+:mod:`~nvitop.api.device.visible_by_cuda` queries it.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
-from typing import TYPE_CHECKING, Any
+import re
+from typing import Any, Callable, Iterator, NamedTuple, Sequence, Union
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase
+from nvitop.api.device.handles import digits, mig_handles
+from nvitop.api.utils import NA
 
-if TYPE_CHECKING:
-    from nvitop.api.device.visible_rules import CudaVisible
+#: An index, parsed like C's ``strtoul``: ``'1st'`` is 1. More than 9 digits are not an index.
+_INDEX = r'\s*\+?0*([0-9]{1,9})(?![0-9])'
+#: A MIG device by its GPU and its two instances, the only form before R470.
+_INSTANCES = 'MIG-(GPU-[^/]*)/([0-9]+)/([0-9]+)'
+_PREFIX = '^(mig-)?(gpu-)?'
+#: Queries that may show that CUDA considers one GPU faster than another. The cheapest and most
+#: decisive ones come first.
+_SPEED_QUERIES: tuple[tuple[Any, ...], ...] = (
+    ('nvmlDeviceGetName',),
+    ('nvmlDeviceGetCudaComputeCapability',),
+    ('nvmlDeviceGetPciInfo',),
+    ('nvmlDeviceGetMigMode',),
+    ('nvmlDeviceGetMemoryInfo',),
+    ('nvmlDeviceGetNumGpuCores',),
+    ('nvmlDeviceGetMaxClockInfo', 0),  # graphics
+    ('nvmlDeviceGetMaxClockInfo', 1),  # SM
+    ('nvmlDeviceGetMaxClockInfo', 2),  # memory
+    ('nvmlDeviceGetComputeMode',),
+    ('nvmlDeviceGetDisplayActive',),
+    ('nvmlDeviceGetDriverModel',),
+)
 
 
 class _FromEnvironment(str):
@@ -78,15 +102,6 @@ def normalize_cuda_visible_devices(cuda_visible_devices: str | None = FROM_ENVIR
     return ','.join(device.uuid for device in _visible_devices(cuda_visible_devices))
 
 
-def _visible_devices(value: str | None) -> list[CudaVisible]:
-    """Return the devices that are visible to CUDA; few programs need the module."""
-    from nvitop.api.device.visible_devices import visible_devices
-
-    if isinstance(value, _FromEnvironment):
-        value = os.environ.get('CUDA_VISIBLE_DEVICES')
-    return visible_devices(value)
-
-
 class VisibilityMixin(DeviceBase):
     """Devices as CUDA programs number them."""
 
@@ -121,3 +136,261 @@ def describe_visible(count: int) -> str:
         is_set = value is not None
         reason = f'CUDA_VISIBLE_DEVICES={value!r}' if is_set else 'CUDA_VISIBLE_DEVICES is not set'
     return f'CUDA sees {count} {"device" if count == 1 else "devices"} ({reason})'
+
+
+# CUDA's rules
+
+
+class VisibleMig(NamedTuple):
+    """A MIG device: one compute instance."""
+
+    #: (GPU index, MIG index).
+    nvml_index: tuple[int, int]
+    uuid: str
+    gpu_uuid: str
+    gpu_instance_id: int
+    compute_instance_id: int
+
+    def matches(self, identifier: str) -> bool:
+        """Return whether ``identifier`` is a prefix of the UUID or names the instances."""
+        instances = re.fullmatch(_INSTANCES, identifier)
+        return self.uuid.startswith(identifier) or (
+            instances is not None
+            and self.gpu_uuid.startswith(instances.group(1))
+            and self.gpu_instance_id == int(instances.group(2))
+            and self.compute_instance_id == int(instances.group(3))
+        )
+
+
+class VisibleGpu(NamedTuple):
+    """A physical GPU."""
+
+    #: NVML index.
+    nvml_index: int
+    uuid: str
+    #: Domain, bus, device.
+    bus_id: tuple[int, int, int]
+    is_mig_mode_enabled: bool = False
+    migs: tuple[VisibleMig, ...] = ()
+
+    def matches(self, identifier: str) -> bool:
+        """Return whether ``identifier`` is a prefix of the UUID."""
+        return self.uuid.startswith(identifier)
+
+
+#: A device that CUDA programs see.
+CudaVisible = Union[VisibleGpu, VisibleMig]
+
+
+class OnlyCudaKnowsError(Exception):
+    """The result depends on something that only the CUDA driver can decide."""
+
+
+def select(
+    value: str | None,
+    gpus: Sequence[VisibleGpu],
+    *,
+    is_in_cuda_order: Callable[[], bool],
+    guess: bool = False,
+) -> list[CudaVisible]:
+    """Return the devices that CUDA enumerates, in its order.
+
+    Args:
+        value: Value of ``CUDA_VISIBLE_DEVICES``, ``None`` if not set.
+        gpus: The GPUs in PCI order.
+        is_in_cuda_order: Returns whether CUDA has the same order. Called at most once, if needed.
+        guess: Return the most likely result instead of raising.
+
+    Raises:
+        OnlyCudaKnowsError: The result is not certain.
+    """
+    if value is None:
+        if not guess and not is_in_cuda_order():
+            raise OnlyCudaKnowsError('order of the GPUs')
+        return _enumerated(gpus)
+    identifiers = value.split(',')
+    kind = identifiers[0].strip()[:4].upper()
+    chosen: list[CudaVisible]
+    if kind in ('GPU-', 'MIG-'):
+        chosen = list(_by_uuid(identifiers, gpus, guess=guess))
+    else:
+        indices = list(_indices(identifiers))
+        if indices and not guess:
+            _require_certain_indices(gpus, is_in_cuda_order)
+        chosen = [gpus[i] for i in itertools.takewhile(lambda i: i < len(gpus), indices)]
+    if len(set(chosen)) < len(chosen):
+        return []
+    return _enumerated(list(itertools.takewhile(_is_usable, chosen)))
+
+
+def _require_certain_indices(
+    gpus: Sequence[VisibleGpu], is_in_cuda_order: Callable[[], bool]
+) -> None:
+    """Raise unless CUDA indices are positions in ``gpus``."""
+    if not all(_is_usable(gpu) for gpu in gpus):
+        raise OnlyCudaKnowsError('whether a GPU in MIG mode without instances is counted')
+    if not is_in_cuda_order():
+        raise OnlyCudaKnowsError('order of the GPUs')
+
+
+def _is_usable(device: CudaVisible) -> bool:
+    """Return whether CUDA can use the device: not a GPU in MIG mode without instances."""
+    return isinstance(device, VisibleMig) or not device.is_mig_mode_enabled or bool(device.migs)
+
+
+def _enumerated(devices: Sequence[CudaVisible]) -> list[CudaVisible]:
+    """Return the devices that CUDA enumerates: either GPUs or a single MIG device."""
+    usable: list[CudaVisible] = [
+        device.migs[0] if isinstance(device, VisibleGpu) and device.migs else device
+        for device in devices
+        if _is_usable(device)
+    ]
+    migs = [device for device in usable if isinstance(device, VisibleMig)]
+    return [migs[0]] if migs else usable
+
+
+def _indices(identifiers: Sequence[str]) -> Iterator[int]:
+    """Yield the leading indices, up to the first identifier that is not an index."""
+    for identifier in identifiers:
+        match = re.match(_INDEX, identifier)
+        if match is None:
+            return
+        yield int(match.group(1))
+
+
+def _by_uuid(
+    identifiers: Sequence[str], gpus: Sequence[VisibleGpu], *, guess: bool
+) -> Iterator[CudaVisible]:
+    """Yield the devices of the leading identifiers that match one device each, all of one kind."""
+    devices: list[CudaVisible] = [*gpus, *(mig for gpu in gpus for mig in gpu.migs)]
+    kind: type[CudaVisible] | None = None
+    for identifier in identifiers:
+        device = _only_one(identifier, devices)
+        is_exact = device is not None
+        if device is None:
+            device = _only_one(_in_nvidia_smi_form(identifier), devices)
+        if device is None:
+            return
+        # NVIDIA documents neither spaces and capitals nor MIG devices after GPUs.
+        if not guess and (not is_exact or (kind is VisibleGpu and isinstance(device, VisibleMig))):
+            raise OnlyCudaKnowsError(f'whether {identifier!r} is valid here')
+        if kind not in (None, type(device)):
+            return
+        kind = type(device)
+        yield device
+
+
+def _only_one(identifier: str, devices: Sequence[CudaVisible]) -> CudaVisible | None:
+    matching = [device for device in devices if device.matches(identifier)]
+    return matching[0] if len(matching) == 1 else None
+
+
+def _in_nvidia_smi_form(identifier: str) -> str:
+    lower = identifier.strip().lower()
+    return re.sub(_PREFIX, lambda prefix: prefix.group().upper(), lower)
+
+
+# The GPUs of this machine
+
+
+def _visible_devices(value: str | None) -> list[CudaVisible]:
+    """Return the devices that are visible to CUDA, in CUDA's order; none without NVML."""
+    if isinstance(value, _FromEnvironment):
+        value = os.environ.get('CUDA_VISIBLE_DEVICES')
+    if value is not None and not value.strip():
+        return []
+    order = os.environ.get('CUDA_DEVICE_ORDER')
+    try:
+        machine = _Machine()
+    except libnvml.NVMLError:
+        return []
+
+    def is_in_cuda_order() -> bool:
+        return machine.is_complete and (order == 'PCI_BUS_ID' or machine.is_uniform())
+
+    try:
+        return select(value, machine.gpus, is_in_cuda_order=is_in_cuda_order)
+    except OnlyCudaKnowsError:
+        from nvitop.api.device import visible_by_cuda  # starts a process, which few machines need
+
+        uuids = visible_by_cuda.enumerated_uuids(value, order, machine.gpus)
+    if uuids is not None:
+        found = [machine.find(uuid) for uuid in uuids]
+        known = [device for device in found if device is not None]
+        if len(known) == len(found):
+            return known
+    return select(value, machine.gpus, is_in_cuda_order=is_in_cuda_order, guess=True)
+
+
+class _Machine:
+    """The current GPUs of this host, in PCI order."""
+
+    def __init__(self) -> None:
+        self._handles: dict[int, Any] = {}
+        gpus = []
+        count = libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+        for index in range(count):
+            gpu = self._read(index)
+            if gpu is not None:
+                gpus.append(gpu)
+        self.gpus = tuple(sorted(gpus, key=lambda gpu: gpu.bus_id))
+        #: Whether NVML identified all of them.
+        self.is_complete = len(gpus) == count
+
+    def _read(self, index: int) -> VisibleGpu | None:
+        handle = libnvml.nvmlQuery('nvmlDeviceGetHandleByIndex', index, default=None)
+        if handle is None:
+            return None
+        uuid = libnvml.nvmlQuery('nvmlDeviceGetUUID', handle)
+        pci = libnvml.nvmlQuery('nvmlDeviceGetPciInfo', handle)
+        if uuid is NA or pci is NA:
+            return None
+        self._handles[index] = handle
+        mode = _query('nvmlDeviceGetMigMode', handle)
+        enabled = mode is not NA and bool(mode[0])
+        migs = tuple(_migs(handle, index, uuid)) if enabled else ()
+        return VisibleGpu(index, uuid, (pci.domain, pci.bus, pci.device), enabled, migs)
+
+    def is_uniform(self) -> bool:
+        """Return whether NVML reports no difference that could make one GPU faster."""
+        first, *others = self._handles.values() or (None,)
+        for question, *args in _SPEED_QUERIES if others else ():
+            answer = _comparable(_query(question, first, *args))
+            if any(_comparable(_query(question, other, *args)) != answer for other in others):
+                return False
+        return True
+
+    def find(self, uuid: str) -> CudaVisible | None:
+        """Return the device with this UUID of CUDA."""
+        for gpu in self.gpus:
+            for mig in gpu.migs:
+                if digits(mig.uuid) == uuid:
+                    return mig
+            if digits(gpu.uuid) == uuid:
+                # Drivers before R470 return the UUID of the GPU for a MIG device.
+                return gpu.migs[0] if gpu.migs else gpu
+        return None
+
+
+def _query(function: str, *args: Any) -> Any:
+    return libnvml.nvmlQuery(function, *args, ignore_function_not_found=True)
+
+
+def _comparable(answer: Any) -> Any:
+    """Return the part of an answer that is equal for GPUs of the same model."""
+    if hasattr(answer, 'pciDeviceId'):
+        return answer.pciDeviceId, answer.pciSubSystemId
+    return getattr(answer, 'total', answer)
+
+
+def _migs(handle: Any, gpu_index: int, gpu_uuid: str) -> Iterator[VisibleMig]:
+    """Yield the MIG devices of a GPU."""
+    count = _query('nvmlDeviceGetMaxMigDeviceCount', handle)
+    for index, mig in mig_handles(handle, count or 0):
+        uuid = _query('nvmlDeviceGetUUID', mig)
+        instances = [
+            _query(function, mig)
+            for function in ('nvmlDeviceGetGpuInstanceId', 'nvmlDeviceGetComputeInstanceId')
+        ]
+        if uuid is not NA and NA not in instances:
+            yield VisibleMig((gpu_index, index), uuid, gpu_uuid, *instances)

@@ -16,17 +16,12 @@ import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, Callable, Hashable, NamedTuple
 
 from nvitop.api import libcuda
-from nvitop.api.device import visible_program
-from nvitop.api.device.visible_rules import digits
+from nvitop.api.device.handles import digits
 from nvitop.log import debug, warn
 from nvitop.platforms.nvidia_files import cuda_files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
 
 #: Time limit in seconds. CUDA takes tens of seconds without persistence mode on many GPUs.
 TIMEOUT_SECONDS = 60.0
@@ -78,7 +73,7 @@ def enumerated_uuids(
         now = clock()
         if answer is None or (answer.uuids is None and now - answer.time >= RETRY_SECONDS):
             _results.pop(key, None)
-            answer = _results[key] = _ProgramResult(_ask(value, order), now)
+            answer = _results[key] = _ProgramResult(_list_devices(value, order), now)
             while len(_results) > MAX_RESULTS:
                 del _results[next(iter(_results))]
         return answer.uuids
@@ -90,7 +85,7 @@ def forget() -> None:
         _results.clear()
 
 
-def _ask(value: str | None, order: str | None) -> tuple[str, ...] | None:
+def _list_devices(value: str | None, order: str | None) -> tuple[str, ...] | None:
     """Run the helper process and log its failure."""
     if not sys.executable or getattr(sys, 'frozen', False):
         return None  # sys.executable is the frozen program, not Python
@@ -128,10 +123,55 @@ def _run(environment: dict[str, str]) -> str:
         universal_newlines=True,
     )
     try:
-        return process.communicate(inspect.getsource(visible_program), timeout=TIMEOUT_SECONDS)[0]
+        return process.communicate(_program(), timeout=TIMEOUT_SECONDS)[0]
     except BaseException:
         process.kill()
         # A process that hangs inside the driver cannot be killed.
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.communicate(timeout=1.0)
         raise
+
+
+# The program that runs in the helper process. It has nothing but these functions and modules.
+
+_PROGRAM_START = """
+from __future__ import annotations
+import contextlib, ctypes, json, sys
+"""
+_PROGRAM_END = '_print_uuids(sys.argv[1:])'
+
+
+def _load(paths: list[str]) -> Any:
+    """Return the first library that loads, or None."""
+    loader = getattr(ctypes, 'WinDLL', ctypes.CDLL)
+    for path in paths:
+        with contextlib.suppress(OSError):
+            return loader(path)
+    return None
+
+
+def _uuids(cuda: Any) -> int | list[str]:
+    """Return the UUIDs of the devices as 32 hexadecimal digits, or the first error code."""
+    count, device, uuid = ctypes.c_int(), ctypes.c_int(), (ctypes.c_ubyte * 16)()
+    error = cuda.cuInit(ctypes.c_uint(0)) or cuda.cuDeviceGetCount(ctypes.byref(count))
+    # For a MIG device the old function returns the UUID of the GPU.
+    uuid_of = getattr(cuda, 'cuDeviceGetUuid_v2', None) or cuda.cuDeviceGetUuid
+    found = []
+    for ordinal in range(0 if error else count.value):
+        error = cuda.cuDeviceGet(ctypes.byref(device), ctypes.c_int(ordinal))
+        error = error or uuid_of(ctypes.byref(uuid), device)
+        if error:
+            break
+        found.append(bytes(uuid).hex())
+    return int(error) or found
+
+
+def _print_uuids(paths: list[str]) -> None:
+    """Print the devices, or the error code of the driver; 301 is CUDA_ERROR_FILE_NOT_FOUND."""
+    cuda = _load(paths)
+    print(json.dumps(301 if cuda is None else _uuids(cuda)))
+
+
+def _program() -> str:
+    functions = map(inspect.getsource, (_load, _uuids, _print_uuids))
+    return '\n'.join([_PROGRAM_START, *functions, _PROGRAM_END])
