@@ -11,9 +11,9 @@ the first query.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
-from nvitop.lazy import lazy_names
 from nvitop.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -29,58 +29,31 @@ if TYPE_CHECKING:
     from nvitop import termcolor as termcolor
     from nvitop import utils as utils
     from nvitop.api import *  # type: ignore[assignment]  # - libnvml is a module there
-    from nvitop.select import select_devices
-
-__all__ = [
-    'NA',
-    'SIZE_UNITS',
-    'UINT_MAX',
-    'ULONGLONG_MAX',
-    'CudaDevice',
-    'CudaMigDevice',
-    'Device',
-    'GiB',
-    'GpuProcess',
-    'HostProcess',
-    'KiB',
-    'MiB',
-    'MigDevice',
-    'NVMLError',
-    'NaType',
-    'NotApplicable',
-    'NotApplicableType',
-    'PhysicalDevice',
-    'PiB',
-    'ResourceMetricCollector',
-    'Snapshot',
-    'TiB',
-    'boolify',
-    'bytes2human',
-    'collect_in_background',
-    'colored',
-    'command_join',
-    'host',
-    'human2bytes',
-    'libcuda',
-    'libcudart',
-    'libnvml',
-    'normalize_cuda_visible_devices',
-    'nvmlCheckReturn',
-    'parse_cuda_visible_devices',
-    'select_devices',
-    'set_color',
-    'take_snapshots',
-    'timedelta2human',
-    'ttl_cache',
-    'utilization2string',
-]
-
-if not TYPE_CHECKING:  # it would hide misspelled names
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            __name__: 'api caching collector device process select termcolor utils',
-            'nvitop.api': ' '.join(name for name in __all__ if name != 'select_devices'),
-            'nvitop.select': 'select_devices',
-        },
+    from nvitop.select import select_devices as select_devices
+else:  # type checkers must not see a `__getattr__`: it would hide misspelled names
+    _SUBMODULES = frozenset(
+        ('api', 'caching', 'collector', 'device', 'process', 'select', 'termcolor', 'utils')
     )
+
+    def __getattr__(name: str) -> object:
+        """Import a public name on first use, because commands such as `nvitop --help` need none."""
+        if name in _SUBMODULES:
+            return importlib.import_module(f'nvitop.{name}')
+        if name.startswith('_') and name != '__all__':
+            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+        from nvitop import api
+
+        if name == '__all__':
+            value = [*api.__all__, 'select_devices']
+        elif name == 'select_devices':
+            value = importlib.import_module('nvitop.select').select_devices
+        elif name in api.__all__:
+            value = getattr(api, name)
+        else:
+            raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+        # setdefault: two threads that import a name at the same time get the same object.
+        return globals().setdefault(name, value)
+
+    def __dir__() -> list[str]:
+        """Return all names, including those that are imported on first use."""
+        return sorted({*globals(), *_SUBMODULES, *__getattr__('__all__')})

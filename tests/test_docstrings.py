@@ -83,7 +83,7 @@ EXAMPLES = list(examples())
 def names() -> dict[str, Any]:
     anything = mock.MagicMock()
     placeholders = 'model x y writer logger Trainer CSVLogger GpuStatsLogger train_one_epoch step'
-    public = {name: getattr(nvitop, name) for name in nvitop.__all__}
+    public = {name: getattr(nvitop, name) for name in dir(nvitop) if name[0] != '_'}
     return {**dict.fromkeys(placeholders.split(), anything), **public, 'os': os}
 
 

@@ -416,5 +416,4 @@ def test_unknown_keywords_warn(machine: simulation.Machine) -> None:
 
 def test_select_devices_is_exported() -> None:
     assert nvitop.select_devices is select_devices
-    assert 'select_devices' in nvitop.__all__
     assert nvitop.select.select_devices is select_devices

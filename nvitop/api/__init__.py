@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from nvitop.api import libnvml
+from nvitop.api import host, libnvml
 from nvitop.api.device import (
+    CudaDevice,
+    CudaMigDevice,
     Device,
     MigDevice,
     PhysicalDevice,
@@ -20,6 +22,8 @@ from nvitop.api.device import (
 )
 from nvitop.api.libnvml import NVMLError, nvmlCheckReturn
 from nvitop.api.libnvml._session import SESSION
+from nvitop.api.process import command_join
+from nvitop.api.snapshots import take_snapshots
 from nvitop.api.utils import (
     NA,
     SIZE_UNITS,
@@ -45,11 +49,9 @@ from nvitop.api.utils import (
 from nvitop.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from nvitop.api import host, libcuda, libcudart
+    from nvitop.api import libcuda, libcudart
     from nvitop.api.caching import ttl_cache
-    from nvitop.api.device import CudaDevice, CudaMigDevice
-    from nvitop.api.process import GpuProcess, HostProcess, command_join
-    from nvitop.api.snapshots import take_snapshots
+    from nvitop.api.process import GpuProcess, HostProcess
     from nvitop.collector import ResourceMetricCollector, collect_in_background
 
 __all__ = [
@@ -112,11 +114,9 @@ if not TYPE_CHECKING:  # it would hide misspelled names
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            __name__: 'caching collector device host libcuda libcudart libnvml process termcolor utils',
+            __name__: 'caching collector libcuda libcudart termcolor',
             'nvitop.api.caching': 'ttl_cache',
-            'nvitop.api.device': 'CudaDevice CudaMigDevice',
             'nvitop.collector': 'ResourceMetricCollector collect_in_background',
-            'nvitop.api.process': 'GpuProcess HostProcess command_join',
-            'nvitop.api.snapshots': 'take_snapshots',
+            'nvitop.api.process': 'GpuProcess HostProcess',
         },
     )

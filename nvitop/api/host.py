@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.api.utils import NA, NaType
@@ -211,17 +210,12 @@ def _psutil() -> Any:
     return psutil
 
 
-class _HostModule(ModuleType):
-    @property
-    def __all__(self) -> list[str]:
-        own: list[str] = vars(self)['__all__']
-        return [*own, *(name for name in _psutil().__all__ if name != '__version__')]
-
-
 # Type checkers see this function too: without psutil's stubs they do not know its names.
 def __getattr__(name: str) -> Any:
     value = None
-    if not name.startswith('_'):
+    if name == '__all__':
+        value = [*_OWN_NAMES, *(each for each in _psutil().__all__ if each != '__version__')]
+    elif not name.startswith('_'):
         value = getattr(_psutil(), 'Error' if name == 'PsutilError' else name, None)
     if value is None:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
@@ -233,7 +227,8 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *sys.modules[__name__].__all__})
 
 
+_OWN_NAMES = __all__
 if TYPE_CHECKING:
     __all__ += psutil.__all__
-
-sys.modules[__name__].__class__ = _HostModule
+else:
+    del __all__  # `__getattr__` returns it together with the names of psutil

@@ -7,6 +7,7 @@ from typing import Any
 
 from nvitop.api.device.base import DeviceBase
 from nvitop.api.libnvml import NVMLError
+from nvitop.api.libnvml._extended_structures import read_fabric_info, read_platform_info
 from nvitop.api.utils import NA, NaType
 
 _FABRIC_STATES = {0: 'Not Supported', 1: 'Not Started', 2: 'In Progress', 3: 'Completed'}
@@ -21,8 +22,6 @@ class FabricMixin(DeviceBase):
     """Fabric and platform; ``NA`` for GPUs that are part of neither, and before R535."""
 
     def _fabric(self) -> Any:
-        from nvitop.api.libnvml._extended_structures import read_fabric_info
-
         return self._query(read_fabric_info)
 
     def fabric_state(self) -> str:
@@ -96,8 +95,6 @@ class FabricMixin(DeviceBase):
         return _FLAGS.get(self._fabric_health(_TIMEOUT_RECOVERY), NA)
 
     def _platform(self, name: str) -> Any:
-        from nvitop.api.libnvml._extended_structures import read_platform_info
-
         return getattr(self._query(read_platform_info), name, NA)
 
     def _platform_number(self, name: str) -> int | NaType:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
-from nvitop.api.device.window import Window
+from nvitop.api.device.window import Window, check_interval
 from nvitop.api.utils import NA, KiB, NaType
 
 #: Shortest useful time between two readings: the hardware updates its counters slowly.
@@ -130,8 +130,6 @@ class GpmMixin(DeviceBase):
         Raises:
             ValueError: The interval is negative.
         """
-        from nvitop.api.device.window import check_interval
-
         check_interval(interval)
         window = self._gpm_window()
         if window is None:

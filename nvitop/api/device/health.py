@@ -9,6 +9,7 @@ from nvitop.api import libnvml
 from nvitop.api.device.base import MAX_ULONGLONG, Reading, once_in_oneshot
 from nvitop.api.device.interconnect import InterconnectMixin
 from nvitop.api.libnvml._errors import is_unsupported
+from nvitop.api.libnvml._extended_structures import read_sram_ecc_status
 from nvitop.api.metrics import ECC_PERIODS, ECC_PLACES
 from nvitop.api.utils import NA, NaType
 
@@ -378,8 +379,6 @@ class HealthMixin(InterconnectMixin):
         return self._word('nvmlDeviceGetEccMode', item=1)
 
     def _sram(self, name: str) -> int | NaType:
-        from nvitop.api.libnvml._extended_structures import read_sram_ecc_status
-
         return self._in_range(getattr(self._query(read_sram_ecc_status), name, NA), MAX_ULONGLONG)
 
     def sram_volatile_parity_errors(self) -> int | NaType:

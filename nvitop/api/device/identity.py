@@ -6,6 +6,7 @@ from __future__ import annotations
 from nvitop.api.device.base import DeviceBase
 from nvitop.api.libnvml import NVMLError
 from nvitop.api.libnvml._errors import CORRUPTED_INFOROM
+from nvitop.api.libnvml._extended_structures import read_pci_info_ext
 from nvitop.api.utils import NA, NaType
 
 _OEM, _ECC, _POWER = range(3)
@@ -148,8 +149,6 @@ class IdentityMixin(DeviceBase):
         return self._pci_number('pciSubSystemId')
 
     def _pci_class(self, name: str) -> str:
-        from nvitop.api.libnvml._extended_structures import read_pci_info_ext
-
         number = getattr(self._query(read_pci_info_ext, static=True), name, NA)
         return f'0x{number:X}' if isinstance(number, int) else NA
 

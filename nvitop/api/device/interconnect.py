@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
+from nvitop.api.device.window import Window, check_interval
 from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.utils import NA, KiB, NaType, bytes2human
 
 if TYPE_CHECKING:
-    from nvitop.api.device.window import Window
-
     #: Value and driver's time (µs) of each counter.
     _Counters = list[tuple[Any, int]]
     _RateWindow = Window[_Counters, list[float | NaType]]
@@ -63,8 +62,6 @@ def _rounded(rate: float | NaType, divisor: int = 1) -> int | NaType:
 
 
 def _new_rate_window() -> _RateWindow:
-    from nvitop.api.device.window import Window  # reports show no rates
-
     return Window(_rates, [])
 
 
@@ -243,8 +240,6 @@ class InterconnectMixin(DeviceBase):
         Raises:
             ValueError: The interval is negative.
         """
-        from nvitop.api.device.window import check_interval
-
         check_interval(interval)
         window = self._nvlink_window()
         if window is None:

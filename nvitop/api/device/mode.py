@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from nvitop.api.device.base import ENABLED, DeviceBase
 from nvitop.api.libnvml import NVMLError, last_error, nvmlQuery
+from nvitop.api.libnvml._extended_structures import read_gsp_modes
 from nvitop.api.utils import NA
 
 _SUPPORTED = {0: 'Not Supported', 1: 'Supported'}
@@ -134,8 +135,6 @@ class ModeMixin(DeviceBase):
         return self._word('nvmlDeviceGetAddressingMode', _ADDRESSING_MODES)
 
     def _gsp_mode(self, *, item: int) -> str:
-        from nvitop.api.libnvml._extended_structures import read_gsp_modes
-
         return self._word(read_gsp_modes, item=item)
 
     def gsp_mode(self) -> str:

@@ -211,12 +211,6 @@ def calls_in_flight() -> dict[int, str]:
 class _LibnvmlModule(ModuleType):
     """The class of this module, which makes it usable in a ``with`` statement."""
 
-    @property
-    def __all__(self) -> list[str]:
-        """All public names. They are collected on use, since the binding has thousands."""
-        own: list[str] = vars(self)['__all__']
-        return [*own, *sorted({*filter(is_constant, vars(BINDING))} - {*own})]
-
     def __enter__(self) -> _LibnvmlModule:
         SESSION.enter()
         return self
@@ -259,5 +253,8 @@ def __dir__() -> list[str]:
     """Return all names, including those of the binding."""
     return sorted({*globals(), *filter(is_constant, vars(BINDING))})
 
+
+if not TYPE_CHECKING:
+    __all__ += {*filter(is_constant, vars(BINDING))}.difference(__all__)
 
 sys.modules[__name__].__class__ = _LibnvmlModule

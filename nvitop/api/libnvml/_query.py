@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import re
 from typing import Any, Callable, TypeVar
 
@@ -51,10 +50,13 @@ _functions: dict[str, Callable[..., Any]] = {}
 #: Exceptions that the binding raises when a call fails.
 _FAILURES = (NVMLError, LibraryMismatchError, UnicodeDecodeError)
 
-# `next` on a count is atomic, so calls from all threads are counted without a lock.
-_calls = itertools.count()
-#: Count one call of the driver.
-count_call = _calls.__next__
+_calls = 0
+
+
+def count_call() -> None:
+    """Count one call of the driver. Simultaneous calls of two threads may count as one."""
+    global _calls
+    _calls += 1
 
 
 def call_count() -> int:
@@ -62,8 +64,7 @@ def call_count() -> int:
 
     Calls of the binding's functions without :func:`nvmlQuery` are not counted.
     """
-    # The repr is the only way to read a count without advancing it.
-    return int(repr(_calls)[len('count(') : -1])
+    return _calls
 
 
 def override(function: F) -> F:
