@@ -6,7 +6,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import hmac
 import os
 import queue
 import ssl
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 #: Minimum time (seconds) between two checks of files for changes.
 _CHECK_SECONDS = 1.0
-#: Maximum number of passwords whose check is remembered: bcrypt takes a tenth of a second.
-_MAX_REMEMBERED = 100
 #: Maximum number of passwords that wait to be checked.
 _MAX_WAITING = 128
 #: bcrypt ignores what follows, and new releases refuse it.
@@ -250,7 +247,6 @@ class _PasswordChecker:
 
         while True:
             password, hashed, answer = self._queue.get()
-            password = password[:_MAX_PASSWORD_BYTES]
             answer.put(b'\0' not in password and bcrypt.checkpw(password, hashed.encode()))
 
 
@@ -280,14 +276,15 @@ class Access:
         self._clock = clock
         self._lock = threading.Lock()
         self._checker = _PasswordChecker()
-        self._remembered: dict[bytes, bool] = {}
+        #: Digests of right passwords with their users: bcrypt takes a tenth of a second.
+        self._known: set[bytes] = set()
         self._load()
 
     def _load(self) -> None:
         config = self._read()
         context = config.tls.context() if config.tls is not None else None
         self.config, self._context = config, context
-        self._remembered = {}
+        self._known = set()
         self._seen = self._times()
         self._next_check = self._clock() + _CHECK_SECONDS
 
@@ -327,20 +324,14 @@ class Access:
         user, password = _credentials(authorization)
         # Check some hash in any case, so that the time does not reveal whether the user exists.
         hashed = users.get(user) or next(iter(users.values()))
-        remembered = self._remembered
-        key = hashlib.sha256(b'\0'.join((user.encode(), hashed.encode(), password))).digest()
-        with self._lock:
-            result = remembered.get(key)
-        if result is None:
-            result = self._checker.check(password, hashed)
-            with self._lock:
-                if len(remembered) >= _MAX_REMEMBERED:
-                    remembered.pop(
-                        next((k for k, good in remembered.items() if not good), key), None
-                    )
-                if len(remembered) < _MAX_REMEMBERED:
-                    remembered[key] = result
-        return result and any(hmac.compare_digest(user.encode(), one.encode()) for one in users)
+        known = self._known
+        digest = hashlib.sha256(b'\0'.join((user.encode(), hashed.encode(), password))).digest()
+        if digest in known:
+            return True
+        is_right = self._checker.check(password, hashed) and user in users
+        if is_right:
+            known.add(digest)
+        return is_right
 
 
 def _credentials(authorization: str) -> tuple[str, bytes]:
@@ -351,7 +342,7 @@ def _credentials(authorization: str) -> tuple[str, bytes]:
         user, _, password = base64.b64decode(encoded, validate=True).partition(b':')
     except (binascii.Error, ValueError):
         return '', b''
-    return user.decode('utf-8', 'replace'), password
+    return user.decode('utf-8', 'replace'), password[:_MAX_PASSWORD_BYTES]
 
 
 def _change_of(path: str) -> tuple[int, int]:

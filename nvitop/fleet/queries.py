@@ -116,9 +116,7 @@ def hosts_query(scope: Scope) -> str:
 
 def _findings(scope: Scope, gpus: str) -> list[str]:
     up = {'own': (dialect('own').up,)}
-    failed = _named('remapped_rows_failure')
-    failed.pop('own', None)
-    failed.pop('nvidia-smi', None)
+    failed = {'dcgm': names_of('remapped_rows_failure')['dcgm']}
     xid = {'dcgm': (XID,)}
     kinds = Matcher('kind', '=~', '|'.join(LASTING_KINDS))
     health = _select({'own': ('nvitop_gpu_health',)}, scope, (kinds,))

@@ -9,6 +9,7 @@ import os
 import pathlib
 import shutil
 import ssl
+import subprocess
 import threading
 
 import bcrypt
@@ -59,13 +60,19 @@ def test_tls(certificates: pathlib.Path) -> None:
             get(address, '/-/healthy')
 
 
-def test_client_certificates(certificates: pathlib.Path) -> None:
+@pytest.mark.parametrize('where', ['file', 'directory'])
+def test_client_certificates(
+    certificates: pathlib.Path, tmp_path: pathlib.Path, where: str
+) -> None:
     site, _ = make_site()
-    tls = files(
-        certificates,
-        client_ca_file=str(certificates / 'client.pem'),
-        client_check=ssl.CERT_REQUIRED,
-    )
+    if where == 'file':
+        tls = files(certificates, client_ca_file=str(certificates / 'client.pem'))
+    else:
+        command = ['openssl', 'x509', '-noout', '-hash', '-in', str(certificates / 'client.pem')]
+        name = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        shutil.copy(certificates / 'client.pem', tmp_path / f'{name.strip()}.0')
+        tls = files(certificates, client_ca_path=str(tmp_path))
+    tls = tls._replace(client_check=ssl.CERT_REQUIRED)
     access = Access(lambda: WebConfig(tls), on_problem=pytest.fail)
     with serving(WebServer(site.respond, tls=access.tls)) as address:
         assert secure_get(address, certificates, 'client') == 200

@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
 from nvitop.api.metrics import METRICS
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.dialects.own import DEVICE_PREFIX
+from nvitop.exporter.exposition import render
 from nvitop.exporter.families import MAX_PROCESSES, make_families, without_values
+from nvitop.exporter.identity import label_value
 from nvitop.exporter.tables import Family, Observation, SeriesOptions
 from nvitop.exporter.values import ALL_METRICS, ALL_PROCESS_METRICS
-from nvitop.sampling.types import ProcessSample, Sample
+from nvitop.sampling.types import (
+    DeviceSample,
+    DiskSample,
+    FilesystemSample,
+    HostIo,
+    HostSample,
+    NetworkSample,
+    ProcessSample,
+    Sample,
+)
 from tests.exporter.machines import EVERYTHING, SCENARIOS, observed, sample_of
+from tests.gui.goldens import assert_golden_text
 from tests.sampling.fakes import device_sample, process_sample
+
+HOST = HostSample(
+    hostname='node7',
+    cpu_percent=12.5,
+    load_average=(1.0, 2.0, 3.0),
+    memory_total_bytes=64 << 30,
+    memory_used_bytes=16 << 30,
+    memory_percent=25.0,
+    swap_total_bytes=8 << 30,
+    swap_used_bytes=2 << 30,
+    swap_percent=25.0,
+    uptime_seconds=3600.0,
+    io=HostIo(
+        memory_free_bytes=32 << 30,
+        networks=(NetworkSample('eth0', 1 << 20, 2 << 20, 30, 40),),
+        disks=(DiskSample('sda', 5 << 20, 6 << 20),),
+        filesystems=(FilesystemSample('/', 100 << 20, 60 << 20, 30 << 20, 66.7),),
+    ),
+)
 
 of_dialects = pytest.mark.parametrize('name', DIALECT_NAMES)
 on_machines = pytest.mark.parametrize('scenario', SCENARIOS)
@@ -46,6 +78,59 @@ def test_rows_name_existing_metrics_and_valid_series(name: str) -> None:
     assert len({(row.name, row.labels, row.item) for row in table.devices}) == len(table.devices)
     for row in table.devices:
         assert row.type != 'counter' or row.name.endswith('_total')
+
+
+def full_device() -> DeviceSample:
+    """Return a device whose values are all known, and numbers all different."""
+    info: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    extended = []
+    for number, metric in enumerate(ALL_METRICS.values(), 10):
+        value: Any = {
+            'bool': True,
+            'str': f'some {metric.name}',
+            'list': ('sw_power_cap',),
+            'rows': ((1024, 2048), (3072, None)),
+        }.get(metric.kind, number)
+        value = {'performance_state': 'P2', 'mig_mode': 'Enabled'}.get(metric.name, value)
+        if metric.tier == 'extended':
+            extended.append((metric.field, value))
+        else:
+            (info if metric.tier == 'static' else values)[metric.field] = value
+    device = device_sample(**{name: values[name] for name in values})
+    return device._replace(info=device.info._replace(**info), extended=tuple(extended))
+
+
+@of_dialects
+def test_series_of_one_gpu_are_the_golden_ones(name: str) -> None:
+    process = process_sample(
+        7,
+        username='ada',
+        name='python',
+        type='C',
+        command='python train.py',
+        gpu_memory_bytes=5 << 30,
+        gpu_sm_utilization_percent=30,
+        gpu_memory_utilization_percent=20,
+        gpu_memory_percent=6.25,
+        cpu_percent=250.0,
+        host_memory_bytes=3 << 30,
+        memory_percent=1.5,
+        running_time_seconds=90.5,
+    )
+    sample = Sample(
+        1.7e9,
+        driver_version='580.65',
+        cuda_driver_version='13.0',
+        devices=(full_device(),),
+        processes=(process,),
+        host=HOST,
+    )
+    options = SeriesOptions(processes=True)
+    observation = Observation(sample, options, user_seconds={'ada': 12.5}, failures=3)
+    made = [one for one in make_families([name], observation) if one.name != 'nvitop_build_info']
+    lines = [line for line in render(made).splitlines(keepends=True) if line[0] != '#']
+    assert_golden_text(f'exporter-{name}', ''.join(lines))
 
 
 def test_help_of_ratios_names_no_percentage() -> None:
@@ -202,3 +287,8 @@ def test_hostile_texts_become_short_printable_labels(text: str) -> None:
                 assert len(value) <= 128
                 assert value.isprintable()
                 value.encode()
+
+
+def test_only_longer_labels_are_cut() -> None:
+    assert label_value('x' * 128) == 'x' * 128
+    assert label_value('x' * 129) == 'x' * 127 + '…'

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import socket
 import threading
+import time
 from typing import Mapping
 
 import pytest
@@ -14,7 +15,7 @@ from nvitop.exporter import server as server_module
 from nvitop.exporter.server import Response, WebServer
 from nvitop.sampling.types import Sample
 from tests.exporter.serving import get, make_site, serving, talk
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_until
 
 
 def test_paths() -> None:
@@ -114,6 +115,41 @@ def test_silent_clients_are_disconnected() -> None:
             assert silent.recv(1) == b''
 
 
+def test_client_that_sends_byte_by_byte_is_disconnected() -> None:
+    """Each byte would start the timeout of a socket again."""
+    site, _ = make_site()
+    with contextlib.ExitStack() as stack:
+        address = stack.enter_context(serving(WebServer(site.respond, request_seconds=0.3)))
+        client = stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+        client.sendall(b'GET /metrics HTTP/1.1\r\nHo')
+        client.settimeout(0.05)
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            try:
+                client.sendall(b'o')
+                assert client.recv(1) == b''
+                break
+            except socket.timeout:
+                pass
+            except ConnectionError:
+                break
+        else:
+            pytest.fail('still connected')
+
+
+def test_idle_connection_is_kept_longer_than_a_request_may_take() -> None:
+    site, _ = make_site()
+    with contextlib.ExitStack() as stack:
+        address = stack.enter_context(serving(WebServer(site.respond, request_seconds=0.5)))
+        client = stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+        for _ in range(2):
+            client.sendall(b'HEAD /-/healthy HTTP/1.1\r\n\r\n')
+            assert client.recv(4096).startswith(b'HTTP/1.1 200')
+            client.settimeout(1.0)
+            with pytest.raises(socket.timeout):  # the server neither sends nor disconnects
+                client.recv(1)
+
+
 def test_any_number_of_silent_clients_keeps_no_scrape_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, 'MAX_CONNECTIONS', 8)
     site, _ = make_site()
@@ -152,21 +188,23 @@ def test_connection_that_is_being_served_is_not_closed_for_others(
         assert found == [200]
 
 
-def test_clients_that_do_not_read_keep_no_scrape_out() -> None:
-    """They send many requests, and their responses fill the buffers of the system."""
-    site, _ = make_site(max_requests=2)
+def test_clients_that_do_not_read_keep_no_scrape_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their responses do not fit into the buffers of the system."""
+    site, pages = make_site(max_requests=5)
+    begun: list[object] = []
+
+    def page(media: object, *, is_compressed: bool) -> bytes:
+        begun.append(media)
+        return bytes(1 << 25)
+
+    monkeypatch.setattr(pages, 'page', page)
     server = WebServer(site.respond, request_seconds=10 * PATIENCE)
     with serving(server) as address, contextlib.ExitStack() as stack:
         for _ in range(5):
-            client = stack.enter_context(socket.socket())
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            client.connect(address)
-            client.setblocking(False)
-            with contextlib.suppress(BlockingIOError):
-                while True:
-                    client.send(b'GET /metrics HTTP/1.1\r\n\r\n' * 1000)
-        # Each of them waits for its client to read: none has taken another byte for a while.
-        assert {get(address, '/metrics')[0] for _ in range(20)} == {200}
+            client = stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+            client.sendall(b'GET /metrics HTTP/1.1\r\n\r\n')
+        wait_until(lambda: len(begun) == 5, 'five requests')
+        assert get(address, '/-/healthy')[0] == 200
 
 
 SMUGGLED = b'GET /-/healthy HTTP/1.1\r\n\r\n'

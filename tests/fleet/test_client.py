@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import io
 import shutil
 import socket
@@ -182,6 +183,22 @@ def test_unreachable_server_is_explained(server: FakeServer, url: str, words: st
         ask(Client(make_settings({'url': url.format(place=place), 'timeout': 30})), Question())
 
 
+@pytest.mark.parametrize(('scheme', 'port'), [('http', 80), ('https', 443)])
+def test_url_without_port_means_that_of_its_scheme(
+    scheme: str, port: int, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+
+    def connect(connection: http.client.HTTPConnection) -> None:
+        found.append((connection.host, connection.port))
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(http.client.HTTPConnection, 'connect', connect)
+    with pytest.raises(FleetError, match='no server at'):
+        ask(Client(make_settings({'url': f'{scheme}://prometheus'})), Question())
+    assert found == [('prometheus', port)]
+
+
 @pytest.mark.skipif(shutil.which('openssl') is None, reason='NOT INSTALLED: openssl')
 def test_certificate_is_checked(tmp_path: pathlib.Path) -> None:
     make_certificate(tmp_path, 'server')
@@ -279,6 +296,12 @@ def test_command_prints_hosts_and_explains_failures(
     assert not capsys.readouterr().out  # no empty table
     assert command.main(arguments) == 1
     assert capsys.readouterr().err.count('\n') == 1
+
+
+def test_simulated_cluster_needs_no_server(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(['--demo', '3', '-1', '--format', 'csv']) == 0
+    hosts = [line.partition(',')[0] for line in capsys.readouterr().out.splitlines()]
+    assert hosts == ['host', 'gpu0001', 'gpu0002', 'gpu0003']
 
 
 def test_table_replaces_characters_that_the_output_cannot_encode(

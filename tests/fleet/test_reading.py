@@ -132,7 +132,14 @@ def test_filter_becomes_quoted_matchers() -> None:
     query = hosts_query(Scope(filters=filters))
     assert r'instance=~"(?i).*a\"\\.\\*\\}.*"' in query
     assert 'nvitop_user_gpu_processes' in query
-    assert 'modelName' not in query  # only exporters that know users are asked
+    assert 'modelName' not in query  # only exporters that know users are queried
+
+
+def test_filter_uses_an_info_series_only_if_other_series_lack_the_label() -> None:
+    query = hosts_query(Scope(filters=(('model', 'h100'),)))
+    found = re.findall(r'and on \([^)]*\) {__name__=~"(\w*)",name=~', query)
+    assert set(found) == {'nvitop_gpu_info', 'nvidia_smi_gpu_info'}
+    assert 'modelName=~"(?i).*h100.*"' in query
 
 
 @pytest.mark.parametrize('text', ['', 'a', 'user:bob', 'gpu:3', 'model:h100 a'])

@@ -59,9 +59,13 @@ _OTHERS = '123456789!#$%&*+-=?@^~αβγδεζηθλμξπρστφχψω'
 
 def assert_golden(name: str, buffer: Buffer, *, header: int = 0) -> None:
     """Fail unless the drawing, without its first ``header`` rows, is ``tests/golden/<name>.txt``."""
+    assert_golden_text(name, golden_text(buffer, header=header))
+
+
+def assert_golden_text(name: str, drawn: str) -> None:
+    """Fail unless a text is ``tests/golden/<name>.txt``."""
     USED.add(name)
     path = FOLDER / f'{name}.txt'
-    drawn = golden_text(buffer, header=header)
     if UPDATE.enabled:
         FOLDER.mkdir(exist_ok=True)
         path.write_text(drawn, encoding='utf-8')
