@@ -1,57 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Return codes of NVML, and access to ctypes arguments from Python functions."""
+"""Errors of the simulated driver, and access to ctypes arguments from Python functions."""
 
 from __future__ import annotations
 
 import ctypes
 from typing import Any, Sequence
 
-SUCCESS = 0
-UNINITIALIZED = 1
-INVALID_ARGUMENT = 2
-NOT_SUPPORTED = 3
-NO_PERMISSION = 4
-NOT_FOUND = 6
-INSUFFICIENT_SIZE = 7
-DRIVER_NOT_LOADED = 9
-FUNCTION_NOT_FOUND = 13
-GPU_IS_LOST = 15
-ARGUMENT_VERSION_MISMATCH = 25
+from nvitop.api.libnvml import _errors
+from nvitop.api.libnvml._errors import (
+    ARGUMENT_VERSION_MISMATCH,
+    INSUFFICIENT_SIZE,
+    INVALID_ARGUMENT,
+)
+
 #: Memory that the driver does not know.
 UNKNOWN_MEMORY = 0xFFFFFFFFFFFFFFFF
 
 #: Name without ``NVML_ERROR_`` → (code, text of nvmlErrorString).
 NVML_ERRORS: dict[str, tuple[int, str]] = {
-    'UNINITIALIZED': (1, 'Uninitialized'),
-    'INVALID_ARGUMENT': (2, 'Invalid Argument'),
-    'NOT_SUPPORTED': (3, 'Not Supported'),
-    'NO_PERMISSION': (4, 'Insufficient Permissions'),
-    'ALREADY_INITIALIZED': (5, 'Already Initialized'),
-    'NOT_FOUND': (6, 'Not Found'),
-    'INSUFFICIENT_SIZE': (7, 'Insufficient Size'),
-    'INSUFFICIENT_POWER': (8, 'Insufficient External Power'),
-    'DRIVER_NOT_LOADED': (9, 'Driver Not Loaded'),
-    'TIMEOUT': (10, 'Timeout'),
-    'IRQ_ISSUE': (11, 'Interrupt Request Issue'),
-    'LIBRARY_NOT_FOUND': (12, 'NVML Shared Library Not Found'),
-    'FUNCTION_NOT_FOUND': (13, 'Function Not Found'),
-    'CORRUPTED_INFOROM': (14, 'Corrupted infoROM'),
-    'GPU_IS_LOST': (15, 'GPU is lost'),
-    'RESET_REQUIRED': (16, 'GPU requires restart'),
-    'OPERATING_SYSTEM': (17, 'The operating system has blocked the request.'),
-    'LIB_RM_VERSION_MISMATCH': (18, 'RM has detected an NVML/RM version mismatch.'),
-    'IN_USE': (19, 'In use by another client'),
-    'MEMORY': (20, 'Insufficient Memory'),
-    'NO_DATA': (21, 'No data'),
-    'VGPU_ECC_NOT_SUPPORTED': (22, 'vGPU ECC not supported'),
-    'INSUFFICIENT_RESOURCES': (23, 'Insufficient Resources'),
-    'FREQ_NOT_SUPPORTED': (24, 'Frequency not supported'),
-    'ARGUMENT_VERSION_MISMATCH': (25, 'Argument version mismatch'),
-    'DEPRECATED': (26, 'Deprecated'),
-    'NOT_READY': (27, 'Not Ready'),
-    'GPU_NOT_FOUND': (28, 'GPU Not Found'),
-    'INVALID_STATE': (29, 'Invalid State'),
-    'UNKNOWN': (999, 'Unknown Error'),
+    name: (getattr(_errors, name), text)
+    for name, text in {
+        'UNINITIALIZED': 'Uninitialized',
+        'INVALID_ARGUMENT': 'Invalid Argument',
+        'NOT_SUPPORTED': 'Not Supported',
+        'NO_PERMISSION': 'Insufficient Permissions',
+        'ALREADY_INITIALIZED': 'Already Initialized',
+        'NOT_FOUND': 'Not Found',
+        'INSUFFICIENT_SIZE': 'Insufficient Size',
+        'INSUFFICIENT_POWER': 'Insufficient External Power',
+        'DRIVER_NOT_LOADED': 'Driver Not Loaded',
+        'TIMEOUT': 'Timeout',
+        'IRQ_ISSUE': 'Interrupt Request Issue',
+        'LIBRARY_NOT_FOUND': 'NVML Shared Library Not Found',
+        'FUNCTION_NOT_FOUND': 'Function Not Found',
+        'CORRUPTED_INFOROM': 'Corrupted infoROM',
+        'GPU_IS_LOST': 'GPU is lost',
+        'RESET_REQUIRED': 'GPU requires restart',
+        'OPERATING_SYSTEM': 'The operating system has blocked the request.',
+        'LIB_RM_VERSION_MISMATCH': 'RM has detected an NVML/RM version mismatch.',
+        'IN_USE': 'In use by another client',
+        'MEMORY': 'Insufficient Memory',
+        'NO_DATA': 'No data',
+        'VGPU_ECC_NOT_SUPPORTED': 'vGPU ECC not supported',
+        'INSUFFICIENT_RESOURCES': 'Insufficient Resources',
+        'FREQ_NOT_SUPPORTED': 'Frequency not supported',
+        'ARGUMENT_VERSION_MISMATCH': 'Argument version mismatch',
+        'DEPRECATED': 'Deprecated',
+        'NOT_READY': 'Not Ready',
+        'GPU_NOT_FOUND': 'GPU Not Found',
+        'INVALID_STATE': 'Invalid State',
+        'UNKNOWN': 'Unknown Error',
+    }.items()
 }
 
 
@@ -108,17 +107,6 @@ def text_of(argument: Any) -> str:
     if value is None:
         raise DriverError(INVALID_ARGUMENT)
     return value.decode('utf-8', 'replace') if isinstance(value, bytes) else str(value)
-
-
-def address_of(handle: Any) -> int:
-    """The address in a device handle (opaque pointer, ``c_void_p`` or ``int``); 0 for NULL."""
-    try:
-        return ctypes.addressof(handle.contents)
-    except AttributeError:
-        value = getattr(handle, 'value', handle)
-        return value if isinstance(value, int) else 0
-    except ValueError:
-        return 0
 
 
 def fill_handle(argument: object, address: int) -> None:

@@ -7,8 +7,9 @@ import pathlib
 import re
 from typing import Any, Iterator, Mapping
 
+from nvitop.api.utils import MiB
 from nvitop.simulation.models import MODELS
-from nvitop.simulation.reader import UNITS, TomlTable
+from nvitop.simulation.reader import TomlTable
 from nvitop.simulation.scenario import (
     Event,
     Fault,
@@ -135,12 +136,12 @@ def _mig(table: TomlTable, number: int, gpu: Mapping[str, Value]) -> Mig:
     match = _PROFILE.match(profile)
     if not match:
         raise table.error('profile', f'expected a profile such as "1g.10gb", got {profile!r}')
-    size = round(float(match.group(3)) * 1024 * _USABLE_MEMORY) * UNITS['MiB']
+    size = round(float(match.group(3)) * 1024 * _USABLE_MEMORY) * MiB
     values: dict[str, Value] = {
         'name': f'{gpu["name"]} MIG {profile}',
         'memory_total': Signal(float(size)),
-        'memory_reserved': Signal(16.0 * UNITS['MiB']),
-        'memory_base': Signal(12.0 * UNITS['MiB']),
+        'memory_reserved': Signal(16.0 * MiB),
+        'memory_base': Signal(12.0 * MiB),
         **{key.name: table.gpu_value(key) for key in _MIG_VALUE_KEYS if key.name in table},
     }
     return Mig(

@@ -7,23 +7,18 @@ import math
 import re
 from typing import Any, Callable, Iterable, Iterator, Mapping
 
+from nvitop.api.utils import human2bytes
 from nvitop.simulation.scenario import ScenarioError, Value
 from nvitop.simulation.schema import REQUIRED, WAVE_KEYS, ScenarioKey
 from nvitop.simulation.waveforms import Pulse, Signal, phase_of
 from nvitop.toml import Part, TomlDocument, suggestion
 
-UNITS = {
-    'B': 1,
-    'KB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12,
-    'KiB': 2**10, 'MiB': 2**20, 'GiB': 2**30, 'TiB': 2**40,
-}  # fmt: skip
 #: Unit of a number in the file → factor to the unit of the driver.
 FACTORS: Mapping[str, float] = {
     'count': 1, '%': 1, 'CPU %': 1, '°C': 1, 'MHz': 1, 'B': 1, 'B/s': 1, 'MB/s': 1, 'W': 1000, 'J': 1000,
 }  # fmt: skip
 #: A message lists the allowed keys of a table only if there are at most this many.
 MAX_LISTED_KEYS = 20
-_SIZE = re.compile(r'^\s*(\d+(?:\.\d+)?)\s*([KMGT]B|[KMGT]iB|B)(?:/s)?\s*$')
 _DURATION = re.compile(r'(\d+(?:\.\d+)?) ?(days?|h|min|s)')
 DURATIONS = {'day': 86400.0, 'days': 86400.0, 'h': 3600.0, 'min': 60.0, 's': 1.0}
 _VERSION = re.compile(r'^\d+(\.\d+)+$')
@@ -211,10 +206,12 @@ class TomlTable:
             return value * FACTORS[kind]
         if kind not in ('B', 'B/s'):
             raise self._mismatch(name, value, 'a number or a wave')
-        match = _SIZE.match(value) if isinstance(value, str) else None
-        if not match:
-            raise self._mismatch(name, value, 'a size such as "80 GiB", "512 MiB" or "1.5 GB"')
-        return float(match.group(1)) * UNITS[match.group(2)]
+        try:
+            if isinstance(value, str):
+                return human2bytes(value[:-2] if value.endswith('/s') else value)
+        except ValueError:
+            pass
+        raise self._mismatch(name, value, 'a size such as "80 GiB", "512 MiB" or "1.5 GB"')
 
     def _wave(self, key: ScenarioKey, content: Mapping[str, Any], salt: object) -> Signal:
         table = self._inner(content, key.name)

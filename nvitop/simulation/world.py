@@ -8,7 +8,8 @@ import math
 import uuid
 from typing import Any, Callable, Mapping, NamedTuple, Protocol, Sequence
 
-from nvitop.simulation.abi import GPU_IS_LOST, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS, DriverError
+from nvitop.api.libnvml._errors import GPU_IS_LOST, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS
+from nvitop.simulation.abi import DriverError
 from nvitop.simulation.faults import Faults
 from nvitop.simulation.scenario import Gpu, Mig, ProcessSpec, Scenario, Value
 from nvitop.simulation.waveforms import Signal
@@ -137,7 +138,7 @@ class Node:
         if mig is not None:
             self.address += (mig.mig_index + 1) * _MIG_SIZE
         #: Position of the GPU; index of the MIG device, or -1.
-        self.key = (gpu.position, -1 if mig is None else mig.mig_index)
+        self.key: tuple[int, int] = (gpu.position, -1 if mig is None else mig.mig_index)
         self.values = gpu.values if mig is None else mig.values
         self.changes: dict[str, list[Change]] = {}
         self.tasks: list[Task] = []

@@ -5,14 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from nvitop.simulation.abi import (
-    INVALID_ARGUMENT,
-    NOT_SUPPORTED,
-    SUCCESS,
-    DriverError,
-    number,
-    target,
-)
+from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS
+from nvitop.simulation.abi import DriverError, number, target
 from nvitop.simulation.driver.interconnect import check_link, is_link_active, link_count
 from nvitop.simulation.driver.power import total_energy
 from nvitop.simulation.driver.symbols import NODE, Symbols

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, NamedTuple
 
+from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS
+from nvitop.api.libnvml._query import address_of
 from nvitop.simulation.abi import (
-    INVALID_ARGUMENT,
-    NOT_SUPPORTED,
-    SUCCESS,
     DriverError,
-    address_of,
     check_version,
     fill_handle,
     fill_number,

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
+from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED
 from nvitop.simulation.abi import (
-    INVALID_ARGUMENT,
-    NOT_FOUND,
-    NOT_SUPPORTED,
     UNKNOWN_MEMORY,
     DriverError,
     answer_list,

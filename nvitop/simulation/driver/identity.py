@@ -5,14 +5,8 @@ from __future__ import annotations
 
 from typing import Callable
 
-from nvitop.simulation.abi import (
-    INVALID_ARGUMENT,
-    DriverError,
-    fill_number,
-    fill_text,
-    number,
-    target,
-)
+from nvitop.api.libnvml._errors import INVALID_ARGUMENT
+from nvitop.simulation.abi import DriverError, fill_number, fill_text, number, target
 from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
 from nvitop.simulation.world import Node
 

@@ -5,14 +5,8 @@ from __future__ import annotations
 
 from typing import Callable
 
-from nvitop.simulation.abi import (
-    INVALID_ARGUMENT,
-    NOT_SUPPORTED,
-    DriverError,
-    answer_list,
-    fill_number,
-    number,
-)
+from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED
+from nvitop.simulation.abi import DriverError, answer_list, fill_number, number
 from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS
 from nvitop.simulation.world import Node

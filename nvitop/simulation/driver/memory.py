@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from nvitop.simulation.abi import NOT_SUPPORTED, DriverError, check_version, target
+from nvitop.api.libnvml._errors import NOT_SUPPORTED
+from nvitop.simulation.abi import DriverError, check_version, target
 from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
 from nvitop.simulation.world import Node
 

@@ -3,16 +3,8 @@
 
 from __future__ import annotations
 
-from nvitop.simulation.abi import (
-    INVALID_ARGUMENT,
-    NOT_FOUND,
-    NOT_SUPPORTED,
-    DriverError,
-    fill_handle,
-    fill_number,
-    number,
-    target,
-)
+from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED
+from nvitop.simulation.abi import DriverError, fill_handle, fill_number, number, target
 from nvitop.simulation.driver.symbols import GPU, NODE, SYSTEM, Symbols
 from nvitop.simulation.scenario import Mig
 from nvitop.simulation.world import Node, World

@@ -3,15 +3,8 @@
 
 from __future__ import annotations
 
-from nvitop.simulation.abi import (
-    INVALID_ARGUMENT,
-    NOT_SUPPORTED,
-    DriverError,
-    check_version,
-    fill_number,
-    number,
-    target,
-)
+from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED
+from nvitop.simulation.abi import DriverError, check_version, fill_number, number, target
 from nvitop.simulation.driver.symbols import GPU, Symbols
 from nvitop.simulation.physics import energy_mj
 from nvitop.simulation.world import Node

@@ -6,11 +6,8 @@ from __future__ import annotations
 import struct
 from typing import Callable, NamedTuple
 
+from nvitop.api.libnvml._errors import INSUFFICIENT_SIZE, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED
 from nvitop.simulation.abi import (
-    INSUFFICIENT_SIZE,
-    INVALID_ARGUMENT,
-    NOT_FOUND,
-    NOT_SUPPORTED,
     UNKNOWN_MEMORY,
     DriverError,
     check_version,

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from nvitop.simulation.abi import NO_PERMISSION, NOT_SUPPORTED, DriverError
+from nvitop.api.libnvml._errors import NO_PERMISSION, NOT_SUPPORTED
+from nvitop.simulation.abi import DriverError
 from nvitop.simulation.driver.symbols import GPU, SYSTEM, Symbols
 
 SYMBOLS = Symbols()

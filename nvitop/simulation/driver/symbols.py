@@ -5,15 +5,9 @@ from __future__ import annotations
 
 from typing import Callable, Mapping, NamedTuple, Sequence, TypeVar
 
-from nvitop.simulation.abi import (
-    INVALID_ARGUMENT,
-    SUCCESS,
-    UNINITIALIZED,
-    DriverError,
-    address_of,
-    fill_number,
-    target,
-)
+from nvitop.api.libnvml._errors import INVALID_ARGUMENT, SUCCESS, UNINITIALIZED
+from nvitop.api.libnvml._query import address_of
+from nvitop.simulation.abi import DriverError, fill_number, target
 from nvitop.simulation.world import Node, World
 
 Body = TypeVar('Body', bound=Callable[..., None])

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
+from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_FOUND, UNINITIALIZED
 from nvitop.simulation.abi import (
-    INVALID_ARGUMENT,
-    NOT_FOUND,
     NVML_ERRORS,
-    UNINITIALIZED,
     DriverError,
     check_version,
     fill_handle,
