@@ -20,7 +20,7 @@ from nvitop.api.device import (
     PhysicalDevice,
     is_mig_device_uuid,
 )
-from nvitop.api.device.driver import version_text
+from nvitop.api.device.identity import version_text
 from nvitop.api.utils import NA, Snapshot
 from tests.api.machines import SCENARIO, known
 from tests.api.machines import machine as make_machine

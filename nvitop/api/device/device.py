@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Iterable, Sequence, TypeVar
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase
 from nvitop.api.device.clock import ClockMixin
-from nvitop.api.device.driver import DriverMixin
-from nvitop.api.device.fabric import FabricMixin
-from nvitop.api.device.gpm import GpmMixin
 from nvitop.api.device.handles import (
     UUID_PATTERN,
     find,
@@ -24,13 +21,13 @@ from nvitop.api.device.handles import (
     mig_handles,
 )
 from nvitop.api.device.health import HealthMixin
-from nvitop.api.device.identity import IdentityMixin
-from nvitop.api.device.interconnect import InterconnectMixin
+from nvitop.api.device.identity import DriverMixin, IdentityMixin
+from nvitop.api.device.interconnect import FabricMixin, InterconnectMixin
 from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.device.mode import ModeMixin
 from nvitop.api.device.power import PowerMixin
 from nvitop.api.device.process import ProcessMixin
-from nvitop.api.device.utilization import UtilizationMixin
+from nvitop.api.device.utilization import GpmMixin, UtilizationMixin
 from nvitop.api.device.visible import (
     VisibilityMixin,
     describe_visible,

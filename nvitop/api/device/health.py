@@ -9,7 +9,7 @@ from nvitop.api import libnvml
 from nvitop.api.device.base import MAX_ULONGLONG, Reading, once_in_oneshot
 from nvitop.api.device.interconnect import InterconnectMixin
 from nvitop.api.libnvml._errors import is_unsupported
-from nvitop.api.libnvml._extended_structures import read_sram_ecc_status
+from nvitop.api.libnvml._structures import read_sram_ecc_status
 from nvitop.api.metrics import ECC_PERIODS, ECC_PLACES
 from nvitop.api.utils import NA, NaType
 

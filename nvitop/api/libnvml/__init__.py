@@ -28,18 +28,19 @@ from nvitop.api.libnvml._binding import (
     explain_binding,
     is_constant,
 )
-from nvitop.api.libnvml._field_values import nvmlDeviceGetFieldValues, nvmlQueryFieldValues
 from nvitop.api.libnvml._overrides import (
     nvmlDeviceGetAccountingStats,
     nvmlDeviceGetCount,
     nvmlDeviceGetCurrentDriverModel,
     nvmlDeviceGetDriverModel,
+    nvmlDeviceGetFieldValues,
     nvmlDeviceGetHandleByPciBusId,
     nvmlDeviceGetHandleBySerial,
     nvmlDeviceGetHandleByUUID,
     nvmlDeviceGetMemoryInfo,
     nvmlDeviceGetPendingDriverModel,
     nvmlDeviceGetTemperature,
+    nvmlQueryFieldValues,
 )
 from nvitop.api.libnvml._process_lists import (
     ProcessInfo,

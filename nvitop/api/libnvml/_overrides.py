@@ -7,18 +7,29 @@ Entry points that exist in several versions are called by the newest one that th
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+import functools
+import time
+from typing import Any, Sequence, Tuple, Union
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, call_driver, encoded
 from nvitop.api.libnvml._errors import ARGUMENT_VERSION_MISMATCH, UNKNOWN, is_too_new
-from nvitop.api.libnvml._query import address_of, count_call, override
+from nvitop.api.libnvml._query import (
+    address_of,
+    count_call,
+    key_of,
+    note_error_of,
+    nvmlQuery,
+    override,
+)
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.libnvml._structures import (
+    FieldValue,
     c_nvmlMemory_v1_t,
     c_nvmlMemory_v2_t,
     c_nvmlTemperature_v1_t,
     version_of,
 )
+from nvitop.api.utils import NA, NaType
 from nvitop.log import debug, warn
 
 #: Maximum number of GPUs that is believed. Drivers support 32; this many can still be listed.
@@ -32,6 +43,12 @@ _missing: set[str] = set()
 _rejected: set[tuple[str, int]] = set()
 #: Address in a handle → total memory in bytes, as last read.
 memory_totals: dict[int, int] = {}
+#: A field ID, or a field ID and its scope, such as a link number.
+Field = Union[int, Tuple[int, int]]
+
+_FIELD_VALUES = 'nvmlDeviceGetFieldValues'
+#: Members of the union, indexed by ``NVML_VALUE_TYPE_…``.
+_VALUE_MEMBERS = ('dVal', 'uiVal', 'ulVal', 'ullVal', 'sllVal', 'siVal', 'usVal')
 
 
 def _forget() -> None:
@@ -198,3 +215,69 @@ def nvmlDeviceGetHandleByPciBusId(pciBusId: str | bytes) -> Any:
         NVMLError_NotFound: There is no such device.
     """
     return BINDING.nvmlDeviceGetHandleByPciBusId(encoded(pciBusId))
+
+
+@override
+def nvmlDeviceGetFieldValues(handle: Any, fieldIds: Sequence[Field]) -> Sequence[Any]:
+    """Return the structures of several fields, each with its own ``nvmlReturn``.
+
+    Raises:
+        NVMLError: The call as a whole failed.
+    """
+    count = len(fieldIds)
+    request = _request(tuple(fieldIds))
+    values = type(request).from_buffer_copy(request)
+    call_driver(_FIELD_VALUES, handle, ctypes.c_int(count), ctypes.byref(values))
+    return values[:count]
+
+
+@functools.lru_cache(maxsize=64)
+def _request(fields: tuple[Field, ...]) -> ctypes.Array[FieldValue]:
+    """Return the structures that ask for these fields."""
+    # Some drivers write one entry too many.
+    values = (FieldValue * (len(fields) + 1))()
+    for value, field in zip(values, fields):
+        if isinstance(field, int):
+            value.fieldId = field
+        else:
+            value.fieldId, value.scopeId = field
+    return values
+
+
+def nvmlQueryFieldValues(
+    handle: Any, field_ids: Sequence[Field]
+) -> list[tuple[float | int | NaType, int]]:
+    """Query several fields (``NVML_FI_…``) of a device in one call.
+
+    Args:
+        handle: The device.
+        field_ids: Field IDs, or pairs of a field ID and a scope.
+
+    Returns:
+        For each field its value and the time of the measurement in microseconds since the epoch.
+        A field that the device or the driver does not have is ``NA`` with the time of the query.
+        The reason is ``last_error('nvmlDeviceGetFieldValues', handle, field)``, without ``field`` if
+        the call as a whole failed.
+
+    Raises:
+        NVMLError: NVML cannot be initialized.
+    """
+    values = nvmlQuery(nvmlDeviceGetFieldValues, handle, field_ids, default=None)
+    now = int(time.time() * 1_000_000)
+    address, rest = key_of(_FIELD_VALUES, (handle,))
+    if values is None:
+        for field in field_ids:  # drop the reasons of previous calls
+            note_error_of(_FIELD_VALUES, (address, (*rest, field)), 0)
+        return [(NA, now)] * len(field_ids)
+    results: list[tuple[float | int | NaType, int]] = []
+    for field, value in zip(field_ids, values):
+        code = value.nvmlReturn
+        if not code and value.valueType >= len(_VALUE_MEMBERS):
+            code = UNKNOWN
+        note_error_of(_FIELD_VALUES, (address, (*rest, field)), code)
+        if code:
+            results.append((NA, now))
+        else:
+            number = getattr(value.value, _VALUE_MEMBERS[value.valueType])
+            results.append((number, value.timestamp or now))
+    return results
