@@ -71,7 +71,7 @@ ROOMS: dict[str, str] = {
     'console.remote': 'console recording.ssh sampling.types',
     'console.messages': 'api.termcolor',
     'console.terminal': 'api.process.observed',
-    'console.arguments': 'console sampling.device_names',
+    'console.arguments': 'console recording.times sampling.device_names',
     'console.driver': 'api console sampling.device_names sampling.watchdog simulation',
     'recording': 'health sampling.history sampling.serialization sampling.types',
     'recording.command': 'api console recording sampling',

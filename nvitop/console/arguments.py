@@ -182,6 +182,40 @@ def size(text: str) -> int:
         raise ValueError(f'not a size such as 4GiB or 500M: {text!r}') from None
 
 
+def duration(least: float, most: float) -> Callable[[str], float]:
+    """Return a type of arguments: a duration such as ``'500ms'`` or ``'1h30m'``, or seconds.
+
+    Args:
+        least: Shortest duration that is accepted, in seconds.
+        most: Longest one.
+    """
+
+    @checked
+    def convert(text: str) -> float:
+        # Not at the top: the monitor and reports need no durations.
+        from nvitop.recording.times import parse_duration
+
+        seconds = parse_duration(text)
+        if not least <= seconds <= most:
+            raise ValueError(f'must be from {least:g} to {most:g} seconds, not {text!r}')
+        return seconds
+
+    return convert
+
+
+def whole_number(least: int, most: int) -> Callable[[str], int]:
+    """Return a type of arguments: a number without a fraction, from ``least`` to ``most``."""
+
+    @checked
+    def convert(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
+        if not least <= number <= most:
+            raise ValueError(f'must be a number from {least} to {most}, not {text!r}')
+        return number
+
+    return convert
+
+
 def add_owner_names(group: argparse._ActionsContainer, default: str | None = None) -> None:
     """Add the option that limits how names of containers and pods are looked up."""
     group.add_argument(

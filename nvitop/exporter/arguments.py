@@ -4,11 +4,18 @@
 from __future__ import annotations
 
 import argparse
-import math
+import functools
 import ssl
 from typing import NamedTuple
 
-from nvitop.console.arguments import ArgumentParser, add_general, add_owner_names
+from nvitop.console.arguments import (
+    ArgumentParser,
+    add_general,
+    add_owner_names,
+    checked,
+    duration,
+    whole_number,
+)
 from nvitop.exporter.access import TlsFiles, WebConfig, read_web_config
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.families import MAX_PROCESSES
@@ -22,6 +29,7 @@ RELEASED_PORT, RELEASED_INTERVAL, RELEASED_NAMES = 8000, 1.0, ('nvitop-exporter'
 #: Default time (seconds) between two samples.
 DEFAULT_INTERVAL = 5.0
 DEFAULT_MAX_REQUESTS = 40
+MAX_PORT = 65535
 
 PROGRAM, RELEASED_PROGRAM = 'nvitop exporter', 'nvitop-exporter'
 _EXAMPLES = """\
@@ -71,6 +79,43 @@ class ExporterSettings(NamedTuple):
         return WebConfig(self.tls)
 
 
+@checked
+def _names(text: str) -> list[str]:
+    from nvitop.toml import suggestion
+
+    names = text.split(',')
+    for name in names:
+        if name not in DIALECT_NAMES:
+            hint = suggestion(name, DIALECT_NAMES) or f'; use {", ".join(DIALECT_NAMES)}'
+            raise ValueError(f'unknown names {name!r}{hint}')
+    return names
+
+
+@checked
+def _path(text: str) -> str:
+    if not text.startswith('/') or not text.isprintable() or '?' in text or ' ' in text:
+        raise ValueError(
+            f'must begin with "/" and have no spaces, "?" or control characters, not {text!r}'
+        )
+    if text in (HEALTHY_PATH, READY_PATH):
+        raise ValueError(f'{text} is already in use for health checks')
+    return text
+
+
+def _address(text: str, port: int) -> tuple[str, int]:
+    """Return host and port of ``HOST:PORT``, ``[IPV6]:PORT``, ``:PORT`` or ``HOST``."""
+    host, colon, number = text.rpartition(':')
+    if not colon or text.endswith(']'):
+        host, number = text, str(port)
+    if host.startswith('[') and host.endswith(']'):
+        host = host[1:-1]
+    elif ':' in host:
+        raise ValueError(f'write an IPv6 address as [ADDRESS]:PORT, not {text!r}')
+    if not text or '/' in host:
+        raise ValueError(f'must be HOST:PORT or :PORT, not {text!r}')
+    return host, whole_number(0, MAX_PORT)(number)
+
+
 def make_parser(program: str = PROGRAM) -> ArgumentParser:
     """Make the parser of ``nvitop exporter`` or of ``nvitop-exporter``."""
     parser = ArgumentParser(
@@ -95,9 +140,11 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
     default = RELEASED_INTERVAL if is_released else DEFAULT_INTERVAL
     group.add_argument(
         '--interval',
-        default=str(default),
-        metavar='SEC',
-        help=f'measure every SEC seconds, regardless of how often values are scraped (default: {default:g})',
+        type=duration(0.1, 3600),
+        default=default,
+        metavar='TIME',
+        help='measure every TIME, such as 10s or 500ms, regardless of how often values are scraped '
+        f'(default: {default:g}s)',
     )
     group.add_argument(
         '--textfile',
@@ -118,7 +165,8 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
     add = group.add_argument
     add(
         '--names',
-        action='append',
+        type=_names,
+        action='extend',
         metavar='NAMES',
         help=f'use the names of {", ".join(DIALECT_NAMES[:-1])} or {DIALECT_NAMES[-1]}; may be '
         f'repeated (default: {default})',
@@ -165,16 +213,20 @@ def _add_web(parser: argparse.ArgumentParser, port: int) -> None:
     group.add_argument(
         '--web.listen-address',
         dest='listen_address',
+        type=checked(functools.partial(_address, port=port)),
         action='append',
         metavar='ADDRESS',
         help=f'serve on this address, such as :{port} (all interfaces), localhost:9000 or '
         f'[::1]:9000; may be repeated (default: {DEFAULT_HOST}:{port})',
     )
     group.add_argument('--bind-address', '--bind', '-B', metavar='HOST', help='serve on this host')
-    group.add_argument('--port', '-p', metavar='PORT', help='serve on this port')
+    group.add_argument(
+        '--port', '-p', type=whole_number(0, MAX_PORT), metavar='PORT', help='serve on this port'
+    )
     group.add_argument(
         '--web.telemetry-path',
         dest='path',
+        type=_path,
         default='/metrics',
         metavar='PATH',
         help='serve the series at PATH (default: /metrics)',
@@ -182,7 +234,8 @@ def _add_web(parser: argparse.ArgumentParser, port: int) -> None:
     group.add_argument(
         '--web.max-requests',
         dest='max_requests',
-        default=str(DEFAULT_MAX_REQUESTS),
+        type=whole_number(1, 10_000),
+        default=DEFAULT_MAX_REQUESTS,
         metavar='N',
         help='respond to at most N requests at a time, and to others with status 503 '
         f'(default: {DEFAULT_MAX_REQUESTS})',
@@ -227,16 +280,9 @@ def _settings(given: argparse.Namespace, *, is_released: bool) -> ExporterSettin
     tls = _tls_files(given, verifies=not is_released)
     if tls is not None and given.config_file is not None:
         raise ValueError('--certfile and --web.config.file cannot be combined')
-    path = given.path
-    if not path.startswith('/') or not path.isprintable() or '?' in path or ' ' in path:
-        raise ValueError(
-            '--web.telemetry-path must begin with "/" and have no spaces, "?" or control '
-            f'characters, not {path!r}'
-        )
-    if path in (HEALTHY_PATH, READY_PATH):
-        raise ValueError(f'--web.telemetry-path: {path} is already in use for health checks')
+    names = given.names or (RELEASED_NAMES if is_released else ('own',))
     return ExporterSettings(
-        names=_names(given.names, RELEASED_NAMES if is_released else ('own',)),
+        names=tuple(dict.fromkeys(names)),
         series=SeriesOptions(
             users=given.users,
             processes=given.processes,
@@ -245,9 +291,9 @@ def _settings(given: argparse.Namespace, *, is_released: bool) -> ExporterSettin
             hostname=given.hostname,
         ),
         addresses=_addresses(given, RELEASED_PORT if is_released else DEFAULT_PORT),
-        path=path,
-        interval=_interval(given.interval),
-        max_requests=_whole('--web.max-requests', given.max_requests, 1, 10_000),
+        path=given.path,
+        interval=given.interval,
+        max_requests=given.max_requests,
         profiling=given.profiling,
         config_file=given.config_file,
         tls=tls,
@@ -258,65 +304,15 @@ def _settings(given: argparse.Namespace, *, is_released: bool) -> ExporterSettin
     )
 
 
-def _names(given: list[str] | None, default: tuple[str, ...]) -> tuple[str, ...]:
-    from nvitop.toml import suggestion
-
-    names = [name for text in given or default for name in text.split(',')]
-    for name in names:
-        if name not in DIALECT_NAMES:
-            hint = suggestion(name, DIALECT_NAMES) or f'; use {", ".join(DIALECT_NAMES)}'
-            raise ValueError(f'--names: unknown names {name!r}{hint}')
-    return tuple(dict.fromkeys(names))
-
-
 def _addresses(given: argparse.Namespace, port: int) -> tuple[tuple[str, int], ...]:
     if given.listen_address:
         if given.bind_address is not None or given.port is not None:
             raise ValueError('--web.listen-address and --bind-address, --port cannot be combined')
-        return tuple(
-            parse_address('--web.listen-address', text, port) for text in given.listen_address
-        )
+        return tuple(given.listen_address)
     if given.bind_address is None and given.port is None and given.textfile is not None:
         return ()
-    if given.port is not None:
-        port = _whole('--port', given.port, 0, 65535)
     host = given.bind_address if given.bind_address is not None else DEFAULT_HOST
-    return ((host.strip('[]'), port),)
-
-
-def parse_address(option: str, text: str, port: int) -> tuple[str, int]:
-    """Return host and port of ``HOST:PORT``, ``[IPV6]:PORT``, ``:PORT`` or ``HOST``.
-
-    Raises:
-        ValueError: The text cannot be an address.
-    """
-    host, colon, number = text.rpartition(':')
-    if not colon or text.endswith(']'):
-        host, number = text, str(port)
-    if host.startswith('[') and host.endswith(']'):
-        host = host[1:-1]
-    elif ':' in host:
-        raise ValueError(f'{option}: write an IPv6 address as [ADDRESS]:PORT, not {text!r}')
-    if not text or '/' in host:
-        raise ValueError(f'{option} must be HOST:PORT or :PORT, not {text!r}')
-    return host, _whole(f'the port of {option}', number, 0, 65535)
-
-
-def _whole(option: str, text: str, least: int, most: int) -> int:
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
-    if not least <= number <= most:
-        raise ValueError(f'{option} must be a number from {least} to {most}, not {text!r}')
-    return number
-
-
-def _interval(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.1 <= value <= 3600:
-        raise ValueError(f'--interval must be from 0.1 to 3600 seconds, not {text!r}')
-    return value
+    return ((host.strip('[]'), port if given.port is None else given.port),)
 
 
 def _tls_files(given: argparse.Namespace, *, verifies: bool) -> TlsFiles | None:

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Callable
 
 from nvitop.console import outcome
-from nvitop.console.arguments import ArgumentParser, add_general
+from nvitop.console.arguments import ArgumentParser, add_general, duration, whole_number
 from nvitop.console.config import read_config
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
@@ -18,6 +18,8 @@ from nvitop.fleet.client import Client
 from nvitop.fleet.output import FORMATS, fleet_text, no_hosts
 from nvitop.fleet.questions import Question, ask
 from nvitop.fleet.settings import (
+    MAX_SECONDS,
+    MIN_SECONDS,
     SettingsError,
     from_environment,
     from_table,
@@ -65,7 +67,8 @@ def make_parser() -> ArgumentParser:
     group.add_argument(
         '--demo',
         nargs='?',
-        const=str(DEMO_HOSTS),
+        const=DEMO_HOSTS,
+        type=whole_number(1, MAX_DEMO_HOSTS),
         metavar='HOSTS',
         help=f'simulate a cluster with HOSTS machines (default: {DEMO_HOSTS})',
     )
@@ -74,8 +77,14 @@ def make_parser() -> ArgumentParser:
     add('--prometheus', metavar='URL', help='URL of the server (default: $PROMETHEUS_URL)')
     add('--match', metavar='SELECTOR', help='only series with these labels: \'{cluster="a"}\'')
     add('--host-label', metavar='LABEL', help='the label that names the host (default: automatic)')
-    add('--interval', metavar='SEC', type=float, help='minimum time between requests (default: 5)')
-    add('--timeout', metavar='SEC', type=float, help='limit of a request (default: 10)')
+    seconds = duration(MIN_SECONDS, MAX_SECONDS)
+    add(
+        '--interval',
+        metavar='TIME',
+        type=seconds,
+        help='minimum time between requests (default: 5s)',
+    )
+    add('--timeout', metavar='TIME', type=seconds, help='limit of a request (default: 10s)')
     add = parser.add_argument_group('output').add_argument
     add('-1', '--once', action='store_true', help='print the hosts once and exit')
     add('--format', choices=FORMATS, help='write table, json or csv once (default: table)')
@@ -117,18 +126,16 @@ def _settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings:
         parser.error(str(error))
     if not settings.url and not is_demo:
         parser.error('no server given: use --prometheus URL or set PROMETHEUS_URL, or try --demo')
-    if is_demo and not (given.demo.isdecimal() and 1 <= int(given.demo[:9]) <= MAX_DEMO_HOSTS):
-        parser.error(f'--demo: expected a number of hosts from 1 to {MAX_DEMO_HOSTS}')
     return settings
 
 
-def make_server(demo: str | None, settings: Settings) -> Server:
+def make_server(demo: int | None, settings: Settings) -> Server:
     """Return the server, or the simulated one."""
     if demo is None:
         return Client(settings)
     from nvitop.fleet.demo import Cluster, DemoServer
 
-    return DemoServer(Cluster(int(demo)))
+    return DemoServer(Cluster(demo))
 
 
 def _print_once(given: argparse.Namespace, settings: Settings) -> int:

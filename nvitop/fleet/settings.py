@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 #: Default limit (seconds) of a request.
 TIMEOUT = 10.0
-#: Default time (seconds) between requests, and the minimum.
+#: Default minimum time (seconds) between requests.
 INTERVAL = 5.0
+#: Limits of both.
+MIN_SECONDS, MAX_SECONDS = 1, 3600
 
 
 class Settings(NamedTuple):
@@ -125,8 +127,11 @@ def make_settings(*layers: Mapping[str, Any]) -> Settings:
     given = {name: value for layer in layers for name, value in layer.items() if value is not None}
     settings = Settings(**given)
     for name, value in (('interval', settings.interval), ('timeout', settings.timeout)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value <= 3600:
-            raise SettingsError(f'{name} must be from 1 to 3600 seconds, not {value!r}')
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or not MIN_SECONDS <= value <= MAX_SECONDS:
+            raise SettingsError(
+                f'{name} must be from {MIN_SECONDS} to {MAX_SECONDS} seconds, not {value!r}'
+            )
     if settings.host_label and not LABEL.fullmatch(settings.host_label):
         raise SettingsError(
             f'--host-label must be the name of a label, not {settings.host_label!r}'

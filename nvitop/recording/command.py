@@ -14,7 +14,14 @@ import time
 from typing import TYPE_CHECKING, Callable
 
 from nvitop.console import outcome
-from nvitop.console.arguments import ArgumentParser, add_devices, add_general, checked, size
+from nvitop.console.arguments import (
+    ArgumentParser,
+    add_devices,
+    add_general,
+    checked,
+    duration,
+    size,
+)
 from nvitop.console.driver import start_devices
 from nvitop.console.interrupts import SignalHandling
 from nvitop.console.messages import print_message
@@ -55,14 +62,6 @@ _duration = checked(parse_duration)
 
 
 @checked
-def _interval(text: str) -> float:
-    seconds = parse_duration(text)
-    if not 0.25 <= seconds <= 3600:
-        raise ValueError(f'must be from 0.25 s to 1 h, not {text!r}')
-    return seconds
-
-
-@checked
 def _file_size(text: str) -> int:
     limit = size(text)
     if limit < 1 << 20:
@@ -99,7 +98,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     add = group.add_argument
     add(
         '--interval',
-        type=_interval,
+        type=duration(0.25, 3600),
         default=DEFAULT_INTERVAL,
         metavar='TIME',
         help='take a sample every TIME, such as 10 or 500ms (default: 10 s)',

@@ -104,6 +104,16 @@ def test_defaults() -> None:
     assert theirs.interval == 1.0
 
 
+@pytest.mark.parametrize(('text', 'seconds'), [('2', 2.0), ('10s', 10.0), ('500ms', 0.5)])
+def test_interval_is_a_duration(text: str, seconds: float) -> None:
+    assert parse(make_parser(), ['--interval', text]).interval == seconds
+
+
+def test_names_can_be_repeated_and_joined() -> None:
+    settings = parse(make_parser(), ['--names', 'dcgm,own', '--names=own', '--names=nvidia-smi'])
+    assert settings.names == ('dcgm', 'own', 'nvidia-smi')
+
+
 def test_options_of_the_released_program() -> None:
     given = (
         '--host h --bind 0.0.0.0 -p 5050 --interval 2 --certfile c --keyfile k '
@@ -139,7 +149,7 @@ def test_addresses(text: str, expected: tuple[str, int]) -> None:
         ('--web.listen-address h:x', "not 'x'"),
         ('--web.listen-address :1 --port 2', 'cannot be combined'),
         ('--port 70000', 'from 0 to 65535'),
-        ('--interval nan', 'from 0.1 to 3600'),
+        ('--interval 2h', 'from 0.1 to 3600 seconds'),
         ('--certfile c', '--certfile needs --keyfile'),
         ('--client-cafile c', 'client certificates need'),
         ('--client-auth-required', 'needs --client-cafile'),

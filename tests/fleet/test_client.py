@@ -323,6 +323,8 @@ def test_table_replaces_characters_that_the_output_cannot_encode(
         (['--demo', '--prometheus=x'], '--demo queries no server'),
         (['--demo', '--match={a="b"}'], '--demo queries no server'),
         (['--demo', '--host-label=a'], '--demo queries no server'),
+        (['--demo', '0'], 'from 1 to 10000'),
+        (['--interval', '500ms', '--prometheus', 'x'], 'from 1 to 3600 seconds'),
     ],
 )
 def test_refused_arguments_are_explained(

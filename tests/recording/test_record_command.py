@@ -66,7 +66,7 @@ def wait_for_frames(path: Path, count: int) -> None:
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (['--interval=0'], r"must be from 0\.25 s to 1 h, not '0'"),
+        (['--interval=0'], r"must be from 0\.25 to 3600 seconds, not '0'"),
         (['--duration=soon'], "not a duration: 'soon'"),
         (['--max-size=1'], "must be at least 1M, not '1'"),
         (['--mode=7'], "expected permissions such as 640 or 644, not '7'"),
