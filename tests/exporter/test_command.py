@@ -15,6 +15,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.exporter.arguments import RELEASED_PROGRAM, make_parser, parse
+from nvitop.exporter.command import _demand
 from nvitop.query.command import main as query
 from tests.command_run import CommandRun
 from tests.exporter.serving import get
@@ -166,6 +167,17 @@ def test_invalid_options_are_explained(
         settings_of(arguments)
     assert leaving.value.code == 2
     assert words in capsys.readouterr().err
+
+
+def test_recording_measures_everything_that_either_needs() -> None:
+    alone, recorded, both = (
+        _demand(parse(make_parser(), arguments.split()))
+        for arguments in ('--profiling', '--record x', '--profiling --record x')
+    )
+    assert (alone.process_codec, alone.owners) == (False, False)
+    assert (both.process_codec, both.owners) == (True, True)
+    assert set(alone.shown_metrics) - set(recorded.shown_metrics)
+    assert set(both.shown_metrics) == {*alone.shown_metrics, *recorded.shown_metrics}
 
 
 def test_missing_files_are_named(tmp_path: pathlib.Path) -> None:

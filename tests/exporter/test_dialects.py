@@ -11,10 +11,11 @@ from nvitop.api.metrics import METRICS
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.dialects.own import DEVICE_PREFIX
 from nvitop.exporter.exposition import render
-from nvitop.exporter.families import MAX_PROCESSES, make_families, without_values
-from nvitop.exporter.identity import label_value
+from nvitop.exporter.families import MAX_PROCESSES, demand_of, make_families, without_values
+from nvitop.exporter.identity import label_value, owner_properties
 from nvitop.exporter.tables import Family, Observation, SeriesOptions
 from nvitop.exporter.values import ALL_METRICS, ALL_PROCESS_METRICS
+from nvitop.owner.types import Owner
 from nvitop.sampling.types import (
     DeviceSample,
     DiskSample,
@@ -247,6 +248,26 @@ def test_processes_have_series_only_on_request() -> None:
             label for f in make_families([name], quiet) for p in f.points for label in p.labels
         }
         assert ('pid' in labels) == (name == 'nvitop-exporter')
+
+
+@pytest.mark.parametrize(
+    ('options', 'needs_processes'),
+    [
+        (SeriesOptions(users=False), False),
+        (SeriesOptions(), True),
+        (SeriesOptions(users=False, owners=True), True),
+        (SeriesOptions(users=False, processes=True), True),
+    ],
+)
+def test_processes_are_measured_only_for_series(
+    options: SeriesOptions, needs_processes: bool
+) -> None:
+    assert demand_of(['own'], options).processes is needs_processes
+
+
+def test_owner_without_a_name_has_an_empty_label() -> None:
+    process = process_sample(1)._replace(owner=Owner('docker', 'abc'))
+    assert owner_properties(process)['owner_name'] == ''
 
 
 def test_command_lines_are_labels_only_on_request() -> None:
