@@ -7,6 +7,7 @@ import http.client
 import io
 import shutil
 import socket
+import sys
 import threading
 from typing import TYPE_CHECKING, Iterator
 
@@ -254,6 +255,20 @@ def test_logins_come_from_environment_and_files(server: FakeServer, tmp_path: pa
     assert second['Authorization'] == 'Bearer second'
     asked(server, Reply(body=one_host()), username='u', password='p')
     assert server.received[-1].headers['Authorization'] == 'Basic dTpw'
+
+
+@pytest.mark.skipif(sys.platform == 'win32', reason='needs HOME')
+def test_login_comes_from_netrc_if_nothing_else_is_set(
+    server: FakeServer, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / '.netrc'
+    netrc.write_text('machine 127.0.0.1 login u password p\n')
+    netrc.chmod(0o600)
+    monkeypatch.setenv('HOME', str(tmp_path))
+    asked(server, Reply(body=one_host()))
+    asked(server, Reply(body=one_host()), bearer_token='token')
+    found = [one.headers['Authorization'] for one in server.received]
+    assert found == ['Basic dTpw', 'Bearer token']
 
 
 def test_proxy_gets_the_whole_url(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:

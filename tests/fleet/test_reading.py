@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
-from nvitop.fleet.host import read_host
+from nvitop.fleet.host import read_history, read_host
 from nvitop.fleet.promql import ROW, Matcher, parse_selector, quoted
 from nvitop.fleet.queries import Scope, hosts_query, parse_filter
 from nvitop.fleet.questions import Question, ask
@@ -118,6 +118,20 @@ def test_host_becomes_a_sample(place: int) -> None:
     assert found == [gpu.utilization_percent for gpu in host.gpus]
     memory = [device.memory_percent or 0.0 for device in sample.devices]
     assert sum(memory) / len(memory) == pytest.approx(host.memory_percent, abs=1)
+
+
+def test_history_has_the_devices_of_the_sample_and_values_of_the_past() -> None:
+    server = DemoServer(Cluster(4, dialects=MIXED), clock=lambda: NOW)
+    for host in ask(server, Question()).hosts:
+        values, _ = server.query(Question('host', host=host))
+        sample = read_host(values.series, host, NOW)
+        past = server.query_range(Question('history', host=host), NOW - 60, NOW, 30)
+        history = read_history(past, sample)
+        assert [moment for moment, _ in history] == [NOW - 60, NOW - 30, NOW]
+        for _, earlier in history:
+            assert [one.key for one in earlier.devices] == [one.key for one in sample.devices]
+        last = [one.gpu_utilization_percent for one in history[-1][1].devices]
+        assert last == [one.gpu_utilization_percent for one in sample.devices]
 
 
 def test_filter_becomes_quoted_matchers() -> None:
