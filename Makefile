@@ -14,12 +14,24 @@ FUZZ   ?= 60
 # For `make faults`.
 CASES  ?= 1200
 SEED   ?= 1
+# All that CI runs on Linux; the workflow has a job for each of them.
+SUITES := test test-slow faults test-pythons test-bindings test-peers test-exporter test-fleet test-recording \
+	test-owners test-callbacks fuzz soak docs lint-files test-package
 # Package indexes can be slow or briefly unavailable.
 export PIP_RETRIES ?= 10
 export PIP_DEFAULT_TIMEOUT ?= 60
 BENCH  := .venvs/bench/bin/python
 DOCS   := .venvs/docs/bin/python
 DELIVERY := .venvs/delivery/bin/python
+NOX    := .venvs/nox/bin/python -m nox
+
+# Debian's python3 has no ensurepip until python3-venv is installed; virtualenv needs only pip.
+make_venv = $(PYTHON) -m venv $(1) 2>/dev/null || { \
+	$(PYTHON) -m pip --quiet install --target .venvs/virtualenv virtualenv && \
+	PYTHONPATH=.venvs/virtualenv $(PYTHON) -m virtualenv --quiet $(1); } || { \
+	rm -rf $(1); \
+	echo 'Cannot create a virtual environment: install pip (on Debian and Ubuntu: python3-venv)' >&2; exit 1; }
+install = -m pip --quiet --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
 
@@ -27,26 +39,37 @@ DELIVERY := .venvs/delivery/bin/python
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# One environment for tests and checks, updated when the metadata changes.
-$(VENV)/.made: pyproject.toml
-	@echo 'Creating a virtual environment in $(VENV) (about a minute, once) ...' >&2
-	@$(PYTHON) tools/make_venv.py $(VENV)
-	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --editable '.[test,lint]'
+# An environment for tests and checks, updated when the metadata changes.
+$(VENV)/.tests: pyproject.toml
+	@echo 'Creating a virtual environment in $(VENV) (once) ...' >&2
+	@test -x $(BIN)/python || { $(call make_venv,$(VENV)); }
+	@$(BIN)/python $(install) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.made: $(VENV)/.tests
+	@$(BIN)/python $(install) --editable '.[test,lint]'
 	@touch $@
 
 .PHONY: venv
-venv: $(VENV)/.made ## create a virtual environment with nvitop and its test tools in .venv
+venv: $(VENV)/.made ## create a virtual environment with nvitop, its tests and checks in .venv
+
+# nvitop and its dependencies only.
+.venvs/run/.made: pyproject.toml
+	@echo 'Installing nvitop in .venvs/run (once) ...' >&2
+	@test -x .venvs/run/bin/python || { $(call make_venv,.venvs/run); }
+	@.venvs/run/bin/python $(install) --editable .
+	@touch $@
 
 .PHONY: run
-run: $(VENV)/.made ## show this machine's GPUs, or a simulated machine if there is no driver
-	@$(BIN)/python tools/run.py $(ARGS)
+run: .venvs/run/.made ## show this machine's GPUs, or a simulated machine if there is no driver
+	@.venvs/run/bin/python tools/run.py $(ARGS)
 
 .PHONY: test
 test: lint ## check style and types, then run the tests
 	@$(PYTEST) $(ARGS)
 
 .PHONY: test-only
-test-only: $(VENV)/.made ## run the tests without the checks; ARGS='-x tests/gui' for some of them
+test-only: $(VENV)/.tests ## run the tests without the checks; ARGS='-x tests/gui' for some of them
 	@$(PYTEST) $(ARGS)
 
 .PHONY: lint
@@ -65,54 +88,59 @@ format: $(VENV)/.made ## format the code and apply automatic fixes
 	@$(BIN)/ruff format .
 
 .PHONY: test-slow
-test-slow: $(VENV)/.made ## run the tests that are too slow for each change
-	@$(PYTEST) -m 'slow and not gpu' --ignore=tests/faults --ignore=tests/fleet --ignore=tests/recording $(ARGS)
+test-slow: $(VENV)/.tests ## run the tests that are too slow for each change
+	@$(PYTEST) -m 'slow and not (gpu or faults or fleet or owner or recording)' $(ARGS)
 
 # All cases take 40 minutes of CPU time.
 .PHONY: faults
-faults: $(VENV)/.made ## make driver functions fail: CASES=1200 of 13332 cases (or CASES=all), chosen by SEED=1
+faults: $(VENV)/.tests ## make driver functions fail: CASES=1200 of 13332 cases (or CASES=all), chosen by SEED=1
 	@$(BIN)/python -m tests.faults.all_cases $(CASES) --seed $(SEED)
 	@NVITOP_FAULT_CASES=$(CASES:all=5120) NVITOP_FAULT_SEED=$(SEED) $(PYTEST) -m slow tests/faults $(ARGS)
 
 # As root, in mounts of its own: real processes in real control groups. -rs lists what was not tested.
 .PHONY: test-owners
-test-owners: $(VENV)/.made ## find owners of real processes in control groups, containers and Slurm jobs, as root
+test-owners: $(VENV)/.tests ## find owners of real processes in control groups, containers and Slurm jobs, as root
 	@if unshare --mount --propagation private true 2>/dev/null; then \
 	    NVITOP_REAL_OWNERS=1 unshare --mount --propagation private $(PYTEST) -m slow -rs tests/owner $(ARGS); \
 	else echo 'NOT TESTED: owners of real processes; this needs root and namespaces'; fi
 
+.venvs/nox/.made: Makefile
+	@test -x .venvs/nox/bin/python || { $(call make_venv,.venvs/nox); }
+	@.venvs/nox/bin/python $(install) nox
+	@touch $@
+
 .PHONY: test-pythons
-test-pythons: $(VENV)/.made ## run the tests on every other installed Python, 3.9 to 3.13
-	@$(BIN)/python tools/test_matrix.py pythons $(ARGS)
+test-pythons: .venvs/nox/.made ## run all tests on Python 3.13, those of the library on 3.9 to 3.12
+	@$(NOX) -s pythons -- $(ARGS)
 
 .PHONY: test-bindings
-test-bindings: $(VENV)/.made ## run driver tests with old and new NVML bindings, and all tests with the oldest dependencies
-	@$(BIN)/python tools/test_matrix.py bindings $(ARGS)
+test-bindings: .venvs/nox/.made ## run library tests with old NVML bindings, and all tests with the oldest Python and dependencies
+	@$(NOX) -s bindings oldest -- $(ARGS)
 
 .PHONY: test-peers
-test-peers: $(VENV)/.made ## compare with nvitop 1.7 and its exporter, pynvml.smi and igpu
-	@$(BIN)/python tools/test_matrix.py peers $(ARGS)
+test-peers: .venvs/nox/.made ## compare with nvitop 1.7 and its exporter, pynvml.smi and igpu
+	@$(NOX) -s peers -- $(ARGS)
 
 # NVITOP_SCRAPES=100000 for a longer check that memory does not grow.
 .PHONY: test-exporter
-test-exporter: $(VENV)/.made ## test the exporter with Prometheus and promtool, if installed, and with nvitop-exporter 1.7
-	@$(BIN)/python tools/test_matrix.py exporter $(ARGS)
+test-exporter: .venvs/nox/.made ## test the exporter with Prometheus and promtool, if installed, and with nvitop-exporter 1.7
+	@$(NOX) -s exporter -- $(ARGS)
 
 # Includes kill -9 in the middle of writing, another user, decompression bombs; then sizes and times.
 .PHONY: test-recording
-test-recording: $(VENV)/.made ## test recordings that are killed, hostile or large, and measure size, CPU and seek time
+test-recording: $(VENV)/.tests ## test recordings that are killed, hostile or large, and measure size, CPU and seek time
 	@$(PYTEST) -m slow -rs tests/recording $(ARGS)
 	@$(BIN)/python -m benchmarks.recording
 
 .PHONY: test-fleet
-test-fleet: $(VENV)/.made ## test nvitop fleet with Prometheus and VictoriaMetrics, if installed: 1,000 hosts
+test-fleet: $(VENV)/.tests ## test nvitop fleet with Prometheus and VictoriaMetrics, if installed: 1,000 hosts
 	@$(PYTEST) -m slow -rsP tests/fleet $(ARGS)
 
 # A normal installation, as users have it: import hooks of an editable one would add to the times.
 .PHONY: bench
 bench: ## measure times and costs; PEER=DIRECTORY of an environment with another nvitop, RUNS=31 for less noise
-	@test -x $(BENCH) || $(PYTHON) tools/make_venv.py .venvs/bench
-	@$(BENCH) -m pip --quiet --disable-pip-version-check install --upgrade .
+	@test -x $(BENCH) || { $(call make_venv,.venvs/bench); }
+	@$(BENCH) $(install) --upgrade .
 	@rm -rf build *.egg-info
 	@$(BENCH) -m benchmarks.machine
 	@$(BENCH) -m benchmarks.import_time --runs $(RUNS) $(PEER:%=%/bin/python)
@@ -128,31 +156,31 @@ bench: ## measure times and costs; PEER=DIRECTORY of an environment with another
 	@$(BENCH) -m benchmarks.monitor --seconds $(RUNS) --keys 60 $(PEER:%=--peer %/bin/nvitop)
 
 .PHONY: test-callbacks
-test-callbacks: $(VENV)/.made ## run callback and example tests with Keras, Lightning and a CPU build of PyTorch
-	@$(BIN)/python tools/test_callbacks.py $(ARGS)
+test-callbacks: .venvs/nox/.made ## run callback and example tests with Keras, Lightning and a CPU build of PyTorch
+	@$(NOX) -s callbacks -- $(ARGS)
 
 # FUZZ=60: 150,000 processes with hostile names on screens, in reports, CSV and JSON; a few minutes.
 .PHONY: fuzz
-fuzz: $(VENV)/.made ## test with generated hostile input; FUZZ=20 for a third of it, NVITOP_FUZZ_SEED=n for other input
+fuzz: $(VENV)/.tests ## test with generated hostile input; FUZZ=20 for a third of it, NVITOP_FUZZ_SEED=n for other input
 	@NVITOP_FUZZ=$(FUZZ) $(PYTEST) -o timeout=1800 tests/fuzz $(ARGS)
 
 # TICKS=20000: three programs at once, about five minutes on two cores.
 .PHONY: soak
-soak: $(VENV)/.made ## run the monitor, a collector and a query for TICKS=20000 ticks and check for leaks and delays
+soak: $(VENV)/.tests ## run the monitor, a collector and a query for TICKS=20000 ticks and check for leaks and delays
 	@$(BIN)/python -m benchmarks.soak --ticks $(TICKS) $(ARGS)
 
 # -W -n: warnings and unresolved references are errors.
 .PHONY: docs
 docs: ## build the documentation in docs/_build/html; needs Python 3.11
-	@test -x $(DOCS) || $(PYTHON) tools/make_venv.py .venvs/docs
-	@$(DOCS) -m pip --quiet --disable-pip-version-check install --editable . -r docs/requirements.txt
+	@test -x $(DOCS) || { $(call make_venv,.venvs/docs); }
+	@$(DOCS) $(install) --editable . -r docs/requirements.txt
 	@$(DOCS) -m sphinx -q -W -n --keep-going docs docs/_build/html
 	@$(DOCS) -m docs.check docs/_build/html
 	@echo 'Built: docs/_build/html/index.html'
 
 # The program's own tables, commands and screens; tests fail while the documentation differs from them.
 .PHONY: update-docs
-update-docs: $(VENV)/.made ## update the tables and pictures in the documentation
+update-docs: $(VENV)/.tests ## update the tables and pictures in the documentation
 	@$(BIN)/python -m docs.tables
 	@$(BIN)/python -m docs.pictures
 	@$(BIN)/python -m docs.animation
@@ -160,8 +188,8 @@ update-docs: $(VENV)/.made ## update the tables and pictures in the documentatio
 
 # A separate environment for the packaging tools, because it is large.
 .venvs/delivery/.made: pyproject.toml
-	@$(PYTHON) tools/make_venv.py .venvs/delivery
-	@$(DELIVERY) -m pip --quiet --disable-pip-version-check install --editable '.[delivery]'
+	@test -x $(DELIVERY) || { $(call make_venv,.venvs/delivery); }
+	@$(DELIVERY) $(install) --editable '.[delivery]'
 	@touch $@
 
 .PHONY: share
@@ -185,11 +213,18 @@ lint-files: .venvs/delivery/.made ## check shell scripts, Dockerfile, workflows,
 
 .PHONY: build
 build: .venvs/delivery/.made ## build and check the wheel and the source distribution in dist/
-	@$(DELIVERY) tools/test_package.py --build
+	@$(DELIVERY) tools/build_package.py
 
 .PHONY: test-package
-test-package: .venvs/delivery/.made ## build the wheel, then install and run it on every installed Python
-	@$(DELIVERY) tools/test_package.py
+test-package: build .venvs/nox/.made ## build the wheel, then install and run it on every installed Python
+	@$(NOX) -s package
+
+.PHONY: ci
+ci: ## run all suites, as CI does, and print the time of each; CASES, FUZZ and TICKS as for each of them
+	@for suite in $(SUITES); do \
+	    started=$$(date +%s); $(MAKE) --no-print-directory $$suite || { echo "FAILED: make $$suite"; exit 1; }; \
+	    times="$$times$$(printf '\n%5d s  make %s' $$(($$(date +%s) - started)) $$suite)"; \
+	done; echo "$$times"
 
 .PHONY: clean
 clean: ## remove everything that the other targets create

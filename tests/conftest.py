@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import signal
 import sys
 from typing import Any, Iterator
@@ -46,8 +47,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+#: Each folder of tests is a marker: ``-m 'slow and fleet'``.
+FOLDERS = sorted(each.parent.name for each in pathlib.Path(__file__).parent.glob('*/__init__.py'))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     _restore_signals()
+    for folder in FOLDERS:
+        config.addinivalue_line('markers', f'{folder}: tests in tests/{folder}')
     goldens.UPDATE.enabled = bool(config.getoption('--update-golden'))
 
 
@@ -65,6 +72,13 @@ def _restore_signals() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark each test with the name of its folder."""
+    folder = item.path.relative_to(pathlib.Path(__file__).parent).parts[0]
+    if folder in FOLDERS:
+        item.add_marker(folder)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

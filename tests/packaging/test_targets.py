@@ -37,8 +37,12 @@ def test_named_targets_exist(path: str) -> None:
     assert set(called) <= set(HELP)
 
 
-def test_targets_of_the_workflow_exist() -> None:
+def test_workflow_has_a_job_for_each_suite() -> None:
+    suites = re.search(r'^SUITES := ((?:.+\\\n)*.+)', MAKEFILE, re.MULTILINE)
     text = (ROOT / '.github/workflows/ci.yml').read_text(encoding='utf-8')
-    listed = re.search(r'target: \[(.+)\]', text)
+    listed = re.search(r' target:\n((?: +- .+\n)+)', text)
+    assert suites is not None
     assert listed is not None
-    assert set(listed.group(1).split(', ')) <= set(HELP)
+    named = suites.group(1).replace('\\', '').split()
+    assert re.findall(r'- (\S+)', listed.group(1)) == named
+    assert set(named) <= set(HELP)
