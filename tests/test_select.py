@@ -92,8 +92,8 @@ class FakeDevice:
     def unavailable_reason(self, method: str) -> None:
         return None
 
-    def processes(self, *, loads: bool) -> dict[int, FakeProcess]:
-        assert not loads
+    def processes(self, *, utilization: bool) -> dict[int, FakeProcess]:
+        assert not utilization
         return dict(enumerate(self.held))
 
 

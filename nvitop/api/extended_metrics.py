@@ -26,7 +26,7 @@ def _extended(
     method: str = '',
     **columns: Any,
 ) -> Metric:
-    columns.setdefault('most', UNITS[unit].most)
+    columns.setdefault('highest', UNITS[unit].highest)
     return Metric(name, unit, kind, method or name, name, 'extended', query, text, **columns)
 
 
@@ -94,9 +94,9 @@ EXTENDED_METRICS: tuple[Metric, ...] = (
     _extended('hw_thermal_slowdown_time', 'µs', 'int', 'clocks_event_reasons_counters.hw_thermal_slowdown', 'time in which the hardware lowered the clocks because of heat', counter=True, exported='clock_event{reason=hw_thermal_slowdown}'),
     _extended('hw_power_brake_slowdown_time', 'µs', 'int', 'clocks_event_reasons_counters.hw_power_brake_slowdown', 'time in which the external power brake lowered the clocks', counter=True, exported='clock_event{reason=hw_power_brake_slowdown}'),
     # heat and power
-    _extended('temperature_margin', '°C', 'int', 'temperature.gpu.tlimit', 'degrees below the temperature at which the clocks are lowered', least=-250),
+    _extended('temperature_margin', '°C', 'int', 'temperature.gpu.tlimit', 'degrees below the temperature at which the clocks are lowered', lowest=-250),
     _extended('power_management', '', 'str', 'power.management', 'whether the board has a power limit'),
-    _extended('edpp_multiplier', '%', 'float', 'edpp_multiplier', 'limit of short power peaks, in percent of its default', most=1000),
+    _extended('edpp_multiplier', '%', 'float', 'edpp_multiplier', 'limit of short power peaks, in percent of its default', highest=1000),
     _extended('average_power_usage', 'W', 'float', 'power.draw.average', 'power drawn by the board, mean over one second', divisor=1000),
     _extended('instant_power_usage', 'W', 'float', 'power.draw.instant', 'power drawn by the board, instantaneous', divisor=1000),
     _extended('module_average_power_usage', 'W', 'float', 'module.power.draw.average', 'power drawn by GPU and CPU together, mean over one second', divisor=1000),

@@ -26,7 +26,7 @@ class Unit(NamedTuple):
     #: Ending of the sample fields that hold raw values of this unit.
     suffix: str
     #: Highest plausible raw value: far above any hardware, far below garbage.
-    most: float
+    highest: float
     #: Prometheus base unit, ``''`` for plain numbers.
     base: str
     #: Published value × scale = value in the base unit.
@@ -94,8 +94,8 @@ class Metric(NamedTuple):
     #: Whether the value only grows, until the driver or the counter is reset.
     counter: bool = False
     #: Lowest and highest plausible raw value; samples drop values outside.
-    least: float = 0
-    most: float = UNITS[''].most
+    lowest: float = 0
+    highest: float = UNITS[''].highest
     #: Whether the report (``nvitop -1``) shows it. The monitor queries these first.
     report: bool = False
     #: Whether the details of a device in the monitor show it.
@@ -165,7 +165,7 @@ def _metric(
 ) -> Metric:
     """Make a row; the field and the highest plausible value follow from name and unit."""
     suffix = UNITS[unit].suffix
-    columns.setdefault('most', UNITS[unit].most)
+    columns.setdefault('highest', UNITS[unit].highest)
     field = field or (name if name.endswith(suffix) else f'{name}{suffix}')
     return Metric(name, unit, kind, method or name, field, tier, query, text, **columns)
 
@@ -215,7 +215,7 @@ METRICS: tuple[Metric, ...] = (
     _metric('temperature_shutdown_threshold', '°C', 'int', 'static', None, 'temperature at which the GPU shuts down'),
     _metric('max_temperature_threshold', '°C', 'int', 'static', None, 'temperature up to which the GPU keeps its clocks'),
     _metric('max_memory_temperature_threshold', '°C', 'int', 'static', None, 'temperature up to which the memory keeps its clock'),
-    _metric('fan_speed', '%', 'int', 'slow', 'fan.speed', 'intended fan speed relative to the maximum, which it may exceed', most=1000, report=True, history=True, graph='FAN', snapshot=True, collector=True),
+    _metric('fan_speed', '%', 'int', 'slow', 'fan.speed', 'intended fan speed relative to the maximum, which it may exceed', highest=1000, report=True, history=True, graph='FAN', snapshot=True, collector=True),
     _metric('fan_count', 'count', 'int', 'static', None, 'number of fans that the driver controls', exported='fans'),
     # clocks
     _metric('graphics_clock', 'MHz', 'int', 'shown', 'clocks.current.graphics', 'current graphics (shader) clock', history=True, maximum='max_graphics_clock'),

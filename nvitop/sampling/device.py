@@ -268,7 +268,7 @@ class DeviceReader:
     # processes
 
     def _read_processes(self, *, utilization: bool) -> None:
-        usages = self.device.process_usage(loads=utilization)
+        usages = self.device.process_usage(utilization=utilization)
         failed = False
         for what, function in _PROCESS_LISTS.items():
             error = libnvml.last_error(function, self.device.handle)

@@ -52,7 +52,7 @@ def value_of(metric: Metric, raw: object) -> Value:
     if raw is None or raw is NA:
         return None
     if metric.kind in ('int', 'float'):
-        if isinstance(raw, (int, float)) and metric.least <= raw <= metric.most:
+        if isinstance(raw, (int, float)) and metric.lowest <= raw <= metric.highest:
             return raw
         if not isinstance(raw, (int, float)) or not math.isfinite(raw):
             raise ImpossibleAnswer(f'{raw!r} is not a number')

@@ -75,7 +75,7 @@ class Candidate(NamedTuple):
     #: Whether reading the memory failed, so that it is not known to be unsupported.
     has_memory_error: bool = False
     #: Number of criteria that the device passes only within the tolerance.
-    loosened: int = 0
+    tolerated: int = 0
 
     @property
     def is_mig(self) -> bool:
@@ -95,7 +95,7 @@ class Selection(NamedTuple):
 
 
 def _number(value: object) -> int | None:
-    """The number, ``None`` for ``NA``."""
+    """Return the number, ``None`` for ``NA``."""
     return value if isinstance(value, int) else None
 
 
@@ -114,14 +114,14 @@ def _read(device: Device, options: SelectOptions) -> Candidate | None:
             device.unavailable_reason('memory_info'), (type(None), libnvml.NVMLError_NotSupported)
         )
     if accounts and free is not None and used is not None:
-        freed = min(used, _memory_of(device.processes(loads=False).values(), accounts))
+        freed = min(used, _memory_of(device.processes(utilization=False).values(), accounts))
         free, used = free + freed, used - freed
     identifier = _identify(device, options)
     return Candidate(device, identifier, free, total, used, gpu, bandwidth, has_memory_error)
 
 
 def _is_lost(device: Device) -> bool:
-    """Whether a device without memory or utilization values does not respond at all."""
+    """Return whether a device without memory or utilization values does not respond at all."""
     reasons = map(device.unavailable_reason, ('memory_info', 'gpu_utilization'))
     return device.handle is None or any(
         is_lost(reason) or isinstance(reason, libnvml.NVMLError_NotFound) for reason in reasons
@@ -129,7 +129,7 @@ def _is_lost(device: Device) -> bool:
 
 
 def _memory_of(processes: Iterable[GpuProcess], accounts: frozenset[str]) -> int:
-    """Device memory (bytes) in use by processes of these users."""
+    """Return the device memory in bytes that processes of these users occupy."""
     memory = 0
     for process in processes:
         with process.failsafe():
@@ -138,42 +138,42 @@ def _memory_of(processes: Iterable[GpuProcess], accounts: frozenset[str]) -> int
     return memory
 
 
-def _judge(candidate: Candidate, criteria: Criteria) -> tuple[Candidate | None, bool]:
+def _check_limits(candidate: Candidate, criteria: Criteria) -> tuple[Candidate | None, bool]:
     """Return the candidate if it passes, and whether it fails because a value is unknown.
 
     An unsupported value passes lower limits and fails upper limits: a device without a utilization
     is not known to be idle. A value that could not be read fails both.
     """
-    loosened = 0
+    tolerated = 0
     unknown = False
-    for limit, value in (
+    for minimum, memory in (
         (criteria.min_free_memory, candidate.free),
         (criteria.min_total_memory, candidate.total),
     ):
-        if limit is not None and value is None:
+        if minimum is not None and memory is None:
             unknown = unknown or candidate.has_memory_error
-        if limit is None or value is None or value >= limit:
+        if minimum is None or memory is None or memory >= minimum:
             continue
-        if 100 * value < limit * (100 - criteria.tolerance):
+        if 100 * memory < minimum * (100 - criteria.tolerance):
             return None, False
-        loosened += 1
-    for most, load in (
+        tolerated += 1
+    for maximum, utilization in (
         (criteria.max_gpu_utilization, candidate.gpu_utilization),
         (criteria.max_memory_utilization, candidate.memory_utilization),
     ):
-        if most is None:
+        if maximum is None:
             continue
-        if load is None:
+        if utilization is None:
             unknown = True
-        elif load > most + criteria.tolerance:
+        elif utilization > maximum + criteria.tolerance:
             return None, False
-        elif load > most:
-            loosened += 1
-    return (None, True) if unknown else (candidate._replace(loosened=loosened), False)
+        elif utilization > maximum:
+            tolerated += 1
+    return (None, True) if unknown else (candidate._replace(tolerated=tolerated), False)
 
 
 def _order(candidate: Candidate) -> tuple[float, ...]:
-    """Sort key: strict before within tolerance, most free memory, least used; unknown last.
+    """Return the sort key: strict before tolerated, most free memory, least used; unknown last.
 
     Among equals the highest index is first, because programs use GPU 0 by default.
     """
@@ -182,7 +182,7 @@ def _order(candidate: Candidate) -> tuple[float, ...]:
         return math.inf if value is None else value
 
     return (
-        candidate.loosened,
+        candidate.tolerated,
         math.inf if candidate.free is None else -candidate.free,
         ascending(candidate.used),
         ascending(candidate.gpu_utilization),
@@ -224,12 +224,12 @@ def _read_leaves(device: Device | int, options: SelectOptions) -> list[Candidate
     return [_read(leaf, options) for leaf in leaves]
 
 
-def _in_turn(steps: Sequence[Callable[[], T]]) -> list[T]:
+def _read_in_turn(steps: Sequence[Callable[[], T]]) -> list[T]:
     return [step() for step in steps]
 
 
 def _driver_error() -> libnvml.NVMLError | None:
-    """The reason why NVML cannot list GPUs; ``None`` if it can."""
+    """Return the error because of which NVML cannot list GPUs; ``None`` if it can."""
     try:
         libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
     except libnvml.NVMLError as error:
@@ -241,7 +241,7 @@ def select(
     devices: Iterable[Device | int],
     criteria: Criteria,
     options: SelectOptions,
-    gather: Gather = _in_turn,
+    gather: Gather = _read_in_turn,
 ) -> Selection:
     """Choose among the given devices, or indices of GPUs; ``gather`` reads them."""
     steps = [functools.partial(_read_leaves, device, options) for device in devices]
@@ -251,10 +251,10 @@ def select(
         if read is None:
             lost += 1
             continue
-        judged, is_unknown = _judge(read, criteria)
+        passed, is_unknown = _check_limits(read, criteria)
         unknown += is_unknown
-        if judged is not None:
-            candidates.append(judged)
+        if passed is not None:
+            candidates.append(passed)
     if options.sort:
         candidates.sort(key=_order)
     chosen: list[Any] = []
@@ -282,38 +282,12 @@ if TYPE_CHECKING:
 
     @overload
     def select_devices(
-        devices: Iterable[Device] | None = ...,
-        *,
-        format: Literal['device'],
-        force_index: bool = ...,
-        min_count: int = ...,
-        max_count: int | None = ...,
-        min_free_memory: int | str | None = ...,
-        min_total_memory: int | str | None = ...,
-        max_gpu_utilization: float | None = ...,
-        max_memory_utilization: float | None = ...,
-        tolerance: float = ...,
-        free_accounts: str | Iterable[str] | None = ...,
-        sort: bool = ...,
-        **kwargs: object,
+        devices: Iterable[Device] | None = ..., *, format: Literal['device'], **kwargs: Any
     ) -> list[Device]: ...
 
     @overload
     def select_devices(
-        devices: Iterable[Device] | None = ...,
-        *,
-        format: Literal['uuid'],
-        force_index: bool = ...,
-        min_count: int = ...,
-        max_count: int | None = ...,
-        min_free_memory: int | str | None = ...,
-        min_total_memory: int | str | None = ...,
-        max_gpu_utilization: float | None = ...,
-        max_memory_utilization: float | None = ...,
-        tolerance: float = ...,
-        free_accounts: str | Iterable[str] | None = ...,
-        sort: bool = ...,
-        **kwargs: object,
+        devices: Iterable[Device] | None = ..., *, format: Literal['uuid'], **kwargs: Any
     ) -> list[str]: ...
 
     @overload
@@ -432,5 +406,5 @@ def _check(form: str, min_count: int, max_count: int | None, tolerance: float) -
 
 
 def too_few(found: int, wanted: int) -> str:
-    """The message that fewer devices match than are needed."""
+    """Return the message that fewer devices match than are needed."""
     return f'not enough devices: {wanted} required, {found} found'

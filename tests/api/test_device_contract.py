@@ -65,7 +65,7 @@ def getters_by_function(kind: str, machine: simulation.Machine) -> dict[str, lis
     """The functions of NVML that a device can be asked, each with the getters that need it."""
     found: dict[str, list[str]] = {}
     for name in getters(type(KINDS[kind]())):
-        base._boards.clear()  # nothing is known yet
+        base._gpu_caches.clear()  # nothing is known yet
         machine.reset_calls()
         check(KINDS[kind](), [name])
         for function in machine.calls:
@@ -103,7 +103,7 @@ def test_getters_return_their_documented_types_with_and_without_any_error(
 def test_getters_do_not_raise_if_one_function_fails(kind: str, machine: simulation.Machine) -> None:
     for function, names in sorted(getters_by_function(kind, machine).items()):
         device = KINDS[kind]()
-        base._boards.clear()
+        base._gpu_caches.clear()
         machine.fail(function, 'UNKNOWN')
         check(device, names)
         machine.heal()

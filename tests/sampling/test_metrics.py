@@ -87,7 +87,7 @@ def test_every_process_metric_has_a_field_of_samples(metric: ProcessMetric) -> N
 @pytest.mark.parametrize('metric', ALL_METRICS, ids=lambda metric: metric.name)
 def test_columns_of_a_metric_fit_together(metric: Metric) -> None:
     assert metric.unit in UNITS
-    assert metric.least <= 0 < metric.most
+    assert metric.lowest <= 0 < metric.highest
     if metric.unit:
         assert metric.is_number
     if metric.graph:

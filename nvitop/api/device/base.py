@@ -109,30 +109,30 @@ def implausible(value: object) -> ImpossibleAnswer:
     return ImpossibleAnswer(f'{value} is implausible')
 
 
-class Board:
-    """Values that never change, and the ends of the last measurements.
+class GpuCache:
+    """Static values of a GPU and the state of its running measurements.
 
-    Programs create new device objects for each snapshot. Because of this class, no static value is
-    queried twice and no measurement starts over.
+    All device objects of a GPU share it: programs create new ones for each snapshot, which must
+    neither query static values again nor restart measurements.
     """
 
     def __init__(self) -> None:
         #: Static values by function and arguments, or by name.
-        self.facts: dict[Hashable, Answer] = {}
-        #: Rates by name.
+        self.static_values: dict[Hashable, Answer] = {}
+        #: Running measurements by name.
         self.windows: dict[str, Window[Any, Any]] = {}
         #: Driver's time (µs) of the newest utilization sample of a process.
         self.last_sample: int | None = None
 
 
-_boards: dict[str, Board] = {}
+_gpu_caches: dict[str, GpuCache] = {}
 # Another driver library may report other values for the same UUID.
-libnvml.on_new_library(_boards.clear)
+libnvml.on_new_library(_gpu_caches.clear)
 
 
-def board_of(uuid: str) -> Board:
-    """Return the board of a GPU, always the same one."""
-    return _boards.get(uuid) or _boards.setdefault(uuid, Board())
+def gpu_cache(uuid: str) -> GpuCache:
+    """Return the cache of a GPU, always the same one."""
+    return _gpu_caches.get(uuid) or _gpu_caches.setdefault(uuid, GpuCache())
 
 
 def once_in_oneshot(
@@ -184,7 +184,7 @@ class DeviceBase:
         self._loss = loss
         self._missing = _Missing()
         #: Set on use.
-        self._board: Board | None = None
+        self._gpu_cache: GpuCache | None = None
         self._lock = threading.RLock()
         #: Results of the current oneshot block, and the thread that runs it.
         self._results: dict[Hashable, Answer] | None = None
@@ -234,13 +234,13 @@ class DeviceBase:
         """
         if not static:
             return self._answer(function, *args)[0]
-        facts = (self._board or self._find_board()).facts
-        found = facts.get((function, args))
+        static_values = (self._gpu_cache or self._find_gpu_cache()).static_values
+        found = static_values.get((function, args))
         if found is None:
             found = self._answer(function, *args)
             reason = found[1]
             if reason is None or is_unsupported(reason, or_invalid=self.is_mig_device()):
-                facts[function, args] = found
+                static_values[function, args] = found
         if found[1] is not None:
             self._missing.reason = found[1]
         return found[0]
@@ -262,19 +262,19 @@ class DeviceBase:
                 self._missing.reason = implausible(value)
         return NA
 
-    def _word(
+    def _named(
         self,
         function: Function,
-        words: Mapping[int, str] = ENABLED,
+        names: Mapping[int, str] = ENABLED,
         *,
         item: int | None = None,
         static: bool = False,
     ) -> str:
-        """Query a number, or one ``item`` of a tuple, and return the word for it."""
+        """Query a number, or one ``item`` of a tuple, and return its name."""
         answer = self._query(function, static=static)
         if item is not None and answer is not NA:
             answer = answer[item]
-        return words.get(answer, NA) if isinstance(answer, int) else NA
+        return names.get(answer, NA) if isinstance(answer, int) else NA
 
     def _text(self, function: str, *args: Any) -> str:
         """Query a text that never changes; an empty one is missing."""
@@ -315,35 +315,35 @@ class DeviceBase:
         """Query one field value, a number from 0 to ``maximum``."""
         return self._in_range(self._fields([(field, scope)])[0][0], maximum)
 
-    # What is remembered per GPU
+    # Values shared by the device objects of a GPU
 
-    def _find_board(self) -> Board:
-        """Return what is remembered of the GPU. A MIG device has its own: it may be destroyed."""
+    def _find_gpu_cache(self) -> GpuCache:
+        """Return the cache of the GPU. A MIG device object has its own: the device may be destroyed."""
         if self._handle is None or self.is_mig_device():
-            board = self._board = Board()
-            return board
+            cache = self._gpu_cache = GpuCache()
+            return cache
         uuid, error = self._answer('nvmlDeviceGetUUID')
         if error is not None:
-            # Nothing is remembered until the UUID is known.
-            return Board()
-        board = self._board = board_of(str(uuid))
-        board.facts['nvmlDeviceGetUUID', ()] = uuid, None
-        return board
+            # Without a UUID nothing is kept.
+            return GpuCache()
+        cache = self._gpu_cache = gpu_cache(str(uuid))
+        cache.static_values['nvmlDeviceGetUUID', ()] = uuid, None
+        return cache
 
     def _remembered(self, key: str, find: Callable[[], T]) -> T:
         """Return what ``find`` returns, calling it once per GPU; ``NA`` is not remembered."""
-        facts = (self._board or self._find_board()).facts
-        found = facts.get(key)
+        static_values = (self._gpu_cache or self._find_gpu_cache()).static_values
+        found = static_values.get(key)
         if found is None:
             found = find(), None
             if found[0] is not NA:
-                facts[key] = found
+                static_values[key] = found
         value: T = found[0]
         return value
 
     def _window(self, key: str, new: Callable[[], Window[R, T]]) -> Window[R, T]:
         """Return the measurement of this name, shared by all device objects of the GPU."""
-        windows = (self._board or self._find_board()).windows
+        windows = (self._gpu_cache or self._find_gpu_cache()).windows
         return windows.get(key) or windows.setdefault(key, new())
 
     # Public

@@ -12,8 +12,8 @@ from nvitop.api.device.base import DeviceBase
 from nvitop.api.device.clock import ClockMixin
 from nvitop.api.device.handles import (
     UUID_PATTERN,
-    find,
     find_gpu,
+    find_handle,
     find_mig_by_uuid,
     index_or_uuid,
     is_mig_device_uuid,
@@ -146,12 +146,12 @@ class Device(
         if index is not None:
             handle, loss = find_gpu(index)
         elif uuid is not None:
-            handle, loss = find('nvmlDeviceGetHandleByUUID', uuid.encode())
+            handle, loss = find_handle('nvmlDeviceGetHandleByUUID', uuid.encode())
         else:
-            handle, loss = find('nvmlDeviceGetHandleByPciBusId', str(bus_id).encode())
+            handle, loss = find_handle('nvmlDeviceGetHandleByPciBusId', str(bus_id).encode())
         known: Any = NA if index is None else index
         if index is None and loss is None:
-            known, loss = find('nvmlDeviceGetIndex', handle)
+            known, loss = find_handle('nvmlDeviceGetIndex', handle)
         super().__init__(NA if known is None else known, None if loss else handle, loss)
 
     # Identity
@@ -382,7 +382,7 @@ class MigDevice(Device):
                 self._begin(parent, mig_index, None, parent._loss)
                 return
             function = 'nvmlDeviceGetMigDeviceHandleByIndex'
-            self._begin(parent, mig_index, *find(function, parent.handle, mig_index))
+            self._begin(parent, mig_index, *find_handle(function, parent.handle, mig_index))
         else:
             raise TypeError(f'a MIG device needs a pair of ints or a UUID, not {index!r}')
 

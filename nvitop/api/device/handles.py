@@ -56,7 +56,7 @@ def gpu_range(count: int) -> str:
     return f'GPUs 0 to {count - 1}' if count > 1 else ('GPU 0' if count else 'no GPU')
 
 
-class Found(NamedTuple):
+class HandleResult(NamedTuple):
     """A result of the driver, or the error of a device that the driver lists but cannot open."""
 
     value: Any
@@ -91,21 +91,21 @@ def index_or_uuid(
     return None, index
 
 
-def find(function: str, *args: Any) -> Found:
+def find_handle(function: str, *args: Any) -> HandleResult:
     """Call a driver function that finds a device.
 
     Raises:
         NVMLError: There is no such device.
     """
     try:
-        return Found(_call(function, *args))
+        return HandleResult(_call(function, *args))
     except libnvml.NVMLError as error:
         if not is_unreachable(error):
             raise
-        return Found(None, error.with_traceback(None))
+        return HandleResult(None, error.with_traceback(None))
 
 
-def find_gpu(index: int) -> Found:
+def find_gpu(index: int) -> HandleResult:
     """Find a GPU by its index.
 
     Raises:
@@ -113,7 +113,7 @@ def find_gpu(index: int) -> Found:
         NVMLError: NVML cannot be initialized, or the GPU cannot be used.
     """
     try:
-        return find('nvmlDeviceGetHandleByIndex', index)
+        return find_handle('nvmlDeviceGetHandleByIndex', index)
     except NVMLError_InvalidArgument:
         count = int(_call('nvmlDeviceGetCount'))
         if 0 <= index < count:

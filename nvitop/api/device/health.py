@@ -369,14 +369,14 @@ class HealthMixin(InterconnectMixin):
 
         NVML: ``nvmlDeviceGetEccMode`` · nvidia-smi: ``ecc.mode.current``
         """
-        return self._word('nvmlDeviceGetEccMode', item=0)
+        return self._named('nvmlDeviceGetEccMode', item=0)
 
     def ecc_pending(self) -> str:
         """Whether ECC is enabled after the next restart: ``'Enabled'`` or ``'Disabled'``.
 
         NVML: ``nvmlDeviceGetEccMode`` · nvidia-smi: ``ecc.mode.pending``
         """
-        return self._word('nvmlDeviceGetEccMode', item=1)
+        return self._named('nvmlDeviceGetEccMode', item=1)
 
     def _sram(self, name: str) -> int | NaType:
         return self._in_range(getattr(self._query(read_sram_ecc_status), name, NA), MAX_ULONGLONG)

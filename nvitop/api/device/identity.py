@@ -129,14 +129,14 @@ class IdentityMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetArchitecture`` · nvidia-smi -q: Product Architecture
         """
-        return self._word('nvmlDeviceGetArchitecture', _ARCHITECTURES, static=True)
+        return self._named('nvmlDeviceGetArchitecture', _ARCHITECTURES, static=True)
 
     def brand(self) -> str:
         """Product brand, such as ``'GeForce'``; ``NA`` if it is newer than this release.
 
         NVML: ``nvmlDeviceGetBrand`` · nvidia-smi -q: Product Brand
         """
-        return self._word('nvmlDeviceGetBrand', BRANDS, static=True)
+        return self._named('nvmlDeviceGetBrand', BRANDS, static=True)
 
     def _pci_number(self, name: str) -> str:
         number = getattr(self._query('nvmlDeviceGetPciInfo', static=True), name, NA)

@@ -34,21 +34,21 @@ class ModeMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetDisplayActive`` · nvidia-smi: ``display_active``
         """
-        return self._word('nvmlDeviceGetDisplayActive')
+        return self._named('nvmlDeviceGetDisplayActive')
 
     def display_mode(self) -> str:
         """Whether a monitor is connected to the GPU.
 
         NVML: ``nvmlDeviceGetDisplayMode`` · nvidia-smi: ``display_mode``
         """
-        return self._word('nvmlDeviceGetDisplayMode')
+        return self._named('nvmlDeviceGetDisplayMode')
 
     def persistence_mode(self) -> str:
         """Whether the driver stays loaded while no program uses it; ``NA`` on Windows.
 
         NVML: ``nvmlDeviceGetPersistenceMode`` · nvidia-smi: ``persistence_mode``
         """
-        return self._word('nvmlDeviceGetPersistenceMode')
+        return self._named('nvmlDeviceGetPersistenceMode')
 
     def current_driver_model(self) -> str:
         """Driver model: ``'WDDM'``, ``'WDM'`` (TCC in nvidia-smi) or ``'MCDM'``; ``NA`` except on Windows.
@@ -57,7 +57,7 @@ class ModeMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetCurrentDriverModel`` · nvidia-smi: ``driver_model.current``
         """
-        return self._word('nvmlDeviceGetCurrentDriverModel', DRIVER_MODELS, static=True)
+        return self._named('nvmlDeviceGetCurrentDriverModel', DRIVER_MODELS, static=True)
 
     driver_model = current_driver_model
 
@@ -76,14 +76,14 @@ class ModeMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetComputeMode`` · nvidia-smi: ``compute_mode``
         """
-        return self._word('nvmlDeviceGetComputeMode', COMPUTE_MODES)
+        return self._named('nvmlDeviceGetComputeMode', COMPUTE_MODES)
 
     def mig_mode(self) -> str:
         """Whether MIG mode is enabled; ``NA`` for GPUs without MIG, and before R450.
 
         NVML: ``nvmlDeviceGetMigMode`` · nvidia-smi: ``mig.mode.current``
         """
-        return self._word('nvmlDeviceGetMigMode', item=0)
+        return self._named('nvmlDeviceGetMigMode', item=0)
 
     def is_mig_mode_enabled(self) -> bool:
         """Whether MIG mode is enabled, as a bool. NVML: ``nvmlDeviceGetMigMode``."""
@@ -102,14 +102,14 @@ class ModeMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetPendingDriverModel`` · nvidia-smi: ``driver_model.pending``
         """
-        return self._word('nvmlDeviceGetPendingDriverModel', DRIVER_MODELS)
+        return self._named('nvmlDeviceGetPendingDriverModel', DRIVER_MODELS)
 
     def mig_mode_pending(self) -> str:
         """Whether MIG mode is enabled after the next reset, see :meth:`mig_mode`.
 
         NVML: ``nvmlDeviceGetMigMode`` · nvidia-smi: ``mig.mode.pending``
         """
-        return self._word('nvmlDeviceGetMigMode', item=1)
+        return self._named('nvmlDeviceGetMigMode', item=1)
 
     def operation_mode(self) -> str:
         """GPU operation mode: ``'All On'``, ``'Compute'`` or ``'Low Double Precision'``.
@@ -118,24 +118,24 @@ class ModeMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetGpuOperationMode`` · nvidia-smi: ``gom.current``
         """
-        return self._word('nvmlDeviceGetGpuOperationMode', OPERATION_MODES, item=0)
+        return self._named('nvmlDeviceGetGpuOperationMode', OPERATION_MODES, item=0)
 
     def operation_mode_pending(self) -> str:
         """GPU operation mode after the next restart, see :meth:`operation_mode`.
 
         NVML: ``nvmlDeviceGetGpuOperationMode`` · nvidia-smi: ``gom.pending``
         """
-        return self._word('nvmlDeviceGetGpuOperationMode', OPERATION_MODES, item=1)
+        return self._named('nvmlDeviceGetGpuOperationMode', OPERATION_MODES, item=1)
 
     def memory_addressing(self) -> str:
         """How the GPU addresses CPU memory: ``'ATS'``, ``'HMM'`` or ``'None'``; ``NA`` before R580.
 
         NVML: ``nvmlDeviceGetAddressingMode`` · nvidia-smi: ``addressing_mode``
         """
-        return self._word('nvmlDeviceGetAddressingMode', _ADDRESSING_MODES)
+        return self._named('nvmlDeviceGetAddressingMode', _ADDRESSING_MODES)
 
     def _gsp_mode(self, *, item: int) -> str:
-        return self._word(read_gsp_modes, item=item)
+        return self._named(read_gsp_modes, item=item)
 
     def gsp_mode(self) -> str:
         """Whether driver work runs on the GPU's own processor (GSP); ``NA`` before R520.
@@ -156,14 +156,14 @@ class ModeMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetDramEncryptionMode`` · nvidia-smi: ``dramEncryption.mode.current``
         """
-        return self._word('nvmlDeviceGetDramEncryptionMode', item=0)
+        return self._named('nvmlDeviceGetDramEncryptionMode', item=0)
 
     def dram_encryption_pending(self) -> str:
         """Whether the memory is encrypted after the next restart, see :meth:`dram_encryption`.
 
         NVML: ``nvmlDeviceGetDramEncryptionMode`` · nvidia-smi: ``dramEncryption.mode.pending``
         """
-        return self._word('nvmlDeviceGetDramEncryptionMode', item=1)
+        return self._named('nvmlDeviceGetDramEncryptionMode', item=1)
 
     def c2c_mode(self) -> str:
         """Whether CPU and GPU are connected chip to chip (Grace); ``NA`` before R535.

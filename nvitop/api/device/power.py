@@ -162,7 +162,7 @@ class PowerMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetPowerManagementMode`` · nvidia-smi: ``power.management``
         """
-        return self._word('nvmlDeviceGetPowerManagementMode')
+        return self._named('nvmlDeviceGetPowerManagementMode')
 
     def edpp_multiplier(self) -> int | NaType:
         """Limit of short power peaks (EDPp) in percent of its default; ``NA`` on most boards.

@@ -86,13 +86,13 @@ class ProcessMixin(MemoryMixin):
     if not TYPE_CHECKING:
         GPU_PROCESS_CLASS = _GpuProcessClass()
 
-    def processes(self, *, loads: bool = True) -> dict[int, process.GpuProcess]:
+    def processes(self, *, utilization: bool = True) -> dict[int, process.GpuProcess]:
         """Processes with compute, graphics or MPS contexts on the device, by PID.
 
         Utilization is the mean of all driver samples since the last call in this program, at least
         of the last second. A process without samples was idle (0 %). It is ``NA`` on MIG devices, on
         GPUs in MIG mode, and if the memory of the process is unknown too (Windows). Without
-        ``loads`` the utilization is not queried; values from an earlier call remain.
+        ``utilization`` it is not queried; values from an earlier call remain.
 
         In a container the PIDs may be those of the host, see :meth:`GpuProcess.is_foreign`.
         Implausible lines of the driver are dropped.
@@ -101,10 +101,12 @@ class ProcessMixin(MemoryMixin):
         ``nvmlDeviceGetMPSComputeRunningProcesses`` ``nvmlDeviceGetProcessUtilization``
         · nvidia-smi: ``--query-compute-apps``, ``pmon``
         """
-        return self.processes_of(self.process_usage(loads=loads), loads=loads)
+        return self.processes_of(
+            self.process_usage(utilization=utilization), utilization=utilization
+        )
 
     def processes_of(
-        self, usages: dict[int, ProcessUsage], *, loads: bool = True
+        self, usages: dict[int, ProcessUsage], *, utilization: bool = True
     ) -> dict[int, process.GpuProcess]:
         """Processes of a result of :meth:`process_usage`, without querying the driver again."""
         processes = {}
@@ -120,15 +122,15 @@ class ProcessMixin(MemoryMixin):
                 compute_instance_id=usage.compute_instance_id,
                 type=usage.type,
             )
-            if loads:
+            if utilization:
                 found.set_gpu_utilization(*usage[-4:])
             processes[pid] = found
         return processes
 
-    def process_usage(self, *, loads: bool = True) -> dict[int, ProcessUsage]:
+    def process_usage(self, *, utilization: bool = True) -> dict[int, ProcessUsage]:
         """Use of the device by each process, by PID, without reading the host.
 
-        Without ``loads`` the utilization is not queried and ``NA``.
+        Without ``utilization`` that is not queried and ``NA``.
 
         NVML: see :meth:`processes`
         """
@@ -139,7 +141,7 @@ class ProcessMixin(MemoryMixin):
                 lines.setdefault(info.pid, []).append((type_, info))
         if not lines:
             return {}
-        utilization = self._process_utilization() if loads else None
+        measured = self._process_utilization() if utilization else None
         usages = {}
         for pid, listed in lines.items():
             type_, info = listed[0]
@@ -148,22 +150,22 @@ class ProcessMixin(MemoryMixin):
                 types = {type_ for type_, _ in listed}
                 type_ = 'M' if 'M' in types else '+'.join(sorted(types))
                 memory = _memory([info for _, info in listed])
-            unsampled = _UNKNOWN if utilization is None or memory is None else _IDLE
+            unsampled = _UNKNOWN if measured is None or memory is None else _IDLE
             usages[pid] = ProcessUsage(
                 pid,
                 type_,
                 NA if memory is None else memory,
                 _known_id(info.gpuInstanceId),
                 _known_id(info.computeInstanceId),
-                *(utilization or {}).get(pid, unsampled),
+                *(measured or {}).get(pid, unsampled),
             )
         return usages
 
     def _process_utilization(self) -> dict[int, _Utilization] | None:
         """Return the mean utilization of processes with samples, by PID; ``None`` if unknown."""
         now = time.time_ns() // 1000
-        board = self._board or self._find_board()
-        since = min(now - _WINDOW_US, board.last_sample or now)
+        cache = self._gpu_cache or self._find_gpu_cache()
+        since = min(now - _WINDOW_US, cache.last_sample or now)
         samples, error = self._call('nvmlDeviceGetProcessUtilization', (since,))
         if error is not None:
             # A GPU without samples is idle. MIG devices return the same error, but are unknown.
@@ -175,7 +177,7 @@ class ProcessMixin(MemoryMixin):
             if taken > since and sm <= 100 and memory <= 100:
                 by_pid.setdefault(pid, []).append(_Utilization(sm, memory, encoder, decoder))
                 newest = max(newest, taken)
-        board.last_sample = max(board.last_sample or 0, newest) or None
+        cache.last_sample = max(cache.last_sample or 0, newest) or None
         return {pid: _mean(seen) for pid, seen in by_pid.items()}
 
     def accounted_processes(self) -> list[AccountedProcess]:
@@ -209,7 +211,7 @@ class ProcessMixin(MemoryMixin):
 
         NVML: ``nvmlDeviceGetAccountingMode`` · nvidia-smi: ``accounting.mode``
         """
-        return self._word('nvmlDeviceGetAccountingMode')
+        return self._named('nvmlDeviceGetAccountingMode')
 
     def accounting_buffer_size(self) -> int | NaType:
         """Maximum number of accounts; the driver drops the oldest.
