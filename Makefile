@@ -142,14 +142,9 @@ bench: ## measure times and costs; PEER=DIRECTORY of an environment with another
 	@test -x $(BENCH) || { $(call make_venv,.venvs/bench); }
 	@$(BENCH) $(install) --upgrade .
 	@rm -rf build *.egg-info
-	@$(BENCH) -m benchmarks.machine
-	@$(BENCH) -m benchmarks.import_time --runs $(RUNS) $(PEER:%=%/bin/python)
-	@$(BENCH) -m benchmarks.report --runs $(RUNS) $(PEER:%='%/bin/nvitop -1')
-	@$(BENCH) -m benchmarks.nvisel --runs $(RUNS) $(PEER:%=%/bin/nvisel)
-	@$(BENCH) -m benchmarks.owners
-	@$(BENCH) -m benchmarks.snapshots --runs $(RUNS) $(PEER:%=%/bin/python)
-	@$(BENCH) -m benchmarks.collector --seconds $(RUNS) $(PEER:%=%/bin/python)
-	@$(BENCH) -m benchmarks.exporter --seconds $(RUNS) $(PEER:%=%/bin/nvitop-exporter)
+	@$(BENCH) -m benchmarks.programs --runs $(RUNS) $(PEER)
+	@$(BENCH) -m benchmarks.library --runs $(RUNS) --seconds $(RUNS) $(PEER)
+	@$(BENCH) -m benchmarks.exporter --seconds $(RUNS) $(PEER)
 	@$(BENCH) -m benchmarks.tick
 	@$(BENCH) -m benchmarks.growth
 	@$(BENCH) -m benchmarks.render

@@ -101,14 +101,14 @@ def measure(exporters: list[Exporter], seconds: int) -> list[Costs]:
 
 def main() -> None:
     """Measure and print."""
-    parser = arguments(__doc__, 'nvitop-exporter of an environment with another nvitop')
+    parser = arguments(__doc__)
     parser.add_argument('--seconds', type=int, default=30, help='duration (default: 30)')
     options = parser.parse_args()
     ours = [sys.executable, '-c', 'from nvitop.console.startup import nvitop_exporter as f; f()']
     own = [sys.executable, '-m', 'nvitop', 'exporter']
     exporters = [
         Exporter('nvitop-exporter', ours),
-        *(Exporter(peer, [peer]) for peer in options.peers),
+        *(Exporter(peer, [f'{peer}/bin/nvitop-exporter']) for peer in options.peers),
         Exporter('nvitop exporter', own),
     ]
     try:

@@ -91,14 +91,13 @@ def measure(size: Size, ticks: int) -> Cost:
     """Return all costs on one machine, measured in this process."""
     # The processes are forked before nvitop is imported, so that they are small.
     with idle_processes(size.processes) as pids:
-        from benchmarks import floors
-        from benchmarks.tick import Bench
+        from benchmarks import tick
         from nvitop import simulation, take_snapshots
         from nvitop.sampling import Demand
 
         machine = simulation.parse_scenario(scenario(size), name=size.name)
         with simulation.machine(machine, processes=pids):
-            bench = Bench()
+            bench = tick.Bench()
             bench.tick(Demand())
             rows = bench.source.sample(Demand()).processes
             assert len(rows) == size.processes, (len(rows), size)
@@ -111,12 +110,12 @@ def measure(size: Size, ticks: int) -> Cost:
                     work()
                 return (time.process_time() - started) / ticks * 1e3
 
-            handles = floors.handles()
+            handles = tick.handles()
             cost = Cost(
                 mean(lambda: bench.tick(in_view)),
                 mean(lambda: bench.tick(Demand())),
                 mean(take_snapshots),
-                floors.tick_seconds(handles, {row.key.pid for row in rows[:50]}) * 1e3,
+                tick.tick_seconds(handles, {row.key.pid for row in rows[:50]}) * 1e3,
                 sum(bench.tick(in_view)[2] for _ in range(ticks)) / ticks / size.gpus,
             )
     return cost

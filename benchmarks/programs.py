@@ -1,4 +1,8 @@
-"""Programs run in turn, and the resources that each of them used.
+"""Cost of whole programs: ``python -m benchmarks.programs [PEER …]``.
+
+Runs an import of nvitop, ``nvitop -1`` and ``nvisel`` of this Python's environment in turn with those of
+each peer, the directory of another environment, on the installed driver. Then prints the NVML calls of
+separate runs, and which queries they repeated.
 
 CPU time and peak memory are those of the whole process, which the system returns with its exit
 status. The peak of a program is at least that of this one, so this one stays small.
@@ -7,14 +11,31 @@ status. The peak of a program is at least that of this one, so this one stays sm
 from __future__ import annotations
 
 import argparse
+import collections
+import importlib.metadata
+import json
 import os
+import pathlib
+import platform
+import shlex
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
-from typing import IO, Mapping, NamedTuple, Sequence
+from typing import IO, Any, Mapping, NamedTuple, Sequence
 
 Command = Sequence[str]
+PACKAGES = ('nvitop', 'nvidia-ml-py', 'psutil', 'cachetools', 'termcolor')
+IMPORT = 'from nvitop import Device, take_snapshots'
+#: Lower bounds of every program.
+FLOORS = {
+    'python': 'pass',
+    'python, pynvml, argparse': 'import argparse, pynvml',
+    'python and dependencies': 'import pynvml, psutil, cachetools, termcolor',
+}
+COMMANDS = ('nvitop -1', 'nvisel', 'nvisel --min-free-memory 1GiB --max-gpu-utilization 90')
+COUNTER = str(pathlib.Path(__file__).with_name('nvml_calls.py').resolve())
 
 
 class Run(NamedTuple):
@@ -30,13 +51,13 @@ class Run(NamedTuple):
     """Exit status."""
 
 
-def arguments(description: str | None, peer: str) -> argparse.ArgumentParser:
+def arguments(description: str | None) -> argparse.ArgumentParser:
     """Return a parser for the common arguments: the number of runs, and peers to run in turn."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument('--runs', type=int, default=15, help='number of runs of each (default: 15)')
-    parser.add_argument('peers', nargs='*', metavar='PEER', help=peer)
+    parser.add_argument('peers', nargs='*', metavar='PEER', help='environment with another nvitop')
     return parser
 
 
@@ -74,6 +95,11 @@ def output_of(command: Command) -> str:
     return text
 
 
+def result_of(command: Command) -> Any:
+    """Return the last line that a program prints, which is JSON."""
+    return json.loads(output_of(command).rstrip().rpartition('\n')[2])
+
+
 def run_in_turn(commands: Mapping[str, Command], runs: int) -> dict[str, list[Run]]:
     """Run all programs as A B C A B C …, so that other load affects all of them.
 
@@ -106,3 +132,51 @@ def print_table(results: Mapping[str, Sequence[Run]]) -> None:
             ratios = (ratio([one[i] for one in ours], [one[i] for one in theirs]) for i in range(3))
             print(f'{"":12}' + ''.join(f' {value:6.2f}' for value in ratios), end='')
         print()
+
+
+def print_calls(name: str, command: list[str]) -> None:
+    """Run a program under :mod:`benchmarks.nvml_calls` and print its result."""
+    counted = result_of(command)
+    each = counted['calls'] / counted['gpus'] if counted['gpus'] else 0.0
+    print(
+        f'{name}: {counted["calls"]} NVML calls for {counted["gpus"]} GPUs, {each:.1f} for each; '
+        f'{len(counted["again"])} calls made more than once'
+    )
+    functions = collections.Counter(
+        (question['function'], question['times']) for question in counted['again']
+    )
+    for (function, times), questions in functions.most_common():
+        print(f'    {function}: {times} times, {questions} different calls')
+
+
+def print_machine() -> None:
+    """Print date, machine, load average, Python and packages."""
+    versions = ', '.join(f'{name} {importlib.metadata.version(name)}' for name in PACKAGES)
+    load = ' '.join(f'{load:.2f}' for load in os.getloadavg())
+    print(
+        f'{time.strftime("%Y-%m-%d %H:%M")} · {platform.system()} {platform.machine()}, '
+        f'{os.cpu_count()} CPUs, load {load} · {platform.python_implementation()} '
+        f'{platform.python_version()} · {versions}\n'
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    options = arguments(__doc__).parse_args()
+    floors = {name: [sys.executable, '-c', code] for name, code in FLOORS.items()}
+    here = os.path.dirname(sys.executable)
+    folders = {'nvitop': here, **{peer: os.path.join(peer, 'bin') for peer in options.peers}}
+    print_machine()
+    programs = {IMPORT: ['python', '-c', IMPORT], **{line: shlex.split(line) for line in COMMANDS}}
+    for title, (program, *given) in programs.items():
+        commands = {
+            name: [os.path.join(folder, program), *given] for name, folder in folders.items()
+        }
+        print(f'{title}: medians of {options.runs} runs in turn')
+        print_table(run_in_turn({**commands, **floors}, options.runs))
+    print_calls('nvitop -1', [sys.executable, COUNTER, 'nvitop.cli:main', '-1'])
+    print_calls('nvisel', [sys.executable, COUNTER, 'nvitop.select.command:main'])
+
+
+if __name__ == '__main__':
+    main()

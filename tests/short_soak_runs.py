@@ -9,9 +9,7 @@ import json
 import threading
 from typing import Callable, NamedTuple, Sequence
 
-from benchmarks.soak.machine import CYCLE, Machine
-from benchmarks.soak.steadiness import FEWEST_CYCLES, Counts, judge
-from benchmarks.soak.subjects import Script
+from benchmarks.soak import CYCLE, FEWEST_CYCLES, Counts, Machine, Script, judge
 from nvitop import Device
 
 #: Minimum number of cycles.

@@ -11,8 +11,7 @@ from typing import Callable
 
 import pytest
 
-from benchmarks.soak.machine import CYCLE
-from benchmarks.soak.steadiness import Counts, judge, slope_of
+from benchmarks.soak import CYCLE, Counts, judge, slope_of
 from tests.short_soak_runs import CYCLES, LATE, SmallRun
 from tests.waiting import PATIENCE
 

@@ -8,7 +8,7 @@ import traceback
 from typing import Callable, Iterator
 from unittest import mock
 
-from benchmarks.soak.subjects import PATIENCE_SECONDS, LockedTerminal, VirtualWait
+from benchmarks.soak import PATIENCE_SECONDS, LockedTerminal, VirtualWait
 from nvitop.gui.app import App
 from nvitop.gui.effect_runner import EffectRunner, Job, carry_out
 from nvitop.gui.model.screens import Screen
