@@ -51,6 +51,7 @@ def check_device(device: DeviceSample, original: DeviceSample) -> None:
         for field, value in zip(mine._fields, mine):
             if value is not None and field not in NOT_EXPORTED:
                 assert value == pytest.approx(getattr(other, field)), field
+                assert type(value) is type(getattr(other, field)), field
     assert {*device.extended} <= {*original.extended}
 
 
@@ -63,6 +64,7 @@ def check_processes(again: Sample, original: Sample, *, has_status: bool) -> Non
                 is_number = isinstance(value, float)
                 same = pytest.approx(expected) if is_number else expected
                 assert value == same or (field == 'status' and not has_status), field
+                assert type(value) is type(expected), field
 
 
 def test_names_for_reading_include_all_series_of_devices() -> None:
