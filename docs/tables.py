@@ -1,13 +1,12 @@
-"""Update the generated tables of the documentation: ``make update-docs``.
+"""Generated tables of the documentation, which cog writes into the pages: ``make update-docs``.
 
-The text between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` is made from the program's own tables
-and parsers. A test fails if it is out of date.
+A page calls these functions between ``[[[cog`` and ``]]]``. They read the program's own tables and
+parsers. A test fails if a page is out of date.
 """
 
 from __future__ import annotations
 
 import argparse
-import functools
 import pathlib
 import re
 from typing import Callable, Iterable, Iterator, Mapping, Sequence
@@ -470,8 +469,9 @@ def options_as_code(text: str) -> str:
     return re.sub(r'(?<![\w-])--[a-z][\w-]*(?:=[\w-]+)?', lambda match: code(match.group()), text)
 
 
-def options(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Yield a table of options for each group of a parser, with the help texts of the program."""
+def options(command: str) -> Iterator[str]:
+    """Yield a table of options for each group of a command's parser, with the help texts of the program."""
+    parser = PARSERS[command]()
     formatter = parser._get_formatter()
     for group in parser._action_groups:
         actions = [each for each in group._group_actions if each.help != argparse.SUPPRESS]
@@ -514,71 +514,39 @@ def scenario_keys(name: str) -> Iterator[str]:
     yield from table(('key', 'kind', 'default', 'meaning'), rows)
 
 
-Sections = Mapping[str, Callable[[], Iterator[str]]]
+def device_columns() -> Iterator[str]:
+    """Yield the table of the columns of the device list."""
+    return column_table(column for column in DEVICE_COLUMNS if column.title)
 
-#: Page → generated sections.
-PAGES: dict[str, Sections] = {
-    'README.md': {'keys': first_keys},
-    'docs/install.md': {'bindings': bindings},
-    'docs/keys.md': {'keys': keys},
-    'docs/columns.md': {
-        'device columns': lambda: column_table([c for c in DEVICE_COLUMNS if c.title]),
-        'device cells': lambda: metric_table(DEVICE_CELLS),
-        'bars': lambda: metric_table(BARS),
-        'details': lambda: metric_table(DETAILS),
-        'process columns': process_columns,
-        'graphs': graphs,
-        'host': host,
-        'tree columns': lambda: measured_table(TREE_COLUMNS, TREE_SOURCES),
-        'user columns': lambda: measured_table(USER_COLUMNS, USER_SOURCES),
-        'problem columns': lambda: column_table(PROBLEM_COLUMNS),
-    },
-    'docs/command-line.md': {
-        'nvitop': lambda: options(make_parser()),
-        'nvitop query': lambda: options(make_query_parser()),
-        'nvitop record': lambda: options(make_record_parser()),
-        'nvitop replay': lambda: options(make_replay_parser()),
-        'nvitop exporter': lambda: options(make_exporter_parser()),
-        'nvitop fleet': lambda: options(make_fleet_parser()),
-        'nvisel': lambda: options(make_select_parser()),
-    },
-    'docs/exporter.md': {
-        'dialects': dialects,
-        'own series': own_series,
-        'process series': process_series,
-        'other series': other_series,
-    },
-    'docs/simulation.md': {
-        f'{name} keys': functools.partial(scenario_keys, name) for name in TABLES
-    },
-    'docs/configuration.md': {'settings': settings, 'actions': actions},
-    'docs/reference/metrics.md': {
-        'metrics': metrics,
-        'extended metrics': extended_metrics,
-        'process metrics': process_metrics,
-    },
+
+def problem_columns() -> Iterator[str]:
+    """Yield the table of the columns of the list of problems."""
+    return column_table(PROBLEM_COLUMNS)
+
+
+def tree_columns() -> Iterator[str]:
+    """Yield the table of the columns of the tree."""
+    return measured_table(TREE_COLUMNS, TREE_SOURCES)
+
+
+def user_columns() -> Iterator[str]:
+    """Yield the table of the columns of the list of users."""
+    return measured_table(USER_COLUMNS, USER_SOURCES)
+
+
+#: Command → its parser.
+PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
+    'nvitop': make_parser,
+    'nvitop query': make_query_parser,
+    'nvitop record': make_record_parser,
+    'nvitop replay': make_replay_parser,
+    'nvitop exporter': make_exporter_parser,
+    'nvitop fleet': make_fleet_parser,
+    'nvisel': make_select_parser,
 }
 
 
-def rewrite(page: str, sections: Sections) -> str:
-    """Return the page with new generated sections; it must contain each of them exactly once."""
-    for name, lines in sections.items():
-        begin, end = f'<!-- begin {name} -->\n', f'<!-- end {name} -->'
-        if page.count(begin) != 1 or page.count(end) != 1:
-            raise ValueError(f'the page must contain {begin.strip()} … {end} exactly once')
-        before, _, rest = page.partition(begin)
-        _, _, after = rest.partition(end)
-        text = '\n'.join(lines()).rstrip('\n')
-        page = f'{before}{begin}\n{text}\n\n{end}{after}'
-    return page
-
-
-def main() -> None:
-    """Rewrite all pages."""
-    for name, sections in PAGES.items():
-        path = ROOT / name
-        path.write_text(rewrite(path.read_text(encoding='utf-8'), sections), encoding='utf-8')
-
-
-if __name__ == '__main__':
-    main()
+def markdown(lines: Iterable[str]) -> str:
+    """Return generated lines for a page, with an empty line before and after them."""
+    text = '\n'.join(lines).rstrip('\n')
+    return f'\n{text}\n\n'

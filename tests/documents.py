@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 SCENARIO = 'half-busy'
 
 _FENCE = re.compile(r'^( *)(`{3,})([^\n`]*)\n(.*?)^\1\2$', re.MULTILINE | re.DOTALL)
-_GENERATED = re.compile(r'<!-- begin [\w ]+ -->.*?<!-- end [\w ]+ -->', re.DOTALL)
+_GENERATED = re.compile(r'<!-- \[\[\[cog .*?\[\[\[end\]\]\] -->', re.DOTALL)
 
 
 class Block(NamedTuple):
