@@ -16,8 +16,7 @@ from xml.sax.saxutils import escape
 
 from docs.demo import NOW, demo
 from nvitop.fleet.demo import Cluster, DemoServer
-from nvitop.fleet.pace import Pace
-from nvitop.fleet.questions import ask
+from nvitop.fleet.questions import Pace, ask
 from nvitop.fleet.types import totals
 from nvitop.gui.fleet.state import FleetArrived, FleetState
 from nvitop.gui.fleet.state import update as update_fleet

@@ -23,8 +23,7 @@ from nvitop.fleet.promql import ROW, containing, literal
 from nvitop.fleet.queries import HEAT_METRICS
 from nvitop.fleet.questions import GRAPH_METRICS
 from nvitop.fleet.response import CurrentValues, PastValues
-from nvitop.fleet.series import Series
-from nvitop.fleet.types import IDLE_PERCENT
+from nvitop.fleet.types import IDLE_PERCENT, Series
 
 if TYPE_CHECKING:
     from typing import Iterable, Iterator

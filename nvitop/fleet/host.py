@@ -1,26 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One host as a sample, so that the ordinary screens can show it. Pure."""
+"""One host as a sample, so that the ordinary screens can show it. Pure.
+
+The tables of the exporter are read backwards: a series becomes the value of a metric.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from nvitop.exporter.identity import bare_uuid
-from nvitop.fleet.names import PREFERENCE, meanings
+from nvitop.api.metrics import METRICS, Metric
+from nvitop.exporter.dialects import dialect
+from nvitop.exporter.identity import UNKNOWN, bare_uuid
+from nvitop.exporter.values import ALL_METRICS, ALL_PROCESS_METRICS, REASON_LABEL, scaled
+from nvitop.fleet.names import PREFERENCE, is_reversible, meanings
 from nvitop.fleet.promql import ROW
-from nvitop.fleet.series import Series, read_sample, series_names
-from nvitop.fleet.types import percent_of
+from nvitop.fleet.types import Series, percent_of
 from nvitop.printable import printable
-from nvitop.sampling.types import PROCESSES, Problem, Sample
+from nvitop.sampling.types import (
+    PROCESSES,
+    DeviceInfo,
+    DeviceKey,
+    DeviceSample,
+    HostSample,
+    Problem,
+    ProcessKey,
+    ProcessSample,
+    Sample,
+)
 
 if TYPE_CHECKING:
-    from typing import Iterable
+    from typing import Iterable, Mapping
 
+    from nvitop.exporter.tables import DeviceRow, Dialect, InfoRow, Labels, ProcessRow
     from nvitop.fleet.response import PastValues
     from nvitop.fleet.types import FleetHost
-    from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample
+    from nvitop.sampling.words import DeviceStatus, ProcessStatus
+
+_TEXTS: dict[str, Metric] = {metric.name: metric for metric in METRICS if metric.kind == 'str'}
+_DEVICE_STATUSES = ('ok', 'lost', 'timed out', 'error')
+_PROCESS_STATUSES = ('running', 'zombie', 'gone', 'no permission', 'foreign')
 
 
 def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sample:
@@ -147,3 +167,235 @@ def _with_keys_of(past: Sample, sample: Sample) -> Sample:
         if same is not None:
             devices.append(device._replace(key=same.key, info=same.info))
     return past._replace(devices=tuple(devices))
+
+
+# One dialect
+
+
+def metric_value(row: DeviceRow, value: float) -> int | float | str | bool:
+    """Return the raw value of the metric of a row from the value of a series.
+
+    The row has one of the forms ``number``, ``digits`` and ``switch``.
+    """
+    metric = ALL_METRICS[row.metrics[0]]
+    if row.form == 'digits':
+        return f'P{value:g}'
+    if row.form == 'switch' and metric.kind == 'str':
+        return 'Enabled' if value else 'Disabled'
+    raw = scaled(value, metric.divisor / row.scale)
+    if metric.kind == 'bool':
+        return bool(raw)
+    # Power in milliwatts is a whole number, too.
+    return round(raw) if metric.kind == 'int' or metric.unit == 'W' else raw
+
+
+def process_value(row: ProcessRow, value: float) -> int | float:
+    """Return the value of the metric of a row from the value of a series."""
+    raw = scaled(value, 1 / row.scale)
+    return round(raw) if ALL_PROCESS_METRICS[row.metric].kind == 'int' else raw
+
+
+class _Index(NamedTuple):
+    """The rows of a dialect by the name of their series."""
+
+    devices: dict[str, list[DeviceRow]]
+    processes: dict[str, ProcessRow]
+    device_info: dict[str, InfoRow]
+    process_info: dict[str, InfoRow]
+
+
+@functools.lru_cache(maxsize=None)
+def _index(name: str) -> _Index:
+    table = dialect(name)
+    devices: dict[str, list[DeviceRow]] = {}
+    for row in table.devices:
+        if is_reversible(row):
+            devices.setdefault(row.name, []).append(row)
+    return _Index(
+        devices,
+        {row.name: row for row in table.processes},
+        {row.name: row for row in table.device_info},
+        {row.name: row for row in table.process_info},
+    )
+
+
+@functools.lru_cache(maxsize=None)
+def series_names(name: str) -> frozenset[str]:
+    """Return the names of all series from which samples of a dialect are read."""
+    table, index = dialect(name), _index(name)
+    others = {table.up, table.problems} - {''}
+    return frozenset({*others}.union(*index))
+
+
+class _DeviceSeries:
+    """Properties and values of one device, from its series."""
+
+    def __init__(self, properties: dict[str, str]) -> None:
+        self.properties = properties
+        #: Raw values by name of the metric.
+        self.values: dict[str, Any] = {}
+        self.reasons: list[str] | None = None
+        self.is_up = True
+        self.status: DeviceStatus = 'error'
+        self.reason = ''
+        #: PID → properties and values by name of the metric.
+        self.processes: dict[int, tuple[dict[str, str], dict[str, Any]]] = {}
+
+
+def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) -> Sample:
+    """Return the sample of one host from the series of a dialect; other series are ignored.
+
+    Values that the dialect does not have are ``None``. A value that is not a number is left out.
+
+    Args:
+        name: Name of the dialect.
+        series: Series of one host.
+        timestamp: When they were measured, in seconds since the epoch.
+    """
+    table, index, names = dialect(name), _index(name), series_names(name)
+    found: dict[tuple[str, ...], _DeviceSeries] = {}
+    for one in series:
+        if one.name in names and math.isfinite(one.value):
+            identity = tuple(one.labels.get(label, '') for label in table.labels)
+            device = found.get(identity)
+            if device is None:
+                device = found[identity] = _DeviceSeries(_properties(table.labels, one.labels))
+            _add(table, index, device, one)
+    return _sample(list(found.values()), timestamp)
+
+
+def _properties(rows: Labels, labels: Mapping[str, str]) -> dict[str, str]:
+    return {key: labels[name] for name, key in rows.items() if labels.get(name)}
+
+
+def _add(table: Dialect, index: _Index, device: _DeviceSeries, one: Series) -> None:
+    name, labels = one.name, one.labels
+    if name == table.up:
+        device.is_up = bool(one.value)
+    elif name == table.problems:
+        status = labels.get('status', '')
+        device.status = cast('DeviceStatus', status) if status in _DEVICE_STATUSES else 'error'
+        device.reason = labels.get('reason', '')
+    elif name in index.device_info:
+        device.properties.update(_properties(index.device_info[name].labels, labels))
+    elif name in index.devices:
+        _add_value(index.devices[name], device, one)
+    else:
+        pid = labels.get('pid', '')
+        if pid.isdecimal():
+            properties, values = device.processes.setdefault(int(pid), ({}, {}))
+            properties.update(_properties(table.process_labels, labels))
+            if name in index.process_info:
+                properties.update(_properties(index.process_info[name].labels, labels))
+            else:
+                row = index.processes[name]
+                values[row.metric] = process_value(row, one.value)
+
+
+def _add_value(rows: list[DeviceRow], device: _DeviceSeries, one: Series) -> None:
+    for row in rows:
+        if all(one.labels.get(label) == value for label, value in row.labels):
+            if row.form in ('reasons', 'reason'):
+                device.reasons = device.reasons if device.reasons is not None else []
+                reason = row.item or one.labels.get(REASON_LABEL, '')
+                if one.value and reason not in device.reasons:
+                    device.reasons.append(reason)
+            else:
+                device.values[row.metrics[0]] = metric_value(row, one.value)
+            return
+
+
+def _sample(found: list[_DeviceSeries], timestamp: float) -> Sample:
+    keys = _keys(found)
+    order = sorted(range(len(found)), key=lambda number: keys[number])
+    known = {name: value for device in found for name, value in device.properties.items()}
+    return Sample(
+        timestamp,
+        driver_version=known.get('driver_version'),
+        cuda_driver_version=known.get('cuda_version'),
+        host=HostSample(hostname=known.get('hostname', '')),
+        devices=tuple(_device(keys[number], found[number]) for number in order),
+        processes=tuple(
+            process for number in order for process in _processes(keys[number], found[number])
+        ),
+    )
+
+
+def _keys(found: list[_DeviceSeries]) -> list[DeviceKey]:
+    """Return the identity of each device. Those without an index get one in the order of UUIDs."""
+    uuids = sorted({device.properties.get('bare_uuid', '') for device in found})
+    migs: dict[int, int] = {}
+    keys = []
+    for device in found:
+        properties = device.properties
+        label, _, mig_label = properties.get('label', '').partition(':')
+        index = _number(label or properties.get('index', ''))
+        if index is None:
+            index = device.values.get('index', uuids.index(properties.get('bare_uuid', '')))
+        mig = _number(mig_label or properties.get('mig_index', ''))
+        if mig is None and ('mig_uuid' in properties or 'gpu_instance_id' in properties):
+            mig = migs.get(index, 0)
+        if mig is not None:
+            migs[index] = max(mig + 1, migs.get(index, 0))
+        keys.append(DeviceKey(int(index), -1 if mig is None else mig, _uuid(properties, mig)))
+    return keys
+
+
+def _uuid(properties: Mapping[str, str], mig: int | None) -> str:
+    if mig is not None:
+        return properties.get('mig_uuid') or properties.get('uuid', '')
+    uuid = properties.get('uuid') or properties.get('gpu_uuid', '')
+    return uuid or (f'GPU-{properties["bare_uuid"]}' if 'bare_uuid' in properties else '')
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
+def _device(key: DeviceKey, found: _DeviceSeries) -> DeviceSample:
+    properties = found.properties
+    info: dict[str, Any] = {'key': key, 'physical_index': key.physical_index}
+    values: dict[str, Any] = {}
+    extended: list[tuple[str, Any]] = []
+    for name, value in found.values.items():
+        metric = ALL_METRICS[name]
+        if metric.tier == 'extended':
+            extended.append((metric.field, value))
+        else:
+            (info if metric.tier == 'static' else values)[metric.field] = value
+    for name, text in properties.items():
+        if name in _TEXTS:
+            metric = _TEXTS[name]
+            (info if metric.tier == 'static' else values)[metric.field] = text
+    info['uuid'] = key.uuid or None
+    info.setdefault('name', properties.get('gpu_name'))
+    info['mig_profile'] = properties.get('mig_profile')
+    for name in ('numa_node', 'gpu_instance_id', 'compute_instance_id'):
+        info[name] = _number(properties.get(name, ''))
+    if found.reasons is not None:
+        values['clock_event_reasons'] = tuple(found.reasons)
+    if not found.is_up:
+        return DeviceSample(key, DeviceInfo(**info), found.status, found.reason)
+    return DeviceSample(key, DeviceInfo(**info), **values, extended=tuple(extended))
+
+
+def _processes(key: DeviceKey, found: _DeviceSeries) -> Iterable[ProcessSample]:
+    for pid, (properties, values) in sorted(found.processes.items()):
+        fields = {
+            ALL_PROCESS_METRICS[name].field: value
+            for name, value in values.items()
+            if name != 'start_time'
+        }
+        status = properties.get('status', '')
+        command = properties.get('command_line', properties.get('command'))
+        yield ProcessSample(
+            ProcessKey(pid, float(values.get('start_time', -1.0)), key),
+            type=properties.get('type'),
+            status=cast('ProcessStatus', status) if status in _PROCESS_STATUSES else 'running',
+            username=None if properties.get('user') == UNKNOWN else properties.get('user'),
+            name=properties.get('name'),
+            command=None if command == UNKNOWN else command,
+            # Series do not tell whether the process was idle before it was observed.
+            is_idle_longer='gpu_idle_time' in values,
+            **fields,
+        )

@@ -7,10 +7,11 @@ import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
-from nvitop.fleet.series import is_reversible
 
 if TYPE_CHECKING:
     from typing import Iterable
+
+    from nvitop.exporter.tables import DeviceRow
 
 #: Dialects in order of preference. If several report the same GPU, the first one counts.
 PREFERENCE = ('own', 'dcgm', 'nvidia-smi', 'nvitop-exporter')
@@ -34,6 +35,11 @@ XID = 'DCGM_FI_DEV_XID_ERRORS'
 MIG_LABELS = ('GPU_I_ID',)
 _IDENTITIES = ('uuid', 'gpu_uuid', 'bare_uuid')
 _INDICES = ('index', 'label')
+
+
+def is_reversible(row: DeviceRow) -> bool:
+    """Whether the value of the metric can be read from a series of the row."""
+    return len(row.metrics) == 1 and row.form in ('number', 'digits', 'switch', 'reasons', 'reason')
 
 
 class Meaning(NamedTuple):

@@ -7,6 +7,7 @@ import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.exporter.dialects import dialect
+from nvitop.fleet.host import series_names
 from nvitop.fleet.names import (
     HOST_LABELS,
     INSTANCE,
@@ -21,7 +22,6 @@ from nvitop.fleet.names import (
     names_of,
 )
 from nvitop.fleet.promql import Matcher, containing, marked, vector
-from nvitop.fleet.series import series_names
 from nvitop.fleet.types import IDLE_PERCENT
 from nvitop.health import KINDS
 

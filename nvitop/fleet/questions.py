@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What screens ask a server. Each question is one request."""
+"""What screens ask a server, and how often. Each question is one request."""
 
 from __future__ import annotations
 
@@ -36,6 +36,9 @@ GRAPH_METRICS = (
     'power_usage',
     'temperature',
 )
+
+#: Pause between requests as a multiple of their duration: one viewer uses at most 5 % of a server.
+SHARE = 20
 
 
 class Question(NamedTuple):
@@ -96,3 +99,34 @@ def used_labels(fleet: Fleet) -> tuple[tuple[str, str], ...]:
     """Return the labels that name the hosts of a response, each with the dialect."""
     pairs = {(one.dialect, one.label) for host in fleet.hosts for one in host.exporters}
     return tuple(sorted(pairs))
+
+
+class Pace(NamedTuple):
+    """Time between requests."""
+
+    #: Minimum (seconds).
+    interval: float = 5.0
+    #: Time (seconds) between two values of a host; 0.0: not known yet.
+    scrape_interval: float = 0.0
+    #: Duration of the last request.
+    seconds: float = 0.0
+
+    @property
+    def period(self) -> float:
+        """Time (seconds) from one request to the next."""
+        return max(self.interval, self.scrape_interval, SHARE * self.seconds)
+
+    def after(self, before: Fleet, fleet: Fleet) -> Pace:
+        """Return the pace after a response."""
+        pace = self._replace(seconds=fleet.seconds)
+        known = {host.name: host.measured for host in before.hosts}
+        steps = []
+        for host in fleet.hosts:
+            last = known.get(host.name)
+            if last is not None and host.measured is not None and host.measured > last:
+                steps.append(host.measured - last)
+        if not steps:
+            return pace
+        # Too long a period would skip values without a sign of it.
+        step = sorted(steps)[len(steps) // 2]
+        return pace._replace(scrape_interval=min(step, 60.0))

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from typing import Iterable, Mapping
 
     from nvitop.fleet.queries import Scope
-    from nvitop.fleet.series import Series
+    from nvitop.fleet.types import Series
 
 #: Numbers are compared in groups of digits, because converting thousands of digits takes long.
 _DIGITS = re.compile('([0-9]{1,18})')

@@ -7,8 +7,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nvitop.fleet.series import Series
-from nvitop.fleet.types import FleetError
+from nvitop.fleet.types import FleetError, Series
 from nvitop.printable import printable
 
 if TYPE_CHECKING:

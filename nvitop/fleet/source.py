@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Callable
 
 from nvitop.fleet.host import read_history, read_host
 from nvitop.fleet.output import age_text
-from nvitop.fleet.pace import Pace
 from nvitop.fleet.queries import Scope
-from nvitop.fleet.questions import Question
+from nvitop.fleet.questions import Pace, Question
 from nvitop.fleet.types import LATE_SECONDS, FleetError
 from nvitop.sampling.types import EMPTY_SAMPLE, Origin, Problem, Sample
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Iterable
+    from typing import Iterable, Mapping
 
 #: Below this utilization (percent) a GPU is idle.
 IDLE_PERCENT = 5.0
@@ -33,6 +33,14 @@ class FleetError(Exception):
 def percent_of(part: float | None, whole: float | None) -> float | None:
     """Return a part in percent of the whole, ``None`` if one of them is unknown."""
     return 100.0 * part / whole if part is not None and whole else None
+
+
+class Series(NamedTuple):
+    """One series and its value, as a server returns it."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
 
 
 class FleetGpu(NamedTuple):

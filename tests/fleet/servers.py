@@ -18,7 +18,7 @@ from nvitop.fleet.promql import quoted
 from tests.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
-    from nvitop.fleet.series import Series
+    from nvitop.fleet.types import Series
 
 #: Seconds between values.
 STEP = 15.0

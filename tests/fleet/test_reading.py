@@ -14,8 +14,7 @@ from nvitop.fleet.promql import ROW, Matcher, parse_selector, quoted
 from nvitop.fleet.queries import Scope, hosts_query, parse_filter
 from nvitop.fleet.questions import Question, ask
 from nvitop.fleet.reading import read_fleet
-from nvitop.fleet.series import Series
-from nvitop.fleet.types import Fleet, remember, totals
+from nvitop.fleet.types import Fleet, Series, remember, totals
 
 if TYPE_CHECKING:
     from nvitop.fleet.types import FleetHost

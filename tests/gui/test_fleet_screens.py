@@ -10,8 +10,7 @@ import pytest
 
 from nvitop.console.options import Options
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
-from nvitop.fleet.pace import Pace
-from nvitop.fleet.questions import Question, ask
+from nvitop.fleet.questions import Pace, Question, ask
 from nvitop.fleet.response import CurrentValues, PastValues
 from nvitop.fleet.types import Fleet, FleetError, FleetHost, totals
 from nvitop.gui.fleet.app import FleetApp

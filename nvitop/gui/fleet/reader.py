@@ -7,8 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Callable
 
-from nvitop.fleet.pace import Pace
-from nvitop.fleet.questions import ask
+from nvitop.fleet.questions import Pace, ask
 from nvitop.fleet.types import Fleet, FleetError, remember, totals
 from nvitop.gui.fleet.state import FleetArrived, FleetFailed
 from nvitop.sampling.watchdog import start_daemon

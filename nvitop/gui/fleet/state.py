@@ -38,7 +38,7 @@ from nvitop.gui.state.filtering import contains
 from nvitop.gui.state.typing_keys import append, edit
 
 if TYPE_CHECKING:
-    from nvitop.fleet.pace import Pace
+    from nvitop.fleet.questions import Pace
 
 #: Rows above the lines of a screen, and below them.
 TOP, BOTTOM = 3, 1

@@ -6,7 +6,8 @@ import pytest
 
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.families import make_families
-from nvitop.fleet.series import Series, read_sample, series_names
+from nvitop.fleet.host import read_sample, series_names
+from nvitop.fleet.types import Series
 from nvitop.sampling.types import DeviceSample, Sample
 from tests.exporter.machines import SCENARIOS, observed
 
