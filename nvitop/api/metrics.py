@@ -96,9 +96,9 @@ class Metric(NamedTuple):
     #: Lowest and highest plausible raw value; samples drop values outside.
     lowest: float = 0
     highest: float = UNITS[''].highest
-    #: Whether the report (``nvitop -1``) shows it. The monitor queries these first.
+    #: Whether reports (``nvitop -1``) query it, and the monitor queries it first.
     report: bool = False
-    #: Whether the details of a device in the monitor show it.
+    #: Whether the monitor queries it while the details of devices are open.
     detail: bool = False
     #: Whether the monitor keeps its history.
     history: bool = False
