@@ -115,9 +115,9 @@ def peers(session: nox.Session) -> None:
 
 @nox.session(requires=['released'])
 def exporter(session: nox.Session) -> None:
-    """Test the exporter with Prometheus, if installed, and with nvitop-exporter 1.7."""
+    """Scrape the exporter with Prometheus, if installed, and compare with nvitop-exporter 1.7."""
     install(session)
-    tests = ('-s', 'tests/exporter', 'tests/prometheus')
+    tests = ('-s', 'tests/prometheus')
     run_tests(session, *tests, NVITOP_PROMETHEUS='1', NVITOP_PEER=released_python())
 
 
