@@ -246,17 +246,14 @@ def test_environment_variables_are_documented() -> None:
     assert all(name in source for name in documented)
 
 
-@pytest.mark.parametrize('page', PAGES)
-def test_links_have_targets(page: str) -> None:
-    text = (ROOT / page).read_text(encoding='utf-8')
-    for link in re.findall(r'\]\(([^)\s]+)\)', text):
-        name, _, anchor = link.partition('#')
-        if '://' in link:
-            continue
-        target = (ROOT / page).parent / name if name else ROOT / page
-        assert target.exists(), link
-        if anchor:
-            assert anchor in anchors(target.read_text(encoding='utf-8')), link
+def test_links_have_targets() -> None:
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding='utf-8')
+        for name, anchor in re.findall(r'\]\((?!\w+://)([^)#\s]*)#?([^)\s]*)\)', text):
+            target = (ROOT / page).parent / name if name else ROOT / page
+            assert target.exists(), (page, name)
+            if anchor:
+                assert anchor in anchors(target.read_text(encoding='utf-8')), (page, anchor)
 
 
 def anchors(text: str) -> set[str]:
@@ -265,9 +262,8 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r'[^\w -]', '', each).strip().lower().replace(' ', '-') for each in headings}
 
 
-@pytest.mark.parametrize('page', PAGES)
-def test_code_is_fenced(page: str) -> None:
-    assert not list(indented_code(page))
+def test_code_is_fenced() -> None:
+    assert not {page: lines for page in PAGES if (lines := list(indented_code(page)))}
 
 
 def test_exceptions_for_commands_are_used() -> None:
@@ -291,13 +287,11 @@ def test_named_make_targets_exist() -> None:
         assert set(named) <= targets, page
 
 
-@pytest.mark.parametrize('page', PAGES)
-def test_named_files_exist(page: str) -> None:
-    text = (ROOT / page).read_text(encoding='utf-8')
-    for name in re.findall(
-        r'`((?:nvitop|tests|docs|tools|examples|benchmarks)/[\w/]+\.(?:py|json|md))`', text
-    ):
-        assert (ROOT / name).exists(), name
+def test_named_files_exist() -> None:
+    named = r'`((?:nvitop|tests|docs|tools|examples|benchmarks)/[\w/]+\.(?:py|json|md))`'
+    for page in PAGES:
+        for name in re.findall(named, (ROOT / page).read_text(encoding='utf-8')):
+            assert (ROOT / name).exists(), (page, name)
 
 
 def test_architecture_page_names_every_package_and_only_existing_paths() -> None:

@@ -8,8 +8,6 @@ import pathlib
 import re
 from typing import Iterator
 
-import pytest
-
 import nvitop
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -57,10 +55,9 @@ def _is_alias(path: pathlib.Path) -> bool:
     return 'sys.modules[__name__] =' in path.read_text(encoding='utf-8')
 
 
-@pytest.mark.parametrize('module', PUBLIC.split())
-def test_reference_lists_every_public_name(module: str) -> None:
-    missing = {f'nvitop.{module}.{name}' for name in names_of(module)} - set(documented())
-    assert not missing
+def test_reference_lists_every_public_name() -> None:
+    public = {f'nvitop.{module}.{name}' for module in PUBLIC.split() for name in names_of(module)}
+    assert public <= set(documented())
 
 
 def test_reference_lists_every_name_of_the_package() -> None:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from nvitop.api.extended_metrics import EXTENDED_METRICS, LISTS
 from nvitop.api.metrics import (
     METRICS,
     METRICS_BY_NAME,
     PROCESS_METRICS,
     UNITS,
-    Metric,
-    ProcessMetric,
 )
 from nvitop.sampling.types import ProcessSample
 from tests.programs import run_python
@@ -79,27 +75,26 @@ def test_one_row_of_the_table_adds_a_metric_everywhere() -> None:
     }
 
 
-@pytest.mark.parametrize('metric', PROCESS_METRICS, ids=lambda metric: metric.name)
-def test_every_process_metric_has_a_field_of_samples(metric: ProcessMetric) -> None:
-    assert metric.field.partition('.')[0] in ProcessSample._fields
+def test_every_process_metric_has_a_field_of_samples() -> None:
+    assert {metric.field.partition('.')[0] for metric in PROCESS_METRICS} <= {
+        *ProcessSample._fields
+    }
 
 
-@pytest.mark.parametrize('metric', ALL_METRICS, ids=lambda metric: metric.name)
-def test_columns_of_a_metric_fit_together(metric: Metric) -> None:
-    assert metric.unit in UNITS
-    assert metric.lowest <= 0 < metric.highest
-    if metric.unit:
-        assert metric.is_number
-    if metric.graph:
-        assert metric.history
-    if metric.history or metric.collector:
-        assert metric.is_number
-    if metric.detail:
-        assert metric.tier in ('slow', 'shown')
-    if metric.begin:
-        assert metric.tier in ('shown', 'extended')
-    if metric.maximum:
-        assert METRICS_BY_NAME[metric.maximum].unit == metric.unit
+def test_columns_of_each_metric_fit_together() -> None:
+    for metric in ALL_METRICS:
+        assert metric.unit in UNITS, metric
+        assert metric.lowest <= 0 < metric.highest, metric
+        if metric.unit or metric.history or metric.collector:
+            assert metric.is_number, metric
+        if metric.graph:
+            assert metric.history, metric
+        if metric.detail:
+            assert metric.tier in ('slow', 'shown'), metric
+        if metric.begin:
+            assert metric.tier in ('shown', 'extended'), metric
+        if metric.maximum:
+            assert METRICS_BY_NAME[metric.maximum].unit == metric.unit, metric
 
 
 def test_names_are_unique_and_follow_the_rules_of_prometheus() -> None:
