@@ -78,7 +78,9 @@ ROOMS: dict[str, str] = {
     'callbacks': 'api',
     'compat': 'api',
     'compat.pynvml_smi.__main__': 'api compat console.outcome',
-    'simulation': 'api.host api.libcuda api.libnvml api.process.facts api.system',
+    'simulation': (
+        'api.host api.libcuda api.libnvml api.process.command api.process.facts api.system'
+    ),
     'gui.render': '',
     'gui.state': (
         'health owner.types recording.times sampling.history sampling.types gui.layout '

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from nvitop.query.columns import CellValue, QueryColumn
 
 _MIB = 1 << 20
+#: First driver branch known to round memory up to whole MiB. R536 and older ones round it down.
+ROUNDS_UP_SINCE = 590
 
 #: Unit of a column → unit in CSV, if it differs.
 _UNITS_IN_CSV = {'B': 'MiB', '°C': '', 'µs': 'us', 'count': ''}
@@ -19,7 +21,7 @@ _UNITS_IN_CSV = {'B': 'MiB', '°C': '', 'µs': 'us', 'count': ''}
 #: before them count too, so that :func:`unescape` can reverse :func:`escape`.
 _RISKY = re.compile(r"[\s']*[=+\-@＝＋－＠]|'*[\t\r\n]|'*\[N/A\]\Z")
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]|\A\s|\s\Z')
-_BRANCH = re.compile(r'\d+')
+_BRANCH = re.compile(r'[0-9]{1,9}')
 
 
 def escape(text: str) -> str:
@@ -54,20 +56,25 @@ def header_text(column: QueryColumn) -> str:
     return f'{column.header} [{unit}]' if unit else column.header
 
 
-def value_text(column: QueryColumn, value: CellValue, *, units: bool) -> str:
-    """Format a value like nvidia-smi: ``'1234 MiB'``, ``'68.23 W'``, ``'[N/A]'``."""
+def value_text(column: QueryColumn, value: CellValue, *, units: bool, branch: int = 0) -> str:
+    """Format a value like nvidia-smi: ``'1234 MiB'``, ``'68.23 W'``, ``'[N/A]'``.
+
+    ``branch`` is the branch of the driver whose nvidia-smi is followed.
+    """
     if value is None:
         return column.missing
     unit = unit_in_csv(column)
     form = column.text or _BY_UNIT.get(column.unit) or _BY_KIND[column.kind]
+    if column.unit == 'B' and isinstance(value, int) and branch >= ROUNDS_UP_SINCE:
+        value += _MIB - 1
     text = form(value)
     return f'{text} {unit}' if units and unit else text
 
 
-def is_deprecated(column: QueryColumn, driver_version: str | None) -> bool:
-    """Whether nvidia-smi of this driver prints that the field is deprecated instead of the value."""
-    branch = _BRANCH.match(driver_version or '') if column.deprecated_since else None
-    return branch is not None and int(branch[0]) >= column.deprecated_since
+def branch_of(driver_version: str | None) -> int:
+    """``'580.65.06'`` → 580; 0 if unknown."""
+    branch = _BRANCH.match(driver_version or '')
+    return int(branch[0]) if branch else 0
 
 
 def _moment(seconds: float) -> str:

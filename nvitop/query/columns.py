@@ -183,6 +183,7 @@ def _bits(names: Iterable[str]) -> str:
 
 
 _TEXTS: dict[str, Callable[[Any], str]] = {
+    'power_management': lambda word: 'Supported' if word == 'Enabled' else 'Not Supported',
     'compute_mode': lambda word: word.replace(' ', '_'),
     'current_driver_model': _driver_model,
     'driver_model_pending': _driver_model,

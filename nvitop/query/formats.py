@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Seq
 
 from nvitop.printable import printable
 from nvitop.query.cell import (
+    branch_of,
     escape,
     header_text,
-    is_deprecated,
     quote,
     unit_in_csv,
     value_text,
@@ -106,10 +106,11 @@ class _Csv:
         return pieces
 
     def _cell(self, column: QueryColumn, row: AnyRow) -> str:
-        if is_deprecated(column, row.sample.driver_version):
+        branch = branch_of(row.sample.driver_version)
+        if branch >= column.deprecated_since > 0:
             return DEPRECATED
         value = column.value(row)
-        text = value_text(column, value, units=self._style.units)
+        text = value_text(column, value, units=self._style.units, branch=branch)
         if self._for_terminal:
             text = printable(text)
         return quote(escape(text) if isinstance(value, str) else text)

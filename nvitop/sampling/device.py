@@ -302,6 +302,9 @@ class DeviceReader:
         error = libnvml.last_error(_UTILIZATION_FUNCTION, handle) if is_missing else None
         if error is None:
             self._problems.pop(PROCESS_UTILIZATION, None)
+        elif isinstance(error, libnvml.NVMLError_NotFound):
+            # No samples: the processes are idle, or their memory is unknown too (Windows).
+            self._note(PROCESS_UTILIZATION, str(error), 'na')
         else:
             self._note_error(PROCESS_UTILIZATION, error)
 

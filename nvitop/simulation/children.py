@@ -61,7 +61,7 @@ class Children:
 
     def pid(self, task: Task) -> int | None:
         """The PID of a process. Starts it when its time has come; notices if it was killed."""
-        if task.spec.state == 'gone':
+        if task.spec.state in ('gone', 'listed'):
             return FixedPids().pid(task)
         t = self._world.seconds()
         with self._lock:

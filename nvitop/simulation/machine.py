@@ -12,7 +12,7 @@ from nvitop.simulation import children
 from nvitop.simulation.abi import NVML_ERRORS
 from nvitop.simulation.cuda import cuda_driver
 from nvitop.simulation.driver.nvml import nvml_driver
-from nvitop.simulation.parse import read_scenario
+from nvitop.simulation.parse import parse_scenario, read_scenario
 from nvitop.simulation.physics import GPU_RULES, MIG_RULES
 from nvitop.simulation.reader import TomlTable
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
@@ -41,7 +41,9 @@ def scenario_names() -> tuple[str, ...]:
 
 
 def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scenario:
-    """Read and check a scenario, given by name, by the path of a ``.toml`` file, or ready-made.
+    """Read and check a scenario, given by name, by the path of a file, or ready-made.
+
+    A ``.toml`` file is a scenario, a ``.xml`` file the output of ``nvidia-smi -q -x``.
 
     Raises:
         ScenarioError: There is no such scenario, or the file has a mistake; the message names file,
@@ -52,9 +54,18 @@ def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scen
     if isinstance(scenario, str) and scenario in scenario_names():
         return read_scenario(SCENARIOS / f'{scenario}.toml')
     path = pathlib.Path(scenario)
+    if path.suffix == '.xml':
+        from nvitop.simulation.capture import scenario_text  # only for these files
+        from nvitop.simulation.smi_xml import read_xml
+
+        text = scenario_text(read_xml(path), 'from the output of "nvidia-smi -q -x"')
+        return parse_scenario(text, name=path.stem, source=str(path))
     if path.suffix != '.toml' and not path.exists():
         name, known = str(scenario), scenario_names()
-        hint = suggestion(name, known) or f'; expected one of {", ".join(known)}, or a .toml file'
+        hint = (
+            suggestion(name, known)
+            or f'; expected one of {", ".join(known)}, or a .toml file, or a .xml file of "nvidia-smi -q -x"'
+        )
         raise ScenarioError(f'unknown scenario {name!r}{hint}')
     return read_scenario(path)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import Mapping
 
+#: Model of a GPU whose missing values are N/A.
+NO_MODEL = 'none'
+
 MODELS: Mapping[str, Mapping[str, object]] = {
     'H100': {
         'name': 'NVIDIA H100 80GB HBM3', 'serial': '16523230{i:05d}', 'vbios_version': '96.00.89.00.01',

@@ -8,7 +8,7 @@ import re
 from typing import Any, Iterator, Mapping
 
 from nvitop.api.utils import MiB
-from nvitop.simulation.models import MODELS
+from nvitop.simulation.models import MODELS, NO_MODEL
 from nvitop.simulation.reader import TomlTable
 from nvitop.simulation.scenario import (
     Event,
@@ -47,6 +47,13 @@ _DEFAULTS: Mapping[str, object] = {
 }
 
 
+#: Maximum size of a scenario file.
+MAX_BYTES = 4 << 20
+#: Values of a GPU without a model. Its other missing values are N/A, except those with an identity.
+_NO_MODEL_DEFAULTS = {'present': True, 'lost': False}
+_IDENTITY = ('uuid', 'bus_id')
+
+
 def read_scenario(path: pathlib.Path) -> Scenario:
     """Read and check a scenario file. Its name without ``.toml`` is the name of the scenario.
 
@@ -54,7 +61,11 @@ def read_scenario(path: pathlib.Path) -> Scenario:
         ScenarioError: The file cannot be read or has a mistake.
     """
     try:
-        text = path.read_text(encoding='utf-8')
+        with path.open('rb') as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ScenarioError(f'{path}: larger than {MAX_BYTES >> 20} MiB')
+        text = data.decode('utf-8').replace('\r\n', '\n')
     except OSError as error:
         raise ScenarioError(f'{path}: {error.strerror}') from error
     except UnicodeDecodeError as error:
@@ -114,7 +125,8 @@ def _gpus(top: TomlTable) -> Iterator[Gpu]:
         table.check([*GPU_TABLE_KEYS, *GPU_KEYS, ScenarioKey('mig', 'table')])
         settings = table.read(GPU_TABLE_KEYS)
         model = settings['model']
-        defaults = TomlTable({**_DEFAULTS, **MODELS[model]}, ('model', model), seed=top.seed)
+        content = _NO_MODEL_DEFAULTS if model == NO_MODEL else {**_DEFAULTS, **MODELS[model]}
+        defaults = TomlTable(content, ('model', model), seed=top.seed)
         for _ in range(settings['count']):
             values: dict[str, Value] = {}
             for key in GPU_KEYS:
@@ -122,6 +134,9 @@ def _gpus(top: TomlTable) -> Iterator[Gpu]:
                     if key.name in source:
                         values[key.name] = source.gpu_value(key, position)
                         break
+                else:
+                    if model == NO_MODEL and key.name not in _IDENTITY:
+                        values[key.name] = None
             migs = tuple(_mig(mig, n, values) for n, mig in enumerate(table.tables('mig')))
             if migs and 'mig_mode' not in table:
                 values['mig_mode'] = True

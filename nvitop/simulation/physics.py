@@ -7,7 +7,7 @@ import math
 from typing import Callable, Mapping
 
 from nvitop.simulation.scenario import Value
-from nvitop.simulation.schema import CLOCK_EVENT_REASONS
+from nvitop.simulation.schema import CLOCK_EVENT_REASONS, RECOVERY_ACTIONS
 from nvitop.simulation.waveforms import Signal
 from nvitop.simulation.world import MIB, Node, Rule, Task
 
@@ -17,6 +17,8 @@ PCIE_RX_PER_PERCENT = 31.0e6
 NVLINK_PER_PERCENT = 55.0e6
 #: The temperature follows the mean utilization of this time (seconds).
 HEAT_SECONDS = 20.0
+#: Reasons for low clocks that a GPU can report, as a bitmask.
+SUPPORTED_CLOCK_EVENT_REASONS = 0x1FF
 
 
 def _number(node: Node, name: str, t: float) -> float:
@@ -91,6 +93,34 @@ def _video_clock(node: Node, t: float) -> Value:
     clock, top = node.value_at('sm_clock', t), node.value_at('max_sm_clock', t)
     video = node.value_at('max_video_clock', t)
     return None if clock is None or video is None else 15 * round(video * clock / top / 15)
+
+
+def _application_clock(name: str) -> Rule:
+    return lambda node, t: (
+        node.value_at(name, t) if node.value_at('applications_clocks', t) else None
+    )
+
+
+def _while_encoding(value: int) -> Rule:
+    return lambda node, t: value if node.value_at('encoder_utilization', t) else 0
+
+
+def _temperature_margin(node: Node, t: float) -> Value:
+    slowdown, die = node.value_at('temperature_slowdown', t), node.value_at('temperature', t)
+    return None if slowdown is None or die is None else slowdown - die
+
+
+def _is_action(word: str) -> Rule:
+    def rule(node: Node, t: float) -> Value:
+        action = node.value_at('recovery_action', t)
+        return None if action is None else action == RECOVERY_ACTIONS[word]
+
+    return rule
+
+
+def _supported_reasons(node: Node, t: float) -> Value:
+    is_known = node.value_at('clock_event_reasons', t) is not None
+    return SUPPORTED_CLOCK_EVENT_REASONS if is_known else None
 
 
 def _memory_clock(node: Node, t: float) -> Value:
@@ -206,6 +236,13 @@ GPU_RULES: Mapping[str, Rule] = {
     'decoder_utilization': _utilization(lambda task, t: task.spec.decoder.value(t)),
     'jpeg_utilization': _utilization(lambda task, t: 0.0),
     'ofa_utilization': _utilization(lambda task, t: 0.0),
+    'encoder_sessions': _while_encoding(1),
+    'encoder_fps': _while_encoding(60),
+    'encoder_latency': _while_encoding(2100),
+    'application_graphics_clock': _application_clock('max_graphics_clock'),
+    'application_memory_clock': _application_clock('max_memory_clock'),
+    'default_application_graphics_clock': _application_clock('max_graphics_clock'),
+    'default_application_memory_clock': _application_clock('max_memory_clock'),
     'sm_clock': _sm_clock,
     'graphics_clock': _same_as('sm_clock'),
     'memory_clock': _memory_clock,
@@ -217,7 +254,19 @@ GPU_RULES: Mapping[str, Rule] = {
     'busy_power': _busy_power,
     'power_usage': _power_usage,
     'enforced_power_limit': _same_as('power_limit'),
+    'average_power': _same_as('power_usage'),
+    'instant_power': _same_as('power_usage'),
+    'temperature_margin': _temperature_margin,
     'clock_event_reasons': _clock_event_reasons,
+    'supported_clock_event_reasons': _supported_reasons,
+    'driver_model_pending': _same_as('driver_model'),
+    'ecc_mode_pending': _same_as('ecc_mode'),
+    'mig_mode_pending': _same_as('mig_mode'),
+    'gsp_mode_default': _same_as('gsp_mode'),
+    'reset_required': _is_action('gpu-reset'),
+    'drain_and_reset_recommended': _is_action('drain-and-reset'),
+    'module_id': lambda node, t: node.spec.position + 1,
+    'fabric_guid': lambda node, t: f'0x480000000000{node.spec.position + 1:04x}',
     'pcie_generation': _same_as('max_pcie_generation'),
     'gpu_max_pcie_generation': _same_as('max_pcie_generation'),
     'pcie_width': _same_as('max_pcie_width'),

@@ -147,6 +147,13 @@ class TomlTable:
             raise self._mismatch(key.name, value, f'a number of at least {key.low}')
         return value
 
+    def _counts(self, key: ScenarioKey, value: object) -> dict[str, int]:
+        if not isinstance(value, dict) or not all(
+            type(count) is int and count >= 0 for count in value.values()
+        ):
+            raise self._mismatch(key.name, value, 'a table of numbers')
+        return value
+
     def _seconds(self, key: ScenarioKey, value: object) -> float:
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not value >= 0:
             raise self._mismatch(key.name, value, 'a number of seconds, at least 0')
@@ -271,6 +278,7 @@ _CONVERTERS: Mapping[str, Callable[[TomlTable, ScenarioKey, object], object]] = 
     'version': TomlTable._version,
     'flag': TomlTable._flag,
     'integer': TomlTable._integer,
+    'counts': TomlTable._counts,
     'seconds': TomlTable._seconds,
     'duration': TomlTable._duration,
     'strings': TomlTable._texts,

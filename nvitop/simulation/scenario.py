@@ -12,7 +12,7 @@ from typing import Mapping, NamedTuple, Union
 from nvitop.simulation.waveforms import Signal
 
 #: A value of a GPU: a number that may change, text, a flag; :data:`None` is *not available*.
-Value = Union[Signal, str, bool, int, None]
+Value = Union[Signal, str, bool, int, Mapping[str, int], None]
 
 
 class ScenarioError(ValueError):
@@ -29,6 +29,8 @@ class Mig(NamedTuple):
     gpu_instance: int
     compute_instance: int
     values: Mapping[str, Value]
+    #: Number of units of each kind; :data:`None`: computed from the profile.
+    engines: Mapping[str, int] | None = None
     start: float = -math.inf
     stop: float = math.inf
 
@@ -143,3 +145,5 @@ class Scenario(NamedTuple):
     host: Host | None = None
     #: Names of missing functions, with ``*`` and ``?``.
     hidden: tuple[str, ...] = ()
+    #: Whether functions and fields newer than the driver exist, as far as GPUs have values.
+    complete: bool = False

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple
 
 from nvitop.simulation.abi import NVML_ERRORS
-from nvitop.simulation.models import MODELS
+from nvitop.simulation.models import MODELS, NO_MODEL
 from nvitop.simulation.waveforms import SHAPES
 
 #: Default of keys that must be given.
@@ -23,8 +23,8 @@ class ScenarioKey(NamedTuple):
 
     name: str
     #: A number that may change with time, by its unit (``count % CPU % °C MHz W B B/s MB/s
-    #: J``), or another kind of value: ``text flag choice names integer seconds duration strings
-    #: GPUs version``.
+    #: J``), or another kind of value: ``text flag choice names integer counts seconds duration
+    #: strings GPUs version``.
     kind: str
     #: Value if the file does not give the key, in the notation of the file. :data:`None`: not
     #: available, or computed (:attr:`help` says from what).
@@ -62,6 +62,8 @@ CLOCK_EVENT_REASONS = {
     'hw-thermal-slowdown': 0x40,
     'hw-power-brake-slowdown': 0x80,
     'display-clock-setting': 0x100,
+    'board-limit': 0x200,
+    'reliability': 0x400,
 }
 
 GPU_OPERATION_MODES = {'all-on': 0, 'compute': 1, 'low-double-precision': 2}
@@ -72,9 +74,13 @@ RECOVERY_ACTIONS = {
     'node-reboot': 2,
     'drain-p2p': 3,
     'drain-and-reset': 4,
+    'recover-imex-domain': 5,
+    'bus-reset': 6,
+    'system-reboot': 7,
 }
 FABRIC_STATES = {'not-supported': 0, 'not-started': 1, 'in-progress': 2, 'completed': 3}
 #: Name of a return code of NVML, without ``NVML_ERROR_`` → its number.
+PEER_TYPES = {'direct-connected': 0, 'switch-connected': 1}
 ERROR_CODES = {name: code for name, (code, _) in NVML_ERRORS.items()}
 
 
@@ -92,6 +98,7 @@ DRIVER_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('version', 'version', '580.65.06', 'driver version; functions newer than its branch are missing', field='driver_version'),
     ScenarioKey('cuda', 'version', '13.0', 'CUDA version', field='cuda_version'),
     ScenarioKey('hide', 'strings', None, 'functions that are missing too; `*` and `?` are wildcards', field='hidden'),
+    ScenarioKey('complete', 'flag', False, 'whether getters and field values newer than the branch exist too, as far as the GPU has values for them'),
     ScenarioKey('process_struct', 'choice', 'v2', 'struct that `nvmlDeviceGet…RunningProcesses_v3` fills: 24 bytes, or 32 bytes as with some R535 drivers', _words('v2', 'v3')),
     ScenarioKey('process_samples', 'integer', 1, 'utilization samples kept for each process, six per second', low=1),
     ScenarioKey('mig_error', 'choice', 'INVALID_ARGUMENT', 'return code of functions that MIG devices do not support, without `NVML_ERROR_`', ERROR_CODES, field='mig_code'),
@@ -101,7 +108,7 @@ DRIVER_KEYS: tuple[ScenarioKey, ...] = (
 #: Keys of ``[[gpu]]`` that say which GPUs the table describes.
 GPU_TABLE_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('count', 'integer', 1, 'number of GPUs of this kind', low=1),
-    ScenarioKey('model', 'choice', 'H100', 'provides the values that the table does not give', _words(*MODELS)),
+    ScenarioKey('model', 'choice', 'H100', 'provides the values that the table does not give; `none`: they are N/A', _words(*MODELS, NO_MODEL)),
 )
 
 #: Keys of ``[[gpu]]`` that are values of a GPU; events and :meth:`Machine.set` change them.
@@ -114,6 +121,10 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('vbios_version', 'text', '96.00.89.00.01', 'version of the video BIOS'),
     ScenarioKey('board_part_number', 'text', None, 'part number of the board'),
     ScenarioKey('inforom_version', 'text', None, 'version of the InfoROM image'),
+    ScenarioKey('inforom_oem', 'text', '2.1', 'version of the OEM data in the InfoROM'),
+    ScenarioKey('inforom_ecc', 'text', '7.16', 'version of the ECC data in the InfoROM'),
+    ScenarioKey('inforom_power', 'text', None, 'version of the power data in the InfoROM'),
+    ScenarioKey('inforom_valid', 'flag', True, 'whether the InfoROM is intact'),
     ScenarioKey('brand', 'choice', 'nvidia', 'product brand', BRANDS),
     ScenarioKey('architecture', 'choice', 'hopper', 'architecture', ARCHITECTURES),
     ScenarioKey('compute_capability', 'text', '9.0', 'CUDA compute capability, `major.minor`'),
@@ -123,6 +134,8 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('multi_gpu_board', 'flag', False, 'whether the board has several GPUs'),
     ScenarioKey('pci_device_id', 'count', 0x233010DE, 'device ID × 65536 + vendor ID'),
     ScenarioKey('pci_subsystem_id', 'count', 0x16C110DE, 'subsystem ID × 65536 + vendor ID'),
+    ScenarioKey('pci_base_class', 'count', 0x3, 'PCI base class'),
+    ScenarioKey('pci_subclass', 'count', 0x2, 'PCI subclass'),
     ScenarioKey('cores', 'count', 16896, 'CUDA cores'),
     ScenarioKey('multiprocessors', 'count', 132, 'streaming multiprocessors'),
     ScenarioKey('memory_bus_width', 'count', 5120, 'width of the memory bus in bits'),
@@ -132,6 +145,7 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('memory_reserved', 'B', '512 MiB', 'memory reserved by driver and firmware'),
     ScenarioKey('memory_base', 'B', 0, 'memory allocated outside the processes of the scenario'),
     ScenarioKey('memory_used', 'B', None, 'allocated memory; computed: `memory_base` plus the processes'),
+    ScenarioKey('memory_free', 'B', None, 'free memory; computed: the rest'),
     ScenarioKey('bar1_total', 'B', '128 GiB', 'size of the BAR1 window'),
     ScenarioKey('bar1_used', 'B', None, 'mapped part of the BAR1 window; computed: a little for each process'),
     ScenarioKey('protected_memory', 'B', 0, 'memory protected by confidential computing'),
@@ -142,6 +156,9 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('decoder_utilization', '%', None, 'video decoder; computed from the processes'),
     ScenarioKey('jpeg_utilization', '%', None, 'JPEG engine; computed: 0'),
     ScenarioKey('ofa_utilization', '%', None, 'optical-flow accelerator; computed: 0'),
+    ScenarioKey('encoder_sessions', 'count', None, 'sessions of the video encoder; computed from its utilization'),
+    ScenarioKey('encoder_fps', 'count', None, 'mean frames per second of these sessions; computed from its utilization'),
+    ScenarioKey('encoder_latency', 'count', None, 'mean latency of these sessions in microseconds; computed from its utilization'),
     # clocks
     ScenarioKey('graphics_clock', 'MHz', None, 'graphics clock; computed from the utilization'),
     ScenarioKey('sm_clock', 'MHz', None, 'SM clock; computed from the utilization'),
@@ -154,8 +171,14 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('max_memory_clock', 'MHz', 2619, 'maximum memory clock'),
     ScenarioKey('max_video_clock', 'MHz', 1545, 'maximum video clock'),
     ScenarioKey('applications_clocks', 'flag', True, 'whether the GPU has applications clocks'),
+    ScenarioKey('application_graphics_clock', 'MHz', None, 'graphics clock for applications; computed: the maximum'),
+    ScenarioKey('application_memory_clock', 'MHz', None, 'memory clock for applications; computed: the maximum'),
+    ScenarioKey('default_application_graphics_clock', 'MHz', None, 'its default; computed: the maximum'),
+    ScenarioKey('default_application_memory_clock', 'MHz', None, 'its default; computed: the maximum'),
     ScenarioKey('clock_event_reasons', 'names', None, 'reasons for low clocks; computed from utilization, power and temperature', CLOCK_EVENT_REASONS),
+    ScenarioKey('supported_clock_event_reasons', 'count', None, 'the known reasons as a bitmask; computed: all'),
     ScenarioKey('throttled_time', 'count', 0, 'nanoseconds for which each reason has lowered the clocks'),
+    ScenarioKey('clock_event_times', 'counts', None, 'the same in microseconds, by reason; computed: `throttled_time`'),
     # temperature and power
     ScenarioKey('idle_temperature', '°C', 28, 'temperature of an idle GPU'),
     ScenarioKey('hot_temperature', '°C', 66, 'temperature after a long time at 100 %'),
@@ -165,11 +188,14 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('temperature_slowdown', '°C', 89, 'threshold at which the hardware lowers the clocks'),
     ScenarioKey('temperature_gpu_max', '°C', 87, 'threshold at which the driver lowers the clocks'),
     ScenarioKey('temperature_memory_max', '°C', 95, 'the same threshold of the memory'),
+    ScenarioKey('temperature_margin', 'integer', None, 'degrees to the slowdown threshold; computed', low=-250),
     ScenarioKey('fan_count', 'count', 0, 'fans that the driver controls; 0: no fan speed either'),
     ScenarioKey('fan_speed', '%', None, 'fan speed; computed from the temperature'),
     ScenarioKey('idle_power', 'W', 70, 'power of an idle GPU'),
     ScenarioKey('busy_power', 'W', None, 'power at 100 %; computed: 96 % of the limit'),
     ScenarioKey('power_usage', 'W', None, 'power; computed from the utilization'),
+    ScenarioKey('average_power', 'W', None, 'power averaged over a second; computed: `power_usage`'),
+    ScenarioKey('instant_power', 'W', None, 'instantaneous power; computed: `power_usage`'),
     ScenarioKey('power_limit', 'W', 700, 'power limit set by an administrator'),
     ScenarioKey('enforced_power_limit', 'W', None, 'power limit in effect; computed: `power_limit`'),
     ScenarioKey('default_power_limit', 'W', 700, 'power limit after start'),
@@ -197,23 +223,35 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('nvlink_rx', 'B/s', None, 'traffic of one NVLink to the GPU; computed from the utilization'),
     ScenarioKey('fabric_state', 'choice', None, 'state of joining an NVLink fabric; without it, there is no fabric', FABRIC_STATES),
     ScenarioKey('fabric_clique', 'count', 0, 'clique in the NVLink fabric'),
+    ScenarioKey('fabric_health', 'count', 0b10101010, 'health mask of the NVLink fabric'),
+    ScenarioKey('fabric_cluster', 'text', None, 'UUID of the cluster; without it, all zeros'),
     ScenarioKey('chassis_serial', 'text', None, 'serial number of the chassis; without it, there is no platform information'),
     ScenarioKey('slot_number', 'count', 1, 'slot in the chassis'),
+    ScenarioKey('tray_index', 'count', 0, 'index of the tray in the chassis'),
+    ScenarioKey('host_id', 'count', 1, 'number of the host in its tray'),
+    ScenarioKey('peer_type', 'choice', 'switch-connected', 'connection to peers', PEER_TYPES),
+    ScenarioKey('module_id', 'count', None, 'number of the module; computed from the index'),
+    ScenarioKey('fabric_guid', 'text', None, 'hexadecimal ID in the fabric; computed from the index'),
     # modes
     ScenarioKey('display_active', 'flag', False, 'whether a display is initialized'),
     ScenarioKey('display_mode', 'flag', False, 'whether a display is connected'),
     ScenarioKey('persistence_mode', 'flag', True, 'whether the driver stays loaded without clients'),
     ScenarioKey('driver_model', 'choice', None, 'driver model; Windows only', DRIVER_MODELS),
+    ScenarioKey('driver_model_pending', 'choice', None, 'driver model after a restart; computed: `driver_model`', DRIVER_MODELS),
     ScenarioKey('performance_state', 'count', None, '0 to 15; computed: 0 if busy, else `idle_performance_state`'),
     ScenarioKey('idle_performance_state', 'count', 0, 'performance state of an idle GPU'),
     ScenarioKey('compute_mode', 'choice', 'default', 'which processes may use the GPU', COMPUTE_MODES),
     ScenarioKey('ecc_mode', 'flag', True, 'whether ECC is on'),
+    ScenarioKey('ecc_mode_pending', 'flag', None, 'whether ECC is on after a restart; computed: `ecc_mode`'),
     ScenarioKey('mig_mode', 'flag', None, 'whether the GPU is in MIG mode; without it, the GPU does not support MIG'),
+    ScenarioKey('mig_mode_pending', 'flag', None, 'whether it is after a reset; computed: `mig_mode`'),
     ScenarioKey('max_mig_devices', 'count', 7, 'maximum number of MIG devices'),
     ScenarioKey('accounting_mode', 'flag', False, 'whether the driver accounts for processes'),
+    ScenarioKey('accounting_buffer_size', 'count', 4000, 'number of processes whose accounts are kept'),
     ScenarioKey('gpu_operation_mode', 'choice', None, 'operation mode; some Kepler boards only', GPU_OPERATION_MODES),
     ScenarioKey('addressing_mode', 'choice', 'hmm', 'how the GPU uses the memory of the host', ADDRESSING_MODES),
     ScenarioKey('gsp_mode', 'flag', True, 'whether the GSP firmware is in use'),
+    ScenarioKey('gsp_mode_default', 'flag', None, 'whether it is by default; computed: `gsp_mode`'),
     ScenarioKey('dram_encryption', 'flag', None, 'whether DRAM is encrypted; without it, DRAM encryption is not supported'),
     ScenarioKey('c2c_mode', 'flag', False, 'whether CPU and GPU are connected by NVLink-C2C'),
     ScenarioKey('vgpu_host', 'flag', None, 'whether virtual machines can share the GPU'),
@@ -222,6 +260,7 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('ecc_uncorrected_volatile', 'count', 0, 'uncorrected ECC errors since the driver was loaded'),
     ScenarioKey('ecc_corrected_aggregate', 'count', 0, 'corrected ECC errors in the lifetime of the board'),
     ScenarioKey('ecc_uncorrected_aggregate', 'count', 0, 'uncorrected ECC errors in the lifetime of the board'),
+    ScenarioKey('ecc_counts', 'counts', None, 'errors by `"uncorrected.volatile.sram"` and the like, as in the names of nvidia-smi; computed: errors in the device memory'),
     ScenarioKey('retired_single_bit', 'count', None, 'pages retired after single-bit errors; without it, the GPU remaps rows instead'),
     ScenarioKey('retired_double_bit', 'count', None, 'pages retired after double-bit errors'),
     ScenarioKey('retired_pending', 'flag', None, 'whether pages are retired at the next reset'),
@@ -231,8 +270,11 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('remapped_failure', 'flag', False, 'whether remapping has failed'),
     ScenarioKey('inactive_remapped_correctable', 'count', None, 'remappings after corrected errors that are not in effect'),
     ScenarioKey('inactive_remapped_uncorrectable', 'count', None, 'remappings after uncorrected errors that are not in effect'),
+    ScenarioKey('remapping_banks', 'counts', None, 'memory banks by spare rows left: `max`, `high`, `partial`, `low`, `none`; computed'),
     ScenarioKey('sram_errors', 'count', 0, 'uncorrected SRAM errors in the lifetime of the board'),
     ScenarioKey('recovery_action', 'choice', 'none', 'action that would make the GPU usable again', RECOVERY_ACTIONS),
+    ScenarioKey('reset_required', 'flag', None, 'whether the GPU must be reset; computed from `recovery_action`'),
+    ScenarioKey('drain_and_reset_recommended', 'flag', None, 'whether it should be once it is idle; computed from `recovery_action`'),
     # other
     ScenarioKey('gpm', 'flag', False, 'whether the GPU has performance counters (Hopper and newer)'),
     ScenarioKey('lost', 'flag', False, 'whether every call for the GPU fails with *GPU is lost*'),
@@ -244,12 +286,14 @@ MIG_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('index', 'integer', None, 'index on its GPU, which may leave gaps; computed: the next one', field='mig_index'),
     ScenarioKey('gpu_instance', 'integer', None, 'ID of the GPU instance; computed: the next one'),
     ScenarioKey('compute_instance', 'integer', 0, 'ID of the compute instance'),
+    ScenarioKey('engines', 'counts', None, 'number of `multiprocessor`, `copy`, `decoder`, `encoder`, `jpeg` and `ofa` units; computed from the profile'),
     ScenarioKey('from', 'seconds', None, 'time at which it is created', field='start'),
     ScenarioKey('until', 'seconds', None, 'time at which it is destroyed', field='stop'),
 )
 #: Keys of :data:`GPU_KEYS` that ``[[gpu.mig]]`` can have too.
 MIG_VALUES = (
-    'name', 'uuid', 'memory_total', 'memory_reserved', 'memory_base', 'memory_used', 'bar1_total', 'bar1_used',
+    'name', 'uuid', 'memory_total', 'memory_reserved', 'memory_base', 'memory_used', 'memory_free', 'bar1_total',
+    'bar1_used',
 )
 
 PROCESS_KEYS: tuple[ScenarioKey, ...] = (
@@ -271,7 +315,7 @@ PROCESS_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('started', 'duration', None, 'how long it has been running when the scenario starts', field='age'),
     ScenarioKey('from', 'seconds', None, 'time at which it starts', field='start'),
     ScenarioKey('until', 'seconds', None, 'time at which it exits', field='stop'),
-    ScenarioKey('state', 'choice', 'running', '`gone`: listed by the driver, unknown to the system', _words('running', 'zombie', 'gone')),
+    ScenarioKey('state', 'choice', 'running', '`gone`: listed by the driver, unknown to the system; `listed`: known by its command line only', _words('running', 'zombie', 'gone', 'listed')),
     ScenarioKey('cgroup', 'text', '0::/', 'content of its `/proc/PID/cgroup`'),
     ScenarioKey('environ', 'strings', None, 'variables of its environment, such as `"SLURM_JOB_ID=42"`'),
     ScenarioKey('mountinfo', 'text', '', 'content of its `/proc/PID/mountinfo`'),

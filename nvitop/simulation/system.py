@@ -7,12 +7,15 @@ import os
 from typing import TYPE_CHECKING
 
 from nvitop.api.host import CpuSeconds, MemoryUsage
+from nvitop.api.process.command import quote
+from nvitop.api.process.facts import HostFacts
 from nvitop.api.system import Past, System, TreeUsage
+from nvitop.api.utils import NA
 from nvitop.simulation.physics import TRAFFIC, bytes_moved
 from nvitop.simulation.world import Node, Task, World
 
 if TYPE_CHECKING:
-    from nvitop.api.process.facts import HostFacts, ObservedProcess
+    from nvitop.api.process.facts import ObservedProcess
     from nvitop.simulation.scenario import Host
 
 
@@ -39,6 +42,8 @@ class SimulatedSystem(System):
     def __init__(self, world: World) -> None:
         self._world = world
         self.scenario = world.scenario.name
+        #: Processes that only the driver lists, whatever has their PIDs on this host.
+        self._listed = {task.spec.pid: task for task in world.tasks if task.spec.state == 'listed'}
 
     def past(self, seconds: float) -> Past | None:
         """Return the values of this many seconds ago, if processes of the scenario ran already."""
@@ -70,6 +75,9 @@ class SimulatedSystem(System):
 
     def process(self, process: ObservedProcess) -> ObservedProcess:
         """Return the process with the values of the scenario if it is one of its children."""
+        listed = self._listed.get(process.pid)
+        if listed is not None:
+            return ListedProcess(listed, process.pid)
         task = self._world.task_of(process.pid)
         return process if task is None else SimulatedProcess(process, task, self._world, self)
 
@@ -89,6 +97,8 @@ class SimulatedSystem(System):
 
         The child of a process can neither change its control group nor its mounts.
         """
+        if pid in self._listed:
+            return b''
         task = self._world.task_of(pid)
         if task is None:
             return None
@@ -205,6 +215,33 @@ def simulated_system(world: World) -> SimulatedSystem:
     """Make the operating system of a machine."""
     host = world.scenario.host
     return SimulatedSystem(world) if host is None else SimulatedHost(world, host)
+
+
+class ListedProcess:
+    """A process of which only PID and command line are known. Its start time is not, so no signal is sent."""
+
+    def __init__(self, task: Task, pid: int) -> None:
+        self.pid = pid
+        path = task.spec.command[0]
+        name = path.replace('\\', '/').rpartition('/')[2]
+        # Quoted, so that spaces in the path do not end it.
+        self._facts = HostFacts(True, 'running', NA, name, [quote(path)], NA, NA, NA, NA, NA)
+
+    def is_same(self) -> bool:
+        """Return that the PID belongs to the same process."""
+        return True
+
+    def facts(self) -> HostFacts:
+        """Return what a process list shows."""
+        return self._facts
+
+    def measured_again(self, facts: HostFacts) -> HostFacts:
+        """Return the same values."""
+        return facts
+
+    def num_threads(self) -> int:
+        """Raise an error: the number of threads is unknown."""
+        raise ProcessLookupError(self.pid)
 
 
 class SimulatedProcess:

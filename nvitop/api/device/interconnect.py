@@ -30,6 +30,8 @@ _FABRIC_COMPLETED = 3
 #: Positions of two-bit values in the fabric's health mask: 0 unknown, 1 true, 2 false.
 _BANDWIDTH, _ROUTE_RECOVERY, _ROUTE_UNHEALTHY, _TIMEOUT_RECOVERY = 0, 2, 4, 6
 _FLAGS = {1: 'True', 2: 'False'}
+#: All bits set, as in other structures of NVML for an unknown number.
+_UNKNOWN_NUMBER = 255
 _PEER_TYPES = {0: 'Direct Connected', 1: 'Switch Connected'}
 
 
@@ -413,15 +415,16 @@ class FabricMixin(DeviceBase):
         return getattr(self._query(read_platform_info), name, NA)
 
     def _platform_number(self, name: str) -> int | NaType:
-        return self._in_range(self._platform(name), 254)
+        value = self._platform(name)
+        return NA if value == _UNKNOWN_NUMBER else self._in_range(value)
 
     def chassis_serial_number(self) -> str:
-        """Serial number of the chassis.
+        """Serial number of the chassis; empty on machines without one.
 
         NVML: ``nvmlDeviceGetPlatformInfo`` · nvidia-smi: ``platform.chassis_serial_number``
         """
         text = self._platform('chassisSerialNumber')
-        return text.decode('utf-8', 'replace').strip() or NA if isinstance(text, bytes) else NA
+        return text.decode('utf-8', 'replace').strip() if isinstance(text, bytes) else NA
 
     def slot_number(self) -> int | NaType:
         """Slot number in the chassis.
@@ -461,8 +464,9 @@ class FabricMixin(DeviceBase):
     def gpu_fabric_guid(self) -> str:
         """Globally unique number of the GPU in its fabric, in hexadecimal: ``'0x38c0ffee…'``.
 
+        It is 0 without a fabric.
+
         NVML: ``nvmlDeviceGetPlatformInfo`` · nvidia-smi: ``platform.gpu_fabric_guid``
         """
         guid = self._platform('ibGuid')
-        digits = '' if guid is NA else bytes(guid)[:8].hex()
-        return f'0x{digits}' if digits.strip('0') else NA
+        return NA if guid is NA else f'0x{bytes(guid)[:8].hex()}'

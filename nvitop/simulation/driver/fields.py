@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS
 from nvitop.simulation.abi import DriverError, number, target
+from nvitop.simulation.driver.health import ecc_errors
 from nvitop.simulation.driver.interconnect import check_link, is_link_active, link_count
 from nvitop.simulation.driver.power import total_energy
 from nvitop.simulation.driver.symbols import NODE, Symbols
@@ -94,23 +95,37 @@ def _power(name: str, module: str) -> Reader:
     return read
 
 
-def _is_action(*actions: int) -> Reader:
-    return lambda node, scope: int(node.read('recovery_action') in actions)
+def _throttled(reason: str) -> Reader:
+    """Time (ns) for which a reason has lowered the clocks."""
+
+    def read(node: Node, scope: int) -> int:
+        times = node.value('clock_event_times')
+        if times is None:
+            return int(node.read('throttled_time'))
+        if reason not in times:
+            raise DriverError(NOT_SUPPORTED)
+        return 1000 * int(times[reason])
+
+    return read
+
+
+def _ecc(kind: str) -> Reader:
+    return lambda node, scope: ecc_errors(node, kind)
 
 
 #: Field id → (type, reader).
 FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     1: (UNSIGNED_INT, _key('ecc_mode')),
-    2: (UNSIGNED_INT, _key('ecc_mode')),
-    3: (UNSIGNED_LONG_LONG, _key('ecc_corrected_volatile')),
-    4: (UNSIGNED_LONG_LONG, _key('ecc_uncorrected_volatile')),
-    5: (UNSIGNED_LONG_LONG, _key('ecc_corrected_aggregate')),
-    6: (UNSIGNED_LONG_LONG, _key('ecc_uncorrected_aggregate')),
+    2: (UNSIGNED_INT, _key('ecc_mode_pending')),
+    3: (UNSIGNED_LONG_LONG, _ecc('corrected.volatile')),
+    4: (UNSIGNED_LONG_LONG, _ecc('uncorrected.volatile')),
+    5: (UNSIGNED_LONG_LONG, _ecc('corrected.aggregate')),
+    6: (UNSIGNED_LONG_LONG, _ecc('uncorrected.aggregate')),
     29: (UNSIGNED_INT, _key('retired_single_bit')),
     30: (UNSIGNED_INT, _key('retired_double_bit')),
     31: (UNSIGNED_INT, _key('retired_pending')),
-    74: (UNSIGNED_LONG_LONG, _key('throttled_time')),
-    76: (UNSIGNED_LONG_LONG, _key('throttled_time')),
+    74: (UNSIGNED_LONG_LONG, _throttled('sw_power_cap')),
+    76: (UNSIGNED_LONG_LONG, _throttled('sync_boost')),
     82: (UNSIGNED_INT, _key('memory_temperature')),
     83: (UNSIGNED_LONG_LONG, _energy),
     90: (UNSIGNED_INT, _common_speed),
@@ -127,8 +142,8 @@ FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     164: (UNSIGNED_INT, _link('nvlink_speed')),
     165: (UNSIGNED_INT, _link_state),
     166: (UNSIGNED_INT, _link('nvlink_version')),
-    185: (UNSIGNED_INT, _power('power_usage', 'module_power')),
-    186: (UNSIGNED_INT, _power('power_usage', 'module_power')),
+    185: (UNSIGNED_INT, _power('average_power', 'module_power')),
+    186: (UNSIGNED_INT, _power('instant_power', 'module_power')),
     187: (UNSIGNED_INT, _power('min_power_limit', 'module_power_limit')),
     188: (UNSIGNED_INT, _power('max_power_limit', 'module_power_limit')),
     189: (UNSIGNED_INT, _power('default_power_limit', 'module_power_limit')),
@@ -137,12 +152,12 @@ FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     192: (UNSIGNED_INT, _power('power_limit', 'module_power_limit')),
     197: (UNSIGNED_LONG_LONG, _pcie_bytes('pcie_tx')),
     198: (UNSIGNED_LONG_LONG, _pcie_bytes('pcie_rx')),
-    226: (UNSIGNED_INT, _is_action(1)),
-    227: (UNSIGNED_INT, _is_action(4)),
+    226: (UNSIGNED_INT, _key('reset_required')),
+    227: (UNSIGNED_INT, _key('drain_and_reset_recommended')),
     230: (UNSIGNED_INT, _key('recovery_action')),
-    269: (UNSIGNED_LONG_LONG, _key('throttled_time')),
-    270: (UNSIGNED_LONG_LONG, _key('throttled_time')),
-    271: (UNSIGNED_LONG_LONG, _key('throttled_time')),
+    269: (UNSIGNED_LONG_LONG, _throttled('sw_thermal_slowdown')),
+    270: (UNSIGNED_LONG_LONG, _throttled('hw_thermal_slowdown')),
+    271: (UNSIGNED_LONG_LONG, _throttled('hw_power_brake_slowdown')),
     274: (UNSIGNED_INT, _key('edpp_multiplier')),
     301: (UNSIGNED_INT, _key('inactive_remapped_correctable')),
     302: (UNSIGNED_INT, _key('inactive_remapped_uncorrectable')),
@@ -167,7 +182,9 @@ def _answer(node: Node, entry: Any) -> None:
     entry.latencyUsec = 1
     known = FIELDS.get(entry.fieldId)
     try:
-        if not is_field_known(entry.fieldId, node.world.scenario.driver_version):
+        scenario = node.world.scenario
+        is_known = is_field_known(entry.fieldId, scenario.driver_version)
+        if not is_known and not scenario.complete:
             raise DriverError(INVALID_ARGUMENT)
         if known is None or node.mig is not None:
             raise DriverError(NOT_SUPPORTED)

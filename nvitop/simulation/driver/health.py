@@ -18,14 +18,23 @@ from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
 from nvitop.simulation.world import Node, Task
 
 SYMBOLS = Symbols()
-#: (error type, counter type) of NVML → key.
+#: (error type, counter type) of NVML → its name.
 ECC = {
-    (0, 0): 'ecc_corrected_volatile',
-    (1, 0): 'ecc_uncorrected_volatile',
-    (0, 1): 'ecc_corrected_aggregate',
-    (1, 1): 'ecc_uncorrected_aggregate',
+    (0, 0): 'corrected.volatile',
+    (1, 0): 'uncorrected.volatile',
+    (0, 1): 'corrected.aggregate',
+    (1, 1): 'uncorrected.aggregate',
 }
-DEVICE_MEMORY = 2
+#: Number of a memory location in NVML → its names.
+LOCATIONS = {
+    0: ('l1_cache',),
+    1: ('l2_cache',),
+    2: ('device_memory', 'dram'),
+    3: ('register_file',),
+    4: ('texture_memory',),
+    6: ('cbu',),
+    7: ('sram',),
+}
 SRAM_ECC_STATUS_V1 = 0x01000068
 #: A board with more errors than this should be replaced.
 MOST_SRAM_ERRORS = 4
@@ -34,6 +43,7 @@ RETIRED = {0: 'retired_single_bit', 1: 'retired_double_bit'}
 SYMBOLS.add_numbers(
     GPU,
     {
+        'nvmlDeviceGetEncoderStats': 'encoder_sessions encoder_fps encoder_latency',
         'nvmlDeviceGetDefaultEccMode': 'ecc_mode',
         'nvmlDeviceGetRetiredPagesPendingStatus': 'retired_pending',
         'nvmlDeviceGetRemappedRows': (
@@ -54,19 +64,31 @@ SYMBOLS.add_structs(
 )
 
 
-def _ecc_errors(node: Node, error: object, counter: object) -> int:
-    key = ECC.get((number(error), number(counter)))
-    if key is None:
-        raise DriverError(INVALID_ARGUMENT)
-    if not node.gpu.value('ecc_mode'):
+def ecc_errors(node: Node, kind: str, *names: str) -> int:
+    """Number of errors of a kind, in one location or in total."""
+    counts = node.gpu.value('ecc_counts')
+    if counts is None:
+        if not node.gpu.value('ecc_mode'):
+            raise DriverError(NOT_SUPPORTED)
+        total = int(node.gpu.read(f'ecc_{kind.replace(".", "_")}'))
+        return total if not names or 'device_memory' in names else 0
+    found = [counts[f'{kind}.{name}'] for name in names or ('total',) if f'{kind}.{name}' in counts]
+    if not found:
         raise DriverError(NOT_SUPPORTED)
-    return int(node.gpu.read(key))
+    return int(found[0])
+
+
+def _kind(error: object, counter: object) -> str:
+    kind = ECC.get((number(error), number(counter)))
+    if kind is None:
+        raise DriverError(INVALID_ARGUMENT)
+    return kind
 
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetTotalEccErrors(node: Node, error: object, counter: object, out: object) -> None:
     """``(device, error type, counter type, unsigned long long *)``."""
-    fill_number(out, _ecc_errors(node, error, counter))
+    fill_number(out, ecc_errors(node, _kind(error, counter)))
 
 
 @SYMBOLS.add(GPU)
@@ -74,8 +96,8 @@ def nvmlDeviceGetMemoryErrorCounter(
     node: Node, error: object, counter: object, location: object, out: object
 ) -> None:
     """``(device, error type, counter type, location, unsigned long long *)``."""
-    errors = _ecc_errors(node, error, counter)
-    fill_number(out, errors if number(location) == DEVICE_MEMORY else 0)
+    names = LOCATIONS.get(number(location), ('unknown',))
+    fill_number(out, ecc_errors(node, _kind(error, counter), *names))
 
 
 @SYMBOLS.add(GPU)
@@ -83,16 +105,39 @@ def nvmlDeviceGetDetailedEccErrors(node: Node, error: object, counter: object, o
     """``(device, error type, counter type, struct *)``: errors in the device memory only."""
     struct = target(out)
     struct.l1Cache = struct.l2Cache = struct.registerFile = 0
-    struct.deviceMemory = _ecc_errors(node, error, counter)
+    struct.deviceMemory = ecc_errors(node, _kind(error, counter))
+
+
+#: Field of the status of the SRAM → name of the count.
+SRAM = {
+    'aggregateUncParity': 'uncorrected.aggregate.sram.parity',
+    'aggregateUncSecDed': 'uncorrected.aggregate.sram.secded',
+    'aggregateCor': 'corrected.aggregate.sram',
+    'volatileUncParity': 'uncorrected.volatile.sram.parity',
+    'volatileUncSecDed': 'uncorrected.volatile.sram.secded',
+    'volatileCor': 'corrected.volatile.sram',
+    'aggregateUncBucketL2': 'uncorrected.aggregate.sram.l2',
+    'aggregateUncBucketSm': 'uncorrected.aggregate.sram.sm',
+    'aggregateUncBucketPcie': 'uncorrected.aggregate.sram.pcie',
+    'aggregateUncBucketMcu': 'uncorrected.aggregate.sram.mcu',
+    'aggregateUncBucketOther': 'uncorrected.aggregate.sram.other',
+    'bThresholdExceeded': 'uncorrected.aggregate.sram.thresholdExceeded',
+}
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetSramEccErrorStatus(node: Node, status: object) -> None:
-    """``(device, versioned struct *)``: parity errors in the L2 cache only."""
+    """``(device, versioned struct *)``: unless counted, parity errors in the L2 cache only."""
+    struct, counts = target(status), node.value('ecc_counts')
+    check_version(struct, SRAM_ECC_STATUS_V1)
+    if counts is not None:
+        if not any('.sram.' in name for name in counts):
+            raise DriverError(NOT_SUPPORTED)
+        for field, name in SRAM.items():
+            setattr(struct, field, counts.get(name, 0))
+        return
     if not node.value('ecc_mode'):
         raise DriverError(NOT_SUPPORTED)
-    struct = target(status)
-    check_version(struct, SRAM_ECC_STATUS_V1)
     struct.aggregateUncParity = struct.aggregateUncBucketL2 = errors = node.read('sram_errors')
     struct.bThresholdExceeded = errors > MOST_SRAM_ERRORS
 
@@ -116,7 +161,11 @@ def retired_pages(
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetRowRemapperHistogram(node: Node, values: object) -> None:
     """``(device, struct *)``: number of banks by availability of spare rows."""
-    struct = target(values)
+    struct, banks = target(values), node.value('remapping_banks')
+    if banks is not None:
+        for name in ('max', 'high', 'partial', 'low', 'none'):
+            setattr(struct, name, banks.get(name, 0))
+        return
     used = node.read('remapped_correctable') + node.read('remapped_uncorrectable')
     struct.max = 640 - used
     struct.high = used
@@ -125,13 +174,6 @@ def nvmlDeviceGetRowRemapperHistogram(node: Node, values: object) -> None:
 
 
 # Accounting
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetAccountingBufferSize(node: Node, size: object) -> None:
-    """``(device, unsigned *)``."""
-    node.read('accounting_mode')
-    fill_number(size, 4000)
 
 
 def _accounted(node: Node) -> dict[int, Task]:
@@ -169,15 +211,6 @@ def nvmlDeviceGetAccountingStats(node: Node, pid: object, stats: object) -> None
 
 
 # Sessions
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetEncoderStats(node: Node, sessions: object, fps: object, latency: object) -> None:
-    """``(device, unsigned *, unsigned *, unsigned *)``: one session if the encoder is busy."""
-    works = bool(node.read('encoder_utilization'))
-    fill_number(sessions, works)
-    fill_number(fps, 60 if works else 0)
-    fill_number(latency, 2100 if works else 0)
 
 
 @SYMBOLS.add(GPU)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import Callable
 
-from nvitop.api.libnvml._errors import INVALID_ARGUMENT
+from nvitop.api.libnvml._errors import CORRUPTED_INFOROM, INVALID_ARGUMENT
 from nvitop.simulation.abi import DriverError, fill_number, fill_text, number, target
 from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
 from nvitop.simulation.world import Node
 
 SYMBOLS = Symbols()
+#: Number of an InfoROM object in NVML → key.
+INFOROM_PARTS = {0: 'inforom_oem', 1: 'inforom_ecc', 2: 'inforom_power'}
 SYMBOLS.add_numbers(
     GPU,
     {
@@ -45,10 +47,9 @@ SYMBOLS.add(GPU, 'nvmlDeviceGetInforomImageVersion')(_text('inforom_version'))
 def nvmlDeviceGetInforomVersion(node: Node, part: object, text: object, length: object) -> None:
     """``(device, part, char *, length)``: parts OEM, ECC and power."""
     node.read('inforom_version')
-    versions = {0: '2.1', 1: '7.16', 2: 'N/A'}
-    if number(part) not in versions:
+    if number(part) not in INFOROM_PARTS:
         raise DriverError(INVALID_ARGUMENT)
-    fill_text(text, length, versions[number(part)])
+    fill_text(text, length, node.value(INFOROM_PARTS[number(part)]) or 'N/A')
 
 
 @SYMBOLS.add(GPU)
@@ -62,6 +63,8 @@ def nvmlDeviceGetInforomConfigurationChecksum(node: Node, checksum: object) -> N
 def nvmlDeviceValidateInforom(node: Node) -> None:
     """``(device)``: the InfoROM is valid if there is one."""
     node.read('inforom_version')
+    if not node.read('inforom_valid'):
+        raise DriverError(CORRUPTED_INFOROM)
 
 
 @SYMBOLS.add(NODE)
@@ -100,7 +103,7 @@ def nvmlDeviceGetPciInfoExt(node: Node, info: object) -> None:
     """``(device, versioned struct *)``."""
     struct = target(info)
     pci_info(node, struct)
-    struct.baseClass, struct.subClass = 0x3, 0x2
+    struct.baseClass, struct.subClass = node.read('pci_base_class'), node.read('pci_subclass')
 
 
 @SYMBOLS.add(GPU)

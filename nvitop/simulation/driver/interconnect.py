@@ -13,8 +13,15 @@ SYMBOLS = Symbols()
 FABRIC_INFO_V2 = 0x02000024
 PLATFORM_INFO_V2 = 0x0200002C
 COMPLETED = 3
-#: Two bits each for degraded bandwidth, recovery, unhealthy routes and timeouts; 2 means "no".
-HEALTHY = 0b10_10_10_10
+#: What the driver stores for a number of the platform that it does not know.
+UNKNOWN_NUMBER = 255
+PLATFORM_NUMBERS = {
+    'slotNumber': 'slot_number',
+    'trayIndex': 'tray_index',
+    'hostId': 'host_id',
+    'peerType': 'peer_type',
+    'moduleId': 'module_id',
+}
 #: PCIe generation → MT/s per lane, as nvmlDeviceGetPcieSpeed returns it.
 PCIE_SPEEDS = {1: 2500, 2: 5000, 3: 8000, 4: 16000, 5: 32000, 6: 64000}
 
@@ -126,7 +133,9 @@ def nvmlDeviceGetGpuFabricInfoV(node: Node, info: object) -> None:
     if state == COMPLETED:
         struct.status = 0
         struct.cliqueId = node.read('fabric_clique')
-        struct.healthMask = HEALTHY
+        struct.healthMask = node.read('fabric_health')
+        cluster = (node.value('fabric_cluster') or '').replace('-', '')
+        struct.clusterUuid[:] = bytes.fromhex(f'{cluster:0>32}')
 
 
 @SYMBOLS.add(GPU)
@@ -136,7 +145,7 @@ def nvmlDeviceGetPlatformInfo(node: Node, info: object) -> None:
     struct = target(info)
     check_version(struct, PLATFORM_INFO_V2)
     struct.chassisSerialNumber = serial.encode()
-    struct.slotNumber = node.read('slot_number')
-    struct.trayIndex, struct.hostId, struct.peerType = 0, 1, 1
-    struct.moduleId = node.spec.position + 1
-    struct.ibGuid[0], struct.ibGuid[7] = 0x48, node.spec.position + 1
+    for field, key in PLATFORM_NUMBERS.items():
+        value = node.value(key)
+        setattr(struct, field, UNKNOWN_NUMBER if value is None else value)
+    struct.ibGuid[:8] = int(node.read('fabric_guid'), 16).to_bytes(8, 'big')

@@ -8,7 +8,6 @@ from typing import Callable
 from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED
 from nvitop.simulation.abi import DriverError, answer_list, fill_number, number
 from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
-from nvitop.simulation.schema import CLOCK_EVENT_REASONS
 from nvitop.simulation.world import Node
 
 SYMBOLS = Symbols()
@@ -22,6 +21,8 @@ SYMBOLS.add_numbers(
     {
         'nvmlDeviceGetCurrentClocksThrottleReasons': 'clock_event_reasons',
         'nvmlDeviceGetCurrentClocksEventReasons': 'clock_event_reasons',
+        'nvmlDeviceGetSupportedClocksThrottleReasons': 'supported_clock_event_reasons',
+        'nvmlDeviceGetSupportedClocksEventReasons': 'supported_clock_event_reasons',
         'nvmlDeviceGetPerformanceState': 'performance_state',
         'nvmlDeviceGetPowerState': 'performance_state',
     },
@@ -70,17 +71,31 @@ def nvmlDeviceGetMaxClockInfo(node: Node, kind: object, clock: object) -> None:
     fill_number(clock, node.read('max_' + _clock_key(kind)))
 
 
-@SYMBOLS.add(
-    GPU,
-    'nvmlDeviceGetApplicationsClock',
-    'nvmlDeviceGetDefaultApplicationsClock',
-    'nvmlDeviceGetMaxCustomerBoostClock',
-)
-def applications_clock(node: Node, kind: object, clock: object) -> None:
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetApplicationsClock(node: Node, kind: object, clock: object) -> None:
+    """``(device, clock type, unsigned *)``: MHz."""
+    fill_number(clock, node.read('application_' + _clock_key(kind)))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetDefaultApplicationsClock(node: Node, kind: object, clock: object) -> None:
+    """``(device, clock type, unsigned *)``: MHz."""
+    fill_number(clock, node.read('default_application_' + _clock_key(kind)))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetMaxCustomerBoostClock(node: Node, kind: object, clock: object) -> None:
     """``(device, clock type, unsigned *)``: MHz; always the maximum."""
     if not node.read('applications_clocks'):
         raise DriverError(NOT_SUPPORTED)
     fill_number(clock, node.read('max_' + _clock_key(kind)))
+
+
+CLOCK_READERS = {
+    APPLICATION: nvmlDeviceGetApplicationsClock,
+    APPLICATION_DEFAULT: nvmlDeviceGetDefaultApplicationsClock,
+    CUSTOMER_BOOST_MAX: nvmlDeviceGetMaxCustomerBoostClock,
+}
 
 
 @SYMBOLS.add(GPU)
@@ -89,8 +104,8 @@ def nvmlDeviceGetClock(node: Node, kind: object, clock_id: object, clock: object
     which = number(clock_id)
     if which == CURRENT:
         nvmlDeviceGetClockInfo(node, kind, clock)
-    elif which in (APPLICATION, APPLICATION_DEFAULT, CUSTOMER_BOOST_MAX):
-        applications_clock(node, kind, clock)
+    elif which in CLOCK_READERS:
+        CLOCK_READERS[which](node, kind, clock)
     else:
         raise DriverError(INVALID_ARGUMENT)
 
@@ -109,15 +124,6 @@ def nvmlDeviceGetSupportedGraphicsClocks(
     """``(device, memory clock, unsigned *, unsigned[])``: MHz in steps of 15, highest first."""
     top, low = node.read('max_graphics_clock'), node.read('idle_clock')
     answer_list(count, clocks, list(range(top, low - 1, -15)))
-
-
-@SYMBOLS.add(
-    GPU, 'nvmlDeviceGetSupportedClocksThrottleReasons', 'nvmlDeviceGetSupportedClocksEventReasons'
-)
-def supported_reasons(node: Node, reasons: object) -> None:
-    """``(device, unsigned long long *)``: all known reasons."""
-    node.read('clock_event_reasons')
-    fill_number(reasons, sum(CLOCK_EVENT_REASONS.values()))
 
 
 @SYMBOLS.add(GPU)

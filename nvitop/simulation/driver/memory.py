@@ -12,21 +12,23 @@ SYMBOLS = Symbols()
 MEMORY_V2 = 0x02000028
 
 
-def _amounts(node: Node) -> tuple[int, int, int]:
-    """Total, reserved and used bytes; *used* excludes the reserved ones."""
+def _amounts(node: Node) -> tuple[int, int, int, int]:
+    """Total, reserved, used and free bytes; *used* excludes the reserved ones."""
     if node.gpu.value('unified_memory'):
         raise DriverError(NOT_SUPPORTED)
-    return node.read('memory_total'), node.value('memory_reserved') or 0, node.read('memory_used')
+    total, reserved = node.read('memory_total'), node.value('memory_reserved') or 0
+    used, free = node.read('memory_used'), node.value('memory_free')
+    return total, reserved, used, max(0, total - reserved - used) if free is None else free
 
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetMemoryInfo(node: Node, info: object) -> None:
     """``(device, struct *)``: *used* includes reserved memory."""
     struct = target(info)
-    total, reserved, used = _amounts(node)
+    total, reserved, used, free = _amounts(node)
     struct.total = total
     struct.used = reserved + used
-    struct.free = max(0, total - reserved - used)
+    struct.free = free
 
 
 @SYMBOLS.add(NODE)
@@ -34,11 +36,11 @@ def nvmlDeviceGetMemoryInfo_v2(node: Node, info: object) -> None:
     """``(device, versioned struct *)``: reserved memory separately."""
     struct = target(info)
     check_version(struct, MEMORY_V2)
-    total, reserved, used = _amounts(node)
+    total, reserved, used, free = _amounts(node)
     struct.total = total
     struct.reserved = reserved
     struct.used = used
-    struct.free = max(0, total - reserved - used)
+    struct.free = free
 
 
 @SYMBOLS.add(NODE)

@@ -17,14 +17,15 @@ SYMBOLS.add_numbers(
         'nvmlDeviceGetDisplayActive': 'display_active',
         'nvmlDeviceGetPersistenceMode': 'persistence_mode',
         'nvmlDeviceGetComputeMode': 'compute_mode',
+        'nvmlDeviceGetAccountingBufferSize': 'accounting_buffer_size',
         'nvmlDeviceGetAccountingMode': 'accounting_mode',
         # The current and the pending mode.
-        'nvmlDeviceGetDriverModel': 'driver_model driver_model',
-        'nvmlDeviceGetDriverModel_v2': 'driver_model driver_model',
-        'nvmlDeviceGetMigMode': 'mig_mode mig_mode',
+        'nvmlDeviceGetDriverModel': 'driver_model driver_model_pending',
+        'nvmlDeviceGetDriverModel_v2': 'driver_model driver_model_pending',
+        'nvmlDeviceGetMigMode': 'mig_mode mig_mode_pending',
         'nvmlDeviceGetGpuOperationMode': 'gpu_operation_mode gpu_operation_mode',
-        'nvmlDeviceGetGspFirmwareMode': 'gsp_mode gsp_mode',
-        'nvmlDeviceGetEccMode': 'ecc_mode ecc_mode',
+        'nvmlDeviceGetGspFirmwareMode': 'gsp_mode gsp_mode_default',
+        'nvmlDeviceGetEccMode': 'ecc_mode ecc_mode_pending',
     },
 )
 SYMBOLS.add_structs(
@@ -119,12 +120,19 @@ def attributes(node: Node, out: object) -> None:
     """``(MIG device, struct *)``: the resources of its profile."""
     mig, struct = _mig_of(node), target(out)
     compute, gpu = mig.compute_slices, mig.gpu_slices
-    struct.multiprocessorCount = (node.gpu.value('multiprocessors') or 0) // 7 * compute
-    struct.sharedCopyEngineCount = gpu
-    struct.sharedDecoderCount = gpu
-    struct.sharedEncoderCount = 0
-    struct.sharedJpegCount = gpu
-    struct.sharedOfaCount = int(gpu == 7)
+    engines = mig.engines or {
+        'multiprocessor': (node.gpu.value('multiprocessors') or 0) // 7 * compute,
+        'copy': gpu,
+        'decoder': gpu,
+        'jpeg': gpu,
+        'ofa': int(gpu == 7),
+    }
+    struct.multiprocessorCount = engines.get('multiprocessor', 0)
+    struct.sharedCopyEngineCount = engines.get('copy', 0)
+    struct.sharedDecoderCount = engines.get('decoder', 0)
+    struct.sharedEncoderCount = engines.get('encoder', 0)
+    struct.sharedJpegCount = engines.get('jpeg', 0)
+    struct.sharedOfaCount = engines.get('ofa', 0)
     struct.gpuInstanceSliceCount = gpu
     struct.computeInstanceSliceCount = compute
     struct.memorySizeMB = node.read('memory_total') >> 20

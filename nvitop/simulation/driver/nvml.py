@@ -60,9 +60,12 @@ def nvml_driver(world: World) -> Driver:
     functions['nvmlErrorString'] = nvmlErrorString
     world.faults.know(ALL_SYMBOLS)
     driver = Driver(functions)
-    for name in newer_symbols(world.scenario.driver_version, list(functions)):
+    scenario = world.scenario
+    for name in newer_symbols(
+        scenario.driver_version, list(functions), layouts_only=scenario.complete
+    ):
         del driver.__dict__[name]
-    for pattern in world.scenario.hidden:
+    for pattern in scenario.hidden:
         if fnmatch.filter(list(driver.__dict__), pattern):
             driver.hide(pattern)
     return driver

@@ -69,7 +69,7 @@ def nvmlDeviceGetMarginTemperature(node: Node, margin: object) -> None:
     """``(device, versioned struct *)``: °C below the slowdown threshold."""
     struct = target(margin)
     check_version(struct, MARGIN_V1)
-    struct.marginTemperature = node.read('temperature_slowdown') - node.read('temperature')
+    struct.marginTemperature = node.read('temperature_margin')
 
 
 def _check_fan(node: Node, fan: object) -> None:

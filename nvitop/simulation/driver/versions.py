@@ -40,6 +40,13 @@ SINCE = {
 }  # fmt: skip
 
 
+#: Functions among them that return what older ones do, in other structures.
+LAYOUTS = (
+    '*RunningProcesses_v2', '*RunningProcesses_v3', 'nvmlDeviceGetMemoryInfo_v2', 'nvmlDeviceGetFanSpeed_v2',
+    'nvmlDeviceGetRunningProcessDetailList', 'nvmlDeviceGetProcessesUtilizationInfo', 'nvmlDeviceGetHandleByUUIDV',
+    'nvmlDeviceGetTemperatureV', 'nvmlDeviceGetRemappedRows_v2', 'nvmlDeviceGetRetiredPages_v2',
+)  # fmt: skip
+
 #: Driver branch → first field value that it introduced.
 FIELDS_SINCE = {0: 1, 450: 138, 510: 164, 525: 185, 550: 197, 570: 228}
 MAX_FIELD = 310
@@ -58,12 +65,17 @@ def is_field_known(field: int, driver_version: str) -> bool:
     return 0 < field < min([*newer, MAX_FIELD])
 
 
-def newer_symbols(driver_version: str, names: list[str]) -> set[str]:
-    """The names among *names* that are newer than a driver of this version."""
+def newer_symbols(driver_version: str, names: list[str], *, layouts_only: bool = False) -> set[str]:
+    """The names among *names* that are newer than a driver of this version.
+
+    With *layouts_only*, only other versions of older functions count, not new getters.
+    """
     branch = branch_of(driver_version)
     newer: set[str] = set()
     for since, patterns in SINCE.items():
         if branch < since:
             for pattern in patterns:
+                if layouts_only and pattern not in LAYOUTS:
+                    continue
                 newer.update(fnmatch.filter(names, pattern))
     return newer

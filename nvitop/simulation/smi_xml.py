@@ -1,0 +1,434 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The output of ``nvidia-smi -q -x`` as a capture.
+
+The file may come from anybody: size, depth and number of elements are limited, entities are refused,
+and nothing outside of the file is read.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Iterator, Mapping
+from xml.parsers import expat
+
+from nvitop.simulation.capture import Capture, CapturedGpu, CapturedMig, CapturedProcess, is_missing
+from nvitop.simulation.scenario import ScenarioError
+
+#: A machine with 16 GPUs has 1 MB, 20 levels at most and 20,000 elements.
+MAX_BYTES = 16 << 20
+MAX_DEPTH = 24
+MAX_ELEMENTS = 250_000
+MAX_GPUS = 64
+MAX_ITEMS = 5000
+MAX_TEXT = 8192
+ROOT = 'nvidia_smi_log'
+#: Elements that are skipped with all they contain: the largest part of a file.
+_SKIPPED = frozenset({'supported_clocks', 'accounted_processes'})
+_LISTS = {'mig_device': 'mig', 'process_info': 'process'}
+
+_CLOCK_REASONS = (
+    'gpu_idle', 'applications_clocks_setting', 'sw_power_cap', 'hw_slowdown', 'hw_thermal_slowdown',
+    'hw_power_brake_slowdown', 'sync_boost', 'sw_thermal_slowdown',
+)  # fmt: skip
+#: Name of nvidia-smi, or of :data:`nvitop.simulation.capture.EXTRA` → paths of its element within
+#: ``<gpu>``, of newer drivers first. The first one that has a value counts.
+PATHS: dict[str, tuple[str, ...]] = {
+    'name': ('product_name',),
+    'brand': ('product_brand',),
+    'architecture': ('product_architecture',),
+    'display_mode': ('display_mode',),
+    'display_attached': ('display_attached',),
+    'display_active': ('display_active',),
+    'persistence_mode': ('persistence_mode',),
+    'addressing_mode': ('addressing_mode',),
+    'mig.mode.current': ('mig_mode/current_mig',),
+    'mig.mode.pending': ('mig_mode/pending_mig',),
+    'accounting.mode': ('accounting_mode',),
+    'accounting.buffer_size': ('accounting_mode_buffer_size',),
+    'driver_model.current': ('driver_model/current_dm',),
+    'driver_model.pending': ('driver_model/pending_dm',),
+    'serial': ('serial',),
+    'uuid': ('uuid',),
+    'minor_number': ('minor_number',),
+    'vbios_version': ('vbios_version',),
+    'multi_gpu_board': ('multigpu_board',),
+    'board_id': ('board_id',),
+    'board_part_number': ('board_part_number',),
+    'inforom.img': ('inforom_version/img_version',),
+    'inforom.oem': ('inforom_version/oem_object',),
+    'inforom.ecc': ('inforom_version/ecc_object',),
+    'inforom.pwr': ('inforom_version/pwr_object',),
+    'gom.current': ('gpu_operation_mode/current_gom',),
+    'gom.pending': ('gpu_operation_mode/pending_gom',),
+    'c2c.mode': ('c2c_mode', 'gpu_c2c_mode'),
+    'gpu_recovery_action': ('gpu_recovery_action',),
+    'reset_status.reset_required': ('gpu_reset_status/reset_required',),
+    'reset_status.drain_and_reset_recommended': ('gpu_reset_status/drain_and_reset_recommended',),
+    **{
+        f'platform.{name}': (f'platformInfo/{name}',)
+        for name in (
+            'chassis_serial_number', 'slot_number', 'tray_index', 'host_id', 'peer_type',
+            'module_id', 'gpu_fabric_guid',
+        )
+    },
+    'pci.bus': ('pci/pci_bus',),
+    'pci.device': ('pci/pci_device',),
+    'pci.domain': ('pci/pci_domain',),
+    'pci.baseClass': ('pci/pci_base_class',),
+    'pci.subClass': ('pci/pci_sub_class',),
+    'pci.device_id': ('pci/pci_device_id',),
+    'pci.bus_id': ('pci/pci_bus_id',),
+    'pci.sub_device_id': ('pci/pci_sub_system_id',),
+    'pcie.link.gen.max': ('pci/pci_gpu_link_info/pcie_gen/max_link_gen',),
+    'pcie.link.gen.current': ('pci/pci_gpu_link_info/pcie_gen/current_link_gen',),
+    'pcie.link.gen.gpucurrent': ('pci/pci_gpu_link_info/pcie_gen/device_current_link_gen',),
+    'pcie.link.gen.gpumax': ('pci/pci_gpu_link_info/pcie_gen/max_device_link_gen',),
+    'pcie.link.gen.hostmax': ('pci/pci_gpu_link_info/pcie_gen/max_host_link_gen',),
+    'pcie.link.width.max': ('pci/pci_gpu_link_info/link_widths/max_link_width',),
+    'pcie.link.width.current': ('pci/pci_gpu_link_info/link_widths/current_link_width',),
+    'pcie.replays': ('pci/replay_counter',),
+    'pcie.tx': ('pci/tx_util',),
+    'pcie.rx': ('pci/rx_util',),
+    'fan.speed': ('fan_speed',),
+    'pstate': ('performance_state',),
+    **{
+        f'clocks_event_reasons.{name}': (
+            f'clocks_event_reasons/clocks_event_reason_{name}',
+            f'clocks_throttle_reasons/clocks_throttle_reason_{name}',
+        )
+        for name in (*_CLOCK_REASONS, 'display_clock_setting')
+    },
+    'clocks_event_reasons.display_clock_setting': (
+        'clocks_event_reasons/clocks_event_reason_display_clocks_setting',
+        'clocks_throttle_reasons/clocks_throttle_reason_display_clocks_setting',
+    ),
+    **{
+        f'clocks_event_reasons_counters.{name}': (
+            f'clocks_event_reasons_counters/clocks_event_reasons_counters_{element}',
+        )
+        for name, element in {
+            'sw_power_cap': 'sw_power_cap',
+            'sync_boost': 'sync_boost',
+            'sw_thermal_slowdown': 'sw_therm_slowdown',
+            'hw_thermal_slowdown': 'hw_therm_slowdown',
+            'hw_power_brake_slowdown': 'hw_power_brake',
+        }.items()
+    },
+    **{f'memory.{name}': (f'fb_memory_usage/{name}',) for name in ('total', 'reserved', 'used', 'free')},
+    'bar1.total': ('bar1_memory_usage/total',),
+    'bar1.used': ('bar1_memory_usage/used',),
+    **{
+        f'protected_memory.{name}': (f'cc_protected_memory_usage/{name}',)
+        for name in ('total', 'used', 'free')
+    },
+    'compute_mode': ('compute_mode',),
+    **{
+        f'utilization.{name}': (f'utilization/{element}_util',)
+        for name, element in {
+            'gpu': 'gpu', 'memory': 'memory', 'encoder': 'encoder', 'decoder': 'decoder', 'jpeg': 'jpeg',
+            'ofa': 'ofa',
+        }.items()
+    },
+    'encoder.stats.sessionCount': ('encoder_stats/session_count',),
+    'encoder.stats.averageFps': ('encoder_stats/average_fps',),
+    'encoder.stats.averageLatency': ('encoder_stats/average_latency',),
+    'dramEncryption.mode.current': ('dram_encryption_mode/current_dram_encryption',),
+    'dramEncryption.mode.pending': ('dram_encryption_mode/pending_dram_encryption',),
+    'ecc.mode.current': ('ecc_mode/current_ecc',),
+    'ecc.mode.pending': ('ecc_mode/pending_ecc',),
+    'retired_pages.single_bit_ecc.count': (
+        'retired_pages/multiple_single_bit_retirement/retired_count',
+    ),
+    'retired_pages.double_bit.count': ('retired_pages/double_bit_retirement/retired_count',),
+    'retired_pages.pending': ('retired_pages/pending_retirement', 'retired_pages/pending_blacklist'),
+    'remapped_rows.correctable': ('remapped_rows/remapped_row_corr',),
+    'remapped_rows.correctable_inactive': ('remapped_rows/remapped_row_corr_inactive',),
+    'remapped_rows.uncorrectable': ('remapped_rows/remapped_row_unc',),
+    'remapped_rows.uncorrectable_inactive': ('remapped_rows/remapped_row_unc_inactive',),
+    'remapped_rows.pending': ('remapped_rows/remapped_row_pending',),
+    'remapped_rows.failure': ('remapped_rows/remapped_row_failure',),
+    **{
+        f'remapped_rows.histogram.{name}': (
+            f'remapped_rows/row_remapper_histogram/row_remapper_histogram_{name}',
+        )
+        for name in ('max', 'high', 'partial', 'low', 'none')
+    },
+    'temperature.gpu': ('temperature/gpu_temp',),
+    'temperature.gpu.tlimit': ('temperature/gpu_temp_tlimit',),
+    'temperature.memory': ('temperature/memory_temp',),
+    'temperature.shutdown': ('temperature/gpu_temp_max_threshold',),
+    'temperature.slowdown': ('temperature/gpu_temp_slow_threshold',),
+    'temperature.gpu_max': ('temperature/gpu_temp_max_gpu_threshold',),
+    'temperature.memory_max': ('temperature/gpu_temp_max_mem_threshold',),
+    **{
+        name: tuple(f'{group}/{element}' for group in groups for element in elements)
+        for groups, names in (
+            (
+                ('gpu_power_readings', 'power_readings'),
+                {
+                    'power.management': ('power_management',),
+                    'power.draw': ('power_draw', 'average_power_draw', 'instant_power_draw'),
+                    'power.draw.average': ('average_power_draw',),
+                    'power.draw.instant': ('instant_power_draw',),
+                    'power.limit': ('requested_power_limit', 'power_limit'),
+                    'enforced.power.limit': ('current_power_limit', 'enforced_power_limit'),
+                    'power.default_limit': ('default_power_limit',),
+                    'power.min_limit': ('min_power_limit',),
+                    'power.max_limit': ('max_power_limit',),
+                },
+            ),
+            (
+                ('module_power_readings',),
+                {
+                    'module.power.draw.average': ('average_power_draw', 'power_draw'),
+                    'module.power.draw.instant': ('instant_power_draw', 'power_draw'),
+                    'module.power.limit': ('requested_power_limit',),
+                    'module.enforced.power.limit': ('current_power_limit',),
+                    'module.power.default_limit': ('default_power_limit',),
+                    'module.power.min_limit': ('min_power_limit',),
+                    'module.power.max_limit': ('max_power_limit',),
+                },
+            ),
+        )
+        for name, elements in names.items()
+    },
+    'edpp_multiplier': ('edpp_multiplier',),
+    **{
+        f'clocks.{kind}.{name}': (f'{group}/{element}_clock',)
+        for kind, group in {
+            'current': 'clocks',
+            'applications': 'applications_clocks',
+            'default_applications': 'default_applications_clocks',
+            'max': 'max_clocks',
+        }.items()
+        for name, element in {
+            'graphics': 'graphics', 'sm': 'sm', 'memory': 'mem', 'video': 'video',
+        }.items()
+    },
+    **{f'fabric.{name}': (f'fabric/{name}',) for name in ('state', 'status', 'cliqueId', 'clusterUuid')},
+    **{
+        f'fabric.health.{name}': (f'fabric/health/{name}',)
+        for name in (
+            'summary', 'bandwidth', 'route_recovery_in_progress', 'route_unhealthy',
+            'access_timeout_recovery', 'incorrect_configuration', 'partition_assigned',
+        )
+    },
+}  # fmt: skip
+
+
+def _ecc_paths() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """ECC errors of GPUs since Turing, and by location of older ones."""
+    bits = {
+        'corrected': ('correctable', 'single_bit'),
+        'uncorrected': ('uncorrectable', 'double_bit'),
+    }
+    locations = (
+        'device_memory', 'register_file', 'l1_cache', 'l2_cache', 'texture_memory', 'cbu', 'total',
+    )  # fmt: skip
+    for counter in ('volatile', 'aggregate'):
+        for error, (word, bit) in bits.items():
+            name = f'ecc.errors.{error}.{counter}'
+            new, old = f'ecc_errors/{counter}', f'ecc_errors/{counter}/{bit}'
+            yield f'{name}.dram', (f'{new}/dram_{word}', f'{old}/device_memory')
+            yield f'{name}.sram', (f'{new}/sram_{word}',)
+            for location in locations:
+                further = (f'{new}/dram_{word}',) if location == 'device_memory' else ()
+                yield f'{name}.{location}', (f'{old}/{location}', *further)
+        sram = f'ecc.errors.uncorrected.{counter}.sram'
+        yield f'{sram}.parity', (f'ecc_errors/{counter}/sram_uncorrectable_parity',)
+        yield f'{sram}.secded', (f'ecc_errors/{counter}/sram_uncorrectable_secded',)
+    yield f'{sram}.thresholdExceeded', ('ecc_errors/aggregate/sram_threshold_exceeded',)
+    sources = 'ecc_errors/aggregate_uncorrectable_sram_sources'
+    yield f'{sram}.mcu', (f'{sources}/sram_microcontroller',)
+    for part in ('l2', 'sm', 'pcie', 'other'):
+        yield f'{sram}.{part}', (f'{sources}/sram_{part}',)
+
+
+PATHS.update(_ecc_paths())
+_MIG_PATHS = {
+    'index': 'index',
+    'gpu_instance_id': 'gpu_instance_id',
+    'compute_instance_id': 'compute_instance_id',
+    **{
+        name: f'device_attributes/shared/{element}_count'
+        for name, element in {
+            'multiprocessor': 'multiprocessor', 'copy': 'copy_engine', 'decoder': 'decoder',
+            'encoder': 'encoder', 'jpeg': 'jpg', 'ofa': 'ofa',
+        }.items()
+    },
+    **{f'memory.{name}': f'fb_memory_usage/{name}' for name in ('total', 'reserved', 'used', 'free')},
+    **{f'bar1.{name}': f'bar1_memory_usage/{name}' for name in ('total', 'used')},
+}  # fmt: skip
+
+
+class _Gpu:
+    """Texts of one ``<gpu>`` by path, and those of its MIG devices and processes."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.lists: dict[str, list[dict[str, str]]] = {'mig': [], 'process': []}
+
+
+class _Handlers:
+    """Handlers of the parser. Texts of elements without children are kept by path."""
+
+    def __init__(self) -> None:
+        self.machine: dict[str, str] = {}
+        self.gpus: list[_Gpu] = []
+        #: Names of the open elements, and the number of them that a new dictionary begins with.
+        self._open: list[str] = []
+        self._count = 0
+        self._skipped = 0
+        self._text: list[str] = []
+        self._is_leaf = True
+        self._target = self.machine
+        self._base = 1
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._count += 1
+        if self._count > MAX_ELEMENTS or len(self._open) >= MAX_DEPTH:
+            raise _RefusedError('it has too many elements')
+        if not self._open and name != ROOT:
+            raise _RefusedError(f'it begins with <{name[:40]}>, not with <{ROOT}>')
+        self._open.append(name)
+        self._text = []
+        self._is_leaf = True
+        if self._skipped or name in _SKIPPED:
+            self._skipped += 1
+        elif len(self._open) == 2 and name == 'gpu':
+            if len(self.gpus) == MAX_GPUS:
+                raise _RefusedError(f'it has more than {MAX_GPUS} GPUs')
+            self.gpus.append(_Gpu())
+            self._target, self._base = self.gpus[-1].texts, 2
+        elif self.gpus and name in _LISTS and self._base == 2:
+            items = self.gpus[-1].lists[_LISTS[name]]
+            if len(items) == MAX_ITEMS:
+                raise _RefusedError(f'it has more than {MAX_ITEMS} processes')
+            items.append({})
+            self._target, self._base = items[-1], len(self._open)
+
+    def data(self, text: str) -> None:
+        if not self._skipped:
+            self._text.append(text)
+
+    def end(self, name: str) -> None:
+        if self._skipped:
+            self._skipped -= 1
+        elif len(self._open) > self._base and self._is_leaf:
+            text = ''.join(self._text).strip()
+            if len(text) > MAX_TEXT:
+                raise _RefusedError(f'<{name[:40]}> has a text of {len(text)} characters')
+            self._target['/'.join(self._open[self._base :])] = text
+        self._is_leaf = False
+        self._open.pop()
+        if len(self._open) < self._base:
+            if self._base > 2 and self.gpus:
+                self._target, self._base = self.gpus[-1].texts, 2
+            else:
+                self._target, self._base = self.machine, 1
+
+
+class _RefusedError(Exception):
+    """The file is not accepted; the text is the reason."""
+
+
+def _refuse_entities(*arguments: object) -> None:
+    raise _RefusedError('it declares entities')
+
+
+def _doctype(name: str, system: str | None, public: str | None, has_internal_subset: int) -> None:
+    if has_internal_subset:
+        raise _RefusedError('its document type has declarations')
+
+
+def _parse(data: bytes) -> _Handlers:
+    reader = _Handlers()
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+    parser.StartDoctypeDeclHandler = _doctype
+    parser.EntityDeclHandler = _refuse_entities
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.data
+    parser.Parse(data, True)
+    return reader
+
+
+def read_xml(path: pathlib.Path) -> Capture:
+    """Read the output of ``nvidia-smi -q -x``.
+
+    Raises:
+        ScenarioError: The file cannot be read, or is something else.
+    """
+    try:
+        with path.open('rb') as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ScenarioError(f'{path}: {error.strerror}') from error
+    try:
+        if len(data) > MAX_BYTES:
+            raise _RefusedError(f'it is larger than {MAX_BYTES >> 20} MiB')
+        if not data.strip():
+            raise _RefusedError('it is empty')
+        reader = _parse(data)
+        if not reader.gpus:
+            raise _RefusedError('it has no <gpu>')
+    except _RefusedError as error:
+        message = f'{path}: not the output of "nvidia-smi -q -x": {error}'
+        raise ScenarioError(message) from error
+    except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: unknown encodings
+        message = f'{path}: damaged, or not the output of "nvidia-smi -q -x": {error}'
+        raise ScenarioError(message) from error
+    machine = reader.machine
+    return Capture(
+        machine.get('driver_version', ''),
+        machine.get('cuda_version', ''),
+        [_captured(gpu) for gpu in reader.gpus],
+    )
+
+
+def texts_of(elements: Mapping[str, str]) -> dict[str, str]:
+    """Texts by the names of nvidia-smi, of the elements that the file has."""
+    texts: dict[str, str] = {}
+    for name, paths in PATHS.items():
+        found = [elements[path] for path in paths if path in elements]
+        if found:
+            texts[name] = next((text for text in found if not is_missing(text)), found[0])
+    _share_ecc_totals(texts)
+    return texts
+
+
+def _share_ecc_totals(texts: dict[str, str]) -> None:
+    """Add the totals that newer files leave out."""
+    for kind in ('corrected', 'uncorrected'):
+        for counter in ('volatile', 'aggregate'):
+            name = f'ecc.errors.{kind}.{counter}'
+            if not is_missing(texts.get(f'{name}.total', '')):
+                continue
+            parts = ['dram', 'sram']
+            if kind == 'uncorrected':
+                parts += ['sram.parity', 'sram.secded']
+            counts = [texts.get(f'{name}.{part}', '') for part in parts]
+            known = [int(count) for count in counts if count.isdecimal()]
+            if known:
+                texts[f'{name}.total'] = str(sum(known))
+
+
+def _captured(gpu: _Gpu) -> CapturedGpu:
+    migs = [
+        CapturedMig({name: mig[path] for name, path in _MIG_PATHS.items() if path in mig})
+        for mig in gpu.lists['mig']
+    ]
+    processes = [
+        CapturedProcess(
+            one.get('pid', ''),
+            one.get('process_name', ''),
+            one.get('used_memory', ''),
+            one.get('type', 'C'),
+            one.get('gpu_instance_id', ''),
+            one.get('compute_instance_id', ''),
+        )
+        for one in gpu.lists['process']
+    ]
+    return CapturedGpu(texts_of(gpu.texts), migs, processes)

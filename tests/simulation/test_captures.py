@@ -1,0 +1,180 @@
+"""Captures of real machines: what nvidia-smi printed there comes back through the simulated driver."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Iterator
+
+import pytest
+
+from nvitop import simulation
+from nvitop.api.device import Device, MigDevice
+from nvitop.query.columns import device_table
+from nvitop.query.command import main
+from nvitop.simulation.capture import is_missing, scenario_text
+from nvitop.simulation.smi_tables import read_apps, read_tables
+from nvitop.simulation.smi_xml import read_xml
+from tests.command_run import CommandRun
+
+CAPTURES = pathlib.Path(__file__).parent.parent / 'captures'
+MACHINES = sorted(
+    path for path in CAPTURES.glob('machines/*.tsv') if not path.name.endswith('.q.tsv')
+)
+XML = sorted(CAPTURES.glob('xml/*.xml'))
+APPS = 'timestamp,gpu_name,gpu_bus_id,gpu_serial,gpu_uuid,pid,process_name,used_gpu_memory'
+MIB = 1 << 20
+#: Fields whose values differ from a capture, and why. They count as different.
+DIFFERENT = {
+    'pcie.link.gen.hostmax': 'NVML reports no maximum of the host alone',
+    'platform.chassis_serial_number': 'N/A in the XML, empty in the CSV of the same driver',
+    'platform.gpu_fabric_guid': 'N/A in the XML, 0 in the CSV of the same driver',
+}
+#: Fields that belong to the moment and the host of the capture.
+LOCAL = ('timestamp', 'hostname')
+
+
+@pytest.mark.parametrize('state', ['idle', 'load'])
+@pytest.mark.parametrize('path', MACHINES, ids=lambda path: path.stem)
+def test_what_nvidia_smi_printed_comes_back(path: pathlib.Path, state: str) -> None:
+    column = 2 if state == 'idle' else 3
+    rows = [line.split('\t') for line in path.read_text(encoding='utf-8').splitlines()[1:]]
+    text = scenario_text(read_tables(path, state), 'captured')
+    with simulation.machine(simulation.parse_scenario(text, name='captured')):
+        fields = CommandRun(main, '--query-gpu=' + ','.join(row[0] for row in rows)).out
+        apps = CommandRun(main, f'--query-compute-apps={APPS}').out
+    header, values = (line.split(', ') for line in fields.splitlines())
+    assert header == [row[1] for row in rows]
+    different = {
+        row[0] for row, value in zip(rows, values) if value != row[column] and row[0] not in LOCAL
+    }
+    assert len(values) == len(rows)
+    assert different <= {'pcie.link.gen.hostmax'} <= DIFFERENT.keys()
+    expected = read_apps(path.with_suffix('.apps.csv').read_text(encoding='utf-8'), state)
+    assert apps.splitlines()[0] == f'{APPS} [MiB]'.replace(',', ', ')
+    assert sorted(line.split(', ')[1:] for line in apps.splitlines()[1:]) == sorted(
+        list(row.values())[1:] for row in expected
+    )
+
+
+def alike(name: str, xml: str, csv: str) -> bool:
+    """Whether the texts of XML and CSV, which have other units, mean the same."""
+    if is_missing(xml) or (name.endswith('device_id') and not xml.isalnum()):
+        return is_missing(csv)
+    if name.startswith('pci.'):
+        return int(xml.replace(':', '').replace('.', ''), 16) == int(
+            csv.replace(':', '').replace('.', ''), 16
+        )
+    if name.startswith(('remapped_rows.', 'pcie.link.width', 'temperature.')):
+        xml = xml.split()[0].rstrip('x')
+    return xml == csv
+
+
+@pytest.mark.parametrize('path', XML, ids=lambda path: path.stem)
+def test_xml_comes_back(path: pathlib.Path) -> None:
+    texts = read_xml(path).gpus[0].texts
+    names = [
+        name
+        for name in texts
+        if name in device_table().by_name and ('.' in name or name in ('serial', 'uuid', 'pstate'))
+    ]
+    with simulation.machine(path):
+        line = CommandRun(main, '--query-gpu=' + ','.join(names), '--format=csv,noheader').out
+    values = line.rstrip('\n').split(', ')
+    different = {n for n, value in zip(names, values) if not alike(n, texts[n], value)}
+    assert len(names) > 60
+    assert different <= DIFFERENT.keys()
+    assert len(different) <= 0.03 * len(names)
+
+
+def test_mig_devices_of_a_capture_have_their_sizes() -> None:
+    (path,) = [path for path in MACHINES if 'h100-mig' in path.name]
+    text = scenario_text(read_tables(path, 'load'), 'captured')
+    with simulation.machine(simulation.parse_scenario(text, name='captured')):
+        migs: list[MigDevice] = Device(0).mig_devices()
+        found = [
+            (m.gpu_instance_id(), m.compute_instance_id(), m.mig_profile(), m.memory_total() / MIB)
+            for m in migs
+        ]
+        assert [mig.memory_used() / MIB for mig in migs] == [11091, 17, 9, 9]
+        assert sorted(migs[0].processes()) == [21180, 21181, 21198]
+    assert found == [
+        (2, 0, '3g.40gb', 40448),
+        (3, 0, '2g.20gb', 20096),
+        (9, 0, '1g.10gb', 9984),
+        (10, 0, '1g.10gb', 9984),
+    ]
+
+
+def test_processes_of_a_capture_are_never_those_of_this_host() -> None:
+    (path,) = [path for path in MACHINES if 'windows' in path.name]
+    text = scenario_text(read_tables(path, 'load'), 'captured').replace('pid = 2056', 'pid = 1')
+    with simulation.machine(simulation.parse_scenario(text, name='captured')):
+        ran = CommandRun(
+            main, '--processes=pid,name,command,start_time,user', '--format=csv,noheader'
+        )
+    assert ran.out.startswith('1, dwm.exe, ')
+    assert ran.out.splitlines()[0].endswith(', [N/A], [N/A]')
+
+
+def test_gpus_that_share_a_masked_uuid_are_told_apart(tmp_path: pathlib.Path) -> None:
+    text = XML[0].read_text(encoding='utf-8')
+    gpu = text[text.index('<gpu ') : text.index('</gpu>') + len('</gpu>')]
+    path = tmp_path / 'two.xml'
+    path.write_text(text.replace(gpu, gpu + gpu), encoding='utf-8')
+    with simulation.machine(path):
+        assert len({device.uuid() for device in Device.all()}) == 2
+
+
+HEAD = '<?xml version="1.0"?>'
+
+
+def hostile() -> Iterator[tuple[str, bytes, str]]:
+    whole = XML[0].read_bytes()
+    yield 'empty', b' \n', 'empty'
+    yield 'foreign', b'<html><body/></html>', 'begins with <html>'
+    yield 'report', b'Wed Nov 23 | NVIDIA-SMI 580 |', 'syntax error'
+    yield 'binary', b'\x00\xff' * 100, 'damaged'
+    yield 'truncated', whole[: len(whole) // 2], 'damaged'
+    yield 'no GPU', b'<nvidia_smi_log></nvidia_smi_log>', 'no <gpu>'
+    yield 'encoding', b'<?xml version="1.0" encoding="x-none"?><a/>', 'encoding'
+    entity = f'{HEAD}<!DOCTYPE x [<!ENTITY a "b">]><nvidia_smi_log>&a;</nvidia_smi_log>'
+    yield 'entities', entity.encode(), 'document type has declarations'
+    outside = f'{HEAD}<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><nvidia_smi_log/>'
+    yield 'external entity', outside.encode(), 'document type has declarations'
+    yield 'depth', b'<nvidia_smi_log>' + b'<a>' * 100_000, 'too many elements'
+    many = b'<nvidia_smi_log><gpu>' + b'<a/>' * 300_000 + b'</gpu></nvidia_smi_log>'
+    yield 'elements', many, 'too many elements'
+    yield 'size', b'<nvidia_smi_log>' + b' ' * (17 << 20), 'larger than 16 MiB'
+    text = b'<nvidia_smi_log><gpu><uuid>' + b'x' * 9000 + b'</uuid></gpu></nvidia_smi_log>'
+    yield 'text', text, 'text of 9000 characters'
+    processes = b'<process_info/>' * 5001
+    data = b'<nvidia_smi_log><gpu><processes>' + processes + b'</processes></gpu></nvidia_smi_log>'
+    yield 'processes', data, 'more than 5000 processes'
+    gpus = b'<nvidia_smi_log>' + b'<gpu></gpu>' * 65 + b'</nvidia_smi_log>'
+    yield 'GPUs', gpus, 'more than 64 GPUs'
+
+
+@pytest.mark.parametrize(
+    ('data', 'message'), [pytest.param(d, m, id=name) for name, d, m in hostile()]
+)
+def test_other_files_are_refused_with_a_reason(
+    data: bytes, message: str, tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / 'machine.xml'
+    path.write_bytes(data)
+    with pytest.raises(simulation.ScenarioError, match='nvidia-smi -q -x') as caught:
+        simulation.load(path)
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize('old', ['405 MHz', '0x', 'Enabled', 'N/A', 'MiB', 'P8', 'C</', '0:'])
+@pytest.mark.parametrize('path', XML, ids=lambda path: path.stem)
+def test_strange_values_of_a_file_do_no_harm(
+    path: pathlib.Path, old: str, tmp_path: pathlib.Path
+) -> None:
+    text = path.read_text(encoding='utf-8').replace(old, "\u202e'\\[]=-9e999" + old[-2:])
+    strange = tmp_path / 'strange.xml'
+    strange.write_text(text, encoding='utf-8')
+    with simulation.machine(strange):
+        assert CommandRun(main, '--gpu=index,name', '--format=csv,noheader').status == 0
