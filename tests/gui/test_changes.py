@@ -18,6 +18,8 @@ WIDTH, HEIGHT = 30, 4
 DARK = theme_named('dark')
 STYLES = (PLAIN, Style(Role.ERROR), Style(Role.SELECTED), Style(Role.TITLE, underline=True))
 TEXTS = st.sampled_from(('a', 'ab', ' ', '     ', '12 34', '■■', '世界', 'e\u0301', '·'))
+#: Three titles from the first row on.
+TITLES = '\x1b[1;1H\x1b[1mabc\x1b[K\x1b[2;1Habc\x1b[K\x1b[3;1Habc\x1b[K'
 WRITES = st.tuples(st.integers(0, WIDTH), st.integers(0, HEIGHT), TEXTS, st.sampled_from(STYLES))
 
 
@@ -60,16 +62,28 @@ def test_changes_show_the_same_as_a_new_screen(
 @pytest.mark.parametrize(
     ('before', 'after', 'written'),
     [
-        # The cursor is moved from one change to the next, and down a column.
+        # The cursor is moved from one change to the next.
         ([(2, 0, 'abc', PLAIN)], [(2, 0, 'axc', PLAIN)], '\x1b[1;4Hx'),
         ([(0, 0, 'a' * 20, PLAIN)], [(0, 0, 'b' + 'a' * 18 + 'b', PLAIN)], '\x1b[1;1Hb\x1b[18Cb'),
         (
             [(0, 0, 'a', PLAIN), (0, 1, 'a', PLAIN)],
             [(0, 0, 'b', PLAIN), (0, 1, 'b', PLAIN)],
-            '\x1b[1;1Hb\n\bb',
+            '\x1b[1;1Hb\x1b[2;1Hb',
         ),
         # A short gap is written again.
         ([(0, 0, 'abcde', PLAIN)], [(0, 0, 'xbcdy', PLAIN)], '\x1b[1;1Hxbcdy'),
+        # Other rows are written whole: text, switches of look, and the end cleared.
+        (
+            [(0, y, 'abcdef', PLAIN) for y in range(3)],
+            [(0, y, 'abc ', Style(Role.TITLE)) for y in range(3)],
+            TITLES,
+        ),
+        # The cursor is placed again after a character whose width terminals disagree about.
+        (
+            [(0, 0, 'ab' + 'c' * 9 + 'd', PLAIN)],
+            [(0, 0, '世' + 'c' * 9 + 'x', PLAIN)],
+            '\x1b[1;1H世\x1b[1;12Hx',
+        ),
         # The end of a row is cleared.
         ([(0, 0, 'abcdef', PLAIN)], [(0, 0, 'a', PLAIN)], '\x1b[1;2H\x1b[K'),
         # A space needs no color.

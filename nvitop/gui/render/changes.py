@@ -1,49 +1,34 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Frames as ANSI escape sequences that change only the cells that differ from the last frame.
+"""Frames as ANSI escape sequences that change only what differs from the last frame.
 
-curses writes twice as many bytes while all values change, which matters over slow connections: it moves the
-cursor along rows, with longer sequences, and knows 256 colors at most.
+If most rows are other rows, as after a switch to another screen, whole rows are written, which is fast;
+otherwise only the cells that changed, which takes fewer bytes. curses writes more bytes while all values change, and knows 256 colors at most.
 """
 
 from __future__ import annotations
 
 import itertools
 import operator
-from typing import TYPE_CHECKING, Iterable, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterable, Sequence, Tuple
 
 from nvitop.gui.render.ansi import RESET, change_of_look, shows_on_spaces
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import Style
-from nvitop.gui.render.theme import Look, Theme
+from nvitop.gui.render.theme import Look
 from nvitop.gui.render.width import cell_width, cells_of
 
 if TYPE_CHECKING:
-    from nvitop.gui.render.buffer import Span
+    from nvitop.gui.render.buffer import Buffer, Span
+    from nvitop.gui.render.style import Style
+    from nvitop.gui.render.theme import Theme
 
 _CLEAR_TO_RIGHT = '\x1b[K'
-#: Moves the cursor down in its column: curses disables the translation of newlines.
-_DOWN = '\n'
-_LEFT = '\b'
-#: Number of unchanged cells that are written again because that is not longer than moving the cursor.
+#: Gaps of up to this many cells are rewritten instead of skipped.
 _SHORT = 3
 
 #: Number of cells that are compared at once.
 _PART = 30
 
-#: A position of the cursor that has to be set.
-_UNKNOWN = (-1, -9)
-
-#: Maximum number of rows that the cursor moves down a column, and cells to its left or right, the nearest first.
-_ROWS, _NEAR = 3, sorted(range(-9, 10), key=abs)
-
-
-class _Run(NamedTuple):
-    """Cells of a row to write."""
-
-    y: int
-    start: int
-    stop: int
-
+#: Column and row of a cursor that has to be placed.
+_UNKNOWN = (-1, -1)
 
 #: The characters of a row, ``''`` after a wide one, and the letters of their looks.
 _Cells = Tuple[Sequence[str], str]
@@ -74,9 +59,10 @@ class ChangeWriter:
         self._switches: dict[tuple[str, str], str] = {}
         self._size = (0, 0)
         self._rows: list[tuple[Span, ...]] = []
-        self._cells: list[_Cells] = []
         #: Letter of the look in which the terminal writes.
         self._look = _NO_LOOK
+        self._position = _UNKNOWN
+        self._parts: list[str] = []
         self._forget_looks()
 
     def _forget_looks(self) -> None:
@@ -86,7 +72,7 @@ class ChangeWriter:
         self._switches = {}
 
     def forget(self) -> None:
-        """Write every cell of the next frame, and clear the screen before."""
+        """Clear the screen and write all of the next frame."""
         self._size = (0, 0)
 
     def changes(self, buffer: Buffer, theme: Theme) -> str:
@@ -95,39 +81,41 @@ class ChangeWriter:
             self._theme = theme
             self._forget_looks()
             self.forget()
-        parts: list[str] = []
+        self._parts = []
+        self._position = _UNKNOWN
         if self._size != (buffer.width, buffer.height):
             self._size = (buffer.width, buffer.height)
-            parts.append(self._clear)
+            self._parts.append(self._clear)
             self._look = _NO_LOOK
             self._rows = [()] * buffer.height
-            self._cells = [(' ' * buffer.width, _NO_LOOK * buffer.width)] * buffer.height
-        runs: list[_Run] = []
-        ends: list[_Run] = []
-        for y in range(buffer.height):
-            row = buffer.row(y)
-            if row != self._rows[y]:
-                self._rows[y] = row
-                old, new = self._cells[y], self._cells_of(row, buffer.width)
-                self._cells[y] = new
-                self._compare(y, old, new, runs, ends)
-        position = _UNKNOWN
-        for run in _in_columns(runs):
-            parts.append(_move(position, run.start, run.y))
-            chars, looks = self._cells[run.y]
-            cells = slice(run.start, run.stop)
-            self._write_cells(parts, chars[cells], looks[cells])
-            # Terminals disagree about the width of some characters, and about the column after the last.
-            is_known = run.stop < buffer.width and all(chars[cells])
-            position = (run.stop, run.y) if is_known else _UNKNOWN
-        for end in ends:
-            if self._is_visible[self._look]:
-                self._switch(parts, _NO_LOOK)
-            parts.append(_move(position, end.start, end.y) + _CLEAR_TO_RIGHT)
-            position = (end.start, end.y)
-        return ''.join(parts)
+        rows = [buffer.row(y) for y in range(buffer.height)]
+        changed = [y for y, old in enumerate(self._rows) if rows[y] != old]
+        others = sum(_is_another(self._rows[y], rows[y]) for y in changed)
+        if others > buffer.height // 2:
+            for y in changed:
+                self._write_row(y, rows[y])
+        else:
+            for y in changed:
+                self._write_changes(y, self._cells_of(self._rows[y]), self._cells_of(rows[y]))
+        self._rows = rows
+        return ''.join(self._parts)
 
-    def _cells_of(self, row: tuple[Span, ...], width: int) -> _Cells:
+    def _write_row(self, y: int, row: tuple[Span, ...]) -> None:
+        """Write all of a row."""
+        end = 0
+        for x, text, style in row:
+            if x > end:
+                self._write(end, y, ' ' * (x - end), x - end, _NO_LOOK)
+            look = self._letters.get(style) or self._letter_of(style)
+            if x == row[-1][0] and not self._is_visible[look]:
+                text = text.rstrip(' ')
+            cells = len(text) if text.isascii() else cell_width(text)
+            end = x + cells
+            self._write(x, y, text, cells, look)
+        if end < self._size[0]:
+            self._clear_from(end, y)
+
+    def _cells_of(self, row: tuple[Span, ...]) -> _Cells:
         chars: list[str] = []
         looks: list[str] = []
         end = 0
@@ -139,7 +127,7 @@ class ChangeWriter:
             chars.append(text)
             looks.append((self._letters.get(style) or self._letter_of(style)) * cells)
             end = x + cells
-        rest = width - end
+        rest = self._size[0] - end
         return cells_of(''.join(chars) + ' ' * rest), ''.join(looks) + _NO_LOOK * rest
 
     def _letter_of(self, style: Style) -> str:
@@ -153,10 +141,8 @@ class ChangeWriter:
         self._letters[style] = letter
         return letter
 
-    def _compare(
-        self, y: int, old: _Cells, new: _Cells, runs: list[_Run], ends: list[_Run]
-    ) -> None:
-        """Add the cells of a row that have changed, and its end if that has to be cleared."""
+    def _write_changes(self, y: int, old: _Cells, new: _Cells) -> None:
+        """Write the cells of a row that have changed, and clear its end if that is shorter."""
         chars, looks = new
         changed = _different(chars, old[0])
         if looks != old[1]:
@@ -164,32 +150,58 @@ class ChangeWriter:
         end = len(chars)
         while end and chars[end - 1] == ' ' and not self._is_visible[looks[end - 1]]:
             end -= 1
-        if end < len(chars) and sum(x >= end for x in changed) > _SHORT:
+        clears = end < len(chars) and sum(x >= end for x in changed) > _SHORT
+        if clears:
             changed = [x for x in changed if x < end]
-            ends.append(_Run(y, end, end))
-        runs.extend(_runs(y, changed, chars, looks))
+        for start, stop in _runs(changed, chars, looks):
+            while start < stop:
+                look, x = looks[start], start
+                while start < stop and looks[start] == look:
+                    start += 1
+                self._write(x, y, ''.join(chars[x:start]), start - x, look)
+        if clears:
+            self._clear_from(end, y)
 
-    def _write_cells(self, parts: list[str], chars: Sequence[str], looks: str) -> None:
-        start = 0
-        while start < len(chars):
-            look, stop = looks[start], start + 1
-            while stop < len(chars) and looks[stop] == look:
-                stop += 1
-            text = ''.join(chars[start:stop])
-            if look != self._look and (
-                self._is_visible[look] or self._is_visible[self._look] or not text.isspace()
-            ):
-                self._switch(parts, look)
-            parts.append(text)
-            start = stop
+    def _write(self, x: int, y: int, text: str, cells: int, look: str) -> None:
+        """Write text of one look at a place."""
+        self._move(x, y)
+        if look != self._look and (
+            self._is_visible[look] or self._is_visible[self._look] or not text.isspace()
+        ):
+            self._switch(look)
+        self._parts.append(text)
+        # Terminals disagree about the width of some characters.
+        self._position = (x + cells, y) if cells == len(text) else _UNKNOWN
 
-    def _switch(self, parts: list[str], look: str) -> None:
+    def _clear_from(self, x: int, y: int) -> None:
+        """Clear the end of a row."""
+        self._move(x, y)
+        if self._is_visible[self._look]:
+            self._switch(_NO_LOOK)
+        self._parts.append(_CLEAR_TO_RIGHT)
+
+    def _move(self, x: int, y: int) -> None:
+        """Place the cursor, with the shortest sequence. In a row it only moves to the right."""
+        if self._position != (x, y):
+            old_x, old_y = self._position
+            to_place = f'\x1b[{y + 1};{x + 1}H'
+            to_right = f'\x1b[{x - old_x}C'
+            self._parts.append(min(to_right, to_place, key=len) if y == old_y else to_place)
+            self._position = (x, y)
+
+    def _switch(self, look: str) -> None:
         change = self._switches.get((self._look, look))
         if change is None:
             change = change_of_look(self._looks[self._look], self._looks[look])
             self._switches[self._look, look] = change
-        parts.append(change)
+        self._parts.append(change)
         self._look = look
+
+
+def _is_another(old: tuple[Span, ...], new: tuple[Span, ...]) -> bool:
+    """Return whether at most half of the spans begin in a column and style that the old row had."""
+    kept = {(x, style) for x, _, style in old}
+    return 2 * sum((x, style) in kept for x, _, style in new) <= len(new)
 
 
 def _different(values: Sequence[object], others: Sequence[object]) -> list[int]:
@@ -203,9 +215,9 @@ def _different(values: Sequence[object], others: Sequence[object]) -> list[int]:
     return found
 
 
-def _runs(y: int, changed: Sequence[int], chars: Sequence[str], looks: str) -> list[_Run]:
+def _runs(changed: Sequence[int], chars: Sequence[str], looks: str) -> list[tuple[int, int]]:
     """Return what to write in a row: whole characters, with short gaps between them."""
-    runs: list[_Run] = []
+    runs: list[tuple[int, int]] = []
     start = stop = -1
     for x in changed:
         first = x if chars[x] else x - 1
@@ -217,46 +229,11 @@ def _runs(y: int, changed: Sequence[int], chars: Sequence[str], looks: str) -> l
             or set(looks[stop:first]) != {looks[stop - 1]}
         ):
             if stop >= 0:
-                runs.append(_Run(y, start, stop))
+                runs.append((start, stop))
             start = first
         stop = x + 1
         if stop < len(chars) and not chars[stop]:
             stop += 1
     if stop >= 0:
-        runs.append(_Run(y, start, stop))
+        runs.append((start, stop))
     return runs
-
-
-def _in_columns(runs: Sequence[_Run]) -> list[_Run]:
-    """Return the runs, given by rows, so that those below each other follow each other.
-
-    The cursor moves down a column of numbers with fewer bytes than along rows, and they often share a color.
-    """
-    columns: list[list[_Run]] = []
-    #: Column in which the cursor is after the last run → runs below each other.
-    by_end: dict[int, list[_Run]] = {}
-    for run in runs:
-        column: list[_Run] = []
-        for cells in _NEAR:
-            above = by_end.get(run.start + cells)
-            if above is not None and 0 < run.y - above[-1].y <= _ROWS:
-                column = by_end.pop(run.start + cells)
-                break
-        if not column:
-            columns.append(column)
-        column.append(run)
-        by_end[run.stop] = column
-    return [run for column in columns for run in column]
-
-
-def _move(position: tuple[int, int], x: int, y: int) -> str:
-    """Return the shortest sequence that moves the cursor; its position may be unknown."""
-    if position == (x, y):
-        return ''
-    old_x, old_y = position
-    to_place = f'\x1b[{y + 1};{x + 1}H'
-    if position == _UNKNOWN or not 0 <= y - old_y <= _ROWS:
-        return to_place
-    cells = x - old_x
-    along = f'\x1b[{cells}C' if cells > 0 else min(_LEFT * -cells, f'\x1b[{-cells}D', key=len)
-    return min(to_place, _DOWN * (y - old_y) + (along if cells else ''), key=len)

@@ -42,9 +42,6 @@ _WITH_BACKGROUND = ('xterm', 'tmux', 'rxvt', 'alacritty', 'foot', 'kitty', 'wezt
 _SEQUENCES = (
     ('cup', (3, 4), b'\x1b[4;5H'),
     ('cuf', (5,), b'\x1b[5C'),
-    ('cub', (5,), b'\x1b[5D'),
-    ('cud1', (), b'\n'),
-    ('cub1', (), b'\b'),
     ('el', (), b'\x1b[K'),
 )
 #: Sequence of a color by the number of colors of the terminal.
