@@ -104,6 +104,7 @@ def check(function: str, program: str) -> None:
         ('nvmlDeviceGetUUID', 'visible'),
         ('nvmlDeviceGetTemperatureV', 'query'),
         ('nvmlDeviceGetUtilizationRates', 'nvisel'),
+        ('nvmlDeviceGetUUID', 'nvisel of the visible'),
     ],
 )
 def test_hanging_gpu_does_not_block_a_program(function: str, program: str) -> None:

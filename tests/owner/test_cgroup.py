@@ -103,6 +103,11 @@ def test_ids_with_other_characters_are_ignored(path: str) -> None:
     assert parse_cgroup(f'0::{filled(path)}') == Owner()
 
 
+def test_user_of_a_user_manager_is_listed_once() -> None:
+    layers = parse_cgroup(f'0::{filled("<U>/app.slice/a.service")}').layers
+    assert [layer.id for layer in layers if layer.kind == 'user'] == ['1000']
+
+
 def test_best_hierarchy_counts() -> None:
     lines = [
         '0::/user.slice/user-5.slice',
