@@ -76,7 +76,8 @@ def _restore_signals() -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark each test with the name of its folder."""
-    folder = item.path.relative_to(pathlib.Path(__file__).parent).parts[0]
+    here = pathlib.Path(__file__).parent
+    folder = next((parent.name for parent in item.path.parents if parent.parent == here), None)
     if folder in FOLDERS:
         item.add_marker(folder)
 
