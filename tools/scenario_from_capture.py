@@ -12,8 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from nvitop.simulation.capture import scenario_text
 from nvitop.simulation.scenario import ScenarioError
-from nvitop.simulation.smi_tables import STATES, read_tables
-from nvitop.simulation.smi_xml import read_xml
+from nvitop.simulation.smi_files import STATES, read_tables, read_xml
 
 
 def main() -> int:

@@ -12,9 +12,8 @@ from nvitop.simulation import children
 from nvitop.simulation.abi import NVML_ERRORS
 from nvitop.simulation.cuda import cuda_driver
 from nvitop.simulation.driver.nvml import nvml_driver
-from nvitop.simulation.parse import parse_scenario, read_scenario
+from nvitop.simulation.parse import TomlTable, parse_scenario, read_scenario
 from nvitop.simulation.physics import GPU_RULES, MIG_RULES
-from nvitop.simulation.reader import TomlTable
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
 from nvitop.simulation.system import simulated_system
@@ -56,7 +55,7 @@ def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scen
     path = pathlib.Path(scenario)
     if path.suffix == '.xml':
         from nvitop.simulation.capture import scenario_text  # only for these files
-        from nvitop.simulation.smi_xml import read_xml
+        from nvitop.simulation.smi_files import read_xml
 
         text = scenario_text(read_xml(path), 'from the output of "nvidia-smi -q -x"')
         return parse_scenario(text, name=path.stem, source=str(path))

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario files: TOML → :class:`Scenario`, strictly checked."""
+"""Scenario files: TOML → :class:`Scenario`, strictly checked by the rows of :mod:`nvitop.simulation.schema`."""
 
 from __future__ import annotations
 
+import math
 import pathlib
 import re
-from typing import Any, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
-from nvitop.api.utils import MiB
+from nvitop.api.utils import MiB, human2bytes
 from nvitop.simulation.models import MODELS, NO_MODEL
-from nvitop.simulation.reader import TomlTable
 from nvitop.simulation.scenario import (
     Event,
     Fault,
@@ -17,9 +17,12 @@ from nvitop.simulation.scenario import (
     Host,
     Mig,
     ProcessSpec,
+    Pulse,
     Scenario,
     ScenarioError,
+    Signal,
     Value,
+    phase_of,
 )
 from nvitop.simulation.schema import (
     DRIVER_KEYS,
@@ -33,10 +36,287 @@ from nvitop.simulation.schema import (
     MIG_KEYS,
     MIG_VALUES,
     PROCESS_KEYS,
+    REQUIRED,
+    WAVE_KEYS,
     ScenarioKey,
 )
-from nvitop.simulation.waveforms import Signal
-from nvitop.toml import TomlDocument, TomlError
+from nvitop.toml import Part, TomlDocument, TomlError, suggestion
+
+#: Unit of a number in the file → factor to the unit of the driver.
+FACTORS: Mapping[str, float] = {
+    'count': 1, '%': 1, 'CPU %': 1, '°C': 1, 'MHz': 1, 'B': 1, 'B/s': 1, 'MB/s': 1, 'W': 1000, 'J': 1000,
+}  # fmt: skip
+#: A message lists the allowed keys of a table only if there are at most this many.
+MAX_LISTED_KEYS = 20
+_DURATION = re.compile(r'(\d+(?:\.\d+)?) ?(days?|h|min|s)')
+DURATIONS = {'day': 86400.0, 'days': 86400.0, 'h': 3600.0, 'min': 60.0, 's': 1.0}
+_VERSION = re.compile(r'^\d+(\.\d+)+$')
+_INDEX = re.compile(r'\{i(?::0(\d+)d)?\}')
+
+
+class TomlTable:
+    """One table of the file. Every mistake in it raises :class:`ScenarioError`."""
+
+    def __init__(
+        self,
+        content: Mapping[str, Any],
+        path: tuple[Part, ...] = (),
+        source: str = '',
+        document: TomlDocument | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.content = content
+        self.path = path
+        self.source = source
+        self.document = document
+        #: The phases of waves depend on it, and on their place in the file.
+        self.seed = seed
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.content
+
+    def error(self, name: str | None, problem: str) -> ScenarioError:
+        """An error with the file, the line and the key (:data:`None`: the table itself)."""
+        path = self.path if name is None else (*self.path, name)
+        line = 0 if self.document is None else self.document.line_of(path)
+        where = f'{self.source}:{line}' if line else self.source
+        key = ''.join(f'[{part}]' if isinstance(part, int) else f'.{part}' for part in path)
+        return ScenarioError(': '.join(part for part in (where, key.lstrip('.'), problem) if part))
+
+    # Tables
+
+    def check(self, keys: Iterable[ScenarioKey]) -> None:
+        """Raise an error about the first key that the table does not have."""
+        known = [key.name for key in keys]
+        for name in self.content:
+            if name not in known:
+                hint = suggestion(name, known)
+                if not hint and len(known) <= MAX_LISTED_KEYS:
+                    hint = f'; expected one of {", ".join(known)}'
+                raise self.error(name, f'unknown key{hint}')
+
+    def read(self, keys: Iterable[ScenarioKey], salt: object = '') -> dict[str, Any]:
+        """Values of the keys by the names of their fields.
+
+        Missing keys have their default; those without a default are left out.
+        """
+        values = {}
+        for key in keys:
+            if key.name in self.content:
+                values[key.field or key.name] = self.value(key, salt)
+            elif key.default is REQUIRED:
+                raise self.error(key.name, f'required key is missing: {key.help}')
+            elif key.default is not None:
+                values[key.field or key.name] = self._convert(key, key.default, salt)
+        return values
+
+    def table(self, name: str) -> TomlTable:
+        """A table within this one; empty if it is missing."""
+        content = self.content.get(name, {})
+        if not isinstance(content, dict):
+            raise self._mismatch(name, content, f'a table: [{name}]')
+        return self._inner(content, name)
+
+    def tables(self, name: str) -> Iterator[TomlTable]:
+        """The tables of an array; none if it is missing."""
+        items = self.content.get(name, [])
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise self._mismatch(name, items, f'an array of tables: [[{name}]]')
+        for i, item in enumerate(items):
+            yield self._inner(item, name, i)
+
+    def _inner(self, content: Mapping[str, Any], *path: Part) -> TomlTable:
+        return TomlTable(content, (*self.path, *path), self.source, self.document, self.seed)
+
+    # Values
+
+    def value(self, key: ScenarioKey, salt: object = '') -> Any:
+        """The value of a key that the table has."""
+        return self._convert(key, self.content[key.name], salt)
+
+    def gpu_value(self, key: ScenarioKey, position: int = 0) -> Value:
+        """The value of a key of a GPU: ``"N/A"`` is None; ``{i}`` in text is the position."""
+        value = self.content[key.name]
+        if value == 'N/A':
+            return None
+        result: Value = self._convert(key, value, position)
+        if key.kind != 'text':
+            return result
+        return _INDEX.sub(lambda match: f'{position:0{match.group(1) or 1}d}', str(result))
+
+    def _convert(self, key: ScenarioKey, value: object, salt: object) -> Any:
+        if key.kind in FACTORS:
+            return self._signal(key, value, salt)
+        return _CONVERTERS[key.kind](self, key, value)
+
+    def _mismatch(self, name: str, value: object, expected: str) -> ScenarioError:
+        return self.error(name, f'expected {expected}, got {value!r}')
+
+    def _text(self, key: ScenarioKey, value: object) -> str:
+        if not isinstance(value, str):
+            raise self._mismatch(key.name, value, 'a string')
+        return value
+
+    def _version(self, key: ScenarioKey, value: object) -> str:
+        if not isinstance(value, str) or not _VERSION.match(value):
+            raise self._mismatch(key.name, value, f'a version such as "{key.default}"')
+        return value
+
+    def _flag(self, key: ScenarioKey, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise self._mismatch(key.name, value, 'true or false')
+        return value
+
+    def _integer(self, key: ScenarioKey, value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self._mismatch(key.name, value, 'a whole number')
+        if key.high is not None and not key.low <= value <= key.high:
+            raise self._mismatch(key.name, value, f'a number from {key.low} to {key.high}')
+        if value < key.low:
+            raise self._mismatch(key.name, value, f'a number of at least {key.low}')
+        return value
+
+    def _counts(self, key: ScenarioKey, value: object) -> dict[str, int]:
+        if not isinstance(value, dict) or not all(
+            type(count) is int and count >= 0 for count in value.values()
+        ):
+            raise self._mismatch(key.name, value, 'a table of numbers')
+        return value
+
+    def _seconds(self, key: ScenarioKey, value: object) -> float:
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not value >= 0:
+            raise self._mismatch(key.name, value, 'a number of seconds, at least 0')
+        return float(value)
+
+    def _duration(self, key: ScenarioKey, value: object) -> float:
+        if not isinstance(value, str):
+            return self._seconds(key, value)
+        parts = _DURATION.findall(value)
+        if not parts or _DURATION.sub('', value).strip():
+            raise self._mismatch(key.name, value, 'a duration such as "3 days" or "1 h 30 min"')
+        return sum(float(number) * DURATIONS[unit] for number, unit in parts)
+
+    def _texts(self, key: ScenarioKey, value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self._mismatch(key.name, value, 'a list of strings')
+        return tuple(value)
+
+    def _gpus(self, key: ScenarioKey, value: object) -> tuple[int, ...] | None:
+        """Positions of GPUs; :data:`None` means all."""
+        if value == 'all':
+            return None
+        if not isinstance(value, list) or not all(type(item) is int for item in value):
+            raise self._mismatch(key.name, value, '"all" or a list of GPU indices')
+        return tuple(value)
+
+    def _choice(self, key: ScenarioKey, value: object) -> Any:
+        words = key.words or {}
+        if not isinstance(value, str) or value not in words:
+            hint = suggestion(str(value), words) or f'; expected one of {", ".join(words)}'
+            raise self.error(key.name, f'unknown value {value!r}{hint}')
+        return words[value]
+
+    def _names(self, key: ScenarioKey, value: object) -> int:
+        """A list of words as a bitmask."""
+        return sum({self._choice(key, word) for word in self._texts(key, value)})
+
+    # Numbers that can change with time
+
+    def _signal(self, key: ScenarioKey, value: object, salt: object) -> Signal | None:
+        if value == 'N/A' and key.can_be_na:
+            return None
+        if not isinstance(value, dict):
+            result = Signal(self._number(key.name, key.kind, value))
+            highest = math.inf  # fixed numbers may be impossible, for tests
+        else:
+            result = self._wave(key, value, salt)
+            highest = 100.0 if key.kind == '%' else math.inf
+        if result.low < -1e-6 or result.high > highest + 1e-6:
+            allowed = 'of at least 0' if math.isinf(highest) else 'from 0 to 100'
+            low, high = result.low / FACTORS[key.kind], result.high / FACTORS[key.kind]
+            raise self.error(key.name, f'expected values {allowed}, got {low:g} to {high:g}')
+        return result
+
+    def _number(self, name: str, kind: str, value: object) -> float:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return value * FACTORS[kind]
+        if kind not in ('B', 'B/s'):
+            raise self._mismatch(name, value, 'a number or a wave')
+        try:
+            if isinstance(value, str):
+                return human2bytes(value[:-2] if value.endswith('/s') else value)
+        except ValueError:
+            pass
+        raise self._mismatch(name, value, 'a size such as "80 GiB", "512 MiB" or "1.5 GB"')
+
+    def _wave(self, key: ScenarioKey, content: Mapping[str, Any], salt: object) -> Signal:
+        table = self._inner(content, key.name)
+        table.check(WAVE_KEYS)
+        if 'steps' in table:
+            if len(content) > 1:
+                raise table.error('steps', 'cannot be combined with other keys of a wave')
+            return Signal(0.0, steps=tuple(table._steps(key.kind)))
+        if 'mean' not in table:
+            raise table.error('mean', 'required key is missing: a wave needs mean or steps')
+        values = table.read(WAVE_KEYS)
+        if values['period'] <= 0:
+            raise table.error('period', 'expected a number above 0')
+        place = (self.seed, *self.path, key.name, salt)
+        return Signal(
+            mean=table._number('mean', key.kind, values['mean']),
+            amplitude=table._number('amplitude', key.kind, values['amplitude']),
+            period=values['period'],
+            phase=values.get('phase', phase_of(*place, 'wave')),
+            shape=values['shape'],
+            noise=table._number('noise', key.kind, values['noise']),
+            noise_phase=phase_of(*place, 'noise'),
+            pulses=tuple(table._pulses(key.kind)) if 'pulses' in table else (),
+        )
+
+    def _pulses(self, kind: str) -> Iterator[Pulse]:
+        pulses, form = self.content['pulses'], '[period, duration, change, start]'
+        if not isinstance(pulses, list):
+            raise self._mismatch('pulses', pulses, f'[{form}, …]')
+        for pulse in pulses:
+            if not isinstance(pulse, list) or len(pulse) != 4:
+                raise self._mismatch('pulses', pulse, form)
+            seconds = [self._number('pulses', 'count', pulse[i]) for i in (0, 1, 3)]
+            change = self._number('pulses', kind, pulse[2])
+            if not 0 < seconds[1] <= seconds[0]:
+                raise self.error('pulses', f'{pulse!r} needs a duration above 0, up to the period')
+            yield Pulse(seconds[0], seconds[1], change, seconds[2])
+
+    def _steps(self, kind: str) -> Iterator[tuple[float, float]]:
+        steps, last = self.content['steps'], -math.inf
+        if not isinstance(steps, list) or not steps:
+            raise self._mismatch('steps', steps, '[[seconds, value], …]')
+        for step in steps:
+            if not isinstance(step, list) or len(step) != 2:
+                raise self._mismatch('steps', step, '[seconds, value]')
+            seconds, value = step
+            if not isinstance(seconds, (int, float)) or seconds < 0:
+                raise self._mismatch('steps', step, '[seconds, value]')
+            if seconds <= last:
+                raise self.error('steps', f'{step!r} is not later than the step before it')
+            last = seconds
+            yield float(seconds), self._number('steps', kind, value)
+
+
+_CONVERTERS: Mapping[str, Callable[[TomlTable, ScenarioKey, object], object]] = {
+    'text': TomlTable._text,
+    'version': TomlTable._version,
+    'flag': TomlTable._flag,
+    'integer': TomlTable._integer,
+    'counts': TomlTable._counts,
+    'seconds': TomlTable._seconds,
+    'duration': TomlTable._duration,
+    'strings': TomlTable._texts,
+    'GPUs': TomlTable._gpus,
+    'choice': TomlTable._choice,
+    'names': TomlTable._names,
+    'number': lambda table, key, value: value,
+}
+
 
 _PROFILE = re.compile(r'^(?:(\d+)c\.)?(\d+)g\.(\d+)gb(?:\+.*)?$')
 #: Part of the memory of a profile's name that programs can use.

@@ -6,9 +6,8 @@ from __future__ import annotations
 import math
 from typing import Callable, Mapping
 
-from nvitop.simulation.scenario import Value
+from nvitop.simulation.scenario import Signal, Value
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS, RECOVERY_ACTIONS
-from nvitop.simulation.waveforms import Signal
 from nvitop.simulation.world import MIB, Node, Rule, Task
 
 #: Bytes/s of traffic for each percent of SM utilization.

@@ -11,7 +11,7 @@ from typing import Any, Mapping, NamedTuple
 
 from nvitop.simulation.abi import NVML_ERRORS
 from nvitop.simulation.models import MODELS, NO_MODEL
-from nvitop.simulation.waveforms import SHAPES
+from nvitop.simulation.scenario import SHAPES
 
 #: Default of keys that must be given.
 REQUIRED = '(required)'

@@ -12,8 +12,7 @@ from nvitop.api.device import Device, MigDevice
 from nvitop.query.columns import device_table
 from nvitop.query.command import main
 from nvitop.simulation.capture import is_missing, scenario_text
-from nvitop.simulation.smi_tables import read_apps, read_tables
-from nvitop.simulation.smi_xml import read_xml
+from nvitop.simulation.smi_files import read_apps, read_tables, read_xml
 from tests.command_run import CommandRun
 
 CAPTURES = pathlib.Path(__file__).parent.parent / 'captures'

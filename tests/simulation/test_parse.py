@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from nvitop import simulation
-from nvitop.simulation.waveforms import Signal
+from nvitop.simulation.scenario import Signal
 
 GPU = '[[gpu]]\n'
 TWO_GPUS = '[[gpu]]\ncount = 2\n'

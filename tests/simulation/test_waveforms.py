@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from nvitop.simulation.waveforms import SHAPES, Pulse, Signal, phase_of
+from nvitop.simulation.scenario import SHAPES, Pulse, Signal, phase_of
 
 SIGNALS = [
     Signal(5.0),

@@ -7,11 +7,11 @@ from typing import Any, Callable
 
 from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS
 from nvitop.simulation.abi import DriverError, number, target
+from nvitop.simulation.driver.availability import is_field_known
 from nvitop.simulation.driver.health import ecc_errors
 from nvitop.simulation.driver.interconnect import check_link, is_link_active, link_count
-from nvitop.simulation.driver.power import total_energy
+from nvitop.simulation.driver.sensors import total_energy
 from nvitop.simulation.driver.symbols import NODE, Symbols
-from nvitop.simulation.driver.versions import is_field_known
 from nvitop.simulation.physics import bytes_moved
 from nvitop.simulation.world import Node
 

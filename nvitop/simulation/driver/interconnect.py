@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED
 from nvitop.simulation.abi import DriverError, check_version, fill_number, number, target
-from nvitop.simulation.driver.identity import pci_info
+from nvitop.simulation.driver.device import pci_info
 from nvitop.simulation.driver.symbols import GPU, Symbols
 from nvitop.simulation.world import Node
 

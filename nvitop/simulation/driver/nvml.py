@@ -7,26 +7,22 @@ import fnmatch
 from typing import Callable
 
 from nvitop.simulation.driver import (
+    availability,
+    device,
     fields,
     gpm,
     health,
-    identity,
     interconnect,
-    load,
-    memory,
-    modes,
-    power,
     processes,
-    refused,
+    sensors,
     system,
 )
+from nvitop.simulation.driver.availability import newer_symbols
 from nvitop.simulation.driver.symbols import Symbol, bind
-from nvitop.simulation.driver.versions import newer_symbols
 from nvitop.simulation.world import World
 
 SUBJECTS = (
-    system, identity, memory, load, power, interconnect, modes, health, fields, gpm,
-    processes, refused,
+    system, device, sensors, interconnect, health, fields, gpm, processes, availability,
 )  # fmt: skip
 ALL_SYMBOLS: dict[str, Symbol] = {
     symbol.name: symbol for subject in SUBJECTS for symbol in subject.SYMBOLS.all
