@@ -1,6 +1,7 @@
 """Draw a moving picture of the monitor for the README: ``make update-docs``.
 
-It is an SVG whose frames are shown in turn. Each different row of text is stored once.
+It is an SVG whose frames are shown in turn, with a caption below them. Each different row of text is
+stored once. A program that draws SVG without animation shows the first frame.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from typing import Iterator, NamedTuple
+from xml.sax.saxutils import escape
 
 from docs.demo import Demo, demo
 from docs.pictures import (
@@ -33,27 +35,37 @@ FILE = FOLDER / 'demo.svg'
 WIDTH, HEIGHT = 110, 36
 #: Duration (seconds) of a frame.
 FRAME_SECONDS = 1.5
+#: Height of the caption below the screen.
+CAPTION_HEIGHT, CAPTION_COLOR = 28, '#e5c07b'
 
 
 class Step(NamedTuple):
-    """Keys that the user presses, and the number of frames until the next step."""
+    """Keys that the user presses, their caption, and the number of frames until the next step."""
 
     keys: str
+    caption: str
     frames: int
 
 
 STEPS = (
-    Step('', 3),
-    Step('Down Down Down Down', 2),
-    Step('Enter', 3),
-    Step('q Escape U', 2),
-    Step('q t', 2),
-    Step('q !', 2),
+    Step('', '$ nvitop --demo', 3),
+    Step('Down Down Down Down', 'Down: select a process', 2),
+    Step('Enter', 'Enter: graphs of the selected process', 3),
+    Step('q Escape U', 'U: usage by user', 2),
+    Step('q t', 't: process tree', 2),
+    Step('q !', '!: what is wrong, and why values are missing', 2),
 )
 
 
-def frames(shown: Demo) -> Iterator[Buffer]:
-    """Yield the screens; from one to the next, two seconds pass on the simulated machine."""
+class Frame(NamedTuple):
+    """A screen, and the caption below it."""
+
+    screen: Buffer
+    caption: str
+
+
+def frames(shown: Demo) -> Iterator[Frame]:
+    """Yield the frames; from one to the next, two seconds pass on the simulated machine."""
     view = ViewState(colorful=True, shows_hints=True)
     state = AppState(
         WIDTH, HEIGHT, timestamp=shown.sample.timestamp, version=__version__, view=view
@@ -63,18 +75,18 @@ def frames(shown: Demo) -> Iterator[Buffer]:
         for _ in range(step.frames):
             state = state._replace(timestamp=shown.sample.timestamp)
             state, _ = update_all(state, (SampleArrived(shown.sample), *keys))
-            yield draw_frame(state, shown.history)
+            yield Frame(draw_frame(state, shown.history), step.caption)
             shown.advance(2)
             keys = []
 
 
-def to_svg(buffers: list[Buffer]) -> str:
-    """Return a moving picture of screens."""
+def to_svg(shown: list[Frame]) -> str:
+    """Return a moving picture."""
     theme = theme_named('dark')
     rows: dict[str, int] = {}
     groups = []
-    for number, buffer in enumerate(buffers):
-        uses = []
+    for number, (buffer, caption) in enumerate(shown):
+        uses = [_caption(caption)]
         for y in range(buffer.height):
             canvas = Canvas()
             for x, text, style in buffer.row(y):
@@ -84,18 +96,19 @@ def to_svg(buffers: list[Buffer]) -> str:
                 index = rows.setdefault(drawn, len(rows))
                 uses.append(f'<use href="#r{index}" y="{y * CELL_HEIGHT}"/>')
         delay = number * FRAME_SECONDS
-        groups.append(f'<g class="f" style="animation-delay:{delay}s">{"".join(uses)}</g>')
-    width, height = WIDTH * CELL_WIDTH + 2 * MARGIN, HEIGHT * CELL_HEIGHT + 2 * MARGIN
-    total, share = len(buffers) * FRAME_SECONDS, 100.0 / len(buffers)
+        names = 'f later' if number else 'f'
+        groups.append(f'<g class="{names}" style="animation-delay:{delay}s">{"".join(uses)}</g>')
+    width = WIDTH * CELL_WIDTH + 2 * MARGIN
+    height = HEIGHT * CELL_HEIGHT + 2 * MARGIN + CAPTION_HEIGHT
+    total, share = len(shown) * FRAME_SECONDS, 100.0 / len(shown)
     definitions = '\n'.join(f'<g id="r{index}">{drawn}</g>' for drawn, index in rows.items())
     return '\n'.join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {FONT}>',
             '<style>',
-            f'.f{{visibility:hidden;animation:f {total}s step-end infinite}}',
+            f'.f{{animation:f {total}s step-end infinite}}.later{{visibility:hidden}}',
             f'@keyframes f{{0%{{visibility:visible}}{share:.3f}%{{visibility:hidden}}}}',
-            '@media (prefers-reduced-motion:reduce){',
-            '.f{animation:none}.f:first-of-type{visibility:visible}}',
+            '@media (prefers-reduced-motion:reduce){.f{animation:none}}',
             '</style>',
             f'<defs>{definitions}</defs>',
             f'<rect width="100%" height="100%" rx="6" fill="{BACKGROUND}"/>',
@@ -103,6 +116,14 @@ def to_svg(buffers: list[Buffer]) -> str:
             '</svg>',
             '',
         ]
+    )
+
+
+def _caption(text: str) -> str:
+    y = MARGIN + HEIGHT * CELL_HEIGHT + CAPTION_HEIGHT - 6
+    return (
+        f'<text x="{MARGIN + WIDTH * CELL_WIDTH // 2}" y="{y}" fill="{CAPTION_COLOR}" '
+        f'font-size="16" font-weight="bold" text-anchor="middle">{escape(text)}</text>'
     )
 
 

@@ -424,26 +424,6 @@ def _words(setting: Setting) -> Sequence[str]:
     return setting.choices or {'theme': THEME_NAMES}[setting.name]
 
 
-#: Keys in the README, each by its first name.
-FIRST_KEYS = ('Up', 'Space', 'T', '\\', 't', 'Enter', 'U', 'd', '!', 'h')
-
-
-def first_keys() -> Iterator[str]:
-    """Yield the table of the most important keys."""
-    entries = [
-        entry
-        for group in key_groups()
-        if group.heading in ('View', 'Moving and selecting', 'Processes', 'Screens')
-        or group.heading.startswith('Sorting')
-        for entry in group.entries
-    ]
-    chosen = [
-        next(entry for entry in entries if entry.keys.split()[0] == key) for key in FIRST_KEYS
-    ]
-    rows = ((' '.join(code(key) for key in entry.keys.split()), entry.text) for entry in chosen)
-    yield from table(('keys', 'action'), rows)
-
-
 def bindings() -> Iterator[str]:
     """Yield the table of extras that match the binding to a driver."""
     text = (ROOT / 'pyproject.toml').read_text(encoding='utf-8')

@@ -13,8 +13,9 @@ from typing import Iterator, NamedTuple
 from tests.waiting import PATIENCE, wait_until
 
 ROOT = pathlib.Path(__file__).parent.parent
-#: Machine on which all pages run.
+#: Machine on which all pages run, and what each command prints about it.
 SCENARIO = 'half-busy'
+ANNOUNCED = 'these are not your GPUs'
 
 _FENCE = re.compile(r'^( *)(`{3,})([^\n`]*)\n(.*?)^\1\2$', re.MULTILINE | re.DOTALL)
 _GENERATED = re.compile(r'<!-- \[\[\[cog .*?\[\[\[end\]\]\] -->', re.DOTALL)
@@ -119,13 +120,14 @@ class Shell:
         message = f'{script}\n-> {done.returncode}\n{done.stdout}\n{done.stderr}'
         assert done.returncode == 0, message
 
-    def show(self, command: str) -> str:
+    def show(self, command: str, *, errors: bool = False) -> str:
+        """Return the output of a command, or of one that fails its messages; ``errors``: both."""
         done = self._run(command)
+        if errors:
+            return done.stderr + done.stdout
         if not done.returncode:
             return done.stdout
-        return ''.join(
-            line for line in done.stderr.splitlines(True) if 'simulated machine' not in line
-        )
+        return ''.join(line for line in done.stderr.splitlines(True) if ANNOUNCED not in line)
 
     def errors(self, command: str) -> str:
         done = self._run(command)

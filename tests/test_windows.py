@@ -42,7 +42,7 @@ def run(*arguments: str, demo: str = '') -> str:
     program = ('-W', 'error', str(PROGRAM))
     done = run_program(*program, *arguments, NVITOP_DEMO=demo, PYTHONUTF8='1')
     errors = done.stderr.splitlines()
-    expected = ('nvitop: simulated machine', 'CUDA_VISIBLE_DEVICES=')
+    expected = ('nvitop: simulating ', 'CUDA_VISIBLE_DEVICES=')
     others = [line for line in errors if not line.startswith(expected)]
     assert (done.returncode, others) == (0, []), done.stderr
     return done.stdout

@@ -198,7 +198,7 @@ def _run(options: argparse.Namespace) -> int:
         source = LiveSource(intervals(options.interval), only=only)
         sampler = Sampler(source, writing.take, demand=RECORDED)
         name = 'standard output' if options.output == STANDARD else options.output
-        print(f'{PROGRAM}: recording to {name}; Ctrl-C ends', file=sys.stderr, flush=True)
+        print(f'{PROGRAM}: recording to {name}; press Ctrl-C to stop', file=sys.stderr, flush=True)
         try:
             sampler.start()
             requests.wait_for_end(options.duration or None, writing.request_reopen)

@@ -74,7 +74,7 @@ def install(
     atexit.register(installed.end_processes)
     if announce:
         name = installed.scenario.name
-        text = f'nvitop: simulated machine {name!r}: not the GPUs of this computer'
+        text = f'nvitop: simulating {name!r}; these are not your GPUs'
         with contextlib.suppress(OSError):  # a full disk
             print(text, file=sys.stderr)
     return installed

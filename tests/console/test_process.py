@@ -86,7 +86,7 @@ def test_a_full_disk_is_one_error_message(command: str) -> None:
     with open('/dev/full', 'w', encoding='utf-8') as full:
         done = run(command, stdout=full)
     assert done.returncode == 1
-    messages = [line for line in done.stderr.splitlines() if 'simulated machine' not in line]
+    messages = [line for line in done.stderr.splitlines() if ': simulating ' not in line]
     (message,) = messages if 'nvisel' not in command else messages[-1:]
     assert message.endswith(': error: cannot write to standard output: No space left on device')
 
@@ -107,7 +107,7 @@ def test_a_closed_pipe_is_not_an_error(command: str) -> None:
         done = run(command, stdout=closed)
     assert done.returncode == 0
     lines = done.stderr.splitlines()
-    assert [one for one in lines if not one.startswith(('nvitop: simulated', 'CUDA_VISIBLE'))] == []
+    assert [one for one in lines if not one.startswith(('nvitop: simulating', 'CUDA_VISIBLE'))] == []
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_report_goes_to_stdout_and_nothing_to_stderr(command: str) -> None:
 def test_nvisel_chooses_on_a_simulated_machine() -> None:
     done = run('nvisel --demo mig -n 1')
     assert (done.returncode, done.stdout) == (0, '3\n')
-    assert done.stderr.startswith("nvitop: simulated machine 'mig'")
+    assert done.stderr.startswith("nvitop: simulating 'mig'")
 
 
 @pytest.mark.parametrize(

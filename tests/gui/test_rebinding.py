@@ -94,7 +94,7 @@ def test_help_and_hints_show_the_configured_keys() -> None:
     assert 'signals: ^C interrupt  ^K kill' in hint
     lines = screen_of(press(state, 'F2')[0])
     parts = [part.text for line in help_lines(state) for part in line]
-    assert parts[parts.index('quit, leaving a report') - 1] == 'X'
+    assert parts[parts.index('quit and print a report') - 1] == 'X'
     assert lines[0].endswith('q back')
 
 

@@ -400,7 +400,7 @@ def test_the_program_simulates_a_machine(tmp_path: pathlib.Path) -> None:
     query = ('query', '--demo', '--processes=pid,process_name', '-i', '4')
     done = run_program('-m', 'nvitop', *query)
     assert done.returncode == 0
-    assert done.stderr == "nvitop: simulated machine 'dgx-h100': not the GPUs of this computer\n"
+    assert done.stderr == "nvitop: simulating 'dgx-h100'; these are not your GPUs\n"
     assert re.fullmatch(r'pid, process_name\n\d+, /opt/vllm/bin/python3\n', done.stdout)
 
 

@@ -84,7 +84,7 @@ def test_a_limited_recording(machine: simulation.Machine, tmp_path: Path) -> Non
     path = tmp_path / 'a.db'
     ran = CommandRun(main, '-o', str(path), '--interval=0.25', '--duration=0.4', '--mode=640')
     assert (ran.status, ran.out) == (0, '')
-    assert ran.err == f'nvitop record: recording to {path}; Ctrl-C ends\n'
+    assert ran.err == f'nvitop record: recording to {path}; press Ctrl-C to stop\n'
     assert frame_count(path) > 0
     assert path.stat().st_mode & 0o777 == 0o640
     kinds = [row[0] for row in rows(path, 'SELECT kind FROM event ORDER BY t, id')]

@@ -252,7 +252,7 @@ def test_nvitop_demo_simulates_a_machine_in_any_program(
     path.write_text('[[gpu]]\ncount = 2\n')
     result = run_python(ASK, NVITOP_DEMO=value.format(path=path))
     assert result.stdout.split() == lines
-    assert result.stderr == f'nvitop: simulated machine {name!r}: not the GPUs of this computer\n'
+    assert result.stderr == f'nvitop: simulating {name!r}; these are not your GPUs\n'
     assert result.returncode == 0
 
 

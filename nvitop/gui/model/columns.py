@@ -49,7 +49,7 @@ COLUMNS: tuple[Column, ...] = (
     Column('gpu_memory', 'GPU-MEM', 8, 'GPU memory of the process', order='gpu_memory'),
     Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of the device', rank=9),
     Column('idle', 'IDLE', 4, 'time since it last used the GPU, from 10 s on; > means at least', order='idle', rank=10),
-    Column('sm', '%SM', 3, 'time that its kernels ran, in percent', order='sm_utilization'),
+    Column('sm', '%SM', 3, 'share of time its kernels were running', order='sm_utilization'),
     Column('gmbw', '%GMBW', 5, 'time that it accessed GPU memory, in percent', order='gpu_memory_utilization', rank=6),
     Column('encoder', '%ENC', 4, 'utilization of the video encoder', rank=7),
     Column('decoder', '%DEC', 4, 'utilization of the video decoder', rank=9),
@@ -108,7 +108,7 @@ TREE_COLUMNS: tuple[Column, ...] = (
 )
 USER_COLUMNS: tuple[Column, ...] = (
     Column('user', 'USER', 10, 'owner of the processes', align='<', gap=0),
-    Column('processes', 'PROCESSES', 9, 'processes on GPUs; each counts once', rank=1),
+    Column('processes', 'PROCESSES', 9, 'GPU processes, each counted once', rank=1),
     Column('share', 'SHARE', 6, 'bar of %GPUMEM', align='<', gap=2, rank=4),
     Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of all devices', rank=2),
     Column('gpu_memory', 'GPU-MEM', 9, 'GPU memory of all processes'),

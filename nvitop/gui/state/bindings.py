@@ -159,7 +159,7 @@ _VIEW, _MOVE, _PROCESS, _SCREEN, _TIME, _SORT = (
     'Moving and selecting',
     'Processes',
     'Screens',
-    'Other times',
+    'Looking back',
     'Sorting',
 )
 
@@ -227,7 +227,7 @@ def _sort_bindings() -> tuple[Binding, ...]:
 # fmt: off
 _BINDINGS: tuple[Binding, ...] = (
     # leaving
-    Binding(('q', 'Q', 'F10'), Action.QUIT, 'quit, leaving a report', _MAIN, _VIEW, hint='quit'),
+    Binding(('q', 'Q', 'F10'), Action.QUIT, 'quit and print a report', _MAIN, _VIEW, hint='quit'),
     Binding(('h', '?', 'F1'), Action.HELP, 'this help', ALL_SCREENS - {Screen.HELP}, _VIEW, hint='help', opens=Screen.HELP),
     # view
     Binding(('a',), Action.MODE_AUTO, 'automatic layout', _MAIN, _VIEW),
