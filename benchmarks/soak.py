@@ -31,11 +31,11 @@ from nvitop.collector.tags import Tags
 from nvitop.gui.app import App
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, InputEnded
-from nvitop.gui.term.headless import HeadlessTerminal
 from nvitop.query import command
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
 from nvitop.simulation.world import Task
+from tests.gui.headless import HeadlessTerminal
 
 if TYPE_CHECKING:
     from nvitop.collector.statistics import TagBuffer

@@ -36,9 +36,9 @@ from nvitop.gui.model.columns import (
 from nvitop.gui.model.graphs import GRAPHS
 from nvitop.gui.replay_command import make_parser as make_replay_parser
 from nvitop.gui.state.bindings import BINDINGS
-from nvitop.gui.state.help import MOUSE, TYPING, dialog_group, format_purpose
-from nvitop.gui.state.ordering import ORDERS
-from nvitop.gui.state.rebinding import USUAL_KEYS
+from nvitop.gui.state.help_contents import MOUSE, TYPING, dialog_group, format_purpose
+from nvitop.gui.state.keymap import USUAL_KEYS
+from nvitop.gui.state.process_rows import ORDERS
 from nvitop.owner.types import Owner
 from nvitop.query.command import make_parser as make_query_parser
 from nvitop.recording.command import make_parser as make_record_parser

@@ -146,7 +146,7 @@ def _shows_monitor(options: Options, messages: list[Message]) -> bool:
 def _try_monitor(source: MonitoredSource, options: Options, messages: list[Message]) -> int | None:
     """Run the monitor and return the exit status; ``None`` if it cannot run here."""
     from nvitop.gui.app import NoThreadError
-    from nvitop.gui.term.curses import TerminalError
+    from nvitop.gui.term.curses_terminal import TerminalError
 
     try:
         return show_monitor(source, options, messages)
@@ -199,7 +199,7 @@ def _device_count() -> int:
 def show_monitor(source: MonitoredSource, options: Options, messages: list[Message]) -> int:
     """Run the monitor, then print the report of its last sample."""
     from nvitop.gui.monitor import run_monitor
-    from nvitop.gui.report_messages import warnings_about
+    from nvitop.gui.report import warnings_about
 
     collect_garbage_rarely()
     ended = run_monitor(source, options, notices=[message.text for message in messages])
@@ -226,7 +226,7 @@ def _finish_report(
     sample: Sample, options: Options, messages: list[Message], *, driver_responds: bool = True
 ) -> int:
     """Print the report of a sample, and return the exit status."""
-    from nvitop.gui.report_messages import explain_no_device, warnings_about
+    from nvitop.gui.report import explain_no_device, warnings_about
 
     try:
         print_report(sample, options)

@@ -94,11 +94,10 @@ ROOMS: dict[str, str] = {
     ),
     'gui.term': 'gui.render gui.state.events',
     'gui.effect_runner': (
-        'api.host console.saving api.process owner gui.model.effects gui.signals gui.state.events'
+        'api.host console.saving api.process owner gui.state.events sampling.types'
     ),
-    'gui.signals': 'api.host api.process gui.state.events sampling.types',
     'gui': 'health console.options owner.types recording.recent recording.replay sampling',
-    'gui.settings': 'console gui.model.columns gui.state.rebinding',
+    'gui.settings': 'console gui.model.columns gui.state.keymap',
     'gui.replay_command': 'cli console gui query recording sampling',
     'gui.fleet': 'console.options fleet gui sampling',
     'gui.fleet.keys': '',
@@ -106,7 +105,7 @@ ROOMS: dict[str, str] = {
     'gui.fleet.state': 'fleet gui',
     'gui.fleet.view': 'fleet gui',
     'gui.fleet.command': 'console fleet gui',
-    'gui.report_messages': 'api console gui.state health sampling.types',
+    'gui.report': 'api console gui health sampling.types',
     'cli': 'api console gui health sampling',
     '__main__': 'cli console.startup',
     '__init__': 'api caching collector device process select termcolor utils',
@@ -124,7 +123,9 @@ ONLY_IN = {
 }
 
 #: Modules that may check the platform.
-PLATFORMS = 'platforms api.host api.process gui.signals gui.term owner.reading simulation.children'
+PLATFORMS = (
+    'platforms api.host api.process gui.effect_runner gui.term owner.reading simulation.children'
+)
 PLATFORM_CHECK = re.compile(
     r'\b(sys\.platform|os\.name|LINUX|MACOS|POSIX|WINDOWS|hasattr\((os|signal|time|curses|ctypes)\b)'
 )

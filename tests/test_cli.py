@@ -17,8 +17,8 @@ from nvitop.console import startup
 from nvitop.console.messages import Message
 from nvitop.console.options import Options
 from nvitop.console.terminal import stdout_width
-from nvitop.gui import monitor, report_messages
-from nvitop.gui.report_messages import warnings_about
+from nvitop.gui import monitor
+from nvitop.gui.report import warnings_about
 from nvitop.sampling.source import LiveSource
 from tests.api.machines import machine as make_machine
 from tests.command_run import CommandRun
@@ -118,7 +118,7 @@ def test_a_driver_that_does_not_respond_is_not_queried_again(
 def test_under_watch_the_report_ends_with_an_error(
     machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_messages, 'is_watched', lambda: True)
+    monkeypatch.setattr('nvitop.gui.report.is_watched', lambda: True)
     ran = report()
     assert ran.status == 1
     assert 'without watch' in ran.err

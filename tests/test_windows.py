@@ -95,7 +95,7 @@ def test_library_works(scenario: str) -> None:
 
 SIGNALS = """
 import threading
-from nvitop.gui.signals import signal_number
+from nvitop.gui.effect_runner import signal_number
 from nvitop.gui.state.events import KeyPressed
 from nvitop.gui.term.windows import WindowsInput, keys_of
 import signal

@@ -9,32 +9,30 @@ from typing import TYPE_CHECKING, Callable, Protocol
 
 from nvitop.gui.crash import describe_event, without_typed_text
 from nvitop.gui.effect_runner import EffectRunner
-from nvitop.gui.model.effects import (
-    CaptureMouse,
-    Effect,
-    Quit,
-    ReadEnvironment,
-    Redraw,
-    Refresh,
-    RingBell,
-    SaveSettings,
-    SendSignal,
-    Suspend,
-    Travel,
-)
 from nvitop.gui.render.theme import THEMES, theme_named
 from nvitop.gui.state.demand import demand_of
 from nvitop.gui.state.dialog import dialog_ready_at
 from nvitop.gui.state.events import (
+    CaptureMouse,
     ClockTicked,
+    Effect,
     Event,
     FrameDrawn,
     InputAwaited,
     MousePressed,
     PastShown,
+    Quit,
+    ReadEnvironment,
+    Redraw,
+    Refresh,
     Resized,
+    RingBell,
     SampleArrived,
+    SaveSettings,
+    SendSignal,
+    Suspend,
     TerminalOpened,
+    Travel,
 )
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame

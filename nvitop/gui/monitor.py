@@ -18,10 +18,9 @@ from nvitop.gui.render.theme import ALL_COLORS, resolve_theme
 from nvitop.gui.report import filter_of, view_of
 from nvitop.gui.state.app_state import AppState, Notice
 from nvitop.gui.state.events import HUNG_UP
-from nvitop.gui.state.keymap import USUAL
+from nvitop.gui.state.keymap import USUAL, rebind
 from nvitop.gui.state.notices import NOTICE_SECONDS
-from nvitop.gui.state.rebinding import rebind
-from nvitop.gui.term.platform import has_utf8_locale, holds_escape_back, terminal_here
+from nvitop.gui.term.terminal import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.platforms.kernel import open_nameless_file
 from nvitop.recording.recent import RecentSamples
 from nvitop.sampling.history import History

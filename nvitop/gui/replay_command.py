@@ -163,7 +163,7 @@ def _show_monitor(
 ) -> None:
     from nvitop.gui.app import NoThreadError
     from nvitop.gui.monitor import run_monitor
-    from nvitop.gui.term.curses import TerminalError
+    from nvitop.gui.term.curses_terminal import TerminalError
 
     collect_garbage_rarely()
     at = None if options.at is None else _moment(recording, options.at)

@@ -29,7 +29,7 @@ class _Choices(dict):  # type: ignore[type-arg]  # - Python 3.8 cannot subscript
     def __missing__(self, name: str) -> tuple[str, ...]:
         if name != 'keys':
             raise KeyError(name)
-        from nvitop.gui.state.rebinding import USUAL_KEYS
+        from nvitop.gui.state.keymap import USUAL_KEYS
 
         return tuple(USUAL_KEYS)
 
@@ -74,7 +74,7 @@ def _check_columns(invocation: Invocation) -> None:
 def print_config(options: Options) -> None:
     """Print the options as a configuration file."""
     from nvitop.console.config import format_config
-    from nvitop.gui.state.rebinding import USUAL_KEYS
+    from nvitop.gui.state.keymap import USUAL_KEYS
 
     with writing():
         sys.stdout.write(format_config(options, choices(), USUAL_KEYS))

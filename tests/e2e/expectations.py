@@ -12,7 +12,7 @@ from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.theme import THEMES
 from nvitop.gui.state.bindings import Action, Binding
-from nvitop.gui.state.ordering import ORDERS_BY_NAME
+from nvitop.gui.state.process_rows import ORDERS_BY_NAME
 from tests.e2e.emulator import ALTERNATE_SCREEN, MOUSE_BUTTONS, MOUSE_SGR
 from tests.e2e.monitor import CLEAR, TAG_COLOR, TITLES, Monitor
 

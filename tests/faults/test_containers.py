@@ -17,8 +17,7 @@ from nvitop.api.libnvml._session import Session
 from nvitop.api.process import procfs
 from nvitop.api.process.linux import memory_total
 from nvitop.api.system import System
-from nvitop.gui.effect_runner import read_environment
-from nvitop.gui.signals import differs, send_signal
+from nvitop.gui.effect_runner import differs, read_environment, send_signal
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, ProcessSample
 from tests.api.machines import machine as make_machine

@@ -13,8 +13,7 @@ from unittest import mock
 
 import pytest
 
-from nvitop.gui.model.effects import SendSignal
-from nvitop.gui.signals import send_signal
+from nvitop.gui.effect_runner import send_signal
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
     Event,
@@ -23,6 +22,7 @@ from nvitop.gui.state.events import (
     KeyPressed,
     Resized,
     SampleArrived,
+    SendSignal,
 )
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import HostSample, ProcessKey, Sample

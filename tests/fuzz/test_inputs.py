@@ -16,7 +16,7 @@ from nvitop.api.device import CudaDevice, Device, parse_cuda_visible_devices
 from nvitop.console.command_line import parse_arguments
 from nvitop.console.config import format_config, parse_config, read_config
 from nvitop.console.options import merge, parse_environment
-from nvitop.gui.state.filtering import filter_processes, parse_query
+from nvitop.gui.state.process_rows import filter_processes, parse_query
 from nvitop.query.command import parse as parse_query_arguments
 from nvitop.select.command import TOO_FEW
 from nvitop.select.command import main as select

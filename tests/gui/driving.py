@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.effects import Effect
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState, SignalDialog
 from nvitop.gui.state.bindings import BINDINGS, Need
 from nvitop.gui.state.events import (
     ClockTicked,
+    Effect,
     Event,
     FrameDrawn,
     InputAwaited,

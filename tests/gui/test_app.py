@@ -11,8 +11,8 @@ from nvitop.gui.app import App
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import HUNG_UP, Event, KeyPressed, SampleArrived, Suspended
-from nvitop.gui.term.headless import HeadlessTerminal
 from nvitop.sampling.types import Sample
+from tests.gui.headless import HeadlessTerminal
 from tests.gui.measuring import FakeMeasuring
 from tests.gui.samples import SAMPLES
 from tests.waiting import PATIENCE

@@ -6,8 +6,8 @@ from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.demand import demand_of
 from nvitop.gui.state.events import MousePressed, MouseScrolled
-from nvitop.gui.state.filtering import parse_query
-from nvitop.gui.state.listing import main_layout
+from nvitop.gui.state.process_lists import main_layout
+from nvitop.gui.state.process_rows import parse_query
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History

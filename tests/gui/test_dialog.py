@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.effects import RingBell, SendSignal
 from nvitop.gui.state.app_state import BUTTONS, AppState
-from nvitop.gui.state.dialog import buttons_of, dialog_layout, dialog_message, names_targets
+from nvitop.gui.state.dialog import (
+    buttons_of,
+    dialog_layout,
+    dialog_message,
+    has_targets,
+    names_targets,
+)
 from nvitop.gui.state.events import (
     ClockTicked,
     Event,
@@ -17,9 +22,10 @@ from nvitop.gui.state.events import (
     MousePressed,
     Pasted,
     Resized,
+    RingBell,
+    SendSignal,
     Suspended,
 )
-from nvitop.gui.state.targets import has_targets
 from nvitop.gui.state.update import update, update_all
 from nvitop.sampling.types import ParentProcess, ProcessSample, Sample
 from tests.gui.driving import (

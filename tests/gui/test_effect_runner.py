@@ -17,8 +17,7 @@ from nvitop.api import host
 from nvitop.api.process import HostProcess
 from nvitop.gui import effect_runner
 from nvitop.gui.effect_runner import EffectRunner, Job, read_environment
-from nvitop.gui.model.effects import ReadEnvironment, SendSignal
-from nvitop.gui.state.events import EnvironmentRead, Event, SignalSent
+from nvitop.gui.state.events import EnvironmentRead, Event, ReadEnvironment, SendSignal, SignalSent
 from nvitop.sampling.types import ProcessKey
 from tests.gui.processes import GPU, key_of
 from tests.waiting import PATIENCE

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.gui.state.events import Pasted
-from nvitop.gui.state.filtering import filter_processes, matches, matches_host_process, parse_query
+from nvitop.gui.state.process_rows import (
+    filter_processes,
+    matches,
+    matches_host_process,
+    parse_query,
+)
 from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 from tests.gui.driving import MANY, after, press, pressed, state_of, texts

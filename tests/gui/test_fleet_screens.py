@@ -17,10 +17,9 @@ from nvitop.gui.fleet.app import FleetApp
 from nvitop.gui.fleet.keys import FLEET_KEYS, FleetScreen, rebind
 from nvitop.gui.fleet.state import FleetArrived, FleetFailed, FleetState, OpenHost, update
 from nvitop.gui.fleet.view import draw_fleet
-from nvitop.gui.model.effects import Quit
-from nvitop.gui.state.events import KeyPressed, MousePressed, Pasted, Resized
-from nvitop.gui.term.headless import HeadlessTerminal
+from nvitop.gui.state.events import KeyPressed, MousePressed, Pasted, Quit, Resized
 from tests.gui.goldens import assert_golden
+from tests.gui.headless import HeadlessTerminal
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures('utc')

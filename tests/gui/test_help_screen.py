@@ -10,7 +10,7 @@ from nvitop.console.options import Thresholds
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.bindings import BINDINGS, Action
-from nvitop.gui.state.help import help_lines
+from nvitop.gui.state.help_contents import help_lines
 from nvitop.sampling.types import Origin
 from tests.gui.drawing import frame_on, state_on, text_of
 

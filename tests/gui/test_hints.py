@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.model.choices import Sort, ViewState
-from nvitop.gui.model.effects import Quit
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.rebinding import rebind
+from nvitop.gui.state.events import Quit
+from nvitop.gui.state.keymap import rebind
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import Origin
 from tests.gui.drawing import click_on, lines_of, state_on

@@ -10,8 +10,8 @@ from nvitop.gui.model.choices import MainState, Sort, ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.listing import main_layout, relist
-from nvitop.gui.state.ordering import ORDERS
+from nvitop.gui.state.process_lists import main_layout, relist
+from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import ProcessKey, Sample

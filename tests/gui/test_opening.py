@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.effects import ReadEnvironment, RingBell
 from nvitop.gui.model.screens import SCREENS, Screen
 from nvitop.gui.state.bindings import BINDINGS
-from nvitop.gui.state.events import EnvironmentRead, SignalSent
+from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment, RingBell, SignalSent
 from nvitop.gui.state.keymap import USUAL
-from nvitop.gui.state.lines import current_line, line_count
+from nvitop.gui.state.navigation import current_line, line_count
 from tests.gui.driving import (
     KEYS,
     MANY,

@@ -9,7 +9,7 @@ import pytest
 
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.state.ordering import (
+from nvitop.gui.state.process_rows import (
     ORDERS,
     is_descending,
     next_order,

@@ -16,7 +16,6 @@ from nvitop.gui.app import App
 from nvitop.gui.effect_runner import EffectRunner, Job
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.model.effects import ReadEnvironment, SaveSettings
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState, SignalTarget
@@ -28,14 +27,16 @@ from nvitop.gui.state.events import (
     MousePressed,
     MouseScrolled,
     Pasted,
+    ReadEnvironment,
     Resized,
     SampleArrived,
+    SaveSettings,
     SignalSent,
     Suspended,
 )
-from nvitop.gui.term.headless import HeadlessTerminal
 from tests.gui.drawing import assert_is_drawn_inside
 from tests.gui.driving import KEYS
+from tests.gui.headless import HeadlessTerminal
 from tests.gui.measuring import FakeMeasuring
 from tests.gui.random_samples import RandomSamples
 from tests.gui.samples import ENVIRONMENT, SAMPLES, with_details, with_families

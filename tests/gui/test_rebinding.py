@@ -8,15 +8,13 @@ from hypothesis import strategies as st
 
 from nvitop.console.options import Options
 from nvitop.gui.model.choices import Sort
-from nvitop.gui.model.effects import Quit
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.monitor import first_state
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.bindings import BINDINGS
-from nvitop.gui.state.events import SampleArrived
-from nvitop.gui.state.help import help_lines
-from nvitop.gui.state.keymap import USUAL, Keymap
-from nvitop.gui.state.rebinding import USUAL_KEYS, rebind
+from nvitop.gui.state.events import Quit, SampleArrived
+from nvitop.gui.state.help_contents import help_lines
+from nvitop.gui.state.keymap import USUAL, USUAL_KEYS, Keymap, rebind
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History

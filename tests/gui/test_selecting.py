@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.model.choices import Sort
-from nvitop.gui.model.effects import RingBell
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import Event, KeyPressed, MousePressed, Resized
-from nvitop.gui.state.listing import main_layout, tree_layout
+from nvitop.gui.state.events import Event, KeyPressed, MousePressed, Resized, RingBell
+from nvitop.gui.state.process_lists import main_layout, tree_layout
 from tests.gui.driving import MANY, after, arrived, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES, with_families
 

@@ -11,7 +11,7 @@ import pytest
 
 from nvitop.api import host
 from nvitop.api.process import HostProcess
-from nvitop.gui.signals import send_signal, signal_number
+from nvitop.gui.effect_runner import send_signal, signal_number
 from nvitop.gui.state.events import SignalSent
 from nvitop.sampling.types import ProcessKey
 from tests.gui.processes import GPU, key_of

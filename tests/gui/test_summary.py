@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 
-from nvitop.gui.state.summary import (
+from nvitop.gui.state.problems import (
     MAX_PROBLEMS,
     count_problems,
     note_problem,
     own_cost,
     problem_lines,
-    summarize_users,
-    total_memory,
-    whole_devices,
 )
+from nvitop.gui.state.usage import summarize_users, total_memory, whole_devices
 from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessKey, ProcessSample
 from tests.gui.samples import MIB, SAMPLES, mig
 

@@ -9,8 +9,8 @@ from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import MousePressed
-from nvitop.gui.state.listing import tree_layout
-from nvitop.gui.state.tree import build_tree, subtree
+from nvitop.gui.state.process_lists import tree_layout
+from nvitop.gui.state.process_rows import build_tree, subtree
 from nvitop.sampling.types import (
     HostProcessSample,
     ProcessKey,

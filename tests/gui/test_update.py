@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.model.effects import CaptureMouse, Effect, Quit, Redraw, Refresh, Suspend
 from nvitop.gui.state.events import (
+    CaptureMouse,
     ClockTicked,
+    Effect,
     Event,
     InputEnded,
     KeyPressed,
     Pasted,
+    Quit,
+    Redraw,
+    Refresh,
     Resized,
     SampleArrived,
     SignalSent,
+    Suspend,
     Suspended,
     Terminated,
 )

@@ -22,7 +22,6 @@ from nvitop.gui.replay_command import main
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, Event, KeyPressed, SampleArrived
 from nvitop.gui.state.update import update, update_all
-from nvitop.gui.term.headless import HeadlessTerminal
 from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.lines import LineWriter
 from nvitop.recording.opening import open_recording, open_recordings
@@ -36,6 +35,7 @@ from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
 from nvitop.simulation import scenario_names
 from tests.clock import Clock
 from tests.command_run import CommandRun
+from tests.gui.headless import HeadlessTerminal
 from tests.recording.virtual_clock import (
     START,
     SimpleMachine,

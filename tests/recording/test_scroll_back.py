@@ -7,11 +7,11 @@ import pytest
 from nvitop.gui.app import App
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived
-from nvitop.gui.term.headless import HeadlessTerminal
 from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.recent import RecentSamples
 from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Sample
+from tests.gui.headless import HeadlessTerminal
 from tests.recording.virtual_clock import SimpleMachine, simulated_samples
 from tests.sampling.clocked_machine import ClockedMachine
 

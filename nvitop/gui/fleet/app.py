@@ -20,15 +20,22 @@ from nvitop.gui.fleet.state import (
     update,
 )
 from nvitop.gui.fleet.view import draw_fleet
-from nvitop.gui.model.effects import Quit, Redraw, Refresh, Suspend
 from nvitop.gui.monitor import errors_held_back, first_state
 from nvitop.gui.render.ansi import lacks_fine_blocks
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import ALL_COLORS, THEMES, theme_named
 from nvitop.gui.state.app_state import Notice
-from nvitop.gui.state.events import ClockTicked, MousePressed, Resized
+from nvitop.gui.state.events import (
+    ClockTicked,
+    MousePressed,
+    Quit,
+    Redraw,
+    Refresh,
+    Resized,
+    Suspend,
+)
 from nvitop.gui.state.notices import NOTICE_SECONDS
-from nvitop.gui.term.platform import has_utf8_locale, holds_escape_back, terminal_here
+from nvitop.gui.term.terminal import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.sampling.history import History
 from nvitop.sampling.sampler import Sampler
 

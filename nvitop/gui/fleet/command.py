@@ -15,7 +15,7 @@ from nvitop.fleet.command import make_parser, make_server
 from nvitop.gui.fleet.app import run_fleet
 from nvitop.gui.fleet.state import FleetState
 from nvitop.gui.settings import choices
-from nvitop.gui.term.curses import TerminalError
+from nvitop.gui.term.curses_terminal import TerminalError
 
 if TYPE_CHECKING:
     import argparse

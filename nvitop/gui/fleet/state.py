@@ -20,22 +20,26 @@ from nvitop.gui.fleet.keys import (
 )
 from nvitop.gui.fleet.lines import Line, help_lines, lay_out_heat, problem_lines
 from nvitop.gui.layout.list import ListLayout, lay_out_list
-from nvitop.gui.model.effects import Effect, Quit, Redraw, Refresh, Suspend
 from nvitop.gui.state.events import (
     ClockTicked,
+    Effect,
     Event,
     InputEnded,
     KeyPressed,
     MousePressed,
     MouseScrolled,
     Pasted,
+    Quit,
+    Redraw,
+    Refresh,
     Resized,
+    Suspend,
     Suspended,
     Terminated,
     exit_status,
 )
-from nvitop.gui.state.filtering import contains
-from nvitop.gui.state.typing_keys import append, edit
+from nvitop.gui.state.input_line import append_text, edit
+from nvitop.gui.state.process_rows import contains
 
 if TYPE_CHECKING:
     from nvitop.fleet.questions import Pace
@@ -165,7 +169,7 @@ def update(state: FleetState, event: FleetEvent) -> Result:
     if isinstance(event, (MousePressed, MouseScrolled)):
         return _mouse(state, event)
     if isinstance(event, Pasted) and state.field is not None:
-        return _filter(state, append(state.field, event.text)), ()
+        return _filter(state, append_text(state.field, event.text)), ()
     if isinstance(event, Suspended):
         return state, (Redraw(),) if event.resumed else (Suspend(),)
     if isinstance(event, (Terminated, InputEnded)):

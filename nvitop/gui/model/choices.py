@@ -63,7 +63,7 @@ def has_gradient(theme: str, colors: int, wanted: bool | None) -> bool:
 class Sort(NamedTuple):
     """The order in which processes are listed."""
 
-    #: Name of an order in :data:`nvitop.gui.state.ordering.ORDERS`.
+    #: Name of an order in :data:`nvitop.gui.state.process_rows.ORDERS`.
     order: str = 'natural'
     #: Whether the usual direction of the order is reversed.
     reverse: bool = False

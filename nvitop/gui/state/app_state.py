@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Mapping, NamedTuple, Tuple
 
 from nvitop.gui.layout.main import RowCounts
 from nvitop.gui.model.choices import MainState, ViewState
-from nvitop.gui.model.effects import Effect
 from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.events import Effect
 from nvitop.gui.state.keymap import USUAL, Keymap
-from nvitop.gui.state.summary import Tally
-from nvitop.gui.state.tree import TreeRow
+from nvitop.gui.state.problems import Tally
+from nvitop.gui.state.process_rows import TreeRow
 from nvitop.health import Finding
 from nvitop.sampling.types import (
     EMPTY_SAMPLE,

@@ -8,7 +8,7 @@ from typing import Iterable, Iterator, NamedTuple
 
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.screens import ALL_SCREENS, Screen, screens_where
-from nvitop.gui.state.ordering import ORDERS
+from nvitop.gui.state.process_rows import ORDERS
 
 
 class Action(enum.Enum):
@@ -86,7 +86,7 @@ class Action(enum.Enum):
 
 
 class Need(enum.Enum):
-    """Condition under which a key works. :mod:`nvitop.gui.state.needs` checks it."""
+    """Condition under which a key works. :mod:`nvitop.gui.state.actions` checks it."""
 
     #: A selected device.
     DEVICE = enum.auto()

@@ -10,8 +10,8 @@ from nvitop.gui.layout.main import MainLayout
 from nvitop.gui.layout.process import has_room_for_owner
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.filtering import parse_query
-from nvitop.gui.state.listing import main_layout
+from nvitop.gui.state.process_lists import main_layout
+from nvitop.gui.state.process_rows import parse_query
 from nvitop.sampling.types import Demand, ProcessKey, Sample
 
 DETAILS: tuple[str, ...] = tuple(metric.name for metric in METRICS if metric.detail)

@@ -6,13 +6,16 @@ from __future__ import annotations
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.screens import SCREENS, Screen
 from nvitop.gui.state.app_state import AppState, Result
-from nvitop.gui.state.devices import select_next_device, toggle_device
 from nvitop.gui.state.dialog import confirm, dialog_layout, turn_in_dialog
 from nvitop.gui.state.events import MousePressed, MouseScrolled
-from nvitop.gui.state.lines import go_to_line, lines_layout
-from nvitop.gui.state.listing import main_layout, sort_by
-from nvitop.gui.state.moving import move_by_lines, move_sideways
-from nvitop.gui.state.selection import clear_selection, select_process
+from nvitop.gui.state.navigation import go_to_line, lines_layout, move_by_lines, move_sideways
+from nvitop.gui.state.process_lists import main_layout, sort_by
+from nvitop.gui.state.selection import (
+    clear_selection,
+    select_next_device,
+    select_process,
+    toggle_device,
+)
 
 #: Maximum time (seconds) between the clicks of a double click.
 DOUBLE_CLICK_SECONDS = 0.4

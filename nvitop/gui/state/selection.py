@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Selecting and tagging processes. Both use keys of processes, never rows."""
+"""Selecting and tagging processes, and selecting a device, which restricts the processes to it."""
 
 from __future__ import annotations
 
 from nvitop.gui.layout.main import scroll_to_process
 from nvitop.gui.model.screens import Screen
-from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.listing import main_layout, selected_index, tree_index, tree_layout
-from nvitop.gui.state.tree import subtree
-from nvitop.sampling.types import HostProcessSample, ProcessSample
+from nvitop.gui.state.app_state import AppState, ListState, Result
+from nvitop.gui.state.notices import refuse
+from nvitop.gui.state.problems import problem_lines
+from nvitop.gui.state.process_lists import (
+    main_layout,
+    relist,
+    selected_index,
+    tree_index,
+    tree_layout,
+)
+from nvitop.gui.state.process_rows import subtree
+from nvitop.gui.state.usage import summarize_users
+from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessSample
 
 
 def selected_key(state: AppState) -> tuple[int, float] | None:
@@ -114,3 +123,68 @@ def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
     return state._replace(
         main=state.main._replace(tagged=main), tree=state.tree._replace(tagged=tree)
     )
+
+
+def select_device(state: AppState, key: DeviceKey | None) -> AppState:
+    """Select a device, or none. The selected process stays selected if it is on the device."""
+    shows_page = state.main.shows_page and key is not None
+    main = state.main._replace(selected_device=key, shows_page=shows_page)
+    state = relist(state._replace(main=main))
+    selected = state.main.selected
+    if selected is not None and all(row.key != selected for row in state.rows):
+        state = state._replace(main=state.main._replace(selected=None))
+    return keep_selection_seen(state)
+
+
+def toggle_device(state: AppState, key: DeviceKey) -> AppState:
+    """Select a device, or none if it is selected already."""
+    return select_device(state, None if state.main.selected_device == key else key)
+
+
+def select_by_index(state: AppState, index: int) -> Result:
+    """Select the GPU with an index, or none if it is selected already."""
+    for device in state.shown.devices:
+        if device.key.physical_index == index:
+            return toggle_device(state, device.key), ()
+    return refuse(state, f'There is no GPU {index}')
+
+
+def select_next_device(state: AppState, step: int) -> Result:
+    """Select the next (1) or previous (-1) device; after the last one, none."""
+    keys = [None, *(device.key for device in state.shown.devices)]
+    selected = state.main.selected_device
+    place = keys.index(selected) if selected in keys else 0
+    return select_device(state, keys[(place + step) % len(keys)]), ()
+
+
+def toggle_page(state: AppState) -> Result:
+    """Show or leave the page of the selected device."""
+    main = state.main._replace(shows_page=not state.main.shows_page, scroll_y=0)
+    return state._replace(main=main), ()
+
+
+def show_user(state: AppState) -> Result:
+    """Return to the processes, and show those of the user or owner in the current line."""
+    prefix, what = ('owner:', 'owner') if state.sums_by_owner else ('user:', 'user')
+    users = summarize_users(state.rows, by_owner=state.sums_by_owner)
+    if not users:
+        return refuse(state, 'The list is empty')
+    name = users[min(state.listing.cursor, len(users) - 1)].name
+    if name is None:
+        return refuse(state, f'The {what} of these processes is unknown')
+    others = (word for word in state.query.split() if not word.lower().startswith(prefix))
+    query = ' '.join((*others, *(f'{prefix}{word}' for word in name.split())))
+    return relist(_to_main(state)._replace(query=query)), ()
+
+
+def show_device(state: AppState) -> Result:
+    """Return to the main screen, and select the device of the problem in the current line."""
+    lines = problem_lines(state.shown_tally.problems)
+    subject = lines[min(state.listing.cursor, len(lines) - 1)].device if lines else None
+    if subject is None:
+        return refuse(state, 'This line is not about a single GPU')
+    return select_device(_to_main(state), subject), ()
+
+
+def _to_main(state: AppState) -> AppState:
+    return state._replace(screen=Screen.MAIN, behind=(), listing=ListState())

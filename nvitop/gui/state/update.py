@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from typing import Iterable
 
-from nvitop.gui.model.effects import Effect, Quit, Redraw, Suspend
 from nvitop.gui.model.screens import Screen
-from nvitop.gui.state import typing_keys
-from nvitop.gui.state.actions import act
+from nvitop.gui.state.actions import act, binding_for, unmet_need
 from nvitop.gui.state.app_state import AppState, Result
+from nvitop.gui.state.appearance import note_saved, open_terminal, report_background
 from nvitop.gui.state.bindings import Action
 from nvitop.gui.state.dialog import (
     await_answer,
@@ -22,6 +21,7 @@ from nvitop.gui.state.environ import show_variables
 from nvitop.gui.state.events import (
     BackgroundReported,
     ClockTicked,
+    Effect,
     EnvironmentRead,
     Event,
     FrameDrawn,
@@ -31,17 +31,20 @@ from nvitop.gui.state.events import (
     MouseScrolled,
     Pasted,
     PastShown,
+    Quit,
+    Redraw,
     Resized,
     SampleArrived,
     SettingsSaved,
     SignalSent,
+    Suspend,
     Suspended,
     TerminalOpened,
     exit_status,
 )
-from nvitop.gui.state.listing import relist
+from nvitop.gui.state.input_line import insert_text, press_in_field
 from nvitop.gui.state.mouse import click, is_double, is_on_line, scroll
-from nvitop.gui.state.needs import binding_for, unmet_need
+from nvitop.gui.state.navigation import go_back
 from nvitop.gui.state.notices import (
     answer,
     drop_answers,
@@ -50,11 +53,10 @@ from nvitop.gui.state.notices import (
     refuse,
     replace_notice,
 )
-from nvitop.gui.state.opening import go_back
+from nvitop.gui.state.problems import MAX_COSTS, Tally, count_problems, note_problem
+from nvitop.gui.state.process_lists import relist
 from nvitop.gui.state.selection import keep_selection_seen
-from nvitop.gui.state.summary import MAX_COSTS, Tally, count_problems, note_problem
-from nvitop.gui.state.traveling import complete_details, show_past
-from nvitop.gui.state.viewing import note_saved, open_terminal, report_background
+from nvitop.gui.state.times import complete_details, show_past
 from nvitop.health import findings
 
 #: Actions that scroll away from the selection.
@@ -133,7 +135,7 @@ def _press(state: AppState, key: str) -> Result:
     if state.dialog is not None:
         return press_in_dialog(state, state.dialog, key)
     if state.field is not None:
-        return typing_keys.press(state, state.field, key)
+        return press_in_field(state, state.field, key)
     keys = f'{state.prefix} {key}' if state.prefix else key
     binding = binding_for(state, keys)
     if binding is None:
@@ -234,7 +236,7 @@ def _paste(state: AppState, text: str) -> Result:
         key = state.keymap.instead_of(state.screen, '\\')
         hint = f' (press {key} to filter first)' if key else ''
         return answer(state, 'Paste ignored', f'Paste ignored{hint}'), ()
-    return typing_keys.insert(state, state.field, text)
+    return insert_text(state, state.field, text)
 
 
 def _show_sample(state: AppState, event: SampleArrived) -> AppState:

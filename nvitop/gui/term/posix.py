@@ -16,7 +16,7 @@ from nvitop.gui.render.ansi import RESET, has_all_colors
 from nvitop.gui.render.changes import ChangeWriter
 from nvitop.gui.render.theme import ALL_COLORS
 from nvitop.gui.state.events import Event, InputEnded, KeyPressed, Resized, Suspended, Terminated
-from nvitop.gui.term.curses import CursesTerminal, TerminalError, terminal_type
+from nvitop.gui.term.curses_terminal import CursesTerminal, TerminalError, terminal_type
 from nvitop.gui.term.keys import Decoder
 
 if TYPE_CHECKING:

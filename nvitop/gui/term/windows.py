@@ -19,7 +19,7 @@ from nvitop.gui.state.events import (
     Resized,
     Terminated,
 )
-from nvitop.gui.term.curses import CursesTerminal
+from nvitop.gui.term.curses_terminal import CursesTerminal
 from nvitop.gui.term.keys import key_name
 
 #: Maximum time curses waits for a key. New samples are drawn late by up to this time.

@@ -9,7 +9,7 @@ from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.model.screens import SCREENS
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
-from nvitop.gui.state.summary import has_failures
+from nvitop.gui.state.problems import has_failures
 from nvitop.gui.view.format import format_process_type, format_timestamp
 from nvitop.gui.view.widgets.title import Badge
 from nvitop.health import headline, health_status

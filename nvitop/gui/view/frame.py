@@ -15,7 +15,7 @@ from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, SignalDialog, TextField
 from nvitop.gui.state.demand import DETAILS, is_measured
 from nvitop.gui.state.dialog import buttons_of, dialog_layout
-from nvitop.gui.state.listing import main_layout
+from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.state.selection import hidden_by_filter
 from nvitop.gui.view.badges import header_badges, title_badges
 from nvitop.gui.view.format import format_timestamp

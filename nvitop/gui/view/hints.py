@@ -11,13 +11,13 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Style
 from nvitop.gui.render.width import cell_width
+from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.bindings import Action, Binding, Need
+from nvitop.gui.state.dialog import has_targets
 from nvitop.gui.state.keymap import USUAL
-from nvitop.gui.state.lines import current_line, lines_layout
-from nvitop.gui.state.needs import working_binding
+from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.selection import tree_tags
-from nvitop.gui.state.targets import has_targets
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.widgets.title import HINT, KEY, draw_title, fit_title, title_room
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import safe
-from nvitop.gui.state.ranges import devices_text
-from nvitop.gui.state.summary import unknown_devices
+from nvitop.gui.state.usage import devices_text, unknown_devices
 from nvitop.sampling.types import (
     PROCESSES,
     DeviceKey,

@@ -8,7 +8,7 @@ from typing import Sequence
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.device_columns import product_name
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.state.summary import whole_devices
+from nvitop.gui.state.usage import whole_devices
 from nvitop.gui.view.format import format_word
 from nvitop.gui.view.widgets.box import TITLE, Note
 from nvitop.sampling.types import DeviceSample, Sample

@@ -14,7 +14,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.state.demand import is_measured
-from nvitop.gui.state.summary import whole_devices
+from nvitop.gui.state.usage import whole_devices
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.load_style import host_style, load_style
 from nvitop.gui.view.panels.host_bars import draw_host_bar, host_notes

@@ -12,9 +12,8 @@ from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip, clip_scrolled, fit, pad
-from nvitop.gui.state.ordering import is_descending
-from nvitop.gui.state.ranges import devices_text
-from nvitop.gui.state.summary import unknown_devices
+from nvitop.gui.state.process_rows import is_descending
+from nvitop.gui.state.usage import devices_text, unknown_devices
 from nvitop.gui.view.column_text import CELLS
 from nvitop.gui.view.process_list import (
     NO_LISTS,

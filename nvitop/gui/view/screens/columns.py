@@ -9,8 +9,8 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lines import lines_layout
-from nvitop.gui.state.viewing import columns_in_order
+from nvitop.gui.state.appearance import columns_in_order
+from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.widgets.text import draw_bar_row
 

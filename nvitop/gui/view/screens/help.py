@@ -9,8 +9,8 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style, gradient
 from nvitop.gui.render.width import pad
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.help import help_lines
-from nvitop.gui.state.lines import lines_layout
+from nvitop.gui.state.help_contents import help_lines
+from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.widgets.text import draw_bar_row
 

@@ -17,7 +17,7 @@ from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.demand import PROCESS_TRAFFIC
-from nvitop.gui.state.summary import devices_without_list
+from nvitop.gui.state.usage import devices_without_list
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.column_text import CELLS
 from nvitop.gui.view.hints import draw_screen_title

@@ -11,8 +11,8 @@ from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lines import current_line, lines_layout
-from nvitop.gui.state.summary import ProblemLine, own_cost, problem_lines
+from nvitop.gui.state.navigation import current_line, lines_layout
+from nvitop.gui.state.problems import ProblemLine, own_cost, problem_lines
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.badges import title_badges
 from nvitop.gui.view.hints import title_hints

@@ -9,10 +9,10 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip_scrolled, cut, fit
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.listing import tree_layout
-from nvitop.gui.state.ranges import devices_text
+from nvitop.gui.state.process_lists import tree_layout
+from nvitop.gui.state.process_rows import TreeRow
 from nvitop.gui.state.selection import tree_tags
-from nvitop.gui.state.tree import TreeRow
+from nvitop.gui.state.usage import devices_text
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.hints import draw_screen_title, shown_key, signal_hints
 from nvitop.gui.view.process_list import (

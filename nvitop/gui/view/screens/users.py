@@ -13,9 +13,14 @@ from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lines import current_line, lines_layout
-from nvitop.gui.state.ranges import devices_text
-from nvitop.gui.state.summary import UserSummary, summarize, summarize_users, total_memory
+from nvitop.gui.state.navigation import current_line, lines_layout
+from nvitop.gui.state.usage import (
+    UserSummary,
+    devices_text,
+    summarize,
+    summarize_users,
+    total_memory,
+)
 from nvitop.gui.view import format as fmt
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.load_style import load_style

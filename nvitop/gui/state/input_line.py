@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Typing a line: the filter, the search that moves the selection, and a time to go to."""
+"""The input line: the filter, the search that moves the selection, and a time to go to."""
 
 from __future__ import annotations
 
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState, Result, TextField
-from nvitop.gui.state.filtering import matches, matches_host_process, parse_query
-from nvitop.gui.state.lines import current_line, go_to_line
-from nvitop.gui.state.listing import relist, uses_of_devices
+from nvitop.gui.state.navigation import current_line, go_to_line
 from nvitop.gui.state.notices import replace_notice, withdraw_notice
-from nvitop.gui.state.traveling import go_to_time
+from nvitop.gui.state.process_lists import relist, uses_of_devices
+from nvitop.gui.state.process_rows import matches, matches_host_process, parse_query
+from nvitop.gui.state.times import go_to_time
 
 #: Maximum number of characters.
 MAX_LENGTH = 200
@@ -22,7 +22,7 @@ def open_field(state: AppState, purpose: str) -> Result:
     return state._replace(field=TextField(purpose, text, before=state.query)), ()
 
 
-def press(state: AppState, field: TextField, key: str) -> Result:
+def press_in_field(state: AppState, field: TextField, key: str) -> Result:
     """Handle a key while a line is typed."""
     if key == 'Enter' and field.purpose == 'time':
         return go_to_time(state, field.text)
@@ -35,9 +35,9 @@ def press(state: AppState, field: TextField, key: str) -> Result:
     return _change(state, field, edit(field.text, key)), ()
 
 
-def insert(state: AppState, field: TextField, text: str) -> Result:
+def insert_text(state: AppState, field: TextField, text: str) -> Result:
     """Append text to the line."""
-    return _change(state, field, append(field.text, text)), ()
+    return _change(state, field, append_text(field.text, text)), ()
 
 
 def edit(line: str, key: str) -> str:
@@ -49,10 +49,10 @@ def edit(line: str, key: str) -> str:
     if key == 'Ctrl-W':
         return ''.join(line.rstrip().rpartition(' ')[:2])
     text = ' ' if key == 'Space' else key
-    return append(line, text) if len(text) == 1 else line
+    return append_text(line, text) if len(text) == 1 else line
 
 
-def append(line: str, text: str) -> str:
+def append_text(line: str, text: str) -> str:
     """Return a line with more text. Spaces replace characters that cannot be drawn."""
     typed = ''.join(char if char.isprintable() else ' ' for char in text)
     return (line + typed)[:MAX_LENGTH]

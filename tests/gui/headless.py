@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-only
 """A terminal in memory: tests press its keys and inspect its frames."""
 
 from __future__ import annotations

@@ -11,11 +11,17 @@ from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import growing_widths
 from nvitop.gui.model.screens import SCREENS, Screen
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.filtering import Uses, filter_processes, matches_host_process, parse_query
-from nvitop.gui.state.ordering import is_listed, list_processes
-from nvitop.gui.state.ranges import devices_text
-from nvitop.gui.state.summary import unknown_among
-from nvitop.gui.state.tree import TreeRow, build_tree
+from nvitop.gui.state.process_rows import (
+    TreeRow,
+    Uses,
+    build_tree,
+    filter_processes,
+    is_listed,
+    list_processes,
+    matches_host_process,
+    parse_query,
+)
+from nvitop.gui.state.usage import devices_text, unknown_among
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessSample
 
 #: Maximum width of the devices column of the tree.

@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Summaries of samples: sums per user, problems with their times and counts, own cost."""
+"""Problems with their times and counts, the texts of their subjects, and the own cost."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
 
-from nvitop.gui.state.ranges import subject_order, subjects_text
+from nvitop.gui.state.usage import join_labels
 from nvitop.health import Finding, is_wrong
 from nvitop.sampling.types import (
     NO_FAILURES,
-    PROCESSES,
     STATUS,
     Cost,
     DeviceKey,
-    DeviceSample,
     Problem,
-    ProcessSample,
-    Sample,
 )
 
 if TYPE_CHECKING:
@@ -30,8 +26,6 @@ MAX_PROBLEMS = 500
 _VARYING = frozenset({'timed out', 'slow', 'impossible'})
 #: Time (seconds) after a failure during which the header points to it.
 FAILURE_SECONDS = 60.0
-#: Time (seconds) without using its device after which the memory of a process counts as idle.
-IDLE_SECONDS = 60.0
 #: Number of samples over which the own cost is measured.
 MAX_COSTS = 60
 
@@ -92,125 +86,6 @@ class Tally(NamedTuple):
     found: tuple[Finding, ...] = ()
     #: Costs of the last samples, oldest first, with their times on the monotonic clock.
     costs: tuple[tuple[float, Cost], ...] = ()
-
-
-class UserSummary(NamedTuple):
-    """The processes of one user, or of one owner, on all devices."""
-
-    #: ``None`` for processes whose user or owner is unknown.
-    name: str | None
-    processes: int
-    devices: tuple[DeviceKey, ...]
-    #: ``None`` if the memory of any process is unknown.
-    gpu_memory_bytes: int | None
-    #: Mean over devices of the sum over processes with a known utilization.
-    mean_sm_percent: float | None
-    #: Memory of idle processes; ``None`` if it is unknown which are idle.
-    idle_memory_bytes: int | None = None
-    #: Sum of the known CPU usage, in percent of one core.
-    cpu_percent: float | None = None
-    #: The longest running time.
-    running_seconds: float | None = None
-
-
-def whole_devices(devices: Iterable[DeviceSample]) -> tuple[DeviceSample, ...]:
-    """Return the devices that are not part of another one: MIG devices only if their GPU is missing."""
-    devices = tuple(devices)
-    gpus = {device.key.physical_index for device in devices if not device.key.is_mig}
-    return tuple(
-        device
-        for device in devices
-        if not device.key.is_mig or device.key.physical_index not in gpus
-    )
-
-
-def devices_without_list(sample: Sample) -> list[DeviceKey]:
-    """Return the devices that respond but do not report their processes."""
-    silent = {
-        problem.device
-        for problem in sample.problems
-        if problem.what == PROCESSES and problem.kind != 'impossible'
-    }
-    devices = sample.devices if silent else ()
-    return [device.key for device in devices if device.status == 'ok' and device.key in silent]
-
-
-def unknown_devices(sample: Sample) -> list[DeviceKey]:
-    """Return the GPUs and MIG devices that do not report their processes, or do not respond."""
-    silent = whole_devices(device for device in sample.devices if device.status != 'ok')
-    return [*(device.key for device in silent), *devices_without_list(sample)]
-
-
-def unknown_among(devices: Iterable[DeviceKey], sample: Sample) -> list[DeviceKey]:
-    """Return the unknown devices that are among these devices or contain one of them."""
-    devices = set(devices)
-    gpus = {device.physical_index for device in devices}
-    return [
-        key
-        for key in unknown_devices(sample)
-        if key in devices or (key.physical_index in gpus and not key.is_mig)
-    ]
-
-
-def total_memory(devices: Iterable[DeviceSample]) -> int | None:
-    """Return the memory of all devices in bytes, shared memory counted once. ``None`` if any is unknown."""
-    sizes: dict[tuple[int, int | None], int | None] = {}
-    for device in whole_devices(devices):
-        # Compute instances of a GPU instance share its memory.
-        place = device.key.physical_index, device.info.gpu_instance_id
-        sizes[place] = device.info.memory_total_bytes
-    known = [size for size in sizes.values() if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
-
-
-def summarize_users(
-    processes: Iterable[ProcessSample], *, by_owner: bool = False
-) -> tuple[UserSummary, ...]:
-    """Return the users or owners, most GPU memory first. A process on two devices counts once.
-
-    The steps of a job are one owner.
-    """
-    groups: dict[str | None, list[ProcessSample]] = {}
-    for process in processes:
-        name = _name_of_owner(process) if by_owner else process.username
-        groups.setdefault(name, []).append(process)
-    summaries = [summarize(name, rows) for name, rows in groups.items()]
-    summaries.sort(key=lambda row: (row.name is None, -(row.gpu_memory_bytes or 0), row.name or ''))
-    return tuple(summaries)
-
-
-def _name_of_owner(process: ProcessSample) -> str | None:
-    return None if process.owner is None else process.owner.group
-
-
-def summarize(name: str | None, rows: Sequence[ProcessSample]) -> UserSummary:
-    """Return the sums of these processes under a name."""
-    memory = [row.gpu_memory_bytes for row in rows]
-    known = [size for size in memory if size is not None]
-    utilization: dict[DeviceKey, float] = {}
-    for row in rows:
-        if row.gpu_sm_utilization_percent is not None:
-            before = utilization.get(row.key.device, 0.0)
-            utilization[row.key.device] = min(100.0, before + row.gpu_sm_utilization_percent)
-    # A process has the same values of the host on all its devices.
-    hosts = {(row.key.pid, row.key.start_time): row for row in rows}.values()
-    cpu = [row.cpu_percent for row in hosts if row.cpu_percent is not None]
-    times = [row.running_time_seconds for row in hosts if row.running_time_seconds is not None]
-    idle = [row for row in rows if row.gpu_idle_seconds is not None]
-    return UserSummary(
-        name,
-        len(hosts),
-        tuple(sorted({row.key.device for row in rows})),
-        sum(known) if len(known) == len(memory) else None,
-        sum(utilization.values()) / len(utilization) if utilization else None,
-        sum(
-            row.gpu_memory_bytes or 0 for row in idle if (row.gpu_idle_seconds or 0) >= IDLE_SECONDS
-        )
-        if idle
-        else None,
-        sum(cpu) if cpu else None,
-        max(times, default=None),
-    )
 
 
 def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemLine, ...]:
@@ -352,3 +227,38 @@ def note_problem(
     first = row.first if row is not None else now
     new = ProblemCount(subject, what, reason, 'error', first, now, times, is_current=False)
     return (new, *table.values())[:MAX_PROBLEMS]
+
+
+def subjects_text(subjects: Iterable[Subject]) -> str:
+    """Return the subjects of problems: ``GPU 3``, ``GPU 0-7``, ``process 42, host``."""
+    devices: set[DeviceKey] = set()
+    pids: set[int] = set()
+    words: set[str] = set()
+    order: dict[str, None] = {}
+    for subject in subjects:
+        if isinstance(subject, DeviceKey):
+            devices.add(subject)
+            order['GPU'] = None
+        elif isinstance(subject, int):
+            pids.add(subject)
+            order['process'] = None
+        else:
+            words.add(subject)
+            order[subject] = None
+    labels = {
+        'GPU': [key.label for key in sorted(devices)],
+        'process': [str(pid) for pid in sorted(pids)],
+    }
+    return ', '.join(_counted(noun, labels[noun]) if noun in labels else noun for noun in order)
+
+
+def subject_order(subject: Subject) -> tuple[str, int, int]:
+    """Return the sort key of a subject: devices first, then driver, host, monitor, processes."""
+    if isinstance(subject, DeviceKey):
+        return 'device', subject.physical_index, subject.mig_index
+    return (subject, 0, 0) if isinstance(subject, str) else ('process', subject, 0)
+
+
+def _counted(noun: str, labels: Sequence[str]) -> str:
+    is_plural = noun == 'process' and len(labels) > 1
+    return f'{"processes" if is_plural else noun} {join_labels(labels)}'

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from nvitop.api.metrics import METRICS
-from nvitop.gui.model.effects import Travel
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.demand import DETAILS
-from nvitop.gui.state.events import PastShown
-from nvitop.gui.state.listing import relist
+from nvitop.gui.state.events import PastShown, Travel
 from nvitop.gui.state.notices import refuse, replace_notice, withdraw_notice
-from nvitop.gui.state.summary import Tally, count_problems
+from nvitop.gui.state.problems import Tally, count_problems
+from nvitop.gui.state.process_lists import relist
 from nvitop.health import findings
 from nvitop.recording.times import parse_time
 from nvitop.sampling.types import DeviceSample, Sample
@@ -57,7 +56,7 @@ def _completed(device: DeviceSample, later: DeviceSample | None) -> DeviceSample
 
 
 def travel(state: AppState, unit: str, amount: float) -> Result:
-    """Request a step to another time, see :class:`~nvitop.gui.model.effects.Travel`."""
+    """Request a step to another time, see :class:`~nvitop.gui.state.events.Travel`."""
     return withdraw_notice(state, 'Time'), (Travel(unit, amount),)
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from nvitop.gui.render.theme import Theme
     from nvitop.gui.state.events import Event
 
-
 #: Switch interval of Python threads in seconds: how long a key waits for a busy thread, each time
 #: that the thread of the screen comes back from a system call. The default of 5 ms is too long.
 SWITCH_SECONDS = 0.001

@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Choosing how things are drawn: panels, details, columns, graphs and their time, theme."""
+"""How things are drawn: panels, details, columns, graphs and their time, theme."""
 
 from __future__ import annotations
 
 from nvitop.gui.layout.main import GRAPHS_WIDTH
 from nvitop.gui.model.choices import has_gradient
 from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS
-from nvitop.gui.model.effects import Redraw, RingBell, SaveSettings
 from nvitop.gui.model.graphs import GRAPHS, GRAPHS_BY_METRIC
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.demand import DETAILS, is_measured, was_frozen_before
-from nvitop.gui.state.events import BackgroundReported, SettingsSaved, TerminalOpened
-from nvitop.gui.state.listing import main_layout
+from nvitop.gui.state.events import (
+    BackgroundReported,
+    Redraw,
+    RingBell,
+    SaveSettings,
+    SettingsSaved,
+    TerminalOpened,
+)
 from nvitop.gui.state.notices import answer, refuse, replace_notice
+from nvitop.gui.state.process_lists import main_layout
 
 #: Minutes shown by the width of a graph; 0: one second per column of dots.
 TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)

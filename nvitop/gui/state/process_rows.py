@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Rows of processes from a sample: the live filter, the orders, and the tree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable, Iterable, Mapping, NamedTuple, Sequence, Tuple
+
+from nvitop.gui.model.choices import SPECIAL_COMMANDS, ProcessFilter, Sort
+from nvitop.gui.model.columns import owner_text
+from nvitop.sampling.types import HostProcessSample, ProcessSample
+
+#: Processes on devices by PID and start time.
+Uses = Mapping[Tuple[int, float], Sequence[ProcessSample]]
+
+
+#: A parsed filter: a prefix (``''`` if there is none) and a word for each part.
+Query = Sequence[Tuple[str, str]]
+
+
+def parse_query(text: str) -> Query:
+    """Parse the words of a filter, which may have a prefix: ``user: gpu: pid: type: owner:``.
+
+    The case of prefixes does not matter. A prefix without a word, as while it is being typed, matches
+    everything.
+    """
+    parts = []
+    for word in text.split():
+        prefix, colon, rest = word.partition(':')
+        if colon and prefix.lower() in _FIELDS:
+            if rest:
+                parts.append((prefix.lower(), rest))
+        else:
+            parts.append(('', word))
+    return tuple(parts)
+
+
+def contains(text: str | None, word: str) -> bool:
+    """Whether the text contains a word. Case matters if the word has an upper-case letter."""
+    if text is None:
+        return False
+    return word in text if word != word.lower() else word in text.lower()
+
+
+def _has_device(process: ProcessSample, word: str) -> bool:
+    device = process.key.device
+    return word in (device.label, str(device.physical_index)) or (
+        bool(device.uuid) and device.uuid.lower().startswith(word.lower())
+    )
+
+
+def _has_type(process: ProcessSample, word: str) -> bool:
+    kinds = (process.type or '').split('+')
+    return word.upper() in (*kinds, process.type) or (word.upper() == 'X' and len(kinds) == 2)
+
+
+def _has_owner(process: ProcessSample, word: str) -> bool:
+    """Whether the owner or one of its layers has a word: ``pod``, ``ml/train-0``, a whole ID."""
+    owner = process.owner
+    if owner is None:
+        return False
+    texts = (owner_text(process), *(text for each in owner.layers for text in (str(each), each.id)))
+    return any(contains(text, word) for text in texts)
+
+
+_FIELDS: dict[str, Callable[[ProcessSample, str], bool]] = {
+    'user': lambda process, word: contains(process.username, word),
+    'gpu': _has_device,
+    'pid': lambda process, word: str(process.key.pid).startswith(word),
+    'type': _has_type,
+    'owner': _has_owner,
+}
+
+
+def _has_word(process: ProcessSample, word: str) -> bool:
+    return (
+        contains(process.command, word)
+        or contains(process.name, word)
+        or contains(process.username, word)
+        or contains(SPECIAL_COMMANDS.get(process.status), word)
+        or word == str(process.key.pid)
+    )
+
+
+def matches(process: ProcessSample, query: Query) -> bool:
+    """Whether a process matches all words of the query."""
+    return all(
+        _FIELDS[prefix](process, word) if prefix else _has_word(process, word)
+        for prefix, word in query
+    )
+
+
+def matches_host_process(process: HostProcessSample, query: Query, uses: Uses) -> bool:
+    """Whether a process of the tree matches, by itself or as a process on a device."""
+    rows = uses.get((process.pid, process.start_time), ())
+    return any(matches(row, query) for row in rows) or all(
+        _has_host_part(process, prefix, word) for prefix, word in query
+    )
+
+
+def _has_host_part(process: HostProcessSample, prefix: str, word: str) -> bool:
+    if prefix == 'user':
+        return contains(process.username, word)
+    if prefix == 'pid':
+        return str(process.pid).startswith(word)
+    return not prefix and (
+        contains(process.command, word)
+        or contains(process.username, word)
+        or contains(SPECIAL_COMMANDS.get(process.status), word)
+        or word == str(process.pid)
+    )
+
+
+def filter_processes(processes: Iterable[ProcessSample], query: Query) -> tuple[ProcessSample, ...]:
+    """Return the processes that match, in the same order."""
+    if not query:
+        return tuple(processes)
+    return tuple(process for process in processes if matches(process, query))
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    #: Values to compare in turn; ``None`` if not available.
+    Values = Tuple[object, ...]
+
+
+class Order(NamedTuple):
+    """A way to sort processes."""
+
+    name: str
+    #: The key after ``o``.
+    letter: str
+    #: Whether the highest values come first.
+    is_descending: bool
+    values: Callable[[ProcessSample], Values]
+
+
+def _natural(process: ProcessSample) -> Values:
+    return (process.key.device, process.status == 'gone', process.username, process.key.pid)
+
+
+def _username(process: ProcessSample) -> Values:
+    return (process.status == 'gone', process.username, process.key.pid, process.key.device)
+
+
+def _owner(process: ProcessSample) -> Values:
+    is_known = process.owner is not None and bool(process.owner.kind)
+    text = owner_text(process) if is_known else None
+    return (text, process.username, process.key.pid, process.key.device)
+
+
+def _by(*fields: str) -> Callable[[ProcessSample], Values]:
+    def values(process: ProcessSample) -> Values:
+        pid, _, device = process.key
+        return (*(getattr(process, field) for field in fields), pid, device)
+
+    return values
+
+
+def _time(process: ProcessSample) -> Values:
+    # Running times of processes that started together differ by when they were measured.
+    pid, start_time, device = process.key
+    is_known = process.running_time_seconds is not None and start_time >= 0
+    return (-start_time if is_known else process.running_time_seconds, -pid, device)
+
+
+# fmt: off
+#: ``,`` and ``.`` step through them in this order.
+ORDERS: tuple[Order, ...] = (
+    Order('natural', 'n', False, _natural),
+    Order('pid', 'p', False, _by()),
+    Order('username', 'u', False, _username),
+    Order('owner', 'w', False, _owner),
+    Order('gpu_memory', 'g', True, _by('gpu_memory_bytes', 'gpu_sm_utilization_percent', 'cpu_percent')),
+    Order('sm_utilization', 's', True, _by('gpu_sm_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
+    Order('gpu_memory_utilization', 'b', True, _by('gpu_memory_utilization_percent', 'gpu_memory_bytes', 'cpu_percent')),
+    Order('idle', 'i', True, _by('gpu_idle_seconds', 'gpu_memory_bytes')),
+    Order('cpu_percent', 'c', True, _by('cpu_percent', 'memory_percent')),
+    Order('memory_percent', 'm', True, _by('memory_percent', 'cpu_percent')),
+    Order('time', 't', True, _time),
+)
+# fmt: on
+
+ORDERS_BY_NAME: dict[str, Order] = {order.name: order for order in ORDERS}
+
+
+def is_descending(sort: Sort) -> bool:
+    """Whether the highest values come first."""
+    return ORDERS_BY_NAME[sort.order].is_descending != sort.reverse
+
+
+def sort_processes(processes: Iterable[ProcessSample], sort: Sort) -> list[ProcessSample]:
+    """Return the processes in this order. Unavailable values come last in both directions."""
+    values = ORDERS_BY_NAME[sort.order].values
+    descending = is_descending(sort)
+    last = not descending
+
+    def key(process: ProcessSample) -> list[object]:
+        # A flat list is fast to compare, and all processes are compared after each measurement. The
+        # flag before each value decides between missing and available ones, so that 0 is compared
+        # with 0 only.
+        flat: list[object] = []
+        for value in values(process):
+            if value is None:
+                flat += (last, 0)
+            elif value.__class__ is bool:
+                # Processes that exited stay last in both directions.
+                flat += (not last, value != descending)
+            else:
+                flat += (not last, value)
+        return flat
+
+    return sorted(processes, key=key, reverse=descending)
+
+
+def next_order(name: str, step: int) -> str:
+    """Return the name of the next (1) or previous (-1) order, wrapping around."""
+    names = [order.name for order in ORDERS]
+    return names[(names.index(name) + step) % len(names)]
+
+
+def is_listed(process: ProcessSample, wanted: ProcessFilter) -> bool:
+    """Whether a process matches the filter of the options."""
+    return (
+        (wanted.users is None or process.username in wanted.users)
+        and (wanted.pids is None or process.key.pid in wanted.pids)
+        and (wanted.types is None or process.type in wanted.types)
+    )
+
+
+def list_processes(
+    processes: Sequence[ProcessSample], wanted: ProcessFilter, sort: Sort
+) -> tuple[ProcessSample, ...]:
+    """Return the rows of the process panel: the processes that match the filter, sorted."""
+    if wanted != ProcessFilter():
+        processes = [process for process in processes if is_listed(process, wanted)]
+    return tuple(sort_processes(processes, sort))
+
+
+class TreeRow(NamedTuple):
+    """A line of the tree screen."""
+
+    process: HostProcessSample
+    #: Branches before the command: ``'│  ├─ '``.
+    prefix: str
+    #: Number of ancestors among the lines.
+    depth: int
+
+    @property
+    def key(self) -> tuple[int, float]:
+        """PID and start time."""
+        return (self.process.pid, self.process.start_time)
+
+
+def _sibling_order(process: HostProcessSample) -> tuple[bool, bool, str, int]:
+    username = process.username
+    return (process.status == 'gone', username is None, username or '', process.pid)
+
+
+def build_tree(processes: Iterable[HostProcessSample]) -> tuple[TreeRow, ...]:
+    """Return the lines from top to bottom: roots by PID; siblings by whether they exited, user, PID.
+
+    A process whose parent is not among the processes is a root. Cycles of parents, which PID reuse
+    between two reads can cause, are broken so that every process has a line.
+    """
+    by_pid = {process.pid: process for process in processes}
+    children: dict[int, list[HostProcessSample]] = {}
+    roots = []
+    for process in by_pid.values():
+        if process.parent_pid in by_pid and process.parent_pid != process.pid:
+            assert process.parent_pid is not None
+            children.setdefault(process.parent_pid, []).append(process)
+        else:
+            roots.append(process)
+    rows: list[TreeRow] = []
+    seen: set[int] = set()
+    for root in sorted(roots, key=lambda process: process.pid):
+        _add(root, children, rows, seen)
+    for process in sorted(by_pid.values(), key=lambda process: process.pid):
+        _add(process, children, rows, seen)
+    return tuple(rows)
+
+
+def _add(
+    root: HostProcessSample,
+    children: dict[int, list[HostProcessSample]],
+    rows: list[TreeRow],
+    seen: set[int],
+) -> None:
+    """Add a root and its descendants. A long chain of processes would exceed the recursion limit."""
+    stack = [TreeRow(root, '', 0)]
+    stems = ['']
+    while stack:
+        row = stack.pop()
+        stem = stems.pop()
+        if row.process.pid in seen:
+            continue
+        seen.add(row.process.pid)
+        rows.append(row)
+        below = sorted(children.get(row.process.pid, ()), key=_sibling_order, reverse=True)
+        below = [child for child in below if child.pid not in seen]
+        for i, child in enumerate(below):
+            is_last = i == 0
+            stack.append(TreeRow(child, stem + ('└─ ' if is_last else '├─ '), row.depth + 1))
+            stems.append(stem + ('   ' if is_last else '│  '))
+
+
+def subtree(rows: Sequence[TreeRow], index: int) -> tuple[TreeRow, ...]:
+    """Return a row and the rows of its descendants."""
+    end = index + 1
+    while end < len(rows) and rows[end].depth > rows[index].depth:
+        end += 1
+    return tuple(rows[index:end])

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""What runs on which devices: sums per user or owner, devices without a list, short texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterable, NamedTuple, Sequence
+
+from nvitop.sampling.types import (
+    PROCESSES,
+    DeviceKey,
+    DeviceSample,
+    ProcessSample,
+    Sample,
+)
+
+if TYPE_CHECKING:
+    pass
+
+#: Time (seconds) without using its device after which the memory of a process counts as idle.
+IDLE_SECONDS = 60.0
+
+
+class UserSummary(NamedTuple):
+    """The processes of one user, or of one owner, on all devices."""
+
+    #: ``None`` for processes whose user or owner is unknown.
+    name: str | None
+    processes: int
+    devices: tuple[DeviceKey, ...]
+    #: ``None`` if the memory of any process is unknown.
+    gpu_memory_bytes: int | None
+    #: Mean over devices of the sum over processes with a known utilization.
+    mean_sm_percent: float | None
+    #: Memory of idle processes; ``None`` if it is unknown which are idle.
+    idle_memory_bytes: int | None = None
+    #: Sum of the known CPU usage, in percent of one core.
+    cpu_percent: float | None = None
+    #: The longest running time.
+    running_seconds: float | None = None
+
+
+def whole_devices(devices: Iterable[DeviceSample]) -> tuple[DeviceSample, ...]:
+    """Return the devices that are not part of another one: MIG devices only if their GPU is missing."""
+    devices = tuple(devices)
+    gpus = {device.key.physical_index for device in devices if not device.key.is_mig}
+    return tuple(
+        device
+        for device in devices
+        if not device.key.is_mig or device.key.physical_index not in gpus
+    )
+
+
+def devices_without_list(sample: Sample) -> list[DeviceKey]:
+    """Return the devices that respond but do not report their processes."""
+    silent = {
+        problem.device
+        for problem in sample.problems
+        if problem.what == PROCESSES and problem.kind != 'impossible'
+    }
+    devices = sample.devices if silent else ()
+    return [device.key for device in devices if device.status == 'ok' and device.key in silent]
+
+
+def unknown_devices(sample: Sample) -> list[DeviceKey]:
+    """Return the GPUs and MIG devices that do not report their processes, or do not respond."""
+    silent = whole_devices(device for device in sample.devices if device.status != 'ok')
+    return [*(device.key for device in silent), *devices_without_list(sample)]
+
+
+def unknown_among(devices: Iterable[DeviceKey], sample: Sample) -> list[DeviceKey]:
+    """Return the unknown devices that are among these devices or contain one of them."""
+    devices = set(devices)
+    gpus = {device.physical_index for device in devices}
+    return [
+        key
+        for key in unknown_devices(sample)
+        if key in devices or (key.physical_index in gpus and not key.is_mig)
+    ]
+
+
+def total_memory(devices: Iterable[DeviceSample]) -> int | None:
+    """Return the memory of all devices in bytes, shared memory counted once. ``None`` if any is unknown."""
+    sizes: dict[tuple[int, int | None], int | None] = {}
+    for device in whole_devices(devices):
+        # Compute instances of a GPU instance share its memory.
+        place = device.key.physical_index, device.info.gpu_instance_id
+        sizes[place] = device.info.memory_total_bytes
+    known = [size for size in sizes.values() if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def summarize_users(
+    processes: Iterable[ProcessSample], *, by_owner: bool = False
+) -> tuple[UserSummary, ...]:
+    """Return the users or owners, most GPU memory first. A process on two devices counts once.
+
+    The steps of a job are one owner.
+    """
+    groups: dict[str | None, list[ProcessSample]] = {}
+    for process in processes:
+        name = _name_of_owner(process) if by_owner else process.username
+        groups.setdefault(name, []).append(process)
+    summaries = [summarize(name, rows) for name, rows in groups.items()]
+    summaries.sort(key=lambda row: (row.name is None, -(row.gpu_memory_bytes or 0), row.name or ''))
+    return tuple(summaries)
+
+
+def _name_of_owner(process: ProcessSample) -> str | None:
+    return None if process.owner is None else process.owner.group
+
+
+def summarize(name: str | None, rows: Sequence[ProcessSample]) -> UserSummary:
+    """Return the sums of these processes under a name."""
+    memory = [row.gpu_memory_bytes for row in rows]
+    known = [size for size in memory if size is not None]
+    utilization: dict[DeviceKey, float] = {}
+    for row in rows:
+        if row.gpu_sm_utilization_percent is not None:
+            before = utilization.get(row.key.device, 0.0)
+            utilization[row.key.device] = min(100.0, before + row.gpu_sm_utilization_percent)
+    # A process has the same values of the host on all its devices.
+    hosts = {(row.key.pid, row.key.start_time): row for row in rows}.values()
+    cpu = [row.cpu_percent for row in hosts if row.cpu_percent is not None]
+    times = [row.running_time_seconds for row in hosts if row.running_time_seconds is not None]
+    idle = [row for row in rows if row.gpu_idle_seconds is not None]
+    return UserSummary(
+        name,
+        len(hosts),
+        tuple(sorted({row.key.device for row in rows})),
+        sum(known) if len(known) == len(memory) else None,
+        sum(utilization.values()) / len(utilization) if utilization else None,
+        sum(
+            row.gpu_memory_bytes or 0 for row in idle if (row.gpu_idle_seconds or 0) >= IDLE_SECONDS
+        )
+        if idle
+        else None,
+        sum(cpu) if cpu else None,
+        max(times, default=None),
+    )
+
+
+def devices_text(devices: Sequence[DeviceKey]) -> str:
+    """Return the devices of a process: ``GPU 0-3,7``, ``GPU 1:0``, ``Host`` if there are none."""
+    return f'GPU {join_labels(key.label for key in sorted(devices))}' if devices else 'Host'
+
+
+def join_labels(labels: Iterable[str]) -> str:
+    """Join labels; successive numbers become a range: ``0-3,7,8:0``."""
+    runs: list[tuple[str, str, int]] = []
+    for label in labels:
+        if runs and label.isdecimal() and runs[-1][1].isdecimal():
+            first, last, length = runs[-1]
+            if int(label) == int(last) + 1:
+                runs[-1] = (first, label, length + 1)
+                continue
+        runs.append((label, label, 1))
+    return ','.join(
+        first if length == 1 else f'{first}{"," if length == 2 else "-"}{last}'
+        for first, last, length in runs
+    )
