@@ -151,12 +151,12 @@ def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Mess
 def _wrong_devices(sample: Sample) -> list[str]:
     """Return what is wrong with devices, the same problem of several devices once.
 
-    Implausible values are left out: they are among the queries that failed.
+    Single values are left out: they are among the queries that failed.
     """
     gpus = {device.key.physical_index for device in sample.devices if not device.key.is_mig}
     groups: dict[tuple[str, str, str], list[DeviceKey]] = {}
     for finding in filter(is_wrong, findings(sample)):
-        if finding.kind == 'implausible':
+        if finding.kind in ('implausible', 'unreadable'):
             continue
         if not finding.device.is_mig or finding.device.physical_index not in gpus:
             key = (finding.words, finding.evidence, finding.action)

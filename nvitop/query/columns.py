@@ -254,7 +254,7 @@ def _state_columns() -> tuple[QueryColumn, ...]:
     states = 'ok, lost, timed out or error'
     rules = (*_SIGN_OF_LIFE, *RULE_METRICS)
     mig = 'index of a MIG device on its GPU'
-    judged = 'ok, warning or critical; see health_findings'
+    judged = 'ok, unknown, warning or critical; see health_findings'
     problems = 'problems found by the rules about health, with the values that show them'
     fields = (
         ('mig_profile', 'str', 'profile of a MIG device'),

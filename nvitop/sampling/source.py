@@ -160,6 +160,7 @@ class LiveSource:
         Args:
             demand: What is needed of processes; its ``shown_metrics`` are measured, too.
             metrics: The metrics to measure, by name; ``None``: all except those of tier *shown*.
+                With ``'processes'``, the driver lists its processes even if the demand has none.
             host: Whether to measure CPU % of the host.
             process_cpu: Whether to measure CPU % of processes, if the demand includes processes.
                 Without CPU % there is no wait.
@@ -168,7 +169,7 @@ class LiveSource:
         demand = Demand() if demand is None else demand
         if metrics is None:
             metrics = [metric.name for metric in METRICS if metric.tier != 'shown']
-        wanted = {*metrics, *demand.shown_metrics}
+        wanted = {*metrics, *demand.shown_metrics} - {PROCESSES}
         started, calls = self._clock(), libnvml.call_count()
         first = wanted & _FIRST_METRICS
         begun = wanted & _BEGUN_METRICS
@@ -177,7 +178,7 @@ class LiveSource:
             Due(
                 metrics=frozenset(first | begun),
                 slow=True,
-                processes=demand.processes,
+                processes=demand.processes or PROCESSES in metrics,
                 skips_process_utilization=not process_utilization,
                 host=host,
             ),
@@ -207,7 +208,8 @@ class LiveSource:
         if due.host:
             self._host.read()
             self._read_host_io(demand)
-        if due.processes or due.new_processes or due.host_processes:
+        has_processes = demand.processes and (due.processes or due.new_processes)
+        if has_processes or due.host_processes:
             reading = self._read_processes(demand, due, is_planned=is_planned)
             if reading.begun and is_planned:
                 is_tree = due.host_processes and len(reading.host_processes) > 0

@@ -390,7 +390,7 @@ def _hostile() -> Sample:
     )
     problems = (
         Problem(4, 'command', f'OSError: {HOSTILE_COMMAND}', 'error'),
-        Problem(device.key, 'bus_id', '训练加速卡 \u202e01:00.0\x9b2J 不可能', 'impossible'),
+        Problem(device.key, 'name', '训练加速卡 \u202e01:00.0\x9b2J 不可能', 'impossible'),
     )
     host = HOST._replace(hostname='主机\x1b[7m', username='用户\n\u200f')
     return machine(device, processes=processes, host=host, problems=problems)

@@ -42,8 +42,8 @@ _NUMBERS: dict[str, Form] = {'performance_state': 'digits'}
 #: Maximum number of series about owners.
 MAX_OWNERS = 500
 #: Severity of a finding → value of its series; 0 is no finding.
-SEVERITIES = {'info': 1, 'warning': 2, 'critical': 3}
-HEALTH_HELP = 'severity of a finding: 0 none, 1 info, 2 warning, 3 critical'
+SEVERITIES = {'info': 1, 'unknown': 2, 'warning': 2, 'critical': 3}
+HEALTH_HELP = 'severity of a finding: 0 none, 1 info, 2 warning or unknown, 3 critical'
 #: Help of series that several metrics share.
 _SHARED_HELP = {
     'clock_event': 'time in which the reason lowered the clocks',

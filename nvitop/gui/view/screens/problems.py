@@ -150,7 +150,7 @@ def _style(line: ProblemLine) -> Style:
         return _DIM
     if not line.is_failure:
         return PLAIN
-    is_warning = line.severity == 'warning' or line.kind in _WARNINGS
+    is_warning = line.severity in ('warning', 'unknown') or line.kind in _WARNINGS
     return Style(Role.WARNING if is_warning else Role.ERROR)
 
 

@@ -10,15 +10,26 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from nvitop.sampling.types import DeviceKey, DeviceSample, Problem, Sample
+from nvitop.sampling.types import (
+    GRAPHICS_PROCESSES,
+    MPS_PROCESSES,
+    PROCESSES,
+    STATUS,
+    DeviceKey,
+    DeviceSample,
+    Problem,
+    Sample,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    #: ``info``: normal, but worth knowing; ``warning``: slower or less reliable than it should be;
-    #: ``critical``: not usable, or it damages results or itself.
-    Severity = Literal['info', 'warning', 'critical']
     _Rule = Callable[['_Case'], Iterator['Finding']]
+
+#: ``info``: normal, but worth knowing; ``unknown``: a value that a rule needs cannot be read;
+#: ``warning``: slower or less reliable than it should be; ``critical``: not usable, or it
+#: damages results or itself.
+Severity = Literal['info', 'unknown', 'warning', 'critical']
 
 
 class Finding(NamedTuple):
@@ -36,6 +47,11 @@ class Finding(NamedTuple):
     action: str
     #: Short word for the row of the device: ``'HOT'``.
     mark: str
+    #: Serial number and PCI bus ID of the device, if they were measured.
+    serial: str | None = None
+    bus_id: str | None = None
+    #: When it was first found, or when it happened: seconds since the epoch.
+    since: float = 0.0
 
 
 class _Label(NamedTuple):
@@ -65,24 +81,21 @@ KINDS: dict[str, _Label] = {
     'nvlink_down': _Label('NVLINK', 'with NVLinks down'),
     'pcie_link': _Label('PCIE', 'with slow PCIe link'),
     'implausible': _Label('ODD', 'with implausible values'),
+    'unreadable': _Label('ERR', 'with unreadable values'),
     'thermal_cap': _Label('TEMP', 'at its temperature limit'),
     'power_cap': _Label('PWR', 'at its power limit'),
 }
 _IMPORTANCE: dict[str, int] = {kind: place for place, kind in enumerate(KINDS)}
-_SEVERITIES: tuple[Severity, ...] = ('critical', 'warning', 'info')
+#: All severities, the highest first.
+SEVERITIES: tuple[Severity, ...] = ('critical', 'warning', 'unknown', 'info')
 
-#: Metrics that the rules read.
-RULE_METRICS: tuple[str, ...] = (
-    'name',
+#: Metrics without which a rule cannot judge: if reading one fails, the health is unknown.
+_NEEDED_METRICS = (
     'recovery_action',
     'temperature',
     'temperature_slowdown_threshold',
     'max_temperature_threshold',
     'clock_event_reasons',
-    'sm_clock',
-    'max_sm_clock',
-    'power_usage',
-    'power_limit',
     'total_volatile_uncorrected_ecc_errors',
     'remapped_rows_pending',
     'remapped_rows_failure',
@@ -96,6 +109,19 @@ RULE_METRICS: tuple[str, ...] = (
     'gpu_utilization',
     'performance_state',
 )
+#: Metrics that the rules read, and the list of processes: some failures show only there.
+RULE_METRICS: tuple[str, ...] = (
+    *_NEEDED_METRICS,
+    'name',
+    'memory_used',
+    'sm_clock',
+    'max_sm_clock',
+    'power_usage',
+    'power_limit',
+    PROCESSES,
+)
+#: Problems of other values lead to no finding, so that a verdict does not depend on what is shown.
+_JUDGED = frozenset({*RULE_METRICS, STATUS, GRAPHICS_PROCESSES, MPS_PROCESSES})
 
 #: A GPU this close (°C) to its slowdown threshold is nearly too hot.
 NEARLY_HOT_CELSIUS = 5
@@ -152,18 +178,25 @@ class _Case(NamedTuple):
             evidence,
             action.replace('{index}', str(key.physical_index)),
             KINDS[kind].mark,
+            self.device.info.serial,
+            self.device.info.bus_id,
         )
 
 
-def findings(sample: Sample) -> tuple[Finding, ...]:
+def findings(sample: Sample, earlier: Iterable[Finding] = ()) -> tuple[Finding, ...]:
     """Return what is wrong with the devices of a sample, by device, the most severe first.
 
-    A value that is not available never leads to a finding.
+    A value that the device does not have, or that this user may not read, leads to no finding.
+
+    Args:
+        sample: The sample. :data:`RULE_METRICS` should be measured.
+        earlier: Findings of the sample before, whose times are kept.
     """
     problems: dict[DeviceKey, list[Problem]] = {}
     for problem in sample.problems:
-        if isinstance(problem.subject, DeviceKey) and problem.is_failure:
-            problems.setdefault(problem.subject, []).append(problem)
+        subject = problem.subject
+        if isinstance(subject, DeviceKey) and problem.is_failure and problem.what in _JUDGED:
+            problems.setdefault(subject, []).append(problem)
     linked = frozenset(
         device.info.name or ''
         for device in sample.devices
@@ -174,12 +207,15 @@ def findings(sample: Sample) -> tuple[Finding, ...]:
         case = _Case(device, tuple(problems.get(device.key, ())), linked)
         rules = _RULES if device.status == 'ok' else _RULES_WITHOUT_VALUES
         found += sorted((f for rule in rules for f in rule(case)), key=importance)
-    return tuple(found)
+    first = {(finding.device, finding.kind): finding.since for finding in earlier}
+    return tuple(
+        f._replace(since=f.since or first.get((f.device, f.kind), sample.timestamp)) for f in found
+    )
 
 
 def importance(finding: Finding) -> tuple[int, int]:
     """Return a sort key: the most severe finding first."""
-    return _SEVERITIES.index(finding.severity), _IMPORTANCE[finding.kind]
+    return SEVERITIES.index(finding.severity), _IMPORTANCE[finding.kind]
 
 
 def is_wrong(finding: Finding) -> bool:
@@ -195,12 +231,11 @@ def worst_findings(found: Iterable[Finding]) -> dict[DeviceKey, Finding]:
     return worst
 
 
-def health_status(found: Iterable[Finding]) -> Literal['ok', 'warning', 'critical']:
+def health_status(found: Iterable[Finding]) -> Literal['ok', 'unknown', 'warning', 'critical']:
     """Return the highest severity of the findings about a device, ``'ok'`` if nothing is wrong."""
     severities = {finding.severity for finding in found}
-    if 'critical' in severities:
-        return 'critical'
-    return 'warning' if 'warning' in severities else 'ok'
+    worst = next((severity for severity in SEVERITIES if severity in severities), 'info')
+    return 'ok' if worst == 'info' else worst
 
 
 def headline(found: Iterable[Finding]) -> str:
@@ -351,11 +386,19 @@ def _implausible(case: _Case) -> Iterator[Finding]:
         if problem.kind == 'impossible'
     ]
     if values:
-        evidence = '; '.join(values[:_MAX_VALUES])
-        if len(values) > _MAX_VALUES:
-            evidence += f'; {len(values) - _MAX_VALUES} more'
         action = 'These values are dropped. If this lasts, update or reload the driver'
-        yield case.finding('implausible', 'warning', 'implausible values', evidence, action)
+        yield case.finding('implausible', 'warning', 'implausible values', _some(values), action)
+
+
+def _unreadable(case: _Case) -> Iterator[Finding]:
+    values = [
+        f'{_name(problem.what)}: {problem.reason}'
+        for problem in case.problems
+        if problem.kind == 'error' and problem.what in _NEEDED_METRICS
+    ]
+    if values:
+        action = 'Its health is unknown without them. If this lasts, reload the driver'
+        yield case.finding('unreadable', 'unknown', 'unreadable values', _some(values), action)
 
 
 _RULES_WITHOUT_VALUES: tuple[_Rule, ...] = (_unusable,)
@@ -368,6 +411,7 @@ _RULES: tuple[_Rule, ...] = (
     _pcie,
     _nvlink,
     _implausible,
+    _unreadable,
 )
 
 
@@ -383,6 +427,11 @@ def _active_links(device: DeviceSample) -> int:
     """Return the number of active NVLinks, -1 if it is not known."""
     total, down = device.info.nvlink_link_count, device.nvlink_down_count
     return -1 if total is None or down is None else total - down
+
+
+def _some(values: list[str]) -> str:
+    more = f'; {len(values) - _MAX_VALUES} more' if len(values) > _MAX_VALUES else ''
+    return '; '.join(values[:_MAX_VALUES]) + more
 
 
 def _name(metric: str) -> str:

@@ -20,7 +20,14 @@ from nvitop.health import (
     worst_findings,
 )
 from nvitop.sampling.source import LiveSource
-from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, Sample
+from nvitop.sampling.types import (
+    PROCESSES,
+    DeviceInfo,
+    DeviceKey,
+    DeviceSample,
+    Problem,
+    Sample,
+)
 from nvitop.sampling.words import ProblemKind
 from tests.documents import ROOT
 
@@ -155,6 +162,10 @@ def test_each_rule_has_its_severity_and_evidence(values: dict[str, Any], expecte
             ('power_usage', '4.2 MW is implausible', 'impossible'),
             'implausible warning power usage: 4.2 MW is implausible',
         ),
+        (
+            ('temperature', 'Unknown Error', 'error'),
+            'unreadable unknown temperature: Unknown Error',
+        ),
     ],
 )
 def test_problems_of_a_device_lead_to_findings(
@@ -163,16 +174,29 @@ def test_problems_of_a_device_lead_to_findings(
     assert outcome(device(), problems=(problem,)) == [expected]
 
 
-def test_missing_and_failing_values_make_no_findings() -> None:
-    missing: tuple[tuple[str, str, ProblemKind], ...]
-    missing = (('fan_speed', 'Not Supported', 'na'), ('temperature', 'Unknown Error', 'error'))
+def test_values_that_no_rule_needs_or_that_do_not_exist_make_no_findings() -> None:
+    missing: tuple[tuple[str, str, ProblemKind], ...] = (
+        ('temperature', 'Not Supported', 'na'),
+        ('recovery_action', 'Insufficient Permissions', 'denied'),
+        ('power_usage', 'Unknown Error', 'error'),
+        ('fan_speed', 'GPU requires restart', 'reset needed'),
+        ('fan_speed', '4294967295 % is implausible', 'impossible'),
+    )
     assert found(device(), problems=missing) == ()
 
 
 def test_evidence_names_at_most_three_implausible_values() -> None:
-    names = ('gpu_utilization', 'power_usage', 'fan_speed', 'sm_clock', 'memory_used')
+    names = ('gpu_utilization', 'power_usage', 'temperature', 'sm_clock', 'memory_used')
     (finding,) = found(device(), problems=tuple((name, '9', 'impossible') for name in names))
-    assert finding.evidence == 'gpu utilization: 9; power usage: 9; fan speed: 9; 2 more'
+    assert finding.evidence == 'gpu utilization: 9; power usage: 9; temperature: 9; 2 more'
+
+
+def test_findings_name_the_board_and_keep_the_time_they_were_first_found() -> None:
+    hot = device(temperature_celsius=95, info={'serial': '165', 'bus_id': '00000000:3D:00.0'})
+    (first,) = findings(Sample(7.0, devices=(hot,)))
+    assert (first.serial, first.bus_id, first.since) == ('165', '00000000:3D:00.0', 7.0)
+    (later,) = findings(Sample(9.0, devices=(hot,)), (first,))
+    assert later.since == 7.0
 
 
 def test_without_a_slowdown_threshold_the_temperature_for_full_clocks_counts() -> None:
@@ -239,6 +263,11 @@ def test_status_and_worst_finding_of_a_device() -> None:
     assert health_status(hot) == 'critical'
     assert health_status(found(device(remapped_rows_pending=True))) == 'warning'
     assert health_status(found(device(clock_event_reasons=('sw_power_cap',)))) == 'ok'
+    assert health_status(()) == 'ok'
+    failure: Any = ('temperature', 'Unknown Error', 'error')
+    assert health_status(found(device(), problems=(failure,))) == 'unknown'
+    worse = found(device(remapped_rows_pending=True), problems=(failure,))
+    assert health_status(worse) == 'warning'
 
 
 def test_each_kind_has_a_row_and_is_documented() -> None:
@@ -247,7 +276,7 @@ def test_each_kind_has_a_row_and_is_documented() -> None:
 
 
 def test_metrics_of_the_rules_exist() -> None:
-    assert set(RULE_METRICS) <= set(METRICS_BY_NAME)
+    assert {*RULE_METRICS} <= {*METRICS_BY_NAME, PROCESSES}
 
 
 def test_the_scenario_of_faults_shows_a_fault_of_each_gpu() -> None:
@@ -258,6 +287,7 @@ def test_the_scenario_of_faults_shows_a_fault_of_each_gpu() -> None:
     assert kinds == {
         1: {'lost'},
         2: {'hot', 'thermal_slowdown'},
+        3: {'unreadable'},
         5: {'memory_errors', 'remap_pending', 'nvlink_down', 'pcie_link'},
         6: {'implausible'},
         7: {'reset_needed'},
