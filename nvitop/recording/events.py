@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nvitop.health import Finding, findings
+from nvitop.recording.shares import gpu_of
 from nvitop.recording.times import format_duration
-from nvitop.recording.usage import MAX_INTERVALS, gpu_of
+from nvitop.recording.usage import MAX_INTERVALS
 from nvitop.sampling.types import DeviceKey, Sample
 
 #: Change (seconds) of the clock against the monotonic clock that counts as a step.

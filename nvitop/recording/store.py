@@ -21,7 +21,8 @@ from nvitop.recording.schema import (
     RecordingError,
     check_format,
 )
-from nvitop.recording.usage import MinuteRows, gpu_of
+from nvitop.recording.shares import gpu_of
+from nvitop.recording.usage import MinuteRows
 from nvitop.sampling.types import DeviceSample
 from nvitop.version import __version__
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.recording.privacy import short_command
-from nvitop.recording.usage import UsageAccount, UsageKey, split
+from nvitop.recording.shares import UsageKey
+from nvitop.recording.usage import UsageAccount, split
 from nvitop.sampling.types import PROCESSES, Problem
 from tests.recording.virtual_clock import START, SimpleMachine, mig, record, rows, usage
 
@@ -33,16 +34,18 @@ def test_used_and_free_time_add_up_to_the_time_of_all_gpus(tmp_path: Path) -> No
     machine.run(1, 0)
     machine.run(2, 1)
     machine.run(3, 1, username='bob', gpu_sm_utilization_percent=0)
+    machine.free(2)
     path = recorded(tmp_path / 'a.db', machine)
     seconds = (TICKS - 1) * 10
     assert observed(path) == 3 * seconds * 1000
     by_user = usage(path, 'user')
     shares = {user: sums['share_ms'] / seconds for user, sums in by_user.items()}
-    assert shares == pytest.approx({'ann': 1500, 'bob': 500, '': 1000}, abs=1)
+    assert shares == pytest.approx({'ann': 2000, 'bob': 0, '': 1000}, abs=1)
     assert by_user['ann']['held_ms'] == 2 * seconds * 1000
     assert by_user['ann']['busy_ms'] == 2 * seconds * 1000
     assert by_user['bob']['busy_ms'] == 0
-    assert by_user['bob']['idle_held_ms'] == seconds * 1000
+    assert by_user['bob']['held_ms'] == seconds * 1000
+    assert by_user['bob']['idle_held_ms'] == 0  # the GPU is not idle
     assert all(sums['held_ms'] >= sums['busy_ms'] for sums in by_user.values())
     assert by_user['ann']['memory_byte_ms'] == 2 * seconds * 1000 << 30
 
@@ -67,7 +70,9 @@ def test_energy_adds_up_to_the_counter_and_is_divided_by_utilization(tmp_path: P
 
 
 def test_energy_without_counter_is_estimated_from_the_power(tmp_path: Path) -> None:
-    path = recorded(tmp_path / 'a.db', SimpleMachine(1))
+    machine = SimpleMachine(1)
+    machine.free(0)
+    path = recorded(tmp_path / 'a.db', machine)
     total = 100_000 * 10 * (TICKS - 1)
     found = rows(path, 'SELECT sum(energy_mj), sum(estimated_mj) FROM gpu_minute')
     assert found == [(total, total)]
@@ -88,22 +93,22 @@ def test_a_restarted_counter_is_bridged_by_the_power(tmp_path: Path) -> None:
     assert found == [(3_000_000, 1_000_000)]
 
 
-def test_mig_devices_are_counted_instead_of_their_gpu(tmp_path: Path) -> None:
+def test_mig_devices_count_by_their_compute_slices(tmp_path: Path) -> None:
     machine = SimpleMachine(1)
-    machine.devices += [mig(machine.devices[0], 0), mig(machine.devices[0], 1)]
+    profiles = ('4g.40gb', '1c.2g.20gb')
+    machine.devices += [mig(machine.devices[0], i, profile) for i, profile in enumerate(profiles)]
     machine.run(1, 1)
-    machine.run(2, 2, username='bob')
-    machine.processes.pop()
+    machine.set(2, memory_used_bytes=0)
     path = recorded(tmp_path / 'a.db', machine)
     seconds = (TICKS - 1) * 10
     assert observed(path) == 2 * seconds * 1000
-    by_gpu = usage(path, 'gpu', 'user')
-    assert by_gpu['MIG-0-0', 'ann']['share_ms'] == seconds * 1000
-    assert by_gpu['MIG-0-1', '']['share_ms'] == seconds * 1000
+    shares = {key: sums['share_ms'] / seconds for key, sums in usage(path, 'gpu', 'user').items()}
+    expected = {('MIG-0-0', 'ann'): 4, ('MIG-0-1', ''): 1, ('GPU-0', ''): 2}
+    assert shares == pytest.approx({key: 1000 * n / 7 for key, n in expected.items()}, abs=0.5)
     # Only the GPU has an energy counter.
-    assert by_gpu['MIG-0-0', 'ann']['energy_mj'] == 100_000 * seconds
+    assert usage(path, 'gpu')['MIG-0-0']['energy_mj'] == 100_000 * seconds
     parents = rows(path, "SELECT parent, mig_profile FROM device WHERE gpu LIKE 'MIG-%'")
-    assert parents == [('GPU-0', '3g.40gb')] * 2
+    assert parents == [('GPU-0', profile) for profile in profiles]
 
 
 def test_a_gap_is_neither_used_nor_idle(tmp_path: Path) -> None:
@@ -143,11 +148,12 @@ def test_unknown_process_lists_are_not_idle_time(tmp_path: Path) -> None:
         ({'gpu_memory_bytes': None, 'gpu_sm_utilization_percent': None}, True),
         ({'type': 'G', 'gpu_sm_utilization_percent': 1}, False),
         ({'type': 'G', 'gpu_sm_utilization_percent': 40}, True),
-        ({'status': 'gone'}, False),
+        ({'status': 'zombie'}, True),
     ],
 )
 def test_processes_that_hold_a_gpu(tmp_path: Path, values: dict[str, Any], is_held: bool) -> None:
     machine = SimpleMachine(1)
+    machine.free(0)
     machine.run(1, **values)
     path = recorded(tmp_path / 'a.db', machine, 7)
     assert ('ann' in usage(path, 'user')) is is_held
@@ -172,7 +178,7 @@ def test_minutes_are_complete_only_when_they_are_over() -> None:
     assert [rows.minute for rows in account.take(machine.wall)] == [begun]
     (rest,) = account.take()
     assert rest.minute == begun + 1
-    assert UsageKey('GPU-0') in rest.usage
+    assert UsageKey('GPU-0', '?') in rest.usage
 
 
 @pytest.mark.parametrize(

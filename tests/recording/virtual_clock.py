@@ -51,6 +51,10 @@ class SimpleMachine:
         """Set values of a GPU."""
         self.devices[index] = self.devices[index]._replace(**values)
 
+    def free(self, index: int) -> None:
+        """Let a GPU have nothing to do."""
+        self.set(index, gpu_utilization_percent=0, memory_used_bytes=0)
+
     def run(self, pid: int, device: int = 0, **values: Any) -> None:
         """Start a process on a GPU; values are those of its sample."""
         usual: dict[str, Any] = {
@@ -76,10 +80,10 @@ def gpu(index: int, **values: Any) -> DeviceSample:
     return device_sample(index, **{**usual, **values})
 
 
-def mig(parent: DeviceSample, index: int, **values: Any) -> DeviceSample:
+def mig(parent: DeviceSample, index: int, profile: str = '3g.40gb', **values: Any) -> DeviceSample:
     """Return a MIG device of a GPU."""
     key = DeviceKey(parent.key.physical_index, index, f'MIG-{parent.key.physical_index}-{index}')
-    info = parent.info._replace(key=key, mig_profile='3g.40gb')
+    info = parent.info._replace(key=key, mig_profile=profile)
     return DeviceSample(key, info, memory_used_bytes=1 << 30, **values)
 
 

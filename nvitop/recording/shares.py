@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rule by which GPUs are divided among those who hold them. Pure.
+
+Recordings, the exporter and the monitor all use :func:`divide`. The parts of a GPU that responds add
+up to exactly 1:
+
+- A MIG device is the part of its GPU that its compute slices are. The rest of the GPU is free.
+- A device with a busy holder is *used*. It is divided among its busy holders by the time of their
+  kernels. If that is unknown for one of them, it is divided equally among their users.
+- A device with idle holders only is *held*. It is divided equally among their users.
+- A device without holders is *free*. If its memory or utilization shows that there must be a process,
+  its holder is :data:`UNKNOWN_USER`.
+
+For example, GPU 0 has two MIG devices. ``4g.40gb`` is used by ann (60 %) and bob (20 %), ``2g.20gb``
+is held by carol. Ann uses 4/7 · 3/4 of the GPU and bob 4/7 · 1/4; carol holds 2/7, and 1/7 is free.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator, NamedTuple, Sequence
+
+from nvitop.recording.privacy import short_command
+from nvitop.sampling.types import (
+    PROCESSES,
+    DeviceInfo,
+    DeviceKey,
+    DeviceSample,
+    ProcessSample,
+    Sample,
+)
+
+#: Minimum utilization (%) of a busy device or process.
+BUSY_PERCENT = 5
+#: Minimum memory (bytes) of a process that holds its device. A context alone may need less.
+HELD_BYTES = 16 << 20
+#: Memory in use (bytes) from which a device without visible processes is held by an unknown one. The
+#: driver itself may use several hundred MiB.
+UNSEEN_BYTES = 1 << 30
+
+#: User of the time in which no process holds a device, and user of processes whose user is unknown.
+NO_USER = ''
+UNKNOWN_USER = '?'
+
+#: Number of compute slices of a GPU that supports MIG, and GPUs with another number.
+SLICES = 7
+_FEWER_SLICES = {'A30': 4, 'RTX PRO 6000': 4, 'RTX PRO 5000': 2}
+#: Name of a MIG profile: compute slices of the compute instance, if it has fewer, and the GPU instance.
+_PROFILE = re.compile(r'(?:(\d)c\.)?(\d)g\b')
+
+
+class UsageKey(NamedTuple):
+    """Who uses a device: a row of the usage table within its minute."""
+
+    gpu: str
+    user: str = NO_USER
+    owner_kind: str = ''
+    owner_id: str = ''
+    command: str = ''
+
+
+class Share(NamedTuple):
+    """The part of a device that one holder has at the moment of a sample."""
+
+    key: UsageKey
+    #: Part of the GPU from 0 to 1; 0 of an idle holder while others are busy.
+    part: float
+    #: Whether the part is used, as far as known; else it is held, or free if the key has no user.
+    is_used: bool = False
+    #: Memory of its processes, and the sum of their utilization, ``None`` if it is unknown.
+    memory_bytes: int = 0
+    percent: int | None = None
+
+
+class DeviceShares(NamedTuple):
+    """How a device is divided; without shares if it does not respond."""
+
+    device: DeviceSample
+    shares: tuple[Share, ...]
+    #: Whether it runs processes: MIG devices do instead of their GPU.
+    is_leaf: bool
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a process holds the device."""
+        return any(share.key.user != NO_USER for share in self.shares)
+
+
+def divide(sample: Sample) -> Iterator[DeviceShares]:
+    """Yield how each device of a sample is divided."""
+    for device in sample.devices:
+        is_mig, index = device.key.is_mig, device.key.physical_index
+        inside = [
+            other.info
+            for other in sample.devices
+            if other.key.is_mig and other.key.physical_index == index
+        ]
+        is_leaf = is_mig or not inside
+        total = _slices_of_gpu(device.info, inside)
+        # The part of a GPU lacks that of all its MIG devices, also of those that do not respond.
+        part = _slices(device.info) / total if is_mig else 1 - sum(map(_slices, inside)) / total
+        if device.status != 'ok':
+            yield DeviceShares(device, (), is_leaf)
+        elif is_leaf:
+            yield DeviceShares(device, _divide_device(sample, device, part), True)
+        else:
+            yield DeviceShares(device, (Share(UsageKey(gpu_of(device.key)), part),), False)
+
+
+def _slices(info: DeviceInfo) -> int:
+    """Return the number of compute slices of a MIG device; 1 if its profile is unknown."""
+    found = _PROFILE.match(info.mig_profile or '')
+    return int(found.group(1) or found.group(2)) if found else 1
+
+
+def _slices_of_gpu(info: DeviceInfo, inside: Sequence[DeviceInfo]) -> int:
+    """Return the number of compute slices of the GPU that a device is or belongs to."""
+    name = info.name or ''
+    known = next((count for model, count in _FEWER_SLICES.items() if model in name), SLICES)
+    return max(known, sum(map(_slices, inside)))
+
+
+def _divide_device(sample: Sample, device: DeviceSample, part: float) -> tuple[Share, ...]:
+    """Return the shares of a device that runs processes; their parts add up to ``part``."""
+    shares = _holders(sample, device)
+    utilization = device.gpu_utilization_percent
+    if not shares:
+        return (Share(UsageKey(gpu_of(device.key)), part),)
+    busy = [share for share in shares if _is_busy(share, utilization)]
+    weights = [share.percent for share in busy]
+    if not busy and (utilization or 0) >= BUSY_PERCENT:
+        busy, weights = shares, [None]
+    if None in weights or not busy:
+        users = [share.key.user for share in busy or shares]
+        parts = [1 / users.count(user) / len(set(users)) for user in users]
+    else:
+        parts = [(weight or 0) / sum(map(int, filter(None, weights))) for weight in weights]
+    by_key = {share.key: part * each for share, each in zip(busy or shares, parts)}
+    return tuple(
+        share._replace(part=by_key.get(share.key, 0.0), is_used=bool(busy) and share.key in by_key)
+        for share in shares
+    )
+
+
+def _is_busy(share: Share, utilization: int | None) -> bool:
+    """Whether a holder is busy; if its utilization is unknown, whether its device may be."""
+    percent = utilization if share.percent is None else share.percent
+    return percent is None or percent >= BUSY_PERCENT
+
+
+def _holders(sample: Sample, device: DeviceSample) -> list[Share]:
+    """Return those who hold a device, still without their parts."""
+    rows: dict[UsageKey, list[ProcessSample]] = {}
+    processes = [process for process in sample.processes if process.key.device == device.key]
+    for process in processes:
+        if is_holder(process):
+            rows.setdefault(usage_key(process), []).append(process)
+    if rows:
+        return [
+            Share(key, 0.0, False, sum(map(_memory, each)), _sum_percent(each))
+            for key, each in rows.items()
+        ]
+    unseen = (device.memory_used_bytes or 0) - sum(map(_memory, processes))
+    is_unseen = unseen >= UNSEEN_BYTES and not device.info.is_unified_memory
+    if (
+        is_unseen
+        or (device.gpu_utilization_percent or 0) >= BUSY_PERCENT
+        or any(process.is_outdated for process in processes)
+        or _has_unknown_processes(sample, device.key)
+    ):
+        key = UsageKey(gpu_of(device.key), UNKNOWN_USER)
+        return [Share(key, 0.0, memory_bytes=max(0, unseen) if is_unseen else 0)]
+    return []
+
+
+def _has_unknown_processes(sample: Sample, key: DeviceKey) -> bool:
+    """Whether the driver did not list the processes of a device."""
+    return any(
+        problem.device == key and problem.what == PROCESSES and problem.kind != 'impossible'
+        for problem in sample.problems
+    )
+
+
+def is_holder(process: ProcessSample) -> bool:
+    """Whether a process keeps others from using the device: it computes, or is ready to."""
+    if process.is_outdated:
+        return False
+    if (percent_of(process) or 0) >= BUSY_PERCENT:
+        return True
+    memory = process.gpu_memory_bytes
+    return process.type != 'G' and (memory is None or memory >= HELD_BYTES)
+
+
+def percent_of(process: ProcessSample) -> int | None:
+    """Return the utilization (%) of a device by a process: of its SMs, its encoder or its decoder."""
+    parts = (
+        process.gpu_sm_utilization_percent,
+        process.gpu_encoder_utilization_percent,
+        process.gpu_decoder_utilization_percent,
+    )
+    return None if parts[0] is None else max(part or 0 for part in parts)
+
+
+def usage_key(process: ProcessSample) -> UsageKey:
+    """Return the holder that a process counts for."""
+    owner = process.owner
+    return UsageKey(
+        gpu_of(process.key.device),
+        process.username if process.username and process.status != 'gone' else UNKNOWN_USER,
+        '' if owner is None else owner.kind,
+        '' if owner is None else owner.id,
+        short_command(process.command, process.name),
+    )
+
+
+def gpu_of(key: DeviceKey) -> str:
+    """Return the name of a device in the tables: its UUID, or its label if that is not known."""
+    return key.uuid or key.label
+
+
+def _memory(process: ProcessSample) -> int:
+    return process.gpu_memory_bytes or 0
+
+
+def _sum_percent(processes: Sequence[ProcessSample]) -> int | None:
+    known = [percent for percent in map(percent_of, processes) if percent is not None]
+    return min(100, sum(known)) if len(known) == len(processes) else None

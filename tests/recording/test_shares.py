@@ -1,0 +1,197 @@
+"""The rule by which GPUs are divided among those who hold them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nvitop.recording.shares import divide
+from nvitop.recording.usage import UsageAccount
+from nvitop.sampling.types import Sample
+from tests.recording.virtual_clock import SimpleMachine, mig, simulated_samples
+from tests.sampling.clocked_machine import ClockedMachine
+
+USERS = ('ann', 'bob', 'carol', None)
+
+
+def parts_of(machine: SimpleMachine) -> dict[tuple[str, bool], float]:
+    """Return the parts of GPUs by user and whether they are used."""
+    parts: dict[tuple[str, bool], float] = {}
+    for device in divide(machine.sample()):
+        for share in device.shares:
+            key = share.key.user, share.is_used
+            parts[key] = parts.get(key, 0.0) + share.part
+    return {key: part for key, part in parts.items() if part}
+
+
+def one_gpu(*processes: dict[str, Any], **values: Any) -> SimpleMachine:
+    """Return a machine with one GPU and these processes."""
+    machine = SimpleMachine(1)
+    machine.set(0, **values)
+    for pid, process in enumerate(processes, 1):
+        machine.run(pid, **process)
+    return machine
+
+
+def percent(user: str, value: int | None, **values: Any) -> dict[str, Any]:
+    """Return a process of a user with a utilization."""
+    return {'username': user, 'gpu_sm_utilization_percent': value, **values}
+
+
+def test_the_example_of_the_rule() -> None:
+    machine = SimpleMachine(1)
+    machine.devices += [
+        mig(machine.devices[0], 0, '4g.40gb'),
+        mig(machine.devices[0], 1, '2g.20gb'),
+    ]
+    machine.run(1, 1, **percent('ann', 60))
+    machine.run(2, 1, **percent('bob', 20))
+    machine.run(3, 2, **percent('carol', 0))
+    machine.set(0, gpu_utilization_percent=None)
+    assert parts_of(machine) == pytest.approx(
+        {
+            ('ann', True): 4 / 7 * 3 / 4,
+            ('bob', True): 4 / 7 / 4,
+            ('carol', False): 2 / 7,
+            ('', False): 1 / 7,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ('processes', 'values', 'parts'),
+    [
+        ([percent('ann', 60), percent('bob', 0)], {}, {('ann', True): 1}),
+        ([percent('ann', 60), percent('bob', 3)], {}, {('ann', True): 1}),
+        ([percent('ann', None), percent('bob', 60)], {}, {('ann', True): 0.5, ('bob', True): 0.5}),
+        (
+            [percent('ann', None), percent('bob', 60)],
+            {'gpu_utilization_percent': 4},
+            {('bob', True): 1},
+        ),
+        # Equally among users, however many commands they run.
+        (
+            [percent('ann', 0), percent('ann', 0, command='python3 b.py'), percent('bob', 0)],
+            {'gpu_utilization_percent': 0},
+            {('ann', False): 0.5, ('bob', False): 0.5},
+        ),
+        # A busy GPU is not idle, whatever the driver reports about its processes.
+        ([percent('ann', 0)], {'gpu_utilization_percent': 90}, {('ann', True): 1}),
+        # What is unknown is not held against anyone.
+        ([percent('ann', None)], {'gpu_utilization_percent': None}, {('ann', True): 1}),
+        ([percent('ann', 0, gpu_encoder_utilization_percent=40)], {}, {('ann', True): 1}),
+        ([], {'gpu_utilization_percent': 0, 'memory_used_bytes': 900 << 20}, {('', False): 1}),
+        ([], {'gpu_utilization_percent': 0, 'memory_used_bytes': 60 << 30}, {('?', False): 1}),
+        ([], {'gpu_utilization_percent': 90}, {('?', True): 1}),
+        (
+            [percent('ann', 0, type='G', gpu_memory_bytes=2 << 30)],
+            {'gpu_utilization_percent': 0, 'memory_used_bytes': 2 << 30},
+            {('', False): 1},
+        ),
+    ],
+)
+def test_parts_of_a_gpu(
+    processes: list[dict[str, Any]],
+    values: dict[str, Any],
+    parts: dict[tuple[str, bool], float],
+) -> None:
+    assert parts_of(one_gpu(*processes, **values)) == pytest.approx(parts)
+
+
+@pytest.mark.parametrize('status', ['gone', 'foreign'])
+def test_memory_of_a_process_that_is_not_there_is_held_by_an_unknown_user(status: str) -> None:
+    process = {
+        'status': status,
+        'username': None,
+        'gpu_memory_bytes': 60 << 30,
+        'gpu_sm_utilization_percent': None,
+    }
+    assert parts_of(one_gpu(process, gpu_utilization_percent=90)) == {('?', True): 1.0}
+    assert parts_of(one_gpu(process, gpu_utilization_percent=0)) == {('?', False): 1.0}
+
+
+def test_processes_last_seen_on_a_gpu_do_not_hold_it() -> None:
+    machine = one_gpu(percent('ann', 60, is_outdated=True), gpu_utilization_percent=0)
+    assert parts_of(machine) == {('?', False): 1.0}
+
+
+@pytest.mark.parametrize(
+    ('name', 'profile', 'part'),
+    [
+        ('NVIDIA A30', '2g.12gb', 2 / 4),
+        ('NVIDIA H100 80GB HBM3', '1g.10gb+me', 1 / 7),
+        ('NVIDIA H100 80GB HBM3', None, 1 / 7),
+        ('NVIDIA RTX PRO 6000 Blackwell Server Edition', '1g.24gb', 1 / 4),
+    ],
+)
+def test_slices_of_a_gpu(name: str, profile: str | None, part: float) -> None:
+    machine = SimpleMachine(1)
+    machine.set(0, info=machine.devices[0].info._replace(name=name))
+    machine.devices.append(mig(machine.devices[0], 0, profile or ''))
+    machine.run(1, 1)
+    assert parts_of(machine)['ann', True] == pytest.approx(part)
+
+
+@pytest.mark.parametrize('bench', ['mig'], indirect=True)
+def test_the_simulated_machine_with_mig_devices_counts_as_four_gpus(bench: ClockedMachine) -> None:
+    for sample in simulated_samples(bench, 40, 15.0):
+        parts = [share for device in divide(sample) for share in device.shares]
+        assert sum(share.part for share in parts) == pytest.approx(4)
+        assert sum(share.part for share in parts if share.key.user) <= 4
+
+
+processes = st.fixed_dictionaries(
+    {
+        'username': st.sampled_from(USERS),
+        'status': st.sampled_from(('running', 'gone', 'foreign', 'zombie')),
+        'type': st.sampled_from(('C', 'G', 'C+G', 'M')),
+        'gpu_memory_bytes': st.sampled_from((None, 0, 1 << 20, 1 << 30)),
+        'gpu_sm_utilization_percent': st.none() | st.integers(0, 100),
+        'command': st.sampled_from((None, 'python3 a.py', 'python3 b.py')),
+        'is_outdated': st.booleans(),
+    }
+)
+devices = st.fixed_dictionaries(
+    {
+        'gpu_utilization_percent': st.none() | st.integers(0, 100),
+        'memory_used_bytes': st.none() | st.integers(0, 80 << 30),
+        'status': st.sampled_from(('ok', 'ok', 'ok', 'lost')),
+    }
+)
+
+
+@st.composite
+def samples(draw: st.DrawFn, machine: SimpleMachine) -> Sample:
+    """Draw the next sample of a machine with any GPUs, MIG devices and processes."""
+    machine.devices = SimpleMachine(draw(st.integers(1, 3))).devices
+    for index, gpu in enumerate(list(machine.devices)):
+        machine.set(index, **draw(devices))
+        for at in range(draw(st.integers(0, 3))):
+            profile = draw(st.sampled_from(('1g.10gb', '1c.3g.40gb', '3g.40gb', '')))
+            machine.devices.append(mig(gpu, at, profile))
+    machine.processes = []
+    for pid in range(draw(st.integers(0, 5))):
+        machine.run(pid, draw(st.integers(0, len(machine.devices) - 1)), **draw(processes))
+    return machine.sample(draw(st.floats(0, 40)))
+
+
+@given(st.data())
+def test_shares_and_unobserved_time_add_up_to_wall_time_times_gpus(data: st.DataObject) -> None:
+    machine, account = SimpleMachine(1), UsageAccount(10.0)
+    expected = 0.0
+    for _ in range(data.draw(st.integers(2, 6))):
+        sample = data.draw(samples(machine))
+        seconds = account.add(sample)
+        for gpu in sample.devices:
+            inside = [d for d in sample.devices if d.key[0] == gpu.key[0] and d.key.is_mig]
+            if not gpu.key.is_mig and (gpu.status == 'ok' or not inside):
+                expected += 1000 * seconds * (gpu.status == 'ok')
+            elif not gpu.key.is_mig:  # its MIG devices respond
+                slices = sum({'3g.40gb': 3}.get(d.info.mig_profile or '', 1) for d in inside)
+                expected += 1000 * seconds * slices / max(7, slices)
+    usages = [usage for minute in account.take() for usage in minute.usage.values()]
+    assert sum(usage.share_ms for usage in usages) == pytest.approx(expected, rel=1e-9)
+    assert all(0 <= usage.idle_held_ms <= usage.share_ms + 1e-9 for usage in usages)
