@@ -7,9 +7,8 @@ from typing import Iterable, NamedTuple
 
 from nvitop.api import process
 from nvitop.api.device import Device
-from nvitop.api.overrides import Originals
 from nvitop.api.process import procfs
-from nvitop.api.utils import Snapshot
+from nvitop.api.utils import Snapshot, replaced_methods
 
 
 class SnapshotResult(NamedTuple):
@@ -70,7 +69,7 @@ def take_snapshots(
     # The driver first, because it may be slow: the host is then read at one moment.
     queried = unique(leaves) if processes is None else []
     usages = [
-        (leaf, None if _PROCESS_METHODS.are_replaced(leaf) else leaf.process_usage())
+        (leaf, None if replaced_methods(leaf, _PROCESS_METHODS) else leaf.process_usage())
         for leaf in queried
     ]
     with procfs.stat_cache():
@@ -86,7 +85,7 @@ def take_snapshots(
 
 
 #: The methods that list processes.
-_PROCESS_METHODS = Originals(Device, ['processes', 'processes_of', 'process_usage'])
+_PROCESS_METHODS = ('processes', 'processes_of', 'process_usage')
 #: Kept until the next call, whose CPU percentages cover the time since this one.
 _last_processes: list[process.GpuProcess] = []
 

@@ -8,7 +8,16 @@ import os
 import re
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Iterable, Iterator, KeysView, SupportsFloat
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Iterable,
+    Iterator,
+    KeysView,
+    SupportsFloat,
+    TypeVar,
+)
 
 __all__ = [
     'NA',
@@ -468,6 +477,31 @@ def snapshot_of(real: Any, values: dict[str, Any]) -> Snapshot:
     snapshot = object.__new__(_snapshot_class(Snapshot, type(real)))
     object.__setattr__(snapshot, '__dict__', values)
     return snapshot
+
+
+T = TypeVar('T')
+
+
+def na_if_none(value: T | None) -> T | NaType:
+    """Return the value, :data:`NA` instead of ``None``."""
+    return NA if value is None else value
+
+
+def replaced_methods(instance: object, names: Iterable[str]) -> list[str]:
+    """Return the names of those methods that a program has overridden or patched.
+
+    Snapshots read many values at once instead of calling a method for each. They must not do so for
+    methods that a program has replaced, for example to hide command lines.
+    """
+    return [
+        name
+        for name in names
+        if not str(getattr(getattr(instance, name), '__module__', None)).startswith(_OWN_MODULES)
+    ]
+
+
+#: Where the methods of devices and processes are defined.
+_OWN_MODULES = ('nvitop.api.', 'psutil')
 
 
 def _restore_snapshot(base: type[Snapshot], values: dict[str, Any]) -> Snapshot:

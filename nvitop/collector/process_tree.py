@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nvitop.api import host
 from nvitop.api.process import HostProcess
+from nvitop.api.process.observed import ancestry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,17 +49,13 @@ class ProcessTreeFilter:
         return {process for process, verdict in verdicts.items() if verdict}
 
     def _descends(self, process: HostProcess) -> bool:
-        ancestor: HostProcess | None = process
-        seen = set()
         try:
-            while ancestor is not None and ancestor not in seen:
+            for ancestor in ancestry(process, HostProcess.parent):
                 if ancestor in self._roots:
                     return True
                 known = self._verdicts.get(ancestor)
                 if known is not None:
                     return known
-                seen.add(ancestor)
-                ancestor = ancestor.parent()
         except (host.PsutilError, OSError):  # OSError: no file descriptor may be left
             return False
         return False

@@ -9,7 +9,6 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device, MigDevice
 from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.api.libnvml import _errors
-from nvitop.api.utils import NA
 from nvitop.sampling.plan import REPORT_METRICS, STATIC, metrics_due
 from nvitop.sampling.types import (
     GRAPHICS_PROCESSES,
@@ -288,7 +287,7 @@ class DeviceReader:
             records += outdated(r for r in self.processes if r.usage.pid not in usages)
         self.processes = tuple(records)
         self._note_utilization(
-            is_missing=utilization and any(r.usage.gpu_sm_utilization is NA for r in records)
+            is_missing=utilization and any(r.usage.gpu_sm_utilization is None for r in records)
         )
 
     def forget_processes(self) -> None:

@@ -7,11 +7,11 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, NamedTuple
 
 from nvitop.api import host
+from nvitop.api.device.process import ProcessUsage
 from nvitop.api.process.facts import GONE, HostFacts
-from nvitop.api.process.observed import name_and_parent, observed, own_line
+from nvitop.api.process.observed import ancestry, name_and_parent, observed, own_line
 from nvitop.api.process.procfs import UNREADABLE, ZOMBIE, in_pid_namespace, uses_gpu
 from nvitop.api.system import system
-from nvitop.api.utils import NA
 from nvitop.sampling.types import (
     DeviceKey,
     HostProcessSample,
@@ -20,7 +20,6 @@ from nvitop.sampling.types import (
     ProcessKey,
     ProcessSample,
 )
-from nvitop.sampling.value import known_value
 
 if TYPE_CHECKING:
     from nvitop.api.process.facts import ObservedProcess
@@ -39,16 +38,8 @@ CHECKED_UNSEEN = 128
 #: is read again.
 LASTING_SECONDS = 0.5
 
-#: Usage of a process that its device does not list now.
-_UNKNOWN_USAGE: dict[str, Any] = {
-    'gpu_memory': NA,
-    'gpu_sm_utilization': NA,
-    'gpu_memory_utilization': NA,
-    'gpu_encoder_utilization': NA,
-    'gpu_decoder_utilization': NA,
-}
 #: Properties of a process that was not read.
-_UNREAD = HostFacts(True, NA, NA, NA, None, NA, NA, NA, NA, NA)
+_UNREAD = HostFacts(True)
 
 
 class ProcessReading(NamedTuple):
@@ -63,20 +54,10 @@ class ProcessReading(NamedTuple):
 
 
 #: Fields that change all the time.
-_MEASURED = (
-    'gpu_memory_bytes',
-    'gpu_memory_percent',
-    'gpu_sm_utilization_percent',
-    'gpu_memory_utilization_percent',
-    'gpu_encoder_utilization_percent',
-    'gpu_decoder_utilization_percent',
-    'cpu_percent',
-    'memory_percent',
-    'host_memory_bytes',
-    'running_time_seconds',
-    'gpu_idle_seconds',
-    'tree_cpu_percent',
-    'disk_read_kib_per_s',
+_MEASURED = tuple(
+    field
+    for field in ProcessSample._fields
+    if field.endswith(('_bytes', '_percent', '_seconds', '_kib_per_s'))
 )
 
 
@@ -95,14 +76,6 @@ def without_measurements(reading: ProcessReading) -> ProcessReading:
     )
 
 
-class _Words(NamedTuple):
-    """Texts about a process; the same on each of its devices."""
-
-    username: str | None
-    name: str | None
-    command: str | None
-
-
 class _Known:
     """A process of the host, as last read."""
 
@@ -115,7 +88,6 @@ class _Known:
         'start_time',
         'started',
         'values',
-        'words',
     )
 
     def __init__(self, process: ObservedProcess, *, is_stranger: bool = False) -> None:
@@ -130,8 +102,27 @@ class _Known:
         self.read_at = 0.0
         self.cpu_percent: float | None = None
         self.is_begun = False
-        #: Made on first use.
-        self.words: _Words | None = None
+
+
+class _Turn(NamedTuple):
+    """What one reading reads, and when; see :meth:`ProcessReader.read`."""
+
+    #: On the monotonic clock.
+    now: float
+    uptime: float
+    own: HostSample
+    visible: Container[ProcessKey] | None
+    measure: Container[ProcessKey] | None
+    #: See :attr:`ProcessReading.begun`.
+    begun: set[int]
+
+    def is_visible(self, key: ProcessKey) -> bool:
+        """Return whether a process gets CPU % and host memory."""
+        return self.visible is None or key in self.visible
+
+    def is_wanted(self, key: ProcessKey) -> bool:
+        """Return whether a process is measured again."""
+        return self.is_visible(key) and (self.measure is None or key in self.measure)
 
 
 class ProcessReader:
@@ -201,53 +192,53 @@ class ProcessReader:
         """
         records = self._without_exited(records)
         self._stuck = {pid: r for pid, r in self._stuck.items() if r._current == pid}
-        now = self._clock()
-        uptime = self._uptime()
-        begun: set[int] = set()
-        samples = []
+        turn = _Turn(self._clock(), self._uptime(), own, visible, measure, set())
         self._checked.clear()
         is_ambiguous = are_real and in_pid_namespace()
         self._ambiguous = {record.usage.pid for record in records} if is_ambiguous else ()
-
-        def is_visible(key: ProcessKey) -> bool:
-            return visible is None or key in visible
-
-        def is_wanted(key: ProcessKey) -> bool:
-            return is_visible(key) and (measure is None or key in measure)
-
         last, self._unseen = self._unseen if measure is not None else [], []
+        samples = []
         for number, record in enumerate(records):
             unseen = last[number] if number < len(last) else None
-            if unseen is not None and unseen[0] is record and not is_visible(unseen[1].key):
+            if unseen is not None and unseen[0] is record and not turn.is_visible(unseen[1].key):
                 samples.append(unseen[1])
                 self._unseen.append(unseen)
                 continue
-            pid = record.usage.pid
-            before = self._known.get(pid)
-            known = self._look(
-                pid,
-                now,
-                measure=before is not None
-                and is_wanted(ProcessKey(pid, before.start_time, record.device)),
-                check=measure is None and (number - self._turn) % len(records) < CHECKED_UNSEEN,
-            )
-            if record.is_outdated and self._has_exited(record, known):
+            is_checked = measure is None and (number - self._turn) % len(records) < CHECKED_UNSEEN
+            sample = self._read_record(record, turn, check=is_checked)
+            if sample is None or turn.is_visible(sample.key):
                 self._unseen.append(None)
-                continue
-            key = ProcessKey(pid, known.start_time, record.device)
-            if is_wanted(key) and known.is_begun and known.cpu_percent is None:
-                begun.add(pid)
-            sample = _sample(record, key, known, own, uptime, is_visible=is_visible(key))
-            samples.append(self._with_parent(sample, now, own))
-            self._unseen.append(None if is_visible(key) else (record, samples[-1]))
+            else:
+                self._unseen.append((record, sample))
+            if sample is not None:
+                samples.append(sample)
         if measure is None:
             self._turn = (self._turn + CHECKED_UNSEEN) % max(1, len(records))
         samples.sort(key=lambda s: (s.key.device, s.username or '', s.key.pid))
         problems = self._stuck_problems()
         parents = _parents(problems) if tree else {}
-        host_processes = self._read_tree(records, parents, now, uptime, own, begun) if tree else ()
+        host_processes = self._read_tree(records, parents, turn) if tree else ()
         self._forget({s.key.pid for s in samples} | {s.pid for s in host_processes})
-        return ProcessReading(tuple(samples), host_processes, tuple(problems), frozenset(begun))
+        return ProcessReading(
+            tuple(samples), host_processes, tuple(problems), frozenset(turn.begun)
+        )
+
+    def _read_record(
+        self, record: ProcessRecord, turn: _Turn, *, check: bool
+    ) -> ProcessSample | None:
+        """Read a process on a device; ``None`` if it exited after the device stopped listing it."""
+        pid = record.usage.pid
+        before = self._known.get(pid)
+        is_measured = before is not None and turn.is_wanted(
+            ProcessKey(pid, before.start_time, record.device)
+        )
+        known = self._look(pid, turn.now, measure=is_measured, check=check)
+        if record.is_outdated and self._has_exited(record, known):
+            return None
+        key = ProcessKey(pid, known.start_time, record.device)
+        if turn.is_wanted(key) and known.is_begun and known.cpu_percent is None:
+            turn.begun.add(pid)
+        return self._with_parent(_sample(record, key, known, turn), turn)
 
     def _stuck_problems(self) -> list[Problem]:
         reason = 'the system does not respond'
@@ -300,23 +291,24 @@ class ProcessReader:
         self._read_values(known, now)
         return known
 
-    def _with_parent(self, sample: ProcessSample, now: float, own: HostSample) -> ProcessSample:
+    def _with_parent(self, sample: ProcessSample, turn: _Turn) -> ProcessSample:
         """Return a sample with the parent if the process is a zombie."""
         if sample.status != 'zombie':
             return sample
         _, pid = name_and_parent(sample.key.pid)
         if pid <= 0:
             return sample
-        known = self._look(pid, now, measure=False)
+        known = self._look(pid, turn.now, measure=False)
         values = known.values
-        name, username = known_value(values.name), known_value(values.username)
-        is_own = _is_own(values, own) and pid not in own_line()  # a signal would end this program
-        parent = ParentProcess(pid, known.start_time, name, username, is_own)
-        return sample._replace(parent=parent)
+        # A signal would end this program.
+        is_own = _is_own(values, turn.own) and pid not in own_line()
+        return sample._replace(
+            parent=ParentProcess(pid, known.start_time, values.name, values.username, is_own)
+        )
 
     def _read_values(self, known: _Known, now: float, *, is_again: bool = False) -> None:
         known.read_at = now
-        before, pid = known.values, known.host.pid
+        pid = known.host.pid
         if known.is_stranger:
             known.values = GONE
         elif pid in self._stuck:
@@ -326,13 +318,10 @@ class ProcessReader:
             host = known.host
             known.values = host.measured_again(known.values) if is_again else host.facts()
             self._current = None
-        if known.values.texts != before.texts:
-            known.words = None
-        known.is_begun = known_value(known.values.cpu_percent) is not None
+        known.is_begun = known.values.cpu_percent is not None
         if known.start_time < 0:  # it could not be read before
-            create_time = known_value(known.values.create_time)
+            create_time, running = known.values.create_time, known.values.running_time_in_seconds
             known.start_time = -1.0 if create_time is None else create_time
-            running = known_value(known.values.running_time_in_seconds)
             known.started = None if running is None else self._uptime() - running
 
     def _measure(self, known: _Known, now: float) -> None:
@@ -343,16 +332,13 @@ class ProcessReader:
         self._read_values(
             known, now, is_again=age < LASTING_SECONDS and known.values is not _UNREAD
         )
-        known.cpu_percent = known_value(known.values.cpu_percent) if is_usable else None
+        known.cpu_percent = known.values.cpu_percent if is_usable else None
 
     def _read_tree(
         self,
         records: tuple[ProcessRecord, ...],
         parents: dict[int, int],
-        now: float,
-        uptime: float,
-        own: HostSample,
-        begun: set[int],
+        turn: _Turn,
     ) -> tuple[HostProcessSample, ...]:
         """Read the processes on the devices, their ancestors and their children."""
         devices: dict[int, list[DeviceKey]] = {}
@@ -362,19 +348,16 @@ class ProcessReader:
         here = {pid for pid in devices if not self._known[pid].is_stranger}
         wanted.update(pid for pid, parent in parents.items() if parent in here)
         for start in here:
-            pid = parents.get(start)
-            while pid is not None and pid != 0 and pid not in wanted:
-                wanted.add(pid)
-                pid = parents.get(pid)
+            wanted.update(ancestry(start, parents.get))
         samples = []
         for pid in sorted(wanted):
-            known = self._look(pid, now, measure=True)
+            known = self._look(pid, turn.now, measure=True)
             if known.is_begun and known.cpu_percent is None:
-                begun.add(pid)
+                turn.begun.add(pid)
             on = tuple(sorted(devices.get(pid, ())))
             if on or known.values.is_running:
                 parent = None if known.is_stranger else parents.get(pid)
-                samples.append(_host_sample(known, parent, on, own, uptime))
+                samples.append(_host_sample(known, parent, on, turn))
         return tuple(samples)
 
     def _forget(self, pids: set[int]) -> None:
@@ -392,73 +375,57 @@ def _parents(problems: list[Problem]) -> dict[int, int]:
         return {}
 
 
-def _sample(
-    record: ProcessRecord,
-    key: ProcessKey,
-    known: _Known,
-    own: HostSample,
-    uptime: float,
-    *,
-    is_visible: bool,
-) -> ProcessSample:
-    values, words = known.values, known.words
-    usage = record.usage
-    status = _status(values, has_memory=bool(known_value(usage.gpu_memory)))
-    if record.is_outdated:
-        usage = usage._replace(**_UNKNOWN_USAGE)
-    if words is None:
-        words = known.words = _Words(
-            known_value(values.username), known_value(values.name), _command(values)
-        )
-    memory, total = known_value(usage.gpu_memory), record.memory_total_bytes
+def _sample(record: ProcessRecord, key: ProcessKey, known: _Known, turn: _Turn) -> ProcessSample:
+    values, usage = known.values, record.usage
+    is_visible = turn.is_visible(key)
+    status = _status(values, has_memory=bool(usage.gpu_memory))
+    if record.is_outdated:  # its device does not list it now
+        usage = ProcessUsage(usage.pid, usage.type, None, *usage[3:5])
+    memory, total = usage.gpu_memory, record.memory_total_bytes
     return ProcessSample(
         key=key,
-        type=known_value(usage.type),
+        type=usage.type,
         status=status,
-        username=words.username,
-        is_own=_is_own(values, own),
-        name=words.name,
-        command=words.command,
+        username=values.username,
+        is_own=_is_own(values, turn.own),
+        name=values.name,
+        command=_command(values),
         gpu_memory_bytes=memory,
         gpu_memory_percent=round(100.0 * memory / total, 1)
         if memory is not None and total
         else None,
-        gpu_sm_utilization_percent=known_value(usage.gpu_sm_utilization),
-        gpu_memory_utilization_percent=known_value(usage.gpu_memory_utilization),
-        gpu_encoder_utilization_percent=known_value(usage.gpu_encoder_utilization),
-        gpu_decoder_utilization_percent=known_value(usage.gpu_decoder_utilization),
-        gpu_instance_id=known_value(usage.gpu_instance_id),
-        compute_instance_id=known_value(usage.compute_instance_id),
+        gpu_sm_utilization_percent=usage.gpu_sm_utilization,
+        gpu_memory_utilization_percent=usage.gpu_memory_utilization,
+        gpu_encoder_utilization_percent=usage.gpu_encoder_utilization,
+        gpu_decoder_utilization_percent=usage.gpu_decoder_utilization,
+        gpu_instance_id=usage.gpu_instance_id,
+        compute_instance_id=usage.compute_instance_id,
         cpu_percent=known.cpu_percent if is_visible else None,
-        memory_percent=known_value(values.memory_percent) if is_visible else None,
-        host_memory_bytes=known_value(values.host_memory) if is_visible else None,
-        running_time_seconds=_running_time(known, uptime),
+        memory_percent=values.memory_percent if is_visible else None,
+        host_memory_bytes=values.host_memory if is_visible else None,
+        running_time_seconds=_running_time(known, turn.uptime),
         is_outdated=record.is_outdated,
     )
 
 
 def _host_sample(
-    known: _Known,
-    parent: int | None,
-    devices: tuple[DeviceKey, ...],
-    own: HostSample,
-    uptime: float,
+    known: _Known, parent: int | None, devices: tuple[DeviceKey, ...], turn: _Turn
 ) -> HostProcessSample:
     values = known.values
     return HostProcessSample(
         pid=known.host.pid,
         start_time=known.start_time,
         parent_pid=parent,
-        username=known_value(values.username),
-        is_own=_is_own(values, own),
+        username=values.username,
+        is_own=_is_own(values, turn.own),
         status=_status(values),
         command=_command(values),
         devices=devices,
-        thread_count=_thread_count(known.host),
+        thread_count=values.thread_count,
         cpu_percent=known.cpu_percent,
-        memory_percent=known_value(values.memory_percent),
-        running_time_seconds=_running_time(known, uptime),
-        name=known_value(values.name),
+        memory_percent=values.memory_percent,
+        running_time_seconds=_running_time(known, turn.uptime),
+        name=values.name,
     )
 
 
@@ -484,10 +451,3 @@ def _is_own(values: HostFacts, own: HostSample) -> bool:
 
 def _running_time(known: _Known, uptime: float) -> float | None:
     return None if known.started is None else max(0.0, uptime - known.started)
-
-
-def _thread_count(process: ObservedProcess) -> int | None:
-    try:
-        return process.num_threads()
-    except (*UNREADABLE, host.PsutilError):
-        return None

@@ -10,7 +10,6 @@ from nvitop.api.host import CpuSeconds, MemoryUsage
 from nvitop.api.process.command import quote
 from nvitop.api.process.facts import HostFacts
 from nvitop.api.system import Past, System, TreeUsage
-from nvitop.api.utils import NA
 from nvitop.simulation.physics import TRAFFIC, bytes_moved
 from nvitop.simulation.world import Node, Task, World
 
@@ -225,7 +224,7 @@ class ListedProcess:
         path = task.spec.command[0]
         name = path.replace('\\', '/').rpartition('/')[2]
         # Quoted, so that spaces in the path do not end it.
-        self._facts = HostFacts(True, 'running', NA, name, [quote(path)], NA, NA, NA, NA, NA)
+        self._facts = HostFacts(True, 'running', name=name, cmdline=[quote(path)])
 
     def is_same(self) -> bool:
         """Return that the PID belongs to the same process."""
@@ -238,10 +237,6 @@ class ListedProcess:
     def measured_again(self, facts: HostFacts) -> HostFacts:
         """Return the same values."""
         return facts
-
-    def num_threads(self) -> int:
-        """Raise an error: the number of threads is unknown."""
-        raise ProcessLookupError(self.pid)
 
 
 class SimulatedProcess:
@@ -270,10 +265,6 @@ class SimulatedProcess:
         """Return recent values with the CPU usage and the status read again. Never raises."""
         return self._shown(self._child.measured_again(facts))
 
-    def num_threads(self) -> int:
-        """Return the number of threads."""
-        return self._task.spec.threads or self._child.num_threads()
-
     def _shown(self, facts: HostFacts) -> HostFacts:
         if not facts.is_running or facts.cmdline is None:  # gone, or hidden from this user
             return facts
@@ -284,6 +275,8 @@ class SimulatedProcess:
             facts = facts._replace(name=os.path.basename(task.spec.command[0]))
         if task.spec.user:
             facts = facts._replace(username=task.spec.user)
+        if task.spec.threads:
+            facts = facts._replace(thread_count=task.spec.threads)
         if cpu is not None:
             facts = facts._replace(cpu_percent=round(cpu, 1))
         if memory is not None:

@@ -14,7 +14,6 @@ import psutil
 import pytest
 
 from nvitop.api.process import HostProcess, linux, procfs
-from nvitop.api.utils import NA
 from tests.api.processes import linux_only, running
 from tests.waiting import in_threads
 
@@ -184,7 +183,7 @@ def test_hidden_process_is_running(
     monkeypatch.setattr(procfs, 'read_cmdline', lambda pid: [])
     monkeypatch.setattr(os, 'kill', deny)
     facts = HostProcess(child.pid).facts()
-    assert (facts.is_running, facts.status, facts.command) == (True, NA, 'No Permissions')
+    assert (facts.is_running, facts.status, facts.command) == (True, None, 'No Permissions')
 
 
 @linux_only

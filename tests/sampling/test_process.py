@@ -9,7 +9,7 @@ import pytest
 from nvitop.api import host
 from nvitop.api.device.process import ProcessUsage
 from nvitop.api.process import HostFacts
-from nvitop.api.utils import NA
+from nvitop.api.process.facts import GONE
 from nvitop.sampling import process as module
 from nvitop.sampling.device import ProcessRecord
 from nvitop.sampling.process import ProcessReader
@@ -22,30 +22,20 @@ ME = HostSample(username='me')
 START = 1.7e9
 
 
-def facts(cpu: float | str = 10.0, **values: Any) -> HostFacts:
+def facts(cpu: float | None = 10.0, **values: Any) -> HostFacts:
     return HostFacts(
         is_running=True,
         status='running',
         username='me',
         name='python3',
         cmdline=['python3', 'train.py'],
-        cpu_percent=cpu,  # type: ignore[arg-type]
+        cpu_percent=cpu,
         memory_percent=1.5,
         host_memory=1 << 20,
         create_time=START,
         running_time_in_seconds=5.0,
+        thread_count=4,
     )._replace(**values)
-
-
-GONE = facts(
-    NA,
-    is_running=False,
-    username=NA,
-    name=NA,
-    cmdline=[],
-    create_time=NA,
-    running_time_in_seconds=NA,
-)
 
 
 class FakeProcess:
@@ -75,9 +65,6 @@ class FakeProcess:
         self.short_reads += 1
         return known._replace(cpu_percent=self.known.cpu_percent)
 
-    def num_threads(self) -> int:
-        return 4
-
 
 @pytest.fixture(autouse=True)
 def _host(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,8 +77,7 @@ def _host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def record(process: FakeProcess, device: int = 0, memory: int | None = 1 << 30) -> ProcessRecord:
-    used = NA if memory is None else memory
-    usage = ProcessUsage(process.pid, 'C', used, NA, NA, 50, 20, 0, 0)
+    usage = ProcessUsage(process.pid, 'C', memory, None, None, 50, 20, 0, 0)
     return ProcessRecord(device_key(device), usage, 8 << 30)
 
 

@@ -10,8 +10,10 @@ import psutil
 import pynvml
 import pytest
 
-from nvitop import simulation
+from nvitop import select_devices, simulation, take_snapshots
 from nvitop.api.system import system
+from nvitop.api.utils import NA
+from nvitop.sampling.source import LiveSource
 from nvitop.simulation.children import FIRST_FIXED_PID
 from tests.simulation.conftest import handle, needs, text
 
@@ -342,3 +344,69 @@ def test_children_have_the_variables_of_the_scenario() -> None:
         assert pid is not None
         assert psutil.Process(pid).environ()['RANK'] == '0'
         assert system().process_file(pid, 'environ') == b'RANK=0'
+
+
+SHOWN = """
+[[gpu]]
+model = "H100"
+[host]
+cpus = 8
+memory = "64 GiB"
+[[process]]
+command = ["python3", "train.py"]
+gpus = [0]
+user = "ann"
+memory = "8 GiB"
+cpu = 118.6
+host_memory = "16 GiB"
+started = "2 h"
+threads = 12
+[[process]]
+command = ["listed.exe"]
+gpus = [0]
+state = "listed"
+pid = 4194000
+"""
+
+
+@pytest.mark.skipif(sys.platform == 'win32', reason='needs real children')
+def test_library_and_samples_agree_on_processes() -> None:
+    with simulation.machine(simulation.parse_scenario(SHOWN, name='shown')):
+        trained, listed = take_snapshots().gpu_processes
+        process = trained.real
+        values = {
+            'username': process.username(),
+            'cpu_percent': process.cpu_percent(),
+            'memory_percent': process.memory_percent(),
+            'host_memory': process.host_memory(),
+            'running_time_in_seconds': round(process.running_time_in_seconds()),
+        }
+        assert values == {
+            **{name: trained[name] for name in values},
+            'username': 'ann',
+            'cpu_percent': 118.6,
+            'memory_percent': 25.0,
+            'host_memory': 16 * GIB,
+            'running_time_in_seconds': 7200,
+        }
+        assert round(trained.running_time_in_seconds) == 7200
+        unknown, sample = LiveSource().complete_sample().processes
+        assert (sample.username, sample.host_memory_bytes) == ('ann', 16 * GIB)
+        assert sample.key.start_time == process.create_time()
+        assert process.num_threads() == 12
+        assert process.is_running()
+        assert process.parent() == psutil.Process()
+        assert (listed.is_running, listed.name, listed.username) == (True, 'listed.exe', NA)
+        assert (unknown.status, unknown.name) == ('running', 'listed.exe')
+        with pytest.raises(psutil.NoSuchProcess):
+            listed.real.kill()
+        with pytest.raises(psutil.AccessDenied):
+            listed.real.cpu_percent()
+
+
+@pytest.mark.skipif(sys.platform == 'win32', reason='needs real children')
+def test_memory_of_a_simulated_user_counts_as_free() -> None:
+    source = SHOWN + '[[gpu]]\nmodel = "H100"\n'
+    with simulation.machine(simulation.parse_scenario(source, name='shown')):
+        assert select_devices(min_free_memory='75GiB', sort=False) == [1]
+        assert select_devices(min_free_memory='75GiB', sort=False, free_accounts='ann') == [0, 1]

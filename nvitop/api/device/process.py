@@ -12,7 +12,7 @@ from nvitop.api.device.base import MAX_ULONGLONG
 from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.process import procfs
-from nvitop.api.utils import NA, UINT_MAX, NaType
+from nvitop.api.utils import NA, UINT_MAX, NaType, na_if_none
 
 _LISTS = (
     ('C', 'nvmlDeviceGetComputeRunningProcesses'),
@@ -26,35 +26,34 @@ _SAMPLE = struct.Struct('@IQIIII')
 
 
 class _Utilization(NamedTuple):
-    """Utilization of the engines by a process in percent, ``NA`` if unknown."""
+    """Utilization of the engines by a process in percent."""
 
-    sm: int | NaType = NA
-    memory: int | NaType = NA
-    encoder: int | NaType = NA
-    decoder: int | NaType = NA
+    sm: int
+    memory: int
+    encoder: int
+    decoder: int
 
 
 class ProcessUsage(NamedTuple):
-    """Use of a device by a process, each value ``NA`` if unknown."""
+    """Use of a device by a process; ``None`` if a value is unknown."""
 
     pid: int
     #: ``'C'``, ``'G'``, ``'C+G'`` or ``'M'``, see :attr:`GpuProcess.type`.
     type: str
-    gpu_memory: int | NaType  # bytes
-    gpu_instance_id: int | NaType
-    compute_instance_id: int | NaType
-    gpu_sm_utilization: int | NaType  # percent
-    gpu_memory_utilization: int | NaType  # percent
-    gpu_encoder_utilization: int | NaType  # percent
-    gpu_decoder_utilization: int | NaType  # percent
+    gpu_memory: int | None = None  # bytes
+    gpu_instance_id: int | None = None
+    compute_instance_id: int | None = None
+    gpu_sm_utilization: int | None = None  # percent
+    gpu_memory_utilization: int | None = None  # percent
+    gpu_encoder_utilization: int | None = None  # percent
+    gpu_decoder_utilization: int | None = None  # percent
 
 
 _IDLE = _Utilization(0, 0, 0, 0)
-_UNKNOWN = _Utilization()
 
 
-def _known_id(number: int) -> int | NaType:
-    return NA if number == UINT_MAX else number
+def _known_id(number: int) -> int | None:
+    return None if number == UINT_MAX else number
 
 
 class AccountedProcess(NamedTuple):
@@ -117,20 +116,20 @@ class ProcessMixin(MemoryMixin):
             found = (process_class if is_here else process_class.elsewhere)(
                 pid,
                 self,
-                gpu_memory=usage.gpu_memory,
-                gpu_instance_id=usage.gpu_instance_id,
-                compute_instance_id=usage.compute_instance_id,
+                gpu_memory=na_if_none(usage.gpu_memory),
+                gpu_instance_id=na_if_none(usage.gpu_instance_id),
+                compute_instance_id=na_if_none(usage.compute_instance_id),
                 type=usage.type,
             )
             if utilization:
-                found.set_gpu_utilization(*usage[-4:])
+                found.set_gpu_utilization(*map(na_if_none, usage[-4:]))
             processes[pid] = found
         return processes
 
     def process_usage(self, *, utilization: bool = True) -> dict[int, ProcessUsage]:
         """Use of the device by each process, by PID, without reading the host.
 
-        Without ``utilization`` that is not queried and ``NA``.
+        Without ``utilization`` that is not queried and ``None``.
 
         NVML: see :meth:`processes`
         """
@@ -150,11 +149,11 @@ class ProcessMixin(MemoryMixin):
                 types = {type_ for type_, _ in listed}
                 type_ = 'M' if 'M' in types else '+'.join(sorted(types))
                 memory = _memory([info for _, info in listed])
-            unsampled = _UNKNOWN if measured is None or memory is None else _IDLE
+            unsampled = () if measured is None or memory is None else _IDLE
             usages[pid] = ProcessUsage(
                 pid,
                 type_,
-                NA if memory is None else memory,
+                memory,
                 _known_id(info.gpuInstanceId),
                 _known_id(info.computeInstanceId),
                 *(measured or {}).get(pid, unsampled),

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from nvitop.api.process.command import command_join
 from nvitop.api.process.procfs import ZOMBIE
-from nvitop.api.utils import NA
 
 if TYPE_CHECKING:
-    from nvitop.api.utils import NaType
 
     class ObservedProcess(Protocol):
         """A process that is read at intervals."""
@@ -28,9 +26,6 @@ if TYPE_CHECKING:
         def measured_again(self, facts: HostFacts) -> HostFacts:
             """Return recent values with the CPU usage and the status read again. Never raises."""
 
-        def num_threads(self) -> int:
-            """Return the number of threads."""
-
 
 NO_SUCH_PROCESS = 'No Such Process'
 NO_PERMISSIONS = 'No Permissions'
@@ -42,28 +37,24 @@ _SHORTEST_SECONDS = 0.1
 
 
 class HostFacts(NamedTuple):
-    """Values of a process at one moment, as read by ``HostProcess.facts()``."""
+    """Values of a process at one moment, as read by ``HostProcess.facts()``; ``None`` if unknown."""
 
     is_running: bool
-    #: One of psutil's ``STATUS_*``, ``'terminated'``, or :data:`~nvitop.NA` for a hidden process.
-    status: str
-    username: str
-    name: str
+    #: One of psutil's ``STATUS_*``, ``'terminated'``, or ``None`` for a hidden process.
+    status: str | None = None
+    username: str | None = None
+    name: str | None = None
     #: Empty for kernel threads and zombies, ``None`` if this user may not read it.
-    cmdline: list[str] | None
+    cmdline: list[str] | None = None
     #: Percent of one CPU; may exceed 100.
-    cpu_percent: float | NaType
-    memory_percent: float | NaType
+    cpu_percent: float | None = None
+    memory_percent: float | None = None
     #: Resident memory in bytes.
-    host_memory: int | NaType
+    host_memory: int | None = None
     #: Seconds since the epoch.
-    create_time: float | NaType
-    running_time_in_seconds: float | NaType
-
-    @property
-    def texts(self) -> tuple[object, ...]:
-        """The values that texts about the process depend on; the others are numbers."""
-        return (self.is_running, self.status, self.username, self.name, self.cmdline)
+    create_time: float | None = None
+    running_time_in_seconds: float | None = None
+    thread_count: int | None = None
 
     @property
     def command(self) -> str:
@@ -83,8 +74,8 @@ class HostFacts(NamedTuple):
 
 
 #: A process that does not exist, and one that is hidden from this user.
-GONE = HostFacts(False, TERMINATED, NA, NA, [], NA, NA, NA, NA, NA)
-HIDDEN = HostFacts(True, NA, NA, NA, None, NA, NA, NA, NA, NA)
+GONE = HostFacts(False, TERMINATED, cmdline=[])
+HIDDEN = HostFacts(True)
 
 
 class CpuShare:

@@ -19,12 +19,20 @@ from typing import (
 )
 
 from nvitop.api import host
-from nvitop.api.overrides import Originals
 from nvitop.api.process import procfs
 from nvitop.api.process.command import command_join
 from nvitop.api.process.facts import NO_PERMISSIONS, NO_SUCH_PROCESS, TERMINATED, ZOMBIE_PROCESS
 from nvitop.api.process.hostprocess import HostProcess
-from nvitop.api.utils import NA, NaType, Snapshot, bytes2human, snapshot_of, timedelta2human
+from nvitop.api.utils import (
+    NA,
+    NaType,
+    Snapshot,
+    bytes2human,
+    na_if_none,
+    replaced_methods,
+    snapshot_of,
+    timedelta2human,
+)
 from nvitop.owner.types import Owner
 
 _T = TypeVar('_T')
@@ -375,7 +383,7 @@ class GpuProcess:
         Raises:
             psutil.Error: As the single methods, outside of :meth:`failsafe`.
         """
-        if _HOST_ORIGINALS.are_replaced(self):
+        if replaced_methods(self, _HOST_METHODS):
             with self._host.oneshot():
                 return snapshot_of(
                     self._host, {name: getattr(self, name)() for name in _HOST_VALUES}
@@ -386,29 +394,18 @@ class GpuProcess:
                 raise host.NoSuchProcess(self.pid)
             if facts.cmdline is None:
                 raise host.AccessDenied(self.pid)
-        cmdline = facts.display_cmdline
-        seconds = facts.running_time_in_seconds
-        running_time: timedelta | NaType = NA
-        if not isinstance(seconds, NaType):
-            running_time = timedelta(seconds=seconds)
-        return snapshot_of(
-            self._host,
-            {
-                'is_running': facts.is_running,
-                'status': facts.status,
-                'username': facts.username,
-                'name': facts.name,
-                'cmdline': cmdline,
-                'command': command_join(cmdline),
-                'cpu_percent': facts.cpu_percent,
-                'memory_percent': facts.memory_percent,
-                'host_memory': facts.host_memory,
-                'host_memory_human': bytes2human(facts.host_memory),
-                'running_time': running_time,
-                'running_time_human': timedelta2human(running_time),
-                'running_time_in_seconds': seconds,
-            },
-        )
+        values: dict[str, Any] = {
+            name: na_if_none(value)
+            for name, value in facts._asdict().items()
+            if name in _HOST_VALUES
+        }
+        values['cmdline'] = facts.display_cmdline
+        values['command'] = command_join(facts.display_cmdline)
+        values['host_memory_human'] = bytes2human(values['host_memory'])
+        seconds = values['running_time_in_seconds']
+        values['running_time'] = NA if seconds is NA else timedelta(seconds=seconds)
+        values['running_time_human'] = timedelta2human(values['running_time'])
+        return snapshot_of(self._host, {name: values[name] for name in _HOST_VALUES})
 
     def as_snapshot(
         self, *, host_process_snapshot_cache: dict[int, Snapshot] | None = None
@@ -419,7 +416,7 @@ class GpuProcess:
         so the host is read once for a process on several devices.
         """
         cache = host_process_snapshot_cache
-        if cache is None or _HOST_ORIGINALS.are_replaced(self):
+        if cache is None or replaced_methods(self, _HOST_METHODS):
             cache = {}  # its values differ from those of other processes with this PID
         pid = self.pid
         host = cache.get(pid)
@@ -478,4 +475,4 @@ _DEVICE_VALUES = (
     *('gpu_sm_utilization', 'gpu_memory_utilization'),
     *('gpu_encoder_utilization', 'gpu_decoder_utilization'),
 )
-_HOST_ORIGINALS = Originals(GpuProcess, (*_HOST_VALUES, 'host_snapshot'))
+_HOST_METHODS = (*_HOST_VALUES, 'host_snapshot')

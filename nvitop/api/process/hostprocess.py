@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HostProcess: psutil.Process with one object per process and what a process monitor needs."""
+"""HostProcess: psutil.Process with one object per process and what a process monitor needs.
+
+Processes are read with psutil where there is no ``/proc``.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import sys
 import threading
 import time
 import weakref
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, Iterable, TypeVar, cast
 
 import psutil
 
-from nvitop.api.overrides import Originals
 from nvitop.api.process import procfs
 from nvitop.api.process.command import command_join
 from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
 from nvitop.api.process.linux import LinuxProcess
+from nvitop.api.system import system
 from nvitop.api.timing import timed
-from nvitop.api.utils import NA, NaType, Snapshot, timedelta2human
+from nvitop.api.utils import NA, NaType, Snapshot, replaced_methods, timedelta2human
 from nvitop.owner.types import Owner, OwnerReading
 from nvitop.platforms import LINUX
 from nvitop.platforms.users import name_of_user, without_domain
@@ -27,8 +32,132 @@ from nvitop.platforms.users import name_of_user, without_domain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
+F = TypeVar('F', bound='Callable[..., Any]')
+T = TypeVar('T')
+
 #: A PID that no system assigns, but that every system accepts in queries.
 _NO_PID = 2**31 - 1
+
+
+class PsutilProcess:
+    """A process as process lists show it, read with psutil; see :class:`LinuxProcess`.
+
+    It is identified when the object is made. A PID that does not exist raises nothing.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.cpu = CpuShare()
+        #: Name of the user, ``None`` until it is needed.
+        self.username_known: str | None = None
+        #: Start time in seconds of :func:`time.monotonic`.
+        self._started: float | None = None
+        self._process: psutil.Process | None = None
+        # OverflowError: an implausible driver result. OSError: no free file descriptor.
+        with contextlib.suppress(psutil.NoSuchProcess, OverflowError, OSError):
+            self._process = psutil.Process(pid)
+
+    def is_same(self) -> bool:
+        """Return whether the PID still belongs to the same process, or still to none."""
+        if self._process is None:
+            return not psutil.pid_exists(self.pid)
+        return self._process.is_running()
+
+    def running_seconds(self, create_time: float) -> float:
+        """Return the running time in seconds of this process, which started at this time."""
+        # The clock is read once: the running time must not change when it is set.
+        if self._started is None:
+            self._started = time.monotonic() - max(0.0, time.time() - create_time)
+        return time.monotonic() - self._started
+
+    def facts(self) -> HostFacts:
+        """Return what a process list shows. Never raises."""
+        process = self._process
+        try:
+            if process is None or not process.is_running():
+                return GONE
+            with process.oneshot():
+                return self._read(process)
+        except psutil.AccessDenied:
+            return HIDDEN
+        except psutil.NoSuchProcess:
+            return GONE
+
+    def _read(self, process: psutil.Process) -> HostFacts:
+        created = _unless_denied(process.create_time)
+        running = None if created is None else self.running_seconds(created)
+        share = None
+        times, taken = timed(functools.partial(_unless_denied, process.cpu_times))
+        if times is not None and running is not None:
+            share = self.cpu.percent(times.user + times.system, taken, running)
+        if self.username_known is None:
+            self.username_known = _unless_denied(functools.partial(_username, process))
+        memory = _unless_denied(process.memory_info)
+        status = process.status()
+        is_zombie = status == psutil.STATUS_ZOMBIE
+        return HostFacts(
+            is_running=True,
+            status=status,
+            username=self.username_known,
+            name=_unless_denied(process.name),
+            cmdline=[] if is_zombie else _unless_denied(functools.partial(_cmdline, process)),
+            cpu_percent=share,
+            memory_percent=_unless_denied(process.memory_percent),
+            host_memory=None if memory is None else memory.rss,
+            create_time=created,
+            running_time_in_seconds=running,
+            thread_count=_unless_denied(process.num_threads),
+        )
+
+    def measured_again(self, facts: HostFacts) -> HostFacts:
+        """Return recent values. Never raises."""
+        return self.facts()
+
+
+def _unless_denied(read: Callable[[], T]) -> T | None:
+    """Return what ``read`` returns; ``None`` if this user may not read it."""
+    try:
+        return read()
+    except (psutil.AccessDenied, psutil.ZombieProcess):
+        return None
+
+
+def _cmdline(process: psutil.Process) -> list[str]:
+    return '\0'.join(psutil.Process.cmdline(process)).rstrip('\0').split('\0')
+
+
+def _username(process: psutil.Process) -> str:
+    if sys.platform == 'win32':
+        return without_domain(psutil.Process.username(process))
+    return name_of_user(process.uids().real)
+
+
+def _as_listed(method: F) -> F:
+    """Let a simulated machine replace what a method of :class:`HostProcess` returns.
+
+    It replaces the same values as in process lists. Those of other processes are read by the method.
+    """
+    name = method.__name__
+    field = _FIELDS.get(name, name)
+
+    @functools.wraps(method)
+    def read(self: HostProcess, *args: Any, **kwargs: Any) -> Any:
+        facts = self._simulated_facts()
+        if facts is None:
+            return method(self, *args, **kwargs)
+        if not facts.is_running and name != 'is_running':
+            raise psutil.NoSuchProcess(self.pid)
+        value = getattr(facts, field)
+        if value is None:
+            raise psutil.AccessDenied(self.pid)
+        return value
+
+    return cast('F', read)
+
+
+#: Methods of :class:`HostProcess` whose values have another name in :class:`HostFacts`.
+_FIELDS = {'rss_memory': 'host_memory', 'num_threads': 'thread_count'}
 
 
 class HostProcess(psutil.Process):
@@ -47,6 +176,8 @@ class HostProcess(psutil.Process):
         weakref.WeakValueDictionary()
     )
     INSTANCE_LOCK: ClassVar[threading.RLock] = threading.RLock()
+
+    _is_open = False
 
     if TYPE_CHECKING:  # attributes of psutil.Process, unchanged since psutil 3
         _gone: bool
@@ -87,10 +218,13 @@ class HostProcess(psutil.Process):
         self.is_here = is_here
         #: Whether the start time could be read.
         self.is_identified = True
-        #: The reader of ``/proc``, on Linux.
-        self._linux = LinuxProcess(pid) if LINUX and is_here else None
-        if self._linux is not None:
-            self._linux.is_same()  # reads the start time
+        #: What reads this process for lists, without the values of a simulated machine.
+        self._actual: LinuxProcess | PsutilProcess
+        if not is_here:
+            self._actual = PsutilProcess(_NO_PID)
+        else:
+            self._actual = LinuxProcess(pid) if LINUX else PsutilProcess(pid)
+        self._actual.is_same()  # reads the start time
         try:
             self._init(pid if is_here else _NO_PID, _ignore_nsp=True)
         except (psutil.NoSuchProcess, OverflowError):  # out of range: an implausible driver result
@@ -101,20 +235,27 @@ class HostProcess(psutil.Process):
         if self._pid != pid:
             self._pid = pid
             self._ident = (pid, None)
-        self.username_known: str | None = None
-        #: Start time in seconds of :func:`time.monotonic`, on platforms other than Linux.
-        self._started: float | None = None
-        self._cpu = CpuShare() if self._linux is None else self._linux.cpu
+        self._is_open = True
 
     def is_same(self) -> bool:
         """Return whether the PID still belongs to the same process, or still to none."""
-        if self._linux is not None:
-            return self._linux.is_same()
-        return self.is_running() if not self._gone else not psutil.pid_exists(self.pid)
+        return self._actual.is_same()
+
+    def _simulated_facts(self) -> HostFacts | None:
+        """Return the values of a process of a simulated machine; ``None``: it is not one."""
+        if not self._is_open:  # psutil reads the actual start time
+            return None
+        observed = system().process(self._actual)
+        return None if observed is self._actual else observed.facts()
+
+    @_as_listed
+    def is_running(self) -> bool:
+        """Return whether the process still exists and its PID has not been reused."""
+        return super().is_running()
 
     def _raise_if_pid_reused(self) -> None:
         # psutil's own method accepts any process that reuses the PID of one that it has seen exit.
-        if not self.is_running():
+        if not super().is_running():
             raise psutil.NoSuchProcess(self.pid, self._name)
 
     def __str__(self) -> str:
@@ -127,23 +268,45 @@ class HostProcess(psutil.Process):
     def __reduce__(self) -> tuple[Callable[[int], HostProcess], tuple[int]]:
         return type(self) if self.is_here else type(self).elsewhere, (self.pid,)
 
+    @_as_listed
+    def status(self) -> Any:  # a Literal of the type hints of psutil
+        """Return one of psutil's ``STATUS_*``."""
+        return super().status()
+
+    @_as_listed
+    def name(self) -> str:
+        """Return the program name."""
+        return super().name()
+
+    @_as_listed
     def username(self) -> str:
         """Return the name of the user, without a domain; read once.
 
         A user without a name is returned as the number in text form.
         """
-        cache = self if self._linux is None else self._linux
-        if cache.username_known is None:
-            cache.username_known = _username(self)
-        return cache.username_known
+        actual = self._actual
+        if actual.username_known is None:
+            actual.username_known = _username(self)
+        return actual.username_known
 
+    @_as_listed
+    def create_time(self) -> float:
+        """Return the start time in seconds since the epoch."""
+        return super().create_time()
+
+    @_as_listed
+    def num_threads(self) -> int:
+        """Return the number of threads."""
+        return super().num_threads()
+
+    @_as_listed
     def cmdline(self) -> list[str]:
         """Return the command line, or the title that the process gave itself as a single text.
 
         Empty for a kernel thread.
         """
-        if self._linux is None:
-            return '\0'.join(super().cmdline()).rstrip('\0').split('\0')
+        if isinstance(self._actual, PsutilProcess):
+            return _cmdline(self)
         try:
             cmdline = procfs.read_cmdline(self.pid)
         except PermissionError as ex:
@@ -156,6 +319,7 @@ class HostProcess(psutil.Process):
         """Return the command line as text, quoted for the shell; see :func:`command_join`."""
         return command_join(self.cmdline())
 
+    @_as_listed
     def cpu_percent(self, interval: float | None = None) -> float:
         """Return the CPU usage since the last call, in percent of one CPU; it may exceed 100.
 
@@ -167,8 +331,14 @@ class HostProcess(psutil.Process):
             return super().cpu_percent(interval)
         times, taken = timed(self.cpu_times)
         running = self.running_time_in_seconds()
-        return self._cpu.percent(times.user + times.system, taken, running)
+        return self._actual.cpu.percent(times.user + times.system, taken, running)
 
+    @_as_listed
+    def memory_percent(self, memtype: str = 'rss') -> float:
+        """Return the resident memory in percent of the host's memory."""
+        return super().memory_percent(memtype)
+
+    @_as_listed
     def rss_memory(self) -> int:
         """Return the resident memory in bytes."""
         return self.memory_info().rss
@@ -177,15 +347,10 @@ class HostProcess(psutil.Process):
         """Return the time since the process started."""
         return timedelta(seconds=self.running_time_in_seconds())
 
+    @_as_listed
     def running_time_in_seconds(self) -> float:
         """Return the time since the process started, in seconds."""
-        created = self.create_time()
-        if self._linux is not None:
-            return self._linux.running_seconds()
-        # The clock is read once: the running time must not change when it is set.
-        if self._started is None:
-            self._started = time.monotonic() - max(0.0, time.time() - created)
-        return time.monotonic() - self._started
+        return self._actual.running_seconds(self.create_time())
 
     def running_time_human(self) -> str:
         """Return the time since the process started as text, such as ``1:02:03``."""
@@ -197,7 +362,9 @@ class HostProcess(psutil.Process):
 
     def parent(self) -> HostProcess | None:
         """Return the parent process, ``None`` for the first process."""
-        parent = super().parent()
+        # psutil compares start times, which a simulated machine replaces.
+        is_actual = self._simulated_facts() is None
+        parent = super().parent() if is_actual else psutil.Process(self.pid).parent()
         return None if parent is None else HostProcess(parent.pid)
 
     def children(  # type: ignore[override]  # - list[HostProcess] is not a list[Process] to mypy
@@ -262,60 +429,27 @@ class HostProcess(psutil.Process):
     def facts(self) -> HostFacts:
         """Return what a process list shows, from a few short reads. Never raises.
 
-        Unavailable values are :data:`~nvitop.NA`.
+        Unavailable values are ``None``.
         """
-        if self._linux is not None and not _ORIGINALS.are_replaced(self):
-            return self._linux.facts()
+        facts = system().process(self._actual).facts()
+        replaced = replaced_methods(self, _LISTED_METHODS)
+        if not replaced:
+            return facts
         try:
-            return self._read_with_methods()
-        except psutil.AccessDenied:
-            return HIDDEN
+            if not self.is_running():
+                return GONE
+            with self.oneshot():
+                values: dict[str, Any] = {
+                    _FIELDS.get(name, name): _unless_denied(getattr(self, name))
+                    for name in replaced
+                }
         except psutil.NoSuchProcess:
             return GONE
-
-    def measured_again(self, facts: HostFacts) -> HostFacts:
-        """Return recent values with the CPU usage and the status read again. Never raises."""
-        return self.facts() if self._linux is None else self._linux.measured_again(facts)
-
-    def _read_with_methods(self) -> HostFacts:
-        if not self.is_running():
-            return GONE
-        with self.oneshot():
-            return HostFacts(
-                is_running=True,
-                status=self.status(),
-                username=_unless_denied(self.username, NA),
-                name=_unless_denied(self.name, NA),
-                cmdline=_unless_denied(self.cmdline, None),
-                cpu_percent=_unless_denied(self.cpu_percent, NA),
-                memory_percent=_unless_denied(self.memory_percent, NA),
-                host_memory=_unless_denied(self.rss_memory, NA),
-                create_time=_unless_denied(self.create_time, NA),
-                running_time_in_seconds=_unless_denied(self.running_time_in_seconds, NA),
-            )
+        return facts._replace(**values)
 
 
-_ORIGINALS = Originals(
-    HostProcess,
-    (
-        *('is_running', 'status', 'username', 'name', 'cmdline', 'cpu_percent', 'memory_percent'),
-        *('rss_memory', 'create_time', 'running_time_in_seconds'),
-    ),
+_LISTED_METHODS = (
+    *('is_running', 'status', 'username', 'name', 'cmdline', 'cpu_percent', 'memory_percent'),
+    *('rss_memory', 'create_time', 'running_time_in_seconds', 'num_threads'),
 )
 _EXTRA = {'command', 'running_time', 'running_time_human', 'running_time_in_seconds'}
-
-
-def _unless_denied(read: Any, otherwise: Any) -> Any:
-    """Return what ``read`` returns, or ``otherwise`` if this user may not read it."""
-    try:
-        return read()
-    except psutil.ZombieProcess:
-        return [] if otherwise is None else otherwise
-    except psutil.AccessDenied:
-        return otherwise
-
-
-def _username(process: HostProcess) -> str:
-    if sys.platform == 'win32':
-        return without_domain(psutil.Process.username(process))
-    return name_of_user(process.uids().real)

@@ -73,8 +73,8 @@ class LinuxProcess:
             self._start_ticks, self._is_identified = start_ticks, True
         return start_ticks == self._start_ticks
 
-    def running_seconds(self) -> float:
-        """Return the running time in seconds."""
+    def running_seconds(self, create_time: float | None = None) -> float:
+        """Return the running time in seconds; the start time since the epoch is not needed."""
         # Both times count from boot, so setting the system clock has no effect.
         started = (self._start_ticks or 0) / procfs.clock_ticks()
         return max(0.0, host.uptime() - started)
@@ -144,6 +144,7 @@ class LinuxProcess:
             host_memory=rss,
             create_time=since_epoch(stat.start_ticks),
             running_time_in_seconds=running,
+            thread_count=stat.thread_count,
         )
 
     def _is_cmdline_current(self, stat: procfs.Stat) -> bool:
@@ -166,19 +167,7 @@ class LinuxProcess:
         if stat is None or not self._is_at(stat.start_ticks):
             return self.facts()
         share = self.cpu.percent(stat.cpu_seconds, stat.taken, self.running_seconds())
-        return facts._replace(cpu_percent=share, status=stat.status)
-
-    def num_threads(self) -> int:
-        """Return the number of threads.
-
-        Raises:
-            ProcessLookupError: The process has exited.
-            PermissionError: The process is hidden from this user.
-        """
-        stat = procfs.read_stat(self.pid)
-        if stat is None or not self._is_at(stat.start_ticks):
-            raise ProcessLookupError(self.pid)
-        return stat.thread_count
+        return facts._replace(cpu_percent=share, status=stat.status, thread_count=stat.thread_count)
 
 
 def since_epoch(start_ticks: int) -> float:

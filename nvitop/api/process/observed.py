@@ -8,8 +8,9 @@ as long to import as reading the processes of eight GPUs.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from nvitop.api import host
 from nvitop.api.process import procfs
@@ -18,16 +19,20 @@ from nvitop.api.system import system
 from nvitop.platforms import LINUX
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from nvitop.api.process.facts import ObservedProcess
+
+P = TypeVar('P')
 
 
 def observed(pid: int) -> ObservedProcess:
     """Return the process with this PID."""
     if LINUX:
         return system().process(LinuxProcess(pid))
-    from nvitop.api.process.hostprocess import HostProcess
+    from nvitop.api.process.hostprocess import PsutilProcess
 
-    return system().process(HostProcess(pid))
+    return system().process(PsutilProcess(pid))
 
 
 def start_time_of(pid: int) -> float:
@@ -51,24 +56,30 @@ def _actual_start_time(pid: int) -> float:
     return since_epoch(stat.start_ticks)
 
 
+def ancestry(start: P, parent_of: Callable[[P], P | None]) -> Iterator[P]:
+    """Yield a process and its ancestors, each once, until ``parent_of`` returns nothing or 0."""
+    seen = set()
+    process: P | None = start
+    while process and process not in seen:
+        seen.add(process)
+        yield process
+        process = parent_of(process)
+
+
+def _parent(pid: int) -> int:
+    return name_and_parent(pid)[1]
+
+
 @functools.lru_cache(maxsize=None)
 def own_line() -> frozenset[int]:
     """Return the PIDs of this process and its ancestors."""
-    pids, pid = set(), os.getpid()
-    while pid > 0 and pid not in pids:
-        pids.add(pid)
-        pid = name_and_parent(pid)[1]
-    return frozenset(pids)
+    return frozenset(ancestry(os.getpid(), _parent))
 
 
 def names_above(count: int) -> list[str]:
     """Return the program names of up to ``count`` ancestors of this process, the parent first."""
-    names: list[str] = []
-    pid = os.getppid()
-    while pid > 0 and len(names) < count:
-        name, pid = name_and_parent(pid)
-        names.append(name)
-    return names
+    above = itertools.islice(ancestry(os.getppid(), _parent), count)
+    return [name_and_parent(pid)[0] for pid in above]
 
 
 def name_and_parent(pid: int) -> tuple[str, int]:
