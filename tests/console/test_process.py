@@ -107,7 +107,9 @@ def test_a_closed_pipe_is_not_an_error(command: str) -> None:
         done = run(command, stdout=closed)
     assert done.returncode == 0
     lines = done.stderr.splitlines()
-    assert [one for one in lines if not one.startswith(('nvitop: simulating', 'CUDA_VISIBLE'))] == []
+    assert [
+        one for one in lines if not one.startswith(('nvitop: simulating', 'CUDA_VISIBLE'))
+    ] == []
 
 
 @pytest.mark.parametrize(
