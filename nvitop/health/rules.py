@@ -234,8 +234,10 @@ def worst_findings(found: Iterable[Finding]) -> dict[DeviceKey, Finding]:
 def health_status(found: Iterable[Finding]) -> Literal['ok', 'unknown', 'warning', 'critical']:
     """Return the highest severity of the findings about a device, ``'ok'`` if nothing is wrong."""
     severities = {finding.severity for finding in found}
-    worst = next((severity for severity in SEVERITIES if severity in severities), 'info')
-    return 'ok' if worst == 'info' else worst
+    for severity in SEVERITIES:
+        if severity in severities and severity != 'info':
+            return severity
+    return 'ok'
 
 
 def headline(found: Iterable[Finding]) -> str:
