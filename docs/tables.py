@@ -15,8 +15,7 @@ from nvitop.api.device import Device
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME, PROCESS_METRICS
 from nvitop.console.command_line import make_parser
-from nvitop.console.config import SETTINGS, Setting
-from nvitop.console.options import THEME_NAMES
+from nvitop.console.option_table import SETTINGS
 from nvitop.exporter.command import make_parser as make_exporter_parser
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.exposition import UNITS
@@ -395,33 +394,17 @@ def process_metrics() -> Iterator[str]:
 
 def settings() -> Iterator[str]:
     """Yield the table of settings in the configuration file."""
-    kinds = {
-        'bool': '`true` or `false`',
-        'seconds': 'seconds',
-        'minutes': 'minutes',
-        'thresholds': 'two percentages',
-        'names': 'a list of names',
-        'keys': 'a table of actions and lists of keys',
-    }
     rows = (
-        (
-            code(setting.name),
-            setting.help,
-            kinds.get(setting.kind) or ', '.join(map(code, _words(setting))),
-        )
-        for setting in SETTINGS
+        (code(key), option.comment, option.kind.words, option.applies)
+        for key, option in SETTINGS.items()
     )
-    yield from table(('key', 'meaning', 'value'), rows)
+    yield from table(('key', 'meaning', 'value', 'applies to'), rows)
 
 
 def actions() -> Iterator[str]:
     """Yield the table of actions and their default keys."""
     rows = ((code(name), ' '.join(map(code, keys))) for name, keys in USUAL_KEYS.items())
     yield from table(('action', 'default keys'), rows)
-
-
-def _words(setting: Setting) -> Sequence[str]:
-    return setting.choices or {'theme': THEME_NAMES}[setting.name]
 
 
 def bindings() -> Iterator[str]:

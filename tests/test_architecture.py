@@ -24,7 +24,9 @@ TABLES = {'nvitop/api/metrics.py'}
 FOREIGN_NAMES = {('nvitop.compat.igpu', 'get_device')}
 
 #: Prefixes that every room may import.
-ANYONE = 'version lazy log masking printable toml api.utils api.metrics platforms sampling.words'
+ANYONE = (
+    'version lazy log masking printable times toml api.utils api.metrics platforms sampling.words'
+)
 #: Package or module → prefixes that it may import in addition to itself and ANYONE, all without
 #: ``nvitop.``. The longest match applies.
 ROOMS: dict[str, str] = {
@@ -34,6 +36,7 @@ ROOMS: dict[str, str] = {
     'masking': '',
     'platforms': '',
     'printable': '',
+    'times': '',
     'toml': '',
     'version': '',
     'api.libnvml': '',
@@ -71,7 +74,7 @@ ROOMS: dict[str, str] = {
     'console.remote': 'console recording.ssh sampling.types',
     'console.messages': 'api.termcolor',
     'console.terminal': 'api.process.observed',
-    'console.arguments': 'console recording.times sampling.device_names',
+    'console.arguments': 'console sampling.device_names',
     'console.driver': 'api console sampling.device_names sampling.watchdog simulation',
     'recording': 'health sampling.history sampling.serialization sampling.types',
     'recording.command': 'api console recording sampling',
@@ -83,7 +86,7 @@ ROOMS: dict[str, str] = {
     ),
     'gui.render': '',
     'gui.state': (
-        'health owner.types recording.times sampling.history sampling.types gui.layout '
+        'health owner.types sampling.history sampling.types gui.layout '
         'gui.model gui.render.geometry'
     ),
     'gui.model': 'console.options gui.render.width owner.types sampling.types',
@@ -114,7 +117,7 @@ ROOMS: dict[str, str] = {
 ONLY_IN = {
     'curses': 'gui.term',
     'argparse': (
-        'console.arguments console.command_line exporter.arguments fleet.command '
+        'console.arguments console.command_line console.option_table exporter.arguments fleet.command '
         'gui.fleet.command query recording.command select simulation'
     ),
     'dataclasses': '',

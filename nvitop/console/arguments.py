@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn, Sequence, Ty
 
 from nvitop.api.utils import human2bytes
 from nvitop.console.messages import print_message
-from nvitop.console.options import OWNER_NAMES
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.printable import printable
+from nvitop.times import read_duration
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
@@ -173,58 +173,50 @@ def checked(parse: Callable[[str], T]) -> Callable[[str], T]:
     return convert
 
 
-@checked
-def size(text: str) -> int:
-    """Return the bytes of ``'4GiB'`` or ``'500M'``."""
-    try:
-        return human2bytes(text)
-    except ValueError:
-        raise ValueError(f'not a size such as 4GiB or 500M: {text!r}') from None
+def size(least: str = '0') -> Callable[[str], int]:
+    """Return a type of arguments: a size such as ``'4GiB'`` or ``'500M'``, in bytes.
+
+    Args:
+        least: Smallest size that is accepted.
+    """
+
+    @checked
+    def convert(text: str) -> int:
+        try:
+            found = human2bytes(text)
+        except ValueError:
+            raise ValueError(f'not a size such as 4GiB or 500M: {text!r}') from None
+        if found < human2bytes(least):
+            raise ValueError(f'must be at least {least}, not {text!r}')
+        return found
+
+    return convert
 
 
-def duration(least: float, most: float) -> Callable[[str], float]:
-    """Return a type of arguments: a duration such as ``'500ms'`` or ``'1h30m'``, or seconds.
+def duration(least: float, most: float, *, unit: str = 's') -> Callable[[str], float]:
+    """Return a type of arguments: a duration such as ``'500ms'`` or ``'1h30m'``, in seconds.
 
     Args:
         least: Shortest duration that is accepted, in seconds.
         most: Longest one.
+        unit: Unit of a plain number.
     """
 
-    @checked
-    def convert(text: str) -> float:
-        # Not at the top: the monitor and reports need no durations.
-        from nvitop.recording.times import parse_duration
-
-        seconds = parse_duration(text)
-        if not least <= seconds <= most:
-            raise ValueError(f'must be from {least:g} to {most:g} seconds, not {text!r}')
-        return seconds
-
-    return convert
+    return checked(lambda text: read_duration(text, least, most, unit))
 
 
-def whole_number(least: int, most: int) -> Callable[[str], int]:
+def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
     """Return a type of arguments: a number without a fraction, from ``least`` to ``most``."""
+    limits = f'of {least} or more' if most is None else f'from {least} to {most}'
 
     @checked
     def convert(text: str) -> int:
         number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
-        if not least <= number <= most:
-            raise ValueError(f'must be a number from {least} to {most}, not {text!r}')
+        if number < least or (most is not None and number > most):
+            raise ValueError(f'must be a whole number {limits}, not {text!r}')
         return number
 
     return convert
-
-
-def add_owner_names(group: argparse._ActionsContainer, default: str | None = None) -> None:
-    """Add the option that limits how names of containers and pods are looked up."""
-    group.add_argument(
-        '--owner-names',
-        choices=OWNER_NAMES,
-        default=default or argparse.SUPPRESS,
-        help='look up names of containers and pods in world-readable files, also through the sockets '
-        'of Docker and Podman, or not at all (default: files)',
-    )
 
 
 def add_demo(group: argparse._ActionsContainer) -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of ``nvitop``, merged from command line, environment and configuration file."""
+"""Values of the options of ``nvitop``, merged from command line, environment and configuration file.
+
+:mod:`nvitop.console.option_table` has the flags, keys and texts of each option.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,12 @@ THEME_NAMES = ('auto', 'dark', 'light', 'classic', 'mono', 'colorblind')
 #: sockets of Docker and Podman, or nowhere.
 OWNER_NAMES = ('files', 'sockets', 'none')
 
-#: Maximum number of minutes that are kept in memory.
-MAX_SCROLL_BACK = 1440
+#: Shortest and longest time (seconds) between samples, and that samples are kept in memory.
+INTERVALS = 0.25, 1e6
+SCROLL_BACKS = 0.0, 86400.0
+#: Fields of :class:`Options` without a row in :mod:`nvitop.console.option_table`: other options and
+#: the files that are read set them.
+WITHOUT_ROW = frozenset({'monitor', 'config_path'})
 
 
 class Thresholds(NamedTuple):
@@ -26,7 +33,7 @@ class Thresholds(NamedTuple):
 
 
 class Options(NamedTuple):
-    """Everything that can be set for a run of ``nvitop``, with the documented defaults."""
+    """Everything that can be set for a run of ``nvitop``, with its type and default."""
 
     #: Print a report once; ``None``: only without a terminal.
     once: bool | None = None
@@ -36,8 +43,8 @@ class Options(NamedTuple):
     mode: str = 'auto'
     #: Seconds between samples; ``None``: 1 s for devices, 2 s for processes.
     interval: float | None = None
-    #: Minutes of samples that the monitor keeps in memory; 0: none.
-    scroll_back: float = 60.0
+    #: Seconds for which the monitor keeps samples in memory; 0: none.
+    scroll_back: float = 3600.0
     ascii: bool = False
     #: Whether sending signals is disabled.
     readonly: bool = False
@@ -48,7 +55,8 @@ class Options(NamedTuple):
     force_color: bool = False
     #: Name of the theme.
     theme: str = 'auto'
-    thresholds: Thresholds = Thresholds()
+    gpu_thresholds: tuple[int, int] = (10, 75)
+    memory_thresholds: tuple[int, int] = (10, 80)
     show_host: bool = True
     #: Whether the last row of the monitor shows keys.
     hints: bool = True
@@ -78,19 +86,21 @@ class Options(NamedTuple):
     #: Machine to show instead of this one, over ssh.
     ssh: str | None = None
 
+    @property
+    def thresholds(self) -> Thresholds:
+        """The percentages at which utilizations count as moderate and as heavy."""
+        return Thresholds(self.gpu_thresholds, self.memory_thresholds)
+
 
 def merge(*layers: Mapping[str, object]) -> Options:
     """Merge layers (configuration file, environment, command line); the last one wins.
 
-    A layer holds only what it sets. Its keys are the fields of :class:`Options`, except that
-    ``gpu_thresholds`` and ``memory_thresholds`` are the two fields of :class:`Thresholds`.
+    A layer holds only the fields that it sets.
     """
     merged: dict[str, object] = {}
     for layer in layers:
         merged.update(layer)
-    halves = [merged.pop(f'{half}_thresholds', None) for half in Thresholds._fields]
-    thresholds = Thresholds._make(given or default for given, default in zip(halves, Thresholds()))
-    fields = {**Options()._asdict(), 'thresholds': thresholds, **merged}
+    fields = {**Options()._asdict(), **merged}
     unknown = fields.keys() - set(Options._fields)
     if unknown:
         raise ValueError(f'no such option: {", ".join(sorted(unknown))}')
@@ -131,20 +141,6 @@ def parse_thresholds(words: list[str]) -> tuple[int, int]:
     if not 1 <= low <= high <= 99:
         raise ValueError(f'thresholds must be from 1 to 99, not {low} and {high}')
     return low, high
-
-
-def check_interval(seconds: float) -> float:
-    """Return the seconds between samples; raise ValueError if they are out of range."""
-    if not 0.25 <= seconds <= 1e6:
-        raise ValueError(f'must be from 0.25 to 1000000 seconds, not {seconds}')
-    return seconds
-
-
-def check_minutes(minutes: float) -> float:
-    """Return the minutes of samples to keep. Raises ValueError if they are out of range."""
-    if not 0 <= minutes <= MAX_SCROLL_BACK:
-        raise ValueError(f'must be from 0 to {MAX_SCROLL_BACK} minutes, not {minutes:g}')
-    return minutes
 
 
 class Invocation(NamedTuple):

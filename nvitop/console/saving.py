@@ -6,12 +6,10 @@ from __future__ import annotations
 import os
 from typing import Mapping
 
-from nvitop.console.config import SETTINGS, format_value
+from nvitop.console.option_table import SETTINGS
 from nvitop.console.options import Options
 from nvitop.platforms import config_file
 from nvitop.toml import TomlDocument, TomlError
-
-_FIELDS = {setting.name: setting.field for setting in SETTINGS}
 
 
 def save_settings(path: str, values: Mapping[str, object]) -> str:
@@ -49,11 +47,13 @@ def with_settings(text: str, values: Mapping[str, object]) -> str:
     for name, first in sorted(places.items(), key=lambda place: -place[1]):
         last = _end_of_value(lines, first)
         comment = _comment_of(lines[first]) if last == first + 1 else ''
-        lines[first:last] = [f'{name} = {format_value(values[name])}{comment}{end_of_line}']
+        lines[first:last] = [
+            f'{name} = {SETTINGS[name].kind.format(values[name])}{comment}{end_of_line}'
+        ]
     added = [
-        f'{name} = {format_value(value)}{end_of_line}'
+        f'{name} = {SETTINGS[name].kind.format(value)}{end_of_line}'
         for name, value in values.items()
-        if name not in places and value != getattr(defaults, _FIELDS[name])
+        if name not in places and value != getattr(defaults, SETTINGS[name].field)
     ]
     top = next((i for i, line in enumerate(lines) if line.lstrip().startswith('[')), len(lines))
     while 0 < top < len(lines) and not lines[top - 1].split('#')[0].strip():

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from nvitop.console.arguments import (
     ArgumentParser,
     add_general,
-    add_owner_names,
     checked,
     duration,
     whole_number,
 )
+from nvitop.console.option_table import add_options
 from nvitop.exporter.access import TlsFiles, WebConfig, read_web_config
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.families import MAX_PROCESSES
@@ -186,7 +186,7 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='add the jobs, pods, containers and units that processes on a GPU belong to',
     )
-    add_owner_names(group, 'files')
+    add_options(group, 'owner_names', default='files')
     add(
         '--no-users',
         dest='users',

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.fleet.promql import LABEL, parse_selector
 from nvitop.fleet.queries import Scope
+from nvitop.times import read_duration
 
 if TYPE_CHECKING:
     from typing import Mapping
@@ -125,13 +126,12 @@ def make_settings(*layers: Mapping[str, Any]) -> Settings:
         SettingsError: A value is invalid.
     """
     given = {name: value for layer in layers for name, value in layer.items() if value is not None}
+    for name in given.keys() & {'interval', 'timeout'}:
+        try:
+            given[name] = read_duration(given[name], MIN_SECONDS, MAX_SECONDS)
+        except ValueError as error:
+            raise SettingsError(f'{name} {error}') from None
     settings = Settings(**given)
-    for name, value in (('interval', settings.interval), ('timeout', settings.timeout)):
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not MIN_SECONDS <= value <= MAX_SECONDS:
-            raise SettingsError(
-                f'{name} must be from {MIN_SECONDS} to {MAX_SECONDS} seconds, not {value!r}'
-            )
     if settings.host_label and not LABEL.fullmatch(settings.host_label):
         raise SettingsError(
             f'--host-label must be the name of a label, not {settings.host_label!r}'

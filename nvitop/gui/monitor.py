@@ -93,7 +93,7 @@ def run_monitor(
     terminal = terminal_here(
         max_colors, captures_mouse=captures_mouse, asks_background=options.theme == 'auto'
     )
-    seconds = 60 * options.scroll_back
+    seconds = options.scroll_back
     every = intervals(options.interval if replay is None else replay.interval())
     app = App(
         terminal,

@@ -15,7 +15,8 @@ from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.interrupts import Interrupts
 from nvitop.console.messages import Message, exit_status, print_messages
-from nvitop.console.options import THEME_NAMES, Invocation, Options
+from nvitop.console.option_table import add_options
+from nvitop.console.options import Invocation, Options
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.console.startup import collect_garbage_rarely
 from nvitop.console.terminal import read_keys_from_terminal
@@ -27,7 +28,7 @@ from nvitop.recording.opening import open_recordings
 from nvitop.recording.reader import Recording
 from nvitop.recording.replay import ReplaySource
 from nvitop.recording.schema import RecordingError
-from nvitop.recording.times import format_time, parse_time
+from nvitop.times import format_time, parse_time
 
 if TYPE_CHECKING:
     import argparse
@@ -80,11 +81,11 @@ def make_parser() -> ArgumentParser:
         'the end (default: the beginning; for a report, the end)',
     )
     add('--until', metavar='TIME', help='export samples until TIME (default: the end)')
-    add = parser.add_argument_group('output').add_argument
+    output = parser.add_argument_group('output')
+    add = output.add_argument
     add('-1', '--once', action='store_true', help='print a report of that time, and exit')
     add('--export', choices=EXPORTS, help='print samples as a table of GPUs or as lines of JSON')
-    add('--theme', choices=THEME_NAMES, help='theme of the screen')
-    add('--ascii', '-U', action='store_true', help='draw with ASCII characters only')
+    add_options(output, 'theme', 'ascii')
     add('--no-config', action='store_true', help='ignore the configuration file')
     return parser
 
@@ -145,8 +146,8 @@ def _show(recording: Recording, options: argparse.Namespace) -> int:
         return 0
     messages: list[Message] = []
     layer: dict[str, object] = {'readonly': True}
-    layer.update({'theme': options.theme} if options.theme else {})
-    layer.update({'ascii': True} if options.ascii else {})
+    given = {'theme': options.theme, 'ascii': options.ascii}
+    layer.update({name: value for name, value in given.items() if value is not None})
     shown = read_options(Invocation(layer, reads_config=not options.no_config), messages)
     if STANDARD in options.paths and not options.once and sys.stdout.isatty():
         read_keys_from_terminal()

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Collection
 
 from nvitop.console.messages import Message
-from nvitop.console.options import THEME_NAMES, Invocation, Options, merge, parse_environment
+from nvitop.console.options import Invocation, Options, merge, parse_environment
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.platforms import config_file
+
+_COLUMN_NAMES = tuple(column.name for column in COLUMNS)
 
 
 def read_options(invocation: Invocation, messages: list[Message]) -> Options:
@@ -23,20 +26,11 @@ def read_options(invocation: Invocation, messages: list[Message]) -> Options:
     return options._replace(config_path=path)
 
 
-class _Choices(dict):  # type: ignore[type-arg]  # - Python 3.8 cannot subscript it
-    """Allowed words of each setting; the key bindings are imported only if they are needed."""
+def choices() -> dict[str, Collection[str]]:
+    """Return the words that the settings of the configuration file may have."""
+    from nvitop.gui.state.keymap import USUAL_KEYS  # most users have no file
 
-    def __missing__(self, name: str) -> tuple[str, ...]:
-        if name != 'keys':
-            raise KeyError(name)
-        from nvitop.gui.state.keymap import USUAL_KEYS
-
-        return tuple(USUAL_KEYS)
-
-
-def choices() -> dict[str, tuple[str, ...]]:
-    """Return the allowed words of each setting."""
-    return _Choices(theme=THEME_NAMES, columns=tuple(column.name for column in COLUMNS))
+    return {'columns': _COLUMN_NAMES, 'keys': USUAL_KEYS}
 
 
 def _read_config(invocation: Invocation, messages: list[Message]) -> dict[str, object]:
@@ -62,11 +56,12 @@ def _has_config_file() -> bool:
 def _check_columns(invocation: Invocation) -> None:
     """Check the names of ``--columns``. Raises CommandFailure."""
     given = invocation.layer.get('columns')
-    if isinstance(given, tuple):
-        from nvitop.console.config import check_names
+    if given is not None:
+        from nvitop.console.config import check_value
+        from nvitop.console.option_table import OPTIONS
 
         try:
-            check_names('columns', given, choices()['columns'])
+            check_value(OPTIONS['columns'], given, {'columns': _COLUMN_NAMES})
         except ValueError as error:
             raise CommandFailure(f'--{error}', 2) from None
 

@@ -14,10 +14,11 @@ from nvitop.console.arguments import (
     add_demo,
     add_devices,
     add_general,
-    add_owner_names,
+    duration,
 )
 from nvitop.console.driver import start_devices
 from nvitop.console.interrupts import Interrupts
+from nvitop.console.option_table import add_options
 from nvitop.console.outcome import writing
 from nvitop.console.problems import ProblemReporter
 from nvitop.console.terminal import stdout_width
@@ -43,6 +44,8 @@ T = TypeVar('T')
 PROGRAM = 'nvitop query'
 #: Seconds of ``-l`` without a number, as in nvidia-smi.
 DEFAULT_PERIOD = 5.0
+#: Shortest and longest time (seconds) between results.
+PERIODS = 0.001, 1e7
 
 _EXAMPLES = """\
 nvitop query --gpu=index,memory.used --format=csv,noheader,nounits
@@ -88,7 +91,7 @@ def make_parser() -> ArgumentParser:
     group.add_argument(
         '--list', action='store_true', help='list all fields with unit and meaning, and exit'
     )
-    add_owner_names(group, default='files')
+    add_options(group, 'owner_names', default='files')
     add_demo(group)
     _add_selection(parser)
     _add_output(parser)
@@ -124,7 +127,8 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group('output').add_argument
+    group = parser.add_argument_group('output')
+    add = group.add_argument
     add(
         '--format',
         default='csv',
@@ -132,15 +136,26 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         help='write csv, json, jsonl, table or prometheus (default: csv); csv and table can be '
         'followed by noheader and nounits, as in csv,noheader',
     )
+    add = group.add_mutually_exclusive_group().add_argument
     add(
         '-l',
         '--loop',
         nargs='?',
-        const=str(DEFAULT_PERIOD),
-        metavar='SEC',
-        help=f'repeat every SEC seconds until interrupted (default: {DEFAULT_PERIOD:g})',
+        const=DEFAULT_PERIOD,
+        type=duration(*PERIODS),
+        metavar='TIME',
+        help='repeat every TIME, such as 10 or 500ms, until interrupted '
+        f'(default: {DEFAULT_PERIOD:g}s)',
     )
-    add('-lms', '--loop-ms', metavar='MS', help='repeat every MS milliseconds until interrupted')
+    add(
+        '-lms',
+        '--loop-ms',
+        dest='loop',
+        type=duration(*PERIODS, unit='ms'),
+        metavar='MS',
+        help='repeat every MS milliseconds until interrupted',
+    )
+    add = group.add_argument
     add(
         '--samples',
         action='store_true',
@@ -188,7 +203,6 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, Request | None]:
 
 
 def _check_samples(given: argparse.Namespace) -> None:
-    _period(given)
     names = ('gpu', 'processes', 'all', *(f'query_{name.replace("-", "_")}' for name in QUERIES))
     if any(getattr(given, name) for name in names):
         raise ValueError('--samples prints everything: request nothing else')
@@ -210,7 +224,7 @@ def _request(given: argparse.Namespace) -> Request:
         raise ValueError('CSV holds one table: request only one, or use another --format')
     if style.kind == 'prometheus' and not given.all:
         raise ValueError('--format=prometheus needs --all')
-    if style.kind == 'prometheus' and _period(given) is not None:
+    if style.kind == 'prometheus' and given.loop is not None:
         raise ValueError('--format=prometheus prints once; run nvitop exporter to repeat it')
     apps = process_table(compute_apps=given.query_compute_apps is not None)
     gpus = device_table() if given.query_remapped_rows is None else remapped_rows_table()
@@ -222,7 +236,7 @@ def _request(given: argparse.Namespace) -> Request:
         compute_only=given.query_compute_apps is not None,
         owner_names=given.owner_names,
     )
-    return Request(query, style, _period(given))
+    return Request(query, style, given.loop)
 
 
 def _items(given: argparse.Namespace) -> tuple[ListTable, tuple[QueryColumn, ...]] | None:
@@ -254,24 +268,6 @@ def _parse_option(option: str, parse_text: Callable[[str], T], text: str) -> T:
         return parse_text(text)
     except ValueError as error:
         raise ValueError(f'{option}: {error}') from None
-
-
-def _period(given: argparse.Namespace) -> float | None:
-    """Seconds between results."""
-    if given.loop is not None and given.loop_ms is not None:
-        raise ValueError('--loop and --loop-ms cannot be combined')
-    option, text, unit, least = ('--loop', given.loop, 1.0, '0.001 seconds')
-    if given.loop_ms is not None:
-        option, text, unit, least = ('--loop-ms', given.loop_ms, 1e-3, '1 millisecond')
-    if text is None:
-        return None
-    try:
-        period = float(text) * unit
-    except ValueError:
-        period = 0.0
-    if not 1e-3 <= period <= 1e7:
-        raise ValueError(f'{option} must be a number, {least} or more, not {text!r}')
-    return period
 
 
 # Running
@@ -329,7 +325,7 @@ def _run(
 def _run_samples(given: argparse.Namespace) -> int:
     from nvitop.query.samples import make_source, standard_input, write_sample, write_samples
 
-    period = _period(given)
+    period = given.loop
     with Interrupts() as interrupts:
         only = start_devices(PROGRAM, given.only, given.demo)
         source = make_source(period, only, given.owner_names)

@@ -33,10 +33,10 @@ from nvitop.recording.privacy import CHOICES
 from nvitop.recording.recorder import DEFAULT_INTERVAL, RECORDED, Recorder
 from nvitop.recording.schema import RecordingError
 from nvitop.recording.store import Retention
-from nvitop.recording.times import parse_duration
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
+from nvitop.times import MAX_SECONDS
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
@@ -56,17 +56,6 @@ _EXIT_STATUS = {
     '1': 'the file cannot be written, or another process records to it',
     '2': 'invalid arguments',
 }
-
-
-_duration = checked(parse_duration)
-
-
-@checked
-def _file_size(text: str) -> int:
-    limit = size(text)
-    if limit < 1 << 20:
-        raise ValueError(f'must be at least 1M, not {text!r}')
-    return limit
 
 
 @checked
@@ -105,7 +94,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     )
     add(
         '--duration',
-        type=_duration,
+        type=duration(0, MAX_SECONDS),
         default=0.0,
         metavar='TIME',
         help='end after TIME, such as 90s, 12h or 7d (default: never)',
@@ -137,14 +126,14 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
     )
     add(
         '--keep',
-        type=_duration,
+        type=duration(0, MAX_SECONDS),
         default=Retention().frame_seconds,
         metavar='TIME',
         help='delete samples that are older than TIME (default: 14d)',
     )
     add(
         '--keep-usage',
-        type=_duration,
+        type=duration(0, MAX_SECONDS),
         default=Retention().usage_seconds,
         metavar='TIME',
         help='delete the usage of users and GPUs by minute, and events, that are older than TIME '
@@ -152,11 +141,11 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
     )
     add(
         '--max-size',
-        type=_file_size,
+        type=size('1M'),
         default=Retention().max_bytes,
         metavar='SIZE',
         help='delete the oldest samples when the file is larger than SIZE, such as 500M '
-        '(default: 2G)',
+        '(default: 2GiB)',
     )
     add(
         '--mode',

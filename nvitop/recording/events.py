@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from nvitop.health import Finding, findings
 from nvitop.recording.shares import gpu_of
-from nvitop.recording.times import format_duration
 from nvitop.recording.usage import MAX_INTERVALS
 from nvitop.sampling.types import DeviceKey, Sample
+from nvitop.times import format_duration
 
 #: Change (seconds) of the clock against the monotonic clock that counts as a step.
 CLOCK_STEP_SECONDS = 2.0

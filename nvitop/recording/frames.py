@@ -12,9 +12,9 @@ from __future__ import annotations
 import zlib
 from typing import NamedTuple
 
-from nvitop.recording.times import LATEST_TIME
 from nvitop.sampling.serialization import SerializationError, dumps, loads
 from nvitop.sampling.types import Sample
+from nvitop.times import LATEST_TIME
 
 #: Size of the blocks (bytes), and how far the dictionary reaches beyond each end of its block.
 BLOCK_BYTES = 16 << 10

@@ -14,8 +14,8 @@ from urllib.parse import quote
 from nvitop.recording.events import RecordedEvent, with_others
 from nvitop.recording.frames import FrameError, decompress, parse_text
 from nvitop.recording.schema import RecordingError, check_format
-from nvitop.recording.times import LATEST_TIME, format_time
 from nvitop.sampling.types import Sample
+from nvitop.times import LATEST_TIME, format_time
 
 #: Maximum size (bytes) of a compressed frame or key frame that is read.
 MAX_FRAME_BYTES = 4 << 20

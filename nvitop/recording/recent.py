@@ -9,8 +9,8 @@ import pickle
 import zlib
 from typing import NamedTuple
 
-from nvitop.recording.times import format_time
 from nvitop.sampling.types import Sample
+from nvitop.times import format_time
 
 #: Default time (seconds) that is kept, and the maximum memory for it in bytes.
 KEPT_SECONDS = 3600.0

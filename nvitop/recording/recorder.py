@@ -13,9 +13,9 @@ from nvitop.recording.events import EventDetector, RecordedEvent
 from nvitop.recording.frames import FrameEncoder, FrameError, compress
 from nvitop.recording.privacy import CommandFilter
 from nvitop.recording.store import Retention, Store
-from nvitop.recording.times import format_duration
 from nvitop.recording.usage import MinuteRows, UsageAccount
 from nvitop.sampling.types import Demand, Sample
+from nvitop.times import format_duration
 
 #: Default time (seconds) between frames.
 DEFAULT_INTERVAL = 10.0

@@ -11,10 +11,10 @@ from typing import Callable, ClassVar, NamedTuple
 from nvitop.recording.frames import FrameError
 from nvitop.recording.reader import Recording
 from nvitop.recording.schema import RecordingError
-from nvitop.recording.times import format_time
 from nvitop.recording.usage import MAX_INTERVALS
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
+from nvitop.times import format_time
 
 #: Speeds, slowest first.
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)

@@ -13,7 +13,7 @@ from typing import Any, Callable, Sequence
 from nvitop.api import host, libnvml
 from nvitop.api.device import Device
 from nvitop.console import outcome
-from nvitop.console.arguments import ArgumentParser, add_general, checked, size
+from nvitop.console.arguments import ArgumentParser, add_general, checked, size, whole_number
 from nvitop.console.driver import driver_errors, simulate, start_driver
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
@@ -39,13 +39,6 @@ _EXIT_STATUS = {
 CUDA_ERROR = 3
 #: Exit status if fewer devices match than are required.
 TOO_FEW = 4
-
-
-@checked
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise ValueError(f'not a whole number of 0 or more: {text!r}')
-    return int(text)
 
 
 def make_parser() -> ArgumentParser:
@@ -86,12 +79,18 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
     add(
         '-c',
         '--min-count',
-        type=_count,
+        type=whole_number(0),
         metavar='N',
         help='exit with status 4 if fewer than N devices match',
     )
-    add('-C', '--max-count', type=_count, metavar='N', help='print at most N devices')
-    add('-n', '--count', type=_count, metavar='N', help='same as --min-count N --max-count N')
+    add('-C', '--max-count', type=whole_number(0), metavar='N', help='print at most N devices')
+    add(
+        '-n',
+        '--count',
+        type=whole_number(0),
+        metavar='N',
+        help='same as --min-count N --max-count N',
+    )
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
@@ -99,28 +98,28 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     add(
         '-f',
         '--min-free-memory',
-        type=size,
+        type=size(),
         metavar='SIZE',
         help='require at least SIZE of free memory, for example 4GiB',
     )
     add(
         '-t',
         '--min-total-memory',
-        type=size,
+        type=size(),
         metavar='SIZE',
         help='require at least SIZE of memory',
     )
     add(
         '-G',
         '--max-gpu-utilization',
-        type=_count,
+        type=whole_number(0),
         metavar='PERCENT',
         help='require a GPU utilization of at most PERCENT',
     )
     add(
         '-M',
         '--max-memory-utilization',
-        type=_count,
+        type=whole_number(0),
         metavar='PERCENT',
         help='require a memory bandwidth utilization of at most PERCENT',
     )
@@ -128,7 +127,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         '--tol',
         '--tolerance',
         dest='tolerance',
-        type=_count,
+        type=whole_number(0),
         default=0,
         metavar='PERCENT',
         help='relax memory limits by PERCENT, and utilization limits by PERCENT points',

@@ -7,13 +7,13 @@ import pathlib
 import platformdirs
 import pytest
 
-from nvitop.console.config import SETTINGS, format_config, parse_config, read_config
-from nvitop.console.options import Options, Thresholds, merge
+from nvitop.console.config import format_config, parse_config, read_config
+from nvitop.console.option_table import SETTINGS
+from nvitop.console.options import Options, merge
 from nvitop.platforms import config_file
 
 DEFAULT_KEYS = {'quit': ('q', 'Q'), 'sort-by-pid': ('o p',), 'filter': ('\\', 'F4'), 'back': ()}
 CHOICES = {
-    'theme': ('auto', 'dark', 'light'),
     'columns': ('pid', 'user', 'command'),
     'keys': tuple(DEFAULT_KEYS),
 }
@@ -27,6 +27,8 @@ CHOICES = {
         ('mode = "compact"', {'mode': 'compact'}),
         ('interval = 5', {'interval': 5.0}),
         ('interval = 0.25', {'interval': 0.25}),
+        ('interval = "500ms"\nscroll-back = "2h"', {'interval': 0.5, 'scroll_back': 7200.0}),
+        ('scroll-back = 10', {'scroll_back': 600.0}),
         ('theme = "light"', {'theme': 'light'}),
         ('colorful = true\nascii = false', {'colorful': True, 'ascii': False}),
         ('readonly = true', {'readonly': True}),
@@ -63,10 +65,11 @@ def test_settings(text: str, layer: dict[str, object]) -> None:
         ('mode = 3', 1, 'not 3'),
         ('\n\ninterval = 0.1', 3, 'from 0.25 to 1000000 seconds'),
         ('interval = true', 1, 'a number of seconds'),
+        ('scroll-back = 1441', 1, 'scroll-back must be from 0 to 1440 minutes, not 1441'),
         ('interval = nan', 1, 'from 0.25 to 1000000 seconds'),
         ('interval = inf', 1, 'from 0.25 to 1000000 seconds'),
         ('interval = 10_000_000', 1, 'from 0.25 to 1000000 seconds'),
-        ('theme = "pink"', 1, 'one of auto, dark, light'),
+        ('theme = "pink"', 1, 'one of auto, dark, light, classic, mono, colorblind'),
         ('readonly = "yes"', 1, 'true or false'),
         ('columns = "pid"', 1, 'must be a list'),
         ('columns = ["pid", "cost"]', 1, 'one of pid, user, command'),
@@ -148,7 +151,8 @@ def test_an_unreadable_file_is_reported(tmp_path: pathlib.Path) -> None:
             readonly=True,
             show_host=False,
             columns=('pid', 'command'),
-            thresholds=Thresholds(gpu=(5, 50), memory=(6, 60)),
+            gpu_thresholds=(5, 50),
+            memory_thresholds=(6, 60),
             keys=(('filter', ('\\', '"', "'")), ('back', ())),
         ),
     ],
@@ -158,5 +162,5 @@ def test_a_printed_configuration_can_be_read(options: Options) -> None:
     config = parse_config(text, 'f', CHOICES)
     assert config.problems == ()
     assert merge(config.layer) == options
-    for setting in SETTINGS:
-        assert f'\n# {setting.help}' in text
+    for option in SETTINGS.values():
+        assert f'\n# {option.comment}' in text

@@ -209,10 +209,13 @@ def test_all_of_csv_is_one_table(machine: simulation.Machine) -> None:
         (['--format=xml'], "--format: unknown format 'xml'; use csv, json, jsonl, table"),
         (['--format=csv,json'], '--format: csv and json cannot be combined'),
         (['--format=json,nounits'], 'nounits cannot be combined with json'),
-        (['-l', '0'], "--loop must be a number, 0.001 seconds or more, not '0'"),
-        (['-l', 'nan'], "--loop must be a number, 0.001 seconds or more, not 'nan'"),
-        (['-lms', 'x'], "--loop-ms must be a number, 1 millisecond or more, not 'x'"),
-        (['-l', '1', '-lms', '5'], '--loop and --loop-ms cannot be combined'),
+        (['-l', '0'], "argument -l/--loop: must be from 0.001 to 10000000 seconds, not '0'"),
+        (['-l', 'nan'], "argument -l/--loop: not a possible duration: 'nan'"),
+        (
+            ['-lms', 'x'],
+            "argument -lms/--loop-ms: must be a duration such as '90s', '1h30m' or '14d', not 'x'",
+        ),
+        (['-l', '1', '-lms', '5'], 'argument -lms/--loop-ms: not allowed with argument -l/--loop'),
         (['--query-retired-pages=x'], "--query-retired-pages: unknown field 'x'"),
         (['--query-retired-page=address'], "did you mean '--query-retired-pages'?"),
         (
@@ -320,7 +323,13 @@ def test_a_loop_keeps_its_period(machine: simulation.Machine) -> None:
 
 
 def test_a_loop_of_milliseconds(machine: simulation.Machine) -> None:
-    for arguments in (['-lms', '250'], ['-lms=250'], ['--loop-ms=250'], ['-l', '.25'], ['-l=0.25']):
+    for arguments in (
+        ['-lms', '250'],
+        ['-lms=250'],
+        ['--loop-ms=250'],
+        ['-l', '.25'],
+        ['-l=250ms'],
+    ):
         loop = Loop(machine, [0.0])
         CommandRun(main, '-i', '0', *arguments, clock=loop.clock, sleep=loop.sleep)
         assert loop.turns == [0.25, 0.5]

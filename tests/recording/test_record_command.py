@@ -67,8 +67,8 @@ def wait_for_frames(path: Path, count: int) -> None:
     ('arguments', 'message'),
     [
         (['--interval=0'], r"must be from 0\.25 to 3600 seconds, not '0'"),
-        (['--duration=soon'], "not a duration: 'soon'"),
-        (['--max-size=1'], "must be at least 1M, not '1'"),
+        (['--duration=soon'], "must be a duration such as '90s', '1h30m' or '14d', not 'soon'"),
+        (['--max-size=999k'], "must be at least 1M, not '999k'"),
         (['--mode=7'], "expected permissions such as 640 or 644, not '7'"),
         (['-o', 'x.csv'], r"\(\.jsonl\), not 'x\.csv'; 'nvitop replay FILE --export csv' makes"),
         (['-o', '-', '--format=sqlite'], 'standard output takes only --format jsonl'),

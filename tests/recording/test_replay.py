@@ -29,10 +29,10 @@ from nvitop.recording.reader import DatabaseRecording, Recording
 from nvitop.recording.recorder import Recorder
 from nvitop.recording.replay import NEWEST_FRAMES, NO_SIGNALS, OLDER_FRAMES, SPEEDS, ReplaySource
 from nvitop.recording.schema import RecordingError
-from nvitop.recording.times import format_time, parse_time
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
 from nvitop.simulation import scenario_names
+from nvitop.times import format_time, parse_time
 from tests.clock import Clock
 from tests.command_run import CommandRun
 from tests.gui.headless import HeadlessTerminal

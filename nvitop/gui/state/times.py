@@ -11,8 +11,8 @@ from nvitop.gui.state.notices import refuse, replace_notice, withdraw_notice
 from nvitop.gui.state.problems import Tally, count_problems
 from nvitop.gui.state.process_lists import relist
 from nvitop.health import findings
-from nvitop.recording.times import parse_time
 from nvitop.sampling.types import DeviceSample, Sample
+from nvitop.times import parse_time
 
 #: Number of samples after freezing that complete the details. Some metrics need two readings.
 _SAMPLES_TO_COMPLETE = 3

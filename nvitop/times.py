@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times and durations as people type them."""
+"""Times and durations as people type and read them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import time
 from datetime import datetime, timedelta
 
 _SECONDS = {'ms': 0.001, 's': 1.0, 'm': 60.0, 'h': 3600.0, 'd': 86400.0, 'w': 604800.0}
+#: Names of the units that plain numbers can have.
+UNIT_NAMES = {'ms': 'milliseconds', 's': 'seconds', 'm': 'minutes'}
 _PART = re.compile(r'(\d+(?:\.\d+)?)(ms|s|m|h|d|w)')
 _DURATION = re.compile(f'(?:{_PART.pattern})+')
 _TIME_OF_DAY = re.compile(r'(\d{1,2}):(\d{2})(?::(\d{2}))?')
@@ -22,24 +24,47 @@ LATEST_TIME = 1e11
 TIME_FORMS = "'14:05', '14:05:30', '2026-11-22 14:05', or '-30m' to go back"
 
 
-def parse_duration(text: str) -> float:
-    """Return the seconds of ``'10'``, ``'90s'``, ``'1h30m'`` or ``'14d'``.
+def parse_duration(text: str, *, unit: str = 's') -> float:
+    """Return the seconds of ``'90s'``, ``'500ms'``, ``'1h30m'`` or ``'14d'``.
+
+    A plain number counts in ``unit``.
 
     Raises:
         ValueError: It is not a duration.
     """
     text = text.strip().lower()
     try:
-        seconds = float(text)
+        seconds = float(text) * _SECONDS[unit]
     except ValueError:
         if not _DURATION.fullmatch(text):
             raise ValueError(
-                f"not a duration: {text!r}; expected forms like '90s', '1h30m' or '14d'"
+                f"must be a duration such as '90s', '1h30m' or '14d', not {text!r}"
             ) from None
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
     if not 0 <= seconds <= MAX_SECONDS:
-        raise ValueError(f'not a duration: {text!r}')
+        raise ValueError(f'not a possible duration: {text!r}')
     return seconds
+
+
+def read_duration(value: object, least: float, most: float, unit: str = 's') -> float:
+    """Return the seconds of a number in a unit, or of a text, see :func:`parse_duration`.
+
+    Raises:
+        ValueError: It is no duration, too short or too long; the limits are in seconds.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError(f'must be a number of {UNIT_NAMES[unit]}, not {value!r}')
+    scale = _SECONDS[unit]
+    seconds = parse_duration(value, unit=unit) if isinstance(value, str) else value * scale
+    if not least <= seconds <= most:
+        limits = ' to '.join(in_unit(limit, unit) for limit in (least, most))
+        raise ValueError(f'must be from {limits} {UNIT_NAMES[unit]}, not {value!r}')
+    return float(seconds)
+
+
+def in_unit(seconds: float, unit: str) -> str:
+    """Return the number of a duration in a unit."""
+    return f'{seconds / _SECONDS[unit]:.10g}'
 
 
 def parse_time(text: str, now: float, *, same_day: bool = False) -> float:
