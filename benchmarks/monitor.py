@@ -16,13 +16,33 @@ import tempfile
 import threading
 import time
 from concurrent import futures
-from typing import Mapping, NamedTuple, Sequence
+from functools import partial
+from typing import Callable, Mapping, NamedTuple, Sequence
 
 import psutil
 
 from tests.e2e.pseudoterminal import Pseudoterminal
 
 DOWN, UP = '\x1b[B', '\x1b[A'
+#: Kinds of keys: what has an effect and what undoes it, pressed in turn.
+KEYS = {
+    'arrow': (DOWN, UP),
+    'help': ('h', 'q'),
+    'tree': ('t', 'q'),
+    'signal dialog': ('T', 'n'),
+    'graphs of a process': ('\r', 'q'),
+    'environment': ('e', 'q'),
+    'users': ('U', 'q'),
+    'problems': ('!', 'q'),
+    'columns': ('C', 'q'),
+    'sort order': ('.', ','),
+    'compact panels': ('c', 'a'),
+    'full panels': ('f', 'a'),
+    'metric of a graph': ('g', 'g'),
+    'pause': ('z', 'z'),
+    'filter': ('\\', 'p', '\x1b'),
+    'theme': ('L', 'L'),
+}
 #: Time (seconds) without output after which a frame is complete.
 QUIET_SECONDS = 0.03
 #: Maximum time (seconds) to wait for the effect of a key.
@@ -105,10 +125,10 @@ def measure_rest(terminal: Pseudoterminal, seconds: float, calls: str) -> Rest:
     )
 
 
-def answer(terminal: Pseudoterminal, key: str) -> tuple[float, float]:
-    """Return the seconds from a key to the first and to the last byte of its effect."""
+def answer(terminal: Pseudoterminal, act: Callable[[], object]) -> tuple[float, float]:
+    """Return the seconds from a key or a resize to the first and to the last byte of its effect."""
     started = time.perf_counter()
-    terminal.type(key)
+    act()
     data = terminal.read(NO_ANSWER_SECONDS)
     first = last = time.perf_counter()
     while data:
@@ -126,9 +146,27 @@ def measure_answers(
     answers = []
     for i in range(keys):
         # More often down than up, to stay away from the ends of the list.
-        answers.append(answer(terminal, DOWN if i % 3 < 2 else UP))
+        answers.append(answer(terminal, partial(terminal.type, DOWN if i % 3 < 2 else UP)))
         drain(terminal, chance.uniform(*pause))
     return answers
+
+
+def measure_kinds(terminal: Pseudoterminal, count: int) -> dict[str, list[float]]:
+    """Return the milliseconds to the last byte of the effect of each kind of key, and of a resize."""
+    chance = random.Random(1)
+    actions: dict[str, list[Callable[[], object]]] = {
+        name: [partial(terminal.type, key) for key in keys] for name, keys in KEYS.items()
+    }
+    actions['resize'] = [
+        partial(terminal.resize, COLUMNS - 1, ROWS - 1),
+        partial(terminal.resize, COLUMNS, ROWS),
+    ]
+    found: dict[str, list[float]] = {name: [] for name in actions}
+    for name, acts in actions.items():
+        for i in range(count - count % len(acts)):
+            drain(terminal, chance.uniform(0.05, 0.3))
+            found[name].append(1000 * answer(terminal, acts[i % len(acts)])[1])
+    return found
 
 
 def measure_typing(terminal: Pseudoterminal, seconds: float) -> float:
@@ -196,6 +234,18 @@ def measure(command: Sequence[str], options: argparse.Namespace) -> dict[str, fl
     return figures
 
 
+def print_kinds(command: Sequence[str], count: int) -> None:
+    """Measure and print the time to the last byte of the effect of each kind of key."""
+    with tempfile.TemporaryDirectory() as folder, start(
+        command, os.path.join(folder, 'calls')
+    ) as terminal:
+        found = measure_kinds(terminal, count)
+    found['all'] = [value for values in found.values() for value in values]
+    print(f'{"key, to the last byte":36} {"median ms":>10} {"p99 ms":>10}')
+    for name, values in found.items():
+        print(f'{name:36} {statistics.median(values):10.2f} {quantile(values, 0.99):10.2f}')
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -203,10 +253,16 @@ def main() -> None:
     parser.add_argument('--demo', help='a simulated machine')
     parser.add_argument('--seconds', type=float, default=30.0, help='duration of the rest')
     parser.add_argument('--keys', type=int, default=150, help='number of keys')
+    parser.add_argument(
+        '--kinds', type=int, default=0, help='only nvitop, this many keys of each kind'
+    )
     parser.add_argument('--rounds', type=int, default=1, help='number of rounds; prints medians')
     options = parser.parse_args()
     ours = [sys.executable, '-m', 'nvitop', '--no-config']
     ours += ['--demo', options.demo] if options.demo else []
+    if options.kinds:
+        print_kinds(ours, options.kinds)
+        return
     programs = {'nvitop': ours, **({'peer': [options.peer]} if options.peer else {})}
     rounds = []
     for _ in range(options.rounds):
