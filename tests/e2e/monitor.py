@@ -191,10 +191,6 @@ class Monitor(Program):
             self.screen = Screen.MAIN
         self.wait_for(TITLES[Screen.MAIN])
 
-    def listed(self) -> list[int]:
-        found = (_PROCESS.match(line) for line in self.lines)
-        return [int(match.group(1)) for match in found if match]
-
     def pid_of(self, name: str) -> int:
         match = _PROCESS.match(self.lines[self.row(name)])
         assert match is not None
