@@ -1,4 +1,4 @@
-"""docs/simulation.md agrees with the code."""
+"""The pages about simulated machines agree with the code."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from nvitop import simulation
 from nvitop.simulation.models import MODELS
 from tests.simulation.conftest import handle, text
 
-DOCUMENT = pathlib.Path(__file__).parent.parent.parent / 'docs' / 'simulation.md'
-TEXT = DOCUMENT.read_text(encoding='utf-8')
+DOCS = pathlib.Path(__file__).parent.parent.parent / 'docs'
+TEXT = ''.join(
+    (DOCS / name).read_text(encoding='utf-8') for name in ('simulation.md', 'scenario-files.md')
+)
 
 
 def test_document_names_every_scenario_and_model() -> None:
