@@ -17,16 +17,14 @@ from typing import Callable
 
 from nvitop.gui.layout.main import lay_out_page
 from nvitop.gui.model.choices import MainState, ViewState
-from nvitop.gui.render.ansi import to_ansi
-from nvitop.gui.render.ascii import to_ascii
+from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.report import draw_report
-from nvitop.gui.view.panels.header import Header
-from nvitop.gui.view.screens.main import MainView, draw_main
+from nvitop.gui.view.screens.main import Header, MainView, draw_main
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.graph import draw_graph
 from nvitop.sampling.history import History

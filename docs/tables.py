@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 import re
-from typing import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Callable, Iterable, Iterator, Sequence
 
 from nvitop.api.device import Device
 from nvitop.api.extended_metrics import EXTENDED_METRICS
@@ -23,21 +23,17 @@ from nvitop.exporter.families import make_families
 from nvitop.exporter.state import PROCESS_SERIES
 from nvitop.exporter.tables import DeviceRow, Observation, SeriesOptions
 from nvitop.fleet.command import make_parser as make_fleet_parser
-from nvitop.gui.layout.help import HelpEntry, HelpGroup
-from nvitop.gui.model.columns import (
-    COLUMNS,
-    DEVICE_COLUMNS,
-    PROBLEM_COLUMNS,
-    TREE_COLUMNS,
-    USER_COLUMNS,
-    Column,
-)
+from nvitop.gui.layout.screens import HelpEntry, HelpGroup
+from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, Column
+from nvitop.gui.model.device_columns import DETAIL_COLUMNS, DEVICE_COLUMNS, DeviceColumn
 from nvitop.gui.model.graphs import GRAPHS
 from nvitop.gui.replay_command import make_parser as make_replay_parser
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.help_contents import MOUSE, TYPING, dialog_group, format_purpose
 from nvitop.gui.state.keymap import USUAL_KEYS
 from nvitop.gui.state.process_rows import ORDERS
+from nvitop.gui.view.screens.problems import PROBLEM_COLUMNS
+from nvitop.gui.view.screens.users import USER_COLUMNS
 from nvitop.owner.types import Owner
 from nvitop.query.command import make_parser as make_query_parser
 from nvitop.recording.command import make_parser as make_record_parser
@@ -80,19 +76,6 @@ BARS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('UTL', ('gpu_utilization', 'sm_clock')),
     ('PWR', ('power_usage', 'power_limit')),
 )
-#: Column of the device details → metrics that it shows.
-DETAILS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ('LINK', ('pcie_link_generation', 'pcie_link_width', 'pcie_link_down_trained')),
-    ('PCIe TX', ('pcie_tx_throughput',)),
-    ('PCIe RX', ('pcie_rx_throughput',)),
-    ('ENC', ('encoder_utilization',)),
-    ('DEC', ('decoder_utilization',)),
-    ('NVLINK TX', ('nvlink_tx_throughput',)),
-    ('NVLINK RX', ('nvlink_rx_throughput',)),
-    ('MEM TEMP', ('memory_temperature',)),
-    ('ENERGY', ('total_energy',)),
-    ('CLOCKS HELD DOWN BY', ('clock_event_reasons',)),
-)
 #: Metric → source, if the docstring of its method does not name a function.
 SOURCES = {
     'index': '`nvmlDeviceGetHandleByIndex`',
@@ -103,53 +86,6 @@ SOURCES = {
     'pcie_rx_throughput': '`NVML_FI_DEV_PCIE_COUNT_RX_BYTES` or `nvmlDeviceGetPcieThroughput`',
     'nvlink_tx_throughput': '`NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX`',
     'nvlink_rx_throughput': '`NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX`',
-}
-#: Column of the process list → unit and source.
-PROCESS_SOURCES: dict[str, tuple[str, str]] = {
-    'gpu': ('', 'NVML index, PCI bus order'),
-    'pid': ('', '`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`'),
-    'type': ('', 'the lists that contain the process'),
-    'user': ('', 'psutil `username`'),
-    'owner': ('', '`/proc/PID/cgroup`, see [Owners of processes](owners.md)'),
-    'gpu_memory': ('B', 'the same lists (`usedGpuMemory`)'),
-    'gpu_memory_percent': ('%', '`GPU-MEM` / `memory_total`'),
-    'idle': (
-        '',
-        'the last reading in which a value of `nvmlDeviceGetProcessUtilization` was not 0',
-    ),
-    'sm': (
-        '%',
-        '`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading',
-    ),
-    'gmbw': ('%', '`nvmlDeviceGetProcessUtilization` (`memUtil`)'),
-    'encoder': ('%', '`nvmlDeviceGetProcessUtilization` (`encUtil`)'),
-    'decoder': ('%', '`nvmlDeviceGetProcessUtilization` (`decUtil`)'),
-    'cpu': ('% of a core', 'psutil `cpu_percent`'),
-    'memory': ('%', 'psutil `memory_percent`'),
-    'host_memory': ('B', 'psutil `memory_info().rss`'),
-    'start': ('', 'psutil `create_time`'),
-    'time': ('', 'current time − psutil `create_time`'),
-    'command': ('', 'psutil `cmdline`, quoted for a shell'),
-}
-#: Column of the tree → unit and source.
-TREE_SOURCES: dict[str, tuple[str, str]] = {
-    **PROCESS_SOURCES,
-    'pid': ('', 'psutil `pids`, `ppid`'),
-    'device': ('', 'the process lists of each GPU'),
-    'threads': ('count', 'psutil `num_threads`'),
-}
-#: Column of the user summary → unit and source.
-USER_SOURCES: dict[str, tuple[str, str]] = {
-    'user': PROCESS_SOURCES['user'],
-    'processes': ('count', 'PIDs of the process rows'),
-    'gpu_memory': ('B', 'sum of `GPU-MEM`'),
-    'gpu_memory_percent': ('%', '`GPU-MEM` / sum of `memory_total`'),
-    'share': ('%', '`%GPUMEM`'),
-    'idle_memory': ('B', 'sum of `GPU-MEM` where `IDLE` is at least a minute'),
-    'sm': ('%', 'sum of `%SM` on each device'),
-    'cpu': ('% of a core', 'sum of `%CPU`'),
-    'oldest': ('', 'highest `TIME`'),
-    'devices': ('', 'NVML index, PCI bus order'),
 }
 #: Host panel: title, meaning, unit, source.
 HOST: tuple[tuple[str, str, str, str], ...] = (
@@ -240,23 +176,21 @@ def process_columns() -> Iterator[str]:
     """Yield the table of the columns of the process list."""
     rows = []
     for column in COLUMNS:
-        unit, source = PROCESS_SOURCES[column.name]
+        unit, source = column.unit, column.source
         order = next((code(f'o{o.letter}') for o in ORDERS if o.name == column.order), '')
         title = code(column.title) if column.title else '(no heading)'
         rows.append((title, code(column.name), column.help, unit, source, order))
     yield from table(('column', 'name', 'meaning', 'unit', 'source', 'sort key'), rows)
 
 
-def column_table(columns: Iterable[Column]) -> Iterator[str]:
+def column_table(columns: Iterable[Column | DeviceColumn]) -> Iterator[str]:
     """Yield a table of columns and their meaning."""
     yield from table(('column', 'meaning'), ((code(c.title), c.help) for c in columns))
 
 
-def measured_table(
-    columns: Sequence[Column], sources: Mapping[str, tuple[str, str]]
-) -> Iterator[str]:
+def measured_table(columns: Sequence[Column]) -> Iterator[str]:
     """Yield a table of columns with their meaning, unit and source."""
-    rows = ((code(c.title), c.help, *sources[c.name]) for c in columns)
+    rows = ((code(c.title), c.help, c.unit, c.source) for c in columns)
     yield from table(('column', 'meaning', 'unit', 'source'), rows)
 
 
@@ -482,6 +416,11 @@ def device_columns() -> Iterator[str]:
     return column_table(column for column in DEVICE_COLUMNS if column.title)
 
 
+def detail_columns() -> Iterator[str]:
+    """Yield the table of the details of devices, with the sources of their metrics."""
+    return metric_table([(c.title, c.metrics) for c in DETAIL_COLUMNS if c.metrics])
+
+
 def problem_columns() -> Iterator[str]:
     """Yield the table of the columns of the list of problems."""
     return column_table(PROBLEM_COLUMNS)
@@ -489,12 +428,12 @@ def problem_columns() -> Iterator[str]:
 
 def tree_columns() -> Iterator[str]:
     """Yield the table of the columns of the tree."""
-    return measured_table(TREE_COLUMNS, TREE_SOURCES)
+    return measured_table(TREE_COLUMNS)
 
 
 def user_columns() -> Iterator[str]:
     """Yield the table of the columns of the list of users."""
-    return measured_table(USER_COLUMNS, USER_SOURCES)
+    return measured_table(USER_COLUMNS)
 
 
 #: Command → its parser.

@@ -89,7 +89,9 @@ ROOMS: dict[str, str] = {
         'health owner.types sampling.history sampling.types gui.layout '
         'gui.model gui.render.geometry'
     ),
-    'gui.model': 'console.options gui.render.width owner.types sampling.types',
+    'gui.model': (
+        'console.options gui.render.style gui.render.width health owner.types sampling.types'
+    ),
     'gui.layout': 'gui.model gui.render.geometry gui.render.width sampling.types',
     'gui.view': (
         'health gui.render gui.layout gui.model gui.state sampling.types sampling.history '

@@ -13,18 +13,20 @@ from nvitop.console.terminal import is_watched
 from nvitop.gui.layout.main import lay_out_page, report_width
 from nvitop.gui.layout.process import place_columns
 from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState, has_gradient
-from nvitop.gui.model.columns import DEFAULT_COLUMNS, OPTIONAL_COLUMNS, column_widths
+from nvitop.gui.model.columns import (
+    DEFAULT_COLUMNS,
+    OPTIONAL_COLUMNS,
+    column_widths,
+    longest_command,
+)
+from nvitop.gui.model.format import devices_text, format_timestamp
 from nvitop.gui.render.ansi import to_ansi
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state.problems import count_problems, problem_lines
 from nvitop.gui.state.process_rows import list_processes
-from nvitop.gui.state.usage import devices_text
-from nvitop.gui.view.column_text import longest_command
-from nvitop.gui.view.format import format_timestamp
-from nvitop.gui.view.panels.header import Header
-from nvitop.gui.view.screens.main import MainView, draw_main
+from nvitop.gui.view.screens.main import Header, MainView, draw_main
 from nvitop.health import findings, is_wrong
 from nvitop.sampling.types import Sample
 
@@ -85,7 +87,7 @@ def report_text(
     header = Header(format_timestamp(sample.timestamp))
     buffer = draw_report(sample, width, view, wanted=filter_of(options), header=header)
     if options.ascii or view.halves:
-        from nvitop.gui.render.ascii import to_ascii, to_halves  # few terminals need it
+        from nvitop.gui.render.ansi import to_ascii, to_halves  # few terminals need it
 
         buffer = to_ascii(buffer) if options.ascii else to_halves(buffer)
     return to_ansi(buffer, theme_named(options.theme), colors)
@@ -105,7 +107,7 @@ def draw_report(
     """
     state = MainState(filter=wanted)
     if wanted != _ALL:
-        from nvitop.gui.view.badges import option_badges  # loads much that a report does not show
+        from nvitop.gui.view.hints import option_badges  # loads much that a report does not show
 
         header = header._replace(badges=option_badges(wanted))
     view = view._replace(mode='full')

@@ -70,27 +70,12 @@ def test_a_report_imports_no_part_of_the_monitor(imported: set[str]) -> None:
         'curses',
         'nvitop.gui.app',
         'nvitop.gui.effect_runner',
-        'nvitop.gui.layout.dialog',
-        'nvitop.gui.model.screens',
         'nvitop.gui.monitor',
-        'nvitop.gui.render.ascii',
-        'nvitop.gui.state.keymap',
         'nvitop.gui.state.update',
         'nvitop.gui.term',
         'nvitop.gui.view.frame',
-        'nvitop.gui.view.widgets.graph',
-        'nvitop.sampling.history',
         'nvitop.sampling.sampler',
         'nvitop.sampling.serialization',
-    )
-
-
-def test_a_report_imports_only_panels_that_it_shows(imported: set[str]) -> None:
-    assert not within(
-        imported,
-        'nvitop.gui.view.panels.device_details',
-        'nvitop.gui.view.panels.device_narrow',
-        'nvitop.gui.view.panels.host_graphs',
     )
 
 

@@ -9,8 +9,7 @@ from nvitop.console.options import Options
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.screens import Screen
-from nvitop.gui.render.ansi import to_ansi
-from nvitop.gui.render.ascii import to_ascii
+from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.report import report_text

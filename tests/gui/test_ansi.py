@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.gui.render.ansi import color_depth, to_ansi
-from nvitop.gui.render.ascii import ascii_text, to_ascii, to_halves
+from nvitop.gui.render.ansi import ascii_text, color_depth, to_ansi, to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, THEMES, Look, theme_named

@@ -10,8 +10,7 @@ from nvitop.gui.layout.dialog import lay_out_dialog
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import cell_width
-from nvitop.gui.view.widgets.box import TITLE, Note, draw_border
-from nvitop.gui.view.widgets.message import Button, draw_dialog
+from nvitop.gui.view.widgets.box import TITLE, Button, Note, draw_border, draw_dialog
 
 BUTTONS = (
     Button('SIGTERM', 't'),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from docs import tables
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import GraphState
+from nvitop.gui.model.device_columns import DETAIL_COLUMNS
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.demand import DETAILS, demand_of
 from tests.gui.driving import press, state_of
@@ -61,7 +61,7 @@ def test_details_are_measured_while_they_are_shown() -> None:
 
 
 def test_details_are_documented_and_measured_no_more_often_than_shown() -> None:
-    assert set(DETAILS) == {name for _, names in tables.DETAILS for name in names}
+    assert set(DETAILS) == {name for column in DETAIL_COLUMNS for name in column.metrics}
     assert {METRICS_BY_NAME[name].tier for name in DETAILS} == {'shown', 'slow'}
 
 

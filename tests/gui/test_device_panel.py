@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from nvitop.gui.layout.device import lay_out_devices
-from nvitop.gui.layout.device_columns import traits_of
+from nvitop.gui.layout.device import lay_out_devices, traits_of
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.gui.view import format as f
+from nvitop.gui.model import format as f
 
 KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
 

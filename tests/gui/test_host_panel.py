@@ -10,9 +10,8 @@ from nvitop.gui.layout.host import lay_out_host
 from nvitop.gui.model.choices import GraphState, ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
-from nvitop.gui.view.panels.host import draw_host_panel
-from nvitop.gui.view.panels.host_graphs import DeviceGraphs, select_graphs
-from nvitop.gui.view.widgets.graph_window import GraphWindow
+from nvitop.gui.view.panels.host import DeviceGraphs, draw_host_panel, select_graphs
+from nvitop.gui.view.widgets.graph import GraphWindow
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
 from tests.gui.samples import SAMPLES

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.console.options import MODES
-from nvitop.gui.layout.device import AROUND_NAME
-from nvitop.gui.layout.device_columns import DeviceTraits, place_device_columns, traits_of
-from nvitop.gui.layout.list import lay_out_list
+from nvitop.gui.layout.device import AROUND_NAME, DeviceTraits, place_device_columns, traits_of
 from nvitop.gui.layout.main import (
     LOWEST,
     Content,
@@ -19,13 +18,14 @@ from nvitop.gui.layout.main import (
     scroll_to_process,
 )
 from nvitop.gui.layout.process import has_room_for_owner, place_columns
+from nvitop.gui.layout.screens import lay_out_list
 from nvitop.gui.model.columns import (
     COLUMNS,
     COLUMNS_BY_NAME,
     DEFAULT_COLUMNS,
-    DEVICE_COLUMNS,
     MAX_OWNER,
 )
+from nvitop.gui.model.device_columns import DETAIL_COLUMNS, DEVICE_COLUMNS
 from nvitop.gui.render.geometry import CLASSIC, NARROWEST, ONE_BAR, Cells, Rect, inside
 from nvitop.sampling.types import DeviceKey
 
@@ -253,3 +253,15 @@ def test_titles_of_columns_fit() -> None:
 def test_report_is_as_wide_as_commands_need(terminal: int, longest: int, width: int) -> None:
     assert report_width(terminal, longest, has_devices=True) == width
     assert report_width(terminal, longest, has_devices=False) == min(width, 79)
+
+
+def test_every_device_column_is_shown_where_there_is_room() -> None:
+    names = frozenset(column.name for column in DEVICE_COLUMNS)
+    places = place_device_columns(600, DeviceTraits(names, name_width=20))
+    assert {place.column.name for place in places} == names
+
+
+def test_columns_of_devices_name_metrics() -> None:
+    names = {name for column in DEVICE_COLUMNS for name in column.metrics}
+    names |= {name for column in DETAIL_COLUMNS for name in column.metrics}
+    assert names <= set(METRICS_BY_NAME)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nvitop.console.options import MODES, Options
 from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.render.ascii import to_ascii
+from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.report import draw_report, filter_of, report_text
 from nvitop.gui.state.app_state import AppState
@@ -20,7 +20,7 @@ from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.state.process_rows import list_processes
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
-from nvitop.gui.view.panels.header import Header
+from nvitop.gui.view.screens.main import Header
 from nvitop.sampling.history import History
 from tests.gui.drawing import assert_boxes_close
 from tests.gui.goldens import assert_golden

@@ -19,7 +19,7 @@ from nvitop.gui.fleet.keys import (
     key_for,
 )
 from nvitop.gui.fleet.lines import Line, help_lines, lay_out_heat, problem_lines
-from nvitop.gui.layout.list import ListLayout, lay_out_list
+from nvitop.gui.layout.screens import ListLayout, lay_out_list
 from nvitop.gui.state.events import (
     ClockTicked,
     Effect,

@@ -20,15 +20,22 @@ from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, FleetGpu, FleetHost
 from nvitop.gui.fleet.keys import ORDERS, ORDERS_BY_NAME, FleetScreen, hints_of
 from nvitop.gui.fleet.lines import lay_out_heat
 from nvitop.gui.fleet.state import FleetState, cursor_of, layout_of, text_lines
-from nvitop.gui.layout.list import ListLayout
-from nvitop.gui.render.ascii import to_ascii, to_halves
+from nvitop.gui.layout.screens import ListLayout
+from nvitop.gui.model.format import format_timestamp
+from nvitop.gui.render.ansi import to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style, gradient
 from nvitop.gui.render.width import cell_width, clip, fit, pad
-from nvitop.gui.view.format import format_timestamp
-from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, draw_text
-from nvitop.gui.view.widgets.title import HINT, KEY, Badge, draw_title
+from nvitop.gui.view.widgets.text import (
+    HINT,
+    KEY,
+    Badge,
+    draw_bar_row,
+    draw_message,
+    draw_text,
+    draw_title,
+)
 
 _DIM = Style(Role.DIM)
 _ERROR = Style(Role.ERROR, bold=True)

@@ -3,13 +3,26 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple, Sequence
 
-from nvitop.gui.layout.device_columns import DeviceTraits, place_device_columns
+from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.api.utils import GiB
 from nvitop.gui.layout.process import PlacedColumn, place
-from nvitop.gui.model.columns import DETAIL_COLUMNS
+from nvitop.gui.model import format as fmt
+from nvitop.gui.model.device_columns import (
+    ALWAYS,
+    BOTH_MEMORIES,
+    BOTH_POWERS,
+    DETAIL_COLUMNS,
+    DEVICE_COLUMNS,
+    MEMORY_WIDTH,
+    POWER_WIDTH,
+    DeviceColumn,
+)
 from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, TWO_BARS, Cells, Rect, inside
-from nvitop.sampling.types import DeviceKey
+from nvitop.gui.render.width import cell_width
+from nvitop.sampling.types import DeviceKey, DeviceSample
 
 #: Forms of the panel: two rows per GPU in three cells, or one row per GPU.
 FULL, ROWS = 'full', 'rows'
@@ -24,6 +37,83 @@ _BAR_ROOM, _BARS_ROOM = 17, 35
 _DETAILS_TOP = 2
 #: Minimum width of the reasons for low clocks, and width of a link that is slower than possible.
 _REASONS, _BOTH_LINKS = 19, 17
+_BARS = tuple(column.name for column in DEVICE_COLUMNS if column.bar)
+#: Columns that are left out while the table of details shows them.
+IN_DETAILS = frozenset(column.name for column in DEVICE_COLUMNS if column.is_detail)
+#: Turn → widths of the columns that get room in it, together or not at all.
+_TURNS: dict[int, dict[str, int]] = {
+    turn: {
+        column.name: width
+        for column in DEVICE_COLUMNS
+        for other, width in column.steps
+        if other == turn
+    }
+    for turn in sorted({turn for column in DEVICE_COLUMNS for turn, _ in column.steps})
+}
+
+
+class DevicePlace(NamedTuple):
+    """A column of the form with one row per GPU, and its place."""
+
+    column: DeviceColumn
+    x: int
+    width: int
+
+    @property
+    def right(self) -> int:
+        """The first column of the screen to the right of it."""
+        return self.x + self.width
+
+
+class DeviceTraits(NamedTuple):
+    """Properties of all devices together, on which columns and their widths depend."""
+
+    #: Columns that have a value, or may have one, on any device.
+    columns: frozenset[str] = frozenset()
+    #: Width of the longest name of a GPU; 0 if all that responded have the same one.
+    name_width: int = 0
+    #: Width of the highest power limit in watts, and of the largest memory in GiB.
+    power_width: int = POWER_WIDTH
+    memory_width: int = MEMORY_WIDTH
+    #: Whether any GPU has NVLinks.
+    has_nvlink: bool = False
+    #: Whether any GPU has a slower PCIe link than possible.
+    has_slow_links: bool = False
+
+
+def traits_of(devices: Sequence[DeviceSample]) -> DeviceTraits:
+    """Return the properties of these devices."""
+    gpus = [device for device in devices if not device.key.is_mig]
+    names = {device.info.name for device in gpus if device.info.name is not None}
+    limits = [device.power_limit_mw or device.power_usage_mw or 0 for device in gpus]
+    sizes = [device.info.memory_total_bytes or 0 for device in devices]
+    return DeviceTraits(
+        frozenset(column.name for column in DEVICE_COLUMNS if _has_values(column, gpus)),
+        max(map(cell_width, map(fmt.product_name, names))) if len(names) > 1 else 0,
+        max(POWER_WIDTH, len(f'{max(limits, default=0) / 1000:.0f}')),
+        max(MEMORY_WIDTH, len(f'{max(sizes, default=0) / GiB:.1f}')),
+        any(device.info.nvlink_link_count for device in gpus),
+        any(device.pcie_link_down_trained for device in gpus),
+    )
+
+
+def _has_values(column: DeviceColumn, gpus: Sequence[DeviceSample]) -> bool:
+    """Return whether a column has values on any GPU, or may have them once one responds."""
+    if not column.metrics:
+        return True
+    if column.if_different:
+        alive = gpus if 'name' in column.metrics else [g for g in gpus if g.status == 'ok']
+        values = {_value(gpu, column.metrics[0]) for gpu in alive} - {None}
+        return len(values) > 1
+    is_silent = not any(gpu.status == 'ok' for gpu in gpus)
+    return is_silent or any(
+        _value(gpu, metric) is not None for gpu in gpus for metric in column.metrics
+    )
+
+
+def _value(device: DeviceSample, metric: str) -> object:
+    field = METRICS_BY_NAME[metric].field
+    return getattr(device, field) if hasattr(device, field) else getattr(device.info, field)
 
 
 class DeviceLine(NamedTuple):
@@ -64,7 +154,7 @@ class DeviceLayout(NamedTuple):
     heading_height: int = 0
     rows: tuple[DeviceLine, ...] = ()
     #: The columns of the form with one row per GPU.
-    columns: tuple[PlacedColumn, ...] = ()
+    columns: tuple[DevicePlace, ...] = ()
     #: The three cells of the full form with their padding, and the bars to their right without
     #: padding: none, one or two.
     cells: tuple[Cells, ...] = ()
@@ -186,3 +276,56 @@ def _bars(width: int, box: int) -> tuple[Cells, ...]:
         return (Cells(box + 1, right - 3),)
     first = (right - 5) // 2 - 1
     return (Cells(box + 1, first), Cells(box + first + 4, (right - 6) // 2 + 1))
+
+
+@functools.lru_cache(maxsize=8)  # each frame needs it, and the devices hardly change
+def place_device_columns(width: int, traits: DeviceTraits) -> tuple[DevicePlace, ...]:
+    """Lay out the columns in a panel of this width, from left to right."""
+    cells = inside(width)
+    gap = 2 if width >= CLASSIC else 1
+    widths = _choose(cells.width, gap, traits)
+    # Bars share what is left.
+    rest = cells.width - _total(widths, gap)
+    for number, name in enumerate(_BARS):
+        widths[name] += (rest + number) // 2
+    places: list[DevicePlace] = []
+    x = cells.x
+    for column in DEVICE_COLUMNS:
+        if column.name in widths:
+            x += min(column.gap, gap) if places else 0
+            places.append(DevicePlace(column, x, widths[column.name]))
+            x += widths[column.name]
+    return tuple(places)
+
+
+def _choose(room: int, gap: int, traits: DeviceTraits) -> dict[str, int]:
+    """Return the widths of the columns that fit, by name."""
+    widths: dict[str, int] = {}
+    for turn, wanted in _TURNS.items():
+        given = {
+            name: _adapted(name, width, traits)
+            for name, width in wanted.items()
+            if name in traits.columns
+        }
+        longer = {**widths, **given}
+        if turn < ALWAYS or _total(longer, gap) <= room:
+            widths = longer
+    return widths
+
+
+def _adapted(name: str, width: int, traits: DeviceTraits) -> int:
+    """Return the width of a column for these devices; each step is made for usual numbers."""
+    if name == 'name':
+        return traits.name_width
+    numbers = 2 if width in (BOTH_POWERS, BOTH_MEMORIES) else 1
+    if name == 'power':
+        return width + numbers * (traits.power_width - POWER_WIDTH)
+    if name == 'memory':
+        return width + numbers * (traits.memory_width - MEMORY_WIDTH)
+    return width
+
+
+def _total(widths: dict[str, int], gap: int) -> int:
+    """Return the cells that these columns need, with the gaps between them."""
+    columns = [column for column in DEVICE_COLUMNS if column.name in widths]
+    return sum(widths.values()) + sum(min(column.gap, gap) for column in columns[1:])

@@ -7,11 +7,14 @@ import functools
 import math
 from typing import Mapping, NamedTuple, Sequence
 
-from nvitop.gui.layout.device import FULL, ROWS, DeviceLayout, device_height, lay_out_devices
-from nvitop.gui.layout.device_columns import (
+from nvitop.gui.layout.device import (
+    FULL,
     IN_DETAILS,
+    ROWS,
+    DeviceLayout,
     DeviceTraits,
-    product_name,
+    device_height,
+    lay_out_devices,
     traits_of,
 )
 from nvitop.gui.layout.host import (
@@ -31,6 +34,7 @@ from nvitop.gui.layout.process import (
 )
 from nvitop.gui.model.choices import MainState, ViewState
 from nvitop.gui.model.columns import column_widths
+from nvitop.gui.model.format import product_name
 from nvitop.gui.render.geometry import CLASSIC, NARROWEST, ONE_BAR, Rect
 from nvitop.gui.render.width import cell_width
 from nvitop.sampling.types import DeviceKey, ProcessSample, Sample

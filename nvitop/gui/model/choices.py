@@ -9,22 +9,6 @@ from nvitop.console.options import Thresholds
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.sampling.types import DeviceKey, ProcessKey
 
-#: Status of a process → text shown in place of its command.
-SPECIAL_COMMANDS = {
-    'zombie': 'Zombie Process',
-    'no permission': 'No Permissions',
-    'gone': 'No Such Process',
-    'foreign': 'Process of Another PID Namespace',
-}
-
-
-def special_command(status: str, name: str | None) -> str | None:
-    """Return the text in place of a command, ``None`` if the command is shown.
-
-    It is not safe to draw yet.
-    """
-    return f'{name} <defunct>' if status == 'zombie' and name else SPECIAL_COMMANDS.get(status)
-
 
 class ViewState(NamedTuple):
     """How things are drawn: set by options, changed by keys."""

@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The columns of all lists, in tables that drawing, sorting, help and documentation use."""
+"""The columns of processes and of the tree: everything about a column in one row of a table.
+
+The tables of other lists are in ``device_columns.py`` and next to their screens.
+"""
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Optional, Sequence
 
 from nvitop.api.utils import NA, duration2human
+from nvitop.gui.model import format as fmt
+from nvitop.gui.model.format import devices_text
 from nvitop.gui.render.width import cell_width, safe
-from nvitop.sampling.types import ProcessSample
+from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 if TYPE_CHECKING:
     from nvitop.owner.types import Owner
 
+_Text = Callable[[ProcessSample, Optional[str]], str]
+
 
 class Column(NamedTuple):
-    """A column of a list. ``view.column_text`` makes the text of process columns."""
+    """A column of a list."""
 
     #: Name in the configuration file.
     name: str
@@ -24,6 +31,8 @@ class Column(NamedTuple):
     width: int
     #: One line of help: meaning and unit.
     help: str
+    #: Makes the text of a cell, safe to draw. The table documents the arguments.
+    text: Callable[..., Any]
     #: ``'>'``, or ``'<'`` for text.
     align: str = '>'
     #: Empty cells before the column.
@@ -34,97 +43,95 @@ class Column(NamedTuple):
     scrolls: bool = False
     #: On a narrow screen the columns of the highest rank are dropped first; rank 0 never.
     rank: int = 0
+    #: Unit and source of the values for the documentation; names of metrics if it shows any.
+    unit: str = ''
+    source: str = ''
+    metrics: tuple[str, ...] = ()
+
+
+#: Text of a value that a device reported before it stopped responding.
+_UNKNOWN = '?'
+#: Width of user names.
+_USER = 7
+
+
+def _gpu_memory(process: ProcessSample, driver_model: str | None) -> str:
+    is_wddm = driver_model == 'WDDM'
+    return fmt.format_gpu_memory(process.gpu_memory_bytes, is_wddm=is_wddm)
+
+
+def _of_device(text_of: _Text) -> _Text:
+    """Format a value of the device, which is unknown if it no longer lists the process."""
+    return lambda process, driver_model: (
+        _UNKNOWN if process.is_outdated else text_of(process, driver_model)
+    )
+
+
+def _command(process: ProcessSample | HostProcessSample, _: str | None = None) -> str:
+    return fmt.format_command(process.command, process.status, name=process.name)
 
 
 #: Meaning of the letters in the type column.
 TYPES = 'C compute, G graphics, X both, M MPS client'
 
 # fmt: off
+#: Columns of the process panel. Text: of a :class:`ProcessSample` on a device with this driver model.
 COLUMNS: tuple[Column, ...] = (
-    Column('gpu', 'GPU', 4, 'GPU index (GPU:MIG)', order='natural'),
-    Column('pid', 'PID', 7, 'process ID', order='pid'),
-    Column('type', '', 1, f'use of the GPU: {TYPES}', align='<', rank=2),
-    Column('user', 'USER', 7, 'owner of the process', order='username', rank=1),
-    Column('owner', 'OWNER', 5, 'job, pod, container, unit or session that it belongs to', align='<', gap=2, order='owner', rank=10),
-    Column('gpu_memory', 'GPU-MEM', 8, 'GPU memory of the process', order='gpu_memory'),
-    Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of the device', rank=9),
-    Column('idle', 'IDLE', 4, 'time since it last used the GPU, from 10 s on; > means at least', order='idle', rank=10),
-    Column('sm', '%SM', 3, 'share of time its kernels were running', order='sm_utilization'),
-    Column('gmbw', '%GMBW', 5, 'time that it accessed GPU memory, in percent', order='gpu_memory_utilization', rank=6),
-    Column('encoder', '%ENC', 4, 'utilization of the video encoder', rank=7),
-    Column('decoder', '%DEC', 4, 'utilization of the video decoder', rank=9),
-    Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', order='cpu_percent', scrolls=True, rank=3),
-    Column('memory', '%MEM', 5, 'resident memory in percent of the memory of the host', order='memory_percent', scrolls=True, rank=5),
-    Column('host_memory', 'HOST-MEM', 8, 'resident memory', scrolls=True, rank=8),
-    Column('start', 'START', 12, 'when it was started', scrolls=True, rank=10),
-    Column('time', 'TIME', 4, 'running time', gap=2, order='time', scrolls=True, rank=4),
-    Column('command', 'COMMAND', 0, 'command line', align='<', gap=2, scrolls=True),
+    Column('gpu', 'GPU', 4, 'GPU index (GPU:MIG)', lambda row, _: row.key.device.label,
+           order='natural', source='NVML index, PCI bus order'),
+    Column('pid', 'PID', 7, 'process ID', lambda row, _: str(row.key.pid),
+           order='pid', source='`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`'),
+    Column('type', '', 1, f'use of the GPU: {TYPES}', lambda row, _: fmt.format_process_type(row.type),
+           align='<', rank=2, source='the lists that contain the process'),
+    Column('user', 'USER', 7, 'owner of the process', lambda row, _: fmt.format_user(row.username, _USER),
+           order='username', rank=1, source='psutil `username`'),
+    Column('owner', 'OWNER', 5, 'job, pod, container, unit or session that it belongs to', lambda row, _: owner_text(row),
+           align='<', gap=2, order='owner', rank=10, source='`/proc/PID/cgroup`, see [Owners of processes](owners.md)'),
+    Column('gpu_memory', 'GPU-MEM', 8, 'GPU memory of the process', _of_device(_gpu_memory),
+           order='gpu_memory', unit='B', source='the same lists (`usedGpuMemory`)'),
+    Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of the device', _of_device(lambda row, _: fmt.format_cpu_percent(row.gpu_memory_percent)),
+           rank=9, unit='%', source='`GPU-MEM` / `memory_total`'),
+    Column('idle', 'IDLE', 4, 'time since it last used the GPU, from 10 s on; > means at least', _of_device(lambda row, _: fmt.format_idle_time(row.gpu_idle_seconds, is_longer=row.is_idle_longer)),
+           order='idle', rank=10, source='the last reading in which a value of `nvmlDeviceGetProcessUtilization` was not 0'),
+    Column('sm', '%SM', 3, 'share of time its kernels were running', _of_device(lambda row, _: fmt.format_count(row.gpu_sm_utilization_percent)),
+           order='sm_utilization', unit='%', source='`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading'),
+    Column('gmbw', '%GMBW', 5, 'time that it accessed GPU memory, in percent', _of_device(lambda row, _: fmt.format_count(row.gpu_memory_utilization_percent)),
+           order='gpu_memory_utilization', rank=6, unit='%', source='`nvmlDeviceGetProcessUtilization` (`memUtil`)'),
+    Column('encoder', '%ENC', 4, 'utilization of the video encoder', _of_device(lambda row, _: fmt.format_count(row.gpu_encoder_utilization_percent)),
+           rank=7, unit='%', source='`nvmlDeviceGetProcessUtilization` (`encUtil`)'),
+    Column('decoder', '%DEC', 4, 'utilization of the video decoder', _of_device(lambda row, _: fmt.format_count(row.gpu_decoder_utilization_percent)),
+           rank=9, unit='%', source='`nvmlDeviceGetProcessUtilization` (`decUtil`)'),
+    Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.cpu_percent),
+           order='cpu_percent', scrolls=True, rank=3, unit='% of a core', source='psutil `cpu_percent`'),
+    Column('memory', '%MEM', 5, 'resident memory in percent of the memory of the host', lambda row, _: fmt.format_cpu_percent(row.memory_percent),
+           order='memory_percent', scrolls=True, rank=5, unit='%', source='psutil `memory_percent`'),
+    Column('host_memory', 'HOST-MEM', 8, 'resident memory', lambda row, _: fmt.format_bytes(row.host_memory_bytes),
+           scrolls=True, rank=8, unit='B', source='psutil `memory_info().rss`'),
+    Column('start', 'START', 12, 'when it was started', lambda row, _: fmt.format_start(row.key.start_time, row.running_time_seconds),
+           scrolls=True, rank=10, source='psutil `create_time`'),
+    Column('time', 'TIME', 4, 'running time', lambda row, _: fmt.format_running_time(row.running_time_seconds),
+           gap=2, order='time', scrolls=True, rank=4, source='current time − psutil `create_time`'),
+    Column('command', 'COMMAND', 0, 'command line', _command,
+           align='<', gap=2, scrolls=True, source='psutil `cmdline`, quoted for a shell'),
 )
-#: Columns of the device panel with one row for each device, from left to right.
-#: ``layout.device_columns`` decides which are shown and how wide they are.
-DEVICE_COLUMNS: tuple[Column, ...] = (
-    Column('index', 'GPU', 0, 'GPU index (GPU:MIG)', gap=2),
-    Column('mark', '', 0, '`!` if something is wrong with it', align='<', gap=0),
-    Column('name', 'NAME', 0, 'product name, if there are different ones', align='<', gap=2),
-    Column('temperature', 'TEMP', 0, 'temperature of the GPU', gap=2),
-    Column('fan', 'FAN', 0, 'fan speed; MAX from 100 % on', gap=2),
-    Column('performance', 'PERF', 0, 'performance state', align='<', gap=2),
-    Column('power', 'POWER', 0, 'power draw and limit', gap=2),
-    Column('memory_bar', 'MEM', 0, 'used memory in percent; with enough room also used and installed memory', align='<', gap=2),
-    Column('memory_percent', '', 0, 'used memory in percent'),
-    Column('memory', '', 0, 'used memory, and all memory', gap=2),
-    Column('utilization_bar', 'UTIL', 0, 'share of time in which a kernel ran', align='<', gap=2),
-    Column('utilization_percent', '', 0, 'share of time in which a kernel ran, in percent'),
-    Column('clock', 'CLOCK', 0, 'SM clock, and what is wrong or why it is low (`HOT`, `PWR`); `idle` if no process uses the GPU', align='<', gap=2),
-    Column('memory_clock', 'MEM CLK', 0, 'memory clock', gap=2),
-    Column('encoder', 'ENC', 0, 'utilization of the video encoder', gap=2),
-    Column('decoder', 'DEC', 0, 'utilization of the video decoder', gap=2),
-    Column('pcie_rx', 'PCIe RX', 0, 'PCIe traffic to the GPU', gap=2),
-    Column('pcie_tx', 'PCIe TX', 0, 'PCIe traffic from the GPU', gap=2),
-    Column('sparkline', 'UTIL 5 MIN', 0, 'utilization in the last minutes, the oldest at the left', align='<', gap=2),
-)
-DETAIL_COLUMNS: tuple[Column, ...] = (
-    Column('index', 'GPU', 4, 'index of the GPU', gap=0),
-    Column('link', 'LINK', 8, 'PCIe generation and lanes; if they are lower than possible, also the highest ones', align='<', gap=2, rank=2),
-    Column('pcie_rx', 'PCIe RX', 10, 'PCIe traffic to the GPU', gap=2, rank=3),
-    Column('pcie_tx', 'PCIe TX', 10, 'PCIe traffic from the GPU', rank=4),
-    Column('nvlink_rx', 'NVLINK RX', 11, 'NVLink traffic to the GPU', gap=2, rank=5),
-    Column('nvlink_tx', 'NVLINK TX', 11, 'NVLink traffic from the GPU', rank=6),
-    Column('encoder', 'ENC', 4, 'utilization of the video encoder', gap=2, rank=9),
-    Column('decoder', 'DEC', 4, 'utilization of the video decoder', rank=9),
-    Column('memory_temperature', 'MEM TEMP', 8, 'temperature of the memory; ``host`` if it has no memory of its own', gap=2, rank=7),
-    Column('energy', 'ENERGY', 9, 'energy used since the driver was loaded', gap=2, rank=8),
-    Column('reasons', 'CLOCKS HELD DOWN BY', 0, 'why the clocks are low', align='<', gap=2),
-)
+#: Columns of the tree. Text: of a :class:`HostProcessSample`.
 TREE_COLUMNS: tuple[Column, ...] = (
-    Column('pid', 'PID', 7, 'process ID', gap=0),
-    Column('user', 'USER', 7, 'owner of the process', align='<', rank=2),
-    Column('device', 'DEVICE', 6, 'GPUs of the process; Host if none', align='<'),
-    Column('threads', 'NLWP', 4, 'number of its threads', rank=6),
-    Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', rank=3),
-    Column('memory', '%MEM', 5, 'resident memory in percent of the memory of the host', rank=5),
-    Column('time', 'TIME', 4, 'running time', gap=2, rank=4),
-    Column('command', 'COMMAND', 0, 'command line, indented below the parent', align='<', gap=2, scrolls=True),
-)
-USER_COLUMNS: tuple[Column, ...] = (
-    Column('user', 'USER', 10, 'owner of the processes', align='<', gap=0),
-    Column('processes', 'PROCESSES', 9, 'GPU processes, each counted once', rank=1),
-    Column('share', 'SHARE', 6, 'bar of %GPUMEM', align='<', gap=2, rank=4),
-    Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of all devices', rank=2),
-    Column('gpu_memory', 'GPU-MEM', 9, 'GPU memory of all processes'),
-    Column('idle_memory', 'IDLE-MEM', 8, 'GPU memory of processes that have not used their GPU for a minute', rank=3),
-    Column('sm', 'AVG %SM', 7, 'time that their kernels ran, in percent; mean of these devices'),
-    Column('cpu', '%CPU', 6, 'CPU time of all processes, in percent of one core', rank=5),
-    Column('oldest', 'OLDEST', 9, 'running time of the process that was started first', rank=6),
-    Column('devices', 'DEVICES', 0, 'devices they run on', align='<', gap=2),
-)
-PROBLEM_COLUMNS: tuple[Column, ...] = (
-    Column('last', 'LAST', 8, 'time of the latest sample that had it; now if that is the latest of all', gap=0, rank=2),
-    Column('first', 'FIRST', 8, 'time of the first sample that had it', rank=4),
-    Column('times', 'TIMES', 6, 'number of samples that had it', rank=3),
-    Column('subject', 'WHERE', 8, 'device, process, host or driver', align='<', gap=2),
-    Column('what', 'WHAT', 8, 'metric or NVML function', align='<', gap=2),
-    Column('reason', 'REASON', 0, 'why there is no value', align='<', gap=2),
+    Column('pid', 'PID', 7, 'process ID', lambda row: str(row.pid),
+           gap=0, source='psutil `pids`, `ppid`'),
+    Column('user', 'USER', 7, 'owner of the process', lambda row: fmt.format_user(row.username, 7),
+           align='<', rank=2, source='psutil `username`'),
+    Column('device', 'DEVICE', 6, 'GPUs of the process; Host if none', lambda row: devices_text(row.devices),
+           align='<', source='the process lists of each GPU'),
+    Column('threads', 'NLWP', 4, 'number of its threads', lambda row: fmt.format_count(row.thread_count),
+           rank=6, unit='count', source='psutil `num_threads`'),
+    Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', lambda row: fmt.format_cpu_percent(row.cpu_percent),
+           rank=3, unit='% of a core', source='psutil `cpu_percent`'),
+    Column('memory', '%MEM', 5, 'resident memory in percent of the memory of the host', lambda row: fmt.format_cpu_percent(row.memory_percent),
+           rank=5, unit='%', source='psutil `memory_percent`'),
+    Column('time', 'TIME', 4, 'running time', lambda row: fmt.format_running_time(row.running_time_seconds),
+           gap=2, rank=4, source='current time − psutil `create_time`'),
+    Column('command', 'COMMAND', 0, 'command line, indented below the parent', _command,
+           align='<', gap=2, scrolls=True, source='psutil `cmdline`, quoted for a shell'),
 )
 # fmt: on
 
@@ -191,3 +198,8 @@ def growing_widths(pids: Sequence[int], running: Sequence[float | None]) -> dict
     seconds = max([s for s in running if s and s < MAX_RUNNING_SECONDS], default=0.0)
     # Longer times never take fewer characters.
     return {'pid': len(str(pid)), 'time': len(duration2human(seconds))}
+
+
+def longest_command(processes: Iterable[ProcessSample]) -> int:
+    """Return the width in cells of the longest command of these processes."""
+    return max((cell_width(_command(process)) for process in processes), default=0)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Callable, Iterable, Sequence
 
 from nvitop.gui.layout.dialog import DialogLayout, lay_out_dialog
-from nvitop.gui.model.choices import special_command
+from nvitop.gui.model.format import devices_text, special_command
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.app_state import (
@@ -25,7 +25,7 @@ from nvitop.gui.state.selection import (
     selected_key,
     selected_process,
 )
-from nvitop.gui.state.usage import devices_text, unknown_among
+from nvitop.gui.state.usage import unknown_among
 from nvitop.sampling.types import (
     DeviceKey,
     HostProcessSample,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 
-from nvitop.gui.layout.help import GRADIENT_SAMPLE, HelpEntry, HelpGroup, HelpPart, lay_out_help
+from nvitop.gui.layout.screens import GRADIENT_SAMPLE, HelpEntry, HelpGroup, HelpPart, lay_out_help
 from nvitop.gui.model.columns import TYPES
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import BUTTONS, AppState

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from nvitop.gui.layout.list import ListLayout, lay_out_list, longest_line
+from nvitop.gui.layout.screens import ListLayout, lay_out_list, longest_line
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.screens import SCREENS, Screen
 from nvitop.gui.render.geometry import CLASSIC

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
 
-from nvitop.gui.state.usage import join_labels
+from nvitop.gui.model.format import join_labels
 from nvitop.health import Finding, is_wrong
 from nvitop.sampling.types import (
     NO_FAILURES,

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Callable
 
-from nvitop.gui.layout.list import TreeLayout, lay_out_tree
 from nvitop.gui.layout.main import MainLayout, count_rows, lay_out_page
+from nvitop.gui.layout.screens import TreeLayout, lay_out_tree
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import growing_widths
+from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.screens import SCREENS, Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.process_rows import (
@@ -21,7 +22,7 @@ from nvitop.gui.state.process_rows import (
     matches_host_process,
     parse_query,
 )
-from nvitop.gui.state.usage import devices_text, unknown_among
+from nvitop.gui.state.usage import unknown_among
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessSample
 
 #: Maximum width of the devices column of the tree.

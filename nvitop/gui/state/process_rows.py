@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
-from nvitop.gui.model.choices import SPECIAL_COMMANDS, ProcessFilter, Sort
+from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import owner_text
+from nvitop.gui.model.format import SPECIAL_COMMANDS
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 #: Processes on devices by PID and start time.

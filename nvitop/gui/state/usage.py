@@ -137,24 +137,3 @@ def summarize(name: str | None, rows: Sequence[ProcessSample]) -> UserSummary:
         sum(cpu) if cpu else None,
         max(times, default=None),
     )
-
-
-def devices_text(devices: Sequence[DeviceKey]) -> str:
-    """Return the devices of a process: ``GPU 0-3,7``, ``GPU 1:0``, ``Host`` if there are none."""
-    return f'GPU {join_labels(key.label for key in sorted(devices))}' if devices else 'Host'
-
-
-def join_labels(labels: Iterable[str]) -> str:
-    """Join labels; successive numbers become a range: ``0-3,7,8:0``."""
-    runs: list[tuple[str, str, int]] = []
-    for label in labels:
-        if runs and label.isdecimal() and runs[-1][1].isdecimal():
-            first, last, length = runs[-1]
-            if int(label) == int(last) + 1:
-                runs[-1] = (first, label, length + 1)
-                continue
-        runs.append((label, label, 1))
-    return ','.join(
-        first if length == 1 else f'{first}{"," if length == 2 else "-"}{last}'
-        for first, last, length in runs
-    )

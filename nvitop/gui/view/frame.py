@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Callable
 
 from nvitop.gui.layout.main import LOWEST
+from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.model.screens import Screen
-from nvitop.gui.render.ascii import to_ascii, to_halves
+from nvitop.gui.render.ansi import to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
@@ -17,20 +18,24 @@ from nvitop.gui.state.demand import DETAILS, is_measured
 from nvitop.gui.state.dialog import buttons_of, dialog_layout
 from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.state.selection import hidden_by_filter
-from nvitop.gui.view.badges import header_badges, title_badges
-from nvitop.gui.view.format import format_timestamp
-from nvitop.gui.view.hints import draw_hints, draw_next_keys, shown_key, signal_hints, title_hints
-from nvitop.gui.view.panels.header import Header
-from nvitop.gui.view.screens.columns import draw_columns
+from nvitop.gui.view.hints import (
+    draw_hints,
+    draw_next_keys,
+    header_badges,
+    shown_key,
+    signal_hints,
+    title_badges,
+    title_hints,
+)
 from nvitop.gui.view.screens.environ import draw_environ
-from nvitop.gui.view.screens.help import draw_help
-from nvitop.gui.view.screens.main import MainView, draw_main, draw_too_small
+from nvitop.gui.view.screens.help import draw_columns, draw_help
+from nvitop.gui.view.screens.main import Header, MainView, draw_main, draw_too_small
 from nvitop.gui.view.screens.metrics import draw_metrics
 from nvitop.gui.view.screens.problems import draw_problems
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import draw_users
-from nvitop.gui.view.widgets.message import Button, draw_dialog
-from nvitop.gui.view.widgets.title import HINT, add_badge_targets, draw_at_right
+from nvitop.gui.view.widgets.box import Button, draw_dialog
+from nvitop.gui.view.widgets.text import HINT, add_badge_targets, draw_at_right
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)

@@ -1,36 +1,47 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The device panel: a row for each GPU and MIG device, or two in the full form, and their details."""
+"""The device panel: totals in its border, a row for each GPU and MIG device, and their details."""
 
 from __future__ import annotations
 
 import functools
 from typing import TYPE_CHECKING, AbstractSet, Mapping, NamedTuple, Sequence
 
-from nvitop.gui.layout.device import FULL, DeviceLayout
+from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.api.utils import GiB
+from nvitop.gui.layout.device import FULL, DetailsLayout, DeviceLayout, DevicePlace
 from nvitop.gui.layout.process import PlacedColumn
+from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.device_columns import (
+    RATES,
+    DetailRow,
+    MeasuredRow,
+    Pieces,
+    RowState,
+    Sparkline,
+)
+from nvitop.gui.model.format import format_word, product_name
+from nvitop.gui.model.load_style import load_style, row_role
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, safe
-from nvitop.gui.view.load_style import row_role
-from nvitop.gui.view.panels.device_cells import RowState
-from nvitop.gui.view.panels.device_totals import machine_notes, total_notes
-from nvitop.gui.view.widgets.box import draw_border, draw_rule, draw_uprights
-from nvitop.gui.view.widgets.sparkline import (
+from nvitop.gui.state.usage import whole_devices
+from nvitop.gui.view.widgets.bar import (
     CELL_SECONDS,
     CHANGE_SECONDS,
+    draw_meter,
     make_sparkline,
     span_text,
 )
+from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_rule, draw_uprights
 from nvitop.gui.view.widgets.text import draw_text
 from nvitop.health import Finding
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
 if TYPE_CHECKING:
     from nvitop.gui.render.buffer import Span
-    from nvitop.gui.view.panels.device_cells import Traits
-    from nvitop.gui.view.widgets.sparkline import Sparkline
+    from nvitop.gui.view.panels.device_full import Traits
     from nvitop.sampling.history import History
 
 _HEADING = Style(Role.HEADING)
@@ -59,7 +70,7 @@ class _Shape:
         self,
         form: str,
         width: int,
-        columns: tuple[PlacedColumn, ...],
+        columns: tuple[DevicePlace, ...],
         cells: tuple[Cells, ...],
         bars: tuple[Cells, ...],
         traits: Traits | None,
@@ -102,7 +113,7 @@ def draw_device_panel(
     traits = None
     if layout.form == FULL:
         # Imported on use: only reports and the full mode have this form.
-        from nvitop.gui.view.panels.device_cells import traits_of
+        from nvitop.gui.view.panels.device_full import traits_of
 
         traits = traits_of(devices)
         _draw_full_headings(buf, layout, traits, devices[0])
@@ -134,8 +145,6 @@ def draw_device_panel(
         )
         buf.paste(row.y, device_rows(shape, device, state, row.height))
     if layout.details is not None:
-        from nvitop.gui.view.panels.device_details import draw_details  # imported only if shown
-
         draw_details(buf, layout.details, ends, above, devices, view, note=listed.details_note)
 
 
@@ -193,7 +202,7 @@ def _cell_seconds(history: History) -> float:
 
 
 def _sparkline(
-    place: PlacedColumn | None,
+    place: DevicePlace | None,
     device: DeviceSample,
     history: History | None,
     view: ViewState,
@@ -213,14 +222,13 @@ def _draw_headings(buf: Buffer, layout: DeviceLayout, history: History | None) -
         title = place.column.title
         if place.column.name == 'sparkline' and history is not None:
             title = span_text(place.width * _cell_seconds(history), place.width)
-        x = place.x if place.column.align == '<' else place.right - len(title)
-        buf.write(x, layout.heading_y, title, _HEADING)
+        _draw_pieces(buf, layout.heading_y, place, ((title, _HEADING),))
 
 
 def _draw_full_headings(
     buf: Buffer, layout: DeviceLayout, traits: Traits, first: DeviceSample
 ) -> None:
-    from nvitop.gui.view.panels.device_cells import headings
+    from nvitop.gui.view.panels.device_full import headings
 
     uprights = _inner_uprights(layout)
     for y, texts in enumerate(headings(layout.cells[0].width, traits), layout.heading_y):
@@ -244,9 +252,6 @@ def device_rows(
     if shape.form == FULL:
         _draw_full(buf, shape, device, state)
     else:
-        # Imported on use: wide reports have the other form.
-        from nvitop.gui.view.panels.device_row import draw_device_row
-
         # From left to right, so that the buffer does not have to sort the spans.
         draw_uprights(buf, 0, (0,))
         draw_device_row(buf, 0, shape.columns, device, state, shape.view)
@@ -255,11 +260,11 @@ def device_rows(
 
 
 def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState) -> None:
-    from nvitop.gui.view.panels.device_bars import draw_bars
-    from nvitop.gui.view.panels.device_cells import (
+    from nvitop.gui.view.panels.device_full import (
         LABEL,
         TEMPERATURE,
         device_cells,
+        draw_bars,
         lost_cells,
     )
 
@@ -294,3 +299,194 @@ def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState
             buf.write(cells[0].x + cell_width(left) - len(mark), 0, mark, state.mark_style)
     if device.status != 'ok' or state.is_wrong:
         buf.write(cells[0].x, 0, f'{device.key.label:>{LABEL}}!', _ERROR)
+
+
+_DIM = Style(Role.DIM)
+#: Marks the device of the selected process, left of its index.
+_SELECTED_MARK = '►'
+
+
+def draw_device_row(
+    buf: Buffer,
+    y: int,
+    columns: Sequence[DevicePlace],
+    device: DeviceSample,
+    state: RowState,
+    view: ViewState,
+) -> None:
+    """Draw the row of a device."""
+    style = Style(row_role(device, view.thresholds), bold=state.is_marked)
+    row = MeasuredRow(device, state, view, style)
+    if device.status != 'ok':
+        _draw_lost(buf, y, columns, row)
+    else:
+        for place in columns:
+            if device.key.is_mig and not place.column.of_mig:
+                continue
+            if place.column.bar is not None:
+                percent, thresholds = place.column.bar(row)
+                load = load_style(percent, thresholds, view)
+                area = Rect(place.x, y, place.width, 1)
+                draw_meter(buf, area, percent, load, colorful=view.colorful)
+            else:
+                _draw_cell(buf, y, place, row)
+        if device.key.is_mig:
+            _draw_profile(buf, y, columns, row)
+    if state.is_marked:
+        buf.write(
+            columns[0].x - 1 + (columns[0].x == 1), y, _SELECTED_MARK, Style(Role.KEY, bold=True)
+        )
+    if state.is_selected:
+        _highlight(buf, y, columns, device)
+
+
+def _highlight(buf: Buffer, y: int, columns: Sequence[DevicePlace], device: DeviceSample) -> None:
+    """Draw the cursor around bars and the sparkline, which keep their colors."""
+    left = 1
+    for place in columns if device.status == 'ok' else ():
+        column = place.column
+        is_drawn = column.of_mig or not device.key.is_mig
+        if is_drawn and (column.bar is not None or column.has_own_color):
+            buf.restyle(Rect(left, y, place.x - left, 1), role=Role.SELECTED)
+            left = place.right
+    buf.restyle(Rect(left, y, buf.width - 1 - left, 1), role=Role.SELECTED)
+
+
+def _draw_cell(buf: Buffer, y: int, place: DevicePlace, row: MeasuredRow) -> None:
+    _draw_pieces(buf, y, place, place.column.text(row, place.width))
+
+
+def _draw_pieces(buf: Buffer, y: int, place: DevicePlace | PlacedColumn, pieces: Pieces) -> None:
+    x = place.x
+    if place.column.align == '>':
+        x = place.right - sum(cell_width(text) for text, _ in pieces)
+    for text, style in pieces:
+        style = _DIM if text == fmt.NOT_AVAILABLE else style
+        x += buf.write(x, y, text, style, width=max(0, place.right - x))
+
+
+def _draw_lost(buf: Buffer, y: int, columns: Sequence[DevicePlace], row: MeasuredRow) -> None:
+    """Draw index, mark, name if there are different ones, and why nothing else is measured."""
+    x = 0
+    for place in columns:
+        if place.column.name in ('index', 'mark', 'name'):
+            _draw_cell(buf, y, place, row)
+        elif not x:
+            x = place.x
+    right = columns[-1].right
+    x += buf.write(x, y, clip(safe(row.device.reason or row.device.status), right - x), _ERROR)
+    buf.write(x, y, row.state.advice(right - x), _DIM)
+
+
+def _draw_profile(buf: Buffer, y: int, columns: Sequence[DevicePlace], row: MeasuredRow) -> None:
+    """Draw the profile of a MIG device between its index and its memory."""
+    left = columns[1].right + 1
+    right = next(place.x for place in columns if place.column.name == 'memory_bar')
+    text = fmt.format_word(row.device.info.mig_profile)
+    buf.write(left + 1, y, clip(text, max(0, right - left - 2)), row.style)
+
+
+def draw_details(
+    buf: Buffer,
+    layout: DetailsLayout,
+    ends: tuple[int, int],
+    above: tuple[int, ...],
+    devices: Sequence[DeviceSample],
+    view: ViewState,
+    *,
+    note: Sequence[str] = (),
+) -> None:
+    """Draw the table, or headings with the first ``note`` that fits instead of values.
+
+    ``ends`` are the columns of the frame, ``above`` those of the vertical lines above.
+    """
+    draw_border(buf, layout.y, above, ends, (Note(('Details',), TITLE, 0),))
+    y = layout.y + 1
+    draw_uprights(buf, y, ends)
+    for place in layout.columns:
+        _draw_pieces(buf, y, place, ((clip(place.column.title, place.width, ''), _HEADING),))
+    highest = {
+        metric: max(
+            (getattr(devices[i], METRICS_BY_NAME[metric].field) or 0 for i in layout.devices),
+            default=0,
+        )
+        for metric in RATES
+    }
+    for y, index in enumerate(layout.devices, layout.first_y):
+        draw_uprights(buf, y, ends)
+        device = devices[index]
+        row = DetailRow(device, highest, Style(row_role(device, view.thresholds)))
+        _draw_detail(buf, y, layout.columns, row, note)
+
+
+def _draw_detail(
+    buf: Buffer,
+    y: int,
+    columns: Sequence[PlacedColumn],
+    row: DetailRow,
+    note: Sequence[str],
+) -> None:
+    places = columns if row.device.status == 'ok' and not note else columns[:1]
+    for place in places:
+        _draw_pieces(buf, y, place, place.column.text(row, place.width))
+    if note and row.device.status == 'ok':
+        x = columns[0].right + 2
+        room = columns[-1].right - x
+        buf.write(x, y, next((text for text in note if len(text) <= room), ''), _DIM)
+
+
+_IDLE = Style(Role.IDLE)
+
+
+def machine_notes(sample: Sample) -> tuple[Note, ...]:
+    """Return what is in the machine: its GPUs, and the versions of driver and CUDA."""
+    gpus = [device for device in sample.devices if not device.key.is_mig]
+    migs = len(sample.devices) - len(gpus)
+    notes = [Note(_models(gpus or sample.devices), TITLE, 0)]
+    if migs and gpus:
+        notes.append(Note((f'{migs} MIG devices' if migs > 1 else '1 MIG device',), rank=4))
+    if sample.sequence:
+        driver, cuda = map(format_word, (sample.driver_version, sample.cuda_driver_version))
+        notes.append(Note((f'driver {driver}', driver), rank=5))
+        notes.append(Note((f'CUDA {cuda}',), rank=6))
+    return tuple(notes)
+
+
+def _models(gpus: Sequence[DeviceSample]) -> tuple[str, ...]:
+    """Return the model if all GPUs have the same one, and their number; the longest form first."""
+    names = {product_name(gpu.info.name) for gpu in gpus if gpu.info.name is not None}
+    count = f'{len(gpus)} GPU{"" if len(gpus) == 1 else "s"}'
+    if len(names) != 1:
+        return (count if gpus else 'GPUs',)
+    (name,) = names
+    return (name,) if len(gpus) == 1 else (f'{len(gpus)} × {name}', count)
+
+
+def total_notes(sample: Sample, idle: int) -> tuple[Note, ...]:
+    """Return totals of all GPUs that respond; ``idle`` is the number of GPUs without a process."""
+    gpus = [device for device in whole_devices(sample.devices) if device.status == 'ok']
+    notes = []
+    loads = [g.gpu_utilization_percent for g in gpus if g.gpu_utilization_percent is not None]
+    if loads and len(gpus) > 1:
+        notes.append(Note((f'{sum(loads) / len(loads):.0f}% util',), rank=1))
+    if len(gpus) > 1:
+        memory = [(g.memory_used_bytes, g.info.memory_total_bytes) for g in gpus]
+        used = sum(used for used, total in memory if used is not None and total is not None)
+        total = sum(total for used, total in memory if used is not None and total is not None)
+        if total:
+            notes.append(Note((f'{used / GiB:.0f}/{total / GiB:.0f} GiB',), rank=3))
+        notes += _power_note(gpus)
+    if idle:
+        notes.append(Note((f'{idle} idle',), _IDLE, rank=2))
+    return tuple(notes)
+
+
+def _power_note(gpus: Sequence[DeviceSample]) -> list[Note]:
+    known = [gpu for gpu in gpus if gpu.power_usage_mw and gpu.power_limit_mw]
+    if not known:
+        return []
+    usage = sum(gpu.power_usage_mw or 0 for gpu in known)
+    limit = sum(gpu.power_limit_mw or 0 for gpu in known)
+    if limit >= 1e6:
+        return [Note((f'{usage / 1e6:.1f}/{limit / 1e6:.1f} kW',), rank=7)]
+    return [Note((f'{usage / 1e3:.0f}/{limit / 1e3:.0f} W',), rank=7)]

@@ -3,18 +3,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+import math
+from typing import Iterable, NamedTuple, Optional, Sequence, Tuple
 
-from nvitop.gui.layout.host import HostLayout
-from nvitop.gui.model.choices import ViewState
+from nvitop.gui.layout.host import HostGraphs, HostLayout
+from nvitop.gui.model import format as fmt
+from nvitop.gui.model.choices import GraphState, ViewState
+from nvitop.gui.model.graphs import GRAPHS_BY_METRIC, Graph
+from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.view.panels.host_bars import draw_host_bar, host_notes
-from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_uprights
-from nvitop.sampling.types import Sample
-
-if TYPE_CHECKING:
-    from nvitop.gui.view.panels.host_graphs import DeviceGraphs
-    from nvitop.sampling.history import History
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import Role, Style
+from nvitop.gui.state.demand import is_measured
+from nvitop.gui.state.usage import whole_devices
+from nvitop.gui.view.widgets.bar import draw_bar
+from nvitop.gui.view.widgets.box import (
+    TITLE,
+    Note,
+    draw_border,
+    draw_notes,
+    draw_rule,
+    draw_uprights,
+)
+from nvitop.gui.view.widgets.graph import (
+    ASCII,
+    BRAILLE,
+    GraphWindow,
+    Scale,
+    Spread,
+    draw_plot,
+    draw_times,
+    graph_area,
+    graph_bound,
+)
+from nvitop.sampling.history import DEVICE_FIELDS, HOST, History
+from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, Sample
 
 
 def draw_host_panel(
@@ -33,7 +57,7 @@ def draw_host_panel(
     """
     if layout.graphs is not None:
         # Imported on use because a report has no graphs.
-        from nvitop.gui.view.panels.host_graphs import NO_GRAPHS, draw_host_graphs
+        from nvitop.gui.view.panels.host import NO_GRAPHS, draw_host_graphs
 
         draw_host_graphs(
             buf,
@@ -54,3 +78,250 @@ def draw_host_panel(
         for label, area in areas.items():
             draw_host_bar(buf, area, label, sample.host, view)
         draw_uprights(buf, layout.area.y + 1, ends)
+
+
+#: Cells of the text right of a bar: ``331/2048 GiB``.
+_TEXT = 12
+
+
+def draw_host_bar(buf: Buffer, area: Rect, label: str, host: HostSample, view: ViewState) -> None:
+    """Draw the bar of ``CPU``, ``MEM`` or ``SWP``."""
+    role, percent, text = {
+        'CPU': (Role.CPU, host.cpu_percent, _cores(host)),
+        'MEM': (
+            Role.MEMORY,
+            host.memory_percent,
+            _used(host.memory_used_bytes, host.memory_total_bytes),
+        ),
+        'SWP': (Role.SWAP, host.swap_percent, _used(host.swap_used_bytes, host.swap_total_bytes)),
+    }[label]
+    style = host_style(percent, role, view)
+    draw_bar(buf, area, label, percent, style, text=text, text_width=_TEXT, colorful=view.colorful)
+
+
+def _cores(host: HostSample) -> str:
+    return (
+        ''
+        if host.cpu_count is None
+        else f'{host.cpu_count} core{"" if host.cpu_count == 1 else "s"}'
+    )
+
+
+def _used(used: int | None, total: int | None) -> str:
+    return fmt.format_part(used, total)
+
+
+def host_notes(host: HostSample) -> tuple[Note, ...]:
+    """Return load average and uptime."""
+    notes = []
+    if host.load_average is not None:
+        loads = [fmt.format_load(load).strip() for load in host.load_average]
+        notes.append(Note((f'load {" ".join(loads)}', f'load {loads[0]}'), rank=1))
+    if host.uptime_seconds is not None:
+        notes.append(Note((f'up {fmt.format_uptime(host.uptime_seconds)}',), rank=2))
+    return tuple(notes)
+
+
+_Values = Tuple[Optional[float], ...]
+
+
+class DeviceGraphs(NamedTuple):
+    """Contents of the graphs of the devices: the mean of these devices."""
+
+    keys: tuple[DeviceKey, ...]
+    #: Beginning of the titles: ``'AVG'``, ``'GPU 3'``.
+    prefix: str = ''
+    state: GraphState = GraphState()
+    #: The GPU of a selected MIG device, for metrics that MIG devices do not have.
+    gpu: DeviceKey | None = None
+
+
+NO_GRAPHS = DeviceGraphs(())
+
+
+def select_graphs(
+    devices: Sequence[DeviceSample], state: GraphState, selected: DeviceKey | None
+) -> DeviceGraphs:
+    """Select what to plot: the device of the selected process, else the mean of all GPUs."""
+    keys = [device.key for device in devices]
+    # Without MIG devices: a small one would count as much as a GPU.
+    whole = tuple(device.key for device in whole_devices(devices))
+    if selected in keys and whole != (selected,):
+        gpu = next((key for key in whole if key.physical_index == selected.physical_index), None)
+        return DeviceGraphs((selected,), f'GPU {selected.label}', state, gpu)
+    return DeviceGraphs(whole, 'AVG' if len(whole) > 1 else 'GPU', state)
+
+
+def _of_metric(graphs: DeviceGraphs, metric: str, sample: Sample) -> DeviceGraphs:
+    """Select the whole GPU for a metric that MIG devices do not have: power, temperature."""
+    known = {d.key for d in sample.devices if getattr(d, DEVICE_FIELDS[metric]) is not None}
+    gpu = graphs.gpu
+    if gpu is None or gpu not in known or not known.isdisjoint(graphs.keys):
+        return graphs
+    return graphs._replace(keys=(gpu,), prefix=f'GPU {gpu.label}')
+
+
+def draw_host_graphs(
+    buf: Buffer,
+    layout: HostLayout,
+    places: HostGraphs,
+    sample: Sample,
+    view: ViewState,
+    above: tuple[int, ...],
+    *,
+    history: History | None,
+    graphs: DeviceGraphs,
+) -> None:
+    """Draw the form without its bottom border; without a history, only the current values."""
+    past = GraphWindow(history or History(), graphs.state.minutes, ASCII if view.ascii else BRAILLE)
+    area = layout.area
+    uprights = layout.uprights
+    draw_border(buf, area.y, above, uprights)
+    # From left to right, so that the buffer does not have to sort the spans.
+    _draw_upright(buf, area, uprights[0])
+    _draw_host(buf, area.y, places, past, sample, view)
+    for x in uprights[1:-1]:
+        _draw_upright(buf, area, x)
+    right = (places.middle_x or 0, area.width - 1)
+    for place, metric in ((places.upper, graphs.state.upper), (places.lower, graphs.state.lower)):
+        if place is not None:
+            if place.y - 1 > area.y:
+                line = Buffer(area.width - right[0], 1)
+                ends = (0, line.width - 1)
+                draw_rule(line, 0, ends, ends)
+                buf.write_spans(right[0], place.y - 1, line.row(0))
+            _draw_devices(buf, place, metric, past, sample, graphs, view)
+    joints = [place.y - 1 for place in (places.upper, places.lower) if place is not None]
+    _draw_upright(buf, area, uprights[-1], joints)
+
+
+def _draw_upright(buf: Buffer, area: Rect, x: int, joints: Sequence[int] = ()) -> None:
+    """Draw a vertical line below the top border, except in the rows of its joints."""
+    for y in range(area.y + 1, area.bottom):
+        if y not in joints:
+            draw_uprights(buf, y, (x,))
+
+
+def _draw_host(
+    buf: Buffer, y: int, places: HostGraphs, past: GraphWindow, sample: Sample, view: ViewState
+) -> None:
+    """Draw the graph of the CPU with its title in row ``y``, and the bars of memory and swap."""
+    host = sample.host
+    scale = Scale(100.0, fmt.format_share)
+    title = (Note((f'CPU {fmt.format_share(host.cpu_percent)}',), TITLE, 0), *host_notes(host))
+    free = draw_notes(buf, Rect(places.cpu.x - 1, y, places.cpu.width + 2, 1), title)
+    graph = graph_area(places.cpu, scale)
+    draw_times(buf, y, graph, past, free)
+    draw_plot(
+        buf,
+        places.cpu,
+        past.values(HOST, 'cpu_percent', graph.width),
+        scale,
+        host_style(host.cpu_percent, Role.CPU, view),
+        past=past,
+        colorful=view.colorful,
+    )
+    draw_host_bar(buf, places.memory, 'MEM', host, view)
+    draw_host_bar(buf, places.swap, 'SWP', host, view)
+
+
+def _draw_devices(
+    buf: Buffer,
+    area: Rect,
+    metric: str,
+    past: GraphWindow,
+    sample: Sample,
+    plotted: DeviceGraphs,
+    view: ViewState,
+) -> None:
+    """Draw the graph of a metric, with its title in the row above."""
+    graphs = _of_metric(plotted, metric, sample)
+    graph = GRAPHS_BY_METRIC[metric]
+    rows = tuple(past.values(key, metric, area.width) for key in graphs.keys)
+    means, spread = combine(rows)
+    now = [
+        getattr(device, DEVICE_FIELDS[metric])
+        for device in sample.devices
+        if device.key in graphs.keys
+    ]
+    scale = _scale(graph, graphs, sample, spread.highest)
+    style = _graph_style(graph, _mean(now), view)
+    place = graph_area(area, scale)
+    line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
+    free = draw_notes(buf, line, _title(graph, graphs, now, sample))
+    draw_times(buf, area.y - 1, place, past, free)
+    # The values are for the width of the area: the newest ones fit into the graph.
+    draw_plot(
+        buf,
+        area,
+        means,
+        scale,
+        style,
+        past=past,
+        spread=spread if len(rows) > 1 else None,
+        colorful=view.colorful,
+    )
+
+
+def _title(
+    graph: Graph, graphs: DeviceGraphs, now: Sequence[float | None], sample: Sample
+) -> tuple[Note, ...]:
+    """Return whose values are plotted, their mean, and the lowest and the highest one."""
+    known = [value for value in now if value is not None]
+    if not known and not is_measured(sample, (graph.metric,)):
+        return (Note((f'{graphs.prefix} {graph.title} not measured', graph.title), TITLE, 0),)
+    mean = fmt.format_measured(graph.unit, _mean(now))
+    forms = [f'{graphs.prefix} {graph.title} {mean}']
+    if 0 < len(known) < len(now):
+        some = f'{len(known)}/{len(now)}'
+        forms = [f'AVG {graph.title} of {some} GPUs: {mean}', f'AVG {graph.title} {some} {mean}']
+    notes = [Note((*forms, f'{graph.title} {mean}', mean), TITLE, 0)]
+    if len(known) > 1:
+        lowest, highest = (fmt.format_measured(graph.unit, end) for end in (min(known), max(known)))
+        notes.append(Note((f'{lowest} – {highest}',)))
+    return tuple(notes)
+
+
+# Cached because graphs move every two seconds only, and not at a key.
+@functools.lru_cache(maxsize=4)
+def combine(rows: tuple[_Values, ...]) -> tuple[_Values, Spread]:
+    """Return the mean, and the lowest and the highest known value, for each column of dots."""
+    columns = [_combine_column(column) for column in zip(*rows)]
+    means, lowest, highest = zip(*columns) if columns else ((), (), ())
+    return means, Spread(lowest, highest)
+
+
+# Cached because a graph moves by a few columns at a time. Large enough for two graphs of 250 cells.
+@functools.lru_cache(maxsize=1024)
+def _combine_column(values: _Values) -> _Values:
+    # Sorting a few values is cheaper than finding the lowest and the highest one.
+    known = sorted([value for value in values if value is not None])
+    return (sum(known) / len(known), known[0], known[-1]) if known else (None, None, None)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _scale(
+    graph: Graph, graphs: DeviceGraphs, sample: Sample, values: Sequence[float | None]
+) -> Scale:
+    """Return the scale: up to the maximum of all plotted devices, or to the highest value."""
+    top = graph.top
+    if graph.top_field:
+        plotted = [device for device in sample.devices if device.key in graphs.keys]
+        tops = [getattr(part, graph.top_field, None) for d in plotted for part in (d, d.info)]
+        top = max((top for top in tops if top is not None), default=graph.top)
+    if not top:
+        base = 1024 if graph.unit == 'KiB/s' else 1000
+        top = graph_bound(values, 1.0, math.inf, base=base)
+    return Scale(top, lambda value: fmt.format_measured(graph.unit, value))
+
+
+def _graph_style(graph: Graph, value: float | None, view: ViewState) -> Style:
+    if graph.unit != '%':
+        return Style(Role.LIGHT)
+    is_memory = graph.metric.startswith('memory')
+    thresholds = view.thresholds.memory if is_memory else view.thresholds.gpu
+    return load_style(value, thresholds, view)

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The help screen: keys and what they do."""
+"""The help screen, with keys and what they do, and the columns screen."""
 
 from __future__ import annotations
 
-from nvitop.gui.layout.help import GRADIENT_SAMPLE
+from nvitop.gui.layout.process import place_columns
+from nvitop.gui.layout.screens import GRADIENT_SAMPLE
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, column_widths
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style, gradient
-from nvitop.gui.render.width import pad
+from nvitop.gui.render.width import clip, pad
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.appearance import columns_in_order
 from nvitop.gui.state.help_contents import help_lines
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
@@ -58,3 +61,28 @@ def draw_help(buf: Buffer, state: AppState) -> None:
                     buf.restyle(Rect(x + text.index(word), y, len(word), 1), role=role)
             for i in range(len(text)) if text == GRADIENT_SAMPLE else ():
                 buf.restyle(Rect(x + i, y, 1, 1), role=gradient((i + 0.5) / len(text)))
+
+
+_DIM = Style(Role.DIM)
+
+
+def draw_columns(buf: Buffer, state: AppState) -> None:
+    """Draw the screen."""
+    layout = lines_layout(state)
+    shown = state.view.columns
+    placed = place_columns(shown, state.width, column_widths(state.rows))
+    with_room = {place.column.name for place in placed}
+    draw_screen_title(buf, state, ['Columns'])
+    draw_bar_row(buf, 1, ' [x] shown  [-] no room  [ ] hidden')
+    names = columns_in_order(state)
+    for line in layout.shown:
+        column = COLUMNS_BY_NAME[names[line]]
+        is_shown = column.name in shown
+        mark = '[ ]' if not is_shown else '[x]' if column.name in with_room else '[-]'
+        title = column.title or '(type)'
+        text = clip(f' {mark} {title:<10} {column.help}', buf.width)
+        y = layout.row_of(line)
+        if line == state.listing.cursor:
+            draw_bar_row(buf, y, text, Style(Role.SELECTED))
+        else:
+            buf.write(0, y, text, PLAIN if is_shown else _DIM)

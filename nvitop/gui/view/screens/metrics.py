@@ -7,10 +7,12 @@ import math
 from typing import Callable, Iterator, NamedTuple
 
 from nvitop.api.utils import GiB
-from nvitop.gui.layout.metrics import MetricsLayout, lay_out_metrics
+from nvitop.gui.layout.screens import MetricsLayout, lay_out_metrics
+from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import column_widths
 from nvitop.gui.model.graphs import GRAPHS_BY_METRIC
+from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, Rect
 from nvitop.gui.render.style import Role, Style
@@ -18,14 +20,18 @@ from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.demand import PROCESS_TRAFFIC
 from nvitop.gui.state.usage import devices_without_list
-from nvitop.gui.view import format as fmt
-from nvitop.gui.view.column_text import CELLS
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.load_style import host_style, load_style
 from nvitop.gui.view.widgets.box import TITLE, Note, draw_notes, draw_rule, draw_uprights
-from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, graph_bound
-from nvitop.gui.view.widgets.graph_window import GraphWindow
-from nvitop.gui.view.widgets.plot import Scale, draw_plot, draw_times, graph_area
+from nvitop.gui.view.widgets.graph import (
+    ASCII,
+    BRAILLE,
+    GraphWindow,
+    Scale,
+    draw_plot,
+    draw_times,
+    graph_area,
+    graph_bound,
+)
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_text, heading_text, row_text
 from nvitop.sampling.history import DEVICE_FIELDS, History
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, ProcessSample
@@ -84,7 +90,7 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         buf.write(1, 2, text, Style(Role.ERROR))
     else:
         driver_model = None if device is None else device.current_driver_model
-        texts = [CELLS[place.column.name](process, driver_model) for place in layout.columns]
+        texts = [place.column.text(process, driver_model) for place in layout.columns]
         draw_text(buf, 0, 2, row_text(layout.columns, texts, '..'))
     _draw_lines(buf, layout)
     for plot, area in zip(plots, layout.graphs):

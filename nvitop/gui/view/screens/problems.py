@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.list import ListLayout
 from nvitop.gui.layout.process import PlacedColumn, place
-from nvitop.gui.model.columns import PROBLEM_COLUMNS, Column
+from nvitop.gui.layout.screens import ListLayout
+from nvitop.gui.model import format as fmt
+from nvitop.gui.model.columns import Column
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
@@ -13,11 +14,16 @@ from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.problems import ProblemLine, own_cost, problem_lines
-from nvitop.gui.view import format as fmt
-from nvitop.gui.view.badges import title_badges
-from nvitop.gui.view.hints import title_hints
-from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, heading_text, row_text
-from nvitop.gui.view.widgets.title import draw_title, fit_title, title_room
+from nvitop.gui.view.hints import title_badges, title_hints
+from nvitop.gui.view.widgets.text import (
+    draw_bar_row,
+    draw_message,
+    draw_title,
+    fit_title,
+    heading_text,
+    row_text,
+    title_room,
+)
 
 _DIM = Style(Role.DIM)
 #: Cells of the last hint and the gap before it.
@@ -31,6 +37,31 @@ _WIDEST = (24, 40, 25)
 _SUBJECT = 12
 #: Kinds of problems after which a device still responds.
 _WARNINGS = frozenset({'impossible', 'slow'})
+
+
+def _last(line: ProblemLine, width: int, now: float) -> str:
+    if line.is_current:
+        return 'now'
+    return 'past' if width == _BRIEF_WIDTH else fmt.format_moment(line.last, now)
+
+
+# fmt: off
+#: Columns. Text: of a :class:`ProblemLine`, for the width and the current time.
+PROBLEM_COLUMNS: tuple[Column, ...] = (
+    Column('last', 'LAST', 8, 'time of the latest sample that had it; now if that is the latest of all', _last,
+           gap=0, rank=2),
+    Column('first', 'FIRST', 8, 'time of the first sample that had it', lambda line, _, now: fmt.format_moment(line.first, now),
+           rank=4),
+    Column('times', 'TIMES', 6, 'number of samples that had it', lambda line, *_: fmt.format_count(line.times),
+           rank=3),
+    Column('subject', 'WHERE', 8, 'device, process, host or driver', lambda line, *_: safe(line.subject),
+           align='<', gap=2),
+    Column('what', 'WHAT', 8, 'metric or NVML function', lambda line, *_: safe(line.what),
+           align='<', gap=2),
+    Column('reason', 'REASON', 0, 'why there is no value', lambda line, *_: safe(line.reason),
+           align='<', gap=2),
+)
+# fmt: on
 
 
 def draw_problems(buf: Buffer, state: AppState) -> None:
@@ -49,7 +80,9 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     cursor = current_line(state) or 0
     for index in layout.shown:
         line = lines[index]
-        text = row_text(places, [_text(place, line, state) for place in places], '..')
+        text = row_text(
+            places, [each.column.text(line, each.width, state.timestamp) for each in places], '..'
+        )
         y = layout.row_of(index)
         if index == cursor:
             draw_bar_row(buf, y, text, Style(Role.SELECTED))
@@ -115,20 +148,6 @@ def _places(lines: tuple[ProblemLine, ...], width: int) -> tuple[PlacedColumn, .
 
 def _wanted(lines: tuple[ProblemLine, ...], column: Column) -> int:
     return max([column.width, *(cell_width(safe(getattr(line, column.name))) for line in lines)])
-
-
-def _text(place: PlacedColumn, line: ProblemLine, state: AppState) -> str:
-    name = place.column.name
-    if name == 'last':
-        if line.is_current:
-            return 'now'
-        is_brief = place.width == _BRIEF_WIDTH
-        return 'past' if is_brief else fmt.format_moment(line.last, state.timestamp)
-    if name == 'first':
-        return fmt.format_moment(line.first, state.timestamp)
-    if name == 'times':
-        return fmt.format_count(line.times)
-    return safe(str(getattr(line, name)))
 
 
 def _in_full(line: ProblemLine, state: AppState, area: Rect) -> str:

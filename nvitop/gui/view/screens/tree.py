@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.list import TreeLayout
 from nvitop.gui.layout.process import PlacedColumn
+from nvitop.gui.layout.screens import TreeLayout
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip_scrolled, cut, fit
@@ -12,10 +12,8 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.process_lists import tree_layout
 from nvitop.gui.state.process_rows import TreeRow
 from nvitop.gui.state.selection import tree_tags
-from nvitop.gui.state.usage import devices_text
-from nvitop.gui.view import format as fmt
 from nvitop.gui.view.hints import draw_screen_title, shown_key, signal_hints
-from nvitop.gui.view.process_list import (
+from nvitop.gui.view.panels.process import (
     Limits,
     no_match_message,
     no_processes_message,
@@ -77,7 +75,7 @@ def _draw_row(
 ) -> None:
     *others, command = layout.columns
     line, lines_end = _command_text(row, command, state.tree.scroll_x)
-    text = row_text(others, [_CELLS[place.column.name](row) for place in others])
+    text = row_text(others, [place.column.text(row.process) for place in others])
     text = f'{fit(text, command.x)}{line}'
     if style.role in _MARKED:
         draw_bar_row(buf, y, text, style)
@@ -100,23 +98,9 @@ def _draw_row(
 def _command_text(row: TreeRow, place: PlacedColumn, scroll_x: int) -> tuple[str, int]:
     """Return the command after the lines of the tree, and the number of cells of these lines."""
     process = row.process
-    command = fmt.format_command(process.command, process.status, name=process.name)
-    text = f'{row.prefix}{command}'
+    text = f'{row.prefix}{place.column.text(process)}'
     lines_end = max(0, min(len(row.prefix) - scroll_x, place.width))
     return clip_scrolled(text, scroll_x, place.width), lines_end
 
 
 _MARKED = (Role.SELECTED_TREE, Role.TAGGED, Role.SELECTED_TAGGED)
-
-
-# fmt: off
-_CELLS = {
-    'pid': lambda row: str(row.process.pid),
-    'user': lambda row: fmt.format_user(row.process.username, 7),
-    'device': lambda row: devices_text(row.process.devices),
-    'threads': lambda row: fmt.format_count(row.process.thread_count),
-    'cpu': lambda row: fmt.format_cpu_percent(row.process.cpu_percent),
-    'memory': lambda row: fmt.format_cpu_percent(row.process.memory_percent),
-    'time': lambda row: fmt.format_running_time(row.process.running_time_seconds),
-}
-# fmt: on

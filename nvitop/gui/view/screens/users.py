@@ -6,25 +6,20 @@ from __future__ import annotations
 from typing import Sequence
 
 from nvitop.gui.layout.process import PlacedColumn, place
+from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.columns import USER_COLUMNS
+from nvitop.gui.model.columns import Column
+from nvitop.gui.model.format import devices_text
+from nvitop.gui.model.load_style import load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.navigation import current_line, lines_layout
-from nvitop.gui.state.usage import (
-    UserSummary,
-    devices_text,
-    summarize,
-    summarize_users,
-    total_memory,
-)
-from nvitop.gui.view import format as fmt
+from nvitop.gui.state.usage import UserSummary, summarize, summarize_users, total_memory
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.load_style import load_style
-from nvitop.gui.view.process_list import (
+from nvitop.gui.view.panels.process import (
     Limits,
     no_match_message,
     no_processes_message,
@@ -49,6 +44,39 @@ _WIDEST_BAR, _WIDTH_WITHOUT_BAR = 24, 86
 _REST = 7
 
 
+def _share(user: UserSummary, total: int | None) -> float | None:
+    """Return the part of the memory of all devices in percent."""
+    memory = user.gpu_memory_bytes
+    return 100.0 * memory / total if memory is not None and total else None
+
+
+# fmt: off
+#: Columns. Text: of a :class:`UserSummary`, for the width and the memory of all devices.
+USER_COLUMNS: tuple[Column, ...] = (
+    Column('user', 'USER', 10, 'owner of the processes', lambda row, width, _: fmt.format_user(row.name, width),
+           align='<', gap=0, source='psutil `username`'),
+    Column('processes', 'PROCESSES', 9, 'GPU processes, each counted once', lambda row, *_: fmt.format_count(row.processes),
+           rank=1, unit='count', source='PIDs of the process rows'),
+    Column('share', 'SHARE', 6, 'bar of %GPUMEM', lambda row, width, total: bar_text(_share(row, total), width),
+           align='<', gap=2, rank=4, unit='%', source='`%GPUMEM`'),
+    Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of all devices', lambda row, _, total: fmt.format_cpu_percent(_share(row, total)),
+           rank=2, unit='%', source='`GPU-MEM` / sum of `memory_total`'),
+    Column('gpu_memory', 'GPU-MEM', 9, 'GPU memory of all processes', lambda row, *_: fmt.format_gib(row.gpu_memory_bytes),
+           unit='B', source='sum of `GPU-MEM`'),
+    Column('idle_memory', 'IDLE-MEM', 8, 'GPU memory of processes that have not used their GPU for a minute', lambda row, *_: fmt.format_gib(row.idle_memory_bytes) if row.idle_memory_bytes != 0 else '',
+           rank=3, unit='B', source='sum of `GPU-MEM` where `IDLE` is at least a minute'),
+    Column('sm', 'AVG %SM', 7, 'time that their kernels ran, in percent; mean of these devices', lambda row, *_: fmt.format_cpu_percent(row.mean_sm_percent),
+           unit='%', source='sum of `%SM` on each device'),
+    Column('cpu', '%CPU', 6, 'CPU time of all processes, in percent of one core', lambda row, *_: fmt.format_cpu_percent(row.cpu_percent),
+           rank=5, unit='% of a core', source='sum of `%CPU`'),
+    Column('oldest', 'OLDEST', 9, 'running time of the process that was started first', lambda row, *_: fmt.format_running_time(row.running_seconds),
+           rank=6, source='highest `TIME`'),
+    Column('devices', 'DEVICES', 0, 'devices they run on', lambda row, *_: devices_text(row.devices),
+           align='<', gap=2, source='NVML index, PCI bus order'),
+)
+# fmt: on
+
+
 def draw_users(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     by_owner = state.sums_by_owner
@@ -69,7 +97,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     for line in layout.shown:
         user = users[line]
         y = layout.row_of(line)
-        text = row_text(places, [_text(each, user, total) for each in places])
+        text = row_text(places, _texts(places, user, total))
         if line == cursor:
             draw_bar_row(buf, y, text, Style(Role.SELECTED))
         else:
@@ -79,7 +107,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     if len(users) > 1:
         y = layout.area.y + min(len(users), layout.area.height)
         summary = summarize('Total', state.rows)
-        text = row_text(places, [_text(each, summary, total) for each in places])
+        text = row_text(places, _texts(places, summary, total))
         draw_text(buf, 0, y, text, _TOTAL)
         _draw_share(buf, y, places, summary, total, state.view)
     if not users:
@@ -89,6 +117,10 @@ def draw_users(buf: Buffer, state: AppState) -> None:
             limits = Limits(state.main.filter, state.query, state.main.selected_device)
             text = no_match_message(len(state.shown.processes), limits)
         draw_message(buf, layout.area, text, _DIM)
+
+
+def _texts(places: Sequence[PlacedColumn], user: UserSummary, total: int | None) -> list[str]:
+    return [place.column.text(user, place.width, total) for place in places]
 
 
 def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
@@ -101,36 +133,6 @@ def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
     short = f'{word.capitalize()}s'
     titles = (f'GPU usage by {word}{count}', f'{short}{count}', short)
     draw_screen_title(buf, state, titles, notes)
-
-
-def _text(place: PlacedColumn, user: UserSummary, total: int | None) -> str:
-    name = place.column.name
-    memory = user.gpu_memory_bytes
-    if name == 'user':
-        return fmt.format_user(user.name, place.width)
-    if name == 'processes':
-        return fmt.format_count(user.processes)
-    if name == 'share':
-        return bar_text(_share(user, total), place.width)
-    if name == 'gpu_memory':
-        return fmt.format_gib(memory)
-    if name == 'idle_memory':
-        return fmt.format_gib(user.idle_memory_bytes) if user.idle_memory_bytes != 0 else ''
-    if name == 'gpu_memory_percent':
-        return fmt.format_cpu_percent(_share(user, total))
-    if name == 'sm':
-        return fmt.format_cpu_percent(user.mean_sm_percent)
-    if name == 'cpu':
-        return fmt.format_cpu_percent(user.cpu_percent)
-    if name == 'oldest':
-        return fmt.format_running_time(user.running_seconds)
-    return devices_text(user.devices)
-
-
-def _share(user: UserSummary, total: int | None) -> float | None:
-    """Return the part of the memory of all devices in percent."""
-    memory = user.gpu_memory_bytes
-    return 100.0 * memory / total if memory is not None and total else None
 
 
 def _draw_share(

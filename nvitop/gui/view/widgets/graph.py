@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Graphs of a history: the newest sample at the right, two samples in a cell of braille."""
+"""Graphs of a history: two samples in a cell of braille, with axis, times and labels."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import codecs
 import functools
 import math
 import re
-from typing import NamedTuple, Sequence
+from typing import TYPE_CHECKING, Callable, Hashable, NamedTuple, Sequence
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style, gradient
+from nvitop.gui.view.widgets.box import BORDER
+from nvitop.sampling.history import History
+
+if TYPE_CHECKING:
+    from nvitop.gui.render.buffer import Span
 
 
 class Marks(NamedTuple):
@@ -263,3 +268,161 @@ def time_axis(
         if start >= 0 and set(line[start : column + 1]) == {'─'}:
             line = line[:start] + text + line[column + 1 :]
     return line
+
+
+_TICKS = (30, 60, 120, 180, 240, 300)
+_SECONDS, _MINUTES = (10, 30), (60, 120, 300, 600, 900, 1800)
+#: Minimum length (minutes) from which all marks are whole minutes.
+_IN_MINUTES = 5
+#: Minimum number of cells between two marks.
+_TICK_CELLS = 12
+#: Minimum time (seconds) between two moves of a graph: the time in a cell. Most of its cells change
+#: when it moves, which costs most of the bytes of a monitor at rest.
+_MOVE_SECONDS = 2.0
+
+
+class GraphWindow:
+    """The last ``minutes`` before the newest sample; with 0, one second for each column of dots."""
+
+    def __init__(self, history: History, minutes: int = 0, marks: Marks = BRAILLE) -> None:
+        if history.device_slot < _MOVE_SECONDS:
+            history = history.until(history.now // _MOVE_SECONDS * _MOVE_SECONDS)
+        self.history = history
+        self.minutes = minutes
+        self.marks = marks
+
+    def _seconds_per_cell(self, width: int) -> float:
+        return 60.0 * self.minutes / width if self.minutes else self.marks.samples_per_cell
+
+    def seconds(self, width: int) -> float:
+        """Return the length in seconds for a graph of this width."""
+        return width * self._seconds_per_cell(width)
+
+    def span(self, width: int) -> str:
+        """Return the length in words for a graph of this width."""
+        return f'last {self.minutes} min' if self.minutes else f'last {self.seconds(width):.0f} s'
+
+    def values(self, key: Hashable, metric: str, width: int) -> tuple[float | None, ...]:
+        """Return the values in a graph of this width, oldest first."""
+        columns = samples_shown(width, self.marks)
+        return tuple(self.history.values(key, metric, self.seconds(width), columns))
+
+    def maximum(self, key: Hashable, metric: str, width: int) -> float | None:
+        """Return the highest value in a graph of this width, before values are averaged to dots."""
+        return self.history.maximum(key, metric, self.seconds(width))
+
+    def axis(self, width: int) -> str:
+        """Return a line with marks of past times, the oldest at its left end."""
+        per_cell = self._seconds_per_cell(width)
+        if not self.minutes:
+            return time_axis(width, per_cell, _TICKS, end=f'{self.seconds(width):.0f}s ago')
+        in_minutes = self.minutes >= _IN_MINUTES
+        steps = _MINUTES if in_minutes else _SECONDS
+        step = next((step for step in steps if step >= _TICK_CELLS * per_cell), steps[-1])
+        ticks = range(step, 60 * self.minutes, step)
+        end = f'{self.minutes} min ago'
+        return time_axis(width, per_cell, ticks, end=end, in_minutes=in_minutes)
+
+
+_SCALE = Style(Role.HEADING)
+#: Minimum width of a plot with values to the left of its graph.
+_WITH_SCALE = 24
+_find_ticks = re.compile('╴[^╴─]+┬').finditer
+
+
+class Scale(NamedTuple):
+    """The value at the top of a plot."""
+
+    bound: float
+    #: Formats a value on the axis.
+    format: Callable[[float], str]
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The values of the lines at the top and in the middle."""
+        return self.format(self.bound), self.format(self.bound / 2)
+
+
+def graph_area(area: Rect, scale: Scale) -> Rect:
+    """Return the part of a plot for its graph, to the right of the values."""
+    if area.width < _WITH_SCALE:
+        return area
+    return area.inset(max(map(len, scale.labels)) + 1, 0, 0, 0)
+
+
+def draw_plot(
+    buf: Buffer,
+    area: Rect,
+    values: tuple[float | None, ...],
+    scale: Scale,
+    style: Style = PLAIN,
+    *,
+    past: GraphWindow,
+    spread: Spread | None = None,
+    colorful: bool = False,
+) -> None:
+    """Draw the values of the axis and the graph of ``values``, oldest first."""
+    graph = graph_area(area, scale)
+    if graph.is_empty:
+        return
+    rows = plot_rows(
+        area.width,
+        area.height,
+        graph.x - area.x,
+        values,
+        scale.bound,
+        scale.labels,
+        # Without an unused color, which would make the rows differ from those in the cache.
+        PLAIN if colorful else style,
+        spread,
+        past.marks,
+        colorful=colorful,
+    )
+    for y, spans in enumerate(rows, area.y):
+        buf.write_spans(area.x, y, spans)
+
+
+# Cached because graphs move every two seconds only, and not at a key.
+@functools.lru_cache(maxsize=16)
+def plot_rows(
+    width: int,
+    height: int,
+    gutter: int,
+    values: tuple[float | None, ...],
+    bound: float,
+    labels: tuple[str, str],
+    style: Style,
+    spread: Spread | None,
+    marks: Marks,
+    *,
+    colorful: bool,
+) -> tuple[tuple[Span, ...], ...]:
+    """Return the spans of a plot whose graph is to the right of ``gutter`` cells."""
+    buf = Buffer(width, height)
+    if gutter:
+        top, middle = labels
+        buf.write(0, 0, top.rjust(gutter - 1), _SCALE)
+        if height > 2:
+            # In the row that has the line; see `draw_graph`.
+            buf.write(0, height - 1 - height // 2, middle.rjust(gutter - 1), _SCALE)
+    draw_graph(
+        buf,
+        buf.area.inset(gutter, 0, 0, 0),
+        values[-samples_shown(width - gutter, marks) :],
+        style,
+        bound=bound,
+        spread=spread,
+        colorful=colorful,
+        guides=True,
+        marks=marks,
+    )
+    return tuple(map(buf.row, range(height)))
+
+
+def draw_times(buf: Buffer, y: int, graph: Rect, past: GraphWindow, free: tuple[int, int]) -> None:
+    """Draw marks of past times into a border over the graph, in its ``free`` columns."""
+    start, end = free
+    for tick in _find_ticks(past.axis(graph.width)):
+        x = graph.x + tick.start()
+        if start < x and x + len(tick[0]) < end:
+            buf.write(x, y, tick[0], BORDER)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Texts in the three cells of the full form of the device panel.
+"""The full form of the device panel: texts in three cells, and bars to their right.
 
 There are two lines for a GPU and one for a MIG device. The letters mark the cells of each field; a
 wider box widens the first cell::
@@ -14,18 +14,24 @@ wider box widens the first cell::
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
 
+from nvitop.api.utils import GiB
 from nvitop.gui.layout.device import AROUND_NAME
-from nvitop.gui.render.geometry import Cells
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.model import format as fmt
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.device_columns import RowState
+from nvitop.gui.model.load_style import load_role
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Cells, Rect
+from nvitop.gui.render.style import Style
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
-from nvitop.gui.view import format as fmt
-from nvitop.health import Finding, is_wrong
+from nvitop.gui.view.widgets.bar import draw_bar
+from nvitop.gui.view.widgets.box import draw_uprights
 from nvitop.sampling.types import DeviceSample
 
 if TYPE_CHECKING:
-    from nvitop.gui.view.widgets.sparkline import Sparkline
+    pass
 
 #: Cells of the fields in the pictures above.
 LABEL = 4
@@ -178,31 +184,92 @@ def _power(device: DeviceSample, room: int) -> str:
     return clip(text, room, '+')
 
 
-class RowState(NamedTuple):
-    """Marks of a row, its selection, and its sparkline."""
+#: Cells of the text right of a bar: ``1980 MHz``, ``1005 HOT``, ``141.2 GiB``.
+_TEXT = 9
 
-    #: The most severe finding about the device.
-    finding: Finding | None = None
-    #: Whether no process uses the device.
-    is_idle: bool = False
-    #: Whether the device is selected, and whether the selected process runs on it.
-    is_selected: bool = False
-    is_marked: bool = False
-    #: The last minutes: pieces and the percentage of their color.
-    sparkline: Sparkline = ()
 
-    @property
-    def is_wrong(self) -> bool:
-        """Whether something is wrong with the device."""
-        return self.finding is not None and is_wrong(self.finding)
+class _Bar(NamedTuple):
+    label: str
+    percent: float | None
+    text: str
+    #: The thresholds of its color.
+    is_memory: bool = False
 
-    @property
-    def mark_style(self) -> Style:
-        """Style of the mark of the finding."""
-        return Style(Role.ERROR, bold=True) if self.is_wrong else Style(Role.DIM)
 
-    def advice(self, room: int) -> str:
-        """Return what to do, or its first sentence, after a separator; ``''`` if there is no room."""
-        action = '' if self.finding is None else self.finding.action
-        forms = (f' · {text}' for text in (action, action.partition('. ')[0]) if text)
-        return next((form for form in forms if cell_width(form) <= room), '')
+def draw_bars(
+    buf: Buffer,
+    y: int,
+    bars: Sequence[Cells],
+    device: DeviceSample,
+    state: RowState,
+    view: ViewState,
+) -> bool:
+    """Draw the bars of one line of a device, each with its right border; return whether a mark is there."""
+    lines = ((_memory_bar, _bandwidth_bar), (_utilization_bar, _power_bar))
+    makers: Sequence[Callable[[DeviceSample], _Bar]] = lines[y]
+    if device.key.is_mig:
+        makers = (_memory_bar,)
+    if device.status != 'ok':
+        makers = ()
+    has_mark = False
+    for number, cells in enumerate(bars):
+        if number < len(makers):
+            has_mark |= _draw_bar(buf, y, cells, makers[number], device, state, view)
+        draw_uprights(buf, y, (cells.right + 1,))
+    return has_mark
+
+
+def _draw_bar(
+    buf: Buffer,
+    y: int,
+    cells: Cells,
+    make: Callable[[DeviceSample], _Bar],
+    device: DeviceSample,
+    state: RowState,
+    view: ViewState,
+) -> bool:
+    bar = make(device)
+    thresholds = view.thresholds.memory if bar.is_memory else view.thresholds.gpu
+    area = Rect(cells.x + 1, y, cells.width - 1, 1)
+    has_text = draw_bar(
+        buf,
+        area,
+        bar.label,
+        bar.percent,
+        Style(load_role(bar.percent, thresholds)),
+        text=bar.text,
+        text_width=_TEXT,
+        colorful=view.colorful,
+    )
+    if make is not _utilization_bar or state.finding is None or not has_text:
+        return False
+    mark = state.finding.mark
+    # A short word replaces MHz, a long one the clock.
+    word = mark if len(mark) <= len('MHz') else mark.rjust(_TEXT - 1)
+    buf.write(area.right - len(word), y, word, state.mark_style)
+    return True
+
+
+def _memory_bar(device: DeviceSample) -> _Bar:
+    used = device.memory_used_bytes
+    text = '' if used is None else f'{used / GiB:.1f} GiB'
+    return _Bar('MEM', device.memory_percent, text, is_memory=True)
+
+
+def _bandwidth_bar(device: DeviceSample) -> _Bar:
+    percent = device.memory_utilization_percent
+    return _Bar('MBW', percent, _clock(device.memory_clock_mhz), is_memory=True)
+
+
+def _utilization_bar(device: DeviceSample) -> _Bar:
+    return _Bar('UTL', device.gpu_utilization_percent, _clock(device.sm_clock_mhz))
+
+
+def _power_bar(device: DeviceSample) -> _Bar:
+    usage, limit = device.power_usage_mw, device.power_limit_mw
+    percent = None if usage is None or not limit else 100.0 * usage / limit
+    return _Bar('PWR', percent, '' if usage is None else f'{usage / 1000:.0f} W')
+
+
+def _clock(mhz: int | None) -> str:
+    return '' if mhz is None else f'{mhz:.0f} MHz'

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import time
-from typing import Sequence
+from typing import Iterable, Sequence
 
 from nvitop.api.utils import GiB, bytes2human, duration2human, utilization2string
-from nvitop.gui.layout.device_columns import product_name
-from nvitop.gui.model.choices import special_command
 from nvitop.gui.render.width import clip, clip_left, safe
+from nvitop.sampling.types import DeviceKey
 
 NOT_AVAILABLE = 'N/A'
 
@@ -18,6 +17,7 @@ _MONTHS = ('Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct',
 #: Units of idle times, and the shortest idle time that is shown: pauses between two steps are usual.
 _IDLE_UNITS = ((86400, 'd'), (3600, 'h'), (60, 'm'), (1, 's'))
 _IDLE_SECONDS = 10
+_MAKER = 'NVIDIA '
 #: The year 3000, in seconds since the epoch: some systems cannot format later times.
 _LATEST_SECONDS = 32_503_680_000
 
@@ -142,6 +142,12 @@ def format_load(load: float | None) -> str:
 # Device -------------------------------------------------------------------------------------------
 
 
+def product_name(name: str) -> str:
+    """Return the name of a GPU as it is drawn: safe, and without ``NVIDIA``."""
+    text = safe(name)
+    return text[len(_MAKER) :] if text.startswith(_MAKER) else text
+
+
 def format_device_name(name: str | None, width: int) -> str:
     """Format a product name without its maker; a name that is too long keeps its right end."""
     if name is None:
@@ -220,6 +226,30 @@ def _reason_words(name: str) -> str:
     return ' '.join(word.upper() if word in ('sw', 'hw', 'gpu') else word for word in words)
 
 
+# Devices of a process or problem ---------------------------------------------
+
+
+def devices_text(devices: Sequence[DeviceKey]) -> str:
+    """Return the devices of a process: ``GPU 0-3,7``, ``GPU 1:0``, ``Host`` if there are none."""
+    return f'GPU {join_labels(key.label for key in sorted(devices))}' if devices else 'Host'
+
+
+def join_labels(labels: Iterable[str]) -> str:
+    """Join labels; successive numbers become a range: ``0-3,7,8:0``."""
+    runs: list[tuple[str, str, int]] = []
+    for label in labels:
+        if runs and label.isdecimal() and runs[-1][1].isdecimal():
+            first, last, length = runs[-1]
+            if int(label) == int(last) + 1:
+                runs[-1] = (first, label, length + 1)
+                continue
+        runs.append((label, label, 1))
+    return ','.join(
+        first if length == 1 else f'{first}{"," if length == 2 else "-"}{last}'
+        for first, last, length in runs
+    )
+
+
 # Process ------------------------------------------------------------------------------------------
 
 
@@ -236,6 +266,23 @@ def format_user(username: str | None, width: int) -> str:
 def format_gpu_memory(size_bytes: float | None, *, is_wddm: bool = False) -> str:
     """Format the device memory of a process: WDDM does not report it, hence ``WDDM:N/A``."""
     return 'WDDM:N/A' if size_bytes is None and is_wddm else format_gib(size_bytes)
+
+
+#: Status of a process → text shown in place of its command.
+SPECIAL_COMMANDS = {
+    'zombie': 'Zombie Process',
+    'no permission': 'No Permissions',
+    'gone': 'No Such Process',
+    'foreign': 'Process of Another PID Namespace',
+}
+
+
+def special_command(status: str, name: str | None) -> str | None:
+    """Return the text in place of a command, ``None`` if the command is shown.
+
+    It is not safe to draw yet.
+    """
+    return f'{name} <defunct>' if status == 'zombie' and name else SPECIAL_COMMANDS.get(status)
 
 
 def format_command(command: str | None, status: str = 'running', *, name: str | None = None) -> str:

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Layout of the other screens: lists, the tree, the page of a process, and the help."""
+
+from __future__ import annotations
+
+from typing import Iterable, Mapping, NamedTuple, Sequence
+
+from nvitop.gui.layout.process import PlacedColumn, place, place_columns
+from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS
+from nvitop.gui.render.geometry import CLASSIC, Cells, Rect
+from nvitop.gui.render.width import cell_width, clip, safe, wrap
+
+#: Minimum width of the command in the tree, on a narrow screen and on a wide one. Other columns are
+#: dropped if there is less.
+_NARROW_REST, _REST = 18, 30
+
+
+class ListLayout(NamedTuple):
+    """Places of the lines of a list."""
+
+    #: The rows available for lines.
+    area: Rect
+    #: Number of lines, and index of the first one on the screen.
+    length: int
+    scroll_y: int
+
+    @property
+    def shown(self) -> range:
+        """Indices of the lines on the screen."""
+        return range(self.scroll_y, min(self.length, self.scroll_y + self.area.height))
+
+    def row_of(self, line: int) -> int:
+        """Return the row of a line."""
+        return self.area.y + line - self.scroll_y
+
+    def at(self, y: int) -> int | None:
+        """Return the index of the line in a row."""
+        line = y - self.area.y + self.scroll_y
+        return line if self.area.y <= y < self.area.bottom and line < self.length else None
+
+
+def lay_out_list(
+    width: int,
+    height: int,
+    count: int,
+    *,
+    top: int,
+    bottom: int = 0,
+    scroll_y: int = 0,
+    cursor: int | None = None,
+) -> ListLayout:
+    """Lay out ``count`` lines on a screen with ``top`` rows above them and ``bottom`` rows below.
+
+    The first line on the screen is as near to ``scroll_y`` as possible with the cursor in view.
+    """
+    area = Rect(0, top, width, max(0, height - top - bottom))
+    if cursor is not None:
+        scroll_y = max(cursor + 1 - area.height, min(scroll_y, cursor))
+    scroll_y = max(0, min(scroll_y, count - area.height))
+    return ListLayout(area, count, scroll_y)
+
+
+class TreeLayout(NamedTuple):
+    """Places of the lines and columns. The last column is the command with its branches."""
+
+    lines: ListLayout
+    columns: tuple[PlacedColumn, ...]
+
+
+def lay_out_tree(
+    width: int,
+    height: int,
+    count: int,
+    widths: Mapping[str, int],
+    *,
+    top: int,
+    scroll_y: int = 0,
+    cursor: int | None = None,
+) -> TreeLayout:
+    """Lay out ``count`` processes; ``widths`` are those of columns wider than usual."""
+    rest = _NARROW_REST if width < CLASSIC else _REST
+    lines = lay_out_list(width, height, count, top=top, scroll_y=scroll_y, cursor=cursor)
+    return TreeLayout(lines, place(TREE_COLUMNS, Cells(0, width), widths, rest=rest))
+
+
+def longest_line(texts: Iterable[str], *, limit: int) -> int:
+    """Return the columns of the longest text, which need not be safe, up to ``limit``."""
+    return max(
+        (len(text) if text.isascii() else cell_width(safe(text, limit=limit)) for text in texts),
+        default=0,
+    )
+
+
+#: Columns shown of the process, if there is room.
+_COLUMNS: tuple[str, ...] = tuple(
+    column.name
+    for column in COLUMNS
+    if column.name not in ('owner', 'gpu_memory_percent', 'idle', 'host_memory', 'start')
+)
+#: Rows of title, headings and process.
+_TOP_ROWS = 3
+#: Minimum height of a graph with its title, and the one from which there is another row of graphs.
+_LEAST, _USUAL = 2, 5
+
+
+class MetricsLayout(NamedTuple):
+    """Places on the screen. ``box`` is empty if there is no room for graphs."""
+
+    columns: tuple[PlacedColumn, ...]
+    #: Box around the graphs.
+    box: Rect
+    #: The graphs in reading order; the title of each is in the row above it.
+    graphs: tuple[Rect, ...] = ()
+
+    def uprights(self, y: int) -> tuple[int, ...]:
+        """Return the columns of the vertical lines between graphs in this row; ``()`` if none."""
+        lefts = [graph.x - 1 for graph in self.graphs if graph.y <= y < graph.bottom]
+        return (*lefts, self.box.width - 1) if lefts else ()
+
+
+def lay_out_metrics(
+    width: int, height: int, widths: Mapping[str, int], count: int = 0
+) -> MetricsLayout:
+    """Lay out a screen of this size with up to ``count`` graphs, two in a row.
+
+    ``widths`` are those of columns wider than usual.
+    """
+    columns = place_columns(_COLUMNS, width, widths)
+    box = Rect(0, 0, width, height).split_top(_TOP_ROWS)[1]
+    room = box.height - 1
+    rows = min((count + 1) // 2, max(2, room // _USUAL), room // _LEAST)
+    if rows < 1:
+        return MetricsLayout(columns, Rect(0, box.y, 0, 0))
+    middle = width // 2
+    graphs = []
+    for row in range(rows):
+        top = box.y + room * row // rows + 1
+        rows_high = box.y + room * (row + 1) // rows - top
+        if 2 * row + 1 == count:
+            graphs.append(Rect(1, top, width - 2, rows_high))
+        else:
+            graphs.append(Rect(1, top, middle - 1, rows_high))
+            graphs.append(Rect(middle + 1, top, width - middle - 2, rows_high))
+    return MetricsLayout(columns, box, tuple(graphs))
+
+
+#: Minimum width of the screen for two columns.
+_TWO_COLUMNS = 100
+#: Width of a narrow column; width of the keys in it, and in others. Longer keys have a line of their own.
+_NARROW, _FEW_KEYS, _KEYS = 60, 13, 19
+_INDENT, _GAP = 2, 2
+#: Mark of the legend that is drawn in all colors of the gradient.
+GRADIENT_SAMPLE = 10 * '■'
+
+
+class HelpEntry(NamedTuple):
+    """Keys and what they do."""
+
+    keys: str
+    text: str
+    #: Whether ``--readonly`` disables the keys.
+    is_disabled: bool = False
+
+
+class HelpGroup(NamedTuple):
+    """A heading and its entries."""
+
+    heading: str
+    entries: tuple[HelpEntry, ...]
+    #: Kind of the texts: ``'text'``, or ``'legend'``, whose words and marks have the colors they
+    #: explain.
+    kind: str = 'text'
+
+
+class HelpPart(NamedTuple):
+    """A piece of a line: ``'heading'``, ``'keys'``, ``'text'``, ``'legend'`` or ``'mark'``."""
+
+    x: int
+    text: str
+    kind: str
+    is_disabled: bool = False
+
+
+def lay_out_help(groups: Sequence[HelpGroup], width: int) -> tuple[tuple[HelpPart, ...], ...]:
+    """Return the lines for a screen of this width, from top to bottom."""
+    if width < _TWO_COLUMNS:
+        return tuple(tuple(line) for line in _column(groups, width - 1))
+    half = (width - _GAP) // 2
+    lines_of_both = _column(groups, half)
+    # The columns are divided at an empty line, between two groups.
+    breaks = [i for i, line in enumerate(lines_of_both) if not line]
+    middle = min(breaks, key=lambda i: max(i, len(lines_of_both) - i), default=len(lines_of_both))
+    left, right = lines_of_both[:middle], lines_of_both[middle + 1 :]
+    lines = []
+    for i in range(max(len(left), len(right))):
+        line = list(left[i]) if i < len(left) else []
+        if i < len(right):
+            line += [part._replace(x=part.x + half + _GAP) for part in right[i]]
+        lines.append(tuple(line))
+    return tuple(lines)
+
+
+def _column(groups: Sequence[HelpGroup], width: int) -> list[list[HelpPart]]:
+    lines: list[list[HelpPart]] = []
+    for group in groups:
+        if lines:
+            lines.append([])
+        lines.extend([HelpPart(0, line, 'heading')] for line in wrap(group.heading, width))
+        for entry in group.entries:
+            keys_width = _FEW_KEYS if width < _NARROW else _KEYS
+            lines.extend(_entry(entry, group.kind, width, keys_width))
+    return lines
+
+
+def _entry(entry: HelpEntry, kind: str, width: int, column: int) -> list[list[HelpPart]]:
+    """Return the lines of an entry: the text to the right of the keys, or below them."""
+    keys_width = cell_width(entry.keys)
+    x = _INDENT + (max(column, keys_width) + _GAP if keys_width else 0)
+    off = entry.is_disabled
+    mark = 'mark' if kind == 'legend' else 'keys'
+    keys = HelpPart(_INDENT, clip(entry.keys, width - _INDENT), mark, off)
+    if keys_width > column and x + cell_width(entry.text) > width:
+        x = _INDENT + column + _GAP
+        return [[keys], *([HelpPart(x, line, kind, off)] for line in wrap(entry.text, width - x))]
+    first, *others = wrap(entry.text, max(2, width - x))
+    lines = [[HelpPart(x, line, kind, off)] for line in others]
+    return [[*([keys] if keys_width else ()), HelpPart(x, first, kind, off)], *lines]

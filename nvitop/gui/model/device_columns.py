@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The columns of devices and of their details: everything about a column in one row of a table.
+
+All columns of devices, which no screen is wide enough for::
+
+     GPU  NAME      TEMP   FAN  PERF      POWER  MEM                         UTIL              CLOCK
+       0! H100 PCIe 91°C   80%  P0    608/700 W  ■■■■■■■■·· 86%  68.6/79.6G  ■■■■■■■■■· 89%  1005 MHz HOT
+       1  H100 PCIe 30°C   30%  P8     71/700 W  ·········· 0%    0.0/79.6G  ··········  0%  idle
+     1:0   1g.10gb                               ■■■······· 31%   3.1/ 9.8G
+       2! H100 PCIe  GPU is lost
+"""
+
+from __future__ import annotations
+
+from typing import Callable, NamedTuple, Optional, Sequence, Tuple
+
+from nvitop.api.utils import GiB
+from nvitop.gui.model import format as fmt
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.columns import Column
+from nvitop.gui.model.load_style import load_style
+from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.width import cell_width, clip
+from nvitop.health import Finding, is_wrong
+from nvitop.sampling.types import DeviceSample
+
+_DIM = Style(Role.DIM)
+_WARNING, _ERROR = Style(Role.WARNING), Style(Role.ERROR, bold=True)
+_IDLE = Style(Role.IDLE)
+
+#: Pieces of text, and the percentages of their colors.
+Sparkline = Tuple[Tuple[str, Optional[float]], ...]
+#: Pieces of the text of a cell with their styles.
+Pieces = Sequence[Tuple[str, Style]]
+
+
+class RowState(NamedTuple):
+    """Marks of a row, its selection, and its sparkline."""
+
+    #: The most severe finding about the device.
+    finding: Finding | None = None
+    #: Whether no process uses the device.
+    is_idle: bool = False
+    #: Whether the device is selected, and whether the selected process runs on it.
+    is_selected: bool = False
+    is_marked: bool = False
+    #: The last minutes.
+    sparkline: Sparkline = ()
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether something is wrong with the device."""
+        return self.finding is not None and is_wrong(self.finding)
+
+    @property
+    def mark_style(self) -> Style:
+        """Style of the mark of the finding."""
+        return _ERROR if self.is_wrong else _DIM
+
+    def advice(self, room: int) -> str:
+        """Return what to do, or its first sentence, after a separator; ``''`` if there is no room."""
+        action = '' if self.finding is None else self.finding.action
+        forms = (f' · {text}' for text in (action, action.partition('. ')[0]) if text)
+        return next((form for form in forms if cell_width(form) <= room), '')
+
+
+class MeasuredRow(NamedTuple):
+    """Everything the text of a cell depends on, except its width."""
+
+    device: DeviceSample
+    state: RowState
+    view: ViewState
+    #: Style of ordinary text in this row.
+    style: Style
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether something is wrong with the device, or it does not respond."""
+        return self.device.status != 'ok' or self.state.is_wrong
+
+
+class DetailRow(NamedTuple):
+    """Everything the text of a detail depends on, except its width."""
+
+    device: DeviceSample
+    #: Metric of traffic → its highest value, which chooses the unit of all of them.
+    highest: dict[str, int]
+    style: Style
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the device does not respond."""
+        return self.device.status != 'ok'
+
+
+class DeviceColumn(NamedTuple):
+    """A column of the device panel with one row for each device."""
+
+    name: str
+    title: str
+    #: One line of help.
+    help: str
+    #: Makes the text for a row and the width of the column.
+    text: Callable[[MeasuredRow, int], Pieces]
+    #: Widths, from narrow to wide, and the turn of each: room is given in turns, the lowest first, and
+    #: a width that does not fit is skipped. Widths of turns below :data:`ALWAYS` are always given.
+    steps: tuple[tuple[int, int], ...]
+    #: Metrics: the column is shown if any GPU has one of them. Without metrics it is always shown.
+    metrics: tuple[str, ...] = ()
+    #: Whether it is shown only if GPUs differ in the first of these metrics.
+    if_different: bool = False
+    #: Whether it is left out while the table of details shows it.
+    is_detail: bool = False
+    #: Whether MIG devices have a value.
+    of_mig: bool = False
+    #: Returns the percentage of a bar and its thresholds; the bar is drawn instead of a text.
+    bar: Callable[[MeasuredRow], tuple[float | None, tuple[int, int]]] | None = None
+    #: Whether the color of the text is that of a percentage, on the row under the cursor as well.
+    has_own_color: bool = False
+    align: str = '>'
+    #: Empty cells before the column.
+    gap: int = 2
+
+
+#: The first turn that needs room.
+ALWAYS = 50
+#: Widths of a power draw in watts and of a memory in GiB, and of two of them with their unit. Layout
+#: adds the digits of larger numbers.
+POWER_WIDTH, BOTH_POWERS = len('700'), len('608/700 W')
+MEMORY_WIDTH, BOTH_MEMORIES = len('79.6'), len('68.6/79.6G')
+#: Cells of the sparkline of five minutes.
+_FIVE_MINUTES = 15
+
+
+def _index(row: MeasuredRow | DetailRow, _: int) -> Pieces:
+    return ((row.device.key.label, _ERROR if row.is_wrong else row.style),)
+
+
+def _mark(row: MeasuredRow, _: int) -> Pieces:
+    return (('!', _ERROR),) if row.is_wrong else ()
+
+
+def _name(row: MeasuredRow, width: int) -> Pieces:
+    style = _ERROR if row.device.status != 'ok' else row.style
+    return ((fmt.format_device_name(row.device.info.name, width), style),)
+
+
+def _temperature(row: MeasuredRow, width: int) -> Pieces:
+    text = fmt.format_temperature(row.device.temperature_celsius)
+    finding = row.state.finding
+    style = _ERROR if finding is not None and finding.mark == 'HOT' else row.style
+    return ((text.replace('C', '°C') if len(text) < width else text, style),)
+
+
+def _power(row: MeasuredRow, width: int) -> Pieces:
+    usage, limit = row.device.power_usage_mw, row.device.power_limit_mw
+    if usage is None:
+        return ((fmt.NOT_AVAILABLE, row.style),)
+    text = f'{usage / 1000:.0f}'
+    bound = f'/{limit / 1000:.0f} W' if limit else ''
+    if not bound or len(text) + len(bound) > width:
+        return ((f'{text} W', row.style),)
+    return ((text, row.style), (bound, _DIM))
+
+
+def _memory(row: MeasuredRow, width: int) -> Pieces:
+    used, total = row.device.memory_used_bytes, row.device.info.memory_total_bytes
+    if used is None:
+        return ((fmt.NOT_AVAILABLE, row.style),)
+    bound = '' if total is None else f'/{total / GiB:.1f}G'
+    text = f'{used / GiB:.1f}'
+    if not bound or len(text) + len(bound) > width:
+        return ((f'{text}G', row.style),)
+    return ((text, row.style), (bound, _DIM))
+
+
+def _clock(row: MeasuredRow, width: int) -> Pieces:
+    finding = row.state.finding
+    clock = row.device.sm_clock_mhz
+    if finding is None and row.state.is_idle:
+        return (('idle', _IDLE),)
+    if row.device.key.is_mig:
+        return ()
+    number = fmt.NOT_AVAILABLE if clock is None else f'{clock:4.0f}'
+    if finding is None:
+        return ((f'{number} MHz' if width >= 8 and clock is not None else number, row.style),)
+    text = '' if clock is None else f'{number} MHz ' if width >= 14 else f'{number} '
+    if len(text) + len(finding.mark) > width:
+        text = ''
+    return ((text, row.style), (clip(finding.mark, width - len(text), ''), row.state.mark_style))
+
+
+def _sparkline(row: MeasuredRow, _: int) -> Pieces:
+    thresholds = row.view.thresholds.gpu
+    return [
+        (text, load_style(percent, thresholds, row.view)) for text, percent in row.state.sparkline
+    ]
+
+
+def _memory_share(row: MeasuredRow) -> tuple[float | None, tuple[int, int]]:
+    return row.device.memory_percent, row.view.thresholds.memory
+
+
+def _utilization_share(row: MeasuredRow) -> tuple[float | None, tuple[int, int]]:
+    return row.device.gpu_utilization_percent, row.view.thresholds.gpu
+
+
+def _plain(text_of: Callable[[DeviceSample], str]) -> Callable[[MeasuredRow, int], Pieces]:
+    return lambda row, _: ((text_of(row.device), row.style),)
+
+
+def _no_text(_row: MeasuredRow, _width: int) -> Pieces:
+    return ()
+
+
+# fmt: off
+#: Columns of devices, from left to right.
+DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
+    DeviceColumn('index', 'GPU', 'GPU index (GPU:MIG)', _index, ((10, 4),), of_mig=True),
+    DeviceColumn('mark', '', '`!` if something is wrong with it', _mark, ((20, 1),), of_mig=True, align='<', gap=0),
+    DeviceColumn('name', 'NAME', 'product name, if there are different ones', _name, ((150, 0),),
+                 ('name',), if_different=True, align='<'),
+    DeviceColumn('temperature', 'TEMP', 'temperature of the GPU', _temperature, ((60, 4),), ('temperature',)),
+    DeviceColumn('fan', 'FAN', 'fan speed; MAX from 100 % on',
+                 _plain(lambda device: fmt.format_short_percent(device.fan_speed_percent)), ((220, 4),), ('fan_speed',)),
+    DeviceColumn('performance', 'PERF', 'performance state',
+                 _plain(lambda device: clip(fmt.format_word(device.performance_state), 4, '+')), ((250, 4),),
+                 ('performance_state',), if_different=True, align='<'),
+    DeviceColumn('power', 'POWER', 'power draw and limit', _power,
+                 ((80, POWER_WIDTH + 2), (130, BOTH_POWERS)), ('power_usage',)),
+    DeviceColumn('memory_bar', 'MEM', 'used memory in percent; with enough room also used and installed memory', _no_text,
+                 ((45, 3), (90, 6), (110, 8), (140, 10), (180, 14), (230, 18), (290, 24)), of_mig=True, bar=_memory_share, align='<'),
+    DeviceColumn('memory_percent', '', 'used memory in percent',
+                 _plain(lambda device: fmt.format_share(device.memory_percent)), ((30, 4),), of_mig=True, gap=1),
+    DeviceColumn('memory', '', 'used memory, and all memory', _memory,
+                 ((160, MEMORY_WIDTH + 1), (190, BOTH_MEMORIES)), of_mig=True),
+    DeviceColumn('utilization_bar', 'UTIL', 'share of time in which a kernel ran', _no_text,
+                 ((45, 3), (90, 6), (110, 8), (140, 10), (180, 14), (230, 18), (290, 24)), bar=_utilization_share, align='<'),
+    DeviceColumn('utilization_percent', '', 'share of time in which a kernel ran, in percent',
+                 _plain(lambda device: fmt.format_share(device.gpu_utilization_percent)), ((40, 4),), gap=1),
+    DeviceColumn('clock', 'CLOCK', 'SM clock, and what is wrong or why it is low (`HOT`, `PWR`); `idle` if no process uses the GPU', _clock,
+                 ((70, 5), (120, 8), (210, 14)), of_mig=True, align='<'),
+    DeviceColumn('memory_clock', 'MEM CLK', 'memory clock',
+                 _plain(lambda device: fmt.format_measured('MHz', device.memory_clock_mhz)), ((240, 8),),
+                 ('memory_clock',), if_different=True),
+    DeviceColumn('encoder', 'ENC', 'utilization of the video encoder',
+                 _plain(lambda device: fmt.format_share(device.encoder_utilization_percent)), ((260, 4),),
+                 ('encoder_utilization',), is_detail=True),
+    DeviceColumn('decoder', 'DEC', 'utilization of the video decoder',
+                 _plain(lambda device: fmt.format_share(device.decoder_utilization_percent)), ((270, 4),),
+                 ('decoder_utilization',), is_detail=True),
+    DeviceColumn('pcie_rx', 'PCIe RX', 'PCIe traffic to the GPU',
+                 _plain(lambda device: fmt.format_rate(device.pcie_rx_throughput_kib_per_s)), ((300, 10),),
+                 ('pcie_rx_throughput',), is_detail=True),
+    DeviceColumn('pcie_tx', 'PCIe TX', 'PCIe traffic from the GPU',
+                 _plain(lambda device: fmt.format_rate(device.pcie_tx_throughput_kib_per_s)), ((310, 10),),
+                 ('pcie_tx_throughput',), is_detail=True),
+    DeviceColumn('sparkline', 'UTIL 5 MIN', 'utilization in the last minutes, the oldest at the left', _sparkline,
+                 ((100, 9), (170, _FIVE_MINUTES), (200, 2 * _FIVE_MINUTES), (280, 3 * _FIVE_MINUTES), (320, 5 * _FIVE_MINUTES)),
+                 has_own_color=True, align='<'),
+)
+# fmt: on
+
+#: Metrics of traffic, which have one unit for all devices.
+RATES = (
+    'pcie_rx_throughput',
+    'pcie_tx_throughput',
+    'nvlink_rx_throughput',
+    'nvlink_tx_throughput',
+)
+#: Parts of the names of clock reasons that deserve a warning.
+_ALARMING = ('slowdown', 'brake', 'reliability')
+
+
+def _link(row: DetailRow, width: int) -> Pieces:
+    device, info = row.device, row.device.info
+    now = fmt.format_pcie_link(device.pcie_link_generation, device.pcie_link_width)
+    most = fmt.format_pcie_link(info.max_pcie_link_generation, info.max_pcie_link_width)
+    style = _WARNING if device.pcie_link_down_trained else row.style
+    if most in (now, fmt.NOT_AVAILABLE) or len(now) + len(most) + 1 > width:
+        return ((now, style),)
+    return ((f'{now}/{most}', style),)
+
+
+def _rate(metric: str) -> Callable[[DetailRow, int], Pieces]:
+    def pieces(row: DetailRow, _: int) -> Pieces:
+        rate = getattr(row.device, f'{metric}_kib_per_s')
+        return ((fmt.format_rate_like(rate, row.highest[metric]), row.style),)
+
+    return pieces
+
+
+def _memory_temperature(row: DetailRow, _: int) -> Pieces:
+    celsius = row.device.memory_temperature_celsius
+    if celsius is None and row.device.info.is_unified_memory:
+        return (('host', row.style),)
+    return ((fmt.format_measured('°C', celsius), row.style),)
+
+
+def _reasons(row: DetailRow, width: int) -> Pieces:
+    reasons = row.device.clock_event_reasons
+    if reasons is None:
+        return ((fmt.NOT_AVAILABLE, row.style),)
+    if not reasons:
+        return (('nothing', _DIM),)
+    is_alarming = any(word in reason for reason in reasons for word in _ALARMING)
+    text = fmt.format_reasons(reasons)
+    text = text if len(text) <= width else fmt.format_brief_reasons(reasons)
+    return ((text, _WARNING if is_alarming else row.style),)
+
+
+def _detail(text_of: Callable[[DeviceSample], str]) -> Callable[[DetailRow, int], Pieces]:
+    return lambda row, _: ((text_of(row.device), row.style),)
+
+
+# fmt: off
+#: Columns of details. Text: pieces for a :class:`DetailRow` and the width of the column.
+DETAIL_COLUMNS: tuple[Column, ...] = (
+    Column('index', 'GPU', 4, 'index of the GPU', _index, gap=0),
+    Column('link', 'LINK', 8, 'PCIe generation and lanes; if they are lower than possible, also the highest ones', _link,
+           align='<', gap=2, rank=2, metrics=('pcie_link_generation', 'pcie_link_width', 'pcie_link_down_trained')),
+    Column('pcie_rx', 'PCIe RX', 10, 'PCIe traffic to the GPU', _rate('pcie_rx_throughput'),
+           gap=2, rank=3, metrics=('pcie_rx_throughput',)),
+    Column('pcie_tx', 'PCIe TX', 10, 'PCIe traffic from the GPU', _rate('pcie_tx_throughput'),
+           rank=4, metrics=('pcie_tx_throughput',)),
+    Column('nvlink_rx', 'NVLINK RX', 11, 'NVLink traffic to the GPU', _rate('nvlink_rx_throughput'),
+           gap=2, rank=5, metrics=('nvlink_rx_throughput',)),
+    Column('nvlink_tx', 'NVLINK TX', 11, 'NVLink traffic from the GPU', _rate('nvlink_tx_throughput'),
+           rank=6, metrics=('nvlink_tx_throughput',)),
+    Column('encoder', 'ENC', 4, 'utilization of the video encoder',
+           _detail(lambda device: fmt.format_share(device.encoder_utilization_percent)),
+           gap=2, rank=9, metrics=('encoder_utilization',)),
+    Column('decoder', 'DEC', 4, 'utilization of the video decoder',
+           _detail(lambda device: fmt.format_share(device.decoder_utilization_percent)),
+           rank=9, metrics=('decoder_utilization',)),
+    Column('memory_temperature', 'MEM TEMP', 8, 'temperature of the memory; ``host`` if it has no memory of its own', _memory_temperature,
+           gap=2, rank=7, metrics=('memory_temperature',)),
+    Column('energy', 'ENERGY', 9, 'energy used since the driver was loaded',
+           _detail(lambda device: fmt.format_energy(device.total_energy_joules)),
+           gap=2, rank=8, metrics=('total_energy',)),
+    Column('reasons', 'CLOCKS HELD DOWN BY', 0, 'why the clocks are low', _reasons,
+           align='<', gap=2, metrics=('clock_event_reasons',)),
+)
+# fmt: on
