@@ -20,8 +20,9 @@ from nvitop.exporter.command import make_parser as make_exporter_parser
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.exposition import UNITS
 from nvitop.exporter.families import make_families
+from nvitop.exporter.identity import owner_properties
 from nvitop.exporter.state import PROCESS_SERIES
-from nvitop.exporter.tables import DeviceRow, Observation, SeriesOptions
+from nvitop.exporter.tables import DeviceRow, GpuUse, Observation, SeriesOptions
 from nvitop.fleet.command import make_parser as make_fleet_parser
 from nvitop.gui.layout.screens import HelpEntry, HelpGroup
 from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, Column
@@ -285,11 +286,13 @@ def other_series() -> Iterator[str]:
     )
     sample = Sample(0.0, simulated='demo', devices=(good,), processes=(process,))
     options = SeriesOptions(processes=True, commands=True, owners=True)
+    user = ('user', 'ann')
+    usage = {(): GpuUse(), (user,): GpuUse(), (user, *owner_properties(process).items()): GpuUse()}
     lost = Observation(sample._replace(devices=(bad,)), options)
     found = {
         family.name: family
         for family in make_families(['own'], lost)
-        + make_families(['own'], Observation(sample, options, user_seconds={'ann': 1.0}))
+        + make_families(['own'], Observation(sample, options, usage=usage))
         if family.name not in known
     }
     rows = [

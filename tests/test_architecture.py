@@ -64,7 +64,7 @@ ROOMS: dict[str, str] = {
     'fleet': 'exporter health sampling.types',
     'fleet.command': 'console fleet',
     'exporter.access': '',
-    'exporter.state': 'api.host api.process exporter sampling.types',
+    'exporter.state': 'api.host api.process exporter recording.shares recording.usage sampling.types',
     'exporter.server': '',
     'exporter.sinks': 'exporter.pages recording.recorder sampling.types',
     'exporter.arguments': 'console exporter sampling.plan',

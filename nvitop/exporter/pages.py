@@ -10,7 +10,7 @@ from typing import Callable, NamedTuple, Sequence
 
 from nvitop.exporter.exposition import MediaType, render
 from nvitop.exporter.families import make_families, without_values
-from nvitop.exporter.state import UserTime, process_families
+from nvitop.exporter.state import UsageCounters, process_families
 from nvitop.exporter.tables import Observation, SeriesOptions, has_driver
 from nvitop.sampling.types import EMPTY_SAMPLE, Sample
 
@@ -57,7 +57,7 @@ class Pages:
         #: Guards everything below.
         self._lock = threading.Lock()
         self._sample = EMPTY_SAMPLE
-        self._users = UserTime(self._longest_age)
+        self._usage = UsageCounters(self._longest_age, owners=options.owners)
         self._failures = 0
         self._made_from = _State(EMPTY_SAMPLE, False, False)
         #: Pages of that state by format and whether they are compressed.
@@ -72,7 +72,7 @@ class Pages:
         """Replace the sample."""
         with self._lock:
             self._sample = sample
-            self._users.add(sample)
+            self._usage.add(sample)
             self._failures += not has_driver(sample)
 
     def page(self, media: MediaType, *, is_compressed: bool = False) -> bytes:
@@ -116,6 +116,6 @@ class Pages:
             self._options,
             is_fresh=state.is_fresh,
             has_fresh_processes=state.has_fresh_processes,
-            user_seconds=self._users.totals(),
+            usage=self._usage.totals(),
             failures=self._failures,
         )

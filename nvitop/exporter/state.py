@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State that the exporter adds to samples: its own process, and GPU time of users."""
+"""State that the exporter adds to samples: its own process, and counters of GPU use."""
 
 from __future__ import annotations
 
+import collections
 from typing import TYPE_CHECKING
 
 from nvitop.api import host
 from nvitop.api.process import HostProcess
-from nvitop.exporter.identity import user_of
-from nvitop.exporter.tables import Family, Point
+from nvitop.exporter.identity import UNKNOWN, label_value, owner_properties
+from nvitop.exporter.tables import Family, GpuUse, Point
+from nvitop.recording.shares import NO_USER, UNKNOWN_USER
+from nvitop.recording.usage import Meter
 
 if TYPE_CHECKING:
-    from nvitop.exporter.tables import SeriesType
-    from nvitop.sampling.types import DeviceKey, Sample
+    from typing import Iterable, Iterator, Mapping
+
+    from nvitop.exporter.tables import Holder, SeriesType
+    from nvitop.recording.shares import Share, UsageKey
+    from nvitop.recording.usage import Tick
+    from nvitop.sampling.types import Sample
 
 #: Series about the exporter, with the names that all exporters share: type and help. The text file
 #: has none of them, because node_exporter has series of the same names.
@@ -25,8 +32,10 @@ PROCESS_SERIES: dict[str, tuple[SeriesType, str]] = {
 }
 #: Time (seconds) for which a user without processes is kept, so that every scraper sees the total.
 KEPT_SECONDS = 3600.0
-#: Maximum number of users; the least recently seen are dropped first.
-MAX_USERS = 1000
+#: Maximum number of users and owners; the least recently seen are dropped first.
+MAX_HOLDERS = 1000
+#: Delay (seconds) of counters, at least the usual interval between scrapes.
+DELAY_SECONDS = 60.0
 
 
 def process_families() -> list[Family]:
@@ -56,48 +65,101 @@ def _values() -> dict[str, float]:
     return found
 
 
-class UserTime:
-    """Adds up GPU time by user.
+class UsageCounters:
+    """Adds up the use of GPUs by user and, if wanted, by owner, since the exporter was started.
+
+    Counters are late by :data:`DELAY_SECONDS`, and new ones begin at 0 without delay: Prometheus
+    counts only what comes after the first value that it scrapes.
 
     Args:
         longest: Maximum time (seconds) between two samples that counts; nothing is known about a
             longer gap.
+        owners: Whether owners are counted.
     """
 
-    def __init__(self, longest: float) -> None:
-        self._longest = longest
-        self._seconds: dict[str, float] = {}
-        #: When each user last had a process, in ascending order.
-        self._seen: dict[str, float] = {}
-        self._last = 0.0
+    def __init__(self, longest: float, *, owners: bool = False) -> None:
+        self._meter = Meter(longest)
+        self._with_owners = owners
+        self._totals: dict[Holder, list[float]] = {}
+        #: When each holder was last seen, in ascending order.
+        self._seen: dict[Holder, float] = {}
+        self._late: collections.deque[tuple[float, dict[Holder, list[float]]]] = collections.deque()
 
     def add(self, sample: Sample) -> None:
-        """Count the time since the last sample for the users of its processes."""
-        now = sample.processes_monotonic
-        elapsed = now - self._last
-        if elapsed <= 0:
-            return
-        if elapsed > self._longest:
-            elapsed = 0.0
-        self._last = now
-        held: dict[str, set[DeviceKey]] = {}
-        for process in sample.processes:
-            if process.is_outdated:
-                continue
-            held.setdefault(user_of(process), set()).add(process.key.device)
-        for user, devices in held.items():
-            self._seconds[user] = self._seconds.get(user, 0.0) + elapsed * len(devices)
-            self._seen.pop(user, None)
-            self._seen[user] = now
+        """Count the time since the last sample for those who held GPUs."""
+        now = sample.monotonic
+        seconds, ticks = self._meter.read(sample)
+        if seconds:
+            added = self._added(sample, seconds, ticks)
+            self._late.append((now, added))
+            for holder in added:
+                self._totals.setdefault(holder, [0.0] * len(GpuUse()))
+                self._seen.pop(holder, None)
+                self._seen[holder] = now
+        while self._late and self._late[0][0] <= now - DELAY_SECONDS:
+            for holder, amounts in self._late.popleft()[1].items():
+                if holder in self._totals:
+                    _add(self._totals, holder, amounts)
         self._forget(now)
 
+    def _added(
+        self, sample: Sample, seconds: float, ticks: list[Tick]
+    ) -> dict[Holder, list[float]]:
+        """Return the use of GPUs in the time that a sample covers."""
+        owners = {
+            (process.owner.kind, process.owner.id): owner_properties(process)
+            for process in sample.processes
+            if self._with_owners and process.owner is not None and process.owner.kind
+        }
+        added: dict[Holder, list[float]] = {}
+        for tick in ticks:
+            for share in tick.shares.shares:
+                for holder in _holders(share.key, owners):
+                    _add(added, holder, _use(share, seconds))
+            for key, energy in tick.energies.items():
+                for holder in _holders(key, owners):
+                    _add(added, holder, GpuUse(energy_joules=energy / 1000))
+        return added
+
     def _forget(self, now: float) -> None:
-        excess = len(self._seen) - MAX_USERS
-        for number, (user, seen) in enumerate(list(self._seen.items())):
+        excess = len(self._seen) - MAX_HOLDERS
+        for number, (holder, seen) in enumerate(list(self._seen.items())):
             if number >= excess and now - seen <= KEPT_SECONDS:
                 return
-            del self._seen[user], self._seconds[user]
+            del self._seen[holder], self._totals[holder]
 
-    def totals(self) -> dict[str, float]:
-        """Return seconds × GPUs by user."""
-        return {user: round(seconds, 3) for user, seconds in self._seconds.items()}
+    def totals(self) -> dict[Holder, GpuUse]:
+        """Return the present values of the counters."""
+        return {
+            holder: GpuUse(*(round(amount, 3) for amount in amounts))
+            for holder, amounts in self._totals.items()
+        }
+
+
+def _holders(
+    key: UsageKey, owners: Mapping[tuple[str, str], Mapping[str, str]]
+) -> Iterator[Holder]:
+    """Yield the labels of the counters for a row of usage; none are for free time."""
+    if key.user == NO_USER:
+        yield ()
+        return
+    user = ('user', UNKNOWN if key.user == UNKNOWN_USER else label_value(key.user))
+    yield (user,)
+    owner = owners.get((key.owner_kind, key.owner_id))
+    if owner:
+        yield (user, *owner.items())
+
+
+def _use(share: Share, seconds: float) -> GpuUse:
+    time = seconds * share.part
+    is_idle = not share.is_used and bool(share.key.user)
+    known = 0.0 if share.percent is None else seconds
+    percent = share.percent or 0
+    return GpuUse(
+        0.0 if is_idle else time, time if is_idle else 0.0, 0.0, known * percent / 100, known
+    )
+
+
+def _add(sums: dict[Holder, list[float]], holder: Holder, amounts: Iterable[float]) -> None:
+    before = sums.setdefault(holder, [0.0] * len(GpuUse()))
+    sums[holder] = [old + new for old, new in zip(before, amounts)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Callable, Iterable, Literal, Mapping
+    from typing import Callable, Iterable, Literal, Mapping, Tuple
 
     from nvitop.sampling.types import Sample
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     #: :func:`nvitop.exporter.identity.device_properties` or
     #: :func:`~nvitop.exporter.identity.process_properties`. Without a value there is no label.
     Labels = Mapping[str, str]
+    #: Labels of those who use GPUs: ``user``, then those of the owner if it is one; empty: no one.
+    Holder = Tuple[Tuple[str, str], ...]
 
 
 class DeviceRow(NamedTuple):
@@ -135,6 +137,18 @@ class SeriesOptions(NamedTuple):
     hostname: str = ''
 
 
+class GpuUse(NamedTuple):
+    """Use of GPUs since the exporter was started, see :mod:`nvitop.recording.shares`."""
+
+    #: Seconds × GPUs that were used, or free if no one held them, and that were held idle.
+    seconds: float = 0.0
+    held_idle_seconds: float = 0.0
+    energy_joules: float = 0.0
+    #: Seconds × devices in which kernels ran, and in which their utilization was known.
+    kernel_seconds: float = 0.0
+    measured_seconds: float = 0.0
+
+
 class Observation(NamedTuple):
     """Everything that series are made from: a sample and the state of the exporter."""
 
@@ -145,8 +159,8 @@ class Observation(NamedTuple):
     is_fresh: bool = True
     #: Whether its processes were measured within the last intervals.
     has_fresh_processes: bool = True
-    #: User → seconds of GPU time since the exporter was started, summed over GPUs.
-    user_seconds: Mapping[str, float] = {}
+    #: Use of GPUs by holder.
+    usage: Mapping[Holder, GpuUse] = {}
     #: Number of samples that could not be taken since the exporter was started.
     failures: int = 0
 

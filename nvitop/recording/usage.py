@@ -92,11 +92,11 @@ class Tick(NamedTuple):
 class Meter:
     """Measures what happened from one sample to the next.
 
-    ``interval`` is the expected time between samples in seconds.
+    ``longest`` is the maximum time (seconds) between two samples that is observed.
     """
 
-    def __init__(self, interval: float) -> None:
-        self._interval = interval
+    def __init__(self, longest: float) -> None:
+        self._longest = longest
         self._last: Sample | None = None
         #: Device → its energy counter (J) and power (mW) when last read.
         self._counters: dict[str, float] = {}
@@ -106,7 +106,7 @@ class Meter:
         """Return the seconds that a sample covers, 0 after a gap, and the use of its devices."""
         last, self._last = self._last, sample
         seconds = 0.0 if last is None else sample.monotonic - last.monotonic
-        if not 0 < seconds <= MAX_INTERVALS * self._interval:
+        if not 0 < seconds <= self._longest:
             seconds = 0.0
         energies = {
             gpu_of(device.key): self._energy(device, seconds)
@@ -143,7 +143,7 @@ class UsageAccount:
     """Adds samples up to minutes; ``interval`` is the expected time between samples in seconds."""
 
     def __init__(self, interval: float) -> None:
-        self._meter = Meter(interval)
+        self._meter = Meter(MAX_INTERVALS * interval)
         self._minutes: dict[int, MinuteRows] = {}
 
     def add(self, sample: Sample) -> float:

@@ -7,7 +7,7 @@ import functools
 from nvitop import simulation
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.families import demand_of
-from nvitop.exporter.tables import Observation, SeriesOptions
+from nvitop.exporter.tables import GpuUse, Observation, SeriesOptions
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Sample
 from tests.clock import Clock
@@ -31,4 +31,4 @@ def sample_of(scenario: str, names: tuple[str, ...] = DIALECT_NAMES) -> Sample:
 
 def observed(scenario: str, options: SeriesOptions = EVERYTHING) -> Observation:
     """Return an observation of a simulated machine."""
-    return Observation(sample_of(scenario), options, user_seconds={'ada': 12.5})
+    return Observation(sample_of(scenario), options, usage={(('user', 'ada'),): GpuUse(12.5)})

@@ -13,7 +13,7 @@ from nvitop.exporter.dialects.own import DEVICE_PREFIX
 from nvitop.exporter.exposition import render
 from nvitop.exporter.families import MAX_PROCESSES, demand_of, make_families, without_values
 from nvitop.exporter.identity import label_value, owner_properties
-from nvitop.exporter.tables import Family, Observation, SeriesOptions
+from nvitop.exporter.tables import Family, GpuUse, Observation, SeriesOptions
 from nvitop.exporter.values import ALL_METRICS, ALL_PROCESS_METRICS
 from nvitop.owner.types import Owner
 from nvitop.sampling.types import (
@@ -128,7 +128,7 @@ def test_series_of_one_gpu_are_the_golden_ones(name: str) -> None:
         host=HOST,
     )
     options = SeriesOptions(processes=True)
-    observation = Observation(sample, options, user_seconds={'ada': 12.5}, failures=3)
+    observation = Observation(sample, options, usage={(('user', 'ada'),): GpuUse(12.5)}, failures=3)
     made = [one for one in make_families([name], observation) if one.name != 'nvitop_build_info']
     lines = [line for line in render(made).splitlines(keepends=True) if line[0] != '#']
     assert_golden_text(f'exporter-{name}', ''.join(lines))

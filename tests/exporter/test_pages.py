@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gzip
 import sys
+from typing import Any
 
 import psutil
 import pytest
 
 from nvitop.exporter.exposition import OPENMETRICS, TEXT
 from nvitop.exporter.pages import Pages
-from nvitop.exporter.state import KEPT_SECONDS, MAX_USERS, UserTime
-from nvitop.exporter.tables import SeriesOptions
-from nvitop.sampling.types import DeviceKey, Problem, Sample
+from nvitop.exporter.state import DELAY_SECONDS, KEPT_SECONDS, MAX_HOLDERS, UsageCounters
+from nvitop.exporter.tables import GpuUse, SeriesOptions
+from nvitop.owner.types import Owner
+from nvitop.sampling.types import Problem, Sample
 from tests.clock import Clock
 from tests.sampling.fakes import device_sample, process_sample
 
@@ -83,24 +85,70 @@ def test_failures_of_the_driver_are_counted() -> None:
     assert b'nvitop_last_collect_success 0\n' in page
 
 
-def test_user_time_is_added_for_each_gpu() -> None:
-    users = UserTime(longest=15.0)
-    other = DeviceKey(1, -1, 'GPU-other')
-    first = process_sample(1, username='ada')
-    second = process_sample(2, username='ada')
-    second = second._replace(key=second.key._replace(device=other))
-    for now in (100.0, 105.0, 105.0, 110.0, 200.0):
-        users.add(sample_at(now, processes=(first, first, second)))
+def used(now: float, **values: Any) -> Sample:
+    """Return a sample in which ada uses GPU 0 at 60 % and bob at 20 %, and GPU 1 is free."""
+    gpu = device_sample(0, power_usage_mw=100_000)
+    owner = Owner('slurm', '42', 'train')
+    return sample_at(
+        now,
+        devices=(gpu, device_sample(1)),
+        processes=(
+            process_sample(1, username='ada', gpu_sm_utilization_percent=60, owner=owner),
+            process_sample(2, username='bob', gpu_sm_utilization_percent=20),
+        ),
+    )._replace(**values)
+
+
+ADA, BOB = (('user', 'ada'),), (('user', 'bob'),)
+
+
+def test_the_use_of_gpus_is_divided_among_users() -> None:
+    counters = UsageCounters(15.0)
+    counters.add(used(100.0))
     # Nothing is known about the 90 seconds without a sample.
-    assert users.totals() == {'ada': 20.0}
+    for now in (105.0, 105.0, 110.0, 200.0, 200.0 + DELAY_SECONDS):
+        counters.add(used(now))
+    assert counters.totals() == {
+        ADA: GpuUse(7.5, 0.0, 750.0, 6.0, 10.0),
+        BOB: GpuUse(2.5, 0.0, 250.0, 2.0, 10.0),
+        (): GpuUse(10.0),
+    }
 
 
-@pytest.mark.parametrize('count', [1, MAX_USERS + 5])
+def test_gpus_that_are_held_idle_are_counted() -> None:
+    counters = UsageCounters(15.0)
+    idle = process_sample(1, username='ada', gpu_sm_utilization_percent=0)
+    for now in (100.0, 110.0, 110.0 + DELAY_SECONDS):
+        counters.add(used(now, processes=(idle,)))
+    assert counters.totals()[ADA] == GpuUse(0.0, 10.0, 1000.0, 0.0, 10.0)
+
+
+def test_owners_are_counted_on_request() -> None:
+    counters = UsageCounters(15.0, owners=True)
+    for now in (100.0, 105.0, 105.0 + DELAY_SECONDS):
+        counters.add(used(now))
+    owner = (('owner_kind', 'slurm'), ('owner_id', '42'), ('owner_name', 'train'))
+    assert set(counters.totals()) == {ADA, ADA + owner, BOB, ()}
+    assert counters.totals()[ADA + owner].seconds == 3.75
+
+
+def test_new_counters_begin_at_0_so_that_increases_are_complete() -> None:
+    counters = UsageCounters(15.0)
+    values = []
+    for tick in range(20):
+        counters.add(used(100.0 + 10 * tick))
+        values.append(counters.totals().get(ADA, GpuUse()).seconds)
+    late = int(DELAY_SECONDS / 10)
+    assert values == [0.0] * late + [7.5 * tick for tick in range(20 - late)]
+    assert ADA in counters.totals()
+
+
+@pytest.mark.parametrize('count', [1, MAX_HOLDERS + 5])
 def test_users_are_forgotten(count: int) -> None:
-    users = UserTime(longest=1e9)
-    users.add(
-        sample_at(1.0, processes=tuple(process_sample(n, username=f'u{n}') for n in range(count)))
-    )
-    assert len(users.totals()) == min(count, MAX_USERS)
-    users.add(sample_at(2.0 + KEPT_SECONDS))
-    assert users.totals() == {}
+    counters = UsageCounters(1e9)
+    processes = tuple(process_sample(n, username=f'u{n}') for n in range(count))
+    counters.add(sample_at(0.0, processes=processes))
+    counters.add(sample_at(1.0, processes=processes))
+    assert len(counters.totals()) == min(count, MAX_HOLDERS)
+    counters.add(sample_at(2.0 + KEPT_SECONDS))
+    assert set(counters.totals()) == {()}

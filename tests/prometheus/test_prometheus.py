@@ -220,8 +220,9 @@ def test_promtool_finds_nothing_in_metrics_and_rules(machines: dict[str, Machine
             check=False,
         )
         assert (checked.returncode, checked.stdout, checked.stderr) == (0, b'', b'')
-    for command in ('check rules nvitop-alerts.yml', 'test rules nvitop-alerts-test.yml'):
-        subprocess.run(['promtool', *command.split()], cwd=SHARE / 'prometheus', check=True)
+    for rules in ('nvitop-alerts', 'nvitop-usage'):
+        for command in (f'check rules {rules}.yml', f'test rules {rules}-test.yml'):
+            subprocess.run(['promtool', *command.split()], cwd=SHARE / 'prometheus', check=True)
 
 
 def test_strict_parser_reads_all_dialects(machines: dict[str, Machine]) -> None:

@@ -44,6 +44,18 @@ MAX_OWNERS = 500
 #: Severity of a finding → value of its series; 0 is no finding.
 SEVERITIES = {'info': 1, 'unknown': 2, 'warning': 2, 'critical': 3}
 HEALTH_HELP = 'severity of a finding: 0 none, 1 info, 2 warning or unknown, 3 critical'
+#: Counters of the use of GPUs by users and owners, and of free GPUs: fields of GpuUse and their help.
+USAGE_COUNTERS = {
+    'seconds': 'GPU time used: each GPU counts once, a MIG device by its share of the GPU',
+    'held_idle_seconds': 'GPU time held without being used',
+    'energy_joules': 'energy of GPUs, divided by utilization',
+    'kernel_seconds': 'time in which kernels ran: utilization × time, summed over devices',
+    'measured_seconds': 'time with processes whose utilization is known, summed over devices',
+}
+FREE_COUNTERS = {
+    'seconds': 'time in which no process held a GPU, summed over GPUs',
+    'energy_joules': 'energy of GPUs that no process held',
+}
 #: Help of series that several metrics share.
 _SHARED_HELP = {
     'clock_event': 'time in which the reason lowered the clocks',
@@ -123,6 +135,7 @@ def _others(observation: Observation) -> Iterator[Family]:
     labels = {device.key: texts for device, texts in labeled if device.status == 'ok'}
     if observation.options.users:
         yield from _users(observation, labels)
+        yield from _usage(observation)
     if observation.options.owners and observation.has_fresh_processes:
         yield from _owners(observation.sample, labels)
     yield from _about_the_exporter(observation)
@@ -176,10 +189,23 @@ def _users(
                 Point({'user': user, **gpu}, float(value)) for user, gpu, value in values
             )
             yield Family(f'nvitop_user_gpu_{name}', 'gauge', text, points)
-    text = 'time for which a user has had processes on GPUs, summed over GPUs'
-    seconds = observation.user_seconds.items()
-    points = tuple(Point({'user': user}, value) for user, value in seconds)
-    yield Family('nvitop_user_gpu_seconds_total', 'counter', text, points)
+
+
+def _usage(observation: Observation) -> Iterator[Family]:
+    """Yield the counters of the use of GPUs."""
+    for prefix, size, counters in (
+        ('nvitop_user_gpu_', 1, USAGE_COUNTERS),
+        ('nvitop_owner_gpu_', 2, USAGE_COUNTERS),
+        ('nvitop_free_gpu_', 0, FREE_COUNTERS),
+    ):
+        uses = [
+            (dict(holder), use)
+            for holder, use in observation.usage.items()
+            if min(len(holder), 2) == size
+        ]
+        for name, text in counters.items():
+            points = tuple(Point(labels, getattr(use, name)) for labels, use in uses)
+            yield Family(f'{prefix}{name}_total', 'counter', text, points)
 
 
 def _owners(sample: Sample, labels: Mapping[DeviceKey, dict[str, str]]) -> Iterator[Family]:
