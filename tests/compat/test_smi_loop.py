@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nvitop import simulation
 from nvitop.compat.pynvml_smi import LoopAsync, nvidia_smi
-from nvitop.compat.pynvml_smi.loop import next_due
+from nvitop.compat.pynvml_smi.smi import next_due
 from tests.compat.machines import machine
 from tests.programs import run_python
 from tests.waiting import PATIENCE

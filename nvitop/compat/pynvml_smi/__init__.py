@@ -11,9 +11,8 @@ from typing import Any
 from nvitop.api import libnvml
 from nvitop.compat.pynvml_smi import names as _names
 from nvitop.compat.pynvml_smi.fields import NVSMI_BRAND_NAMES
-from nvitop.compat.pynvml_smi.loop import LoopAsync
 from nvitop.compat.pynvml_smi.names import NVSMI_QUERY_GPU
-from nvitop.compat.pynvml_smi.smi import nvidia_smi
+from nvitop.compat.pynvml_smi.smi import LoopAsync, nvidia_smi
 
 _NUMBERS = {name: value for name, value in vars(_names).items() if name.startswith('NVSMI_')}
 globals().update(_NUMBERS)

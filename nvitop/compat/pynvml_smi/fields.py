@@ -5,17 +5,219 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nvitop.api import libnvml
+from nvitop.api.device import Device
+from nvitop.api.device.clock import ClockEventReasons
+from nvitop.api.device.health import ECC_LOCATIONS
 from nvitop.api.device.identity import BRANDS
-from nvitop.api.utils import NA, MiB
-from nvitop.compat.pynvml_smi import groups
+from nvitop.api.libnvml import NVMLError, NVMLError_NotFound, NVMLError_NotSupported
+from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, MiB
 from nvitop.compat.pynvml_smi import names as n
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from nvitop.compat.pynvml_smi.gpu import SmiGpu
+    Tree = dict[str, object]
+    Read = Callable[['SmiGpu'], object]
 
-    Read = Callable[[SmiGpu], object]
+
+class SmiGpu:
+    """The values of one GPU at one time."""
+
+    def __init__(self, index: int, *, raises: bool) -> None:
+        """Find the GPU. If it is lost, every value is that error."""
+        self.device = Device(index)
+        self._raises = raises
+
+    def read(self, method: str, *args: Any, unknown: str = '') -> Any:
+        """Return the value of a getter of :class:`nvitop.Device`.
+
+        Args:
+            method: Name of the getter.
+            args: Arguments of the getter.
+            unknown: The value if the driver returns a number that has no name.
+
+        Raises:
+            NVMLError: The value is not available.
+        """
+        value, reason = self.device.reading(method, *args)
+        if value is not NA:
+            return value
+        if unknown and reason is None:
+            return unknown
+        raise reason if isinstance(reason, NVMLError) else NVMLError_NotSupported()
+
+    def pcie_throughput(self, direction: int) -> int:
+        """Return the PCIe throughput (0: transmitted, 1: received) over 20 ms in KB/s.
+
+        The getters of :class:`nvitop.Device` measure between two calls instead, if they can.
+
+        Raises:
+            NVMLError: The value is not available.
+        """
+        if self.device.handle is None:
+            self.read('uuid')
+        return int(libnvml.nvmlDeviceGetPcieThroughput(self.device.handle, direction))
+
+    def value(self, read: Callable[[SmiGpu], object]) -> object:
+        """Return a value, or the text of the error: ``'N/A'`` if the value is not supported.
+
+        Raises:
+            NVMLError: The value is not available for another reason, and errors are raised.
+        """
+        try:
+            return read(self)
+        except NVMLError_NotSupported:
+            return str(NA)
+        except NVMLError as error:
+            if self._raises:
+                raise
+            return str(error)
+
+
+_ECC_ERRORS = {'single_bit': 'corrected', 'double_bit': 'uncorrected'}
+_THROTTLE_REASONS = {
+    **{name.lower(): int(bit) for name, bit in ClockEventReasons.__members__.items()},
+    'unknown': 1 << 63,
+}
+_BRIDGE_CHIPS = {0: 'PLX', 1: 'BR04'}
+
+
+def ecc_errors(counter: str) -> Callable[[SmiGpu], Tree]:
+    """Read all ECC errors of one counter, ``'volatile'`` or ``'aggregate'``."""
+
+    def read(gpu: SmiGpu) -> Tree:
+        return {name: _ecc_errors(gpu, error, counter) for name, error in _ECC_ERRORS.items()}
+
+    return read
+
+
+def _ecc_errors(gpu: SmiGpu, error: str, counter: str) -> Tree:
+    errors = {
+        location: gpu.value(_getter(f'{location}_{counter}_{error}_ecc_errors'))
+        for location in ECC_LOCATIONS
+    }
+    # pynvml.smi has this number, and only this one, as text.
+    total = gpu.value(lambda gpu: str(gpu.read(f'total_{counter}_{error}_ecc_errors')))
+    return {**errors, 'total': total}
+
+
+def _getter(method: str, *args: object) -> Callable[[SmiGpu], object]:
+    return lambda gpu: gpu.read(method, *args)
+
+
+def retired_pages(cause: int) -> Callable[[SmiGpu], Tree | None]:
+    """Read the pages retired for one cause; ``None`` if there are none or it is not supported."""
+
+    def read(gpu: SmiGpu) -> Tree | None:
+        try:
+            pages = gpu.read('retired_pages', cause)
+        except NVMLError_NotSupported:
+            pages = []
+        if not pages:
+            return None
+        addresses = {
+            f'retired_page_address_{i}': f'0x{page:016x}' for i, page in enumerate(pages, 1)
+        }
+        return {'retired_count': len(pages), 'retired_page_addresses': addresses}
+
+    return read
+
+
+def throttle_reasons(gpu: SmiGpu) -> Tree:
+    """Read the reasons for low clocks; if they are not available, the error is ``Error``."""
+    supported = gpu.value(lambda gpu: int(gpu.read('supported_clock_event_reasons')))
+    active = gpu.value(lambda gpu: int(gpu.read('clock_event_reasons')))
+    if not isinstance(supported, int) or not isinstance(active, int):
+        return {'Error': active if isinstance(supported, int) else supported}
+    words = {True: 'Active', False: 'Not Active'}
+    reasons = {
+        f'clocks_throttle_reason_{name}': words[bool(active & bit)] if supported & bit else str(NA)
+        for name, bit in _THROTTLE_REASONS.items()
+    }
+    return {
+        **reasons,
+        'clocks_throttle_reasons_supported': f'0x{supported:016x}',
+        'clocks_throttle_reasons_active': f'0x{active:016x}',
+    }
+
+
+def bridge_chip_type(bridges: Any) -> str:
+    """Type of the first bridge chip of a board; ``'N/A'`` if there is none."""
+    if not bridges.bridgeCount:
+        return str(NA)
+    return _BRIDGE_CHIPS.get(bridges.bridgeChipInfo[0].type, 'Unknown')
+
+
+def bridge_chip_firmware(bridges: Any) -> str:
+    """Firmware version of the first bridge chip of a board; ``'N/A'`` if unknown."""
+    version = bridges.bridgeChipInfo[0].fwVersion if bridges.bridgeCount else 0
+    return f'{version:08X}' if version else str(NA)
+
+
+def supported_clocks(gpu: SmiGpu) -> list[Tree]:
+    """Read the memory clocks that can be set, each with its graphics clocks."""
+    return [
+        {
+            'current': clock,
+            'unit': 'MHz',
+            'supported_graphics_clock': gpu.value(_getter('supported_graphics_clocks', clock)),
+        }
+        for clock in gpu.read('supported_memory_clocks')
+    ]
+
+
+def processes(gpu: SmiGpu) -> list[Tree] | None:
+    """Read the compute processes; ``None`` if there are none. Exited processes are left out."""
+    rows: list[Tree] = []
+    for info in gpu.read('compute_running_processes'):
+        try:
+            name = gpu.value(_process_name(info.pid))
+        except _ProcessExited:
+            continue
+        memory = info.usedGpuMemory
+        used = str(NA) if memory is None else memory // MiB
+        rows.append({'pid': info.pid, 'process_name': name, 'used_memory': used, 'unit': 'MiB'})
+    return rows or None
+
+
+class _ProcessExited(Exception):
+    """The process has exited since it was listed."""
+
+
+def _process_name(pid: int) -> Callable[[SmiGpu], object]:
+    def read(_: SmiGpu) -> object:
+        try:
+            return libnvml.nvmlQuery('nvmlSystemGetProcessName', pid, ignore_errors=False)
+        except NVMLError_NotFound:
+            raise _ProcessExited from None
+
+    return read
+
+
+def accounted_processes(gpu: SmiGpu) -> list[Tree] | None:
+    """Read the accounts of processes, including exited ones; ``None`` if there are none."""
+    rows: list[Tree] = []
+    for pid in gpu.read('accounting_pids'):
+        try:
+            stats = gpu.read('accounting_stats', pid)
+        except NVMLError_NotFound:
+            continue
+        rows.append(
+            {
+                'pid': str(pid),
+                'gpu_util': _text(stats.gpuUtilization, '%'),
+                'memory_util': _text(stats.memoryUtilization, '%'),
+                'max_memory_usage': _text(stats.maxMemoryUsage, 'MiB', MiB),
+                'time': _text(stats.time, 'ms'),
+                'is_running': str(stats.isRunning),
+            }
+        )
+    return rows or None
+
+
+def _text(value: int, unit: str, divisor: int = 1) -> str:
+    return f'{value // divisor} {unit}' if value not in (UINT_MAX, ULONGLONG_MAX) else str(NA)
 
 
 class SmiField(NamedTuple):
@@ -143,14 +345,14 @@ FIELDS: tuple[SmiField, ...] = tuple(SmiField(*row) for row in (
     ('pci.pci_gpu_link_info.pcie_gen.current_link_gen', (n.NVSMI_PCI_LINK_GEN_CUR,), _get('pcie_link_generation', show=str)),
     ('pci.pci_gpu_link_info.link_widths.max_link_width', (n.NVSMI_PCI_LINK_WIDTH_MAX,), _get('max_pcie_link_width', show=_lanes)),
     ('pci.pci_gpu_link_info.link_widths.current_link_width', (n.NVSMI_PCI_LINK_WIDTH_CUR,), _get('pcie_link_width', show=_lanes)),
-    ('pci.pci_bridge_chip.bridge_chip_type', (), _get('bridge_chip_info', show=groups.bridge_chip_type)),
-    ('pci.pci_bridge_chip.bridge_chip_fw', (), _get('bridge_chip_info', show=groups.bridge_chip_firmware)),
+    ('pci.pci_bridge_chip.bridge_chip_type', (), _get('bridge_chip_info', show=bridge_chip_type)),
+    ('pci.pci_bridge_chip.bridge_chip_fw', (), _get('bridge_chip_info', show=bridge_chip_firmware)),
     ('pci.replay_counter', (), _get('pcie_replay_counter', show=str)),
     ('pci.tx_util', (), _throughput(_TX)),
     ('pci.rx_util', (), _throughput(_RX)),
     ('fan_speed', (n.NVSMI_FAN_SPEED,), _get('fan_speed')),
     ('performance_state', (n.NVSMI_PSTATE,), _get('performance_state')),
-    ('clocks_throttle', _THROTTLE_GROUP, groups.throttle_reasons),
+    ('clocks_throttle', _THROTTLE_GROUP, throttle_reasons),
     ('fb_memory_usage.total', (n.NVSMI_MEMORY_TOTAL,), _memory_total),
     ('fb_memory_usage.used', (n.NVSMI_MEMORY_USED,), _memory_used),
     ('fb_memory_usage.free', (n.NVSMI_MEMORY_FREE,), _memory_free),
@@ -167,10 +369,10 @@ FIELDS: tuple[SmiField, ...] = tuple(SmiField(*row) for row in (
     ('encoder_stats.average_latency', (n.NVSMI_ENCODER_STATS_AVG_LATENCY,), _get('encoder_average_latency')),
     ('ecc_mode.current_ecc', (n.NVSMI_ECC_MODE_CUR,), _word('ecc')),
     ('ecc_mode.pending_ecc', (n.NVSMI_ECC_MODE_PENDING,), _word('ecc_pending')),
-    ('ecc_errors.volatile', _VOLATILE_GROUP, groups.ecc_errors('volatile')),
-    ('ecc_errors.aggregate', _AGGREGATE_GROUP, groups.ecc_errors('aggregate')),
-    ('retired_pages.multiple_single_bit_retirement', (n.NVSMI_RETIREDPAGES_SINGLE_BIT_ECC_COUNT,), groups.retired_pages(0)),
-    ('retired_pages.double_bit_retirement', (n.NVSMI_RETIREDPAGES_DOUBLE_BIT_ECC_COUNT,), groups.retired_pages(1)),
+    ('ecc_errors.volatile', _VOLATILE_GROUP, ecc_errors('volatile')),
+    ('ecc_errors.aggregate', _AGGREGATE_GROUP, ecc_errors('aggregate')),
+    ('retired_pages.multiple_single_bit_retirement', (n.NVSMI_RETIREDPAGES_SINGLE_BIT_ECC_COUNT,), retired_pages(0)),
+    ('retired_pages.double_bit_retirement', (n.NVSMI_RETIREDPAGES_DOUBLE_BIT_ECC_COUNT,), retired_pages(1)),
     ('retired_pages.pending_retirement', (n.NVSMI_RETIREDPAGES_PENDING,), _get('retired_pages_pending', show=_number(_YES))),
     ('temperature.gpu_temp', (n.NVSMI_TEMPERATURE_GPU,), _get('temperature')),
     ('temperature.gpu_temp_max_threshold', (n.NVSMI_TEMPERATURE_GPU,), _get('temperature_shutdown_threshold')),
@@ -197,9 +399,9 @@ FIELDS: tuple[SmiField, ...] = tuple(SmiField(*row) for row in (
     ('max_clocks.mem_clock', (n.NVSMI_CLOCKS_MEMORY_MAX,), _get('max_memory_clock')),
     ('clock_policy.auto_boost', (n.NVSMI_CLOCKS_POLICY,), _get('auto_boosted_clocks_enabled', show=_item(0, _number(_ON)))),
     ('clock_policy.auto_boost_default', (n.NVSMI_CLOCKS_POLICY,), _get('auto_boosted_clocks_enabled', show=_item(1, _number(_ON)))),
-    ('supported_clocks', (n.NVSMI_CLOCKS_SUPPORTED,), groups.supported_clocks),
-    ('processes', (n.NVSMI_COMPUTE_APPS,), groups.processes),
-    ('accounted_processes', (n.NVSMI_ACCOUNTED_APPS,), groups.accounted_processes),
+    ('supported_clocks', (n.NVSMI_CLOCKS_SUPPORTED,), supported_clocks),
+    ('processes', (n.NVSMI_COMPUTE_APPS,), processes),
+    ('accounted_processes', (n.NVSMI_ACCOUNTED_APPS,), accounted_processes),
 ))
 # fmt: on
 
