@@ -284,7 +284,13 @@ def other_series() -> Iterator[str]:
         command='python train.py',
         type='C',
     )
-    sample = Sample(0.0, simulated='demo', devices=(good,), processes=(process,))
+    sample = Sample(
+        0.0,
+        simulated='demo',
+        devices=(good,),
+        processes=(process,),
+        missing_gpus=('0000:3d:00.0',),
+    )
     options = SeriesOptions(processes=True, commands=True, owners=True)
     user = ('user', 'ann')
     usage = {(): GpuUse(), (user,): GpuUse(), (user, *owner_properties(process).items()): GpuUse()}

@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING, Mapping, NamedTuple
 
 from nvitop.api import host
+from nvitop.platforms.pci import expected_gpus
 from nvitop.platforms.users import is_superuser
 
 if TYPE_CHECKING:
@@ -110,6 +111,10 @@ class System:
     def uptime(self) -> float:
         """Return the time since boot in seconds."""
         return host.uptime()
+
+    def expected_gpus(self) -> tuple[str, ...]:
+        """Return the PCI bus IDs of the GPUs that the driver should list; empty if unknown."""
+        return expected_gpus()
 
 
 _actual = System()

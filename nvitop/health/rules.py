@@ -64,6 +64,7 @@ class _Label(NamedTuple):
 
 #: All kinds of findings, the most important first.
 KINDS: dict[str, _Label] = {
+    'missing': _Label('MISSING', 'missing'),
     'lost': _Label('LOST', 'lost'),
     'not_responding': _Label('HUNG', 'not responding'),
     'failing': _Label('FAIL', 'failing'),
@@ -113,6 +114,7 @@ _NEEDED_METRICS = (
 RULE_METRICS: tuple[str, ...] = (
     *_NEEDED_METRICS,
     'name',
+    'bus_id',
     'memory_used',
     'sm_clock',
     'max_sm_clock',
@@ -207,6 +209,7 @@ def findings(sample: Sample, earlier: Iterable[Finding] = ()) -> tuple[Finding, 
         case = _Case(device, tuple(problems.get(device.key, ())), linked)
         rules = _RULES if device.status == 'ok' else _RULES_WITHOUT_VALUES
         found += sorted((f for rule in rules for f in rule(case)), key=importance)
+    found += map(_missing, range(len(sample.missing_gpus)), sample.missing_gpus)
     first = {(finding.device, finding.kind): finding.since for finding in earlier}
     return tuple(
         f._replace(since=f.since or first.get((f.device, f.kind), sample.timestamp)) for f in found
@@ -252,14 +255,22 @@ def headline(found: Iterable[Finding]) -> str:
     if not worst:
         return ''
     if len(worst) == 1:
-        ((index, finding),) = worst.items()
-        return f'GPU {index}: {finding.words}'
+        (finding,) = worst.values()
+        return f'GPU {finding.device._replace(mig_index=-1).label}: {finding.words}'
     counts = Counter(KINDS[finding.kind].counted for finding in worst.values())
     parts = ', '.join(f'{count} {words}' for words, count in counts.items())
     return f'{len(worst)} GPUs: {parts}'
 
 
 # Rules
+
+
+def _missing(number: int, bus_id: str) -> Finding:
+    evidence = 'on the PCI bus, but not listed by the driver'
+    action = 'Look for NVRM in the kernel log; reboot. If it stays missing, check power and seating'
+    label = KINDS['missing'].mark
+    device = DeviceKey(-1 - number, -1, bus_id)
+    return Finding(device, 'missing', 'critical', 'missing', evidence, action, label, None, bus_id)
 
 
 def _unusable(case: _Case) -> Iterator[Finding]:

@@ -11,6 +11,8 @@ from typing import Callable, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
+from nvitop.api.system import system
+from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.device import ProcessRecord, outdated
 from nvitop.sampling.gpu import GpuReader, GpuReading, lost_reading, unread_sample
 from nvitop.sampling.plan import DeviceSelection, Due
@@ -112,6 +114,8 @@ class DriverReader:
         self._missing: list[GpuReading] = []
         self._restart_at = math.inf
         self._restart_pause = FIRST_RESTART_SECONDS
+        #: PCI bus IDs of the GPUs that the driver should list.
+        self._expected: tuple[str, ...] = ()
 
     @property
     def devices(self) -> tuple[DeviceSample, ...]:
@@ -123,6 +127,17 @@ class DriverReader:
     def processes(self) -> tuple[ProcessRecord, ...]:
         """The processes as the devices report them."""
         return tuple([record for reading in self._all() for record in reading.processes])
+
+    @property
+    def missing_gpus(self) -> tuple[str, ...]:
+        """PCI bus IDs of GPUs that the driver should list and does not, ``''`` if unknown."""
+        count = len(self._expected) - self.info.device_count
+        if count <= 0 or self.info.error or not self._is_known:
+            return ()
+        listed = {short_bus_id(sample.info.bus_id or '') for sample in self.devices}
+        missing = [bus_id for bus_id in self._expected if short_bus_id(bus_id) not in listed]
+        # A lost GPU that is no longer listed still has its row. Rows may lack a bus ID.
+        return tuple(missing) if len(missing) <= count else ('',) * count
 
     @property
     def begun(self) -> frozenset[str]:
@@ -237,6 +252,8 @@ class DriverReader:
 
     def _find_gpus(self) -> None:
         """Have a reader for each GPU; existing ones check whether it is still the same GPU."""
+        if self._selection.wants_all:
+            self._expected = system().expected_gpus()
         indices = [i for i in range(self.info.device_count) if self._selection.may_want(i)]
         for index in set(self._gpus) - set(indices):
             del self._gpus[index]

@@ -262,6 +262,11 @@ class DeviceSelection:
         self.mig_devices = mig_devices
 
     @property
+    def wants_all(self) -> bool:
+        """Whether all GPUs are selected, whenever they appear."""
+        return self._selectors is None
+
+    @property
     def wants_no_mig(self) -> bool:
         """Whether MIG devices need not be looked for."""
         return not self.mig_devices and all(isinstance(s, int) for s in self._selectors or ())

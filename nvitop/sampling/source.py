@@ -241,6 +241,7 @@ class LiveSource:
             ),
             cost=self._cost(started, calls),
             processes_monotonic=self._processes_monotonic,
+            missing_gpus=self._driver.missing_gpus,
         )
 
     def _cost(self, started: float, calls: int) -> Cost:

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 class DeviceKey(NamedTuple):
     """Identity of a device; sorts in natural order (GPU 0, its MIG devices, GPU 1, …)."""
 
-    #: NVML index of the physical GPU.
+    #: NVML index of the physical GPU; negative: a GPU that the driver does not list.
     physical_index: int
     #: Index of the MIG device on its GPU, -1 for the GPU itself.
     mig_index: int = -1
-    #: UUID, ``''`` if it is not known (lost when first seen).
+    #: UUID, ``''`` if it is not known (lost when first seen). The PCI bus ID of a GPU that the driver
+    #: does not list.
     uuid: str = ''
 
     @property
@@ -39,7 +40,9 @@ class DeviceKey(NamedTuple):
 
     @property
     def label(self) -> str:
-        """``'0'`` for a GPU, ``'0:1'`` for a MIG device."""
+        """``'0'`` for a GPU, ``'0:1'`` for a MIG device, the bus ID of a GPU that is not listed."""
+        if self.physical_index < 0:  # a missing GPU
+            return self.uuid or '?'
         return (
             f'{self.physical_index}:{self.mig_index}' if self.is_mig else str(self.physical_index)
         )
@@ -402,6 +405,8 @@ class Sample(NamedTuple):
     cost: Cost = Cost()
     #: When the processes were measured (monotonic): they may be older than the devices.
     processes_monotonic: float = 0.0
+    #: PCI bus IDs of GPUs that are on the bus but not listed by the driver, ``''`` if unknown.
+    missing_gpus: tuple[str, ...] = ()
 
 
 #: The sample before the first one is taken.

@@ -10,6 +10,7 @@ from nvitop.api.host import CpuSeconds, MemoryUsage
 from nvitop.api.process.command import quote
 from nvitop.api.process.facts import HostFacts
 from nvitop.api.system import Past, System, TreeUsage
+from nvitop.platforms.pci import short_bus_id
 from nvitop.simulation.physics import TRAFFIC, bytes_moved
 from nvitop.simulation.world import Node, Task, World
 
@@ -110,6 +111,10 @@ class SimulatedSystem(System):
             'uid_map': '0 0 4294967295\n',
         }
         return contents[name].encode('utf-8', 'surrogateescape') if name in contents else None
+
+    def expected_gpus(self) -> tuple[str, ...]:
+        """Return the bus IDs of all GPUs of the scenario, also of those that are not present."""
+        return tuple(short_bus_id(str(gpu.value('bus_id'))) for gpu in self._world.gpus)
 
     def container_logs(self) -> list[str]:
         """Return the names of the logs of containers of the scenario."""

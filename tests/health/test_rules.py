@@ -22,6 +22,7 @@ from nvitop.health import (
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import (
     PROCESSES,
+    Demand,
     DeviceInfo,
     DeviceKey,
     DeviceSample,
@@ -292,3 +293,36 @@ def test_the_scenario_of_faults_shows_a_fault_of_each_gpu() -> None:
         6: {'implausible'},
         7: {'reset_needed'},
     }
+
+
+def test_gpus_that_the_driver_does_not_list_are_missing() -> None:
+    with simulation.machine('half-busy', processes='none') as machine:
+        assert LiveSource().complete_sample().missing_gpus == ()
+        machine.set(gpu=3, present=False)
+        sample = LiveSource().complete_sample()
+        some = LiveSource(only=[0]).complete_sample()
+        unnamed = LiveSource().complete_sample(metrics=['temperature'])
+    (finding,) = findings(sample)
+    assert (finding.kind, finding.severity, finding.bus_id) == (
+        'missing',
+        'critical',
+        '0000:5a:00.0',
+    )
+    assert headline([finding]) == 'GPU 0000:5a:00.0: missing'
+    assert findings(some) == ()
+    assert unnamed.missing_gpus == ('',)
+    two = findings(Sample(1.0, missing_gpus=('', '')))
+    assert headline(two) == '2 GPUs: 2 missing'
+
+
+def test_a_lost_gpu_that_the_driver_no_longer_lists_is_not_missing() -> None:
+    now = 0.0
+    with simulation.machine('half-busy', processes='none') as machine:
+        source = LiveSource(clock=lambda: now)
+        source.sample(Demand())
+        machine.set(gpu=3, lost=True)
+        now = 10.0
+        assert [f.kind for f in findings(source.sample(Demand()))] == ['lost']
+        machine.set(gpu=3, present=False)
+        now = 100.0
+        assert [f.kind for f in findings(source.sample(Demand()))] == ['lost']

@@ -154,6 +154,8 @@ def _states(
     yield Family(f'{DEVICE_PREFIX}up', 'gauge', 'whether the GPU responds', tuple(up))
     text = 'why the GPU does not respond'
     yield Family(f'{DEVICE_PREFIX}problem_info', 'info', text, tuple(problems))
+    if has_driver(observation.sample):
+        yield from _missing(observation.sample)
     severities = {
         (finding.device, finding.kind): SEVERITIES[finding.severity]
         for finding in reversed(findings(observation.sample))  # the most severe one of a kind
@@ -162,9 +164,20 @@ def _states(
         Point({**labels, 'kind': kind}, float(severities.get((device.key, kind), 0)))
         for device, labels in labeled
         for kind in KINDS
+        if kind != 'missing'
         if not device.key.is_mig or (device.key, kind) in severities
     )
     yield Family(f'{DEVICE_PREFIX}health', 'gauge', HEALTH_HELP, health)
+
+
+def _missing(sample: Sample) -> Iterator[Family]:
+    gpus = sum(not device.key.is_mig for device in sample.devices)
+    expected = Point({}, float(gpus + len(sample.missing_gpus)))
+    text = 'number of GPUs that are listed by the driver, or on the PCI bus and not listed'
+    yield Family('nvitop_gpus_expected', 'gauge', text, (expected,))
+    points = tuple(Point({'pci_bus_id': bus_id}, 1.0) for bus_id in sample.missing_gpus)
+    text = 'a GPU that is on the PCI bus but not listed by the driver'
+    yield Family(f'{DEVICE_PREFIX}missing', 'gauge', text, points)
 
 
 def _users(

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs on the PCI bus of Linux, which are there even if the driver does not list them."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Callable, NamedTuple
+
+_NVIDIA = '0x10de'
+#: Classes of display and 3D controllers.
+_CLASSES = ('0x0300', '0x0302')
+_BUS_ID = re.compile(r'([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])', re.IGNORECASE)
+_MINOR = re.compile(r'Device Minor:\s*(\d{1,5})\s*$', re.MULTILINE)
+_READ_WRITE = os.R_OK | os.W_OK
+
+
+class PciGpu(NamedTuple):
+    """A display or 3D controller of NVIDIA."""
+
+    #: Such as ``'0000:3d:00.0'``.
+    bus_id: str
+    #: Kernel driver that is bound to it, ``''`` if none is.
+    driver: str
+    #: Whether it is a virtual function, which belongs to a virtual machine.
+    is_virtual: bool
+
+
+def short_bus_id(text: str) -> str:
+    """Return a PCI bus ID as Linux writes it, with a domain of four digits; ``''`` if it is none."""
+    match = _BUS_ID.fullmatch(text)
+    return f'{int(match[1], 16):04x}:{match[2]}'.lower() if match else ''
+
+
+def read_pci_gpus(root: str = '/') -> tuple[PciGpu, ...]:
+    """Return the GPUs of NVIDIA in ``/sys``, without those of which it cannot be read."""
+    folder = os.path.join(root, 'sys/bus/pci/devices')
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:  # not Linux, or hidden
+        return ()
+    found = []
+    for name in names:
+        path, bus_id = os.path.join(folder, name), short_bus_id(name)
+        if bus_id and _read(path, 'vendor') == _NVIDIA and _read(path, 'class')[:6] in _CLASSES:
+            virtual = os.path.lexists(os.path.join(path, 'physfn'))
+            found.append(PciGpu(bus_id, _driver(path), virtual))
+    return tuple(found)
+
+
+def expected_gpus(
+    root: str = '/', access: Callable[[str, int], bool] = os.access
+) -> tuple[str, ...]:
+    """Return the bus IDs of the GPUs that NVIDIA's driver should list for this process.
+
+    These are not expected: GPUs that are bound to another driver, such as vfio-pci for a virtual
+    machine; virtual functions; and GPUs whose device file is missing or not accessible here,
+    because a container or a batch job gets only some. A GPU without any driver is expected, except
+    next to such a hidden one: it may be hidden as well.
+    """
+    gpus = [gpu for gpu in read_pci_gpus(root) if gpu.driver in ('nvidia', '')]
+    gpus = [gpu for gpu in gpus if not gpu.is_virtual]
+    hidden = {gpu for gpu in gpus if gpu.driver and _is_hidden(gpu, root, access)}
+    return tuple(gpu.bus_id for gpu in gpus if not (hidden and (gpu in hidden or not gpu.driver)))
+
+
+def _is_hidden(gpu: PciGpu, root: str, access: Callable[[str, int], bool]) -> bool:
+    """Return whether this process is not meant to use a GPU of NVIDIA's driver."""
+    folder = os.path.join(root, 'proc/driver/nvidia/gpus')
+    if not os.path.isdir(folder):
+        return False
+    minor = _MINOR.search(_read(os.path.join(folder, gpu.bus_id), 'information'))
+    if minor is None:
+        return not os.path.isdir(os.path.join(folder, gpu.bus_id))
+    # Unlike opening the file, this does not wake the GPU up. It respects device control groups.
+    return not access(os.path.join(root, f'dev/nvidia{minor[1]}'), _READ_WRITE)
+
+
+def _driver(path: str) -> str:
+    try:
+        return os.path.basename(os.readlink(os.path.join(path, 'driver')))
+    except OSError:
+        return ''
+
+
+def _read(folder: str, name: str) -> str:
+    try:
+        with open(os.path.join(folder, name), encoding='ascii', errors='replace') as file:
+            return file.read(4096).strip()
+    except OSError:
+        return ''
