@@ -22,6 +22,7 @@ from nvitop.gui.fleet.state import FleetArrived, FleetState
 from nvitop.gui.fleet.state import update as update_fleet
 from nvitop.gui.fleet.view import draw_fleet
 from nvitop.gui.model.choices import ViewState
+from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, EXACT, Look, Theme, theme_named
 from nvitop.gui.render.width import cell_width
@@ -248,7 +249,9 @@ def draw(picture: Picture) -> Buffer:
     """Return the screen of a picture."""
     sample, history = measured()
     view, now = ViewState(colorful=True), sample.timestamp
-    state = AppState(picture.width, picture.height, timestamp=now, version=__version__, view=view)
+    state = AppState(
+        SCREENS, picture.width, picture.height, timestamp=now, version=__version__, view=view
+    )
     events: list[Event] = [SampleArrived(sample), *map(KeyPressed, picture.keys.split())]
     state, _ = update_all(state, tuple(events))
     return draw_frame(state, history)

@@ -89,6 +89,11 @@ ROOMS: dict[str, str] = {
         'health owner.types sampling.history sampling.types gui.layout '
         'gui.model gui.render.geometry'
     ),
+    # The description of a screen has the function that draws it into a Buffer.
+    'gui.state.app_state': (
+        'health owner.types sampling.history sampling.types gui.layout gui.model '
+        'gui.render.buffer gui.state'
+    ),
     'gui.model': (
         'console.options gui.render.style gui.render.width health owner.types sampling.types'
     ),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Callable, Protocol
 from nvitop.gui.crash import describe_event, without_typed_text
 from nvitop.gui.effect_runner import EffectRunner
 from nvitop.gui.render.theme import THEMES, theme_named
-from nvitop.gui.state.demand import demand_of
 from nvitop.gui.state.dialog import dialog_ready_at
 from nvitop.gui.state.events import (
     CaptureMouse,
@@ -222,7 +221,7 @@ class App:
         if self._drawn is not None and shown == self._drawn:
             return
         if self._measuring is not None:
-            self._measuring.demand(demand_of(self.state))
+            self._measuring.demand(self.state.spec.demand(self.state))
         theme = theme_named(self.state.theme, is_paused=self.state.is_paused)
         self._frame = draw_frame(self.state, self.history)
         self.terminal.draw(self._frame, theme)

@@ -13,6 +13,7 @@ from nvitop.console.options import Options
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.crash import explain_crash, write_crash
 from nvitop.gui.model.choices import MainState
+from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.render.ansi import lacks_fine_blocks
 from nvitop.gui.render.theme import ALL_COLORS, resolve_theme
 from nvitop.gui.report import filter_of, view_of
@@ -63,6 +64,7 @@ def first_state(options: Options, notices: Sequence[str] = (), origin: Origin = 
     keymap, problems = rebind(dict(options.keys)) if options.keys else (USUAL, ())
     notices = (*notices, *problems)
     return AppState(
+        SCREENS,
         keymap=keymap,
         view=view_of(options, halves=lacks_fine_blocks(os.environ)),
         main=MainState(filter=filter_of(options)),

@@ -12,6 +12,7 @@ from benchmarks.soak import PATIENCE_SECONDS, LockedTerminal, VirtualWait
 from nvitop.gui.app import App
 from nvitop.gui.effect_runner import EffectRunner, Job, carry_out
 from nvitop.gui.model.screens import Screen
+from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, InputEnded, KeyPressed
@@ -139,7 +140,11 @@ class Run:
         bench = self._bench
         self._terminal = _Terminal(*SIZE)
         app = self._app = App(
-            self._terminal, AppState(), runner=None, monotonic=bench.clock, wall_clock=bench.wall
+            self._terminal,
+            AppState(SCREENS),
+            runner=None,
+            monotonic=bench.clock,
+            wall_clock=bench.wall,
         )
         app._runner = _AtOnce(app.post)
         source = LiveSource(

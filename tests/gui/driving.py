@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.screens import Screen
+from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.app_state import AppState, SignalDialog
 from nvitop.gui.state.bindings import BINDINGS, Need
 from nvitop.gui.state.events import (
@@ -16,7 +17,7 @@ from nvitop.gui.state.events import (
     SampleArrived,
 )
 from nvitop.gui.state.update import update_all
-from nvitop.sampling.types import HostProcessSample, Sample
+from nvitop.sampling.types import Demand, HostProcessSample, Sample
 from tests.gui.samples import SAMPLES
 
 MANY = SAMPLES['processes200']
@@ -37,7 +38,14 @@ def state_of(
     sample: Sample, width: int = 120, height: int = 40, view: ViewState | None = None
 ) -> AppState:
     """Return the state of a monitor of this size that shows the sample."""
-    return arrived(AppState(width=width, height=height, view=view or ViewState()), sample)
+    return arrived(AppState(SCREENS, width=width, height=height, view=view or ViewState()), sample)
+
+
+def demand_of(state: AppState) -> Demand:
+    """Return what is measured for the screen."""
+    demand = state.spec.demand(state)
+    assert isinstance(demand, Demand)
+    return demand
 
 
 def after(state: AppState, *events: Event) -> AppState:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.style import Role
-from nvitop.gui.state.demand import demand_of
 from nvitop.gui.state.events import MousePressed, MouseScrolled
 from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.state.process_rows import parse_query
@@ -13,7 +12,7 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey
 from tests.gui.drawing import lines_of, state_on
-from tests.gui.driving import press, pressed, state_of, texts
+from tests.gui.driving import demand_of, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES
 
 EIGHT = SAMPLES['h100x8']

@@ -9,6 +9,7 @@ import pytest
 
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.screens import Screen
+from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
@@ -25,6 +26,7 @@ from nvitop.gui.state.update import update, update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Cost, DeviceKey, Problem, Sample
+from tests.gui.driving import keys_that_open
 from tests.gui.goldens import assert_golden
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
 
@@ -157,7 +159,7 @@ MACHINES = {
     'gpus16': 'sixteen',
     'processes200': 'many',
 }
-SCREENS = tuple(screen.name.lower() for screen in Screen)
+SCREEN_NAMES = tuple(screen.name.lower() for screen in Screen)
 SIZES = ((40, 12), (60, 20), (80, 24), (100, 30), (123, 40), (160, 50))
 #: Situations that do not depend on the machine → the screens on which they change more than a badge.
 SITUATIONS = {
@@ -165,7 +167,7 @@ SITUATIONS = {
     'filter': ('main', 'tree', 'metrics', 'users'),
     'details': ('main',),
     'readonly': ('main', 'tree', 'help'),
-    'ascii': SCREENS,
+    'ascii': SCREEN_NAMES,
 }
 #: Screens that depend on the machine.
 OF_A_MACHINE = ('main', 'tree', 'metrics', 'problems', 'users')
@@ -190,7 +192,9 @@ def test_every_screen_size_and_situation_is_seen_with_every_other() -> None:
         seen.add((screen, size))
         seen |= {(where, what) for where in (screen, size) for what in situations}
     machines = set(MACHINES.values())
-    wanted: set[tuple[object, object]] = {(screen, size) for screen in SCREENS for size in SIZES}
+    wanted: set[tuple[object, object]] = {
+        (screen, size) for screen in SCREEN_NAMES for size in SIZES
+    }
     wanted |= {(size, what) for size in SIZES for what in (*machines, *SITUATIONS)}
     wanted |= {(screen, what) for what, screens in SITUATIONS.items() for screen in screens}
     wanted |= {(screen, machine) for screen in OF_A_MACHINE for machine in machines}
@@ -226,7 +230,9 @@ def events_of(word: str, sample: Sample, state: AppState) -> tuple[Event, ...]:
 def state_after(case: Case) -> AppState:
     """Return the state after the keys of a case."""
     sample = sample_of(case)
-    state = AppState(case.width, case.height, timestamp=NOW, version='1.0.0', view=case.view)
+    state = AppState(
+        SCREENS, case.width, case.height, timestamp=NOW, version='1.0.0', view=case.view
+    )
     state, _ = update(state, SampleArrived(sample))
     for word in case.keys.split():
         state, _ = update_all(state, events_of(word, sample, state))
@@ -262,16 +268,10 @@ def test_frames_match_their_goldens(case: Case) -> None:
     assert_golden(f'frame-{case}', frame_of(case), header=header_rows(case))
 
 
-#: Keys that open each screen on any machine.
-ENTRANCES = {
-    'tree': 't',
-    'environ': 'Down e read',
-    'metrics': 'Down Enter',
-    'help': 'h',
-    'problems': '!',
-    'users': 'U',
-    'columns': 'C',
-}
+def case_that_opens(screen: str) -> Case:
+    """Return the case of a screen on any machine."""
+    keys = ' '.join(keys_that_open(Screen[screen.upper()]))
+    return Case(screen, 'one', 80, 24, 'Down e read' if screen == 'environ' else keys)
 
 
 def below_the_title(case: Case) -> list[object]:
@@ -280,9 +280,9 @@ def below_the_title(case: Case) -> list[object]:
     return [list(frame.row(y)) for y in range(1, frame.height)]
 
 
-@pytest.mark.parametrize('screen', sorted({*SCREENS} - {*OF_A_MACHINE}))
+@pytest.mark.parametrize('screen', sorted({*SCREEN_NAMES} - {*OF_A_MACHINE}))
 def test_other_screens_are_the_same_on_each_machine(screen: str) -> None:
-    case = Case(screen, 'one', 80, 24, ENTRANCES[screen])
+    case = case_that_opens(screen)
     expected = below_the_title(case)
     for sample in MACHINES:
         assert below_the_title(case._replace(sample=sample)) == expected, sample
@@ -293,12 +293,12 @@ def test_other_screens_are_the_same_on_each_machine(screen: str) -> None:
     [
         (situation, screen)
         for situation in ('filter', 'details', 'readonly')
-        for screen in ENTRANCES
+        for screen in SCREEN_NAMES[1:]
         if screen not in SITUATIONS[situation]
     ],
 )
 def test_other_situations_change_at_most_a_badge(situation: str, screen: str) -> None:
-    case = Case(screen, 'one', 80, 24, ENTRANCES[screen])
+    case = case_that_opens(screen)
     before = {'filter': '\\ z z Enter', 'details': 'd'}.get(situation, '')
     view = READONLY if situation == 'readonly' else case.view
     there = case._replace(keys=f'{before} {case.keys}', view=view)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.render.style import Role
-from nvitop.gui.state.demand import demand_of
 from nvitop.owner.types import Layer, make_owner
 from tests.gui.drawing import frame_on, lines_of, state_on
+from tests.gui.driving import demand_of
 from tests.gui.samples import SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')

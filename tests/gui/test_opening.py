@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.screens import SCREENS, Screen
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment, RingBell, SignalSent
 from nvitop.gui.state.keymap import USUAL
@@ -36,11 +37,17 @@ def test_key_that_opens_a_screen_also_leaves_it(key: str, screen: Screen) -> Non
 
 
 @pytest.mark.parametrize('screen', Screen)
-def test_every_screen_has_lines_as_its_row_says(screen: Screen) -> None:
+def test_every_screen_has_lines_and_keys_as_described(screen: Screen) -> None:
     state = pressed(state_of(TREE), *keys_that_open(screen), 'End')
-    if SCREENS[screen].has_cursor:
+    spec = SCREENS[screen]
+    if spec.has_cursor:
         assert current_line(state) == max(0, line_count(state) - 1)
-    assert (USUAL.find(screen, 'End') is not None) is SCREENS[screen].has_lines
+    for key, is_used in (
+        ('End', spec.has_lines),
+        ('Left', spec.long_lines is not None),
+        ('\\', spec.processes is not None),
+    ):
+        assert (USUAL.find(screen, key) is not None) is is_used, key
 
 
 # Keys that do nothing here

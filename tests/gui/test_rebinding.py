@@ -10,6 +10,7 @@ from nvitop.console.options import Options
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.monitor import first_state
+from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import Quit, SampleArrived
@@ -31,7 +32,7 @@ def rebound(**keys: list[str]) -> Keymap:
 
 
 def state_with(keymap: Keymap) -> AppState:
-    state = AppState(100, 30, keymap=keymap)
+    state = AppState(SCREENS, 100, 30, keymap=keymap)
     return update(state, SampleArrived(SAMPLES['h100x8']._replace(sequence=1)))[0]
 
 
@@ -124,7 +125,7 @@ _ANY_KEYS = st.sampled_from(
 def test_every_screen_can_be_left_whatever_the_keys(keys: dict[str, list[str]]) -> None:
     keymap, _ = rebind(keys)
     for screen in Screen:
-        state = AppState(screen=screen, keymap=keymap)
+        state = AppState(SCREENS, screen=screen, keymap=keymap)
         pressed = {key for binding in keymap.bindings for key in binding.keys}
         after = [press(state, *key.split(' ')) for key in sorted(pressed)]
         if screen is Screen.MAIN:

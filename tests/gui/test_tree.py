@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.model.screens import Screen
+from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import MousePressed
 from nvitop.gui.state.process_lists import tree_layout
@@ -98,7 +99,7 @@ def test_click_selects_the_line_of_the_tree_drawn_there() -> None:
 
 def pids_in_tree(sample: Sample, wanted: ProcessFilter, *keys: str) -> tuple[AppState, list[int]]:
     """Return the state after opening the tree with a filter of the options, and the PIDs in it."""
-    state = AppState(width=120, height=40)
+    state = AppState(SCREENS, width=120, height=40)
     state = arrived(state._replace(main=state.main._replace(filter=wanted)), sample)
     state = pressed(state, 't', *keys)
     return state, [row.process.pid for row in state.forest]

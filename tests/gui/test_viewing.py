@@ -8,12 +8,12 @@ import pytest
 
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.state.demand import DETAILS, demand_of
+from nvitop.gui.state.demand import DETAILS
 from nvitop.gui.state.events import Redraw, Refresh, RingBell, SaveSettings, SettingsSaved
 from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import DeviceKey, Problem
-from tests.gui.driving import MANY, arrived, press, pressed, state_of, texts
+from tests.gui.driving import MANY, arrived, demand_of, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES, with_details
 
 # Panels

@@ -18,6 +18,7 @@ import pytest
 from nvitop.gui import replay_command
 from nvitop.gui.app import App
 from nvitop.gui.model.choices import ViewState
+from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.replay_command import main
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, Event, KeyPressed, SampleArrived
@@ -50,7 +51,7 @@ from tests.waiting import PATIENCE
 
 INTERVAL = 2.0
 #: Keys that lead to each screen.
-SCREENS = ('', 't', 'U', '!', 'Down Enter', 'd')
+KEYS_OF_SCREENS = ('', 't', 'U', '!', 'Down Enter', 'd')
 Row = object
 #: Calls hang in one of them, for minutes of the test.
 SCENARIOS = [
@@ -63,7 +64,7 @@ class Viewer:
     """The state and the history of a monitor, without a terminal."""
 
     def __init__(self, size: tuple[int, int], keys: str = '') -> None:
-        self.state = AppState(*size, view=ViewState(readonly=True))
+        self.state = AppState(SCREENS, *size, view=ViewState(readonly=True))
         self.history = History(INTERVAL, INTERVAL)
         self.keys = keys
 
@@ -152,7 +153,7 @@ def test_replayed_screens_equal_the_live_ones(bench: ClockedMachine, tmp_path: P
     samples = list(simulated_samples(bench, 4, INTERVAL))
     path = tmp_path / 'a.db'
     record(path, samples, interval_seconds=INTERVAL, commands='full')
-    for keys in SCREENS:
+    for keys in KEYS_OF_SCREENS:
         live, past = (Viewer((120, 60), keys) for _ in range(2))
         replay = Replay(path)
         for number, sample in enumerate(samples):
@@ -346,7 +347,7 @@ def test_the_hour_that_a_day_has_twice_is_replayed_twice(
 def test_keys_of_a_replay(hour: Path) -> None:
     replay = Replay(hour, at=START + 1800)
     terminal = HeadlessTerminal(120, 40)
-    app = App(terminal, AppState(), travel=replay.source.travel)
+    app = App(terminal, AppState(SCREENS), travel=replay.source.travel)
     app._handle(replay.next())
 
     def press(keys: str) -> int:
@@ -376,7 +377,7 @@ def test_keys_of_a_replay(hour: Path) -> None:
 
 def test_no_time_is_shown_before_the_first_sample(hour: Path) -> None:
     replay = Replay(hour)
-    state = AppState(origin=replay.source.origin, timestamp=START)
+    state = AppState(SCREENS, origin=replay.source.origin, timestamp=START)
     state, _ = update(state, ClockTicked(1.0, START + 1))
     line = draw_frame(state, History()).lines()[0]
     assert '[REPLAY ×1]' in line
@@ -385,7 +386,9 @@ def test_no_time_is_shown_before_the_first_sample(hour: Path) -> None:
 
 
 def test_live_monitor_lists_no_keys_of_recordings() -> None:
-    state, _ = update(AppState(height=200), SampleArrived(EMPTY_SAMPLE._replace(sequence=1)))
+    state, _ = update(
+        AppState(SCREENS, height=200), SampleArrived(EMPTY_SAMPLE._replace(sequence=1))
+    )
     state, _ = update(state, KeyPressed('n'))
     assert 'only in a recording' in state.notices[-1].text
     state, _ = update(state, KeyPressed('h'))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Mapping, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.layout.main import RowCounts
 from nvitop.gui.model.choices import MainState, ViewState
@@ -25,21 +25,21 @@ from nvitop.sampling.types import (
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
+    from nvitop.gui.render.buffer import Buffer
     from nvitop.owner.types import Owner
+    from nvitop.sampling.history import History
 
 #: Minimum height of a screen with a row of hints.
 LOWEST_WITH_HINTS = 10
 
 
 class TreeState(NamedTuple):
-    """State of the tree screen. Tags of processes on devices are in :class:`MainState`."""
+    """Selection in the tree screen. Tags of processes on devices are in :class:`MainState`."""
 
     #: PID and start time of the selected process.
     selected: tuple[int, float] | None = None
     #: Tagged processes that are on no device.
     tagged: frozenset[tuple[int, float]] = frozenset()
-    scroll_y: int = 0
-    scroll_x: int = 0
 
 
 class EnvironState(NamedTuple):
@@ -62,7 +62,7 @@ class EnvironState(NamedTuple):
 
 
 class ListState(NamedTuple):
-    """Position in any other list: environment, help, problems, users, columns."""
+    """Position in the list of any screen but the main one."""
 
     cursor: int = 0
     scroll_y: int = 0
@@ -132,9 +132,67 @@ class Notice(NamedTuple):
     subject: str = ''
 
 
+class ProcessCursor(NamedTuple):
+    """How a screen selects processes, by their keys; other lists have a cursor on a line."""
+
+    #: Index of the line of the selected process.
+    current: Callable[[AppState], int | None]
+    #: Select the process of the line nearest to an index, and scroll it into view.
+    go_to: Callable[[AppState, int], AppState]
+
+
+class LongLines(NamedTuple):
+    """Lines that are scrolled sideways."""
+
+    #: Cells by which Left and Right scroll.
+    step: int
+    #: The lines, and the number of cells in which they are shown.
+    texts: Callable[[AppState], tuple[list[str], int]]
+
+
+class ScreenSpec(NamedTuple):
+    """Everything about one screen but the keys that open it, which are in ``gui.state.bindings``."""
+
+    draw: Callable[[Buffer, AppState, History], None]
+    #: Keys whose hints are in the first line, by their usual names; ``'K J'`` share one hint.
+    hints: tuple[str, ...]
+    #: Keys whose hints are in the last row, if they work; all but the last may be left out.
+    menu: tuple[str, ...]
+    #: The lines among which the cursor moves or that are scrolled; :func:`no_lines` if none.
+    lines: Callable[[AppState], Sequence[object]]
+    #: What is measured while the screen is shown: a :class:`~nvitop.sampling.types.Demand`.
+    demand: Callable[[AppState], Any]
+    #: Rows above and below the lines; ``None`` unless lines of equal height fill the screen.
+    margins: Callable[[AppState], tuple[int, int]] | None = None
+    #: Whether one of its lines can be current. A list without a cursor is only scrolled.
+    has_cursor: bool = True
+    #: ``None`` unless its lines are processes that can be selected, tagged and signaled.
+    processes: ProcessCursor | None = None
+    #: Whether the filter restricts it.
+    is_filtered: bool = False
+    long_lines: LongLines | None = None
+    #: Called with the states before and after the screen is opened; ``None`` if it needs nothing.
+    prepare: Callable[[AppState, AppState], Result] | None = None
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether it can be scrolled, or a cursor moved."""
+        return self.margins is not None or self.has_cursor
+
+
+def no_lines(_: AppState) -> Sequence[object]:
+    """Return the lines of a screen without any."""
+    return ()
+
+
+#: The screens of the monitor, or of the fleet. The first one is never left by going back.
+Screens = Mapping[Screen, ScreenSpec]
+
+
 class AppState(NamedTuple):
     """Everything that is drawn except history and theme."""
 
+    screens: Screens
     width: int = 80
     height: int = 24
     screen: Screen = Screen.MAIN
@@ -190,6 +248,11 @@ class AppState(NamedTuple):
     timestamp: float = 0.0
     #: Version of nvitop without its local part.
     version: str = __version__.partition('+')[0]
+
+    @property
+    def spec(self) -> ScreenSpec:
+        """The description of the screen."""
+        return self.screens[self.screen]
 
     @property
     def body_height(self) -> int:

@@ -7,7 +7,7 @@ import enum
 from typing import Iterable, Iterator, NamedTuple
 
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.model.screens import ALL_SCREENS, Screen, screens_where
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.process_rows import ORDERS
 
 
@@ -143,16 +143,18 @@ class Binding(NamedTuple):
         return Need.TARGET in self.needs
 
 
+#: The screens of the monitor.
+ALL_SCREENS = frozenset(Screen)
 _MAIN = frozenset({Screen.MAIN})
 _TREE = frozenset({Screen.TREE})
 _ENVIRON = frozenset({Screen.ENVIRON})
 _COLUMNS = frozenset({Screen.COLUMNS})
 _GRAPHS = frozenset({Screen.MAIN, Screen.METRICS})
-_PROCESSES = screens_where(lambda spec: spec.selects_processes)
-_LINES = screens_where(lambda spec: spec.has_lines)
+_PROCESSES = _MAIN | _TREE
+_LINES = ALL_SCREENS - {Screen.METRICS}
 #: Keys of the help only scroll or leave it, because nothing else would be seen.
 _NOT_HELP = ALL_SCREENS - {Screen.HELP}
-_WIDE = screens_where(lambda spec: spec.sideways_step > 0)
+_WIDE = _MAIN | _TREE | _ENVIRON
 
 _VIEW, _MOVE, _PROCESS, _SCREEN, _TIME, _SORT = (
     'View',

@@ -8,7 +8,6 @@ from typing import Collection
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME
 from nvitop.gui.layout.main import MainLayout
 from nvitop.gui.layout.process import has_room_for_owner
-from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.state.process_rows import parse_query
@@ -24,40 +23,61 @@ _FEW_PROCESSES = 64
 _HOST_ORDERS = frozenset({'cpu_percent', 'memory_percent', 'time'})
 
 
-def demand_of(state: AppState) -> Demand:
-    """Return what the screen shows now. A frozen display does not stop measuring."""
-    screen = state.screen
-    # The problems screen explains missing values of the main screen, so these are still measured.
-    layout = main_layout(state) if screen in (Screen.MAIN, Screen.PROBLEMS) else None
-    codec = {'encoder', 'decoder'}
+def basic_demand(state: AppState) -> Demand:
+    """Return the demand of a screen that shows nothing special."""
+    has_codec = not {'encoder', 'decoder'}.isdisjoint(state.view.columns)
     return Demand(
-        shown_metrics=_shown_metrics(state, layout),
-        visible_processes=_visible(state, layout if screen is Screen.MAIN else None),
-        process_codec=screen is Screen.METRICS or not codec.isdisjoint(state.view.columns),
-        host_processes=screen is Screen.TREE,
-        detailed_process=state.metrics if screen is Screen.METRICS else None,
-        owners=_needs_owners(state),
+        shown_metrics=DETAILS if state.samples_to_complete else (),
+        visible_processes=None if len(state.shown.processes) <= _FEW_PROCESSES else (),
+        process_codec=has_codec,
+        owners='owner' in {prefix for prefix, _ in parse_query(state.query)},
     )
 
 
-def _needs_owners(state: AppState) -> bool:
-    """Whether the screen shows owners, or lists processes by them."""
-    if 'owner' in {prefix for prefix, _ in parse_query(state.query)}:
-        return True
-    if state.screen is Screen.USERS:
-        return state.sums_by_owner
-    if state.screen not in (Screen.MAIN, Screen.PROBLEMS, Screen.COLUMNS):
-        return False
-    return state.main.sort.order == 'owner' or has_room_for_owner(state.view.columns, state.width)
+def main_demand(state: AppState) -> Demand:
+    """Return the demand of the main screen."""
+    layout = main_layout(state)
+    return problems_demand(state)._replace(visible_processes=_visible(state, layout))
 
 
-def _shown_metrics(state: AppState, layout: MainLayout | None) -> tuple[str, ...]:
-    shown = DETAILS if (state.page[1].shows_details and layout) or state.samples_to_complete else ()
-    if state.screen is Screen.METRICS and PROCESS_TRAFFIC not in shown:
-        return (*shown, PROCESS_TRAFFIC)
-    if layout is None:
-        return shown
-    panel = layout.host.graphs
+def problems_demand(state: AppState) -> Demand:
+    """Return the demand of the problems screen, which explains missing values of the main screen."""
+    return columns_demand(state)._replace(shown_metrics=_metrics_of_panels(state))
+
+
+def columns_demand(state: AppState) -> Demand:
+    """Return the demand of the columns screen."""
+    demand = basic_demand(state)
+    has_owner = has_room_for_owner(state.view.columns, state.width)
+    return demand._replace(owners=demand.owners or state.main.sort.order == 'owner' or has_owner)
+
+
+def tree_demand(state: AppState) -> Demand:
+    """Return the demand of the tree."""
+    return basic_demand(state)._replace(host_processes=True)
+
+
+def users_demand(state: AppState) -> Demand:
+    """Return the demand of the users screen, which sums up all processes."""
+    demand = basic_demand(state)
+    return demand._replace(visible_processes=None, owners=demand.owners or state.sums_by_owner)
+
+
+def metrics_demand(state: AppState) -> Demand:
+    """Return the demand of the screen of one process."""
+    demand = basic_demand(state)
+    shown, visible = demand.shown_metrics, demand.visible_processes
+    return demand._replace(
+        shown_metrics=shown if PROCESS_TRAFFIC in shown else (*shown, PROCESS_TRAFFIC),
+        visible_processes=visible if visible is None or state.metrics is None else (state.metrics,),
+        process_codec=True,
+        detailed_process=state.metrics,
+    )
+
+
+def _metrics_of_panels(state: AppState) -> tuple[str, ...]:
+    shown = DETAILS if state.page[1].shows_details or state.samples_to_complete else ()
+    panel = main_layout(state).host.graphs
     if panel is None or panel.upper is None:
         return shown
     graphs = state.main.graphs
@@ -82,17 +102,11 @@ def was_frozen_before(state: AppState, metrics: Collection[str]) -> bool:
     return state.frozen is not None and not is_measured(state.frozen, metrics)
 
 
-def _visible(state: AppState, layout: MainLayout | None) -> tuple[ProcessKey, ...] | None:
+def _visible(state: AppState, layout: MainLayout) -> tuple[ProcessKey, ...] | None:
     """Return the processes whose CPU %, memory and command are visible; ``None`` for all."""
+    main = state.main
     if len(state.shown.processes) <= _FEW_PROCESSES:
         return None
-    if state.screen is Screen.METRICS:
-        return (state.metrics,) if state.metrics is not None else ()
-    if state.screen is Screen.USERS:
-        return None
-    if layout is None:
-        return ()
-    main = state.main
     if main.sort.order in _HOST_ORDERS or main.sort.order == 'username':
         return None
     if state.query or state.field is not None or main.filter.users is not None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from nvitop.gui.model.choices import Sort
-from nvitop.gui.model.screens import SCREENS, Screen
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.dialog import confirm, dialog_layout, turn_in_dialog
 from nvitop.gui.state.events import MousePressed, MouseScrolled
@@ -31,7 +31,7 @@ def is_on_line(state: AppState, event: MousePressed) -> bool:
     """Whether a click selects a line."""
     if state.screen is Screen.MAIN:
         return bool(event.y) and main_layout(state).processes.at(event.x, event.y) is not None
-    return SCREENS[state.screen].is_list and lines_layout(state).at(event.y) is not None
+    return state.spec.margins is not None and lines_layout(state).at(event.y) is not None
 
 
 def click(state: AppState, event: MousePressed) -> Result:
@@ -41,11 +41,11 @@ def click(state: AppState, event: MousePressed) -> Result:
         return (state, ()) if button is None else confirm(state, state.dialog, button)
     if state.screen is Screen.MAIN:
         return _click_main(state, event), ()
-    spec = SCREENS[state.screen]
-    line = lines_layout(state).at(event.y) if spec.is_list else None
+    spec = state.spec
+    line = lines_layout(state).at(event.y) if spec.margins is not None else None
     if line is not None:
         return go_to_line(state, line), ()
-    return clear_selection(state) if spec.selects_processes else state, ()
+    return clear_selection(state) if spec.processes is not None else state, ()
 
 
 def _click_main(state: AppState, event: MousePressed) -> AppState:

@@ -10,8 +10,9 @@ from nvitop.gui.layout.screens import TreeLayout, lay_out_tree
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import growing_widths
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.screens import SCREENS, Screen
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.problems import ProblemLine, problem_lines
 from nvitop.gui.state.process_rows import (
     TreeRow,
     Uses,
@@ -22,9 +23,11 @@ from nvitop.gui.state.process_rows import (
     matches_host_process,
     parse_query,
 )
-from nvitop.gui.state.usage import unknown_among
+from nvitop.gui.state.usage import UserSummary, summarize_users, unknown_among
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessSample
 
+#: Rows above the lines of the tree: title and headings.
+TREE_TOP = 2
 #: Maximum width of the devices column of the tree.
 _DEVICES_WIDTH = 16
 
@@ -170,8 +173,8 @@ def tree_layout(state: AppState) -> TreeLayout:
         state.body_height,
         len(state.forest),
         state.forest_widths,
-        top=SCREENS[Screen.TREE].top or 0,
-        scroll_y=state.tree.scroll_y,
+        top=TREE_TOP,
+        scroll_y=state.listing.scroll_y,
         cursor=tree_index(state),
     )
 
@@ -188,3 +191,13 @@ def selected_index(state: AppState) -> int | None:
     """Return the index of the selected process in :attr:`AppState.rows`."""
     key = state.main.selected
     return next((i for i, row in enumerate(state.rows) if row.key == key), None)
+
+
+def listed_users(state: AppState) -> tuple[UserSummary, ...]:
+    """Return the lines of the users screen."""
+    return summarize_users(state.rows, by_owner=state.sums_by_owner)
+
+
+def listed_problems(state: AppState) -> tuple[ProblemLine, ...]:
+    """Return the lines of the problems screen."""
+    return problem_lines(state.shown_tally.problems)

@@ -7,8 +7,9 @@ from nvitop.gui.layout.main import scroll_to_process
 from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState, ListState, Result
 from nvitop.gui.state.notices import refuse
-from nvitop.gui.state.problems import problem_lines
 from nvitop.gui.state.process_lists import (
+    listed_problems,
+    listed_users,
     main_layout,
     relist,
     selected_index,
@@ -16,7 +17,6 @@ from nvitop.gui.state.process_lists import (
     tree_layout,
 )
 from nvitop.gui.state.process_rows import subtree
-from nvitop.gui.state.usage import summarize_users
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessSample
 
 
@@ -65,7 +65,7 @@ def select_tree_row(state: AppState, index: int) -> AppState:
     index = max(0, min(index, len(rows) - 1))
     state = state._replace(tree=state.tree._replace(selected=rows[index].key))
     scroll_y = tree_layout(state).lines.scroll_y
-    return state._replace(tree=state.tree._replace(scroll_y=scroll_y))
+    return state._replace(listing=state.listing._replace(scroll_y=scroll_y))
 
 
 def keep_selection_seen(state: AppState) -> AppState:
@@ -166,7 +166,7 @@ def toggle_page(state: AppState) -> Result:
 def show_user(state: AppState) -> Result:
     """Return to the processes, and show those of the user or owner in the current line."""
     prefix, what = ('owner:', 'owner') if state.sums_by_owner else ('user:', 'user')
-    users = summarize_users(state.rows, by_owner=state.sums_by_owner)
+    users = listed_users(state)
     if not users:
         return refuse(state, 'The list is empty')
     name = users[min(state.listing.cursor, len(users) - 1)].name
@@ -179,7 +179,7 @@ def show_user(state: AppState) -> Result:
 
 def show_device(state: AppState) -> Result:
     """Return to the main screen, and select the device of the problem in the current line."""
-    lines = problem_lines(state.shown_tally.problems)
+    lines = listed_problems(state)
     subject = lines[min(state.listing.cursor, len(lines) - 1)].device if lines else None
     if subject is None:
         return refuse(state, 'This line is not about a single GPU')

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Callable
-
 from nvitop.gui.layout.main import LOWEST
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.model.screens import Screen
@@ -27,13 +25,7 @@ from nvitop.gui.view.hints import (
     title_badges,
     title_hints,
 )
-from nvitop.gui.view.screens.environ import draw_environ
-from nvitop.gui.view.screens.help import draw_columns, draw_help
 from nvitop.gui.view.screens.main import Header, MainView, draw_main, draw_too_small
-from nvitop.gui.view.screens.metrics import draw_metrics
-from nvitop.gui.view.screens.problems import draw_problems
-from nvitop.gui.view.screens.tree import draw_tree
-from nvitop.gui.view.screens.users import draw_users
 from nvitop.gui.view.widgets.box import Button, draw_dialog
 from nvitop.gui.view.widgets.text import HINT, add_badge_targets, draw_at_right
 from nvitop.sampling.history import History
@@ -57,7 +49,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
     else:
         if state.frozen is not None:
             history = history.until(state.frozen.monotonic)
-        _SCREENS[state.screen](buf, state, history)
+        state.spec.draw(buf, state, history)
     if buf.height < state.height:
         buf.add_row()
     if not is_too_small:
@@ -80,7 +72,8 @@ def _add_badges(buf: Buffer, state: AppState) -> None:
     add_badge_targets(buf, 0, list(zip(badges, keys)))
 
 
-def _draw_main(buf: Buffer, state: AppState, history: History) -> None:
+def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
+    """Draw the main screen of the monitor."""
     clock = format_timestamp(state.timestamp)
     hint = title_hints(state)
     badges = header_badges(state, shown_key(state, '!'))
@@ -167,16 +160,3 @@ def _draw_signal_dialog(buf: Buffer, state: AppState, dialog: SignalDialog) -> N
     draw_dialog(
         buf, layout, buttons, current=dialog.button, title='Signal', is_ready=dialog.is_ready
     )
-
-
-_Draw = Callable[[Buffer, AppState, History], None]
-_SCREENS: dict[Screen, _Draw] = {
-    Screen.MAIN: _draw_main,
-    Screen.TREE: lambda buf, state, _: draw_tree(buf, state),
-    Screen.ENVIRON: lambda buf, state, _: draw_environ(buf, state),
-    Screen.METRICS: draw_metrics,
-    Screen.PROBLEMS: lambda buf, state, _: draw_problems(buf, state),
-    Screen.USERS: lambda buf, state, _: draw_users(buf, state),
-    Screen.COLUMNS: lambda buf, state, _: draw_columns(buf, state),
-    Screen.HELP: lambda buf, state, _: draw_help(buf, state),
-}

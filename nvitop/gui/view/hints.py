@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Iterable, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.model.choices import ProcessFilter
 from nvitop.gui.model.format import format_process_type, format_timestamp
-from nvitop.gui.model.screens import SCREENS, Screen
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
@@ -127,7 +127,7 @@ def _menu(state: AppState) -> list[Hint]:
         return [Hint((key,), words.capitalize()) for key, words in _TYPING[state.field.purpose]]
     hints = []
     met: dict[Need, bool] = {}
-    menu = SCREENS[state.screen].menu
+    menu = state.spec.menu
     if state.is_paused or not state.origin.is_live:
         first = [keys for keys in _FIRST_IN_PAST if keys in menu]
         menu = (*first, *(keys for keys in menu if keys not in first))
@@ -154,7 +154,7 @@ def _is_pointless(state: AppState, binding: Binding) -> bool:
     if binding.action is Action.SCROLL_UP:
         layout = lines_layout(state)
         return layout.length <= layout.area.height
-    if not SCREENS[state.screen].selects_processes:
+    if state.spec.processes is None:
         return False
     if binding.action is Action.CLEAR:
         return not (state.query or state.main.selected_device or tree_tags(state))
@@ -169,7 +169,7 @@ def title_hints(state: AppState) -> _Pieces:
         return ()
     if state.field is not None:
         return _pieces([(format_key(key), what) for key, what in _TYPING[state.field.purpose]])
-    return _pieces(_bound(state, SCREENS[state.screen].hints))
+    return _pieces(_bound(state, state.spec.hints))
 
 
 def draw_screen_title(
@@ -265,7 +265,7 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.timestamp).split()[3]
         badges.append(_badge(_WARNING, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
-    is_limited = SCREENS[state.screen].is_filtered
+    is_limited = state.spec.is_filtered
     badges += option_badges(state.main.filter) if is_limited else ()
     if state.main.selected_device is not None and is_limited:
         badges.append(_badge(_INPUT, f'GPU {state.main.selected_device.label}'))

@@ -13,7 +13,8 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.navigation import current_line, lines_layout
-from nvitop.gui.state.problems import ProblemLine, own_cost, problem_lines
+from nvitop.gui.state.problems import ProblemLine, own_cost
+from nvitop.gui.state.process_lists import listed_problems
 from nvitop.gui.view.hints import title_badges, title_hints
 from nvitop.gui.view.widgets.text import (
     draw_bar_row,
@@ -67,8 +68,7 @@ PROBLEM_COLUMNS: tuple[Column, ...] = (
 def draw_problems(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     lines = tuple(
-        line._replace(what=line.what.replace('_', ' '))
-        for line in problem_lines(state.shown_tally.problems)
+        line._replace(what=line.what.replace('_', ' ')) for line in listed_problems(state)
     )
     layout = lines_layout(state)
     places = _places(lines, buf.width)

@@ -74,7 +74,7 @@ def _draw_row(
     buf: Buffer, y: int, row: TreeRow, layout: TreeLayout, style: Style, state: AppState
 ) -> None:
     *others, command = layout.columns
-    line, lines_end = _command_text(row, command, state.tree.scroll_x)
+    line, lines_end = _command_text(row, command, state.listing.scroll_x)
     text = row_text(others, [place.column.text(row.process) for place in others])
     text = f'{fit(text, command.x)}{line}'
     if style.role in _MARKED:

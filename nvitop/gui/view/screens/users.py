@@ -17,7 +17,8 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.navigation import current_line, lines_layout
-from nvitop.gui.state.usage import UserSummary, summarize, summarize_users, total_memory
+from nvitop.gui.state.process_lists import listed_users
+from nvitop.gui.state.usage import UserSummary, summarize, total_memory
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.process import (
     Limits,
@@ -80,7 +81,7 @@ USER_COLUMNS: tuple[Column, ...] = (
 def draw_users(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     by_owner = state.sums_by_owner
-    users = summarize_users(state.rows, by_owner=by_owner)
+    users = listed_users(state)
     layout = lines_layout(state)
     names = [cell_width(fmt.format_user(user.name, _USER_WIDTH)) for user in users]
     width = min(max(names, default=0), max(10, buf.width - 50))

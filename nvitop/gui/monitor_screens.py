@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The screens of the monitor: one description each, of what it lists, measures and draws."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import CLASSIC
+from nvitop.gui.state.app_state import (
+    AppState,
+    LongLines,
+    ProcessCursor,
+    Result,
+    Screens,
+    ScreenSpec,
+    no_lines,
+)
+from nvitop.gui.state.demand import (
+    basic_demand,
+    columns_demand,
+    main_demand,
+    metrics_demand,
+    problems_demand,
+    tree_demand,
+    users_demand,
+)
+from nvitop.gui.state.environ import begin_reading, environ_lines, owner_lines
+from nvitop.gui.state.help_contents import help_lines
+from nvitop.gui.state.process_lists import (
+    TREE_TOP,
+    listed_problems,
+    listed_users,
+    main_layout,
+    relist,
+    selected_index,
+    tree_index,
+    tree_layout,
+)
+from nvitop.gui.state.selection import select_process, select_tree_row
+from nvitop.gui.view.frame import draw_main_screen
+from nvitop.gui.view.screens.environ import draw_environ
+from nvitop.gui.view.screens.help import draw_columns, draw_help
+from nvitop.gui.view.screens.metrics import draw_metrics
+from nvitop.gui.view.screens.problems import draw_problems
+from nvitop.gui.view.screens.tree import draw_tree
+from nvitop.gui.view.screens.users import draw_users
+from nvitop.sampling.history import History
+
+#: Minimum height at which a narrow problems screen has one more row below its list.
+_LONG_FOOT = 12
+
+
+def _now(draw: Callable[[Buffer, AppState], None]) -> Callable[[Buffer, AppState, History], None]:
+    """Return the drawing function of a screen without graphs."""
+    return lambda buf, state, _: draw(buf, state)
+
+
+def _rows(top: int, bottom: int = 0) -> Callable[[AppState], tuple[int, int]]:
+    """Return the function of a list with these numbers of rows above and below it."""
+    return lambda _: (top, bottom)
+
+
+def _long_commands(state: AppState) -> tuple[list[str], int]:
+    moving = main_layout(state).processes.moving
+    if not moving or moving[-1].column.width:
+        return [], 0
+    return [row.command or '' for row in state.rows], moving[-1].width
+
+
+def _long_branches(state: AppState) -> tuple[list[str], int]:
+    lines = [row.prefix + (row.process.command or '') for row in state.forest]
+    return lines, tree_layout(state).columns[-1].width
+
+
+def _long_variables(state: AppState) -> tuple[list[str], int]:
+    return [f'{name}={value}' for name, value in environ_lines(state.environ)], state.width
+
+
+def _prepare_tree(before: AppState, state: AppState) -> Result:
+    """Select the process in the tree that is selected on the main screen."""
+    selected = before.main.selected
+    key = None if selected is None else (selected.pid, selected.start_time)
+    return relist(state._replace(tree=state.tree._replace(selected=key))), ()
+
+
+def _prepare_metrics(before: AppState, state: AppState) -> Result:
+    return state._replace(metrics=before.main.selected), ()
+
+
+def _prepare_users(_: AppState, state: AppState) -> Result:
+    return state._replace(sums_by_owner=False), ()
+
+
+def _problem_margins(state: AppState) -> tuple[int, int]:
+    """On a narrow screen, a reason that is cut in its line is shown in full below the list."""
+    return 2, 4 if state.width < CLASSIC and state.body_height >= _LONG_FOOT else 3
+
+
+MAIN = ScreenSpec(
+    draw=draw_main_screen,
+    hints=('h', 'q'),
+    menu=(
+        *('h', 'S s', 'N n', 'Up Down', 'Enter', 'T', 'K', 'e', 'Space', 'Esc', '\\', 'F6', 't'),
+        *('!', 'U', 'd', 'C', 'z', '( )', '{ }', 'b', 'q'),
+    ),
+    lines=lambda state: state.rows,
+    demand=main_demand,
+    processes=ProcessCursor(selected_index, select_process),
+    is_filtered=True,
+    long_lines=LongLines(2, _long_commands),
+)
+TREE = ScreenSpec(
+    draw=_now(draw_tree),
+    hints=('h', 't'),
+    menu=(
+        *('h', 'S s', 'N n', 'Up Down', 'T', 'K', 'e', 'Space', 'x', 'Esc', '\\', 'U', '!', 'z'),
+        't',
+    ),
+    lines=lambda state: state.forest,
+    demand=tree_demand,
+    margins=_rows(TREE_TOP),
+    processes=ProcessCursor(tree_index, select_tree_row),
+    is_filtered=True,
+    long_lines=LongLines(5, _long_branches),
+    prepare=_prepare_tree,
+)
+ENVIRON = ScreenSpec(
+    draw=_now(draw_environ),
+    hints=('h', 'e'),
+    menu=('h', 'v', 'Left Right', 'q'),
+    lines=lambda state: state.environ.variables or (),
+    demand=basic_demand,
+    margins=lambda state: (2 + len(owner_lines(state)), 0),
+    long_lines=LongLines(5, _long_variables),
+    prepare=begin_reading,
+)
+METRICS = ScreenSpec(
+    draw=draw_metrics,
+    hints=('+ -', 'h', 'q'),
+    menu=('h', 'e', '+ -', 'z', 'q'),
+    lines=no_lines,
+    demand=metrics_demand,
+    has_cursor=False,
+    prepare=_prepare_metrics,
+)
+HELP = ScreenSpec(
+    draw=_now(draw_help),
+    hints=('q',),
+    menu=('PageUp PageDown', 'q'),
+    lines=help_lines,
+    demand=basic_demand,
+    margins=_rows(2),
+    has_cursor=False,
+)
+PROBLEMS = ScreenSpec(
+    draw=_now(draw_problems),
+    hints=('h', 'q'),
+    menu=('h', 'Enter', 'z', 'q'),
+    lines=listed_problems,
+    demand=problems_demand,
+    margins=_problem_margins,
+)
+USERS = ScreenSpec(
+    draw=_now(draw_users),
+    hints=('h', 'q'),
+    menu=('h', 'Enter', 'U', '!', 'z', 'q'),
+    lines=listed_users,
+    demand=users_demand,
+    margins=_rows(2, 1),
+    is_filtered=True,
+    prepare=_prepare_users,
+)
+COLUMN_CHOICE = ScreenSpec(
+    draw=_now(draw_columns),
+    hints=('Space', 'K J', 'q'),
+    menu=('h', 'Space', 'K J', 'q'),
+    lines=lambda _: COLUMNS,
+    demand=columns_demand,
+    margins=_rows(2),
+)
+
+SCREENS: Screens = {
+    Screen.MAIN: MAIN,
+    Screen.TREE: TREE,
+    Screen.ENVIRON: ENVIRON,
+    Screen.METRICS: METRICS,
+    Screen.HELP: HELP,
+    Screen.PROBLEMS: PROBLEMS,
+    Screen.USERS: USERS,
+    Screen.COLUMNS: COLUMN_CHOICE,
+}
