@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import pathlib
 import random
-import subprocess
-import sys
 from typing import Callable
 
 import pytest
 
 from benchmarks.soak import CYCLE, Counts, judge, slope_of
-from tests.short_soak_runs import CYCLES, LATE, SmallRun
-from tests.waiting import PATIENCE
 
 #: Standard deviation of the number of blocks at the end of a cycle, as in long runs.
 NOISE = 12.0
@@ -81,42 +75,3 @@ def test_growth_of_memory_threads_and_files_and_late_ticks_fail() -> None:
 
 def test_too_few_cycles_fail() -> None:
     assert 'too few' in judge(counted(cycles=CYCLES - 1), ticks_missed=0).faults[0]
-
-
-@pytest.fixture(scope='module')
-def small_runs() -> dict[str, SmallRun]:
-    """Results of short runs in a separate process, where no other tests affect them."""
-    done = subprocess.run(
-        [sys.executable, '-m', 'tests.short_soak_runs'],
-        cwd=pathlib.Path(__file__).parent.parent,
-        stdout=subprocess.PIPE,
-        check=True,
-        timeout=PATIENCE,
-    )
-    return {name: SmallRun(*run) for name, run in json.loads(done.stdout).items()}
-
-
-@pytest.mark.slow
-def test_queries_of_a_lost_gpu_do_not_leak(small_runs: dict[str, SmallRun]) -> None:
-    faults, missed, responded = small_runs['query a GPU']
-    assert not faults
-    assert not missed
-    assert [responded[tick] for tick in (10, 30, 47, 60)] == [True, False, False, True]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ('what', 'word'),
-    [
-        ('keep an object at each tick', 'leaks'),
-        ('keep an object in each cycle', 'leaks'),
-        ('start a thread', 'threads'),
-    ],
-)
-def test_growth_is_found(small_runs: dict[str, SmallRun], what: str, word: str) -> None:
-    assert [fault for fault in small_runs[what].faults if word in fault]
-
-
-@pytest.mark.slow
-def test_drifting_loop_misses_ticks(small_runs: dict[str, SmallRun]) -> None:
-    assert small_runs['drift'].ticks_missed == pytest.approx(LATE * CYCLES * CYCLE, abs=2)

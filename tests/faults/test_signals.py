@@ -74,13 +74,6 @@ def test_none_of_1000_reused_pids_is_signaled(way: str) -> None:
     check_reused_pids(way, 1000)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(0)
-def test_none_of_1000_reused_pids_in_the_monitor_is_signaled() -> None:
-    result = run_in_namespace('pid_reuse_on_screen', 50)
-    assert result == {'reused': 50 * 20, 'signaled': 0, 'sent': 50, 'status': 0}
-
-
 PIDS = range(1000, 1006)
 
 
