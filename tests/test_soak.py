@@ -7,7 +7,7 @@ from typing import Callable
 
 import pytest
 
-from benchmarks.soak import CYCLE, Counts, judge, slope_of
+from benchmarks.soak import CYCLE, FEWEST_CYCLES, Counts, judge, slope_of
 
 #: Standard deviation of the number of blocks at the end of a cycle, as in long runs.
 NOISE = 12.0
@@ -52,7 +52,7 @@ def test_noise_is_not_a_leak(cycles: int) -> None:
 @pytest.mark.parametrize('seed', range(20))
 def test_small_leak_is_found_despite_noise(seed: int) -> None:
     per_cycle = counted(float, cycles=200, seed=seed)
-    per_tick = counted(lambda cycle: float(CYCLE * cycle), cycles=CYCLES, seed=seed)
+    per_tick = counted(lambda cycle: float(CYCLE * cycle), cycles=2 * FEWEST_CYCLES, seed=seed)
     for counts in (per_cycle, per_tick):
         assert 'leaks' in judge(counts, ticks_missed=0).faults[0]
 
@@ -74,4 +74,4 @@ def test_growth_of_memory_threads_and_files_and_late_ticks_fail() -> None:
 
 
 def test_too_few_cycles_fail() -> None:
-    assert 'too few' in judge(counted(cycles=CYCLES - 1), ticks_missed=0).faults[0]
+    assert 'too few' in judge(counted(cycles=2 * FEWEST_CYCLES - 1), ticks_missed=0).faults[0]
