@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from nvitop.simulation.capture import scenario_text
 from nvitop.simulation.scenario import ScenarioError
-from nvitop.simulation.smi_files import STATES, read_tables, read_xml
+from nvitop.simulation.smi_files import STATES, read_capture
 
 
 def main() -> int:
@@ -26,8 +26,7 @@ def main() -> int:
     given = parser.parse_args()
     machine: pathlib.Path = given.machine
     try:
-        is_xml = machine.suffix == '.xml'
-        capture = read_xml(machine) if is_xml else read_tables(machine, given.state)
+        capture = read_capture(machine, given.state)
         text = scenario_text(capture, f'from a capture of {machine.stem}')
     except ScenarioError as error:
         print(f'scenario_from_capture: error: {error}', file=sys.stderr)

@@ -226,7 +226,8 @@ def add_demo(group: argparse._ActionsContainer) -> None:
         nargs='?',
         const='',
         metavar='SCENARIO',
-        help='simulate a machine; SCENARIO is a name or a TOML file (default: dgx-h100)',
+        help='simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi '
+        '(default: dgx-h100)',
     )
 
 

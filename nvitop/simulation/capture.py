@@ -299,12 +299,12 @@ def scenario_text(capture: Capture, description: str) -> str:
     """Return the scenario file for a capture."""
     lines = [f'description = {_text(description)}', '', '[driver]', 'complete = true']
     for key, version in (('version', capture.driver_version), ('cuda', capture.cuda_version)):
-        if re.fullmatch(r'[0-9]{1,6}(\.[0-9]{1,6})+', version):
-            lines.append(f'{key} = "{version}"')
+        is_version = re.fullmatch(r'[0-9]{1,6}(\.[0-9]{1,6})+', version)
+        lines.append(f'{key} = {_text(version if is_version else "N/A")}')
     uuids = [gpu.texts.get('uuid') for gpu in capture.gpus]
     for position, gpu in enumerate(capture.gpus):
         # Masked files give all GPUs the same UUID; then each gets one of its own.
-        is_unique = uuids.count(uuids[position]) == 1
+        is_unique = is_missing(uuids[position]) or uuids.count(uuids[position]) == 1
         lines += ['', *_gpu_lines(gpu, has_uuid=is_unique)]
     for position, gpu in enumerate(capture.gpus):
         for process in gpu.processes:
@@ -319,8 +319,13 @@ def _gpu_lines(gpu: CapturedGpu, *, has_uuid: bool) -> Iterator[str]:
     for name, (key, convert) in NAMES.items():
         text = gpu.texts.get(name)
         value = None if text is None or is_missing(text) else convert(text.strip())
-        if value is not None and (name != 'uuid' or has_uuid):
+        if value is not None:
             values.setdefault(key, value)
+    values.setdefault('bus_id', _bus_id(gpu.texts))
+    if has_uuid:
+        values.setdefault('uuid', _text('N/A'))
+    else:
+        values.pop('uuid', None)
     values.update(_combined(gpu.texts))
     if 'mig_mode' in values:
         highest = max((int(_count(m.texts.get('index', '')) or 0) for m in gpu.migs), default=0)
@@ -329,6 +334,15 @@ def _gpu_lines(gpu: CapturedGpu, *, has_uuid: bool) -> Iterator[str]:
         yield f'{key} = {value}'
     for number, mig in enumerate(gpu.migs):
         yield from _mig_lines(gpu, mig, number)
+
+
+def _bus_id(texts: Mapping[str, str]) -> str:
+    """The bus ID in three parts, for files without the whole."""
+    parts = [_hexadecimal(texts.get(f'pci.{name}', '')) for name in ('domain', 'bus', 'device')]
+    if None in parts:
+        return _text('N/A')
+    domain, bus, device = (int(part or 0) for part in parts)
+    return _text(f'{domain:08X}:{bus:02X}:{device:02X}.0')
 
 
 def _combined(texts: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pathlib
 import threading
 import time
-from typing import TYPE_CHECKING, Callable, Sequence
+from typing import TYPE_CHECKING, BinaryIO, Callable, Sequence
 
 from nvitop.simulation import children
 from nvitop.simulation.abi import NVML_ERRORS
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 DEFAULT_SCENARIO = 'dgx-h100'
 SCENARIOS = pathlib.Path(__file__).parent / 'scenarios'
+#: White space and byte order marks.
+_BEFORE_XML = b'\xef\xbb\xbf\xff\xfe \t\r\n\0'
 
 #: The machines that are active in this process, the newest last.
 _running: list[Machine] = []
@@ -42,7 +44,7 @@ def scenario_names() -> tuple[str, ...]:
 def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scenario:
     """Read and check a scenario, given by name, by the path of a file, or ready-made.
 
-    A ``.toml`` file is a scenario, a ``.xml`` file the output of ``nvidia-smi -q -x``.
+    A file is a scenario, or, as its first character says, the output of ``nvidia-smi -q -x``.
 
     Raises:
         ScenarioError: There is no such scenario, or the file has a mistake; the message names file,
@@ -50,23 +52,30 @@ def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scen
     """
     if isinstance(scenario, Scenario):
         return scenario
-    if isinstance(scenario, str) and scenario in scenario_names():
-        return read_scenario(SCENARIOS / f'{scenario}.toml')
     path = pathlib.Path(scenario)
-    if path.suffix == '.xml':
-        from nvitop.simulation.capture import scenario_text  # only for these files
-        from nvitop.simulation.smi_files import read_xml
-
-        text = scenario_text(read_xml(path), 'from the output of "nvidia-smi -q -x"')
-        return parse_scenario(text, name=path.stem, source=str(path))
-    if path.suffix != '.toml' and not path.exists():
+    if isinstance(scenario, str) and scenario in scenario_names():
+        path = SCENARIOS / f'{scenario}.toml'
+    elif path.suffix not in ('.toml', '.xml') and not path.exists():
         name, known = str(scenario), scenario_names()
         hint = (
             suggestion(name, known)
-            or f'; expected one of {", ".join(known)}, or a .toml file, or a .xml file of "nvidia-smi -q -x"'
+            or f'; expected one of {", ".join(known)}, or a file: a scenario, or the output of "nvidia-smi -q -x"'
         )
         raise ScenarioError(f'unknown scenario {name!r}{hint}')
-    return read_scenario(path)
+    try:
+        with path.open('rb') as file:
+            is_xml = path.suffix == '.xml' or file.peek(8).lstrip(_BEFORE_XML).startswith(b'<')
+            return _captured(file, path) if is_xml else read_scenario(file, path)
+    except OSError as error:
+        raise ScenarioError(f'{path}: {error.strerror}') from error
+
+
+def _captured(file: BinaryIO, path: pathlib.Path) -> Scenario:
+    from nvitop.simulation.capture import scenario_text  # only for these files
+    from nvitop.simulation.smi_files import read_xml
+
+    text = scenario_text(read_xml(file, path), 'from the output of "nvidia-smi -q -x"')
+    return parse_scenario(text, name=path.stem, source=str(path))
 
 
 class Machine:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import pathlib
 import re
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import Any, BinaryIO, Callable, Iterable, Iterator, Mapping
 
 from nvitop.api.utils import MiB, human2bytes
 from nvitop.simulation.models import MODELS, NO_MODEL
@@ -158,6 +158,8 @@ class TomlTable:
         return value
 
     def _version(self, key: ScenarioKey, value: object) -> str:
+        if value == 'N/A':
+            return ''
         if not isinstance(value, str) or not _VERSION.match(value):
             raise self._mismatch(key.name, value, f'a version such as "{key.default}"')
         return value
@@ -334,20 +336,18 @@ _NO_MODEL_DEFAULTS = {'present': True, 'lost': False}
 _IDENTITY = ('uuid', 'bus_id')
 
 
-def read_scenario(path: pathlib.Path) -> Scenario:
-    """Read and check a scenario file. Its name without ``.toml`` is the name of the scenario.
+def read_scenario(file: BinaryIO, path: pathlib.Path) -> Scenario:
+    """Read and check an open scenario file. Its name without ``.toml`` is the name of the scenario.
 
     Raises:
-        ScenarioError: The file cannot be read or has a mistake.
+        ScenarioError: The file has a mistake; the message names *path*.
+        OSError: It cannot be read.
     """
+    data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ScenarioError(f'{path}: larger than {MAX_BYTES >> 20} MiB')
     try:
-        with path.open('rb') as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise ScenarioError(f'{path}: larger than {MAX_BYTES >> 20} MiB')
         text = data.decode('utf-8').replace('\r\n', '\n')
-    except OSError as error:
-        raise ScenarioError(f'{path}: {error.strerror}') from error
     except UnicodeDecodeError as error:
         raise ScenarioError(f'{path}: not UTF-8 text') from error
     return parse_scenario(text, name=path.stem, source=str(path))
@@ -390,7 +390,7 @@ def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
 def _driver(table: TomlTable) -> dict[str, Any]:
     table.check(DRIVER_KEYS)
     values = table.read(DRIVER_KEYS)
-    major, minor = values['cuda_version'].split('.')[:2]
+    major, minor = (values['cuda_version'] or '0.0').split('.')[:2]
     return {**values, 'cuda_version': int(major) * 1000 + int(minor) * 10}
 
 

@@ -49,6 +49,14 @@ def _memory_used(node: Node, t: float) -> Value:
     return round(_number(node, 'memory_base', t) + sum(tasks) + sum(instances.values()))
 
 
+def _memory_free(node: Node, t: float) -> Value:
+    used: float | None = node.value_at('memory_used', t)
+    if used is None:
+        return None
+    rest = _number(node, 'memory_total', t) - _number(node, 'memory_reserved', t) - used
+    return round(max(0.0, rest))
+
+
 def _bar1_used(node: Node, t: float) -> Value:
     total = _number(node, 'bar1_total', t)
     return round(min(total, MIB * (1 + 4 * sum(task.runs(t) for task in node.in_memory()))))
@@ -228,6 +236,7 @@ GPU_RULES: Mapping[str, Rule] = {
     'minor_number': lambda node, t: node.spec.position,
     'board_id': lambda node, t: int(str(node.value_at('bus_id', t)).split(':')[1], 16) << 8,
     'memory_used': _memory_used,
+    'memory_free': _memory_free,
     'bar1_used': _bar1_used,
     'gpu_utilization': _utilization(Task.sm),
     'memory_utilization': _utilization(Task.memory_utilization),
@@ -277,6 +286,7 @@ GPU_RULES: Mapping[str, Rule] = {
 MIG_RULES: Mapping[str, Rule] = {
     'uuid': lambda node, t: f'MIG-{node.world.uuid("mig", *node.key)}',
     'memory_used': _memory_used,
+    'memory_free': _memory_free,
     'bar1_total': lambda node, t: round(_number(node.gpu, 'bar1_total', t) / 8),
     'bar1_used': _bar1_used,
 }

@@ -266,8 +266,9 @@ class Scenario(NamedTuple):
     name: str
     description: str
     seed: int
+    #: ``''``: not available.
     driver_version: str
-    #: 13000 is 13.0.
+    #: 13000 is 13.0; 0: not available.
     cuda_version: int
     process_struct: str
     process_samples: int

@@ -95,7 +95,7 @@ FILE_KEYS: tuple[ScenarioKey, ...] = (
 )
 
 DRIVER_KEYS: tuple[ScenarioKey, ...] = (
-    ScenarioKey('version', 'version', '580.65.06', 'driver version; functions newer than its branch are missing', field='driver_version'),
+    ScenarioKey('version', 'version', '580.65.06', 'driver version; functions newer than its branch are missing, with `"N/A"` all that did not always exist', field='driver_version'),
     ScenarioKey('cuda', 'version', '13.0', 'CUDA version', field='cuda_version'),
     ScenarioKey('hide', 'strings', None, 'functions that are missing too; `*` and `?` are wildcards', field='hidden'),
     ScenarioKey('complete', 'flag', False, 'whether getters and field values newer than the branch exist too, as far as the GPU has values for them'),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import csv
 import pathlib
 import re
-from typing import Iterator, Mapping
+from typing import BinaryIO, Iterator, Mapping
 from xml.parsers import expat
 
 from nvitop.simulation.capture import Capture, CapturedGpu, CapturedMig, CapturedProcess, is_missing
@@ -61,12 +61,22 @@ _TABLE_MIG_PATHS = {
 PROCESSES = 'GPU / Processes / '
 
 
-def read_tables(path: pathlib.Path, state: str = 'idle') -> Capture:
-    """Read ``NAME.tsv`` and the files next to it, in one of :data:`STATES`.
+def read_capture(path: pathlib.Path, state: str = 'idle') -> Capture:
+    """Read ``NAME.tsv`` and the files next to it in one of :data:`STATES`, or an XML file.
 
     Raises:
-        ScenarioError: A file cannot be read, or has other columns.
+        ScenarioError: A file cannot be read, or is something else.
     """
+    if path.suffix == '.tsv':
+        return _read_tables(path, state)
+    try:
+        with path.open('rb') as file:
+            return read_xml(file, path)
+    except OSError as error:
+        raise ScenarioError(f'{path}: {error.strerror}') from error
+
+
+def _read_tables(path: pathlib.Path, state: str) -> Capture:
     texts = _read_columns(path, 'field', state)
     details, apps = path.with_suffix('.q.tsv'), path.with_suffix('.apps.csv')
     by_path = _read_columns(details, 'path', state) if details.exists() else {}
@@ -138,10 +148,12 @@ def _apps(text: str, state: str) -> Iterator[CapturedProcess]:
 #: A machine with 16 GPUs has 1 MB, 20 levels at most and 20,000 elements.
 MAX_BYTES = 16 << 20
 MAX_DEPTH = 24
-MAX_ELEMENTS = 250_000
+MAX_ELEMENTS = 100_000
 MAX_GPUS = 64
 MAX_ITEMS = 5000
 MAX_TEXT = 8192
+#: Number of bytes that are parsed at a time.
+CHUNK = 64 << 10
 ROOT = 'nvidia_smi_log'
 #: Elements that are skipped with all they contain: the largest part of a file.
 _SKIPPED = frozenset({'supported_clocks', 'accounted_processes'})
@@ -401,6 +413,7 @@ class _Handlers:
         self._count = 0
         self._skipped = 0
         self._text: list[str] = []
+        self._length = 0
         self._is_leaf = True
         self._target = self.machine
         self._base = 1
@@ -413,6 +426,7 @@ class _Handlers:
             raise _RefusedError(f'it begins with <{name[:40]}>, not with <{ROOT}>')
         self._open.append(name)
         self._text = []
+        self._length = 0
         self._is_leaf = True
         if self._skipped or name in _SKIPPED:
             self._skipped += 1
@@ -431,14 +445,16 @@ class _Handlers:
     def data(self, text: str) -> None:
         if not self._skipped:
             self._text.append(text)
+            self._length += len(text)
+            if self._length > MAX_TEXT and text.strip():
+                name = self._open[-1] if self._open else ROOT
+                raise _RefusedError(f'<{name[:40]}> has more than {MAX_TEXT} characters')
 
     def end(self, name: str) -> None:
         if self._skipped:
             self._skipped -= 1
         elif len(self._open) > self._base and self._is_leaf:
             text = ''.join(self._text).strip()
-            if len(text) > MAX_TEXT:
-                raise _RefusedError(f'<{name[:40]}> has a text of {len(text)} characters')
             self._target['/'.join(self._open[self._base :])] = text
         self._is_leaf = False
         self._open.pop()
@@ -462,7 +478,7 @@ def _doctype(name: str, system: str | None, public: str | None, has_internal_sub
         raise _RefusedError('its document type has declarations')
 
 
-def _parse(data: bytes) -> _Handlers:
+def _parse(file: BinaryIO) -> _Handlers:
     reader = _Handlers()
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -472,29 +488,32 @@ def _parse(data: bytes) -> _Handlers:
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.data
-    parser.Parse(data, True)
+    size, is_empty = 0, True
+    for chunk in iter(lambda: file.read(CHUNK), b''):
+        size += len(chunk)
+        is_empty &= not chunk.strip()
+        if size > MAX_BYTES:
+            raise _RefusedError(f'it is larger than {MAX_BYTES >> 20} MiB')
+        parser.Parse(chunk, False)
+        if size - parser.CurrentByteIndex > 4 * CHUNK:  # expat collects what has no end yet
+            raise _RefusedError('it has an element that is too large')
+    if is_empty:
+        raise _RefusedError('it is empty')
+    parser.Parse(b'', True)
+    if not reader.gpus:
+        raise _RefusedError('it has no <gpu>')
     return reader
 
 
-def read_xml(path: pathlib.Path) -> Capture:
-    """Read the output of ``nvidia-smi -q -x``.
+def read_xml(file: BinaryIO, path: pathlib.Path) -> Capture:
+    """Read the output of ``nvidia-smi -q -x`` from an open file.
 
     Raises:
-        ScenarioError: The file cannot be read, or is something else.
+        ScenarioError: The file is something else; the message names *path*.
+        OSError: It cannot be read.
     """
     try:
-        with path.open('rb') as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ScenarioError(f'{path}: {error.strerror}') from error
-    try:
-        if len(data) > MAX_BYTES:
-            raise _RefusedError(f'it is larger than {MAX_BYTES >> 20} MiB')
-        if not data.strip():
-            raise _RefusedError('it is empty')
-        reader = _parse(data)
-        if not reader.gpus:
-            raise _RefusedError('it has no <gpu>')
+        reader = _parse(file)
     except _RefusedError as error:
         message = f'{path}: not the output of "nvidia-smi -q -x": {error}'
         raise ScenarioError(message) from error

@@ -12,7 +12,7 @@ from nvitop.api.device import Device, MigDevice
 from nvitop.query.columns import device_table
 from nvitop.query.command import main
 from nvitop.simulation.capture import is_missing, scenario_text
-from nvitop.simulation.smi_files import read_apps, read_tables, read_xml
+from nvitop.simulation.smi_files import read_apps, read_capture
 from tests.command_run import CommandRun
 
 CAPTURES = pathlib.Path(__file__).parent.parent / 'captures'
@@ -37,7 +37,7 @@ LOCAL = ('timestamp', 'hostname')
 def test_what_nvidia_smi_printed_comes_back(path: pathlib.Path, state: str) -> None:
     column = 2 if state == 'idle' else 3
     rows = [line.split('\t') for line in path.read_text(encoding='utf-8').splitlines()[1:]]
-    text = scenario_text(read_tables(path, state), 'captured')
+    text = scenario_text(read_capture(path, state), 'captured')
     with simulation.machine(simulation.parse_scenario(text, name='captured')):
         fields = CommandRun(main, '--query-gpu=' + ','.join(row[0] for row in rows)).out
         apps = CommandRun(main, f'--query-compute-apps={APPS}').out
@@ -70,7 +70,7 @@ def alike(name: str, xml: str, csv: str) -> bool:
 
 @pytest.mark.parametrize('path', XML, ids=lambda path: path.stem)
 def test_xml_comes_back(path: pathlib.Path) -> None:
-    texts = read_xml(path).gpus[0].texts
+    texts = read_capture(path).gpus[0].texts
     names = [
         name
         for name in texts
@@ -87,7 +87,7 @@ def test_xml_comes_back(path: pathlib.Path) -> None:
 
 def test_mig_devices_of_a_capture_have_their_sizes() -> None:
     (path,) = [path for path in MACHINES if 'h100-mig' in path.name]
-    text = scenario_text(read_tables(path, 'load'), 'captured')
+    text = scenario_text(read_capture(path, 'load'), 'captured')
     with simulation.machine(simulation.parse_scenario(text, name='captured')):
         migs: list[MigDevice] = Device(0).mig_devices()
         found = [
@@ -106,13 +106,15 @@ def test_mig_devices_of_a_capture_have_their_sizes() -> None:
 
 def test_processes_of_a_capture_are_never_those_of_this_host() -> None:
     (path,) = [path for path in MACHINES if 'windows' in path.name]
-    text = scenario_text(read_tables(path, 'load'), 'captured').replace('pid = 2056', 'pid = 1')
+    text = scenario_text(read_capture(path, 'load'), 'captured').replace('pid = 2056', 'pid = 1')
     with simulation.machine(simulation.parse_scenario(text, name='captured')):
         ran = CommandRun(
-            main, '--processes=pid,name,command,start_time,user', '--format=csv,noheader'
+            main,
+            '--processes=pid,name,command,start_time,user,gpu_sm_utilization',
+            '--format=csv,noheader',
         )
     assert ran.out.startswith('1, dwm.exe, ')
-    assert ran.out.splitlines()[0].endswith(', [N/A], [N/A]')
+    assert ran.out.splitlines()[0].endswith(', [N/A], [N/A], [N/A]')
 
 
 def test_gpus_that_share_a_masked_uuid_are_told_apart(tmp_path: pathlib.Path) -> None:
@@ -145,7 +147,9 @@ def hostile() -> Iterator[tuple[str, bytes, str]]:
     yield 'elements', many, 'too many elements'
     yield 'size', b'<nvidia_smi_log>' + b' ' * (17 << 20), 'larger than 16 MiB'
     text = b'<nvidia_smi_log><gpu><uuid>' + b'x' * 9000 + b'</uuid></gpu></nvidia_smi_log>'
-    yield 'text', text, 'text of 9000 characters'
+    yield 'text', text, '<uuid> has more than 8192 characters'
+    tag = b'<gpu ' + b'a="" ' * 100_000 + b'>'
+    yield 'tag', b'<nvidia_smi_log>' + tag, 'too large'
     processes = b'<process_info/>' * 5001
     data = b'<nvidia_smi_log><gpu><processes>' + processes + b'</processes></gpu></nvidia_smi_log>'
     yield 'processes', data, 'more than 5000 processes'
@@ -165,6 +169,35 @@ def test_other_files_are_refused_with_a_reason(
         simulation.load(path)
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def test_missing_elements_are_not_available(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / 'machine.xml'
+    path.write_text('<nvidia_smi_log><gpu><product_name>X</product_name></gpu></nvidia_smi_log>')
+    fields = (
+        'name,uuid,pci.bus_id,driver_version,memory.total,memory.reserved,memory.used,memory.free,'
+        'cuda_driver_version,bar1_memory_used,numa_node,power.draw,clocks.sm,mig.mode.current'
+    )
+    with simulation.machine(path):
+        ran = CommandRun(main, f'--gpu={fields}', '--format=csv,noheader')
+    assert ran.out.split(', ', 1) == ['X', ', '.join(['[N/A]'] * 13) + '\n']
+    assert ran.err == ''
+
+
+def test_bus_id_is_made_of_its_parts(tmp_path: pathlib.Path) -> None:
+    text = XML[0].read_text(encoding='utf-8')
+    path = tmp_path / 'machine.xml'
+    path.write_text(text.replace('pci_bus_id', 'x'), encoding='utf-8')
+    with simulation.machine(path):
+        assert Device(0).bus_id() == '00000000:01:00.0'
+
+
+def test_file_of_powershell_is_recognized_by_its_content(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / 'machine.txt'
+    text = XML[0].read_text(encoding='utf-8')
+    path.write_bytes(text.replace('\n', '\r\n').encode('utf-16'))
+    with simulation.machine(path):
+        assert Device(0).name() == 'NVIDIA A100-SXM4-80GB'
 
 
 @pytest.mark.parametrize('old', ['405 MHz', '0x', 'Enabled', 'N/A', 'MiB', 'P8', 'C</', '0:'])

@@ -250,7 +250,7 @@ def test_message_about_a_missing_scenario_names_the_known_ones(tmp_path: pathlib
     ):
         simulation.load('dgx-h10')
     with pytest.raises(
-        simulation.ScenarioError, match=r"'x'; expected one of cluster-node, .* \.toml"
+        simulation.ScenarioError, match=r"'x'; expected one of cluster-node, .* or a file"
     ):
         simulation.load('x')
     with pytest.raises(simulation.ScenarioError, match=r'gone\.toml: No such file'):

@@ -5,8 +5,14 @@ from __future__ import annotations
 
 from typing import Callable
 
-from nvitop.api.libnvml._errors import CORRUPTED_INFOROM, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED
+from nvitop.api.libnvml._errors import (
+    CORRUPTED_INFOROM,
+    INVALID_ARGUMENT,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+)
 from nvitop.simulation.abi import (
+    UNKNOWN_MEMORY,
     DriverError,
     check_version,
     fill_handle,
@@ -140,9 +146,10 @@ def _amounts(node: Node) -> tuple[int, int, int, int]:
     """Total, reserved, used and free bytes; *used* excludes the reserved ones."""
     if node.gpu.value('unified_memory'):
         raise DriverError(NOT_SUPPORTED)
-    total, reserved = node.read('memory_total'), node.value('memory_reserved') or 0
-    used, free = node.read('memory_used'), node.value('memory_free')
-    return total, reserved, used, max(0, total - reserved - used) if free is None else free
+    names = ('memory_total', 'memory_reserved', 'memory_used', 'memory_free')
+    values = (node.value(name) for name in names)
+    total, reserved, used, free = (UNKNOWN_MEMORY if value is None else value for value in values)
+    return total, reserved, used, free
 
 
 @SYMBOLS.add(NODE)
@@ -151,7 +158,8 @@ def nvmlDeviceGetMemoryInfo(node: Node, info: object) -> None:
     struct = target(info)
     total, reserved, used, free = _amounts(node)
     struct.total = total
-    struct.used = reserved + used
+    is_known = UNKNOWN_MEMORY not in (used, reserved)
+    struct.used = reserved + used if is_known else used
     struct.free = free
 
 

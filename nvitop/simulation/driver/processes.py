@@ -123,7 +123,8 @@ class Utilization(NamedTuple):
 def _samples(node: Node, since: int) -> list[Utilization]:
     """The samples that the driver keeps, newer than *since* (microseconds since the epoch)."""
     world = node.world
-    if node.mig is not None or node.value('mig_mode'):
+    is_unknown = any(task.spec.state == 'listed' for task in node.tasks)
+    if node.mig is not None or node.value('mig_mode') or is_unknown:
         raise DriverError(NOT_SUPPORTED)
     t, now = world.seconds(), int(world.epoch() * 1e6)
     newest = now - now % SAMPLE_PERIOD

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_FOUND, UNINITIALIZED
+from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, UNINITIALIZED
 from nvitop.simulation.abi import (
     NVML_ERRORS,
     DriverError,
@@ -42,22 +42,31 @@ def shut_down(world: World) -> None:
     world.init_count -= 1
 
 
+def _version_of(world: World) -> str:
+    version = world.scenario.driver_version
+    if not version:
+        raise DriverError(NOT_SUPPORTED)
+    return version
+
+
 @SYMBOLS.add(SYSTEM)
 def nvmlSystemGetDriverVersion(world: World, version: object, length: object) -> None:
     """``(char *, length)``."""
-    fill_text(version, length, world.scenario.driver_version)
+    fill_text(version, length, _version_of(world))
 
 
 @SYMBOLS.add(SYSTEM)
 def nvmlSystemGetNVMLVersion(world: World, version: object, length: object) -> None:
     """``(char *, length)``: the major version of CUDA, then the driver version."""
     major = world.scenario.cuda_version // 1000
-    fill_text(version, length, f'{major}.{world.scenario.driver_version}')
+    fill_text(version, length, f'{major}.{_version_of(world)}')
 
 
 @SYMBOLS.add(SYSTEM, 'nvmlSystemGetCudaDriverVersion', 'nvmlSystemGetCudaDriverVersion_v2')
 def cuda_driver_version(world: World, version: object) -> None:
     """``(int *)``: 12040 is 12.4."""
+    if not world.scenario.cuda_version:
+        raise DriverError(NOT_SUPPORTED)
     fill_number(version, world.scenario.cuda_version)
 
 
@@ -66,7 +75,7 @@ def nvmlSystemGetDriverBranch(world: World, info: object, length: object) -> Non
     """``(versioned struct *, length)``."""
     struct = target(info)
     check_version(struct, 0x1000054)
-    struct.branch = f'r{world.scenario.driver_version.split(".")[0]}_00'.encode()
+    struct.branch = f'r{_version_of(world).split(".")[0]}_00'.encode()
 
 
 @SYMBOLS.add(SYSTEM)
