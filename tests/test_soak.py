@@ -9,6 +9,8 @@ import pytest
 
 from benchmarks.soak import CYCLE, FEWEST_CYCLES, Counts, judge, slope_of
 
+#: Number of cycles that a run needs for a verdict.
+CYCLES = 2 * FEWEST_CYCLES
 #: Standard deviation of the number of blocks at the end of a cycle, as in long runs.
 NOISE = 12.0
 
