@@ -17,9 +17,8 @@ from nvitop.api.system import TreeUsage, system, use_system
 from nvitop.api.utils import NA
 from nvitop.owner import read_owner
 from nvitop.owner.names import NameLookup
-from nvitop.sampling.history import History
+from nvitop.sampling.history import History, past_samples
 from nvitop.sampling.idle import IdleTimes
-from nvitop.sampling.past import past_samples
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Cost, Demand, HostProcessSample, ProcessSample, Sample
 from nvitop.simulation.system import SimulatedHost

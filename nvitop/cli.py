@@ -23,9 +23,8 @@ from nvitop.sampling import watchdog
 
 if TYPE_CHECKING:
     from nvitop.sampling.plan import DeviceSelector
-    from nvitop.sampling.protocols import MonitoredSource
     from nvitop.sampling.source import LiveSource
-    from nvitop.sampling.types import Sample
+    from nvitop.sampling.types import MonitoredSource, Sample
 
 #: Maximum time (seconds) to count the GPUs before the monitor starts without the number.
 DEVICE_COUNT_SECONDS = 2.0

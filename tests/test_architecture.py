@@ -49,7 +49,6 @@ ROOMS: dict[str, str] = {
     'owner.types': '',
     'owner.cgroup': 'owner.types',
     'sampling.types': 'owner.types',
-    'sampling.words': '',
     'sampling': 'api owner sampling',
     'collector': 'api sampling',
     'select': 'api',

@@ -43,6 +43,8 @@ __all__ = [
     'uptime',
 ]
 
+#: Size of the first read of a file in ``/proc``.
+PAGE_BYTES = 4096
 #: Name of the distribution in the Windows Subsystem for Linux, otherwise ``None``.
 WINDOWS_SUBSYSTEM_FOR_LINUX = WSL
 
@@ -150,10 +152,15 @@ def _usage(total: int, used: int) -> MemoryUsage:
     return MemoryUsage(total, used, round(100.0 * used / total, 1) if total else 0.0)
 
 
-def _read(path: str) -> bytes:
+def read_page(path: str) -> bytes:
+    """Read the first page of a file; most files in ``/proc`` are shorter.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        return os.read(descriptor, 4096)
+        return os.read(descriptor, PAGE_BYTES)
     finally:
         os.close(descriptor)
 
@@ -161,7 +168,7 @@ def _read(path: str) -> bytes:
 def _meminfo(*names: str) -> list[int] | None:
     """Return sizes in bytes from ``/proc/meminfo``; ``None`` if one is missing."""
     try:
-        data = b'\n' + _read(f'{procfs_path()}/meminfo')
+        data = b'\n' + read_page(f'{procfs_path()}/meminfo')
         values = [data.partition(f'\n{name}:'.encode())[2].split(None, 1)[0] for name in names]
         return [int(value) * 1024 for value in values]
     except (OSError, ValueError, IndexError):
@@ -171,7 +178,7 @@ def _meminfo(*names: str) -> list[int] | None:
 def _stat_times() -> list[float] | None:
     """Return the first line of ``/proc/stat`` in seconds: user, nice, system, idle, iowait, …"""
     try:
-        fields = _read(f'{procfs_path()}/stat').split(b'\n', 1)[0].split()[1:]
+        fields = read_page(f'{procfs_path()}/stat').split(b'\n', 1)[0].split()[1:]
         ticks = sysconf('SC_CLK_TCK')
         times = [int(field) / ticks for field in fields]
     except (OSError, ValueError):

@@ -27,11 +27,6 @@ def take_snapshots(
 ) -> SnapshotResult:
     """Return snapshots of devices and of the processes on them, with each value queried once.
 
-    By default, of all GPUs, their MIG devices and all processes. ``gpu_processes`` may be ``False`` or
-    empty for none, and then MIG devices are left out, too; or the processes to include, and then the
-    devices are theirs, unless ``devices`` is given. Processes run on leaf devices: on a GPU in MIG mode, on its MIG devices. Snapshots of
-    processes that exited or are hidden contain texts and :data:`~nvitop.NA` for unknown values.
-
     The first call reads the PCIe traffic counters twice, 20 ms apart for all GPUs together, because a
     rate is measured between two readings. Later calls return the rate since the call before.
 
@@ -40,6 +35,13 @@ def take_snapshots(
     >>> result = take_snapshots()
     >>> for device in result.devices:
     ...     print(device.index, device.memory_usage, device.temperature)
+
+    Args:
+        devices: ``None``: those of the given processes, or all GPUs and their MIG devices.
+        gpu_processes: The processes to include. ``None`` or ``True``: all on these devices; those on
+            a GPU in MIG mode belong to its MIG devices. ``False`` or empty: none, and then MIG
+            devices are left out too, unless ``devices`` contains them. Snapshots of processes that
+            exited or are hidden contain texts and :data:`~nvitop.NA` for unknown values.
     """
     if isinstance(gpu_processes, process.GpuProcess):
         gpu_processes = [gpu_processes]
@@ -66,11 +68,17 @@ def take_snapshots(
         leaves.extend(below)
         if with_mig_devices:
             snapshots.extend(leaf.as_snapshot() for leaf in below if leaf is not device)
+    return SnapshotResult(snapshots, _processes(unique(leaves), processes))
+
+
+def _processes(
+    leaves: Iterable[Device], processes: list[process.GpuProcess] | None
+) -> list[Snapshot]:
+    """Return snapshots of the given processes; ``None``: of all processes on these devices."""
     # The driver first, because it may be slow: the host is then read at one moment.
-    queried = unique(leaves) if processes is None else []
     usages = [
         (leaf, None if replaced_methods(leaf, _PROCESS_METHODS) else leaf.process_usage())
-        for leaf in queried
+        for leaf in (leaves if processes is None else ())
     ]
     with procfs.stat_cache():
         if processes is None:
@@ -79,9 +87,9 @@ def take_snapshots(
                 for leaf, usage in usages
             ]
             processes = [found for each in listed for found in each.values()]
-        of_processes = process.GpuProcess.take_snapshots(processes, failsafe=True)
+        snapshots = process.GpuProcess.take_snapshots(processes, failsafe=True)
     _last_processes[:] = processes
-    return SnapshotResult(snapshots, of_processes)
+    return snapshots
 
 
 #: The methods that list processes.

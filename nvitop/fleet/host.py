@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from nvitop.exporter.tables import DeviceRow, Dialect, InfoRow, Labels, ProcessRow
     from nvitop.fleet.response import PastValues
     from nvitop.fleet.types import FleetHost
-    from nvitop.sampling.words import DeviceStatus, ProcessStatus
+    from nvitop.sampling.types import DeviceStatus, ProcessStatus
 
 _TEXTS: dict[str, Metric] = {metric.name: metric for metric in METRICS if metric.kind == 'str'}
 _DEVICE_STATUSES = ('ok', 'lost', 'timed out', 'error')

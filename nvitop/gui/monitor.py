@@ -24,8 +24,7 @@ from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.term.terminal import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.platforms.kernel import open_nameless_file
 from nvitop.recording.recent import RecentSamples
-from nvitop.sampling.history import History
-from nvitop.sampling.past import past_samples
+from nvitop.sampling.history import History, past_samples
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import STOP_SECONDS, Sampler
 from nvitop.sampling.types import LIVE
@@ -35,8 +34,7 @@ _HANGING_SECONDS = 0.1
 
 if TYPE_CHECKING:
     from nvitop.recording.replay import ReplaySource
-    from nvitop.sampling.protocols import MonitoredSource
-    from nvitop.sampling.types import Origin, Sample
+    from nvitop.sampling.types import MonitoredSource, Origin, Sample
 
 
 #: Maximum size (bytes) of captured standard error that is replayed on exit.

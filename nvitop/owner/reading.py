@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from typing import Iterable
 
-from nvitop.api.host import procfs_path
 from nvitop.api.process import procfs
 from nvitop.api.system import system
 from nvitop.owner.ancestors import (
@@ -277,16 +276,7 @@ def read_file(pid: int, name: str) -> bytes:
     replacement = system().process_file(pid, name)
     if replacement is not None:
         return replacement
-    descriptor = os.open(f'{procfs_path()}/{pid}/{name}', os.O_RDONLY)
-    try:
-        content = os.read(descriptor, 4096)
-        chunk = content
-        while chunk and len(content) < MAX_BYTES:
-            chunk = os.read(descriptor, 1 << 16)
-            content += chunk
-    finally:
-        os.close(descriptor)
-    return content
+    return procfs.read_file(pid, name, MAX_BYTES)
 
 
 def read_text(pid: int, name: str) -> str:

@@ -10,7 +10,6 @@ from nvitop.lazy import lazy_names
 if TYPE_CHECKING:
     from nvitop.sampling.history import History
     from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
-    from nvitop.sampling.protocols import Source
     from nvitop.sampling.sampler import Sampler
     from nvitop.sampling.serialization import SerializationError, parse, serialize
     from nvitop.sampling.source import LiveSource
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
         ProcessKey,
         ProcessSample,
         Sample,
+        Source,
     )
 
 __all__ = [
@@ -61,10 +61,9 @@ if not TYPE_CHECKING:  # it would hide misspelled names
             'nvitop.sampling.history': 'History',
             'nvitop.sampling.plan': 'REPORT_METRICS Intervals intervals',
             'nvitop.sampling.sampler': 'Sampler',
-            'nvitop.sampling.protocols': 'Source',
             'nvitop.sampling.source': 'LiveSource',
             'nvitop.sampling.serialization': 'SerializationError parse serialize',
             'nvitop.sampling.types': 'EMPTY_SAMPLE Cost Demand DeviceInfo DeviceKey DeviceSample '
-            'HostProcessSample HostSample Problem ProcessKey ProcessSample Sample',
+            'HostProcessSample HostSample Problem ProcessKey ProcessSample Sample Source',
         },
     )

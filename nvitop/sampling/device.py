@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from nvitop.api.device.process import ProcessUsage
     from nvitop.api.metrics import Metric
     from nvitop.sampling.plan import Due
-    from nvitop.sampling.words import DeviceStatus, ProblemKind
+    from nvitop.sampling.types import DeviceStatus, ProblemKind
 
 _PROCESS_LISTS = {
     PROCESSES: 'nvmlDeviceGetComputeRunningProcesses',

@@ -25,7 +25,7 @@ from nvitop.sampling.value import known_value
 
 if TYPE_CHECKING:
     from nvitop.sampling.plan import Due
-    from nvitop.sampling.words import DeviceStatus
+    from nvitop.sampling.types import DeviceStatus
 
 
 class GpuReading(NamedTuple):

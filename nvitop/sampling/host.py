@@ -4,51 +4,47 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nvitop.api import host
 from nvitop.api.process.observed import own_line
 from nvitop.api.system import system
-from nvitop.sampling.types import HostSample, Problem
+from nvitop.api.timing import SHORTEST_CPU_SECONDS, Window
+from nvitop.sampling.types import (
+    DiskSample,
+    FilesystemSample,
+    HostIo,
+    HostSample,
+    NetworkSample,
+    Problem,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nvitop.api.host import CpuSeconds
+
     T = TypeVar('T')
 
-#: Shortest interval (seconds) over which CPU % is meaningful: CPU time counts in steps of 10 ms.
-SHORTEST_CPU_INTERVAL = 0.05
 
-
-class HostCpuShare:
-    """Share of time in which the CPUs were busy between two readings."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        #: Time of the last reading, its busy and whole CPU time, and the share.
-        self._last: tuple[float, float, float, float | None] | None = None
-
-    def percent(self) -> float | None:
-        """Return the share since the last reading, ``None`` at the first."""
-        now, last = self._clock(), self._last
-        if last is not None and now - last[0] < SHORTEST_CPU_INTERVAL:
-            return last[3]
-        busy, whole = system().cpu_seconds()
-        percent = None
-        if last is not None and whole > last[2]:
-            share = (busy - last[1]) / (whole - last[2])
-            percent = round(min(max(100.0 * share, 0.0), 100.0), 1)
-        self._last = (now, busy, whole, percent)
-        return percent
+def _busy_percent(before: CpuSeconds, after: CpuSeconds, seconds: float) -> float | None:
+    """Return the share of time in which the CPUs were busy between two readings."""
+    if after.whole <= before.whole:
+        return None
+    share = (after.busy - before.busy) / (after.whole - before.whole)
+    return round(min(max(100.0 * share, 0.0), 100.0), 1)
 
 
 class HostReader:
     """Reads the host; CPU % is measured between two readings."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._cpu = HostCpuShare(clock)
+        self._clock = clock
+        self._cpu: Window[CpuSeconds, float | None] = Window(
+            _busy_percent, None, shortest=SHORTEST_CPU_SECONDS
+        )
         self._problems: dict[str, Problem] = {}
-        self._query('cpu_percent', self._cpu.percent)
+        self._query('cpu_percent', self._cpu_percent)
         self.sample = HostSample(
             hostname=self._query('hostname', system().hostname) or '',
             username=self._query('username', system().username) or '',
@@ -68,7 +64,7 @@ class HostReader:
         memory = self._query('memory', system().memory_usage)
         swap = self._query('swap', system().swap_usage)
         self.sample = self.sample._replace(
-            cpu_percent=self._query('cpu_percent', self._cpu.percent),
+            cpu_percent=self._query('cpu_percent', self._cpu_percent),
             load_average=self._query('load_average', system().load_average),
             memory_total_bytes=getattr(memory, 'total', None),
             memory_used_bytes=getattr(memory, 'used', None),
@@ -80,6 +76,9 @@ class HostReader:
         )
         return self.sample
 
+    def _cpu_percent(self) -> float | None:
+        return self._cpu.since_last(system().cpu_seconds, self._clock())
+
     def _query(self, what: str, function: Callable[[], T | None]) -> T | None:
         try:
             value = function()
@@ -90,3 +89,43 @@ class HostReader:
             return None
         self._problems.pop(what, None)
         return value
+
+
+def read_host_io() -> HostIo:
+    """Read the counters of interfaces and disks, and the usage of local file systems.
+
+    The call blocks while a file system does not respond. A file system that cannot be read is left
+    out.
+
+    Raises:
+        OSError: The system does not provide the counters.
+    """
+    return HostIo(
+        memory_free_bytes=host.virtual_memory().free,
+        networks=tuple(
+            NetworkSample(name, io.bytes_sent, io.bytes_recv, io.packets_sent, io.packets_recv)
+            for name, io in _by_name(host.net_io_counters(pernic=True))
+        ),
+        disks=tuple(
+            DiskSample(name, io.read_bytes, io.write_bytes)
+            for name, io in _by_name(host.disk_io_counters(perdisk=True))
+        ),
+        filesystems=_filesystems(),
+    )
+
+
+def _by_name(counters: dict[str, Any] | None) -> list[tuple[str, Any]]:
+    return sorted((counters or {}).items())
+
+
+def _filesystems() -> tuple[FilesystemSample, ...]:
+    found: dict[str, FilesystemSample] = {}
+    for partition in host.disk_partitions(all=False):
+        try:
+            usage = host.disk_usage(partition.mountpoint)
+        except OSError:  # not readable by this user, or unmounted meanwhile
+            continue
+        found[partition.mountpoint] = FilesystemSample(
+            partition.mountpoint, usage.total, usage.used, usage.free, usage.percent
+        )
+    return tuple(found.values())

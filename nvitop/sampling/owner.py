@@ -28,7 +28,7 @@ from nvitop.sampling.types import OWNER, Problem, ProcessKey, ProcessSample
 from nvitop.sampling.watchdog import SHORTEST_LIMIT_SECONDS, Watchdog
 
 if TYPE_CHECKING:
-    from nvitop.sampling.words import ProblemKind
+    from nvitop.sampling.types import ProblemKind
 
 #: Time (seconds) for which a cgroup counts as current.
 CGROUP_SECONDS = 10.0

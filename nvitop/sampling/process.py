@@ -12,6 +12,7 @@ from nvitop.api.process.facts import GONE, HostFacts
 from nvitop.api.process.observed import ancestry, name_and_parent, observed, own_line
 from nvitop.api.process.procfs import UNREADABLE, ZOMBIE, in_pid_namespace, uses_gpu
 from nvitop.api.system import system
+from nvitop.api.timing import SHORTEST_CPU_SECONDS
 from nvitop.sampling.types import (
     DeviceKey,
     HostProcessSample,
@@ -24,13 +25,10 @@ from nvitop.sampling.types import (
 if TYPE_CHECKING:
     from nvitop.api.process.facts import ObservedProcess
     from nvitop.sampling.device import ProcessRecord
-    from nvitop.sampling.types import HostSample
-    from nvitop.sampling.words import ProcessStatus
+    from nvitop.sampling.types import HostSample, ProcessStatus
 
 #: Longest interval (seconds) over which CPU % is given: the average of an hour says little about now.
 LONGEST_CPU_SECONDS = 10.0
-#: Shortest interval (seconds) over which CPU % is measured: CPU time counts in steps of 10 ms.
-SHORTEST_CPU_SECONDS = 0.1
 #: Number of off-screen processes checked for PID reuse per reading (round robin). A process that
 #: comes into view, or gets a signal, is checked then.
 CHECKED_UNSEEN = 128

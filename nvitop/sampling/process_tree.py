@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Callable, Dict, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
 
 from nvitop.api import host
 from nvitop.api.system import TreeUsage, system
+from nvitop.api.timing import Window
 from nvitop.api.utils import KiB
 
 if TYPE_CHECKING:
@@ -16,8 +17,15 @@ if TYPE_CHECKING:
 #: Minimum time (seconds) between two readings.
 _SHORTEST_SECONDS = 0.5
 _UNKNOWN = TreeUsage(None, None)
-#: A process by PID and start time → its CPU time (s) and the bytes it has read, ``None`` if unknown.
-_Counters = Dict[Tuple[int, float], Tuple[float, Optional[int]]]
+
+
+class _Counters(NamedTuple):
+    """What a process and its descendants have used so far."""
+
+    #: When it was read, in seconds since the epoch.
+    taken: float
+    #: A process by PID and start time → its CPU time (s) and the bytes it has read, ``None``: unknown.
+    processes: dict[tuple[int, float], tuple[float, int | None]]
 
 
 class TreeReader:
@@ -31,8 +39,7 @@ class TreeReader:
         self._clock = clock
         self._wall_clock = wall_clock
         self._key: ProcessKey | None = None
-        self._taken = self._taken_wall = 0.0
-        self._counters: _Counters = {}
+        self._window = _new_window()
         self._usage = _UNKNOWN
 
     def add_to(
@@ -55,26 +62,27 @@ class TreeReader:
         simulated = system().tree_usage(key.pid)
         if simulated is not None:
             return simulated
-        now = self._clock()
-        is_same, seconds = self._key == key, now - self._taken
-        if is_same and seconds < _SHORTEST_SECONDS:
-            return self._usage
-        counters = _read_counters(key.pid)
-        before, since = self._counters, self._taken_wall
-        self._key, self._taken, self._counters = key, now, counters
-        self._taken_wall = self._wall_clock()
-        is_known = is_same and counters
-        self._usage = _usage(before, counters, seconds, since) if is_known else _UNKNOWN
+        if key != self._key:
+            self._key, self._window = key, _new_window()
+        self._usage = self._window.since_last(lambda: self._read_counters(key.pid), self._clock())
         return self._usage
 
+    def _read_counters(self, pid: int) -> _Counters | None:
+        counters = _read_counters(pid)
+        return _Counters(self._wall_clock(), counters) if counters else None
 
-def _usage(before: _Counters, after: _Counters, seconds: float, since: float) -> TreeUsage:
+
+def _new_window() -> Window[_Counters, TreeUsage]:
+    return Window(_usage, _UNKNOWN, shortest=_SHORTEST_SECONDS)
+
+
+def _usage(before: _Counters, after: _Counters, seconds: float) -> TreeUsage:
     cpu = 0.0
     read: list[int] = []
-    for each, (cpu_seconds, read_bytes) in after.items():
-        if each not in before and each[1] < since:
+    for each, (cpu_seconds, read_bytes) in after.processes.items():
+        if each not in before.processes and each[1] < before.taken:
             continue  # older than the reading that missed it, so its usage since then is unknown
-        old_seconds, old_bytes = before.get(each, (0.0, 0))
+        old_seconds, old_bytes = before.processes.get(each, (0.0, 0))
         cpu += max(0.0, cpu_seconds - old_seconds)
         if read_bytes is not None and old_bytes is not None:
             read.append(max(0, read_bytes - old_bytes))
@@ -83,9 +91,9 @@ def _usage(before: _Counters, after: _Counters, seconds: float, since: float) ->
     )
 
 
-def _read_counters(pid: int) -> _Counters:
+def _read_counters(pid: int) -> dict[tuple[int, float], tuple[float, int | None]]:
     """Return the counters of a process and its descendants; nothing if it has exited."""
-    counters: _Counters = {}
+    counters = {}
     for each in _with_descendants(pid):
         try:
             process = host.Process(each)

@@ -11,7 +11,7 @@ from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Problem, Sample
 from nvitop.sampling.watchdog import start_daemon
 
 if TYPE_CHECKING:
-    from nvitop.sampling.protocols import Source
+    from nvitop.sampling.types import Source
 
 #: Minimum time (seconds) between two samples, however fast the demand changes.
 MIN_PAUSE_SECONDS = 0.05

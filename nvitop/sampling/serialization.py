@@ -14,7 +14,7 @@ import functools
 import math
 from typing import Any, Callable, Dict, List, Union, get_args
 
-from nvitop.sampling import types, words
+from nvitop.sampling import types
 from nvitop.sampling.types import DeviceKey, Sample
 
 #: Version of the format. It changes when a reader of the old format would misread the new one.
@@ -252,7 +252,7 @@ def _class_named(name: str) -> Any:
         from nvitop.owner import types as owner_types  # loaded only to read samples
 
         return getattr(owner_types, name)
-    return getattr(words if name in _UNKNOWN_WORDS else types, name)
+    return getattr(types, name)
 
 
 def _fixed(decoders: list[Decoder], stored: list[Any]) -> tuple[Any, ...]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
 from nvitop.api.system import system
+from nvitop.api.timing import SHORTEST_CPU_SECONDS
 from nvitop.sampling.driver import DriverReader
-from nvitop.sampling.host import HostReader
+from nvitop.sampling.host import HostReader, read_host_io
 from nvitop.sampling.idle import IdleTimes
 from nvitop.sampling.plan import DeviceSelection, Due, Intervals, Plan
 from nvitop.sampling.process import (
     LONGEST_CPU_SECONDS,
-    SHORTEST_CPU_SECONDS,
     ProcessReader,
     ProcessReading,
     without_measurements,
@@ -254,8 +254,6 @@ class LiveSource:
         self._host_io, self._host_io_failures = HostIo(), ()
         if not demand.host_io:
             return
-        from nvitop.sampling.host_io import read_host_io  # imports psutil
-
         outcome = self._watchdog.run({'host io': read_host_io}, limit=self._limit)['host io']
         self._host_io = outcome.value or self._host_io
         self._host_io_failures = _failures('io', outcome)
@@ -310,7 +308,7 @@ class LiveSource:
     def _observe_idle_times(self, processes: tuple[ProcessSample, ...], *, has_past: bool) -> None:
         now = self._clock()
         if self._idle_times.now is None and has_past:
-            from nvitop.sampling.past import past_processes  # not loaded by reports
+            from nvitop.sampling.history import past_processes  # not loaded by reports
 
             for seconds, past in past_processes(processes):
                 self._idle_times.observe(past, now - seconds)

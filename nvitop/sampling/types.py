@@ -9,17 +9,27 @@ older recordings can still be read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Tuple, Union
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Tuple, Union
 
 if TYPE_CHECKING:
     from nvitop.owner.types import Owner
-    from nvitop.sampling.words import DeviceStatus, ProblemKind, ProcessStatus
 
     Scalar = Union[None, bool, int, float, str]
     #: Value of a metric.
     Value = Union[Scalar, Tuple[str, ...], Tuple[Tuple[Scalar, ...], ...]]
     #: A device, a process (its PID), the driver, the host, or nvitop itself.
     Subject = Union['DeviceKey', int, Literal['driver', 'host', 'monitor']]
+
+DeviceStatus = Literal['ok', 'lost', 'timed out', 'error']
+#: ``zombie``: exited, not yet reaped; ``gone``: exited; ``no permission``: alive, but its command line
+#: cannot be read; ``foreign``: a PID of another PID namespace (container).
+ProcessStatus = Literal['running', 'zombie', 'gone', 'no permission', 'foreign']
+#: ``na``: the device has no such value; ``denied``: this user may not read it; ``error``: it could not
+#: be read; ``impossible``: an implausible value was dropped; ``reset needed``: the device must be
+#: reset first; ``lost``; ``timed out``; ``slow``: the device responds, but late.
+ProblemKind = Literal[
+    'na', 'denied', 'error', 'impossible', 'reset needed', 'lost', 'timed out', 'slow'
+]
 
 
 class DeviceKey(NamedTuple):
@@ -457,3 +467,35 @@ class Demand(NamedTuple):
     detailed_process: ProcessKey | None = None
     #: Whether network interfaces, disks and file systems of the host are shown.
     host_io: bool = False
+
+
+class Source(Protocol):
+    """A source of samples: the live machine, a recording, another host, or a test.
+
+    A source is used by one thread at a time.
+    """
+
+    @property
+    def origin(self) -> Origin:
+        """Where the last sample comes from. It may change with each sample."""
+
+    def sample(self, demand: Demand) -> Sample:
+        """Measure what is due for this demand; the rest of the sample is as before.
+
+        A source should return within seconds whatever the driver does, and report failures in
+        :attr:`Sample.problems`.
+        """
+
+    def next_due(self) -> float:
+        """Return when something falls due next, on the monotonic clock."""
+
+    def refresh(self) -> None:
+        """Make everything due now."""
+
+
+class MonitoredSource(Source, Protocol):
+    """A source for the monitor."""
+
+    @property
+    def threads_inside(self) -> int:
+        """Number of threads inside calls now; unless it is 0, leave the process by ``os._exit``."""

@@ -342,13 +342,10 @@ def select_devices(
         format: Form of the result: ``'index'`` (NVML index; the UUID of a MIG device, as in
             ``CUDA_VISIBLE_DEVICES``), ``'uuid'`` or ``'device'``.
         force_index: Return the index of MIG devices too, as a pair (GPU index, MIG index).
-        min_count: Number of devices that are needed. If fewer match, they are returned with a
-            warning.
+        min_count: Number of devices that are needed; if fewer match, they are returned anyway.
         max_count: Maximum number of devices to return; ``None``: all.
-        min_free_memory: Bytes, or text such as ``'4GiB'``.
-        min_total_memory: Bytes, or text such as ``'4GiB'``.
-        max_gpu_utilization: Percent.
-        max_memory_utilization: Percent of the memory bandwidth.
+        min_free_memory: Bytes, or text such as ``'4GiB'``; so is ``min_total_memory``.
+        max_gpu_utilization: Percent; so is ``max_memory_utilization``, of the memory bandwidth.
         tolerance: Percent by which memory limits are lowered, and points by which utilization
             limits are raised. Devices that need it come after those that do not.
         free_accounts: Names of users whose processes' memory counts as free.
@@ -357,44 +354,45 @@ def select_devices(
         **kwargs: Ignored with a warning.
 
     Raises:
-        ValueError: Unknown format, negative count or tolerance, a maximum below the minimum, or an
-            invalid size.
+        ValueError: Unknown format, impossible counts or tolerance, or an invalid size.
 
     Warns:
-        RuntimeWarning: The driver does not work, or fewer than ``min_count`` devices match. Python
-            shows it once for each place in the code.
+        RuntimeWarning: The driver does not work, or fewer than ``min_count`` devices match.
         UserWarning: Unknown keyword arguments are given.
-
-    NVML: at most four calls for each device besides opening it, and the process lists with
-    ``free_accounts``.
     """
-    if kwargs:
-        names = ', '.join(sorted(kwargs))
-        warnings.warn(f'select_devices() ignored unknown keyword arguments: {names}', stacklevel=2)
-    _check(format, min_count, max_count, tolerance)
-    criteria = Criteria(
-        _limit_in_bytes('min_free_memory', min_free_memory),
-        _limit_in_bytes('min_total_memory', min_total_memory),
-        max_gpu_utilization,
-        max_memory_utilization,
-        tolerance,
-    )
+    _check(format, min_count, max_count, tolerance, kwargs)
+    free = _limit_in_bytes('min_free_memory', min_free_memory)
+    total = _limit_in_bytes('min_total_memory', min_total_memory)
+    criteria = Criteria(free, total, max_gpu_utilization, max_memory_utilization, tolerance)
     accounts = [free_accounts] if isinstance(free_accounts, str) else free_accounts or ()
     options = SelectOptions(min_count, max_count, format, force_index, sort, frozenset(accounts))
+    return _choose(devices, criteria, options)
+
+
+def _choose(
+    devices: Iterable[Device] | None, criteria: Criteria, options: SelectOptions
+) -> list[Any]:
+    """Choose for :func:`select_devices`, and warn its caller."""
     if devices is None:
         devices = Device.all()
         error = None if devices else _driver_error()
         if error is not None:
             text = f'select_devices() returns no device: {error}'
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
             return []
     chosen = select(devices, criteria, options).chosen
-    if len(chosen) < min_count:
-        warnings.warn(too_few(len(chosen), min_count), RuntimeWarning, stacklevel=2)
+    if len(chosen) < options.min_count:
+        warnings.warn(too_few(len(chosen), options.min_count), RuntimeWarning, stacklevel=3)
     return chosen
 
 
-def _check(form: str, min_count: int, max_count: int | None, tolerance: float) -> None:
+def _check(
+    form: str, min_count: int, max_count: int | None, tolerance: float, others: dict[str, object]
+) -> None:
+    """Check arguments of :func:`select_devices`, and warn its caller about unknown ones."""
+    if others:
+        names = ', '.join(sorted(others))
+        warnings.warn(f'select_devices() ignored unknown keyword arguments: {names}', stacklevel=3)
     if form not in FORMATS:
         raise ValueError(f"format must be 'index', 'uuid' or 'device', not {form!r}")
     if not tolerance >= 0:

@@ -22,9 +22,9 @@ from nvitop.api.device import (
     PhysicalDevice,
     base,
 )
-from nvitop.api.device.window import Window
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS
+from nvitop.api.timing import Window
 from nvitop.api.utils import NA
 from nvitop.sampling.types import DeviceInfo, DeviceSample
 from nvitop.simulation.abi import NVML_ERRORS

@@ -23,7 +23,7 @@ from nvitop.api.device import (
     UtilizationRates,
 )
 from nvitop.api.device.interconnect import throughput2human
-from nvitop.api.device.window import Window
+from nvitop.api.timing import Window
 from nvitop.api.utils import NA, GiB, KiB
 from tests.api.machines import SCENARIO, answer, known, needs_gpm
 from tests.api.machines import machine as make_machine

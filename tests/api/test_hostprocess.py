@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from nvitop.api.process import GpuProcess, HostProcess, linux, procfs
+from nvitop.api.process import GpuProcess, HostProcess, observed, procfs
 from nvitop.api.process.facts import GONE
 from nvitop.api.utils import NA
 from nvitop.platforms import users
@@ -165,7 +165,7 @@ def test_proc_and_psutil_agree(
     child: subprocess.Popen[bytes], other_platform: type[HostProcess]
 ) -> None:
     for pid in (child.pid, os.getpid(), os.getppid()):
-        quick, slow = linux.LinuxProcess(pid).facts(), other_platform(pid).facts()
+        quick, slow = observed.LinuxProcess(pid).facts(), other_platform(pid).facts()
         for name in ('is_running', 'username', 'name', 'cmdline'):
             assert getattr(quick, name) == getattr(slow, name), name
         assert quick.create_time == pytest.approx(slow.create_time, abs=1)
@@ -249,8 +249,8 @@ def test_changed_owner_is_noticed(
 ) -> None:
     process = HostProcess(child.pid)
     process.facts()
-    monkeypatch.setattr(linux, 'cpu_nanoseconds', lambda pid: None)  # as if it were running
-    monkeypatch.setattr(linux, 'name_of_user', lambda uid: 'alice')
+    monkeypatch.setattr(observed, 'cpu_nanoseconds', lambda pid: None)  # as if it were running
+    monkeypatch.setattr(observed, 'name_of_user', lambda uid: 'alice')
     assert process.facts().username != 'alice'
     real = procfs.read_stat
     monkeypatch.setattr(

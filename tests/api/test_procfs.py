@@ -13,7 +13,7 @@ from typing import Any, Callable
 import psutil
 import pytest
 
-from nvitop.api.process import HostProcess, linux, procfs
+from nvitop.api.process import HostProcess, observed, procfs
 from tests.api.processes import linux_only, running
 from tests.waiting import in_threads
 
@@ -103,7 +103,7 @@ def stats_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return real(path, *args, **options)
 
     monkeypatch.setattr(os, 'open', open_)
-    monkeypatch.setattr(linux, 'cpu_nanoseconds', lambda pid: None)
+    monkeypatch.setattr(observed, 'cpu_nanoseconds', lambda pid: None)
     return paths
 
 
@@ -163,7 +163,7 @@ def test_process_without_permission_stays_the_same(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, 'open', deny)
-        process = linux.LinuxProcess(child.pid)
+        process = observed.LinuxProcess(child.pid)
         assert process.is_same()
         with procfs.stat_cache():
             assert process.is_same()
@@ -223,11 +223,11 @@ def test_only_what_may_have_changed_is_read_again(
         ('uid', 'status'),
     ):
         monkeypatch.setattr(procfs, f'read_{function}', reader(file))
-    process = linux.LinuxProcess(1)
+    process = observed.LinuxProcess(1)
     for now, used in ((stat, 5), (stat._replace(**{'taken': 3.0, **changes}), nanoseconds)):
         values['stat'] = now
         made.clear()
-        monkeypatch.setattr(linux, 'cpu_nanoseconds', lambda pid, used=used: used)
+        monkeypatch.setattr(observed, 'cpu_nanoseconds', lambda pid, used=used: used)
         monkeypatch.setattr(time, 'monotonic', lambda now=now: now.taken)
         facts = process.facts()
     assert sorted(made) == sorted(reads)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import collections
 import gc
+import os
 import pickle
 from typing import Any, Iterator
 
@@ -11,8 +12,8 @@ import pytest
 from nvitop import simulation
 from nvitop.api.collector import SnapshotResult, take_snapshots
 from nvitop.api.device import Device
-from nvitop.api.device.window import Window
-from nvitop.api.process import GpuProcess, HostProcess, procfs
+from nvitop.api.process import GpuProcess, HostProcess
+from nvitop.api.timing import Window
 from nvitop.api.utils import NA
 from tests.waiting import PATIENCE
 
@@ -112,19 +113,20 @@ def test_replaced_methods_are_honored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')
 def test_no_file_of_a_process_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: collections.Counter[Any] = collections.Counter()
-    real = procfs._open
+    opened: collections.Counter[str] = collections.Counter()
+    real = os.open
 
-    def open_(pid: int, file: str) -> int:
-        opened[pid, file] += 1
-        return real(pid, file)
+    def open_(path: str, flags: int) -> int:
+        opened[path] += 1
+        return real(path, flags)
 
     with simulation.machine('half-busy'):
         pids = {snapshot.pid for snapshot in take_snapshots().gpu_processes}
-        monkeypatch.setattr(procfs, '_open', open_)
+        monkeypatch.setattr(os, 'open', open_)
         take_snapshots()
-    assert {pid for pid, file in opened if file == 'stat'} == pids
-    assert set(opened.values()) == {1}
+    of_processes = {path: count for path, count in opened.items() if path.startswith('/proc/')}
+    assert {f'/proc/{pid}/stat' for pid in pids} <= of_processes.keys()
+    assert set(of_processes.values()) == {1}
 
 
 def test_exited_processes_have_placeholders() -> None:

@@ -15,7 +15,7 @@ import pytest
 from nvitop import Device, ResourceMetricCollector, cli, simulation, take_snapshots
 from nvitop.api.libnvml._session import Session
 from nvitop.api.process import procfs
-from nvitop.api.process.linux import memory_total
+from nvitop.api.process.observed import memory_total
 from nvitop.api.system import System
 from nvitop.gui.effect_runner import differs, read_environment, send_signal
 from nvitop.sampling.source import LiveSource

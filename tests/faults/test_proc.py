@@ -160,7 +160,7 @@ def test_logs_contain_no_command_environment_or_user(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv('PRECIOUS', 'a-value-of-the-environment')
-    monkeypatch.setattr('nvitop.api.process.linux.name_of_user', lambda uid: 'a-name-of-a-user')
+    monkeypatch.setattr('nvitop.api.process.observed.name_of_user', lambda uid: 'a-name-of-a-user')
     with two_children() as pids, machine(pids) as simulated:
         for end in RESULTS.values():
             for number in (1, 8):

@@ -16,9 +16,9 @@ from nvitop.sampling.types import (
     HostProcessSample,
     ProcessKey,
     ProcessSample,
+    ProcessStatus,
     Sample,
 )
-from nvitop.sampling.words import ProcessStatus
 from tests.gui.driving import MANY, after, arrived, pressed, state_of
 from tests.gui.samples import with_families
 

@@ -27,9 +27,9 @@ from nvitop.sampling.types import (
     DeviceKey,
     DeviceSample,
     Problem,
+    ProblemKind,
     Sample,
 )
-from nvitop.sampling.words import ProblemKind
 from tests.documents import ROOT
 
 BUSY: dict[str, Any] = {'gpu_utilization_percent': 90, 'performance_state': 'P0'}

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from nvitop.api import host
-from nvitop.sampling.host import HostReader
-from nvitop.sampling.host_io import read_host_io
+from nvitop.sampling.host import HostReader, read_host_io
 from nvitop.sampling.types import FilesystemSample
 from tests.clock import Clock
 

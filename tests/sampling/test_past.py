@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.sampling.past import past_samples
+from nvitop.sampling.history import past_samples
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from tests.api.machines import machine as make_machine

@@ -11,7 +11,7 @@ import pytest
 from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS_BY_NAME
-from nvitop.sampling import host_io
+from nvitop.sampling import source as source_module
 from nvitop.sampling.plan import REPORT_METRICS
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceSample, HostIo
@@ -347,11 +347,11 @@ def test_input_and_output_of_the_host_is_read_only_while_shown(
     bench: ClockedMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     io = HostIo(memory_free_bytes=5)
-    monkeypatch.setattr(host_io, 'read_host_io', lambda: io)
+    monkeypatch.setattr(source_module, 'read_host_io', lambda: io)
     assert bench.sample().host.io == HostIo()
     bench.demand = Demand(host_io=True)
     assert bench.sample(1.0).host.io == io
-    monkeypatch.setattr(host_io, 'read_host_io', lambda: int('x'))
+    monkeypatch.setattr(source_module, 'read_host_io', lambda: int('x'))
     sample = bench.sample(1.0)
     assert sample.host.io == HostIo()
     assert [p.what for p in sample.problems if p.subject == 'host'] == ['io']

@@ -27,7 +27,7 @@ from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, NaType
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec  # not in Python 3.8
 
-    from nvitop.api.device.window import Window
+    from nvitop.api.timing import Window
 
     #: A value and, if it is ``NA``, why. A plain tuple: a snapshot makes 30 of them per device.
     Answer = tuple[Any, 'Reason | None']

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
-from nvitop.api.device.window import Window, check_interval
 from nvitop.api.libnvml import NVMLError
 from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.libnvml._structures import read_fabric_info, read_platform_info
+from nvitop.api.timing import Window, check_interval
 from nvitop.api.utils import NA, KiB, NaType, bytes2human
 
 if TYPE_CHECKING:

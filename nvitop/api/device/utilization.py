@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
-from nvitop.api.device.window import Window, check_interval
+from nvitop.api.timing import Window, check_interval
 from nvitop.api.utils import NA, KiB, NaType
 
 #: Shortest useful time between two readings: the hardware updates its counters slowly.

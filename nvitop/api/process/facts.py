@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from nvitop.api.process.command import command_join
 from nvitop.api.process.procfs import ZOMBIE
+from nvitop.api.timing import SHORTEST_CPU_SECONDS, Window
 
 if TYPE_CHECKING:
 
@@ -31,9 +32,6 @@ NO_SUCH_PROCESS = 'No Such Process'
 NO_PERMISSIONS = 'No Permissions'
 ZOMBIE_PROCESS = 'Zombie Process'
 TERMINATED = 'terminated'
-
-#: Shortest time in seconds over which CPU usage is measured: the kernel counts in ticks of 10 ms.
-_SHORTEST_SECONDS = 0.1
 
 
 class HostFacts(NamedTuple):
@@ -81,11 +79,10 @@ HIDDEN = HostFacts(True)
 class CpuShare:
     """CPU usage of a process between two readings, in percent of one CPU."""
 
-    __slots__ = ('_last',)
+    __slots__ = ('_window',)
 
     def __init__(self) -> None:
-        #: Time (s), CPU time (s) and result (%) of the last reading.
-        self._last: tuple[float, float, float] | None = None
+        self._window: Window[float, float] = Window(_percent, 0.0, shortest=SHORTEST_CPU_SECONDS)
 
     def percent(self, cpu_seconds: float, taken: float, running_seconds: float) -> float:
         """Return the CPU usage since the last reading; the first covers the life of the process.
@@ -97,15 +94,12 @@ class CpuShare:
             taken: When it was read, in seconds of :func:`time.monotonic`.
             running_seconds: Time since the process started.
         """
-        last = self._last
-        if last is None:
-            since = max(_SHORTEST_SECONDS, running_seconds)
-            used = cpu_seconds
-        else:
-            since = taken - last[0]
-            used = cpu_seconds - last[1]
-            if since < _SHORTEST_SECONDS:
-                return last[2]
-        percent = round(max(0.0, used) / since * 100.0, 1)
-        self._last = (taken, cpu_seconds, percent)
-        return percent
+        if not self._window.has_begun:
+            value = _percent(0.0, cpu_seconds, max(SHORTEST_CPU_SECONDS, running_seconds))
+            self._window.begin_with(cpu_seconds, taken, value)
+            return value
+        return self._window.since_last(lambda: cpu_seconds, taken)
+
+
+def _percent(before: float, after: float, seconds: float) -> float:
+    return round(max(0.0, after - before) / seconds * 100.0, 1)

@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HostProcess: psutil.Process with one object per process and what a process monitor needs.
-
-Processes are read with psutil where there is no ``/proc``.
-"""
+"""HostProcess: psutil.Process with one object per process and what a process monitor needs."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
-import sys
 import threading
-import time
 import weakref
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Iterable, TypeVar, cast
@@ -20,117 +14,28 @@ import psutil
 
 from nvitop.api.process import procfs
 from nvitop.api.process.command import command_join
-from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
-from nvitop.api.process.linux import LinuxProcess
+from nvitop.api.process.facts import GONE, HostFacts
+from nvitop.api.process.observed import LinuxProcess
+from nvitop.api.process.psutilprocess import (
+    PsutilProcess,
+    read_cmdline,
+    read_username,
+    unless_denied,
+)
 from nvitop.api.system import system
 from nvitop.api.timing import timed
 from nvitop.api.utils import NA, NaType, Snapshot, replaced_methods, timedelta2human
 from nvitop.owner.types import Owner, OwnerReading
 from nvitop.platforms import LINUX
-from nvitop.platforms.users import name_of_user, without_domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 F = TypeVar('F', bound='Callable[..., Any]')
-T = TypeVar('T')
 
 #: A PID that no system assigns, but that every system accepts in queries.
 _NO_PID = 2**31 - 1
-
-
-class PsutilProcess:
-    """A process as process lists show it, read with psutil; see :class:`LinuxProcess`.
-
-    It is identified when the object is made. A PID that does not exist raises nothing.
-    """
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self.cpu = CpuShare()
-        #: Name of the user, ``None`` until it is needed.
-        self.username_known: str | None = None
-        #: Start time in seconds of :func:`time.monotonic`.
-        self._started: float | None = None
-        self._process: psutil.Process | None = None
-        # OverflowError: an implausible driver result. OSError: no free file descriptor.
-        with contextlib.suppress(psutil.NoSuchProcess, OverflowError, OSError):
-            self._process = psutil.Process(pid)
-
-    def is_same(self) -> bool:
-        """Return whether the PID still belongs to the same process, or still to none."""
-        if self._process is None:
-            return not psutil.pid_exists(self.pid)
-        return self._process.is_running()
-
-    def running_seconds(self, create_time: float) -> float:
-        """Return the running time in seconds of this process, which started at this time."""
-        # The clock is read once: the running time must not change when it is set.
-        if self._started is None:
-            self._started = time.monotonic() - max(0.0, time.time() - create_time)
-        return time.monotonic() - self._started
-
-    def facts(self) -> HostFacts:
-        """Return what a process list shows. Never raises."""
-        process = self._process
-        try:
-            if process is None or not process.is_running():
-                return GONE
-            with process.oneshot():
-                return self._read(process)
-        except psutil.AccessDenied:
-            return HIDDEN
-        except psutil.NoSuchProcess:
-            return GONE
-
-    def _read(self, process: psutil.Process) -> HostFacts:
-        created = _unless_denied(process.create_time)
-        running = None if created is None else self.running_seconds(created)
-        share = None
-        times, taken = timed(functools.partial(_unless_denied, process.cpu_times))
-        if times is not None and running is not None:
-            share = self.cpu.percent(times.user + times.system, taken, running)
-        if self.username_known is None:
-            self.username_known = _unless_denied(functools.partial(_username, process))
-        memory = _unless_denied(process.memory_info)
-        status = process.status()
-        is_zombie = status == psutil.STATUS_ZOMBIE
-        return HostFacts(
-            is_running=True,
-            status=status,
-            username=self.username_known,
-            name=_unless_denied(process.name),
-            cmdline=[] if is_zombie else _unless_denied(functools.partial(_cmdline, process)),
-            cpu_percent=share,
-            memory_percent=_unless_denied(process.memory_percent),
-            host_memory=None if memory is None else memory.rss,
-            create_time=created,
-            running_time_in_seconds=running,
-            thread_count=_unless_denied(process.num_threads),
-        )
-
-    def measured_again(self, facts: HostFacts) -> HostFacts:
-        """Return recent values. Never raises."""
-        return self.facts()
-
-
-def _unless_denied(read: Callable[[], T]) -> T | None:
-    """Return what ``read`` returns; ``None`` if this user may not read it."""
-    try:
-        return read()
-    except (psutil.AccessDenied, psutil.ZombieProcess):
-        return None
-
-
-def _cmdline(process: psutil.Process) -> list[str]:
-    return '\0'.join(psutil.Process.cmdline(process)).rstrip('\0').split('\0')
-
-
-def _username(process: psutil.Process) -> str:
-    if sys.platform == 'win32':
-        return without_domain(psutil.Process.username(process))
-    return name_of_user(process.uids().real)
 
 
 def _as_listed(method: F) -> F:
@@ -286,7 +191,7 @@ class HostProcess(psutil.Process):
         """
         actual = self._actual
         if actual.username_known is None:
-            actual.username_known = _username(self)
+            actual.username_known = read_username(self)
         return actual.username_known
 
     @_as_listed
@@ -306,7 +211,7 @@ class HostProcess(psutil.Process):
         Empty for a kernel thread.
         """
         if isinstance(self._actual, PsutilProcess):
-            return _cmdline(self)
+            return read_cmdline(self)
         try:
             cmdline = procfs.read_cmdline(self.pid)
         except PermissionError as ex:
@@ -440,8 +345,7 @@ class HostProcess(psutil.Process):
                 return GONE
             with self.oneshot():
                 values: dict[str, Any] = {
-                    _FIELDS.get(name, name): _unless_denied(getattr(self, name))
-                    for name in replaced
+                    _FIELDS.get(name, name): unless_denied(getattr(self, name)) for name in replaced
                 }
         except psutil.NoSuchProcess:
             return GONE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of the host as the monitor needs them, on every platform.
+"""Processes of the host as process lists show them, on every platform.
 
 On Linux they are read from ``/proc``, elsewhere through psutil, which is imported on use: it takes
 as long to import as reading the processes of eight GPUs.
@@ -10,13 +10,17 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import time
 from typing import TYPE_CHECKING, TypeVar
 
 from nvitop.api import host
 from nvitop.api.process import procfs
-from nvitop.api.process.linux import LinuxProcess, since_epoch
+from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
+from nvitop.api.process.procfs import UNREADABLE, ZOMBIE
 from nvitop.api.system import system
 from nvitop.platforms import LINUX
+from nvitop.platforms.kernel import cpu_nanoseconds
+from nvitop.platforms.users import name_of_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,12 +29,184 @@ if TYPE_CHECKING:
 
 P = TypeVar('P')
 
+#: Time (seconds) for which a command line counts as current if name and owner stay the same.
+_CMDLINE_SECONDS = 10.0
+#: Time (seconds) for which the values of a process that has not run count as current: only its
+#: memory can change, by swapping.
+_IDLE_SECONDS = 30.0
+
+
+class LinuxProcess:
+    """A process of this host, identified by its PID and its start time.
+
+    The first read decides which process it is. A PID that does not exist raises nothing here.
+    """
+
+    __slots__ = (
+        '_cmdline',
+        '_cmdline_of',
+        '_cmdline_taken',
+        '_facts',
+        '_is_identified',
+        '_nanoseconds',
+        '_owner',
+        '_start_ticks',
+        '_stat',
+        'cpu',
+        'pid',
+        'username_known',
+    )
+
+    def __init__(self, pid: int) -> None:
+        """Read nothing yet."""
+        self.pid = pid
+        self.cpu = CpuShare()
+        #: Start time, see :class:`procfs.Stat`; ``None``: there was no such process.
+        self._start_ticks: int | None = None
+        self._is_identified = False
+        #: Name of the user, ``None`` until it is needed.
+        self.username_known: str | None = None
+        self._owner = -1
+        #: Command line, the name and owner that the process had then, and when it was read.
+        self._cmdline: list[str] | None = None
+        self._cmdline_of = ('', -1)
+        self._cmdline_taken = 0.0
+        #: CPU time just before the values were read, the values, and what they were read from.
+        self._nanoseconds: int | None = None
+        self._facts: HostFacts | None = None
+        self._stat: procfs.Stat | None = None
+
+    def is_same(self) -> bool:
+        """Return whether the PID still belongs to the same process, or still to none."""
+        try:
+            return self._is_at(procfs.read_start_ticks(self.pid))
+        except UNREADABLE:
+            return True  # there is no sign of another process
+
+    def _is_at(self, start_ticks: int | None) -> bool:
+        if not self._is_identified:
+            self._start_ticks, self._is_identified = start_ticks, True
+        return start_ticks == self._start_ticks
+
+    def running_seconds(self, create_time: float | None = None) -> float:
+        """Return the running time in seconds; the start time since the epoch is not needed."""
+        # Both times count from boot, so setting the system clock has no effect.
+        started = (self._start_ticks or 0) / procfs.clock_ticks()
+        return max(0.0, host.uptime() - started)
+
+    def facts(self) -> HostFacts:
+        """Return what a process list shows, from a few short reads. Never raises."""
+        # Elsewhere, PIDs are those of another machine or namespace.
+        nanoseconds = cpu_nanoseconds(self.pid) if host.procfs_path() == '/proc' else None
+        if nanoseconds is not None and nanoseconds == self._nanoseconds:
+            facts = self._unchanged(time.monotonic())
+            if facts is not None:
+                return facts
+        self._nanoseconds, self._facts = nanoseconds, None
+        try:
+            self._facts = self._read()
+        except (FileNotFoundError, ProcessLookupError):
+            return GONE
+        except UNREADABLE:
+            return HIDDEN
+        return self._facts
+
+    def _unchanged(self, now: float) -> HostFacts | None:
+        """Return the values of a process that has not run since they were read, unless too old."""
+        facts, stat = self._facts, self._stat
+        if facts is None or stat is None or now - stat.taken >= _IDLE_SECONDS:
+            return None
+        running = self.running_seconds()
+        return facts._replace(
+            cpu_percent=self.cpu.percent(stat.cpu_seconds, now, running),
+            running_time_in_seconds=running,
+        )
+
+    def _read(self) -> HostFacts:
+        stat = self._stat = procfs.cached_stat(self.pid)
+        cmdline = self._cmdline
+        if not cmdline or stat is None or not self._is_cmdline_current(stat):
+            cmdline = self._cmdline = None
+            try:
+                cmdline = procfs.read_cmdline(self.pid)
+                if not cmdline:  # a kernel thread, or the process is exiting
+                    stat = self._stat = procfs.read_stat(self.pid)
+            except PermissionError:
+                pass
+            if stat is not None:
+                self._cmdline, self._cmdline_of = cmdline, (stat.name, stat.owner)
+                self._cmdline_taken = stat.taken
+        if not self._is_at(None if stat is None else stat.start_ticks) or stat is None:
+            self._stat = None
+            return HIDDEN if stat is None and procfs.is_hidden(self.pid) else GONE
+        if self.username_known is None or stat.owner != self._owner:
+            self.username_known = name_of_user(procfs.read_uid(self.pid))
+            self._owner = stat.owner
+        rss = procfs.read_rss(self.pid)
+        name = stat.name
+        if cmdline and stat.is_name_cut:
+            full_name = os.path.basename(cmdline[0])
+            name = full_name if full_name.startswith(name) else name
+        running = self.running_seconds()
+        return HostFacts(
+            is_running=True,
+            status=stat.status,
+            username=self.username_known,
+            name=name,
+            cmdline=cmdline,
+            cpu_percent=self.cpu.percent(stat.cpu_seconds, stat.taken, running),
+            memory_percent=rss / memory_total() * 100.0,
+            host_memory=rss,
+            create_time=since_epoch(stat.start_ticks),
+            running_time_in_seconds=running,
+            thread_count=stat.thread_count,
+        )
+
+    def _is_cmdline_current(self, stat: procfs.Stat) -> bool:
+        """Return whether the command line need not be read again.
+
+        Starting another program changes the name, and so do most programs that set a title.
+        """
+        return (
+            stat.taken - self._cmdline_taken < _CMDLINE_SECONDS
+            and (stat.name, stat.owner) == self._cmdline_of
+            and stat.status != ZOMBIE
+        )
+
+    def measured_again(self, facts: HostFacts) -> HostFacts:
+        """Return recent values with the CPU usage and the status read again. Never raises."""
+        try:
+            stat = procfs.read_stat(self.pid)
+        except UNREADABLE:
+            return HIDDEN
+        if stat is None or not self._is_at(stat.start_ticks):
+            return self.facts()
+        share = self.cpu.percent(stat.cpu_seconds, stat.taken, self.running_seconds())
+        return facts._replace(cpu_percent=share, status=stat.status, thread_count=stat.thread_count)
+
+
+def since_epoch(start_ticks: int) -> float:
+    """Convert a start time of :class:`procfs.Stat` to seconds since the epoch."""
+    return start_ticks / procfs.clock_ticks() + _boot_time()
+
+
+# Read once: the start time identifies a process and must not change when the clock is set.
+@functools.lru_cache(maxsize=None)
+def _boot_time() -> float:
+    return procfs.read_boot_time()
+
+
+@functools.lru_cache(maxsize=None)
+def memory_total() -> int:
+    """Return the memory of the host in bytes."""
+    return host.memory_usage().total
+
 
 def observed(pid: int) -> ObservedProcess:
     """Return the process with this PID."""
     if LINUX:
         return system().process(LinuxProcess(pid))
-    from nvitop.api.process.hostprocess import PsutilProcess
+    from nvitop.api.process.psutilprocess import PsutilProcess
 
     return system().process(PsutilProcess(pid))
 
@@ -47,9 +223,8 @@ def start_time_of(pid: int) -> float:
 
 def _actual_start_time(pid: int) -> float:
     if not LINUX:
-        from nvitop.api.process.hostprocess import HostProcess
-
-        return HostProcess(pid).create_time()
+        created: float = host.Process(pid).create_time()
+        return created
     stat = procfs.read_stat(pid)
     if stat is None:
         raise ProcessLookupError(pid)

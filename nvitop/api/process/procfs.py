@@ -15,7 +15,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from nvitop.api.host import procfs_path, uptime
+from nvitop.api.host import PAGE_BYTES, procfs_path, read_page, uptime
 from nvitop.api.timing import timed
 from nvitop.platforms import LINUX
 from nvitop.platforms.kernel import sysconf
@@ -43,8 +43,6 @@ STATUSES = {
     b'P': 'parked',
 }
 
-#: Size of the first read, in bytes: the whole file, except for long command lines.
-_PAGE = 4096
 _ENCODING = sys.getfilesystemencoding()
 #: Length at which the kernel truncates program names, in bytes.
 _MAX_NAME_BYTES = 15
@@ -85,17 +83,25 @@ def _page_size() -> int:
     return sysconf('SC_PAGE_SIZE')
 
 
-def _open(pid: int, file: str) -> int:
-    return os.open(f'{procfs_path()}/{pid}/{file}', os.O_RDONLY)
-
-
 def _read(pid: int, file: str) -> bytes:
-    """Read the first page of a file of a process."""
-    descriptor = _open(pid, file)
+    return read_page(f'{procfs_path()}/{pid}/{file}')
+
+
+def read_file(pid: int, name: str, limit: int = 1 << 30) -> bytes:
+    """Read a file of a process, about as far as the limit in bytes.
+
+    Raises:
+        OSError: There is no such process, or this user may not read it.
+    """
+    descriptor = os.open(f'{procfs_path()}/{pid}/{name}', os.O_RDONLY)
     try:
-        return os.read(descriptor, _PAGE)
+        content = chunk = os.read(descriptor, PAGE_BYTES)
+        while chunk and len(content) < limit:
+            chunk = os.read(descriptor, 16 * PAGE_BYTES)
+            content += chunk
     finally:
         os.close(descriptor)
+    return content
 
 
 def _decoded(text: bytes) -> str:
@@ -117,9 +123,9 @@ def read_stat(pid: int) -> Stat | None:
 
 
 def _read_with_owner(pid: int) -> tuple[bytes, int]:
-    descriptor = _open(pid, 'stat')
+    descriptor = os.open(f'{procfs_path()}/{pid}/stat', os.O_RDONLY)
     try:
-        return os.read(descriptor, _PAGE), os.fstat(descriptor).st_uid
+        return os.read(descriptor, PAGE_BYTES), os.fstat(descriptor).st_uid
     finally:
         os.close(descriptor)
 
@@ -228,17 +234,9 @@ def read_cmdline(pid: int) -> list[str]:
         PermissionError: The process is hidden from this user.
     """
     try:
-        descriptor = _open(pid, 'cmdline')
-        try:
-            content = chunk = os.read(descriptor, _PAGE)
-            while len(chunk) >= _PAGE:
-                chunk = os.read(descriptor, 16 * _PAGE)
-                content += chunk
-        finally:
-            os.close(descriptor)
+        return parse_cmdline(read_file(pid, 'cmdline'))
     except (FileNotFoundError, ProcessLookupError):
         return []
-    return parse_cmdline(content)
 
 
 def parse_cmdline(content: bytes) -> list[str]:

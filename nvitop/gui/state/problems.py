@@ -17,8 +17,7 @@ from nvitop.sampling.types import (
 
 if TYPE_CHECKING:
     from nvitop.health import Severity
-    from nvitop.sampling.types import Subject
-    from nvitop.sampling.words import ProblemKind
+    from nvitop.sampling.types import ProblemKind, Subject
 
 #: Maximum number of problems; those not seen for the longest time are forgotten first.
 MAX_PROBLEMS = 500
