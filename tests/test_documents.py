@@ -313,6 +313,13 @@ def test_architecture_page_names_every_package_and_only_existing_paths() -> None
         assert any(p.exists() or p.with_suffix('.py').exists() for p in places), path
 
 
+def test_architecture_picture_names_every_package_in_the_data_flow() -> None:
+    picture = (ROOT / 'docs' / 'images' / 'architecture.svg').read_text(encoding='utf-8')
+    packages = {path.parent.name for path in (ROOT / 'nvitop').glob('*/__init__.py')}
+    outside = {'claims', 'console', 'platforms'}
+    assert not {name for name in packages - outside if not re.search(rf'\b{name}\b', picture)}
+
+
 def test_outputs_are_compared_exactly() -> None:
     assert matches('GPU 3: 12 %\n...\nend\n', 'GPU 3: 12 %\nmore\nand more\nend\n')
     assert matches('a\n...\n', 'a\n')
