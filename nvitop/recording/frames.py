@@ -132,13 +132,15 @@ class FrameEncoder:
     def __init__(self) -> None:
         self._key: KeyFrame | None = None
 
-    def encode(self, sample: Sample) -> tuple[bytes, bytes | None]:
+    def encode(self, sample: Sample, text: bytes = b'') -> tuple[bytes, bytes | None]:
         """Return the frame of a sample, and the text of its key frame if that is a new one.
+
+        ``text`` is the JSON of the sample, if it is known.
 
         Raises:
             FrameError: The sample is too large.
         """
-        text = text_of(sample)
+        text = text or text_of(sample)
         key = self._key
         devices = tuple(device.key for device in sample.devices)
         if (

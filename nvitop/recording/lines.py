@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples as lines of JSON, in a file, a pipe, or a gzip file."""
+"""Writing samples as lines of JSON to a file, a pipe, or a gzip file."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import stat
-import struct
 import sys
 import zlib
 
@@ -16,11 +15,9 @@ from nvitop.recording.privacy import CommandFilter
 from nvitop.recording.schema import RecordingError
 from nvitop.sampling.types import Sample
 
-#: Window bits of zlib for the gzip format.
-_GZIP = 31
-#: An empty block of deflate that is the last one.
-_LAST_BLOCK = b'\x03\0'
-_CHUNK = 64 << 10
+#: Window bits of zlib for the gzip format, and the first bytes of each of its parts.
+GZIP = 31
+GZIP_START = b'\x1f\x8b\x08'
 #: Name of standard input and output.
 STANDARD = '-'
 
@@ -44,7 +41,7 @@ class LineWriter:
 
     def _open(self) -> None:
         self._stream = (
-            zlib.compressobj(6, zlib.DEFLATED, _GZIP) if self.path.endswith('.gz') else None
+            zlib.compressobj(6, zlib.DEFLATED, GZIP) if self.path.endswith('.gz') else None
         )
         if self.path == STANDARD:
             sys.stdout.flush()
@@ -55,8 +52,6 @@ class LineWriter:
             self._check_start()
             if self._mode is not None:
                 os.chmod(self.path, self._mode)
-            if self._stream is not None:
-                _end_last_member(self._descriptor)
             os.lseek(self._descriptor, 0, os.SEEK_END)
         except OSError as error:
             raise RecordingError(f'cannot open {self.path}: {error.strerror}') from None
@@ -64,9 +59,9 @@ class LineWriter:
     def _check_start(self) -> None:
         """Refuse to append to a file of another program, or to a database."""
         if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
-            start = os.read(self._descriptor, 2)
+            start = os.read(self._descriptor, 3)
             os.lseek(self._descriptor, 0, os.SEEK_SET)
-            if start not in (b'', b'{"' if self._stream is None else b'\x1f\x8b'):
+            if start and not start.startswith(b'{"' if self._stream is None else GZIP_START):
                 os.close(self._descriptor)
                 self._descriptor = -1
                 what = 'lines of JSON' if self._stream is None else 'gzip data'
@@ -122,23 +117,3 @@ class LineWriter:
         if self.path != STANDARD:
             os.close(self._descriptor)
         self._descriptor = -1
-
-
-def _end_last_member(descriptor: int) -> None:
-    """Complete a gzip file whose writer was killed, so that it can be continued."""
-    stream, crc, size = zlib.decompressobj(_GZIP), 0, 0
-    data = os.read(descriptor, _CHUNK)
-    try:
-        while data:
-            part = stream.decompress(data, 16 * _CHUNK)
-            crc, size = zlib.crc32(part, crc), size + len(part)
-            data = stream.unconsumed_tail or stream.unused_data
-            if stream.eof:
-                stream, crc, size = zlib.decompressobj(_GZIP), 0, 0
-            data = data or os.read(descriptor, _CHUNK)
-        rest = stream.flush()
-    except zlib.error:
-        return  # damaged, or not gzip
-    crc, size = zlib.crc32(rest, crc), size + len(rest)
-    if size:
-        os.write(descriptor, _LAST_BLOCK + struct.pack('<II', crc, size & 0xFFFFFFFF))

@@ -83,8 +83,12 @@ class Recording(Protocol):
 class DatabaseRecording:
     """A recording in SQLite. It is used by one thread at a time."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, db: sqlite3.Connection | None = None) -> None:
         """Open a recording for reading.
+
+        Args:
+            path: The file.
+            db: A database that holds its contents, if the file is none.
 
         Raises:
             RecordingError: It cannot be read, is not a recording, or holds no frame.
@@ -92,6 +96,9 @@ class DatabaseRecording:
         self.path = path
         self._keys: OrderedDict[int, bytes] = OrderedDict()
         self._deadline = 0.0
+        if db is not None:
+            self._db = db
+            return
         with contextlib.ExitStack() as stack:
             try:
                 self._db = _connect(path)
@@ -100,17 +107,25 @@ class DatabaseRecording:
                     lambda: time.monotonic() > self._deadline, _INSTRUCTIONS
                 )
                 self._start_limit()
-                check_format(self._db, path)
-                marks = ', '.join('?' * len(_TABLES))
-                statement = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN"
-                # Views and virtual tables could compute for hours.
-                (count,) = self._db.execute(f'{statement} ({marks})', _TABLES).fetchone()
-                if count != len(_TABLES):
-                    raise RecordingError(f'{path} is not a recording of nvitop')
+                self._check_tables()
             except sqlite3.Error as error:
                 raise RecordingError(f'cannot read {path}: {error}') from None
             self.span()
             stack.pop_all()
+
+    def _check_tables(self) -> None:
+        """Refuse tables that compute their values: they could take hours, or all memory."""
+        check_format(self._db, self.path)
+        marks = ', '.join('?' * len(_TABLES))
+        statement = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN"
+        (count,) = self._db.execute(f'{statement} ({marks})', _TABLES).fetchone()
+        # Views and virtual tables are not counted; generated columns are hidden.
+        if count != len(_TABLES) or any(
+            column[6]
+            for table in _TABLES
+            for column in self._db.execute(f'PRAGMA table_xinfo({table})')
+        ):
+            raise RecordingError(f'{self.path} is not a recording of nvitop')
 
     def _start_limit(self) -> None:
         self._deadline = time.monotonic() + QUERY_SECONDS
