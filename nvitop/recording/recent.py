@@ -4,78 +4,40 @@
 from __future__ import annotations
 
 import collections
-import io
 import pickle
-import zlib
 from typing import NamedTuple
 
+from nvitop.recording.frames import MAX_TEXT_BYTES, compress, decompress
 from nvitop.sampling.types import Sample
 from nvitop.times import format_time
 
 #: Default time (seconds) that is kept, and the maximum memory for it in bytes.
 KEPT_SECONDS = 3600.0
-MOST_BYTES = 4 << 20
-#: Number of samples in a block. Longer ones are smaller, and take longer to load.
-SAMPLES_PER_BLOCK = 10
+MOST_BYTES = 5 << 20
+#: Number of samples that are compressed with the same key frame.
+SAMPLES_PER_KEY = 30
 #: Memory (bytes) of an entry in addition to its data.
 ENTRY_BYTES = 200
-#: The fastest level of zlib.
-LEVEL = 1
 
 _NOT_KEPT = 'no samples are kept from before'
 
 
-class _Block:
-    """Successive samples in one compressed stream, in which what they share is only once."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-        self._compressor = zlib.compressobj(LEVEL)
-        # The samples and their pickler while others can be added.
-        self._samples: list[Sample] = []
-        self._pickler: pickle.Pickler | None = pickle.Pickler(self, protocol=4)
-
-    def write(self, data: bytes) -> None:
-        """Append what the pickler writes."""
-        self.data += self._compressor.compress(data)
-
-    def add(self, sample: Sample) -> int:
-        """Append a sample; return its index."""
-        assert self._pickler is not None
-        self._pickler.dump(sample)
-        self._samples.append(sample)
-        return len(self._samples) - 1
-
-    def complete(self) -> None:
-        """Keep the compressed data only."""
-        self.data += self._compressor.flush()
-        self._samples = []
-        self._pickler = None
-
-    def load(self, index: int) -> Sample:
-        """Return a sample."""
-        if self._samples:
-            return self._samples[index]
-        # The data was made by this process and never left it.
-        unpickler = pickle.Unpickler(io.BytesIO(zlib.decompress(self.data)))
-        for _ in range(index):
-            unpickler.load()
-        sample: Sample = unpickler.load()
-        return sample
-
-
 class KeptSample(NamedTuple):
-    """Where a sample is kept."""
+    """A compressed sample."""
 
     timestamp: float
     monotonic: float
-    block: _Block
-    #: Its number in the block, from 0.
-    number: int
+    frame: bytes
+    #: The compressed key frame.
+    key: bytes
+    #: Memory of this entry, which includes the key frame if it is the first one with it.
+    size_bytes: int
 
     def load(self) -> Sample:
         """Return the sample."""
-        return self.block.load(self.number)
+        # The data was made by this process and never left it.
+        sample: Sample = pickle.loads(decompress(self.frame, decompress(self.key, b'')))
+        return sample
 
 
 class FoundSample(NamedTuple):
@@ -93,7 +55,8 @@ class RecentSamples:
         self._seconds = seconds
         self._most_bytes = most_bytes
         self._entries: collections.deque[KeptSample] = collections.deque()
-        self._block = _Block()
+        # The key frame, and the number of samples that are compressed with it.
+        self._key, self._compressed_key, self._uses = b'', b'', SAMPLES_PER_KEY
         #: Memory in use.
         self.size_bytes = 0
 
@@ -104,27 +67,26 @@ class RecentSamples:
         """Keep a sample; a later one than the samples before."""
         if self._entries and sample.monotonic <= self._entries[-1].monotonic:
             return
-        block = self._block
-        before = len(block.data)
-        index = block.add(sample)
-        if index == SAMPLES_PER_BLOCK - 1:
-            block.complete()
-            self._block = _Block()
-        self._entries.append(KeptSample(sample.timestamp, sample.monotonic, block, index))
-        self.size_bytes += len(block.data) - before + ENTRY_BYTES
+        # Takes a third of the time and memory of JSON.
+        text = pickle.dumps(sample, protocol=4)
+        if len(text) > MAX_TEXT_BYTES:
+            return
+        size_bytes = ENTRY_BYTES
+        if self._uses == SAMPLES_PER_KEY:
+            self._key, self._compressed_key, self._uses = text, compress(text, b''), 0
+            size_bytes += len(self._compressed_key)
+        self._uses += 1
+        frame = compress(text, self._key)
+        size_bytes += len(frame)
+        self.size_bytes += size_bytes
+        self._entries.append(
+            KeptSample(sample.timestamp, sample.monotonic, frame, self._compressed_key, size_bytes)
+        )
         oldest = sample.monotonic - self._seconds
-        while len(self._entries) > SAMPLES_PER_BLOCK:
-            if self._entries[SAMPLES_PER_BLOCK].monotonic > oldest and (
-                self.size_bytes <= self._most_bytes
-            ):
-                break
-            self._drop_block()
-
-    def _drop_block(self) -> None:
-        self.size_bytes -= len(self._entries[0].block.data)
-        for _ in range(SAMPLES_PER_BLOCK):
-            self._entries.popleft()
-            self.size_bytes -= ENTRY_BYTES
+        while len(self._entries) > 1 and (
+            self.size_bytes > self._most_bytes or self._entries[0].monotonic < oldest
+        ):
+            self.size_bytes -= self._entries.popleft().size_bytes
 
     def find(self, shown: Sample, unit: str, amount: float) -> FoundSample:
         """Return the sample that is a step away from the one on the screen.

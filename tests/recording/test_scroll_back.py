@@ -66,8 +66,8 @@ def test_memory_is_bounded_and_an_hour_is_kept() -> None:
     for tick in range(4000):
         machine.set(tick % 8, power_usage_mw=tick * 7919 % 700_000)
         kept.add(machine.sample(1.0))
-    assert 3601 <= len(kept) <= 3610
-    assert kept.size_bytes < 4 << 20
+    assert len(kept) == 3601
+    assert kept.size_bytes < 5 << 20
     small = RecentSamples(most_bytes=100_000)
     for _ in range(1000):
         small.add(machine.sample(1.0))
@@ -94,7 +94,7 @@ def test_keys_report_that_no_samples_are_kept() -> None:
 
 
 @pytest.mark.slow
-def test_samples_of_an_hour_need_at_most_4_mib(bench: ClockedMachine) -> None:
+def test_samples_of_an_hour_need_at_most_5_mib(bench: ClockedMachine) -> None:
     kept = RecentSamples(most_bytes=1 << 30)
     for sample in simulated_samples(bench, 1200, 1.0):
         processes = tuple(
@@ -103,7 +103,7 @@ def test_samples_of_an_hour_need_at_most_4_mib(bench: ClockedMachine) -> None:
             for process in sample.processes
         )[:50]
         kept.add(sample._replace(processes=processes, host_processes=()))
-    assert 3 * kept.size_bytes < 4 << 20
+    assert 3 * kept.size_bytes < 5 << 20
 
 
 def test_present_is_shown_after_a_freeze_and_a_look_back(bench: ClockedMachine) -> None:
