@@ -15,10 +15,17 @@ from nvitop.api.utils import NA, MiB
 COMPARED = tuple(m for m in (*METRICS, *EXTENDED_METRICS) if m.query is not None)
 #: Texts of nvidia-smi for a missing value.
 MISSING = re.compile(r'\[?(N/A|Not Supported|Unknown Error|GPU requires reset|Not Found)\]?', re.I)
+#: Text of nvidia-smi for a value that it no longer prints, whatever NVML returns.
+DEPRECATED = '[Requested functionality has been deprecated]'
 #: Unit → maximum difference of two readings at different times; other values must be equal.
 TOLERANCES = {'%': 30.0, '°C': 5.0, 'W': 75.0, 'MHz': 400.0, 'B': 256.0 * MiB}
 #: Text of nvidia-smi → name in NVML, both in lower case and without spaces.
-_SAME = {'exclusive_process': 'exclusiveprocess', 'yes': 'enabled', 'no': 'disabled'}
+_SAME = {
+    'exclusive_process': 'exclusiveprocess',
+    'yes': 'enabled',
+    'no': 'disabled',
+    'supported': 'enabled',
+}
 
 
 def query(names: list[str], index: int) -> dict[str, str]:
@@ -49,6 +56,8 @@ def names_in_help(text: str) -> list[str]:
 
 def difference(metric: Metric, before: Any, text: str, after: Any) -> str:
     """Return why a text of nvidia-smi contradicts nvitop's values before and after it, or ``''``."""
+    if text == DEPRECATED:
+        return ''
     if MISSING.fullmatch(text):
         return '' if NA in (before, after) else f'nvidia-smi has no value, nvitop {before!r}'
     if NA in (before, after):

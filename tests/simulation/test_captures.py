@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from typing import Iterator
 
 import pytest
@@ -14,6 +15,7 @@ from nvitop.query.command import main
 from nvitop.simulation.capture import is_missing, scenario_text
 from nvitop.simulation.smi_files import read_apps, read_capture
 from tests.command_run import CommandRun
+from tests.gpu.nvidia_smi import COMPARED, difference, raw_value
 
 CAPTURES = pathlib.Path(__file__).parent.parent / 'captures'
 MACHINES = sorted(
@@ -83,6 +85,24 @@ def test_xml_comes_back(path: pathlib.Path) -> None:
     assert len(names) > 60
     assert different <= DIFFERENT.keys()
     assert len(different) <= 0.03 * len(names)
+
+
+@pytest.mark.parametrize('state', ['idle', 'load'])
+@pytest.mark.parametrize('path', MACHINES, ids=lambda path: path.stem)
+def test_getters_agree_with_nvidia_smi(path: pathlib.Path, state: str) -> None:
+    capture = read_capture(path, state)
+    texts = capture.gpus[0].texts
+    with simulation.machine(simulation.parse_scenario(scenario_text(capture, ''), name='captured')):
+        values = {metric: raw_value(Device(0), metric) for metric in COMPARED}
+    different = {}
+    for metric, value in values.items():
+        text = texts.get(metric.query or '', 'N/A')
+        number = re.fullmatch(r'(-?[0-9.]+) .*', text)  # without its unit
+        is_number = number is not None and metric.kind in ('int', 'float')
+        reason = difference(metric, value, number[1] if number and is_number else text, value)
+        if reason:
+            different[metric.query] = reason
+    assert different.keys() <= {'pcie.link.gen.hostmax'}
 
 
 def test_mig_devices_of_a_capture_have_their_sizes() -> None:

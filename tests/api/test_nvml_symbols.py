@@ -1,0 +1,49 @@
+"""Functions that the NVML libraries of real drivers export: 590.48.01 and 610.57.04."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import pytest
+
+from nvitop.api.device import Device, base
+from nvitop.api.timing import Window
+from nvitop.simulation.driver.nvml import ALL_SYMBOLS
+from tests.api.contract import getters
+from tests.api.machines import SCENARIO, machine
+
+SYMBOLS = pathlib.Path(__file__).parent.parent / 'captures' / 'nvml-symbols.tsv'
+
+
+def values() -> dict[str, Any]:
+    base._gpu_caches.clear()  # nothing is known yet
+    devices = [Device(index) for index in (0, 1, 2, (1, 2))]
+    return {f'{d}.{name}': repr(getattr(d, name)()) for d in devices for name in getters(type(d))}
+
+
+def exported(branch: int) -> set[str]:
+    lines = (line.split('\t') for line in SYMBOLS.read_text(encoding='utf-8').splitlines()[1:])
+    return {name for name, first in lines if int(first) <= branch}
+
+
+@pytest.mark.parametrize('branch', [590, 610])
+def test_simulated_drivers_lack_what_real_ones_of_their_branch_lack(branch: int) -> None:
+    with machine(SCENARIO.replace('580.65.06', f'{branch}.1')) as simulated:
+        names = {name for name in vars(simulated.driver) if name.startswith('nvml')}
+    assert names == (ALL_SYMBOLS.keys() & exported(branch)) | {'nvmlErrorString'}
+
+
+@pytest.mark.parametrize('branch', [590, 610])
+def test_getters_need_no_function_that_a_real_driver_lacks(
+    branch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Window, 'sleep', staticmethod(lambda seconds: None))
+    with machine(SCENARIO.replace('580.65.06', '999.0'), clock=lambda: 0.0) as simulated:
+        before = values()
+        called = {name for name in simulated.calls if name.startswith('nvml')}
+        for name in set(ALL_SYMBOLS) - exported(branch):
+            simulated.hide(name)
+        after = values()
+    assert len(called & exported(branch)) > 90
+    assert after == before
