@@ -107,7 +107,8 @@ ROOMS: dict[str, str] = {
     ),
     'gui': 'health console.options owner.types recording.recent recording.replay sampling',
     'gui.settings': 'console gui.model.columns gui.state.keymap',
-    'gui.replay_command': 'cli console gui query recording sampling',
+    'gui.show': 'api console gui health sampling',
+    'gui.replay_command': 'console gui query recording sampling',
     'gui.fleet': 'console.options fleet gui sampling',
     'gui.fleet.keys': '',
     'gui.fleet.lines': 'exporter.dialects fleet gui.fleet.keys gui.render',
@@ -115,7 +116,7 @@ ROOMS: dict[str, str] = {
     'gui.fleet.view': 'fleet gui',
     'gui.fleet.command': 'console fleet gui',
     'gui.report': 'api console gui health sampling.types',
-    'cli': 'api console gui health sampling',
+    'cli': 'api console gui',
     '__main__': 'cli console.startup',
     '__init__': 'api caching collector device process select termcolor utils',
 }

@@ -17,7 +17,7 @@ from nvitop.console import startup
 from nvitop.console.messages import Message
 from nvitop.console.options import Options
 from nvitop.console.terminal import stdout_width
-from nvitop.gui import monitor
+from nvitop.gui import monitor, show
 from nvitop.gui.report import warnings_about
 from nvitop.sampling.source import LiveSource
 from tests.api.machines import machine as make_machine
@@ -237,11 +237,11 @@ def test_user_without_a_name_means_the_current_user(
 ) -> None:
     shown: list[tuple[str, ...] | None] = []
 
-    def show(options: Options, messages: list[Message]) -> int:
+    def keep_users(options: Options, messages: list[Message]) -> int:
         shown.append(options.users)
         return 0
 
-    monkeypatch.setattr(cli, 'show', show)
+    monkeypatch.setattr(show, 'show', keep_users)
     monkeypatch.setattr(host, 'getuser', lambda: 'ann')
     for arguments in (['-u'], ['-u', 'bob', 'eve'], []):
         assert report(*arguments).status == 0
@@ -271,7 +271,7 @@ def test_leaving_the_monitor_prints_the_report_of_its_last_sample(
 
     monkeypatch.setattr(monitor, 'run_monitor', run_monitor)
     messages: list[Message] = []
-    assert cli.show_monitor(LiveSource(), Options(), messages) == 0
+    assert show.show_monitor(LiveSource(), Options(), messages) == 0
     assert 'GPU-Util' in capsys.readouterr().out
     assert [(kind, text.splitlines()[0]) for kind, text in messages] == [
         ('warning', 'GPU 1: lost: GPU is lost'),

@@ -12,6 +12,7 @@ from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.printable import printable
 from nvitop.times import read_duration
+from nvitop.toml import suggestion
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
@@ -86,8 +87,6 @@ class ArgumentParser(argparse.ArgumentParser):
         return parsed
 
     def _explain(self, word: str, *, is_first: bool) -> str:
-        from nvitop.toml import suggestion
-
         if word.startswith('-') and word != '-':
             option = word.partition('=')[0]
             name = self.prog.partition(' ')[2]

@@ -7,6 +7,8 @@ import contextlib
 import os
 import sys
 
+from nvitop.api.process.observed import names_above
+
 
 def stdout_width() -> int:
     """Number of columns of stdout: ``COLUMNS`` if it is set, else that of the terminal, else 79."""
@@ -23,8 +25,6 @@ def is_watched() -> bool:
     """Whether ``watch`` runs this process, directly (-x) or through a shell."""
     if sys.stdout.isatty():
         return False
-    from nvitop.api.process.observed import names_above
-
     parent, above = (*names_above(2), '', '')[:2]
     return 'watch' in (parent, above if parent in ('sh', 'bash', 'dash', 'zsh') else '')
 

@@ -21,6 +21,7 @@ from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.families import MAX_PROCESSES
 from nvitop.exporter.site import HEALTHY_PATH, READY_PATH
 from nvitop.exporter.tables import SeriesOptions
+from nvitop.toml import suggestion
 
 #: Default address, and port of addresses without one.
 DEFAULT_HOST, DEFAULT_PORT = '127.0.0.1', 9836
@@ -81,8 +82,6 @@ class ExporterSettings(NamedTuple):
 
 @checked
 def _names(text: str) -> list[str]:
-    from nvitop.toml import suggestion
-
     names = text.split(',')
     for name in names:
         if name not in DIALECT_NAMES:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.fleet.promql import LABEL, parse_selector
 from nvitop.fleet.queries import Scope
+from nvitop.fleet.types import FleetError
 from nvitop.times import read_duration
+from nvitop.toml import suggestion
 
 if TYPE_CHECKING:
     from typing import Mapping
@@ -105,8 +107,6 @@ def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in table.items():
         name = key.replace('_', '-')
         if name not in KEYS:
-            from nvitop.toml import suggestion
-
             hint = suggestion(name, KEYS) or '; known keys: ' + ', '.join(KEYS)
             raise SettingsError(f'[fleet]: unknown key {key!r}{hint}')
         if name == 'headers':
@@ -194,8 +194,6 @@ def read_secret(path: str) -> str:
     Raises:
         FleetError: It cannot be read.
     """
-    from nvitop.fleet.types import FleetError
-
     try:
         with open(path, encoding='utf-8') as file:
             line = file.readline().strip()

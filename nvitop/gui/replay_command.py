@@ -10,7 +10,6 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Iterator
 
-from nvitop.cli import print_report
 from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.interrupts import Interrupts
@@ -21,6 +20,7 @@ from nvitop.console.outcome import CommandFailure, writing
 from nvitop.console.startup import collect_garbage_rarely
 from nvitop.console.terminal import read_keys_from_terminal
 from nvitop.gui.settings import read_options
+from nvitop.gui.show import print_report
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.frames import FrameError
 from nvitop.recording.lines import STANDARD

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 from typing import Iterator, Mapping, NamedTuple, Sequence
@@ -71,8 +72,6 @@ def cudart_files(
     ``/usr/local/cuda``, and the packages ``nvidia-cuda-runtime`` that frameworks install. On Windows
     the directories in ``PATH`` come first.
     """
-    import glob
-
     windows = platform == 'win32'
     layout = _WINDOWS if windows else _MACOS if platform == 'darwin' else _LINUX
     yield from layout.names

@@ -7,6 +7,11 @@ import os
 import stat
 import sys
 
+if sys.platform == 'win32':
+    import msvcrt
+else:
+    import fcntl
+
 
 def open_private(path: str) -> int:
     """Open a file for reading and writing; a new file can be used by this user only.
@@ -57,15 +62,11 @@ def try_lock(descriptor: int) -> bool:
     """Lock a file until it is closed or this process ends; return False if another process has it."""
     try:
         if sys.platform == 'win32':
-            import msvcrt
-
             # Beyond the end of the file, so that its text can be read.
             os.lseek(descriptor, 1 << 30, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
             os.lseek(descriptor, 0, os.SEEK_SET)
         else:
-            import fcntl
-
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False

@@ -7,6 +7,9 @@ import functools
 import os
 import sys
 
+if sys.platform != 'win32':
+    import pwd
+
 
 def getuser() -> str:
     """Return the name of the user who runs this program, as shown in process lists.
@@ -15,8 +18,6 @@ def getuser() -> str:
     ``LOGNAME`` or a similar variable, the login name, or the user ID as text.
     """
     if sys.platform != 'win32':
-        import pwd
-
         try:
             return pwd.getpwuid(os.getuid()).pw_name
         except KeyError:
@@ -46,8 +47,6 @@ def name_of_user(uid: int) -> str:
 def _known_name_of_user(uid: int) -> str:
     if sys.platform == 'win32':
         raise KeyError(uid)
-    import pwd
-
     return pwd.getpwuid(uid).pw_name
 
 

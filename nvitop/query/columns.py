@@ -8,6 +8,7 @@ import operator
 import re
 from typing import Any, Callable, Iterable, NamedTuple, Tuple, Union
 
+from nvitop.api.device.clock import ClockEventReasons
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import (
     CLOCK_EVENT_REASONS,
@@ -173,8 +174,6 @@ def _driver_model(word: str) -> str:
 
 def _bits(names: Iterable[str]) -> str:
     """Format reasons as one number, like nvidia-smi; a reason without a name is a number."""
-    from nvitop.api.device.clock import ClockEventReasons  # flags are slow to create
-
     known = {name.lower(): int(bit) for name, bit in ClockEventReasons.__members__.items()}
     bits = 0
     for name in names:

@@ -7,6 +7,7 @@ import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterable, NamedTuple
 
+from nvitop.api import libnvml
 from nvitop.query.columns import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,
@@ -19,11 +20,13 @@ from nvitop.query.columns import (
     process_table,
 )
 from nvitop.query.list_tables import ItemRow, ListTable
+from nvitop.sampling.device_names import require_devices
+from nvitop.sampling.plan import intervals
+from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand
 
 if TYPE_CHECKING:
     from nvitop.sampling.device_names import DeviceIndex
-    from nvitop.sampling.source import LiveSource
     from nvitop.sampling.types import DeviceKey, Sample
 
 #: Process columns that need additional NVML calls.
@@ -115,9 +118,6 @@ def _source(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> LiveSource:
-    from nvitop.sampling.plan import intervals
-    from nvitop.sampling.source import LiveSource
-
     only: list[DeviceIndex] | None = None
     # The column "count" needs all GPUs.
     if query.only is not None and 'count' not in query.names:
@@ -276,8 +276,5 @@ def query_processes(
 def _find_devices(
     ids: str | int | Iterable[str | int | tuple[int, int]] | None,
 ) -> tuple[DeviceIndex, ...] | None:
-    from nvitop.api import libnvml
-    from nvitop.sampling.device_names import require_devices
-
     libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)  # raises without a driver
     return None if ids is None else require_devices(ids)

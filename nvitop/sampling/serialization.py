@@ -11,9 +11,11 @@ The input may come from another machine. Anything but a sample of bounded size a
 from __future__ import annotations
 
 import functools
+import json
 import math
 from typing import Any, Callable, Dict, List, Union, get_args
 
+from nvitop.owner import types as owner_types
 from nvitop.sampling import types
 from nvitop.sampling.types import DeviceKey, Sample
 
@@ -64,8 +66,6 @@ def parse(stored: object) -> Sample:
 
 def dumps(sample: Sample) -> str:
     """Return a sample as one line of JSON."""
-    import json
-
     return json.dumps(serialize(sample), separators=(',', ':'), allow_nan=False)
 
 
@@ -79,8 +79,6 @@ def loads(text: str | bytes) -> Sample:
 
 
 def _loads(text: str | bytes) -> object:
-    import json
-
     if len(text) > MAX_BYTES:
         raise SerializationError(f'more than {MAX_BYTES >> 20} MiB')
     try:
@@ -92,8 +90,6 @@ def _loads(text: str | bytes) -> object:
 
 def dumps_demand(demand: types.Demand) -> str:
     """Return a demand as one line of JSON."""
-    import json
-
     return json.dumps({'nvitop_demand': VERSION, **_plain(demand)}, separators=(',', ':'))
 
 
@@ -249,8 +245,6 @@ def _decoder_of_type(name: str) -> Decoder:
 
 def _class_named(name: str) -> Any:
     if name in ('Layer', 'Owner'):
-        from nvitop.owner import types as owner_types  # loaded only to read samples
-
         return getattr(owner_types, name)
     return getattr(types, name)
 

@@ -11,6 +11,7 @@ from nvitop.api.metrics import METRICS
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
 from nvitop.sampling.driver import DriverReader
+from nvitop.sampling.history import past_processes
 from nvitop.sampling.host import HostReader, read_host_io
 from nvitop.sampling.idle import IdleTimes
 from nvitop.sampling.plan import DeviceSelection, Due, Intervals, Plan
@@ -20,6 +21,7 @@ from nvitop.sampling.process import (
     ProcessReading,
     without_measurements,
 )
+from nvitop.sampling.process_tree import TreeReader
 from nvitop.sampling.types import (
     LIVE,
     PROCESSES,
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
 
     from nvitop.sampling.owner import OwnerReader
     from nvitop.sampling.plan import DeviceSelector
-    from nvitop.sampling.process_tree import TreeReader
 
 #: Metrics read together with the processes: the memory they are a part of, and where they run.
 _FIRST_METRICS = frozenset(
@@ -264,8 +265,6 @@ class LiveSource:
         reader, own = self._processes, self._host.sample
         detailed = demand.detailed_process
         if detailed is not None and self._tree_reader is None:
-            from nvitop.sampling.process_tree import TreeReader  # only while graphs are shown
-
             self._tree_reader = TreeReader(self._clock, self._wall_clock)
         tree_reader = self._tree_reader
         records = self._driver.processes
@@ -308,8 +307,6 @@ class LiveSource:
     def _observe_idle_times(self, processes: tuple[ProcessSample, ...], *, has_past: bool) -> None:
         now = self._clock()
         if self._idle_times.now is None and has_past:
-            from nvitop.sampling.history import past_processes  # not loaded by reports
-
             for seconds, past in past_processes(processes):
                 self._idle_times.observe(past, now - seconds)
         self._idle_times.observe(processes, now)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import platform
 import re
 
 from nvitop.api.libnvml import _errors
@@ -110,8 +112,6 @@ def _explain_library_not_found() -> str:
 
 
 def _explain_driver_not_loaded() -> str:
-    import platform  # only for this text
-
     text = 'The NVIDIA driver is installed but its kernel module is not loaded.\n'
     where = surroundings()
     if where == 'windows':
@@ -154,8 +154,6 @@ def _explain_version_mismatch() -> str:
 
 
 def _explain_no_permission() -> str:
-    import glob  # only for this text
-
     closed = [
         path
         for path in [*glob.glob('/dev/nvidia[0-9]*'), '/dev/nvidiactl']
