@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the devices of a sample, how severe it is, and what to do."""
+"""What devices of a sample are doing; what is wrong with them, how severe it is, and what to do."""
 
 from __future__ import annotations
 
@@ -16,17 +16,21 @@ from nvitop.health.rules import (
     is_wrong,
     worst_findings,
 )
+from nvitop.health.states import DeviceState, device_states, state_of_values
 
 __all__ = [
     'KINDS',
     'RULE_METRICS',
     'SEVERITIES',
+    'DeviceState',
     'Finding',
     'Severity',
+    'device_states',
     'findings',
     'headline',
     'health_status',
     'importance',
     'is_wrong',
+    'state_of_values',
     'worst_findings',
 ]

@@ -46,12 +46,14 @@ def test_owners_are_read_while_they_can_be_seen_or_matter() -> None:
         return demand_of(press(state_of(SAMPLES['one'], width=width), *keys)[0]).owners
 
     assert reads_owners(160)
-    assert not reads_owners(100)
+    assert not reads_owners(70)
     assert not reads_owners(160, 't')
     assert reads_owners(160, 'C')
-    assert not reads_owners(160, 'C', *['Down'] * 4, 'Space', 'q')
-    assert reads_owners(100, 'o', 'w')
-    assert reads_owners(100, '\\', *'owner:pod')
+    # The device panel shows jobs, too, from this width on.
+    assert reads_owners(160, 'C', *['Down'] * 4, 'Space', 'q')
+    assert not reads_owners(70, 'C', *['Down'] * 4, 'Space', 'q')
+    assert reads_owners(70, 'o', 'w')
+    assert reads_owners(70, '\\', *'owner:pod')
 
 
 def test_details_are_measured_while_they_are_shown() -> None:

@@ -40,7 +40,9 @@ def without_details(sample: Sample) -> Sample:
 def test_degraded_link_and_throttled_clocks_are_highlighted() -> None:
     buffer = details_of('h100x8', 120, 60)
     warned = [text for y in range(60) for _, text, s in buffer.row(y) if s.role is Role.WARNING]
-    assert warned == ['[! GPU 2: slowed down by heat]', 'Gen5 x8/Gen5 x16', 'HW thermal, SW power']
+    assert warned == [
+        *('[! GPU 2: slowed down by heat]', 'HOT', 'Gen5 x8/Gen5 x16', 'HW thermal, SW power')
+    ]
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,7 @@ def test_each_screen_is_one_request_and_a_host_has_graphs() -> None:
         assert server.asked == ['hosts']
         session.terminal.press('Down', 'Enter')
         session.wait_for('[gpu0001]')
-        session.wait_for('/80.0G')
+        session.wait_for('80GB')
         assert server.asked == ['hosts', 'host', 'history']
         session.terminal.press('q')
         session.wait_for('FLEET')

@@ -18,6 +18,7 @@ from nvitop.gui.model.device_columns import (
     DEVICE_COLUMNS,
     MEMORY_WIDTH,
     POWER_WIDTH,
+    USER_WITH_JOB,
     DeviceColumn,
 )
 from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, TWO_BARS, Cells, Rect, inside
@@ -37,6 +38,8 @@ _BAR_ROOM, _BARS_ROOM = 17, 35
 _DETAILS_TOP = 2
 #: Minimum width of the reasons for low clocks, and width of a link that is slower than possible.
 _REASONS, _BOTH_LINKS = 19, 17
+#: Maximum width of a bar next to other columns: more cells carry no more information.
+_WIDEST_BAR = 24
 _BARS = tuple(column.name for column in DEVICE_COLUMNS if column.bar)
 #: Columns that are left out while the table of details shows them.
 IN_DETAILS = frozenset(column.name for column in DEVICE_COLUMNS if column.is_detail)
@@ -162,6 +165,13 @@ class DeviceLayout(NamedTuple):
     details: DetailsLayout | None = None
 
     @property
+    def has_jobs(self) -> bool:
+        """Whether there is room for the jobs of users."""
+        return any(
+            place.column.name == 'user' and place.width >= USER_WITH_JOB for place in self.columns
+        )
+
+    @property
     def heading_y(self) -> int:
         """The first row of the headings."""
         return self.area.y + 1
@@ -284,10 +294,13 @@ def place_device_columns(width: int, traits: DeviceTraits) -> tuple[DevicePlace,
     cells = inside(width)
     gap = 2 if width >= CLASSIC else 1
     widths = _choose(cells.width, gap, traits)
-    # Bars share what is left.
+    # Bars share what is left, up to a limit; the user takes the rest.
     rest = cells.width - _total(widths, gap)
     for number, name in enumerate(_BARS):
-        widths[name] += (rest + number) // 2
+        wanted = (rest + number) // 2
+        more = max(0, min(wanted, _WIDEST_BAR - widths[name])) if 'user' in widths else wanted
+        widths[name] += more
+    widths['user' if 'user' in widths else _BARS[-1]] += cells.width - _total(widths, gap)
     places: list[DevicePlace] = []
     x = cells.x
     for column in DEVICE_COLUMNS:

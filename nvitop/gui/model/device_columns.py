@@ -3,10 +3,10 @@
 
 All columns of devices, which no screen is wide enough for::
 
-     GPU  NAME      TEMP   FAN  PERF      POWER  MEM                         UTIL              CLOCK
-       0! H100 PCIe 91°C   80%  P0    608/700 W  ■■■■■■■■·· 86%  68.6/79.6G  ■■■■■■■■■· 89%  1005 MHz HOT
-       1  H100 PCIe 30°C   30%  P8     71/700 W  ·········· 0%    0.0/79.6G  ··········  0%  idle
-     1:0   1g.10gb                               ■■■······· 31%   3.1/ 9.8G
+     GPU  NAME      TEMP   FAN  PERF      POWER     CLOCK  MEM                         UTIL             STATE     USER
+       0! H100 PCIe 91°C   80%  P0    608/700 W  1005 MHz  ■■■■■■■■·· 86%  68.6/79.6G  ■■■■■■■■■· 89%  busy HOT  ann slurm 42
+       1  H100 PCIe 30°C   30%  P8     71/700 W   210 MHz  ·········· 0%    0.0/79.6G  ··········  0%  idle
+     1:0   1g.10gb                                         ■■■······· 31%   3.1/ 9.8G                  held 1h   bob +1
        2! H100 PCIe  GPU is lost
 """
 
@@ -19,14 +19,14 @@ from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import Column
 from nvitop.gui.model.load_style import load_style
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip
-from nvitop.health import Finding, is_wrong
+from nvitop.health import DeviceState, Finding, is_wrong
 from nvitop.sampling.types import DeviceSample
 
 _DIM = Style(Role.DIM)
-_WARNING, _ERROR = Style(Role.WARNING), Style(Role.ERROR, bold=True)
-_IDLE = Style(Role.IDLE)
+_WARNING, _ERROR = Style(Role.WARNING, bold=True), Style(Role.ERROR, bold=True)
+_IDLE = Style(Role.IDLE, bold=True)
 
 #: Pieces of text, and the percentages of their colors.
 Sparkline = Tuple[Tuple[str, Optional[float]], ...]
@@ -39,8 +39,14 @@ class RowState(NamedTuple):
 
     #: The most severe finding about the device.
     finding: Finding | None = None
-    #: Whether no process uses the device.
-    is_idle: bool = False
+    state: DeviceState = DeviceState('unknown')
+    #: The user with the most memory, safe to draw; the job, pod or container of this memory; and the
+    #: number of other users.
+    user: str = ''
+    job: str = ''
+    other_users: int = 0
+    #: Whether the user of the monitor is this user.
+    is_own: bool = False
     #: Whether the device is selected, and whether the selected process runs on it.
     is_selected: bool = False
     is_marked: bool = False
@@ -55,7 +61,22 @@ class RowState(NamedTuple):
     @property
     def mark_style(self) -> Style:
         """Style of the mark of the finding."""
-        return _ERROR if self.is_wrong else _DIM
+        if self.finding is None or not self.is_wrong:
+            return PLAIN
+        return _ERROR if self.finding.severity == 'critical' else _WARNING
+
+    @property
+    def word(self) -> str:
+        """What the device is doing: ``'idle'``, ``'held 1h'``; ``''`` if this is not known."""
+        word, seconds = self.state
+        if word == 'unknown':
+            return ''
+        return word if seconds is None else f'{word} {fmt.format_idle_time(seconds)}'
+
+    @property
+    def word_style(self) -> Style:
+        """Style of what the device is doing."""
+        return {'idle': _IDLE, 'held': _WARNING}.get(self.state.word, PLAIN)
 
     def advice(self, room: int) -> str:
         """Return what to do, or its first sentence, after a separator; ``''`` if there is no room."""
@@ -115,13 +136,14 @@ class DeviceColumn(NamedTuple):
     of_mig: bool = False
     #: Returns the percentage of a bar and its thresholds; the bar is drawn instead of a text.
     bar: Callable[[MeasuredRow], tuple[float | None, tuple[int, int]]] | None = None
-    #: Whether the color of the text is that of a percentage, on the row under the cursor as well.
-    has_own_color: bool = False
     align: str = '>'
     #: Empty cells before the column.
     gap: int = 2
 
 
+#: Width of a user with a job, and cells of a job and the gap before it, from which it is shown.
+USER_WITH_JOB, _LEAST_JOB = 16, 6
+_OWN = Style(Role.USER, bold=True)
 #: The first turn that needs room.
 ALWAYS = 50
 #: Widths of a power draw in watts and of a memory in GiB, and of two of them with their unit. Layout
@@ -175,19 +197,32 @@ def _memory(row: MeasuredRow, width: int) -> Pieces:
 
 
 def _clock(row: MeasuredRow, width: int) -> Pieces:
-    finding = row.state.finding
     clock = row.device.sm_clock_mhz
-    if finding is None and row.state.is_idle:
-        return (('idle', _IDLE),)
-    if row.device.key.is_mig:
-        return ()
-    number = fmt.NOT_AVAILABLE if clock is None else f'{clock:4.0f}'
-    if finding is None:
-        return ((f'{number} MHz' if width >= 8 and clock is not None else number, row.style),)
-    text = '' if clock is None else f'{number} MHz ' if width >= 14 else f'{number} '
-    if len(text) + len(finding.mark) > width:
-        text = ''
-    return ((text, row.style), (clip(finding.mark, width - len(text), ''), row.state.mark_style))
+    if clock is None:
+        return ((fmt.NOT_AVAILABLE, row.style),)
+    text = f'{clock:.0f} MHz'
+    return ((text if len(text) <= width else f'{clock:.0f}', row.style),)
+
+
+def _state(row: MeasuredRow, width: int) -> Pieces:
+    state = row.state
+    if state.finding is None or (not state.is_wrong and state.state.word != 'busy'):
+        word = state.word if len(state.word) <= width else state.state.word
+        return ((clip(word, width, ''), state.word_style),)
+    mark = state.finding.mark
+    if len(state.word) + 1 + len(mark) > width:
+        return ((clip(mark, width, ''), state.mark_style),)
+    return ((f'{state.word} '.lstrip(), state.word_style), (mark, state.mark_style))
+
+
+def _user(row: MeasuredRow, width: int) -> Pieces:
+    state = row.state
+    others = f' +{state.other_users}' if state.other_users else ''
+    name = clip(state.user, width - len(others), '+')
+    room = width - cell_width(name) - len(others)
+    job = f' {clip(state.job, room - 1)}' if state.job and room > _LEAST_JOB else ''
+    style = _OWN if state.is_own else row.style
+    return ((name, style), (others, row.style), (job, _DIM))
 
 
 def _sparkline(row: MeasuredRow, _: int) -> Pieces:
@@ -218,31 +253,38 @@ def _no_text(_row: MeasuredRow, _width: int) -> Pieces:
 DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
     DeviceColumn('index', 'GPU', 'GPU index (GPU:MIG)', _index, ((10, 4),), of_mig=True),
     DeviceColumn('mark', '', '`!` if something is wrong with it', _mark, ((20, 1),), of_mig=True, align='<', gap=0),
-    DeviceColumn('name', 'NAME', 'product name, if there are different ones', _name, ((150, 0),),
+    DeviceColumn('name', 'NAME', 'product name, if there are different ones', _name, ((115, 0),),
                  ('name',), if_different=True, align='<'),
     DeviceColumn('temperature', 'TEMP', 'temperature of the GPU', _temperature, ((60, 4),), ('temperature',)),
+    DeviceColumn('memory_temperature', 'MEM TEMP', 'temperature of the memory',
+                 _plain(lambda device: fmt.format_measured('°C', device.memory_temperature_celsius)), ((245, 8),),
+                 ('memory_temperature',), is_detail=True),
     DeviceColumn('fan', 'FAN', 'fan speed; MAX from 100 % on',
                  _plain(lambda device: fmt.format_short_percent(device.fan_speed_percent)), ((220, 4),), ('fan_speed',)),
     DeviceColumn('performance', 'PERF', 'performance state',
                  _plain(lambda device: clip(fmt.format_word(device.performance_state), 4, '+')), ((250, 4),),
                  ('performance_state',), if_different=True, align='<'),
     DeviceColumn('power', 'POWER', 'power draw and limit', _power,
-                 ((80, POWER_WIDTH + 2), (130, BOTH_POWERS)), ('power_usage',)),
-    DeviceColumn('memory_bar', 'MEM', 'used memory in percent; with enough room also used and installed memory', _no_text,
-                 ((45, 3), (90, 6), (110, 8), (140, 10), (180, 14), (230, 18), (290, 24)), of_mig=True, bar=_memory_share, align='<'),
-    DeviceColumn('memory_percent', '', 'used memory in percent',
-                 _plain(lambda device: fmt.format_share(device.memory_percent)), ((30, 4),), of_mig=True, gap=1),
-    DeviceColumn('memory', '', 'used memory, and all memory', _memory,
-                 ((160, MEMORY_WIDTH + 1), (190, BOTH_MEMORIES)), of_mig=True),
-    DeviceColumn('utilization_bar', 'UTIL', 'share of time in which a kernel ran', _no_text,
-                 ((45, 3), (90, 6), (110, 8), (140, 10), (180, 14), (230, 18), (290, 24)), bar=_utilization_share, align='<'),
-    DeviceColumn('utilization_percent', '', 'share of time in which a kernel ran, in percent',
-                 _plain(lambda device: fmt.format_share(device.gpu_utilization_percent)), ((40, 4),), gap=1),
-    DeviceColumn('clock', 'CLOCK', 'SM clock, and what is wrong or why it is low (`HOT`, `PWR`); `idle` if no process uses the GPU', _clock,
-                 ((70, 5), (120, 8), (210, 14)), of_mig=True, align='<'),
+                 ((80, POWER_WIDTH + 2), (100, BOTH_POWERS)), ('power_usage',)),
+    DeviceColumn('clock', 'CLOCK', 'SM clock', _clock, ((200, 8),), ('sm_clock',)),
     DeviceColumn('memory_clock', 'MEM CLK', 'memory clock',
                  _plain(lambda device: fmt.format_measured('MHz', device.memory_clock_mhz)), ((240, 8),),
                  ('memory_clock',), if_different=True),
+    DeviceColumn('memory_bar', 'MEM', 'used memory in percent; with enough room also used and installed memory', _no_text,
+                 ((45, 3), (90, 6), (110, 8), (140, 10), (180, 14), (230, 18), (280, 24)), of_mig=True, bar=_memory_share, align='<'),
+    DeviceColumn('memory_percent', '', 'used memory in percent',
+                 _plain(lambda device: fmt.format_share(device.memory_percent)), ((30, 4),), of_mig=True, gap=1),
+    DeviceColumn('memory', '', 'used memory, and all memory', _memory,
+                 ((160, MEMORY_WIDTH + 1), (165, BOTH_MEMORIES)), of_mig=True),
+    DeviceColumn('bandwidth', 'MBW', 'share of time in which memory was read or written',
+                 _plain(lambda device: fmt.format_share(device.memory_utilization_percent)), ((235, 4),), ('memory_utilization',)),
+    DeviceColumn('utilization_bar', 'UTIL', 'share of time in which a kernel ran', _no_text,
+                 ((45, 3), (90, 6), (110, 8), (140, 10), (180, 14), (230, 18), (280, 24)), bar=_utilization_share, align='<'),
+    DeviceColumn('utilization_percent', '', 'share of time in which a kernel ran, in percent',
+                 _plain(lambda device: fmt.format_share(device.gpu_utilization_percent)), ((40, 4),), gap=1),
+    DeviceColumn('sparkline', 'UTIL 5m', 'utilization in the last minutes, the oldest at the left', _sparkline,
+                 ((130, 9), (170, _FIVE_MINUTES), (225, 2 * _FIVE_MINUTES), (290, 3 * _FIVE_MINUTES), (320, 5 * _FIVE_MINUTES)),
+                 align='<'),
     DeviceColumn('encoder', 'ENC', 'utilization of the video encoder',
                  _plain(lambda device: fmt.format_share(device.encoder_utilization_percent)), ((260, 4),),
                  ('encoder_utilization',), is_detail=True),
@@ -255,9 +297,10 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
     DeviceColumn('pcie_tx', 'PCIe TX', 'PCIe traffic from the GPU',
                  _plain(lambda device: fmt.format_rate(device.pcie_tx_throughput_kib_per_s)), ((310, 10),),
                  ('pcie_tx_throughput',), is_detail=True),
-    DeviceColumn('sparkline', 'UTIL 5 MIN', 'utilization in the last minutes, the oldest at the left', _sparkline,
-                 ((100, 9), (170, _FIVE_MINUTES), (200, 2 * _FIVE_MINUTES), (280, 3 * _FIVE_MINUTES), (320, 5 * _FIVE_MINUTES)),
-                 has_own_color=True, align='<'),
+    DeviceColumn('state', 'STATE', '`idle`, `busy` or `held` (memory of processes, but no kernel for 10 minutes), and what is wrong or limits it (`HOT`, `PWR`)', _state,
+                 ((70, 5), (95, 8), (215, 14)), of_mig=True, align='<'),
+    DeviceColumn('user', 'USER', 'the user with the most memory, the number of others, and the job, pod or container', _user,
+                 ((75, 7), (105, 9), (125, USER_WITH_JOB), (195, 24), (285, 36)), of_mig=True, align='<'),
 )
 # fmt: on
 

@@ -37,7 +37,11 @@ def basic_demand(state: AppState) -> Demand:
 def main_demand(state: AppState) -> Demand:
     """Return the demand of the main screen."""
     layout = main_layout(state)
-    return problems_demand(state)._replace(visible_processes=_visible(state, layout))
+    demand = problems_demand(state)
+    return demand._replace(
+        visible_processes=_visible(state, layout),
+        owners=demand.owners or layout.devices.has_jobs,
+    )
 
 
 def problems_demand(state: AppState) -> Demand:

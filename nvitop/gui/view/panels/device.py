@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, AbstractSet, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.api.utils import GiB
@@ -27,21 +27,31 @@ from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, safe
 from nvitop.gui.state.usage import whole_devices
+from nvitop.gui.view.panels.device_full import (
+    LABEL,
+    TEMPERATURE,
+    Traits,
+    device_cells,
+    draw_bars,
+    headings,
+    lost_cells,
+    traits_of,
+)
 from nvitop.gui.view.widgets.bar import (
     CELL_SECONDS,
     CHANGE_SECONDS,
+    bar_text,
     draw_meter,
     make_sparkline,
     span_text,
 )
 from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_rule, draw_uprights
 from nvitop.gui.view.widgets.text import draw_text
-from nvitop.health import Finding
-from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
+from nvitop.health import DeviceState, Finding, device_states
+from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
 if TYPE_CHECKING:
     from nvitop.gui.render.buffer import Span
-    from nvitop.gui.view.panels.device_full import Traits
     from nvitop.sampling.history import History
 
 _HEADING = Style(Role.HEADING)
@@ -54,8 +64,6 @@ class DeviceList(NamedTuple):
 
     #: The most severe finding of each device that has any.
     findings: Mapping[DeviceKey, Finding] = _NO_FINDINGS
-    #: Devices that processes use; ``None`` if this is not known.
-    used: AbstractSet[DeviceKey] | None = None
     #: The device of the selected process, and the selected device.
     marked: DeviceKey | None = None
     selected: DeviceKey | None = None
@@ -102,9 +110,10 @@ def draw_device_panel(
     devices = sample.devices
     ends = (0, layout.area.width - 1)
     inner = _inner_uprights(layout)
-    idle = [device.key for device in devices if _is_idle(device, listed.used, devices)]
+    states = device_states(sample)
+    users = _users_of(sample)
     draw_border(
-        buf, layout.area.y, (), inner or ends, machine_notes(sample), total_notes(sample, len(idle))
+        buf, layout.area.y, (), inner or ends, machine_notes(sample), total_notes(sample, states)
     )
     if not devices:
         buf.write(2, layout.heading_y, clip(_no_devices_message(sample), ends[1] - 3))
@@ -112,9 +121,6 @@ def draw_device_panel(
         return
     traits = None
     if layout.form == FULL:
-        # Imported on use: only reports and the full mode have this form.
-        from nvitop.gui.view.panels.device_full import traits_of
-
         traits = traits_of(devices)
         _draw_full_headings(buf, layout, traits, devices[0])
     else:
@@ -138,7 +144,8 @@ def draw_device_panel(
             continue
         state = RowState(
             listed.findings.get(device.key),
-            device.key in idle,
+            states[device.key],
+            *users.get(device.key, ('', '', 0, False)),
             device.key == listed.selected,
             listed.marked is not None and _contains(device.key, listed.marked),
             _sparkline(place, device, history, view),
@@ -173,15 +180,30 @@ def _row_uprights(layout: DeviceLayout, device: DeviceSample) -> tuple[int, ...]
     return (0, *inner[len(layout.cells) :])
 
 
-def _is_idle(
-    device: DeviceSample, used: AbstractSet[DeviceKey] | None, devices: Sequence[DeviceSample]
-) -> bool:
-    """Return whether no process uses a device, as far as the driver reports processes."""
-    if used is None or device.status != 'ok' or (device.gpu_utilization_percent or 0) >= 5:
-        return False
-    if not device.key.is_mig and any(_contains(device.key, d.key) for d in devices if d.key.is_mig):
-        return False
-    return not any(_contains(device.key, key) for key in used)
+def _users_of(sample: Sample) -> dict[DeviceKey, tuple[str, str, int, bool]]:
+    """Return the user with the most memory on each device, the job, the number of others, own or not."""
+    memory: dict[DeviceKey, dict[str, int]] = {}
+    largest: dict[tuple[DeviceKey, str], ProcessSample] = {}
+    gpus = {d.key.physical_index: d.key for d in sample.devices if not d.key.is_mig}
+    for process in sample.processes:
+        if process.type == 'G':
+            continue
+        size, name = process.gpu_memory_bytes or 0, process.username or ''
+        device = process.key.device
+        for key in {device, gpus.get(device.physical_index, device)}:
+            sums = memory.setdefault(key, {})
+            sums[name] = sums.get(name, 0) + size
+            before = largest.get((key, name))
+            if before is None or size > (before.gpu_memory_bytes or 0):
+                largest[key, name] = process
+    users = {}
+    for key, sums in memory.items():
+        name = max(sums, key=lambda each: (bool(each), sums[each]))
+        owner = largest[key, name].owner
+        job = '' if owner is None or owner.is_plain else safe(owner.group)
+        is_own = bool(name) and name == sample.host.username
+        users[key] = safe(name or fmt.NOT_AVAILABLE), job, len(sums) - 1, is_own
+    return users
 
 
 def _contains(key: DeviceKey, other: DeviceKey) -> bool:
@@ -228,8 +250,6 @@ def _draw_headings(buf: Buffer, layout: DeviceLayout, history: History | None) -
 def _draw_full_headings(
     buf: Buffer, layout: DeviceLayout, traits: Traits, first: DeviceSample
 ) -> None:
-    from nvitop.gui.view.panels.device_full import headings
-
     uprights = _inner_uprights(layout)
     for y, texts in enumerate(headings(layout.cells[0].width, traits), layout.heading_y):
         draw_uprights(buf, y, uprights[:1])
@@ -260,14 +280,6 @@ def device_rows(
 
 
 def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState) -> None:
-    from nvitop.gui.view.panels.device_full import (
-        LABEL,
-        TEMPERATURE,
-        device_cells,
-        draw_bars,
-        lost_cells,
-    )
-
     assert shape.traits is not None
     cells = shape.cells
     style = Style(row_role(device, shape.view.thresholds), bold=state.is_marked)
@@ -288,15 +300,18 @@ def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState
         y = len(lines) - 1 if lines[-1][0] else 0
         x = cells[0].x + cell_width(lines[y][0].rstrip())
         buf.write(x, y, state.advice(cells[0].right - 1 - x), Style(Role.DIM))
-    elif state.finding is not None and not device.key.is_mig:
-        mark = f' {state.finding.mark}'
-        if mark == ' HOT':
+    elif not device.key.is_mig:
+        if state.finding is not None and state.finding.mark == 'HOT':
             place = TEMPERATURE
             buf.restyle(Rect(cells[0].x + place.x, 1, place.width, 1), role=Role.ERROR, bold=True)
-        if not has_mark:
+        word, word_style = state.word, state.word_style
+        if state.finding is not None and not has_mark and (state.is_wrong or word == 'busy'):
+            word, word_style = state.finding.mark, state.mark_style
+        if word != 'busy':
             # Left of the persistence mode, over the end of a long name.
             left = lines[0][0].rstrip().rpartition(' ')[0]
-            buf.write(cells[0].x + cell_width(left) - len(mark), 0, mark, state.mark_style)
+            x = cells[0].x + cell_width(left) - len(word) - 1
+            buf.write(x, 0, f' {word}' if word else '', word_style)
     if device.status != 'ok' or state.is_wrong:
         buf.write(cells[0].x, 0, f'{device.key.label:>{LABEL}}!', _ERROR)
 
@@ -325,6 +340,10 @@ def draw_device_row(
                 continue
             if place.column.bar is not None:
                 percent, thresholds = place.column.bar(row)
+                if state.is_selected:
+                    # In one color, as the rest of the row.
+                    buf.write(place.x, y, bar_text(percent, place.width))
+                    continue
                 load = load_style(percent, thresholds, view)
                 area = Rect(place.x, y, place.width, 1)
                 draw_meter(buf, area, percent, load, colorful=view.colorful)
@@ -337,19 +356,7 @@ def draw_device_row(
             columns[0].x - 1 + (columns[0].x == 1), y, _SELECTED_MARK, Style(Role.KEY, bold=True)
         )
     if state.is_selected:
-        _highlight(buf, y, columns, device)
-
-
-def _highlight(buf: Buffer, y: int, columns: Sequence[DevicePlace], device: DeviceSample) -> None:
-    """Draw the cursor around bars and the sparkline, which keep their colors."""
-    left = 1
-    for place in columns if device.status == 'ok' else ():
-        column = place.column
-        is_drawn = column.of_mig or not device.key.is_mig
-        if is_drawn and (column.bar is not None or column.has_own_color):
-            buf.restyle(Rect(left, y, place.x - left, 1), role=Role.SELECTED)
-            left = place.right
-    buf.restyle(Rect(left, y, buf.width - 1 - left, 1), role=Role.SELECTED)
+        buf.restyle(Rect(1, y, buf.width - 2, 1), role=Role.SELECTED)
 
 
 def _draw_cell(buf: Buffer, y: int, place: DevicePlace, row: MeasuredRow) -> None:
@@ -435,7 +442,7 @@ def _draw_detail(
         buf.write(x, y, next((text for text in note if len(text) <= room), ''), _DIM)
 
 
-_IDLE = Style(Role.IDLE)
+_IDLE, _HELD = Style(Role.IDLE, bold=True), Style(Role.WARNING, bold=True)
 
 
 def machine_notes(sample: Sample) -> tuple[Note, ...]:
@@ -462,8 +469,8 @@ def _models(gpus: Sequence[DeviceSample]) -> tuple[str, ...]:
     return (name,) if len(gpus) == 1 else (f'{len(gpus)} × {name}', count)
 
 
-def total_notes(sample: Sample, idle: int) -> tuple[Note, ...]:
-    """Return totals of all GPUs that respond; ``idle`` is the number of GPUs without a process."""
+def total_notes(sample: Sample, states: Mapping[DeviceKey, DeviceState]) -> tuple[Note, ...]:
+    """Return totals of all GPUs that respond, and how many are idle and held."""
     gpus = [device for device in whole_devices(sample.devices) if device.status == 'ok']
     notes = []
     loads = [g.gpu_utilization_percent for g in gpus if g.gpu_utilization_percent is not None]
@@ -476,8 +483,15 @@ def total_notes(sample: Sample, idle: int) -> tuple[Note, ...]:
         if total:
             notes.append(Note((f'{used / GiB:.0f}/{total / GiB:.0f} GiB',), rank=3))
         notes += _power_note(gpus)
-    if idle:
-        notes.append(Note((f'{idle} idle',), _IDLE, rank=2))
+    divided = {key.physical_index for key in states if key.is_mig}
+    words = [
+        state.word
+        for key, state in states.items()
+        if key.is_mig or key.physical_index not in divided
+    ]
+    for word, style in (('idle', _IDLE), ('held', _HELD)):
+        if word in words:
+            notes.append(Note((f'{words.count(word)} {word}',), style, rank=2))
     return tuple(notes)
 
 

@@ -60,10 +60,9 @@ def draw_main(
         draw_too_small(buf)
         return
     running_on = state.selected.device if state.selected else None
-    used = frozenset(process.key.device for process in sample.processes)
     # The page of a device has no other one to tell it from.
     current = None if state.shows_page else state.selected_device
-    devices = DeviceList(worst_findings(found), used, running_on, current, details_note)
+    devices = DeviceList(worst_findings(found), running_on, current, details_note)
     draw_device_panel(buf, layout.devices, sample, view, devices, history=history)
     selected = state.selected_device or running_on
     graphs = None

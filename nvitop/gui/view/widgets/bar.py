@@ -152,9 +152,8 @@ _COLOR_OF = [
 
 
 def span_text(seconds: float, width: int) -> str:
-    """Return a heading with the time that a sparkline shows: ``UTIL 2 MIN``, ``UTIL 32 S``."""
+    """Return a heading with the time that a sparkline shows: ``UTIL 2m``, ``UTIL 32s``."""
     minutes = round(seconds / 60)
     is_minutes = seconds >= 59 and abs(seconds - 60 * minutes) < 10
-    amount = f'{minutes} MIN' if is_minutes else f'{seconds:.0f} S'
-    forms = (f'UTIL {amount}', f'UTIL {amount.replace(" ", "")}', amount)
-    return next((text for text in forms if len(text) <= width), '')
+    amount = f'{minutes}m' if is_minutes else f'{seconds:.0f}s'
+    return next((text for text in (f'UTIL {amount}', amount) if len(text) <= width), '')
