@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 _SECONDS = {'ms': 0.001, 's': 1.0, 'm': 60.0, 'h': 3600.0, 'd': 86400.0, 'w': 604800.0}
 #: Names of the units that plain numbers can have.
@@ -109,6 +109,12 @@ def _local(year: int, month: int, day: int, hour: int, minute: int, second: int)
 def format_time(seconds: float) -> str:
     """Return a local time for people: ``'2026-11-22 14:05:30'``."""
     return time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(seconds))
+
+
+def iso_time(seconds: float) -> str:
+    """Format a time as ISO 8601 in local time with zone: ``'2024-01-02T03:04:05.678+01:00'``."""
+    moment = datetime.fromtimestamp(seconds, timezone.utc).astimezone()
+    return moment.isoformat(timespec='milliseconds')
 
 
 def format_duration(seconds: float) -> str:

@@ -31,6 +31,8 @@ ANYONE = (
 #: ``nvitop.``. The longest match applies.
 ROOMS: dict[str, str] = {
     'health': 'sampling.types',
+    'health.check': 'api.system health sampling',
+    'health.command': 'console health sampling.types',
     'lazy': '',
     'log': '',
     'masking': '',
@@ -125,7 +127,7 @@ ONLY_IN = {
     'curses': 'gui.term',
     'argparse': (
         'console.arguments console.command_line console.option_table exporter.arguments fleet.command '
-        'gui.fleet.command query recording.command select simulation'
+        'gui.fleet.command health.command query recording.command select simulation'
     ),
     'dataclasses': '',
     'pynvml': 'api.libnvml simulation',

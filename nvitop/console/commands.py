@@ -37,6 +37,7 @@ COMMANDS = (
         'nvitop.query.command',
         ('--query-', '--help-query-', '-L', '--list-gpus'),
     ),
+    Command('health', 'check GPUs for schedulers and monitoring systems', 'nvitop.health.command'),
     Command(
         'record',
         'record GPUs and processes to a file, to look at later',

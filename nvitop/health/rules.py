@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.types import (
     GRAPHICS_PROCESSES,
     MPS_PROCESSES,
@@ -209,7 +210,7 @@ def findings(sample: Sample, earlier: Iterable[Finding] = ()) -> tuple[Finding, 
         case = _Case(device, tuple(problems.get(device.key, ())), linked)
         rules = _RULES if device.status == 'ok' else _RULES_WITHOUT_VALUES
         found += sorted((f for rule in rules for f in rule(case)), key=importance)
-    found += map(_missing, range(len(sample.missing_gpus)), sample.missing_gpus)
+    found += map(missing_finding, range(len(sample.missing_gpus)), sample.missing_gpus)
     first = {(finding.device, finding.kind): finding.since for finding in earlier}
     return tuple(
         f._replace(since=f.since or first.get((f.device, f.kind), sample.timestamp)) for f in found
@@ -265,11 +266,15 @@ def headline(found: Iterable[Finding]) -> str:
 # Rules
 
 
-def _missing(number: int, bus_id: str) -> Finding:
-    evidence = 'on the PCI bus, but not listed by the driver'
+_NOT_LISTED = 'on the PCI bus, but not listed by the driver'
+
+
+def missing_finding(number: int, name: str, evidence: str = _NOT_LISTED) -> Finding:
+    """Return the finding about a missing GPU, given its bus ID or another name, ``''`` if unknown."""
+    bus_id = short_bus_id(name) or None
     action = 'Look for NVRM in the kernel log; reboot. If it stays missing, check power and seating'
     label = KINDS['missing'].mark
-    device = DeviceKey(-1 - number, -1, bus_id)
+    device = DeviceKey(-1 - number, -1, name)
     return Finding(device, 'missing', 'critical', 'missing', evidence, action, label, None, bus_id)
 
 

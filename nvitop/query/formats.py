@@ -16,8 +16,9 @@ from nvitop.query.cell import (
     unit_in_csv,
     value_text,
 )
-from nvitop.query.measure import iso_time, plain_row
+from nvitop.query.measure import plain_row
 from nvitop.query.nvidia_smi import DEPRECATED, NOT_AVAILABLE
+from nvitop.times import iso_time
 
 if TYPE_CHECKING:
     from typing import Union

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterable, NamedTuple
 
 from nvitop.api import libnvml
@@ -24,6 +23,7 @@ from nvitop.sampling.device_names import require_devices
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand
+from nvitop.times import iso_time
 
 if TYPE_CHECKING:
     from nvitop.sampling.device_names import DeviceIndex
@@ -216,12 +216,6 @@ def _plain(column: QueryColumn, value: CellValue) -> CellValue:
     if isinstance(value, float):
         return round(value, 3)
     return value
-
-
-def iso_time(seconds: float) -> str:
-    """Format a time as ISO 8601 in local time with zone: ``'2024-01-02T03:04:05.678+01:00'``."""
-    moment = datetime.fromtimestamp(seconds, timezone.utc).astimezone()
-    return moment.isoformat(timespec='milliseconds')
 
 
 def query_devices(

@@ -10,6 +10,7 @@ from typing import Iterable, NamedTuple, Tuple, Union
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.device.handles import gpu_range
+from nvitop.sampling.types import DeviceKey, DeviceSample
 from nvitop.sampling.watchdog import Watchdog, call_with_limit
 
 #: Index of a GPU, or (GPU, MIG device).
@@ -107,6 +108,29 @@ def match_devices(names: Iterable[str]) -> DeviceMatches:
         else:
             problems.append(_explain(name, matches, count, known, silent))
     return DeviceMatches(tuple(found), tuple(problems))
+
+
+def match_measured(
+    names: Iterable[str], devices: Iterable[DeviceSample]
+) -> tuple[frozenset[DeviceKey], tuple[str, ...]]:
+    """Find devices with these names among measured ones; also return the names that match none."""
+    keys: dict[DeviceIndex, DeviceKey] = {}
+    known: dict[int, _GpuNames] = {}
+    for key, info, *_ in devices:
+        if key.is_mig:
+            keys[key.physical_index, key.mig_index] = key
+            gpu = known.setdefault(key.physical_index, _GpuNames('', '', '', {}))
+            gpu.mig[key.mig_index] = key.uuid
+        else:
+            keys[key.physical_index] = key
+            bus_id = _full_bus_id(info.bus_id or '')
+            known[key.physical_index] = _GpuNames(key.uuid, bus_id, info.serial or '', {})
+    count = max(known, default=-1) + 1
+    matches = {name: _matches(name, count, known) for name in names}
+    found = {keys[index] for indices in matches.values() for index in indices if index in keys}
+    return frozenset(found), tuple(
+        name for name, indices in matches.items() if not any(index in keys for index in indices)
+    )
 
 
 def _count_gpus() -> int:

@@ -57,8 +57,8 @@ function _shtab_nvitop_using
   test "$_shtab_nvitop_cmdpath" = "$argv"
 end
 
-set -g _shtab_nvitop_commands query record replay exporter fleet
-set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --export --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --ssh --textfile --theme --timeout --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_commands query health record replay exporter fleet
+set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --expect --export --fail-on --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --ignore --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --ssh --textfile --theme --timeout --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -123,6 +123,16 @@ complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-remapped-rows -d
 complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-supported-clocks -d 'list the fields of --query-supported-clocks, and exit'
 complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-retired-pages -d 'list the fields of --query-retired-pages, and exit'
 complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-accounted-apps -d 'list the fields of --query-accounted-apps, and exit'
+complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a health -d 'check GPUs for schedulers and monitoring systems'
+complete -c nvitop -n '_shtab_nvitop_using health' -s h -l help -d 'show this help and exit'
+complete -c nvitop -n '_shtab_nvitop_using health' -s V -l version -d 'show the version and exit'
+complete -c nvitop -n '_shtab_nvitop_using health' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name or a TOML file (default: dgx-h100)'
+complete -c nvitop -n '_shtab_nvitop_using health' -s o -l only -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers; a missing one is critical'
+complete -c nvitop -n '_shtab_nvitop_using health' -l expect -x -d 'require N GPUs; auto: those on the PCI bus (default: auto)'
+complete -c nvitop -n '_shtab_nvitop_using health' -l fail-on -xka "warning critical" -d 'ignore findings that are less severe (default: warning)'
+complete -c nvitop -n '_shtab_nvitop_using health' -l ignore -x -d 'ignore these kinds of findings, such as pcie_link'
+complete -c nvitop -n '_shtab_nvitop_using health' -l timeout -x -d 'answer within SEC seconds, even if the driver hangs (default: 4)'
+complete -c nvitop -n '_shtab_nvitop_using health' -l format -xka "text json nagios npd" -d 'write text, JSON, a line for Nagios, or a line for the node problem detector (default: text)'
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a record -d 'record GPUs and processes to a file, to look at later'
 complete -c nvitop -n '_shtab_nvitop_using record' -s h -l help -d 'show this help and exit'
 complete -c nvitop -n '_shtab_nvitop_using record' -s V -l version -d 'show the version and exit'

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One check of the health of GPUs within a time limit, even if the driver hangs."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, Mapping, NamedTuple
+
+from nvitop.api.system import system
+from nvitop.health.rules import RULE_METRICS, Finding, findings, missing_finding
+from nvitop.sampling.device_names import match_measured
+from nvitop.sampling.driver import DriverReader
+from nvitop.sampling.plan import DeviceSelection, Due
+from nvitop.sampling.types import PROCESSES, HostSample, Sample
+from nvitop.sampling.watchdog import StepOutcome, Watchdog, start_daemon
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+#: What is measured: nothing that the rules do not need, and the serial number for a replacement.
+_DUE = Due(
+    metrics=frozenset({*RULE_METRICS, 'serial'} - {PROCESSES}),
+    slow=True,
+    processes=True,
+    skips_process_utilization=True,
+)
+
+
+class HealthCheck(NamedTuple):
+    """What a check found."""
+
+    sample: Sample
+    #: All findings about the chosen devices.
+    found: tuple[Finding, ...] = ()
+    #: Number of GPUs that were chosen, and that there should be.
+    gpus: int = 0
+    expected: int = 0
+    #: Why nothing is known; ``''``: the driver works.
+    error: str = ''
+
+
+class _Together(Watchdog):
+    """Runs all steps at the same time, until a deadline that all rounds share."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__('nvitop-health')
+        self._deadline = time.monotonic() + seconds
+
+    def run(
+        self,
+        steps: Mapping[Any, Callable[[], Any]],
+        *,
+        limit: float,
+        detached: Container[Any] = (),
+        while_waiting: Callable[[], None] | None = None,
+    ) -> dict[Any, StepOutcome]:
+        """Run the steps; those that have not returned at the deadline are abandoned."""
+        condition = threading.Condition()
+        outcomes: dict[Any, StepOutcome] = {}
+
+        def work(subject: object, step: Callable[[], Any]) -> None:
+            try:
+                outcome = StepOutcome(step())
+            except Exception as error:
+                outcome = StepOutcome(error=error)
+            with condition:
+                outcomes[subject] = outcome
+                condition.notify_all()
+
+        started = time.monotonic()
+        for subject, step in steps.items():
+            start_daemon('nvitop-health', functools.partial(work, subject, step))
+        with condition:
+            remaining = max(0.0, self._deadline - started)
+            condition.wait_for(lambda: len(outcomes) == len(steps), remaining)
+            silent = max(time.monotonic() - started, 1e-9)
+            return {
+                subject: outcomes.get(subject) or StepOutcome(silent_seconds=silent)
+                for subject in steps
+            }
+
+
+def check_health(
+    names: Collection[str] | None = None,
+    *,
+    expected: int | None = None,
+    timeout: float = 4.0,
+) -> HealthCheck:
+    """Measure the GPUs now and judge them. Raises nothing because of a driver.
+
+    Args:
+        names: Devices to check: indices, ``GPU:MIG`` indices, UUIDs, PCI bus IDs or serial numbers.
+            ``None``: all. A device that is not listed is missing.
+        expected: Number of GPUs that the driver should list; ``None``: those on the PCI bus, unless
+            ``names`` are given.
+        timeout: Time (seconds) after which a GPU, or the driver, is not responding.
+    """
+    reader = DriverReader(_selection(names), _Together(timeout), limit=timeout)
+    reader.read(_DUE)
+    host = HostSample(hostname=system().hostname())
+    sample = Sample(
+        time.time(),
+        driver_version=reader.info.driver_version,
+        simulated=system().scenario,
+        host=host,
+        devices=reader.devices,
+        problems=reader.problems,
+        missing_gpus=() if expected is not None else reader.missing_gpus,
+    )
+    error = next((p.reason for p in sample.problems if p.subject == 'driver' and p.is_failure), '')
+    if error:
+        return HealthCheck(sample, error=f'the driver does not work: {error}')
+    found, gpus = findings(sample), sum(not d.key.is_mig for d in sample.devices)
+    if names is not None:
+        found, gpus = _about(names, sample, found)
+    if expected is not None:
+        found = (*found, *_fewer(expected, reader, sample.timestamp))
+    if not gpus and not found:
+        return HealthCheck(sample, error='the driver lists no GPU')
+    wanted = gpus + sum(finding.kind == 'missing' for finding in found)
+    return HealthCheck(sample, found, gpus, wanted)
+
+
+def _selection(names: Iterable[str] | None) -> DeviceSelection:
+    """Return the devices to read: only indices are known before that."""
+    if names is None or not all(name.isdecimal() and len(name) < 10 for name in names):
+        return DeviceSelection()
+    return DeviceSelection(map(int, names))
+
+
+def _about(
+    names: Iterable[str], sample: Sample, found: Iterable[Finding]
+) -> tuple[tuple[Finding, ...], int]:
+    """Return the findings about devices with these names, and the number of their GPUs.
+
+    Findings about the GPU of a MIG device concern the device as well.
+    """
+    matches, unknown = match_measured(names, sample.devices)
+    gpus = {key.physical_index for key in matches}
+    kept = [
+        finding
+        for finding in found
+        if finding.device in matches
+        or (finding.device.physical_index in gpus and not finding.device.is_mig)
+    ]
+    silent = [d.key.label for d in sample.devices if d.status != 'ok' and not d.key.uuid]
+    evidence = 'the driver lists no such GPU'
+    if silent:
+        evidence += f'; GPU {", ".join(silent)} is not responding'
+    kept += [
+        missing_finding(number, name, evidence)._replace(since=sample.timestamp)
+        for number, name in enumerate(unknown)
+    ]
+    return tuple(kept), len(gpus)
+
+
+def _fewer(expected: int, reader: DriverReader, now: float) -> Iterator[Finding]:
+    """Yield a finding for each GPU by which the driver lists fewer than expected."""
+    listed = reader.info.device_count
+    evidence = f'the driver lists {listed} of {expected} GPUs'
+    known = reader.missing_gpus
+    for number in range(expected - listed):
+        name = known[number] if number < len(known) else ''
+        # After those that were asked for by name.
+        yield missing_finding(1024 + number, name, evidence)._replace(since=now)

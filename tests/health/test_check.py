@@ -1,0 +1,232 @@
+"""``nvitop health``: its formats, exit status, devices, and time limit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Iterator
+
+import pytest
+
+from nvitop import simulation
+from nvitop.api.system import system
+from nvitop.health import KINDS, check
+from nvitop.health.command import main
+from nvitop.health.formats import NPD_BYTES
+from tests.command_run import CommandRun
+
+
+@pytest.fixture
+def machine() -> Iterator[simulation.Machine]:
+    with simulation.machine('half-busy', processes='none', clock=lambda: 0.0) as machine:
+        yield machine
+
+
+def health(*arguments: str) -> CommandRun:
+    return CommandRun(main, *arguments)
+
+
+def kinds(*arguments: str) -> list[tuple[str, object]]:
+    """Findings of the JSON output, and their GPU or PCI bus ID."""
+    found = json.loads(health('--format=json', *arguments).out)['findings']
+    return [(f['kind'], f['pci_bus_id'] if f['gpu'] is None else f['gpu']) for f in found]
+
+
+def test_a_healthy_machine_has_a_short_line_in_each_format(machine: simulation.Machine) -> None:
+    for form, out in (('text', 'ok: 8 GPUs\n'), ('npd', '8 GPUs healthy\n')):
+        ran = health('--format', form)
+        assert (ran.status, ran.out, ran.err) == (0, out, '')
+    ran = health('--format=nagios', '-o', '1')
+    assert ran.status == 0
+    assert ran.out == (
+        'GPU OK - 1 GPU healthy | gpus=1;;1:;0 critical=0;;;0;1 warning=0;;;0;1 unknown=0;;;0;1 '
+        'gpu1_temperature=61;83;88\n'
+    )
+
+
+def test_findings_of_all_severities(machine: simulation.Machine) -> None:
+    machine.set(gpu=1, lost=True)
+    machine.set(gpu=2, remapped_pending=True, nvlink_down=2)
+    machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3)
+    assert health().out == (
+        'GPU 1: critical: lost\n'
+        '  GPU is lost\n'
+        '  Reboot, or reset it. If it is lost again, check power, cooling and seating\n'
+        'GPU 2: warning: pending row remapping\n'
+        '  a memory row will be remapped at the next reset\n'
+        '  Running work is not affected. When convenient, reset it: nvidia-smi --gpu-reset -i 2\n'
+        '  also warning: NVLinks are down\n'
+        '    2 of 18 links are down\n'
+        '    See nvidia-smi nvlink --status; check the NVSwitches and the fabric manager\n'
+        'GPU 3: unknown: unreadable values\n'
+        '  temperature slowdown threshold: Unknown Error; max temperature threshold: Unknown '
+        'Error; temperature: Unknown Error\n'
+        '  Its health is unknown without them. If this lasts, reload the driver\n'
+    )
+    ran = health('--format=nagios')
+    assert ran.out.startswith(
+        'GPU CRITICAL - GPU 1 lost; GPU 2 pending row remapping; GPU 3 unreadable values | '
+        'gpus=8;;8:;0 critical=1;;;0;8 warning=1;;;0;8 unknown=1;;;0;8 gpu0_temperature='
+    )
+
+
+@pytest.mark.parametrize(
+    ('options', 'status', 'npd'),
+    [
+        ('-o 1', 2, 1),
+        ('-o 2', 1, 1),
+        ('-o 3', 3, 2),
+        ('-o 4', 0, 0),
+        ('-o 1 2 3', 2, 1),
+        ('-o 2 3', 1, 1),
+        ('-o 2 3 --fail-on critical', 0, 0),
+        ('-o 1 --fail-on critical', 2, 1),
+        ('-o 1 --ignore lost', 0, 0),
+        ('--ignore lost,unreadable', 1, 1),
+        ('--ignore lost unreadable --ignore remap_pending', 0, 0),
+    ],
+)
+def test_exit_status(machine: simulation.Machine, options: str, status: int, npd: int) -> None:
+    machine.set(gpu=1, lost=True)
+    machine.set(gpu=2, remapped_pending=True)
+    machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3)
+    for form in ('text', 'json', 'nagios'):
+        assert health(*options.split(), '--format', form).status == status
+    assert health(*options.split(), '--format', 'npd').status == npd
+
+
+def test_json_has_what_a_ticket_needs(machine: simulation.Machine) -> None:
+    machine.set(gpu=5, ecc_uncorrected_volatile=3)
+    data = json.loads(health('--format=json').out)
+    (finding,) = data['findings']
+    assert {**data, 'findings': 0, 'timestamp': finding['since']} == {
+        'schema': 1,
+        'timestamp': finding['since'],
+        'hostname': system().hostname(),
+        'driver_version': '580.65.06',
+        'simulated': 'half-busy',
+        'status': 'critical',
+        'exit_status': 2,
+        'error': None,
+        'gpus': 8,
+        'expected_gpus': 8,
+        'findings': 0,
+    }
+    assert {**finding, 'since': 0, 'uuid': 0} == {
+        'kind': 'memory_errors',
+        'severity': 'critical',
+        'gpu': 5,
+        'mig': None,
+        'uuid': 0,
+        'serial': '1652323000005',
+        'pci_bus_id': '00000000:84:00.0',
+        'words': 'uncorrected memory errors',
+        'evidence': '3 uncorrected ECC errors since the driver was loaded',
+        'action': 'Results may be wrong. Stop its processes, then reset it: nvidia-smi '
+        '--gpu-reset -i 5',
+        'since': 0,
+        'counts': True,
+    }
+    ignored = json.loads(health('--format=json', '--ignore=memory_errors').out)
+    assert (ignored['status'], ignored['findings'][0]['counts']) == ('ok', False)
+
+
+def test_the_line_for_the_node_problem_detector_is_cut(machine: simulation.Machine) -> None:
+    machine.set(ecc_uncorrected_volatile=3)
+    out = health('--format=npd').out
+    assert out.startswith('GPU 0 uncorrected memory errors; GPU 1 ')
+    assert out.endswith('...\n')
+    assert len(out) == NPD_BYTES + 1
+
+
+def test_missing_gpus(machine: simulation.Machine) -> None:
+    assert kinds('--expect=8') == kinds('--expect=auto') == kinds('--expect=2') == []
+    assert kinds('--expect=9') == [('missing', None)]
+    assert 'the driver lists 8 of 9 GPUs' in health('--expect=9').out
+    machine.set(gpu=3, present=False)
+    assert kinds() == kinds('--expect=8') == [('missing', '0000:5a:00.0')]
+    assert kinds('--expect=9') == [('missing', '0000:5a:00.0'), ('missing', None)]
+    assert kinds('--expect=7') == kinds('-o', '0') == []
+
+
+def test_devices_are_found_by_any_name(machine: simulation.Machine) -> None:
+    machine.set(ecc_uncorrected_volatile=3)
+    for name in ('5', '00000000:84:00.0', '84:00.0', '1652323000005'):
+        assert kinds('-o', name) == [('memory_errors', 5)]
+    assert kinds('-o', '8') == [('missing', None)]
+    ran = health('-o', '4', 'GPU-123')
+    assert ran.status == 2
+    assert 'GPU GPU-123: critical: missing\n  the driver lists no such GPU\n' in ran.out
+
+
+def test_findings_about_the_gpu_of_a_mig_device_count() -> None:
+    with simulation.machine('mig', processes='none') as machine:
+        machine.set(gpu=0, ecc_uncorrected_volatile=3)
+        machine.set(gpu=1, ecc_uncorrected_volatile=3)
+        uuid = next(mig.value('uuid') for mig in machine.world.gpus[0].migs)
+        assert kinds('-o', str(uuid)) == kinds('-o', '0:0') == [('memory_errors', 0)]
+
+
+# Drivers that fail or hang
+
+
+def test_a_hanging_gpu_is_named_and_others_are_judged(machine: simulation.Machine) -> None:
+    machine.hang('nvmlDeviceGetTemperature*', gpu=5)
+    machine.set(gpu=6, ecc_uncorrected_volatile=3)
+    arguments = ('--timeout', '2')
+    assert kinds(*arguments) == [('not_responding', 5), ('memory_errors', 6)]
+    assert kinds('-o', '6', *arguments) == [('memory_errors', 6)]
+    ran = health('-o', 'GPU-123', *arguments)
+    assert 'the driver lists no such GPU\n' in ran.out  # the names of GPU 5 were read before
+
+
+def test_gpus_without_known_names_may_be_the_missing_one(machine: simulation.Machine) -> None:
+    machine.hang('nvmlDeviceGetHandle*')
+    ran = health('-o', 'GPU-123', '--timeout', '2')
+    assert 'no such GPU; GPU 0, 1, 2, 3, 4, 5, 6, 7 is not responding\n' in ran.out
+
+
+@pytest.mark.parametrize('form', ['text', 'json', 'nagios', 'npd'])
+@pytest.mark.parametrize('hangs', [True, False])
+def test_a_driver_that_does_not_work_is_unknown(
+    machine: simulation.Machine, form: str, hangs: bool
+) -> None:
+    if hangs:
+        machine.hang('nvmlDeviceGetCount*')
+    else:
+        machine.fail('nvml*', 'DRIVER_NOT_LOADED')
+    ran = health('--format', form, '--timeout', '0.2', '--fail-on', 'critical')
+    assert ran.status == (2 if form == 'npd' else 3)
+    assert ('no response for' if hangs else 'Driver Not Loaded') in ran.out
+
+
+def test_a_machine_without_gpus_is_unknown() -> None:
+    with simulation.machine('empty'):
+        assert (health().status, health().out) == (3, 'unknown: the driver lists no GPU\n')
+        assert health('--expect', '2').status == 2
+
+
+def test_an_internal_error_is_unknown(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError('a | b')
+
+    monkeypatch.setattr(check, 'findings', fail)
+    ran = health('--format=nagios')
+    text = 'GPU UNKNOWN - internal error: ZeroDivisionError: a / b\n'
+    assert (ran.status, ran.out) == (3, text)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        ('--ignore nvlink', f"unknown kind 'nvlink'; expected {', '.join(KINDS)}"),
+        ('--expect some', "must be a whole number from 0 to 1024, not 'some'"),
+        ('--timeout 0', "must be from 0.1 to 3600 seconds, not '0'"),
+        ('--format xml', 'invalid choice'),
+    ],
+)
+def test_invalid_arguments(arguments: str, message: str) -> None:
+    ran = health(*arguments.split())
+    assert ran.status == 2
+    assert message in ran.err
