@@ -194,7 +194,7 @@ share: .venvs/delivery/.made ## write the man pages and shell completions in sha
 # hadolint has wheels for few platforms; a skipped check prints NOT CHECKED.
 .PHONY: lint-files
 lint-files: .venvs/delivery/.made ## check shell scripts, Dockerfile, workflows, man pages and completions
-	@$(DELIVERY:python=shellcheck) install-nvidia-driver.sh .ci/run
+	@$(DELIVERY:python=shellcheck) install-nvidia-driver.sh .ci/run share/health/*.sh
 	@if [ -x $(DELIVERY:python=hadolint) ]; then $(DELIVERY:python=hadolint) Dockerfile; else echo 'NOT CHECKED: Dockerfile (hadolint is not available)'; fi
 	@$(DELIVERY:python=yamllint) --strict share .github .pre-commit-config.yaml .readthedocs.yaml .yamllint.yaml
 	@$(DELIVERY:python=kubernetes-validate) --quiet share/kubernetes/nvitop-exporter.yaml

@@ -35,6 +35,7 @@ from nvitop.gui.state.keymap import USUAL_KEYS
 from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.screens.problems import PROBLEM_COLUMNS
 from nvitop.gui.view.screens.users import USER_COLUMNS
+from nvitop.health.command import make_parser as make_health_parser
 from nvitop.owner.types import Owner
 from nvitop.query.command import make_parser as make_query_parser
 from nvitop.recording.command import make_parser as make_record_parser
@@ -449,6 +450,7 @@ def user_columns() -> Iterator[str]:
 PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     'nvitop': make_parser,
     'nvitop query': make_query_parser,
+    'nvitop health': make_health_parser,
     'nvitop record': make_record_parser,
     'nvitop replay': make_replay_parser,
     'nvitop exporter': make_exporter_parser,

@@ -123,8 +123,9 @@ RULE_METRICS: tuple[str, ...] = (
     'power_limit',
     PROCESSES,
 )
+_PROCESS_LISTS = frozenset({PROCESSES, GRAPHICS_PROCESSES, MPS_PROCESSES})
 #: Problems of other values lead to no finding, so that a verdict does not depend on what is shown.
-_JUDGED = frozenset({*RULE_METRICS, STATUS, GRAPHICS_PROCESSES, MPS_PROCESSES})
+_JUDGED = frozenset({*RULE_METRICS, STATUS}) | _PROCESS_LISTS
 
 #: A GPU this close (°C) to its slowdown threshold is nearly too hot.
 NEARLY_HOT_CELSIUS = 5
@@ -401,7 +402,7 @@ def _implausible(case: _Case) -> Iterator[Finding]:
     values = [
         f'{_name(problem.what)}: {problem.reason}'
         for problem in case.problems
-        if problem.kind == 'impossible'
+        if problem.kind == 'impossible' and problem.what not in _PROCESS_LISTS
     ]
     if values:
         action = 'These values are dropped. If this lasts, update or reload the driver'

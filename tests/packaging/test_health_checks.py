@@ -1,0 +1,147 @@
+"""``share/health``: scripts with a fake Slurm, and configuration for other health checks."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from nvitop import simulation
+from nvitop.health.command import main, make_parser
+from tests.command_run import CommandRun
+from tests.programs import ROOT
+
+HEALTH = ROOT / 'share' / 'health'
+IDLE = 'NodeName=node07 State=IDLE ThreadsPerCore=2 Partitions=gpu'
+OURS = 'NodeName=node07 State=IDLE+DRAIN Partitions=gpu Reason=nvitop: GPU 3 lost [root@2026-11-24]'
+OTHERS = 'NodeName=node07 State=IDLE+DRAIN Partitions=gpu Reason=replace fan [ann@2026-11-24]'
+LOST = '[[gpu]]\ncount = 4\n[[event]]\nat = 0\ngpus = [3]\nset = { lost = true }\n'
+WARNED = '[[gpu]]\ncount = 4\n[[event]]\nat = 0\ngpus = [1]\nset = { remapped_pending = true }\n'
+
+needs_shell = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')
+
+
+class Node:
+    """A node with nvitop on a simulated machine, and a scontrol that writes down its arguments."""
+
+    def __init__(self, home: pathlib.Path, scenario: str, state: str) -> None:
+        self.home = home
+        (home / 'scenario.toml').write_text(scenario)
+        (home / 'calls').touch()
+        nvitop = f'cd {shlex.quote(str(ROOT))} && exec {shlex.quote(sys.executable)} -m nvitop "$@"'
+        self.install('nvitop', f'{nvitop} --demo {shlex.quote(str(home / "scenario.toml"))}')
+        calls = shlex.quote(str(home / 'calls'))
+        show = f'if [ "$2" = show ]; then echo {shlex.quote(state)}; else echo "$@" >> {calls}; fi'
+        self.install('scontrol', show)
+
+    def install(self, name: str, body: str) -> None:
+        path = self.home / name
+        path.write_text(f'#!/bin/sh\n{body}\n')
+        path.chmod(0o755)
+
+    def run(self, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        path = f'{self.home}:/usr/bin:/bin'
+        return subprocess.run(
+            [str(HEALTH / script)],
+            env={'PATH': path, 'SLURMD_NODENAME': 'node07', **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    @property
+    def calls(self) -> list[str]:
+        return (self.home / 'calls').read_text().splitlines()
+
+
+DRAIN = 'update nodename=node07 state=drain reason=nvitop: GPU 3 lost'
+
+
+@needs_shell
+@pytest.mark.parametrize(
+    ('scenario', 'state', 'resume', 'expected'),
+    [
+        (LOST, IDLE, 'no', [DRAIN]),
+        (LOST, OURS, 'no', [DRAIN]),
+        (LOST, OTHERS, 'yes', []),
+        (WARNED, IDLE, 'yes', []),
+        (WARNED, OURS, 'no', []),
+        (WARNED, OURS, 'yes', ['update nodename=node07 state=resume']),
+        (WARNED, OTHERS, 'yes', []),
+    ],
+)
+def test_the_health_check_drains_a_node_and_resumes_only_what_it_drained(
+    tmp_path: pathlib.Path, scenario: str, state: str, resume: str, expected: list[str]
+) -> None:
+    node = Node(tmp_path, scenario, state)
+    done = node.run('slurm-health-check.sh', NVITOP_RESUME=resume)
+    assert (done.returncode, done.stderr) == (int(scenario == LOST), '')
+    assert node.calls == expected
+
+
+@needs_shell
+def test_a_node_without_nvitop_is_drained(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, LOST, IDLE)
+    (tmp_path / 'nvitop').write_text('#!/bin/sh\nexit 127\n')
+    assert node.run('slurm-health-check.sh').returncode == 1
+    assert node.calls == [
+        'update nodename=node07 state=drain reason=nvitop: nvitop health cannot be run'
+    ]
+
+
+@needs_shell
+@pytest.mark.parametrize(('gpus', 'status'), [('0,1', 0), ('0,3', 1), ('4', 1), ('', 0)])
+def test_the_prolog_checks_only_the_gpus_of_the_job(
+    tmp_path: pathlib.Path, gpus: str, status: int
+) -> None:
+    done = Node(tmp_path, LOST, IDLE).run('slurm-prolog.sh', SLURM_JOB_GPUS=gpus)
+    assert (done.returncode, done.stdout) == (status, '')
+    assert ('GPU 3: critical: lost' in done.stderr) == (gpus == '0,3')
+
+
+def test_the_plugin_of_the_node_problem_detector() -> None:
+    config = json.loads((HEALTH / 'node-problem-detector.json').read_text())
+    # Names and types that its custom plugin monitor reads.
+    assert {name: type(value) for name, value in config['pluginConfig'].items()} == {
+        'invoke_interval': str,
+        'timeout': str,
+        'max_output_length': int,
+        'concurrency': int,
+        'enable_message_change_based_condition_update': bool,
+    }
+    assert set(config) == {
+        'plugin',
+        'pluginConfig',
+        'source',
+        'metricsReporting',
+        'conditions',
+        'rules',
+    }
+    types = {condition['type'] for condition in config['conditions']}
+    statuses = []
+    for rule in config['rules']:
+        assert set(rule) <= {'type', 'condition', 'reason', 'path', 'args', 'timeout'}
+        assert (rule['type'], rule.get('condition') in types) in (
+            ('permanent', True),
+            ('temporary', False),
+        )
+        with simulation.machine('half-busy', processes='none') as machine:
+            machine.set(gpu=1, remapped_pending=True)
+            ran = CommandRun(main, *rule['args'][1:])
+        assert len(ran.out.encode()) <= 1 + config['pluginConfig']['max_output_length']
+        statuses.append(ran.status)
+    assert statuses == [0, 1]
+
+
+@pytest.mark.parametrize('name', ['nhc.conf', 'nagios.cfg'])
+def test_options_of_other_configurations_exist(name: str) -> None:
+    lines = re.findall(r'nvitop health (.*)', (HEALTH / name).read_text())
+    assert lines
+    for line in lines:
+        make_parser().parse(shlex.split(line.replace('$ARG1$', '')))
