@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nvitop.query.columns import QueryColumn, QueryTable, device_table, process_table
+from nvitop.query.fields import QueryField, QueryTable, device_table, list_tables, process_table
 from nvitop.query.formats import SCHEMA
-from nvitop.query.list_tables import list_tables
 
 _KINDS: dict[str, dict[str, Any]] = {
     'int': {'type': ['integer', 'null']},
@@ -23,7 +22,7 @@ def make_schema() -> dict[str, Any]:
     """The schema as JSON data."""
     lists = list_tables().values()
     tables = (device_table(), process_table(), *(one.table for one in lists))
-    columns = {name: column for table in tables for name, column in _by_name(table).items()}
+    fields = {name: field for table in tables for name, field in _by_name(table).items()}
     return {
         '$schema': 'https://json-schema.org/draft/2020-12/schema',
         'title': 'nvitop query',
@@ -47,7 +46,7 @@ def make_schema() -> dict[str, Any]:
             'units': {
                 'type': 'object',
                 'description': 'units of the values below',
-                'properties': {n: {'const': c.unit} for n, c in columns.items() if c.unit},
+                'properties': {n: {'const': c.unit} for n, c in fields.items() if c.unit},
                 'additionalProperties': False,
             },
             'devices': _rows(device_table(), 'only if GPUs were queried'),
@@ -60,8 +59,8 @@ def make_schema() -> dict[str, Any]:
     }
 
 
-def _by_name(table: QueryTable) -> dict[str, QueryColumn]:
-    return {column.name: column for column in table.columns}
+def _by_name(table: QueryTable) -> dict[str, QueryField]:
+    return {field.name: field for field in table.fields}
 
 
 def _rows(table: QueryTable, text: str) -> dict[str, Any]:
@@ -70,15 +69,15 @@ def _rows(table: QueryTable, text: str) -> dict[str, Any]:
         'description': text,
         'items': {
             'type': 'object',
-            'properties': {column.name: _property(column) for column in table.columns},
+            'properties': {field.name: _property(field) for field in table.fields},
             'additionalProperties': False,
         },
     }
 
 
-def _property(column: QueryColumn) -> dict[str, Any]:
-    unit = f', in {column.unit}' if column.unit not in ('', 'count') else ''
-    return {**_KINDS[column.kind], 'description': column.help + unit}
+def _property(field: QueryField) -> dict[str, Any]:
+    unit = f', in {field.unit}' if field.unit not in ('', 'count') else ''
+    return {**_KINDS[field.kind], 'description': field.help + unit}
 
 
 if __name__ == '__main__':

@@ -206,7 +206,7 @@ def sample_at(recording: Recording, at: str | None) -> Sample:
 
 def _export(recording: Recording, options: argparse.Namespace) -> None:
     """Print the samples of a span."""
-    from nvitop.query.columns import device_table
+    from nvitop.query.fields import device_table
     from nvitop.query.formats import make_format, parse_style
     from nvitop.query.measure import TableQuery, make_rows
     from nvitop.query.output import Output

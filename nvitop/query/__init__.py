@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.query.cell import escape, unescape
+from nvitop.query.formats import escape, unescape
 from nvitop.query.measure import query_devices, query_processes
 
 __all__ = ['escape', 'query_devices', 'query_processes', 'unescape']

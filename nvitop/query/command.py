@@ -22,16 +22,17 @@ from nvitop.console.option_table import add_options
 from nvitop.console.outcome import writing
 from nvitop.console.problems import ProblemReporter
 from nvitop.console.terminal import stdout_width
-from nvitop.query.columns import (
+from nvitop.query.fields import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,
-    QueryColumn,
+    ListTable,
+    QueryField,
     device_table,
+    list_tables,
     process_table,
     remapped_rows_table,
 )
 from nvitop.query.formats import GPU_LIST, LIST, OutputStyle, make_format, parse_style
-from nvitop.query.list_tables import ListTable, list_tables
 from nvitop.query.listing import QUERIES, help_on, list_of_names
 from nvitop.query.measure import QueryRunner, TableQuery
 from nvitop.query.output import Output
@@ -239,7 +240,7 @@ def _request(given: argparse.Namespace) -> Request:
     return Request(query, style, given.loop)
 
 
-def _items(given: argparse.Namespace) -> tuple[ListTable, tuple[QueryColumn, ...]] | None:
+def _items(given: argparse.Namespace) -> tuple[ListTable, tuple[QueryField, ...]] | None:
     requested = [
         (one, names)
         for option, one in list_tables().items()

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text formats of rows: CSV, JSON, JSON lines and tables for people."""
+"""Text formats of rows and values: CSV, JSON, JSON lines and tables for people."""
 
 from __future__ import annotations
 
 import functools
 import json
+import re
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Sequence
 
 from nvitop.printable import printable
-from nvitop.query.cell import (
-    branch_of,
-    escape,
-    header_text,
-    quote,
-    unit_in_csv,
-    value_text,
-)
 from nvitop.query.measure import plain_row
 from nvitop.query.nvidia_smi import DEPRECATED, NOT_AVAILABLE
 from nvitop.times import iso_time
@@ -23,8 +17,13 @@ from nvitop.times import iso_time
 if TYPE_CHECKING:
     from typing import Union
 
-    from nvitop.query.columns import DeviceQueryRow, ProcessQueryRow, QueryColumn
-    from nvitop.query.list_tables import ItemRow
+    from nvitop.query.fields import (
+        CellValue,
+        DeviceQueryRow,
+        ItemRow,
+        ProcessQueryRow,
+        QueryField,
+    )
     from nvitop.query.measure import QueryResult, TableQuery
 
     AnyRow = Union[DeviceQueryRow, ProcessQueryRow, ItemRow]
@@ -34,6 +33,19 @@ SCHEMA = 1
 KINDS = ('csv', 'json', 'jsonl', 'table', 'prometheus')
 #: Parts of the JSON that a JSON line repeats only if they change.
 CONSTANT_PARTS = ('schema', 'hostname', 'driver_version', 'simulated', 'units')
+
+_MIB = 1 << 20
+#: First driver branch known to round memory up to whole MiB. R536 and older ones round it down.
+ROUNDS_UP_SINCE = 590
+
+#: Unit of a field → unit in CSV, if it differs.
+_UNITS_IN_CSV = {'B': 'MiB', '°C': '', 'µs': 'us', 'count': ''}
+
+#: Beginnings that spreadsheets evaluate or skip, and the text for "not available". Apostrophes
+#: before them count too, so that :func:`unescape` can reverse :func:`escape`.
+_RISKY = re.compile(r"[\s']*[=+\-@＝＋－＠]|'*[\t\r\n]|'*\[N/A\]\Z")
+_NEEDS_QUOTES = re.compile(r'[,"\r\n]|\A\s|\s\Z')
+_BRANCH = re.compile(r'[0-9]{1,9}')
 
 
 class OutputStyle(NamedTuple):
@@ -45,7 +57,7 @@ class OutputStyle(NamedTuple):
     units: bool = True
 
 
-#: The format of ``--list-gpus``, and the columns that it needs.
+#: The format of ``--list-gpus``, and the fields that it needs.
 LIST = OutputStyle('list')
 GPU_LIST = 'index, name, uuid, mig_index, mig_profile'
 #: Formats one result after another: text in pieces, each to be written as a whole or not at all.
@@ -99,19 +111,19 @@ class _Csv:
 
     def pieces(self, result: QueryResult) -> list[str]:
         pieces = []
-        for _, columns, rows in _tables(self._query, result):
+        for _, fields, rows in _tables(self._query, result):
             if not self._has_header:
                 self._has_header = True
-                pieces.append(_line([quote(header_text(column)) for column in columns]))
-            pieces += [_line([self._cell(c, row) for c in columns]) for row in rows]
+                pieces.append(_line([quote(header_text(field)) for field in fields]))
+            pieces += [_line([self._cell(c, row) for c in fields]) for row in rows]
         return pieces
 
-    def _cell(self, column: QueryColumn, row: AnyRow) -> str:
+    def _cell(self, field: QueryField, row: AnyRow) -> str:
         branch = branch_of(row.sample.driver_version)
-        if branch >= column.deprecated_since > 0:
+        if branch >= field.deprecated_since > 0:
             return DEPRECATED
-        value = column.value(row)
-        text = value_text(column, value, units=self._style.units, branch=branch)
+        value = field.value(row)
+        text = value_text(field, value, units=self._style.units, branch=branch)
         if self._for_terminal:
             text = printable(text)
         return quote(escape(text) if isinstance(value, str) else text)
@@ -171,9 +183,9 @@ def document(query: TableQuery, result: QueryResult) -> dict[str, Any]:
     }
     if sample.simulated:
         made['simulated'] = sample.simulated
-    made['units'] = {c.name: c.unit for c in query.columns if c.unit}
-    for name, columns, rows in _tables(query, result):
-        made[name] = [plain_row(columns, row) for row in rows]
+    made['units'] = {c.name: c.unit for c in query.fields if c.unit}
+    for name, fields, rows in _tables(query, result):
+        made[name] = [plain_row(fields, row) for row in rows]
     return made
 
 
@@ -197,29 +209,29 @@ class _Table:
 
     def pieces(self, result: QueryResult) -> list[str]:
         pieces = []
-        for _, columns, rows in _tables(self._query, result):
-            lines = self._lines(columns, rows)
+        for _, fields, rows in _tables(self._query, result):
+            lines = self._lines(fields, rows)
             text = ''.join(f'{line.rstrip()}\n' for line in lines)
             pieces.append(text if self._is_first else f'\n{text}')
             self._is_first = False
         return pieces
 
-    def _lines(self, columns: tuple[QueryColumn, ...], rows: Sequence[Any]) -> list[str]:
+    def _lines(self, fields: tuple[QueryField, ...], rows: Sequence[Any]) -> list[str]:
         units = self._style.units
         cells = [
-            [printable(value_text(c, c.value(row), units=units)) for c in columns] for row in rows
+            [printable(value_text(c, c.value(row), units=units)) for c in fields] for row in rows
         ]
         if self._style.header:
             # Units follow the values, or else the names.
-            names = [column.header if units else header_text(column) for column in columns]
+            names = [field.header if units else header_text(field) for field in fields]
             cells.insert(0, names)
         widths = [max(map(_width, column), default=0) for column in zip(*cells)]
         lines = []
         for line in cells:
             padded = []
-            for column, text, width in zip(columns, line, widths):
+            for field, text, width in zip(fields, line, widths):
                 space = ' ' * (width - _width(text))
-                is_number = column.kind in ('int', 'float') or unit_in_csv(column)
+                is_number = field.kind in ('int', 'float') or unit_in_csv(field)
                 padded.append(space + text if is_number else text + space)
             lines.append('  '.join(padded))
         return lines
@@ -237,12 +249,87 @@ def _width(text: str) -> int:
 
 def _tables(
     query: TableQuery, result: QueryResult
-) -> Iterator[tuple[str, tuple[QueryColumn, ...], Sequence[AnyRow]]]:
-    """Yield the requested tables: name in JSON, columns and rows."""
+) -> Iterator[tuple[str, tuple[QueryField, ...], Sequence[AnyRow]]]:
+    """Yield the requested tables: name in JSON, fields and rows."""
     if query.devices is not None:
         yield 'devices', query.devices, result.devices
     if query.processes is not None:
         yield 'processes', query.processes, result.processes
     if query.items is not None:
-        table, columns = query.items
-        yield table.name, columns, result.items
+        table, fields = query.items
+        yield table.name, fields, result.items
+
+
+# The text of one value: in the format of nvidia-smi, safe for spreadsheets and terminals
+
+
+def escape(text: str) -> str:
+    """Prevent spreadsheets from evaluating a text: ``'=1+1'`` becomes ``"'=1+1"``.
+
+    Texts that begin, after spaces or apostrophes, with one of ``= + - @``, a tab or a line break,
+    and the text ``[N/A]``, are prefixed with an apostrophe. :func:`unescape` reverses this.
+    """
+    return f"'{text}" if _RISKY.match(text) else text
+
+
+def unescape(cell: str) -> str:
+    """Return the text that was passed to :func:`escape`."""
+    return cell[1:] if cell.startswith("'") and _RISKY.match(cell, 1) else cell
+
+
+def quote(text: str) -> str:
+    """Format a CSV field (RFC 4180): quoted if it has commas, quotes or line breaks."""
+    if not _NEEDS_QUOTES.search(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+def unit_in_csv(field: QueryField) -> str:
+    """The unit of a field in CSV, ``''`` for none; as in nvidia-smi, temperatures have none."""
+    return _UNITS_IN_CSV.get(field.unit, field.unit)
+
+
+def header_text(field: QueryField) -> str:
+    """Header of a field with its unit: ``'memory.used [MiB]'``."""
+    unit = unit_in_csv(field)
+    return f'{field.header} [{unit}]' if unit else field.header
+
+
+def value_text(field: QueryField, value: CellValue, *, units: bool, branch: int = 0) -> str:
+    """Format a value like nvidia-smi: ``'1234 MiB'``, ``'68.23 W'``, ``'[N/A]'``.
+
+    ``branch`` is the branch of the driver whose nvidia-smi is followed.
+    """
+    if value is None:
+        return field.missing
+    unit = unit_in_csv(field)
+    form = field.text or _BY_UNIT.get(field.unit) or _BY_KIND[field.kind]
+    if field.unit == 'B' and isinstance(value, int) and branch >= ROUNDS_UP_SINCE:
+        value += _MIB - 1
+    text = form(value)
+    return f'{text} {unit}' if units and unit else text
+
+
+def branch_of(driver_version: str | None) -> int:
+    """``'580.65.06'`` → 580; 0 if unknown."""
+    branch = _BRANCH.match(driver_version or '')
+    return int(branch[0]) if branch else 0
+
+
+def _moment(seconds: float) -> str:
+    moment = datetime.fromtimestamp(seconds)
+    return f'{moment:%Y/%m/%d %H:%M:%S}.{moment.microsecond // 1000:03}'
+
+
+_BY_UNIT: dict[str, Callable[[Any], str]] = {
+    'B': lambda size: str(size // _MIB),
+    'W': '{:.2f}'.format,
+}
+_BY_KIND: dict[str, Callable[[Any], str]] = {
+    'int': str,
+    'float': '{:.1f}'.format,
+    'str': str,
+    'bool': lambda flag: 'Yes' if flag else 'No',
+    'list': ';'.join,
+    'time': _moment,
+}

@@ -6,14 +6,14 @@ from __future__ import annotations
 import textwrap
 from typing import Iterator
 
-from nvitop.query.cell import unit_in_csv
-from nvitop.query.columns import (
+from nvitop.query.fields import (
     QueryTable,
     device_table,
+    list_tables,
     process_table,
     remapped_rows_table,
 )
-from nvitop.query.list_tables import list_tables
+from nvitop.query.formats import unit_in_csv
 
 #: Options ``--query-…`` of nvidia-smi.
 QUERIES = ('gpu', 'compute-apps', 'remapped-rows', *list_tables())
@@ -62,25 +62,25 @@ def help_on(query: str, width: int | None = None) -> str:
     """
     table = table_of(query)
     paragraphs = [f'Fields for --query-{query}=, comma-separated:']
-    for column in (*table.columns, *table.named_only):
-        if column.query is not None:
-            own = (column.name, column.query)
-            others = [n for n, c in table.by_name.items() if c is column and n not in own]
-            unit = unit_in_csv(column)
-            text = column.help + (f' [{unit}]' if unit else '')
-            names = ' or '.join(f'"{name}"' for name in (column.query, *others))
+    for field in (*table.fields, *table.named_only):
+        if field.query is not None:
+            own = (field.name, field.query)
+            others = [n for n, c in table.by_name.items() if c is field and n not in own]
+            unit = unit_in_csv(field)
+            text = field.help + (f' [{unit}]' if unit else '')
+            names = ' or '.join(f'"{name}"' for name in (field.query, *others))
             lines = [text] if width is None else textwrap.wrap(text, max(width, 20))
             paragraphs.append('\n'.join([names, *lines]))
     return '\n\n'.join(paragraphs) + '\n'
 
 
 def _list(title: str, table: QueryTable, width: int | None) -> str:
-    rows = [(c.name, c.query or '', c.unit, c.help) for c in table.columns]
-    lines = _columns(rows) if width is None else _paragraphs(rows, width)
+    rows = [(c.name, c.query or '', c.unit, c.help) for c in table.fields]
+    lines = _aligned(rows) if width is None else _paragraphs(rows, width)
     return '\n'.join([title, *lines]) + '\n'
 
 
-def _columns(rows: list[tuple[str, str, str, str]]) -> Iterator[str]:
+def _aligned(rows: list[tuple[str, str, str, str]]) -> Iterator[str]:
     widths = [max(map(len, cells)) for cells in zip(*rows)]
     widths[0] = max(len(row[0]) for row in rows if len(row[0]) <= _LONGEST_NAME)
     for first, *others in rows:

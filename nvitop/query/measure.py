@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From column names to rows of values: only what the columns need is measured."""
+"""From field names to rows of values: only what the fields need is measured."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterable, NamedTuple
 
 from nvitop.api import libnvml
-from nvitop.query.columns import (
+from nvitop.query.fields import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,
     CellValue,
     DeviceQueryRow,
+    ItemRow,
+    ListTable,
     ProcessQueryRow,
-    QueryColumn,
+    QueryField,
     QueryTable,
     device_table,
     process_table,
 )
-from nvitop.query.list_tables import ItemRow, ListTable
 from nvitop.sampling.device_names import require_devices
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.source import LiveSource
@@ -29,21 +30,21 @@ if TYPE_CHECKING:
     from nvitop.sampling.device_names import DeviceIndex
     from nvitop.sampling.types import DeviceKey, Sample
 
-#: Process columns that need additional NVML calls.
+#: Process fields that need additional NVML calls.
 _LOADS = frozenset(f'gpu_{engine}_utilization' for engine in ('sm', 'memory', 'encoder', 'decoder'))
-#: Process columns that need two readings 0.1 s apart.
+#: Process fields that need two readings 0.1 s apart.
 _CPU = frozenset({'cpu_percent'})
 
 
 class TableQuery(NamedTuple):
     """Tables to fill, and the devices that they cover."""
 
-    #: Columns of the table of devices; ``None``: no such table.
-    devices: tuple[QueryColumn, ...] | None = None
-    #: Columns of the table of processes; ``None``: no such table.
-    processes: tuple[QueryColumn, ...] | None = None
-    #: A list with several rows per GPU, and its columns; ``None``: no such table.
-    items: tuple[ListTable, tuple[QueryColumn, ...]] | None = None
+    #: Fields of the table of devices; ``None``: no such table.
+    devices: tuple[QueryField, ...] | None = None
+    #: Fields of the table of processes; ``None``: no such table.
+    processes: tuple[QueryField, ...] | None = None
+    #: A list with several rows per GPU, and its fields; ``None``: no such table.
+    items: tuple[ListTable, tuple[QueryField, ...]] | None = None
     #: Devices to include; ``None``: all.
     only: tuple[DeviceIndex, ...] | None = None
     #: Whether MIG devices have rows too, after their GPU.
@@ -54,20 +55,20 @@ class TableQuery(NamedTuple):
     owner_names: str = 'files'
 
     @property
-    def columns(self) -> tuple[QueryColumn, ...]:
-        """All columns of all tables."""
+    def fields(self) -> tuple[QueryField, ...]:
+        """All fields of all tables."""
         items = () if self.items is None else self.items[1]
         return (*(self.devices or ()), *(self.processes or ()), *items)
 
     @property
     def names(self) -> frozenset[str]:
-        """Names of all columns."""
-        return frozenset(column.name for column in self.columns)
+        """Names of all fields."""
+        return frozenset(field.name for field in self.fields)
 
     @property
     def metrics(self) -> frozenset[str]:
         """Names of the device metrics to measure."""
-        found = {metric for column in self.columns for metric in column.metrics}
+        found = {metric for field in self.fields for metric in field.metrics}
         if self.items is not None:
             found.add(self.items[0].name)
         return frozenset(found)
@@ -102,7 +103,7 @@ class QueryRunner:
         sample = self.source.complete_sample(
             Demand(
                 processes=self.query.processes is not None,
-                owners=any(column.owners for column in self.query.columns),
+                owners=any(field.owners for field in self.query.fields),
             ),
             metrics=self.query.metrics,
             host=False,
@@ -119,7 +120,7 @@ def _source(
     sleep: Callable[[float], None],
 ) -> LiveSource:
     only: list[DeviceIndex] | None = None
-    # The column "count" needs all GPUs.
+    # The field "count" needs all GPUs.
     if query.only is not None and 'count' not in query.names:
         # Rows of processes on a MIG device have values of its GPU.
         only = [
@@ -179,16 +180,16 @@ def _includes(query: TableQuery, key: DeviceKey, *, mig: bool) -> bool:
 
 
 class QueryRow(Dict[str, CellValue]):
-    """A row by JSON names; other names of a column work too: ``row['memory.used']``."""
+    """A row by JSON names; other names of a field work too: ``row['memory.used']``."""
 
     #: The table that the row belongs to.
     table: ClassVar[Callable[[], QueryTable]]
 
     def __missing__(self, name: str) -> CellValue:
-        column = type(self).table().by_name.get(name)
-        if column is None or column.name not in self:
+        field = type(self).table().by_name.get(name)
+        if field is None or field.name not in self:
             raise KeyError(name)
-        return self[column.name]
+        return self[field.name]
 
 
 class DeviceValues(QueryRow):
@@ -204,14 +205,14 @@ class ProcessValues(QueryRow):
 
 
 def plain_row(
-    columns: Iterable[QueryColumn], row: DeviceQueryRow | ProcessQueryRow | ItemRow
+    fields: Iterable[QueryField], row: DeviceQueryRow | ProcessQueryRow | ItemRow
 ) -> dict[str, CellValue]:
-    """The values of a row as in JSON, by the names of the columns."""
-    return {column.name: _plain(column, column.value(row)) for column in columns}
+    """The values of a row as in JSON, by the names of the fields."""
+    return {field.name: _plain(field, field.value(row)) for field in fields}
 
 
-def _plain(column: QueryColumn, value: CellValue) -> CellValue:
-    if column.kind == 'time' and isinstance(value, float):
+def _plain(field: QueryField, value: CellValue) -> CellValue:
+    if field.kind == 'time' and isinstance(value, float):
         return iso_time(value)
     if isinstance(value, float):
         return round(value, 3)
@@ -234,8 +235,8 @@ def query_devices(
     [85008908288, 12884901888]
 
     Args:
-        names: Column names of nvitop or nvidia-smi, separated by commas or spaces, or an iterable
-            of them. ``'all'``: all columns.
+        names: Field names of nvitop or nvidia-smi, separated by commas or spaces, or an iterable
+            of them. ``'all'``: all fields.
         ids: Devices to include: indices, (GPU, MIG device) pairs or ``'0:1'``, UUIDs or their
             beginnings, PCI bus IDs or serial numbers. ``None``: all.
         mig: Whether MIG devices have rows too, after their GPU.
@@ -244,9 +245,9 @@ def query_devices(
         ValueError: Unknown name or device; the message suggests similar ones.
         nvitop.NVMLError: The driver does not respond.
     """
-    columns = device_table().find(names)
-    runner = QueryRunner(TableQuery(devices=columns, only=_find_devices(ids), mig=mig))
-    return [DeviceValues(plain_row(columns, row)) for row in runner.run().devices]
+    fields = device_table().find(names)
+    runner = QueryRunner(TableQuery(devices=fields, only=_find_devices(ids), mig=mig))
+    return [DeviceValues(plain_row(fields, row)) for row in runner.run().devices]
 
 
 def query_processes(
@@ -262,9 +263,9 @@ def query_processes(
     >>> query_processes('pid, user, gpu_memory')
     [{'pid': 4242, 'user': 'ada', 'gpu_memory': 8589934592}]
     """
-    columns = process_table().find(names)
-    runner = QueryRunner(TableQuery(processes=columns, only=_find_devices(ids)))
-    return [ProcessValues(plain_row(columns, row)) for row in runner.run().processes]
+    fields = process_table().find(names)
+    runner = QueryRunner(TableQuery(processes=fields, only=_find_devices(ids)))
+    return [ProcessValues(plain_row(fields, row)) for row in runner.run().processes]
 
 
 def _find_devices(

@@ -6,7 +6,7 @@ The names are those of the drivers R590 to R610.
 
 from __future__ import annotations
 
-#: Further names of columns of GPUs → their names in CSV headers.
+#: Further names of fields of GPUs → their names in CSV headers.
 DEVICE_ALIASES = {
     'gpu_name': 'name',
     'gpu_serial': 'serial',

@@ -6,7 +6,7 @@ import pathlib
 import re
 
 from nvitop.compat.pynvml_smi import NVSMI_QUERY_GPU
-from nvitop.query.columns import device_table, process_table
+from nvitop.query.fields import device_table, process_table
 
 PAGES = pathlib.Path(__file__).parent.parent.parent / 'docs' / 'migrating'
 TEXT = ''.join(path.read_text(encoding='utf-8') for path in sorted(PAGES.glob('*.md')))

@@ -10,17 +10,16 @@ import sys
 import tempfile
 import unicodedata
 
-from nvitop.query.cell import unescape
-from nvitop.query.columns import QueryColumn, device_table, process_table
-from nvitop.query.formats import make_format, parse_style
+from nvitop.query.fields import QueryField, device_table, process_table
+from nvitop.query.formats import make_format, parse_style, unescape
 from nvitop.query.measure import QueryResult, TableQuery, make_rows
 from nvitop.query.output import Output
 from nvitop.sampling.types import Sample
 from tests.fuzz.input_count import check_seeds
 from tests.fuzz.texts import Hostile
 
-DEVICES = TableQuery(devices=device_table().columns, mig=True)
-PROCESSES = TableQuery(processes=process_table().columns)
+DEVICES = TableQuery(devices=device_table().fields, mig=True)
+PROCESSES = TableQuery(processes=process_table().fields)
 BOTH = TableQuery(devices=DEVICES.devices, processes=PROCESSES.processes, mig=True)
 #: Characters that start a formula in spreadsheets, including full-width forms.
 FORMULAS = tuple('=+-@\t\r＝＋－＠')
@@ -56,17 +55,17 @@ def readable(text: str) -> str:
 
 
 def texts_of(
-    columns: tuple[QueryColumn, ...], rows: tuple[object, ...]
+    fields: tuple[QueryField, ...], rows: tuple[object, ...]
 ) -> list[tuple[int, int, str | None]]:
-    """Row, column and value of all text cells."""
+    """Row, field and value of all text cells."""
     return [
         (i, j, value)
         for i, row in enumerate(rows)
-        for j, column in enumerate(columns)
-        for value in (column.value(row),)
-        if column.kind == 'str'
-        and column.text is None
-        and not column.deprecated_since
+        for j, field in enumerate(fields)
+        for value in (field.value(row),)
+        if field.kind == 'str'
+        and field.text is None
+        and not field.deprecated_since
         and (value is None or isinstance(value, str))
     ]
 
@@ -76,16 +75,16 @@ def check_csv(seed: int) -> None:
     for query in (DEVICES, PROCESSES):
         text = readable(written(query, 'csv', sample).decode('utf-8', 'surrogateescape'))
         cells = list(csv.reader(io.StringIO(text, newline=''), skipinitialspace=True, strict=True))
-        columns, rows = table_of(query, make_rows(query, sample))
+        fields, rows = table_of(query, make_rows(query, sample))
         assert len(cells) == len(rows) + 1
-        assert {len(line) for line in cells} == {len(columns)}
+        assert {len(line) for line in cells} == {len(fields)}
         # Readers that do not skip the space before fields find the same rows, and no formula.
         others = list(csv.reader(io.StringIO(text, newline='')))
         assert [len(line) for line in others] == [len(line) for line in cells]
-        for i, j, value in texts_of(columns, rows):
+        for i, j, value in texts_of(fields, rows):
             cell = cells[i + 1][j]
             if value is None:
-                assert cell == columns[j].missing
+                assert cell == fields[j].missing
             else:
                 assert unescape(cell) == readable(as_utf8(value))
                 assert not cell.startswith(FORMULAS)
@@ -103,10 +102,10 @@ def check_json(seed: int) -> None:
             assert data.count(b'\n') == 1
         document = json.loads(data)
         for name, query in (('devices', DEVICES), ('processes', PROCESSES)):
-            columns, rows = table_of(query, result)
+            fields, rows = table_of(query, result)
             assert len(document[name]) == len(rows)
-            for i, j, value in texts_of(columns, rows):
-                found = document[name][i][columns[j].name]
+            for i, j, value in texts_of(fields, rows):
+                found = document[name][i][fields[j].name]
                 assert found == (None if value is None else as_utf16(value))
 
 
@@ -120,8 +119,8 @@ def check_table(seed: int) -> None:
 
 def table_of(
     query: TableQuery, result: QueryResult
-) -> tuple[tuple[QueryColumn, ...], tuple[object, ...]]:
-    """Columns and rows of a query for one table."""
+) -> tuple[tuple[QueryField, ...], tuple[object, ...]]:
+    """Fields and rows of a query for one table."""
     if query.devices is not None:
         return query.devices, tuple(result.devices)
     return query.processes or (), tuple(result.processes)

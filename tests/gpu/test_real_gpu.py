@@ -14,7 +14,7 @@ from nvitop.api import libnvml
 from nvitop.api.device import CudaDevice, Device, PhysicalDevice
 from nvitop.api.process import procfs
 from nvitop.api.utils import NA, MiB
-from nvitop.query.columns import device_table
+from nvitop.query.fields import device_table
 from tests.api.contract import check_all
 from tests.gpu import program_on_gpu
 from tests.gpu.nvidia_smi import COMPARED, difference, names_in_help, query, raw_value

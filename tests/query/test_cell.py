@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nvitop.printable import printable
 from nvitop.query import escape, unescape
-from nvitop.query.cell import quote
+from nvitop.query.formats import quote
 
 texts = st.one_of(
     st.text(), st.text(alphabet='\'=+-@ \t\n"[N/A],x＝'), st.sampled_from(['[N/A]', "'[N/A]", ''])

@@ -22,8 +22,8 @@ from nvitop.api.device import Device
 from nvitop.cli import main as nvitop
 from nvitop.console.outcome import InterruptedByUser
 from nvitop.console.problems import find_problems
-from nvitop.query.columns import device_table
 from nvitop.query.command import main
+from nvitop.query.fields import device_table
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, Sample
 from tests.command_run import CommandRun
 from tests.programs import run_program
@@ -43,7 +43,7 @@ def test_csv(machine: simulation.Machine) -> None:
     assert (ran.status, ran.err) == (0, '')
 
 
-def test_default_columns(machine: simulation.Machine) -> None:
+def test_default_fields(machine: simulation.Machine) -> None:
     ran = CommandRun(main)
     assert ran.out.splitlines()[0] == (
         'index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], '
@@ -185,7 +185,7 @@ def test_all(machine: simulation.Machine, arguments: list[str], tables: set[str]
     assert tables <= set(made)
     assert len(made['processes'][0]) > 20
     assert len(made['devices'][0]) == (
-        1 if '--gpu=index' in arguments else len(device_table().columns)
+        1 if '--gpu=index' in arguments else len(device_table().fields)
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from docs.query_schema import make_schema
-from nvitop.query.columns import device_table, process_table
+from nvitop.query.fields import device_table, process_table
 from nvitop.query.formats import OutputStyle, document, make_format, parse_style
 from nvitop.query.measure import TableQuery, make_rows
 from nvitop.query.nvidia_smi import DEPRECATED
@@ -23,7 +23,7 @@ TASKS = TableQuery(
     processes=process_table().find('gpu_index,mig_index,pid,user,used_memory,command')
 )
 BOTH = GPUS._replace(processes=TASKS.processes)
-EVERYTHING = TableQuery(devices=device_table().columns, processes=process_table().columns, mig=True)
+EVERYTHING = TableQuery(devices=device_table().fields, processes=process_table().fields, mig=True)
 SCHEMA = make_schema()
 
 
@@ -182,10 +182,10 @@ def test_json_lines_repeat_constant_parts_only_after_a_change() -> None:
         assert list(violations(SCHEMA, line)) == []
 
 
-def test_all_columns_match_the_schema() -> None:
+def test_all_fields_match_the_schema() -> None:
     made = json.loads(text(EVERYTHING, 'json'))
     assert list(violations(SCHEMA, made)) == []
-    assert len(made['devices'][0]) == len(device_table().columns)
+    assert len(made['devices'][0]) == len(device_table().fields)
     made['devices'][0]['index'] = '0'
     made['devices'][1]['memory_usd'] = 0
     made['timestamp'] = '2024-01-02T03:04:05'
@@ -199,10 +199,10 @@ def test_all_columns_match_the_schema() -> None:
 
 
 def test_empty_values_of_csv_keep_their_separator() -> None:
-    columns = device_table().find('index, chassis_serial_number, temperature')
+    fields = device_table().find('index, chassis_serial_number, temperature')
     device = DEVICES[0]._replace(extended=(('chassis_serial_number', ''),))
     sample = SAMPLE._replace(devices=(device,))
-    assert text(TableQuery(devices=columns), 'csv,noheader', sample) == '0, , 44\n'
+    assert text(TableQuery(devices=fields), 'csv,noheader', sample) == '0, , 44\n'
 
 
 @pytest.mark.parametrize(('driver', 'mode'), [('580.65.06', 'Enabled'), ('590.48', DEPRECATED)])

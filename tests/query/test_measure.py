@@ -13,7 +13,7 @@ from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.query import query_devices, query_processes
-from nvitop.query.columns import device_table, process_table
+from nvitop.query.fields import device_table, process_table
 from nvitop.query.measure import QueryRunner, TableQuery
 
 #: Calls that every query makes.
@@ -72,7 +72,7 @@ def gpus(names: str) -> TableQuery:
         }),
     ],
 )  # fmt: skip
-def test_only_values_of_the_columns_are_measured(
+def test_only_values_of_the_fields_are_measured(
     machine: simulation.Machine, names: str, calls: dict[str, int]
 ) -> None:
     assert calls_for(machine, gpus(names)) == calls
@@ -124,7 +124,7 @@ AROUND = {'nvmlDeviceGetMigMode', 'nvmlDeviceGetMemoryInfo'}
         ('gpu_sm_utilization', {'nvmlDeviceGetProcessUtilization'}),
     ],
 )
-def test_only_values_of_the_process_columns_are_measured(
+def test_only_values_of_the_process_fields_are_measured(
     machine: simulation.Machine, names: str, calls: set[str]
 ) -> None:
     found = calls_for(machine, TableQuery(processes=process_table().find(names)))
@@ -141,20 +141,20 @@ def test_mig_devices_are_measured_only_on_request() -> None:
         assert found['nvmlDeviceGetMemoryInfo'] == 1
 
 
-def test_the_verdict_does_not_depend_on_the_other_columns() -> None:
+def test_the_verdict_does_not_depend_on_the_other_fields() -> None:
     verdicts = []
-    for columns in ('health_status', 'all'):
+    for fields in ('health_status', 'all'):
         with simulation.machine('faults', processes='fixed', clock=lambda: 0.0) as machine:
             machine.heal()
             machine.fail('nvmlDeviceGet*Processes*', 'RESET_REQUIRED', gpu=7)
             machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3)
-            verdicts.append([row['health_status'] for row in query_devices(columns)])
+            verdicts.append([row['health_status'] for row in query_devices(fields)])
     assert verdicts[0] == verdicts[1]
     assert verdicts[0][3] == 'unknown'
     assert verdicts[0][7] == 'critical'
 
 
-def test_health_columns_have_a_status_and_findings_with_evidence() -> None:
+def test_health_fields_have_a_status_and_findings_with_evidence() -> None:
     with simulation.machine('faults', processes='fixed'):
         rows = query_devices('health_status, health_findings')
     assert rows[0] == {'health_status': 'ok', 'health_findings': ()}

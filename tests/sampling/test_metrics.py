@@ -34,7 +34,7 @@ from docs import tables
 from nvitop import Device, ResourceMetricCollector, simulation
 from nvitop.gui.model.graphs import GRAPHS
 from nvitop.gui.state.demand import DETAILS
-from nvitop.query.columns import DeviceQueryRow, device_table
+from nvitop.query.fields import DeviceQueryRow, device_table
 from nvitop.sampling import REPORT_METRICS, History, LiveSource
 
 with simulation.machine('workstation', processes='none') as machine:
@@ -43,7 +43,7 @@ with simulation.machine('workstation', processes='none') as machine:
     device = sample.devices[0]
     history = History()
     history.record(sample)
-    (column,) = [c for c in device_table().columns if c.name == 'wing_temperature']
+    (column,) = [c for c in device_table().fields if c.name == 'wing_temperature']
     collector = ResourceMetricCollector(interval=3600.0)
     with collector('t'):
         collected = collector.collect()

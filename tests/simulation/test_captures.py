@@ -10,8 +10,8 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api.device import Device, MigDevice
-from nvitop.query.columns import device_table
 from nvitop.query.command import main
+from nvitop.query.fields import device_table
 from nvitop.simulation.capture import is_missing, scenario_text
 from nvitop.simulation.smi_files import read_apps, read_capture
 from tests.command_run import CommandRun

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of queries: all metrics, and the further fields of nvidia-smi."""
+"""Fields of queries: all metrics, and the further fields of nvidia-smi."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nvitop.health import RULE_METRICS, Finding, findings, health_status, is_wro
 from nvitop.query import nvidia_smi
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
-#: CellValue of a cell; ``None``: not available.
+#: Value of a field in a row; ``None``: not available.
 CellValue = Union[None, bool, int, float, str, Tuple[str, ...]]
 
 
@@ -41,8 +41,8 @@ class ProcessQueryRow(NamedTuple):
     process: ProcessSample
 
 
-class QueryColumn(NamedTuple):
-    """One column of a table of devices or of processes."""
+class QueryField(NamedTuple):
+    """One field of a table of devices or of processes."""
 
     #: Name in JSON.
     name: str
@@ -73,7 +73,7 @@ class QueryColumn(NamedTuple):
         return self.query or self.name
 
 
-#: Columns if none are given.
+#: Fields if none are given.
 DEFAULT_DEVICE_NAMES = (
     'index, name, utilization.gpu, memory.used, memory.total, temperature.gpu, power.draw'
 )
@@ -200,13 +200,13 @@ def _health_findings(row: DeviceQueryRow) -> tuple[str, ...]:
     return tuple(f'{finding.words}: {finding.evidence}' for finding in _wrong(row))
 
 
-# The columns
+# The fields
 
 
-def _of_metric(metric: Metric) -> QueryColumn:
+def _of_metric(metric: Metric) -> QueryField:
     name, value = metric.name, functools.partial(_metric_value, metric)
     described = (name, metric.query, metric.unit, metric.kind, metric.help)
-    return QueryColumn(
+    return QueryField(
         *described,
         value,
         (name,),
@@ -216,10 +216,10 @@ def _of_metric(metric: Metric) -> QueryColumn:
     )
 
 
-def _of_process_metric(metric: ProcessMetric) -> QueryColumn:
+def _of_process_metric(metric: ProcessMetric) -> QueryField:
     is_start = metric.name == 'start_time'
     value = _start_time if is_start else operator.attrgetter(f'process.{metric.field}')
-    return QueryColumn(metric.name, metric.query, metric.unit, metric.kind, metric.help, value)
+    return QueryField(metric.name, metric.query, metric.unit, metric.kind, metric.help, value)
 
 
 def _plain(
@@ -230,13 +230,13 @@ def _plain(
     *,
     query: str | None = None,
     metrics: tuple[str, ...] = (),
-) -> QueryColumn:
-    """A column without a metric; ``value`` is a field of the row or a function of it."""
+) -> QueryField:
+    """A field without a metric; ``value`` is a field of the row or a function of it."""
     read = operator.attrgetter(value) if isinstance(value, str) else value
-    return QueryColumn(name, query, '', kind, text, read, metrics)
+    return QueryField(name, query, '', kind, text, read, metrics)
 
 
-def _sample_columns() -> tuple[QueryColumn, ...]:
+def _sample_fields() -> tuple[QueryField, ...]:
     time = 'time of the measurement'
     driver = 'driver version'
     cuda = 'highest CUDA version that the driver supports'
@@ -249,7 +249,7 @@ def _sample_columns() -> tuple[QueryColumn, ...]:
     )
 
 
-def _state_columns() -> tuple[QueryColumn, ...]:
+def _state_fields() -> tuple[QueryField, ...]:
     states = 'ok, lost, timed out or error'
     rules = (*_SIGN_OF_LIFE, *RULE_METRICS)
     mig = 'index of a MIG device on its GPU'
@@ -276,7 +276,7 @@ def _state_columns() -> tuple[QueryColumn, ...]:
     )
 
 
-def _bus_id_columns() -> tuple[QueryColumn, ...]:
+def _bus_id_fields() -> tuple[QueryField, ...]:
     return tuple(
         _plain(
             f'pci_{part}',
@@ -290,7 +290,7 @@ def _bus_id_columns() -> tuple[QueryColumn, ...]:
     )
 
 
-def _clock_event_reason_columns() -> tuple[QueryColumn, ...]:
+def _clock_event_reason_fields() -> tuple[QueryField, ...]:
     return tuple(
         _plain(
             f'clock_event_reasons_{reason}',
@@ -304,7 +304,7 @@ def _clock_event_reason_columns() -> tuple[QueryColumn, ...]:
     )
 
 
-def _nvidia_smi_columns() -> tuple[QueryColumn, ...]:
+def _nvidia_smi_fields() -> tuple[QueryField, ...]:
     """Fields whose values follow from other metrics, or that are never available."""
     attached = 'whether a display is connected'
     generation = 'current PCIe generation of the GPU'
@@ -336,10 +336,10 @@ def _nvidia_smi_columns() -> tuple[QueryColumn, ...]:
 
 
 @functools.lru_cache(maxsize=None)
-def _unavailable_columns() -> tuple[QueryColumn, ...]:
+def _unavailable_fields() -> tuple[QueryField, ...]:
     """Fields of nvidia-smi without a source. They have names only, to be accepted in lists."""
     return tuple(
-        QueryColumn(
+        QueryField(
             re.sub(r'\W', '_', query).lower(),
             query,
             unit,
@@ -352,23 +352,23 @@ def _unavailable_columns() -> tuple[QueryColumn, ...]:
     )
 
 
-def _device_columns() -> tuple[QueryColumn, ...]:
+def _device_fields() -> tuple[QueryField, ...]:
     return (
-        *_sample_columns(),
+        *_sample_fields(),
         *map(_of_metric, METRICS),
         *map(_of_metric, EXTENDED_METRICS),
-        *_state_columns(),
-        *_bus_id_columns(),
-        *_clock_event_reason_columns(),
-        *_nvidia_smi_columns(),
+        *_state_fields(),
+        *_bus_id_fields(),
+        *_clock_event_reason_fields(),
+        *_nvidia_smi_fields(),
     )
 
 
-def gpu_columns() -> tuple[QueryColumn, ...]:
+def gpu_fields() -> tuple[QueryField, ...]:
     """Time and GPU of a row that has a ``gpu``."""
     fields = (('gpu_name', 'name'), ('gpu_uuid', 'uuid'), ('gpu_serial', 'serial'))
     return (
-        _sample_columns()[0],
+        _sample_fields()[0],
         *(
             _plain(
                 name,
@@ -383,24 +383,24 @@ def gpu_columns() -> tuple[QueryColumn, ...]:
     )
 
 
-def _process_columns() -> tuple[QueryColumn, ...]:
+def _process_fields() -> tuple[QueryField, ...]:
     index = 'process.key.device.physical_index'
     mig = 'index of the MIG device it runs on'
-    timestamp, *gpu = gpu_columns()
+    timestamp, *gpu = gpu_fields()
     return (
         timestamp,
         _plain('gpu_index', 'int', 'index of the GPU it runs on', index),
         _plain('mig_index', 'int', mig, lambda row: _mig_index(row.process.key.device)),
         *gpu,
         *map(_of_process_metric, PROCESS_METRICS),
-        *_owner_columns(),
+        *_owner_fields(),
         _plain(
             'process_name', 'str', 'first word of the command line', _program, query='process_name'
         ),
     )
 
 
-def _owner_columns() -> tuple[QueryColumn, ...]:
+def _owner_fields() -> tuple[QueryField, ...]:
     names = {
         'owner': 'job, pod, container, unit or session it belongs to, as the monitor shows it',
         'owner_kind': 'kind of its owner: slurm, pod, docker, unit, session, …',
@@ -422,38 +422,38 @@ def _owner_columns() -> tuple[QueryColumn, ...]:
 
 
 class QueryTable(NamedTuple):
-    """The columns of one kind of row, and all their names."""
+    """The fields of one kind of row, and all their names."""
 
-    columns: tuple[QueryColumn, ...]
-    by_name: dict[str, QueryColumn]
-    #: Columns that have names, but are not part of ``all``.
-    named_only: tuple[QueryColumn, ...] = ()
+    fields: tuple[QueryField, ...]
+    by_name: dict[str, QueryField]
+    #: Fields that have names, but are not part of ``all``.
+    named_only: tuple[QueryField, ...] = ()
 
-    def find(self, names: str | Iterable[str] | None) -> tuple[QueryColumn, ...]:
-        """Find columns by names that are separated by commas or spaces; ``all``: all columns.
+    def find(self, names: str | Iterable[str] | None) -> tuple[QueryField, ...]:
+        """Find fields by names that are separated by commas or spaces; ``all``: all fields.
 
         Raises:
-            ValueError: Unknown column, or none given.
+            ValueError: Unknown field, or none given.
         """
         words = names or ''
         words = words.replace(',', ' ').split() if isinstance(words, str) else list(words)
         if not words:
             raise ValueError('no field given')
-        columns: list[QueryColumn] = []
+        fields: list[QueryField] = []
         for word in words:
             if word == 'all':
-                columns += self.columns
+                fields += self.fields
                 continue
-            column = self.by_name.get(word) or self.by_name.get(word.lower())
-            if column is None:
+            field = self.by_name.get(word) or self.by_name.get(word.lower())
+            if field is None:
                 raise ValueError(self._unknown(word))
-            columns.append(column)
-        return tuple(columns)
+            fields.append(field)
+        return tuple(fields)
 
     def _unknown(self, word: str) -> str:
         import difflib  # 3 ms: needed only here
 
-        nearest: dict[QueryColumn, str] = {}
+        nearest: dict[QueryField, str] = {}
         for name in difflib.get_close_matches(word.lower(), self.by_name, n=9, cutoff=0.5):
             nearest.setdefault(self.by_name[name], name)
         *others, last = [repr(name) for name in nearest.values()][:3] or ['']
@@ -463,42 +463,139 @@ class QueryTable(NamedTuple):
 
 
 def make_table(
-    columns: tuple[QueryColumn, ...],
+    fields: tuple[QueryField, ...],
     aliases: dict[str, str],
-    named_only: tuple[QueryColumn, ...] = (),
+    named_only: tuple[QueryField, ...] = (),
 ) -> QueryTable:
-    """Make a table; ``aliases`` maps further names to names of columns."""
-    everything = (*columns, *named_only)
-    by_name = {column.header: column for column in everything}
-    by_name.update((column.name, column) for column in everything)
+    """Make a table; ``aliases`` maps further names to names of fields."""
+    everything = (*fields, *named_only)
+    by_name = {field.header: field for field in everything}
+    by_name.update((field.name, field) for field in everything)
     by_name.update((alias, by_name[name]) for alias, name in aliases.items())
-    return QueryTable(columns, by_name, named_only)
+    return QueryTable(fields, by_name, named_only)
 
 
 @functools.lru_cache(maxsize=None)
 def device_table() -> QueryTable:
-    """All columns of devices."""
+    """All fields of devices."""
     reasons = {
         f'clocks_throttle_reasons.{reason}': f'clocks_event_reasons.{reason}'
         for reason in CLOCK_EVENT_REASONS
     }
     aliases = {**nvidia_smi.DEVICE_ALIASES, **reasons}
-    return make_table(_device_columns(), aliases, _unavailable_columns())
+    return make_table(_device_fields(), aliases, _unavailable_fields())
 
 
 @functools.lru_cache(maxsize=None)
 def process_table(*, compute_apps: bool = False) -> QueryTable:
-    """All columns of processes, optionally with the names of ``--query-compute-apps``."""
+    """All fields of processes, optionally with the names of ``--query-compute-apps``."""
     aliases = nvidia_smi.COMPUTE_APPS_ALIASES if compute_apps else nvidia_smi.PROCESS_ALIASES
-    return make_table(_process_columns(), aliases)
+    return make_table(_process_fields(), aliases)
 
 
 @functools.lru_cache(maxsize=None)
 def remapped_rows_table() -> QueryTable:
-    """Columns with the names of ``nvidia-smi --query-remapped-rows``."""
+    """Fields with the names of ``nvidia-smi --query-remapped-rows``."""
     names = {'name': 'gpu_name', 'uuid': 'gpu_uuid', 'serial': 'gpu_serial', 'bus_id': 'gpu_bus_id'}
-    columns = (c._replace(query=names.get(c.name, c.query)) for c in device_table().columns)
+    fields = (c._replace(query=names.get(c.name, c.query)) for c in device_table().fields)
     wanted = ('timestamp', *names.values())
     return make_table(
-        tuple(c for c in columns if c.query in wanted or 'remapped_rows' in (c.query or '')), {}
+        tuple(c for c in fields if c.query in wanted or 'remapped_rows' in (c.query or '')), {}
     )
+
+
+# Lists with several rows per GPU: retired pages, supported clocks, accounted processes
+
+
+class ItemRow(NamedTuple):
+    """Source of one row of a list."""
+
+    sample: Sample
+    gpu: DeviceSample
+    item: tuple[Any, ...]
+
+
+class ListTable(NamedTuple):
+    """A list with several rows per GPU."""
+
+    #: Metric that holds the rows; key in JSON.
+    name: str
+    #: ``--query-OPTION`` of nvidia-smi.
+    option: str
+    table: QueryTable
+
+
+def _item_value(position: int, row: ItemRow) -> CellValue:
+    value: CellValue = row.item[position]
+    return value
+
+
+def _without_source(name: str, text: str) -> QueryField:
+    """A field of nvidia-smi for which NVML has no source."""
+    return QueryField(name.replace('.', '_'), name, '', 'str', text, lambda row: None)
+
+
+def _list(
+    name: str,
+    option: str,
+    fields: tuple[tuple[str, str | None, str, str, str], ...],
+    *further: QueryField,
+    **aliases: str,
+) -> ListTable:
+    """Make a list from its fields: name, name in nvidia-smi, unit, kind, help."""
+    own = tuple(
+        QueryField(
+            *field,
+            functools.partial(_item_value, position),
+            (name,),
+            '0x{:016x}'.format if field[0] == 'address' else None,
+        )
+        for position, field in enumerate(fields)
+    )
+    return ListTable(name, option, make_table((*gpu_fields(), *own, *further), aliases))
+
+
+@functools.lru_cache(maxsize=None)
+def list_tables() -> dict[str, ListTable]:
+    """All lists, by the option of nvidia-smi."""
+    clocks = (
+        ('memory_clock', 'memory', 'MHz', 'int', 'supported memory clock'),
+        ('graphics_clock', 'graphics', 'MHz', 'int', 'graphics clock supported with it'),
+    )
+    pages = (
+        ('address', 'retired_pages.address', '', 'int', 'address of the page'),
+        ('cause', 'retired_pages.cause', '', 'str', 'Single Bit ECC or Double Bit ECC'),
+    )
+    accounts = (
+        ('pid', 'pid', '', 'int', 'PID as reported by the driver'),
+        (
+            'gpu_utilization',
+            'gpu_utilization',
+            '%',
+            'int',
+            'mean GPU utilization over its lifetime',
+        ),
+        ('memory_utilization', 'mem_utilization', '%', 'int', 'mean memory bandwidth utilization'),
+        ('max_memory', 'max_memory_usage', 'B', 'int', 'maximum device memory in use'),
+        ('time', 'time', 'ms', 'int', 'time it used the GPU; 0 while it is running'),
+        ('is_running', None, '', 'bool', 'whether it is running'),
+    )
+    lists = (
+        _list('supported_clocks', 'supported-clocks', clocks, mem='memory', gr='graphics'),
+        _list(
+            'retired_pages',
+            'retired-pages',
+            pages,
+            _without_source('retired_pages.timestamp', 'time at which the page was retired'),
+        ),
+        _list(
+            'accounted_processes',
+            'accounted-apps',
+            accounts,
+            _without_source('vgpu_instance', 'vGPU instance that the process belongs to'),
+            gpu_util='gpu_utilization',
+            mem_util='mem_utilization',
+            max_mem_usage='max_memory_usage',
+        ),
+    )
+    return {one.option: one for one in lists}

@@ -1,4 +1,4 @@
-"""Columns: their names, values and texts."""
+"""Fields: their names, values and texts."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import CLOCK_EVENT_REASONS, METRICS, PROCESS_METRICS
 from nvitop.compat.pynvml_smi.names import NVSMI_QUERY_GPU
 from nvitop.owner.types import Layer, make_owner
-from nvitop.query.cell import header_text, value_text
-from nvitop.query.columns import (
+from nvitop.query.fields import (
     CellValue,
     DeviceQueryRow,
     ProcessQueryRow,
     QueryTable,
     device_table,
+    list_tables,
     process_table,
     remapped_rows_table,
 )
-from nvitop.query.list_tables import list_tables
+from nvitop.query.formats import header_text, value_text
 from nvitop.query.listing import help_on, table_of
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample
 from tests.query.samples import DEVICES, PROCESSES, SAMPLE, TIMESTAMP
@@ -39,9 +39,9 @@ def real_fields() -> list[dict[str, str]]:
 
 def test_all_names_of_real_drivers_are_known() -> None:
     names = [
-        (field['query'], name)
-        for field in real_fields()
-        for name in (field['name'], *field['aliases'].split())
+        (listed['query'], name)
+        for listed in real_fields()
+        for name in (listed['name'], *listed['aliases'].split())
     ]
     assert len(names) == 314
     assert [name for query, name in names if name not in table_of(query).by_name] == []
@@ -49,11 +49,11 @@ def test_all_names_of_real_drivers_are_known() -> None:
 
 def test_headers_are_those_of_real_drivers() -> None:
     different = []
-    for field in real_fields():
-        for name in (field['name'], *field['aliases'].split()):
-            (column,) = table_of(field['query']).find(name)
-            if field['header'] and header_text(column) != field['header']:
-                different.append((name, header_text(column)))
+    for listed in real_fields():
+        for name in (listed['name'], *listed['aliases'].split()):
+            (field,) = table_of(listed['query']).find(name)
+            if listed['header'] and header_text(field) != listed['header']:
+                different.append((name, header_text(field)))
     assert different == []
 
 
@@ -62,9 +62,9 @@ def test_help_has_all_names_of_real_drivers_in_quotes(query: str) -> None:
     found = re.findall(r'"(\S+)"', '\n'.join(re.findall(r'^".*', help_on(query), re.MULTILINE)))
     real = {
         name
-        for field in real_fields()
-        if field['query'] == query
-        for name in (field['name'], *field['aliases'].split())
+        for listed in real_fields()
+        if listed['query'] == query
+        for name in (listed['name'], *listed['aliases'].split())
     }
     assert real <= set(found)
 
@@ -72,26 +72,26 @@ def test_help_has_all_names_of_real_drivers_in_quotes(query: str) -> None:
 def test_headers_of_processes_are_those_of_nvidia_smi() -> None:
     names = 'timestamp,gpu_name,gpu_bus_id,gpu_serial,gpu_uuid,pid,process_name,used_memory'
     found = process_table(compute_apps=True).find(names)
-    assert [header_text(column) for column in found] == [
+    assert [header_text(field) for field in found] == [
         *names.split(',')[:-1],
         'used_gpu_memory [MiB]',
     ]
-    (column,) = process_table(compute_apps=True).find('name')
-    assert column.query == 'process_name'
-    (column,) = process_table().find('name')
-    assert column.query is None
+    (field,) = process_table(compute_apps=True).find('name')
+    assert field.query == 'process_name'
+    (field,) = process_table().find('name')
+    assert field.query is None
 
 
-def test_every_metric_has_a_column() -> None:
+def test_every_metric_has_a_field() -> None:
     for metric in (*METRICS, *EXTENDED_METRICS):
         for name in (metric.name, metric.query or metric.name):
-            (column,) = device_table().find(name)
-            assert (column.name, column.metrics) == (metric.name, (metric.name,))
+            (field,) = device_table().find(name)
+            assert (field.name, field.metrics) == (metric.name, (metric.name,))
     for process_metric in PROCESS_METRICS:
         assert process_metric.name in process_table().by_name
 
 
-def test_every_name_of_pynvml_smi_but_lists_has_a_column() -> None:
+def test_every_name_of_pynvml_smi_but_lists_has_a_field() -> None:
     lists = {'compute-apps', 'accounted-apps', 'clocks', 'supported-clocks'}
     assert {name for name in NVSMI_QUERY_GPU if name not in device_table().by_name} == lists
 
@@ -101,19 +101,19 @@ LISTS = [one.table for one in list_tables().values()]
 
 @pytest.mark.parametrize('table', [device_table(), process_table(), remapped_rows_table(), *LISTS])
 def test_names_are_unique(table: QueryTable) -> None:
-    names = [column.name for column in table.columns]
-    names += [column.query for column in table.columns if column.query not in (None, column.name)]
+    names = [field.name for field in table.fields]
+    names += [field.query for field in table.fields if field.query not in (None, field.name)]
     assert len(names) == len(set(names))
-    units = {column.name: column.unit for column in device_table().columns}
-    for column in table.columns:
-        assert units.get(column.name, column.unit) == column.unit
+    units = {field.name: field.unit for field in device_table().fields}
+    for field in table.fields:
+        assert units.get(field.name, field.unit) == field.unit
 
 
 def test_names_may_be_separated_by_spaces_and_in_any_case() -> None:
     found = device_table().find('memory.free, MEMORY.total\n  index')
-    assert [column.name for column in found] == ['memory_free', 'memory_total', 'index']
+    assert [field.name for field in found] == ['memory_free', 'memory_total', 'index']
     assert device_table().find(['index', 'index']) == device_table().find('index,index')
-    assert device_table().find('all') == device_table().columns
+    assert device_table().find('all') == device_table().fields
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ def row_of(position: int) -> DeviceQueryRow:
 
 def both(name: str, row: DeviceQueryRow | ProcessQueryRow) -> tuple[CellValue, str]:
     table = device_table() if isinstance(row, DeviceQueryRow) else process_table()
-    (column,) = table.find(name)
-    value = column.value(row)
-    return value, value_text(column, value, units=True)
+    (field,) = table.find(name)
+    value = field.value(row)
+    return value, value_text(field, value, units=True)
 
 
 @pytest.mark.parametrize(
@@ -281,9 +281,9 @@ def test_unavailable_values_of_every_column_have_a_text() -> None:
     empty = DeviceQueryRow(SAMPLE, DeviceSample(key, DeviceInfo(key, 0)))
     known = {'timestamp', 'driver_version', 'cuda_driver_version', 'count', 'index', 'status'}
     known |= {'hostname', 'health_status', 'health_findings', 'kmd_version'}
-    for column in device_table().columns:
-        text = value_text(column, column.value(empty), units=True)
-        assert (text in ('[N/A]', 'N/A')) == (column.name not in known), column.name
+    for field in device_table().fields:
+        text = value_text(field, field.value(empty), units=True)
+        assert (text in ('[N/A]', 'N/A')) == (field.name not in known), field.name
 
 
 def test_reasons_for_low_clocks_are_those_of_the_library() -> None:
@@ -313,5 +313,5 @@ def test_the_program_of_a_process_is_the_first_word_of_its_command(
     command: str | None, program: str
 ) -> None:
     process = PROCESSES[0]._replace(command=command, name='the name')
-    (column,) = process_table().find('process_name')
-    assert column.value(ProcessQueryRow(SAMPLE, None, process)) == program
+    (field,) = process_table().find('process_name')
+    assert field.value(ProcessQueryRow(SAMPLE, None, process)) == program
