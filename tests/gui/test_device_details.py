@@ -18,7 +18,7 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, Problem, Sample
 from tests.gui.drawing import assert_boxes_close, lines_of, text_of
-from tests.gui.driving import press
+from tests.gui.driving import press, without_later_details
 from tests.gui.samples import NOW, SAMPLES, with_details
 
 pytestmark = pytest.mark.usefixtures('utc')
@@ -83,7 +83,7 @@ def test_frozen_display_explains_missing_details(width: int, note: str) -> None:
     # The display is frozen while another screen hides the details.
     state, _ = update(state, SampleArrived(sample))
     state, _ = press(state, *'dUzq')
-    state = state._replace(samples_to_complete=0)
+    state = without_later_details(state)
     text = text_of(state)
     assert text.count(note) == 8
     assert_boxes_close(draw_frame(state, History()))

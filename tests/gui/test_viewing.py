@@ -13,7 +13,16 @@ from nvitop.gui.state.events import Redraw, Refresh, RingBell, SaveSettings, Set
 from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import DeviceKey, Problem
-from tests.gui.driving import MANY, arrived, demand_of, press, pressed, state_of, texts
+from tests.gui.driving import (
+    MANY,
+    arrived,
+    demand_of,
+    press,
+    pressed,
+    state_of,
+    texts,
+    without_later_details,
+)
 from tests.gui.samples import SAMPLES, with_details
 
 # Panels
@@ -123,7 +132,7 @@ def test_frozen_display_refuses_values_that_were_not_measured() -> None:
     nothing: dict[str, Any] = dict.fromkeys(fields)
     devices = tuple(device._replace(**nothing) for device in measured.devices)
     unmeasured = state_of(measured._replace(devices=devices), 160, 80)
-    frozen = pressed(unmeasured, 'z')._replace(samples_to_complete=0)
+    frozen = without_later_details(pressed(unmeasured, 'z'))
     state, effects = press(frozen, 'd')
     assert (state.view.shows_details, effects) == (False, (RingBell(),))
     why = 'Paused before details were measured (z: resume)'

@@ -49,7 +49,8 @@ def test_frames_of_the_past_equal_those_that_were_live(bench: ClockedMachine) ->
     app, frames = app_with(samples)
     assert press(app, '(') == frames[-2]
     assert press(app, '( ( )') == frames[-3]
-    assert app.state.frozen == samples[-3]
+    assert app.state.frozen is not None
+    assert app.state.frozen.sample == samples[-3]
     assert press(app, '{') == frames[-33]
     assert press(app, 'B') == frames[0]
     assert press(app, '(')[:-3] == frames[0][:-3]

@@ -132,6 +132,18 @@ class Notice(NamedTuple):
     subject: str = ''
 
 
+class Frozen(NamedTuple):
+    """What is shown while time stands still: when the display was frozen, or a kept sample."""
+
+    sample: Sample
+    #: Counts up to the sample.
+    tally: Tally
+    #: The sample with details of devices that were measured right after it.
+    detailed: Sample
+    #: Number of samples that may still add details.
+    samples_to_complete: int = 0
+
+
 class ProcessCursor(NamedTuple):
     """How a screen selects processes, by their keys; other lists have a cursor on a line."""
 
@@ -211,18 +223,14 @@ class AppState(NamedTuple):
     keymap: Keymap = USUAL
     #: Keys pressed so far of a sequence of keys: ``'o'``.
     prefix: str = ''
-    #: The latest sample, and the one on the screen while the display is frozen.
+    #: The latest sample.
     sample: Sample = EMPTY_SAMPLE
-    frozen: Sample | None = None
-    #: The frozen sample with details that were measured right after it, and the number of samples
-    #: that may still add some.
-    completed: Sample | None = None
-    samples_to_complete: int = 0
-    #: Where they come from.
-    origin: Origin = LIVE
-    #: Counts up to each of these samples.
+    #: Counts up to it.
     tally: Tally = Tally()
-    frozen_tally: Tally = Tally()
+    #: What is shown instead; ``None``: the latest sample.
+    frozen: Frozen | None = None
+    #: Where samples come from.
+    origin: Origin = LIVE
     #: Processes of :attr:`shown` that match the filters, in the order in which they are listed.
     rows: tuple[ProcessSample, ...] = ()
     row_counts: RowCounts = RowCounts()
@@ -263,7 +271,12 @@ class AppState(NamedTuple):
     @property
     def shown(self) -> Sample:
         """The sample on the screen."""
-        return self.completed or self.frozen or self.sample
+        return self.sample if self.frozen is None else self.frozen.detailed
+
+    @property
+    def awaits_details(self) -> bool:
+        """Whether the next samples may add details to the frozen one."""
+        return self.frozen is not None and self.frozen.samples_to_complete > 0
 
     @property
     def is_paused(self) -> bool:
@@ -275,9 +288,10 @@ class AppState(NamedTuple):
         """Sample and view of the main screen: those of one device while its page is shown."""
         key = self.main.selected_device
         if key is None or not self.main.shows_page:
+            if self.frozen is None or self.view.shows_details:
+                return self.shown, self.view
             # Details that were measured while paused must not add columns to the devices.
-            is_complete = self.view.shows_details
-            return self.shown if is_complete else self.frozen or self.sample, self.view
+            return self.frozen.sample, self.view
         devices = tuple(
             device
             for device in self.shown.devices
@@ -290,7 +304,7 @@ class AppState(NamedTuple):
     @property
     def shown_tally(self) -> Tally:
         """The counts on the screen."""
-        return self.frozen_tally if self.frozen is not None else self.tally
+        return self.tally if self.frozen is None else self.frozen.tally
 
     @property
     def found(self) -> tuple[Finding, ...]:

@@ -117,7 +117,7 @@ def toggle_details(state: AppState) -> Result:
     if devices and all(device.key.is_mig for device in devices) and not state.view.shows_details:
         return refuse(state, 'MIG devices have no details, and no GPU is shown')
     is_missing = state.frozen is not None and not is_measured(state.shown, DETAILS)
-    if is_missing and not state.view.shows_details and not state.samples_to_complete:
+    if is_missing and not state.view.shows_details and not state.awaits_details:
         return refuse(state, f'Paused before details were measured{way_to_run(state)}')
     view = state.view._replace(shows_details=not state.view.shows_details)
     return state._replace(view=view), ()

@@ -27,7 +27,7 @@ def basic_demand(state: AppState) -> Demand:
     """Return the demand of a screen that shows nothing special."""
     has_codec = not {'encoder', 'decoder'}.isdisjoint(state.view.columns)
     return Demand(
-        shown_metrics=DETAILS if state.samples_to_complete else (),
+        shown_metrics=DETAILS if state.awaits_details else (),
         visible_processes=None if len(state.shown.processes) <= _FEW_PROCESSES else (),
         process_codec=has_codec,
         owners='owner' in {prefix for prefix, _ in parse_query(state.query)},
@@ -80,7 +80,7 @@ def metrics_demand(state: AppState) -> Demand:
 
 
 def _metrics_of_panels(state: AppState) -> tuple[str, ...]:
-    shown = DETAILS if state.page[1].shows_details or state.samples_to_complete else ()
+    shown = DETAILS if state.page[1].shows_details or state.awaits_details else ()
     panel = main_layout(state).host.graphs
     if panel is None or panel.upper is None:
         return shown
@@ -103,7 +103,7 @@ def is_measured(sample: Sample, metrics: Collection[str]) -> bool:
 
 def was_frozen_before(state: AppState, metrics: Collection[str]) -> bool:
     """Whether the display was frozen before any of these metrics was measured."""
-    return state.frozen is not None and not is_measured(state.frozen, metrics)
+    return state.frozen is not None and not is_measured(state.frozen.sample, metrics)
 
 
 def _visible(state: AppState, layout: MainLayout) -> tuple[ProcessKey, ...] | None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from nvitop.api.metrics import METRICS
-from nvitop.gui.state.app_state import AppState, Result
+from nvitop.gui.state.app_state import AppState, Frozen, Result
 from nvitop.gui.state.demand import DETAILS
 from nvitop.gui.state.events import PastShown, Travel
 from nvitop.gui.state.notices import refuse, replace_notice, withdraw_notice
@@ -25,27 +25,27 @@ def toggle_freeze(state: AppState) -> Result:
     if not state.origin.is_live:
         return state, (Travel('pause', 0.0),)
     if state.frozen is not None:
-        return relist(state._replace(frozen=None, completed=None, samples_to_complete=0)), ()
+        return relist(state._replace(frozen=None)), ()
     missing = 0 if state.view.shows_details else _SAMPLES_TO_COMPLETE
-    return state._replace(
-        frozen=state.sample, frozen_tally=state.tally, samples_to_complete=missing
-    ), ()
+    frozen = Frozen(state.sample, state.tally, state.sample, missing)
+    return state._replace(frozen=frozen), ()
 
 
 def complete_details(state: AppState, sample: Sample) -> AppState:
     """Add details of devices from one of the first samples after the display was frozen."""
-    if state.frozen is None or not state.samples_to_complete:
+    frozen = state.frozen
+    if frozen is None or not frozen.samples_to_complete:
         return state
+    shown = frozen.detailed
     later = {device.key: device for device in sample.devices if device.status == 'ok'}
-    devices = tuple(_completed(device, later.get(device.key)) for device in state.shown.devices)
-    known = {problem[:2] for problem in state.shown.problems}
+    devices = tuple(_completed(device, later.get(device.key)) for device in shown.devices)
+    known = {problem[:2] for problem in shown.problems}
     problems = tuple(p for p in sample.problems if p.what in DETAILS and p[:2] not in known)
-    return state._replace(
-        completed=state.shown._replace(
-            devices=devices, problems=(*state.shown.problems, *problems)
-        ),
-        samples_to_complete=state.samples_to_complete - 1,
+    frozen = frozen._replace(
+        detailed=shown._replace(devices=devices, problems=(*shown.problems, *problems)),
+        samples_to_complete=frozen.samples_to_complete - 1,
     )
+    return state._replace(frozen=frozen)
 
 
 def _completed(device: DeviceSample, later: DeviceSample | None) -> DeviceSample:
@@ -74,7 +74,6 @@ def go_to_time(state: AppState, text: str) -> Result:
 def show_past(state: AppState, event: PastShown) -> AppState:
     """Freeze the display at a kept sample, or show the latest one again."""
     sample = event.sample
-    state = state._replace(completed=None, samples_to_complete=0)
     if event.message:
         state = replace_notice(state, 'Time', event.message)
     if sample is None:
@@ -82,4 +81,4 @@ def show_past(state: AppState, event: PastShown) -> AppState:
     found = findings(sample)
     problems = count_problems((), sample.problems, sample.timestamp, found)
     tally = Tally(problems, found, ((sample.monotonic, sample.cost),))
-    return relist(state._replace(frozen=sample, frozen_tally=tally))
+    return relist(state._replace(frozen=Frozen(sample, tally, sample)))

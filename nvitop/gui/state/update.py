@@ -279,12 +279,12 @@ def _show_outcome(state: AppState, event: SignalSent) -> AppState:
     state = note_outcome(state, event.signal, event.key.pid, outcome, is_error=is_error)
     if not is_error:
         return state
-    subject = event.key.pid
+
+    def noted(tally: Tally) -> Tally:
+        pid, now = event.key.pid, state.timestamp
+        problems = note_problem(tally.problems, pid, event.signal, outcome, now)
+        return tally._replace(problems=problems)
+
     # While the display is frozen, both problem lists get it.
-    tally, frozen = (
-        each._replace(
-            problems=note_problem(each.problems, subject, event.signal, outcome, state.timestamp)
-        )
-        for each in (state.tally, state.frozen_tally)
-    )
-    return state._replace(tally=tally, frozen_tally=frozen)
+    frozen = state.frozen and state.frozen._replace(tally=noted(state.frozen.tally))
+    return state._replace(tally=noted(state.tally), frozen=frozen)

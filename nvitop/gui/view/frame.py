@@ -48,7 +48,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
         draw_too_small(buf)
     else:
         if state.frozen is not None:
-            history = history.until(state.frozen.monotonic)
+            history = history.until(state.frozen.sample.monotonic)
         state.spec.draw(buf, state, history)
     if buf.height < state.height:
         buf.add_row()
@@ -99,7 +99,7 @@ def _details_note(state: AppState) -> tuple[str, ...]:
     """Return why devices have no details, the longest form first; ``()`` if they have."""
     if not state.view.shows_details or is_measured(state.shown, DETAILS):
         return ()
-    if state.frozen is None or state.samples_to_complete:
+    if state.frozen is None or state.awaits_details:
         return ('not measured yet',)
     return ('paused before details were measured', 'not measured while paused')
 

@@ -263,7 +263,7 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
     """Return badges for another machine, a frozen display, filters, and a released mouse."""
     badges = [*origin_badges(state.origin, state.shown.timestamp)]
     if state.frozen is not None:
-        time_of_day = format_timestamp(state.frozen.timestamp).split()[3]
+        time_of_day = format_timestamp(state.frozen.sample.timestamp).split()[3]
         badges.append(_badge(_WARNING, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
     is_limited = state.spec.is_filtered
     badges += option_badges(state.main.filter) if is_limited else ()
