@@ -44,7 +44,7 @@ SITUATIONS: dict[str, tuple[str, ViewState]] = {
 def situations() -> dict[str, tuple[str, ViewState]]:
     """Return all situations, with each screen in its usual one."""
     found = dict(SITUATIONS)
-    for screen in Screen:
+    for screen in SCREENS:
         keys = ' '.join(keys_that_open(screen)) + (' read' if screen is Screen.ENVIRON else '')
         found.setdefault(screen.value, (keys, ViewState()))
     return dict(sorted(found.items()))

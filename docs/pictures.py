@@ -15,19 +15,20 @@ from typing import Iterator, NamedTuple
 from xml.sax.saxutils import escape
 
 from docs.demo import NOW, demo
+from nvitop.console.options import Options
 from nvitop.fleet.demo import Cluster, DemoServer
 from nvitop.fleet.questions import Pace, ask
 from nvitop.fleet.types import totals
-from nvitop.gui.fleet.state import FleetArrived, FleetState
-from nvitop.gui.fleet.state import update as update_fleet
-from nvitop.gui.fleet.view import draw_fleet
+from nvitop.gui.fleet.command import state_of
+from nvitop.gui.fleet.data import FleetState
+from nvitop.gui.fleet.state import question_of, update_fleet
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, EXACT, Look, Theme, theme_named
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
+from nvitop.gui.state.events import Event, FleetArrived, KeyPressed, SampleArrived
 from nvitop.gui.state.update import update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
@@ -267,10 +268,12 @@ def measured() -> tuple[Sample, History]:
 def draw_fleet_picture() -> Buffer:
     """Return the list of hosts of a simulated cluster."""
     server = DemoServer(Cluster(40), clock=lambda: NOW)
-    state = FleetState(110, 30, server='prometheus:9090', timestamp=NOW)
-    fleet = ask(server, state.question, clock=lambda: NOW)
-    event = FleetArrived(state.question, fleet, totals(fleet.hosts, NOW), Pace())
-    return draw_fleet(update_fleet(state, event)[0])
+    state = state_of(FleetState(server='prometheus:9090'), Options())
+    state = state._replace(width=110, height=30, timestamp=NOW)
+    question = question_of(state)
+    fleet = ask(server, question, clock=lambda: NOW)
+    event = FleetArrived(question, fleet, totals(fleet.hosts, NOW), Pace())
+    return draw_frame(update_fleet(state, event)[0], History())
 
 
 def main() -> None:

@@ -93,8 +93,9 @@ ROOMS: dict[str, str] = {
     # The description of a screen has the function that draws it into a Buffer.
     'gui.state.app_state': (
         'health owner.types sampling.history sampling.types gui.layout gui.model '
-        'gui.render.buffer gui.state'
+        'gui.fleet.data gui.render.buffer gui.state'
     ),
+    'gui.state.events': 'fleet owner.types sampling.history sampling.types',
     'gui.model': (
         'console.options gui.render.style gui.render.width health owner.types sampling.types'
     ),
@@ -111,12 +112,10 @@ ROOMS: dict[str, str] = {
     'gui.settings': 'console gui.model.columns gui.state.keymap',
     'gui.show': 'api console gui health sampling',
     'gui.replay_command': 'console gui query recording sampling',
-    'gui.fleet': 'console.options fleet gui sampling',
-    'gui.fleet.keys': '',
-    'gui.fleet.lines': 'exporter.dialects fleet gui.fleet.keys gui.render',
-    'gui.fleet.state': 'fleet gui',
-    'gui.fleet.view': 'fleet gui',
-    'gui.fleet.command': 'console fleet gui',
+    'gui.fleet': 'fleet gui sampling',
+    'gui.fleet.data': 'fleet',
+    'gui.fleet.view': 'exporter.dialects fleet gui sampling.history',
+    'gui.fleet.command': 'console fleet gui sampling',
     'gui.report': 'api console gui health sampling.types',
     'cli': 'api console gui',
     '__main__': 'cli console.startup',

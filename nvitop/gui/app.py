@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import collections
 import time
-from typing import TYPE_CHECKING, Callable, Protocol
+from typing import TYPE_CHECKING, Any, Callable, Protocol
 
 from nvitop.gui.crash import describe_event, without_typed_text
 from nvitop.gui.effect_runner import EffectRunner
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from nvitop.gui.state.app_state import AppState
     from nvitop.gui.term.terminal import Terminal
     from nvitop.recording.recent import RecentSamples
-    from nvitop.sampling.types import Demand, Origin, Sample
+    from nvitop.sampling.types import Origin, Sample
 
 #: Maximum number of events in a crash report.
 REMEMBERED_EVENTS = 50
@@ -62,8 +62,8 @@ class Measuring(Protocol):
     def start(self) -> None:
         """Start to measure; raise RuntimeError if the system cannot start a thread."""
 
-    def demand(self, demand: Demand) -> None:
-        """Set what is shown and has to be measured."""
+    def demand(self, demand: Any) -> None:
+        """Set what is shown and has to be measured: the demand of the screen."""
 
     def refresh(self) -> None:
         """Measure everything now."""
@@ -75,6 +75,8 @@ class App:
     Create the sampler with :attr:`post_sample` as its ``on_sample`` and pass it to :meth:`run`. All
     events go through one queue to ``update``. Only the wait of the terminal blocks.
     """
+
+    update = staticmethod(update)
 
     def __init__(
         self,
@@ -147,7 +149,7 @@ class App:
             events = self.terminal.wait(self._seconds_to_wait(since))
             self._tick()
             if not events:
-                self.state, _ = update(self.state, InputAwaited(since))
+                self.state, _ = self.update(self.state, InputAwaited(since))
             for event in events:
                 self._handle(event)
             while self._posted:
@@ -157,7 +159,7 @@ class App:
     def _tick(self) -> None:
         """Update the clocks in the state. Clocks are not recorded among the events."""
         event = ClockTicked(self._monotonic(), float(int(self._wall_clock())))
-        self.state, _ = update(self.state, event)
+        self.state, _ = self.update(self.state, event)
 
     def _seconds_to_wait(self, now: float) -> float:
         """Return the time until the clock in the header, a notice or the dialog changes."""
@@ -179,11 +181,12 @@ class App:
                     self.history.record(sample, watched=watched)
                     if self.recent is not None:
                         self.recent.add(sample)
-        self.state, effects = update(self.state, event)
+        self.state, effects = self.update(self.state, event)
         for effect in effects:
-            self._carry_out(effect)
+            self.carry_out(effect)
 
-    def _carry_out(self, effect: Effect) -> None:
+    def carry_out(self, effect: Effect) -> None:
+        """Carry out an effect."""
         if isinstance(effect, Quit):
             self._status = effect.status
         elif isinstance(effect, (SendSignal, ReadEnvironment, SaveSettings)):
@@ -225,5 +228,5 @@ class App:
         theme = theme_named(self.state.theme, is_paused=self.state.is_paused)
         self._frame = draw_frame(self.state, self.history)
         self.terminal.draw(self._frame, theme)
-        self.state, _ = update(self.state, FrameDrawn(self._monotonic()))
+        self.state, _ = self.update(self.state, FrameDrawn(self._monotonic()))
         self._drawn = self.state._replace(monotonic=0.0)

@@ -12,6 +12,8 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
     EnvironmentRead,
     Event,
+    FleetArrived,
+    FleetFailed,
     KeyPressed,
     Pasted,
     SampleArrived,
@@ -84,6 +86,10 @@ def describe_event(event: Event) -> str:
         return f'EnvironmentRead(pid={event.pid}, {len(event.variables)} variables)'
     if isinstance(event, SignalSent):
         return f'SignalSent(pid={event.key.pid}, {event.signal}, {event.outcome})'
+    if isinstance(event, FleetArrived):
+        return f'FleetArrived({event.question.kind}, hosts={len(event.fleet.hosts)})'
+    if isinstance(event, FleetFailed):
+        return f'FleetFailed({event.question.kind})'
     return repr(event)
 
 

@@ -17,9 +17,9 @@ from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.render.ansi import lacks_fine_blocks
 from nvitop.gui.render.theme import ALL_COLORS, resolve_theme
 from nvitop.gui.report import filter_of, view_of
-from nvitop.gui.state.app_state import AppState, Notice
+from nvitop.gui.state.app_state import AppState, Notice, Screens
 from nvitop.gui.state.events import HUNG_UP
-from nvitop.gui.state.keymap import USUAL, rebind
+from nvitop.gui.state.keymap import USUAL, Keymap, rebind
 from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.term.terminal import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.platforms.kernel import open_nameless_file
@@ -33,6 +33,7 @@ from nvitop.sampling.types import LIVE
 _HANGING_SECONDS = 0.1
 
 if TYPE_CHECKING:
+    from nvitop.gui.term.curses_terminal import CursesTerminal
     from nvitop.recording.replay import ReplaySource
     from nvitop.sampling.types import MonitoredSource, Origin, Sample
 
@@ -55,15 +56,24 @@ class MonitorExit(NamedTuple):
     crash: str = ''
 
 
-def first_state(options: Options, notices: Sequence[str] = (), origin: Origin = LIVE) -> AppState:
+def first_state(
+    options: Options,
+    notices: Sequence[str] = (),
+    origin: Origin = LIVE,
+    *,
+    screens: Screens = SCREENS,
+    usual: Keymap = USUAL,
+) -> AppState:
     """Return the state set by the options, with notices that are shown for a while."""
     options = options._replace(readonly=options.readonly or not origin.can_signal)
     until = time.monotonic() + 2 * NOTICE_SECONDS
-    keymap, problems = rebind(dict(options.keys)) if options.keys else (USUAL, ())
+    keymap, problems = rebind(dict(options.keys), usual) if options.keys else (usual, ())
     notices = (*notices, *problems)
     return AppState(
-        SCREENS,
+        screens,
+        screen=next(iter(screens)),
         keymap=keymap,
+        captures_mouse=not holds_escape_back(os.environ),
         view=view_of(options, halves=lacks_fine_blocks(os.environ)),
         main=MainState(filter=filter_of(options)),
         theme=resolve_theme(options.theme, os.environ),
@@ -72,6 +82,19 @@ def first_state(options: Options, notices: Sequence[str] = (), origin: Origin = 
         notices=tuple(Notice(text, until, is_error=True) for text in notices),
         origin=origin,
     )
+
+
+def prepare_terminal(options: Options) -> tuple[Options, CursesTerminal]:
+    """Return the terminal of this process, and the options with ASCII if its locale needs that."""
+    if not has_utf8_locale():
+        options = options._replace(ascii=True)
+    terminal = terminal_here(
+        # With NO_COLOR, roles are shown by attributes.
+        0 if os.environ.get('NO_COLOR') else ALL_COLORS,
+        captures_mouse=not holds_escape_back(os.environ),
+        asks_background=options.theme == 'auto',
+    )
+    return options, terminal
 
 
 def run_monitor(
@@ -85,19 +108,12 @@ def run_monitor(
 
     Raises TerminalError if the terminal cannot be used, NoThreadError if no thread can measure.
     """
-    if not has_utf8_locale():
-        options = options._replace(ascii=True)
-    # With NO_COLOR, roles are shown by attributes.
-    max_colors = 0 if os.environ.get('NO_COLOR') else ALL_COLORS
-    captures_mouse = not holds_escape_back(os.environ)
-    terminal = terminal_here(
-        max_colors, captures_mouse=captures_mouse, asks_background=options.theme == 'auto'
-    )
+    options, terminal = prepare_terminal(options)
     seconds = options.scroll_back
     every = intervals(options.interval if replay is None else replay.interval())
     app = App(
         terminal,
-        first_state(options, notices, source.origin)._replace(captures_mouse=captures_mouse),
+        first_state(options, notices, source.origin),
         history=History(every.devices, every.processes),
         owner_names=options.owner_names,
         config_path=options.config_path,

@@ -11,8 +11,8 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import (
     AppState,
+    KeyedSelection,
     LongLines,
-    ProcessCursor,
     Result,
     Screens,
     ScreenSpec,
@@ -49,6 +49,8 @@ from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import draw_users
 from nvitop.sampling.history import History
 
+#: What can be typed into the filter.
+_FILTER = 'text, or user: gpu: pid: type: owner:'
 #: Minimum height at which a narrow problems screen has one more row below its list.
 _LONG_FOOT = 12
 
@@ -108,8 +110,8 @@ MAIN = ScreenSpec(
     ),
     lines=lambda state: state.rows,
     demand=main_demand,
-    processes=ProcessCursor(selected_index, select_process),
-    is_filtered=True,
+    selection=KeyedSelection(selected_index, select_process),
+    filter_example=_FILTER,
     long_lines=LongLines(2, _long_commands),
 )
 TREE = ScreenSpec(
@@ -122,8 +124,8 @@ TREE = ScreenSpec(
     lines=lambda state: state.forest,
     demand=tree_demand,
     margins=_rows(TREE_TOP),
-    processes=ProcessCursor(tree_index, select_tree_row),
-    is_filtered=True,
+    selection=KeyedSelection(tree_index, select_tree_row),
+    filter_example=_FILTER,
     long_lines=LongLines(5, _long_branches),
     prepare=_prepare_tree,
 )
@@ -170,7 +172,7 @@ USERS = ScreenSpec(
     lines=listed_users,
     demand=users_demand,
     margins=_rows(2, 1),
-    is_filtered=True,
+    filter_example=_FILTER,
     prepare=_prepare_users,
 )
 COLUMN_CHOICE = ScreenSpec(

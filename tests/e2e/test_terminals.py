@@ -7,6 +7,7 @@ import re
 import pytest
 
 from nvitop.gui.model.screens import Screen
+from nvitop.gui.monitor_screens import SCREENS
 from tests.e2e.monitor import TITLES, Monitors
 from tests.e2e.program import NVITOP, Program
 
@@ -84,7 +85,7 @@ def test_ascii_is_used_if_python_writes_no_unicode(monitors: Monitors) -> None:
 
 # Any key leaves the help.
 @pytest.mark.parametrize(
-    'screen', [each for each in Screen if each is not Screen.HELP], ids=lambda screen: screen.value
+    'screen', [each for each in SCREENS if each is not Screen.HELP], ids=lambda screen: screen.value
 )
 def test_small_window_and_back(monitors: Monitors, screen: Screen) -> None:
     with monitors.lent() as monitor:

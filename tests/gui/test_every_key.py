@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.model.screens import Screen
+from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import EnvironmentRead
@@ -34,7 +35,7 @@ def effects_of(state: AppState, keys: str) -> bool:
     return text_of(same) != text_of(state) or same != state
 
 
-@pytest.mark.parametrize('screen', Screen, ids=lambda screen: screen.value)
+@pytest.mark.parametrize('screen', SCREENS, ids=lambda screen: screen.value)
 def test_every_key_has_an_effect_on_its_screens(screen: Screen) -> None:
     states = []
     for situation in SITUATIONS:

@@ -13,11 +13,25 @@ from nvitop.fleet.demo import MIXED, Cluster, DemoServer
 from nvitop.fleet.questions import Pace, Question, ask
 from nvitop.fleet.response import CurrentValues, PastValues
 from nvitop.fleet.types import Fleet, FleetError, FleetHost, totals
-from nvitop.gui.fleet.app import FleetApp
-from nvitop.gui.fleet.keys import FLEET_KEYS, FleetScreen, rebind
-from nvitop.gui.fleet.state import FleetArrived, FleetFailed, FleetState, OpenHost, update
-from nvitop.gui.fleet.view import draw_fleet
-from nvitop.gui.state.events import KeyPressed, MousePressed, Pasted, Quit, Resized
+from nvitop.gui.fleet.command import FleetApp, state_of
+from nvitop.gui.fleet.data import FleetState
+from nvitop.gui.fleet.screens import FLEET_KEYS, FLEET_SCREENS
+from nvitop.gui.fleet.state import fleet_of, question_of, update_fleet
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import (
+    FleetArrived,
+    FleetFailed,
+    KeyPressed,
+    MousePressed,
+    OpenHost,
+    Quit,
+    Resized,
+)
+from nvitop.gui.state.keymap import rebind
+from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
 from tests.gui.goldens import assert_golden
 from tests.gui.headless import HeadlessTerminal
 from tests.waiting import wait_until
@@ -26,19 +40,30 @@ pytestmark = pytest.mark.usefixtures('utc')
 NOW = 1_795_000_000.0
 
 
-def answered(state: FleetState, server: DemoServer) -> FleetState:
-    fleet = ask(server, state.question, clock=lambda: NOW)
-    event = FleetArrived(state.question, fleet, totals(fleet.hosts, NOW), Pace())
-    return update(state, event)[0]
+def answered(state: AppState, server: DemoServer) -> AppState:
+    fleet = ask(server, question_of(state), clock=lambda: NOW)
+    event = FleetArrived(question_of(state), fleet, totals(fleet.hosts, NOW), Pace())
+    return update_fleet(state, event)[0]
 
 
-def screen(hosts: int, width: int, height: int, *keys: str, in_ascii: bool = False) -> FleetState:
+def screen(hosts: int, width: int, height: int, *keys: str, in_ascii: bool = False) -> AppState:
     server = DemoServer(Cluster(hosts, dialects=MIXED), clock=lambda: NOW)
-    state = FleetState(width, height, server='prometheus:9090', timestamp=NOW, ascii=in_ascii)
+    state = AppState(
+        FLEET_SCREENS,
+        width,
+        height,
+        screen=Screen.HOSTS,
+        keymap=FLEET_KEYS,
+        view=ViewState(ascii=in_ascii, shows_hints=True),
+        fleet=FleetState(server='prometheus:9090'),
+        timestamp=NOW,
+        version='1.0.0',
+    )
     state = answered(state, server)
     for key in keys:
-        state, effects = update(state, KeyPressed(key))
-        state = answered(state, server) if effects else state
+        before = question_of(state)
+        state, _ = update_fleet(state, KeyPressed(key))
+        state = answered(state, server) if question_of(state) != before else state
     return state
 
 
@@ -55,51 +80,55 @@ def screen(hosts: int, width: int, height: int, *keys: str, in_ascii: bool = Fal
         ('1000', lambda: screen(1000, 160, 40, 'End')),
     ],
 )
-def test_fleet_goldens(name: str, state: Callable[[], FleetState]) -> None:
-    assert_golden(f'fleet-{name}', draw_fleet(state()))
+def test_fleet_goldens(name: str, state: Callable[[], AppState]) -> None:
+    assert_golden(f'fleet-{name}', draw_frame(state(), History()))
 
 
 def test_users_are_listed_by_number_of_gpus() -> None:
-    lines = draw_fleet(screen(40, 80, 12, 'U')).lines()
+    lines = draw_frame(screen(40, 80, 12, 'U'), History()).lines()
     assert lines[2].split()[:3] == ['USER', 'HOSTS', 'GPUS']
     assert lines[3].split() == ['alice', '7', '52', '0', '52', '1739', 'GiB']
-    lines = draw_fleet(screen(1000, 80, 12, 'U')).lines()
+    lines = draw_frame(screen(1000, 80, 12, 'U'), History()).lines()
     assert lines[3].split()[-1] == 'TiB'
 
 
 def test_hostile_names_are_drawn_safely() -> None:
     host = FleetHost('a\x1b[31mb\u202ec', measured=NOW)
-    state = FleetState(80, 10, fleet=Fleet((host,), timestamp=NOW), rows=(host,), query='\x1b[2J')
-    text = '\n'.join(draw_fleet(state).lines())
+    fleet = FleetState(fleet=Fleet((host,), timestamp=NOW), rows=(host,), server='\x1b[1m')
+    state = screen(1, 80, 10)._replace(fleet=fleet, query='\x1b[2J')
+    text = '\n'.join(draw_frame(state, History()).lines())
     assert '\x1b' not in text
     assert '\u202e' not in text
 
 
 def test_failure_keeps_the_last_hosts_and_shows_their_age() -> None:
     state = screen(3, 80, 10)
-    failure = FleetFailed(state.question, 'no server at http://x', NOW)
-    state = update(state, failure)[0]._replace(timestamp=NOW + 400)
-    lines = draw_fleet(state).lines()
+    failure = FleetFailed(question_of(state), 'no server at http://x', NOW)
+    state = update_fleet(state, failure)[0]._replace(timestamp=NOW + 400)
+    lines = draw_frame(state, History()).lines()
     assert lines[3].startswith('gpu0001')
     assert 'age 7 min' in lines[1]
     assert lines[-2].strip() == 'no server at http://x (since 7 min)'
-    assert not answered(state, DemoServer(Cluster(3), clock=lambda: NOW)).error
+    assert not fleet_of(answered(state, DemoServer(Cluster(3), clock=lambda: NOW))).error
 
 
 def test_warning_of_the_server_hides_no_host() -> None:
     state = screen(40, 80, 10)
-    fleet = state.fleet._replace(warnings=('a store is down',))
-    state = update(state, FleetArrived(state.question, fleet, state.sums, Pace()))[0]
-    lines = draw_fleet(update(state, KeyPressed('End'))[0]).lines()
+    shown = fleet_of(state)
+    fleet = shown.fleet._replace(warnings=('a store is down',))
+    state = update_fleet(state, FleetArrived(question_of(state), fleet, shown.sums, Pace()))[0]
+    lines = draw_frame(update_fleet(state, KeyPressed('End'))[0], History()).lines()
     assert [line.split()[0] for line in lines[-3:-1]] == ['gpu0040', 'a']
 
 
 def test_host_that_vanished_stays_with_the_time_since() -> None:
     state = screen(2, 80, 10)
     gone = FleetHost('gpu0002', gone_since=NOW - 180)
-    fleet = state.fleet._replace(hosts=(state.fleet.hosts[0], gone))
-    state = update(state, FleetArrived(state.question, fleet, totals(fleet.hosts, NOW), Pace()))[0]
-    lines = draw_fleet(state).lines()
+    shown = fleet_of(state).fleet
+    fleet = shown._replace(hosts=(shown.hosts[0], gone))
+    event = FleetArrived(question_of(state), fleet, totals(fleet.hosts, NOW), Pace())
+    state = update_fleet(state, event)[0]
+    lines = draw_frame(state, History()).lines()
     assert lines[4].strip() == 'gpu0002 gone 3 min'
     assert '1 gone' in lines[1]
 
@@ -107,53 +136,46 @@ def test_host_that_vanished_stays_with_the_time_since() -> None:
 def test_filter_is_sent_to_the_server_on_enter() -> None:
     state = screen(40, 100, 20)
     for key in ('\\', *'0007'):
-        state, effects = update(state, KeyPressed(key))
-        assert not effects
-    assert [host.name for host in state.rows] == ['gpu0007']
-    state, effects = update(state, KeyPressed('Enter'))
-    assert effects
-    assert state.question.scope.filters == (('host', '0007'),)
-    state, _ = update(state, KeyPressed('Esc'))
-    assert state.question.scope.filters == ()
-    assert len(state.rows) == 40
-
-
-def test_line_of_the_filter_is_edited() -> None:
-    state = screen(40, 100, 20, '\\', *'one two', 'Backspace', 'Ctrl-W')
-    state = update(state, Pasted('a\nb'))[0]
-    assert state.field == 'one a b'
-    assert update(state, KeyPressed('Ctrl-U'))[0].field == ''
-    assert update(state, KeyPressed('Ctrl-C'))[0].field is None
+        state, _ = update_fleet(state, KeyPressed(key))
+    assert [host.name for host in fleet_of(state).rows] == ['gpu0007']
+    assert question_of(state).scope.filters == ()
+    state, _ = update_fleet(state, KeyPressed('Enter'))
+    assert question_of(state).scope.filters == (('host', '0007'),)
+    state, _ = update_fleet(state, KeyPressed('Esc'))
+    assert question_of(state).scope.filters == ()
+    assert len(fleet_of(state).rows) == 40
 
 
 @pytest.mark.parametrize('key', ['', 'g', 'U', '!', 'h'])
 def test_ctrl_c_quits_on_each_screen(key: str) -> None:
-    assert update(screen(3, 80, 24, *key), KeyPressed('Ctrl-C'))[1] == (Quit(),)
+    assert update_fleet(screen(3, 80, 24, *key), KeyPressed('Ctrl-C'))[1] == (Quit(),)
 
 
 def test_enter_opens_the_selected_host() -> None:
-    state, effects = update(screen(40, 100, 20, 'Down', 'Down'), KeyPressed('Enter'))
-    assert effects == (OpenHost(state.rows[1]),)
+    state, effects = update_fleet(screen(40, 100, 20, 'Down', 'Down'), KeyPressed('Enter'))
+    assert effects == (OpenHost(fleet_of(state).rows[1]),)
 
 
 def test_clicks_select_and_open_hosts_and_press_hints() -> None:
     state = screen(40, 120, 30)
-    state, effects = update(state, MousePressed(5, 6))
-    assert (state.selected, effects) == (state.rows[3].name, ())
-    _, effects = update(state, MousePressed(5, 6))
-    assert effects == (OpenHost(state.rows[3]),)
-    x = draw_fleet(state).lines()[-1].index('Problems')
-    event = MousePressed(x, 29, keys=draw_fleet(state).keys_at(x, 29))
-    assert update(state, event)[0].screen is FleetScreen.PROBLEMS
+    state, effects = update_fleet(state, MousePressed(5, 6))
+    host = fleet_of(state).rows[3]
+    assert (fleet_of(state).selected, effects) == (host.name, ())
+    state, effects = update_fleet(state, MousePressed(5, 6))  # the second click of a double click
+    assert effects == (OpenHost(host),)
+    x = draw_frame(state, History()).lines()[-1].index('Problems')
+    event = MousePressed(x, 29, keys=draw_frame(state, History()).keys_at(x, 29))
+    assert update_fleet(state, event)[0].screen is Screen.PROBLEMS
 
 
 def test_keys_of_the_configuration_file_apply() -> None:
-    state = screen(40, 120, 30)._replace(keys=rebind({'open-users': ['x'], 'freeze': ['o']}))
-    assert update(state, KeyPressed('x'))[0].screen is FleetScreen.USERS
-    assert update(state, KeyPressed('U'))[0] == state
-    assert update(state, KeyPressed('o'))[0].frozen is not None
-    assert ' x Users ' in draw_fleet(state).lines()[-1]
-    assert rebind({'quit': []}) == FLEET_KEYS
+    keymap, _ = rebind({'open-users': ['x'], 'freeze': ['o']}, FLEET_KEYS)
+    state = screen(40, 120, 30)._replace(keymap=keymap)
+    assert update_fleet(state, KeyPressed('x'))[0].screen is Screen.USERS
+    assert update_fleet(state, KeyPressed('U'))[0].screen is Screen.HOSTS
+    assert update_fleet(state, KeyPressed('o'))[0].frozen is not None
+    assert ' x Users ' in draw_frame(state, History()).lines()[-1]
+    assert rebind({'quit': []}, FLEET_KEYS)[0] is FLEET_KEYS
 
 
 def test_each_key_costs_little_with_1000_hosts() -> None:
@@ -161,8 +183,8 @@ def test_each_key_costs_little_with_1000_hosts() -> None:
     times = []
     for key in ('Down', 'End', 'PageUp', 'o', 'u', '/', 'Home', 'Down') * 4:
         started = time.thread_time()
-        state, _ = update(state, KeyPressed(key))
-        draw_fleet(state)
+        state, _ = update_fleet(state, KeyPressed(key))
+        draw_frame(state, History())
         times.append(time.thread_time() - started)
     times.sort()
     assert times[len(times) // 2] < 0.03  # of CPU time; usually 3 ms
@@ -202,10 +224,11 @@ class Session:
 
     def __init__(self, server: CountingServer) -> None:
         self.terminal = HeadlessTerminal(100, 30)
-        state = FleetState(server='demo')
-        self.app = FleetApp(self.terminal, state, server, Options(), interval=60)
+        options = Options()
+        state = state_of(FleetState(server='demo'), options)
+        self.app = FleetApp(self.terminal, state, server, options, interval=60)
         self.status: list[int] = []
-        self._thread = threading.Thread(target=lambda: self.status.append(self.app.run()))
+        self._thread = threading.Thread(target=lambda: self.status.append(self.app.run_fleet()))
 
     def __enter__(self) -> Session:
         self._thread.start()
@@ -263,7 +286,7 @@ def test_refresh_during_a_request_shows_nothing() -> None:
         session.terminal.press('r')
         wait_until(lambda: len(server.asked) == 3, 'another request')
         session.wait_for('gpu0003')
-        assert not session.app.state.error
+        assert not fleet_of(session.app.state).error
 
 
 def test_refresh_is_rare_enough_for_the_server() -> None:
@@ -276,5 +299,5 @@ def test_refresh_is_rare_enough_for_the_server() -> None:
 
 
 def test_small_terminal_shows_a_message() -> None:
-    state, _ = update(FleetState(), Resized(20, 4))
-    assert 'too small' in draw_fleet(state).lines()[0]
+    state, _ = update_fleet(screen(1, 80, 10), Resized(20, 4))
+    assert 'too small' in ''.join(draw_frame(state, History()).lines())

@@ -159,7 +159,7 @@ MACHINES = {
     'gpus16': 'sixteen',
     'processes200': 'many',
 }
-SCREEN_NAMES = tuple(screen.name.lower() for screen in Screen)
+SCREEN_NAMES = tuple(screen.name.lower() for screen in SCREENS)
 SIZES = ((40, 12), (60, 20), (80, 24), (100, 30), (123, 40), (160, 50))
 #: Situations that do not depend on the machine → the screens on which they change more than a badge.
 SITUATIONS = {

@@ -6,6 +6,7 @@ import pytest
 
 from nvitop.gui.model.choices import Sort, ViewState
 from nvitop.gui.model.screens import Screen
+from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Quit
 from nvitop.gui.state.keymap import rebind
@@ -67,7 +68,7 @@ def test_last_row_names_the_keys_of_the_line_being_typed() -> None:
     assert last_row('F3') == ' F3 Next  Up Previous  Enter Stay  Esc Leave'
 
 
-@pytest.mark.parametrize('screen', Screen, ids=lambda screen: screen.value)
+@pytest.mark.parametrize('screen', SCREENS, ids=lambda screen: screen.value)
 def test_every_screen_names_the_key_that_leaves_it_at_any_width(screen: Screen) -> None:
     for width in (40, 60, 80, 200):
         line = last_row(' '.join(keys_that_open(screen)), width)

@@ -36,7 +36,7 @@ def test_key_that_opens_a_screen_also_leaves_it(key: str, screen: Screen) -> Non
     assert pressed(state, 'q').screen is Screen.MAIN
 
 
-@pytest.mark.parametrize('screen', Screen)
+@pytest.mark.parametrize('screen', SCREENS)
 def test_every_screen_has_lines_and_keys_as_described(screen: Screen) -> None:
     state = pressed(state_of(TREE), *keys_that_open(screen), 'End')
     spec = SCREENS[screen]
@@ -45,7 +45,7 @@ def test_every_screen_has_lines_and_keys_as_described(screen: Screen) -> None:
     for key, is_used in (
         ('End', spec.has_lines),
         ('Left', spec.long_lines is not None),
-        ('\\', spec.processes is not None),
+        ('\\', spec.selection is not None),
     ):
         assert (USUAL.find(screen, key) is not None) is is_used, key
 
@@ -80,7 +80,7 @@ def test_notice_names_the_screens_on_which_a_key_works(
     assert len(pressed(state, key, 'J', key).notices) == 1
 
 
-@pytest.mark.parametrize('screen', Screen)
+@pytest.mark.parametrize('screen', SCREENS)
 def test_every_key_of_the_table_works_or_shows_a_notice(screen: Screen) -> None:
     before = pressed(state_of(TREE), 'Down')._replace(screen=screen)
     for key in KEYS:

@@ -124,7 +124,7 @@ _ANY_KEYS = st.sampled_from(
 @given(st.dictionaries(st.sampled_from(sorted(USUAL_KEYS)), st.lists(_ANY_KEYS, max_size=3)))
 def test_every_screen_can_be_left_whatever_the_keys(keys: dict[str, list[str]]) -> None:
     keymap, _ = rebind(keys)
-    for screen in Screen:
+    for screen in SCREENS:
         state = AppState(SCREENS, screen=screen, keymap=keymap)
         pressed = {key for binding in keymap.bindings for key in binding.keys}
         after = [press(state, *key.split(' ')) for key in sorted(pressed)]

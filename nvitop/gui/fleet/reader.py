@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Callable
 
 from nvitop.fleet.questions import Pace, ask
 from nvitop.fleet.types import Fleet, FleetError, remember, totals
-from nvitop.gui.fleet.state import FleetArrived, FleetFailed
+from nvitop.gui.state.events import FleetArrived, FleetFailed
 from nvitop.sampling.watchdog import start_daemon
 
 if TYPE_CHECKING:
@@ -54,18 +54,27 @@ class FleetReader:
                 start_daemon('nvitop-fleet', self._run)
                 self._is_alive = True
 
-    def show(self, question: Question | None, *, now: bool = False) -> None:
+    def demand(self, question: Question | None) -> None:
         """Set the question of the screen; ``None`` if nothing is asked, as on a frozen display.
 
-        With ``now``, it is asked at once, and a request in progress is canceled.
+        A new question is asked at once, and a request in progress is canceled.
         """
         with self._condition:
-            self._question = question
-            if now:
-                self._due = 0.0
-                if self._is_asking:
-                    self._server.cancel()
+            last, self._question = self._question, question
+            if question is not None and (last is None or _subject(question) != _subject(last)):
+                self._ask_now()
             self._condition.notify_all()
+
+    def refresh(self) -> None:
+        """Ask the question of the screen now, and cancel a request in progress."""
+        with self._condition:
+            self._ask_now()
+            self._condition.notify_all()
+
+    def _ask_now(self) -> None:
+        self._due = 0.0
+        if self._is_asking:
+            self._server.cancel()
 
     def stop(self) -> bool:
         """End the thread; return whether it ended within half a second."""
@@ -137,3 +146,8 @@ class FleetReader:
 def _same(question: Question, last: Question) -> bool:
     """Whether two questions are about the same hosts, so that missing ones are gone."""
     return (question.kind, question.scope.filters) == (last.kind, last.scope.filters)
+
+
+def _subject(question: Question) -> tuple[object, ...]:
+    """Return what the user chose to see; labels of hosts, which answers teach, are left out."""
+    return question.kind, question.scope.filters, question.metric

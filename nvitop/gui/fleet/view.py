@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from nvitop.exporter.dialects import dialect
 from nvitop.fleet.output import (
     age_text,
+    counted,
     memory_text,
     no_hosts,
     percent_text,
@@ -15,32 +17,25 @@ from nvitop.fleet.output import (
     totals_texts,
     users_text,
 )
-from nvitop.fleet.queries import HEAT_METRICS, parse_filter
-from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, FleetGpu, FleetHost
-from nvitop.gui.fleet.keys import ORDERS, ORDERS_BY_NAME, FleetScreen, hints_of
-from nvitop.gui.fleet.lines import lay_out_heat
-from nvitop.gui.fleet.state import FleetState, cursor_of, layout_of, text_lines
+from nvitop.fleet.queries import HEAT_METRICS
+from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, Fleet, FleetGpu, FleetHost
+from nvitop.gui.fleet.state import ORDERS_BY_NAME, fleet_of, selected_host
 from nvitop.gui.layout.screens import ListLayout
 from nvitop.gui.model.format import format_timestamp
-from nvitop.gui.render.ansi import to_ascii, to_halves
+from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style, gradient
-from nvitop.gui.render.width import cell_width, clip, fit, pad
-from nvitop.gui.view.widgets.text import (
-    HINT,
-    KEY,
-    Badge,
-    draw_bar_row,
-    draw_message,
-    draw_text,
-    draw_title,
-)
+from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.navigation import current_line, lines_layout
+from nvitop.gui.view.hints import draw_screen_title, title_hints
+from nvitop.gui.view.widgets.text import HINT, draw_bar_row, draw_message, draw_text
+from nvitop.sampling.history import History
 
 _DIM = Style(Role.DIM)
 _ERROR = Style(Role.ERROR, bold=True)
 _WARNING = Style(Role.WARNING, bold=True)
-_INPUT = Style(Role.INPUT)
 _SELECTED = Style(Role.SELECTED)
 #: Up to 7/8 of the cell, so that rows do not touch each other.
 _HEIGHTS = '▁▂▃▄▅▆▇'
@@ -52,8 +47,11 @@ _MAX_GLYPHS = 16
 _MAX_NAME = 28
 #: Sums that a narrow screen leaves out, the first one first.
 _LEFT_OUT = ('age', 'power', 'memory', 'idle', 'utilization')
-#: Smallest screen.
-_MIN_WIDTH, _MIN_HEIGHT = 24, 6
+#: Maximum width of the name of a host in the heat map.
+_NAME_WIDTH = 16
+#: Maximum number of hosts with old data that are listed.
+_MAX_OLD = 50
+_HEADING = Style(Role.TITLE, bold=True)
 
 
 class _Column(NamedTuple):
@@ -65,68 +63,52 @@ class _Column(NamedTuple):
     align: str = '>'
 
 
-def draw_fleet(state: FleetState) -> Buffer:
-    """Draw a frame."""
-    buf = Buffer(state.width, state.height)
-    if state.width < _MIN_WIDTH or state.height < _MIN_HEIGHT:
-        buf.write(0, 0, clip('terminal too small', buf.width), _WARNING)
-        return buf
-    _draw_head(buf, state)
-    layout = layout_of(state)
-    if state.screen is FleetScreen.HOSTS:
-        _draw_hosts(buf, state, layout)
-    elif state.screen is FleetScreen.GPUS:
-        _draw_heat(buf, state, layout)
-    elif state.screen is FleetScreen.USERS:
-        _draw_users(buf, state, layout)
-    else:
-        lines = text_lines(state)
-        draw_bar_row(buf, 2, ' Help' if state.screen is FleetScreen.HELP else ' Problems')
-        for line in layout.shown:
-            text = clip(lines[line].text, buf.width)
-            y = layout.row_of(line)
-            buf.write(0, y, text, lines[line].style)
-            if lines[line].keys:
-                buf.restyle(Rect(0, y, lines[line].keys, 1), role=Role.KEY, bold=True)
-    _draw_foot(buf, state, layout)
-    if state.ascii:
-        return to_ascii(buf)
-    return to_halves(buf) if state.halves else buf
-
-
-# The first and the last rows
-
-
-def _draw_head(buf: Buffer, state: FleetState) -> None:
-    if state.field is not None:
-        x = buf.write(0, 0, 'Filter: ', PLAIN._replace(bold=True))
-        x += buf.write(x, 0, clip(state.field, buf.width - x - 1), _INPUT)
-        buf.write(x, 0, ' ', _INPUT._replace(reverse=True))
-        if any(prefix != 'host' for prefix, _ in parse_filter(state.field)):
-            buf.write(x + 2, 0, clip('Enter asks the server', buf.width - x - 2), HINT)
-    else:
-        badges = [Badge(('[SIMULATED]', '[SIM]'), _WARNING)] if state.is_demo else []
-        if state.frozen is not None:
-            clock = format_timestamp(state.frozen).split()[3]
-            badges.append(Badge((f'[PAUSED {clock}]', '[PAUSED]'), _WARNING))
-        if state.query:
-            query = clip(state.query, 40)
-            badges.append(Badge((f'[filter: {query}]', '[filter]'), _INPUT))
-        if state.prefix:
-            letters = ' '.join(order.letter for order in ORDERS)
-            badges.append(Badge((f'[{state.prefix} and then {letters}]',), KEY))
-        clock = format_timestamp(state.timestamp).split()[3] if state.timestamp else ''
-        draw_title(buf, f' FLEET  {state.server}', badges, ((clock, HINT),))
+def _draw_frame(buf: Buffer, state: AppState, headings: str) -> ListLayout:
+    """Draw the rows above and below the lines; return the places of the lines."""
+    layout = lines_layout(state)
+    where = ''
+    if layout.length > layout.area.height > 0:
+        where = f'{layout.shown.start + 1}–{layout.shown.stop} of {layout.length:,}'
+    clock = format_timestamp(state.timestamp).split()[3] if state.timestamp else ''
+    hint = title_hints(state) or ((clock, HINT),)
+    titles = (f' FLEET  {safe(fleet_of(state).server)}', ' FLEET')
+    draw_screen_title(buf, state, titles, ((where,) if where else (),), hint)
     _draw_totals(buf, state)
+    draw_bar_row(buf, 2, clip(headings, buf.width))
+    trouble = trouble_of(state)
+    if trouble:
+        error, since = fleet_of(state).error, fleet_of(state).error_since
+        seconds = max(0.0, state.timestamp - since)
+        text = f'{trouble} (since {age_text(seconds)})' if error and seconds >= 1 else trouble
+        style = _ERROR if error else _WARNING
+        y = buf.height - 1
+        buf.write(0, y, pad(clip(f' {text}', buf.width), buf.width), style)
+    return layout
 
 
-def _draw_totals(buf: Buffer, state: FleetState) -> None:
-    sums, now = state.sums, _now(state)
-    if not state.fleet.timestamp:
+def trouble_of(state: AppState) -> str:
+    """Return the line below the others: the error, or the warnings of the server."""
+    if state.screen in (Screen.PROBLEMS, Screen.HELP):  # problems are listed there anyway
+        return ''
+    return fleet_of(state).error or '; '.join(_answer(state).warnings)
+
+
+def _answer(state: AppState) -> Fleet:
+    """Return the answer that the screen shows."""
+    fleet = fleet_of(state)
+    if state.screen is Screen.HEAT_MAP:
+        return fleet.gpus
+    return fleet.users if state.screen is Screen.USERS else fleet.fleet
+
+
+def _draw_totals(buf: Buffer, state: AppState) -> None:
+    fleet = fleet_of(state)
+    sums, now = fleet.sums, _now(state)
+    if not fleet.fleet.timestamp:
         return
     shown = sums
     if sums.age is not None:
-        shown = sums._replace(age=sums.age + max(0.0, now - state.fleet.timestamp))
+        shown = sums._replace(age=sums.age + max(0.0, now - fleet.fleet.timestamp))
     parts = totals_texts(shown)
     for name in _LEFT_OUT:
         if cell_width('  '.join(parts.values())) < buf.width:
@@ -142,9 +124,11 @@ def _draw_totals(buf: Buffer, state: FleetState) -> None:
         x += draw_text(buf, x, 1, text, styles.get(name, PLAIN)) + 2
 
 
-def _now(state: FleetState) -> float:
+def _now(state: AppState) -> float:
     """Return the time that ages refer to."""
-    return state.frozen or max(state.timestamp, state.fleet.timestamp)
+    if state.frozen is not None:
+        return state.frozen.sample.timestamp
+    return max(state.timestamp, fleet_of(state).fleet.timestamp)
 
 
 def _age_style(age: float | None) -> Style:
@@ -155,39 +139,12 @@ def _age_style(age: float | None) -> Style:
     return _WARNING if age >= LATE_SECONDS else PLAIN
 
 
-def _draw_foot(buf: Buffer, state: FleetState, layout: ListLayout) -> None:
-    y = buf.height - 1
-    if state.trouble:
-        text = state.trouble
-        since = max(0.0, state.timestamp - state.error_since)
-        if state.error and since >= 1:
-            text += f' (since {age_text(since)})'
-        style = _ERROR if state.error else _WARNING
-        buf.write(0, y - 1, pad(clip(f' {text}', buf.width), buf.width), style)
-    where = ''
-    if layout.length > layout.area.height > 0:
-        shown = layout.shown
-        where = f'{shown.start + 1}–{shown.stop} of {layout.length:,}'
-    x, right = 1, buf.width - len(where) - 2
-    hints = hints_of(state.keys, state.screen)
-    # Help and quit, the last ones, are left out last.
-    while len(hints) > 1 and sum(len(key) + len(words) + 3 for key, words in hints) - 1 > right:
-        del hints[max(0, len(hints) - 3)]
-    for key, words in hints:
-        width = buf.write(x, y, key, KEY)
-        width += buf.write(x + width, y, f' {words}', HINT)
-        if state.field is None:  # keys are text while the filter is typed
-            buf.add_target(x, y, width, key)
-        x += width + 2
-    buf.write(buf.width - len(where) - 1, y, where, HINT)
-
-
 # Hosts
 
 
-def _columns(state: FleetState) -> list[_Column]:
+def _columns(state: AppState) -> list[_Column]:
     """Return the columns that fit, and the width that is left for findings."""
-    hosts = state.rows or state.fleet.hosts
+    hosts = fleet_of(state).rows or fleet_of(state).fleet.hosts
     glyphs = min(_MAX_GLYPHS, max((len(host.gpus) for host in hosts), default=1))
     name = min(
         _MAX_NAME, max((cell_width(host.name) for host in hosts), default=4), state.width // 3
@@ -210,34 +167,36 @@ def _columns(state: FleetState) -> list[_Column]:
     return [*columns, _Column('findings', 'FINDINGS', max(0, state.width - taken - 1), '<')]
 
 
-def _draw_hosts(buf: Buffer, state: FleetState, layout: ListLayout) -> None:
-    columns = _columns(state)
+def draw_hosts(buf: Buffer, state: AppState, _: History) -> None:
+    """Draw the list of hosts."""
+    fleet, columns = fleet_of(state), _columns(state)
     titles = []
     for column in columns:
         arrow = ''
-        if column.name == state.order and column.width > len(column.title):
-            is_down = ORDERS_BY_NAME[state.order].is_descending != state.is_reversed
+        if column.name == fleet.order and column.width > len(column.title):
+            is_down = ORDERS_BY_NAME[fleet.order].is_descending != fleet.is_reversed
             arrow = '▼' if is_down else '▲'
         titles.append(fit(f'{column.title}{arrow}', column.width, column.align, ''))
-    draw_bar_row(buf, 2, ' '.join(titles))
-    if not state.rows:
+    layout = _draw_frame(buf, state, ' '.join(titles))
+    if not fleet.rows:
         _draw_no_hosts(buf, state, layout.area)
-    cursor, now = cursor_of(state), _now(state)
+    cursor, now, heights = selected_host(state), _now(state), _heights(state)
     for line in layout.shown:
         y = layout.row_of(line)
         is_current = line == cursor
         if is_current:
             buf.write(0, y, ' ' * buf.width, _SELECTED)
-        _draw_host(buf, y, state.rows[line], columns, now, _heights(state), is_current=is_current)
+        _draw_host(buf, y, fleet.rows[line], columns, now, heights, is_current=is_current)
 
 
-def _draw_no_hosts(buf: Buffer, state: FleetState, area: Rect) -> None:
-    if not state.fleet.timestamp:
-        text = 'Waiting for the first answer ...' if not state.error else ''
-    elif state.fleet.hosts or state.query:
+def _draw_no_hosts(buf: Buffer, state: AppState, area: Rect) -> None:
+    fleet = fleet_of(state)
+    if not fleet.fleet.timestamp:
+        text = 'Waiting for the first answer ...' if not fleet.error else ''
+    elif fleet.fleet.hosts or state.query:
         text = 'No host matches the filter'
     else:
-        text = no_hosts(state.scope)
+        text = no_hosts(fleet.scope)
         text = f'{text[0].upper()}{text[1:]}'
     draw_message(buf, area, text, _DIM)
 
@@ -321,21 +280,54 @@ def height_of(percent: float, heights: str = _HEIGHTS) -> str:
     return heights[max(0, min(count - 1, int(percent * count / 100)))]
 
 
-def _heights(state: FleetState) -> str:
-    return _DIGITS if state.ascii else _HEIGHTS
+def _heights(state: AppState) -> str:
+    return _DIGITS if state.view.ascii else _HEIGHTS
 
 
 # Other screens
 
 
-def _draw_heat(buf: Buffer, state: FleetState, layout: ListLayout) -> None:
-    title, _ = HEAT_METRICS[state.metric]
-    draw_bar_row(buf, 2, clip(f' {title[0].upper()}{title[1:]}: one block per GPU', buf.width))
-    hosts = state.gpus.hosts
-    if not hosts or state.gpus_metric != state.metric:
-        draw_message(buf, layout.area, '' if state.error else 'Waiting for the answer ...', _DIM)
+class HeatLayout(NamedTuple):
+    """Places of hosts in the heat map: several in each line."""
+
+    hosts: int
+    #: Number of hosts in a line.
+    columns: int
+    #: Cells of a host: its name and its GPUs.
+    name_width: int
+    gpus: int
+
+    @property
+    def lines(self) -> int:
+        """Number of lines."""
+        return -(-self.hosts // self.columns)
+
+    @property
+    def stride(self) -> int:
+        """Cells from one host to the next."""
+        return self.name_width + self.gpus + 3
+
+
+def lay_out_heat_map(state: AppState) -> HeatLayout:
+    """Return the places of hosts on the screen."""
+    hosts, width = fleet_of(state).gpus.hosts, state.width
+    names = max((cell_width(host.name) for host in hosts), default=1)
+    name_width = min(_NAME_WIDTH, names)
+    gpus = min(max((len(host.gpus) for host in hosts), default=1), max(1, width - name_width - 3))
+    columns = max(1, (width + 2) // (name_width + gpus + 3))
+    return HeatLayout(len(hosts), columns, name_width, gpus)
+
+
+def draw_heat_map(buf: Buffer, state: AppState, _: History) -> None:
+    """Draw the heat map: one block per GPU."""
+    fleet = fleet_of(state)
+    title, _unit = HEAT_METRICS[fleet.metric]
+    layout = _draw_frame(buf, state, f' {title[0].upper()}{title[1:]}: one block per GPU')
+    hosts = fleet.gpus.hosts
+    if not hosts or fleet.gpus_metric != fleet.metric:
+        draw_message(buf, layout.area, '' if fleet.error else 'Waiting for the answer ...', _DIM)
         return
-    heat, heights = lay_out_heat(hosts, state.width), _heights(state)
+    heat, heights = lay_out_heat_map(state), _heights(state)
     for line in layout.shown:
         y = layout.row_of(line)
         for column in range(heat.columns):
@@ -348,7 +340,7 @@ def _draw_heat(buf: Buffer, state: FleetState, layout: ListLayout) -> None:
             buf.write(x, y, name, _DIM if host.gone_since or is_old else PLAIN)
             x += heat.name_width + 1
             for number, gpu in enumerate(host.gpus[: heat.gpus]):
-                glyph, style = _heat_glyph(gpu, state.metric, heights)
+                glyph, style = _heat_glyph(gpu, fleet.metric, heights)
                 buf.write(x + number, y, glyph, style)
 
 
@@ -365,16 +357,20 @@ def _heat_glyph(gpu: FleetGpu, metric: str, heights: str) -> tuple[str, Style]:
     return height_of(percent, heights), _heat(percent)
 
 
-def _draw_users(buf: Buffer, state: FleetState, layout: ListLayout) -> None:
-    users = state.users.users
+def draw_users_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
+    """Draw the users over all hosts."""
+    fleet = fleet_of(state)
+    users = fleet.users.users
     width = max(8, min(32, max((cell_width(user.name) for user in users), default=8)))
-    draw_bar_row(buf, 2, f'{pad("USER", width)}  HOSTS   GPUS  IDLE GPUS  PROCESSES        MEMORY')
+    headings = f'{pad("USER", width)}  HOSTS   GPUS  IDLE GPUS  PROCESSES        MEMORY'
+    layout = _draw_frame(buf, state, headings)
     if not users:
-        waiting = not state.users.timestamp and not state.error
+        waiting = not fleet.users.timestamp and not fleet.error
         text = 'Waiting for the answer ...' if waiting else ''
-        if state.users.timestamp:
+        if fleet.users.timestamp:
             text = "No exporter reports users. nvitop's own exporter and nvitop-exporter do."
         draw_message(buf, layout.area, text, _DIM)
+    cursor = current_line(state)
     for line in layout.shown:
         user = users[line]
         processes = 'N/A' if user.processes is None else f'{user.processes:,}'
@@ -383,7 +379,62 @@ def _draw_users(buf: Buffer, state: FleetState, layout: ListLayout) -> None:
             f'{processes:>10} {memory_text(user.memory_bytes, None):>13}'
         )
         y = layout.row_of(line)
-        if line == state.cursor:
+        if line == cursor:
             draw_bar_row(buf, y, clip(text, buf.width), _SELECTED)
         else:
             draw_text(buf, 0, y, clip(text, buf.width))
+
+
+def draw_problems_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
+    """Draw what is wrong, and what is known about the server and the exporters."""
+    lines = problem_texts(state)
+    layout = _draw_frame(buf, state, ' Problems')
+    for line in layout.shown:
+        text, style = lines[line]
+        buf.write(0, layout.row_of(line), clip(text, buf.width), style)
+
+
+def problem_texts(state: AppState) -> list[tuple[str, Style]]:
+    """Return lines about the server, the exporters, and everything that is wrong."""
+    answers, now = fleet_of(state), state.timestamp
+    fleet, server = answers.fleet, answers.server
+    period, error = answers.period, answers.error
+    size = f', {fleet.size_bytes / 1e6:.2f} MB' if fleet.size_bytes else ''
+    last = f'last request: {fleet.seconds:.2f} s{size}; one every {period:.0f} s'
+    lines = [
+        ('Server', _HEADING),
+        (f'  {server}', PLAIN),
+        (f'  {last if fleet.timestamp else "no answer yet"}', PLAIN),
+        *((f'  {error}', _ERROR) for error in [error] if error),
+        *((f'  warning: {text}', _WARNING) for text in fleet.warnings),
+        ('', PLAIN),
+        ('Exporters', _HEADING),
+    ]
+    counts: dict[str, int] = {}
+    for host in fleet.hosts:
+        for name in {one.dialect for one in host.exporters if host.gone_since is None}:
+            counts[name] = counts.get(name, 0) + 1
+    for name, count in sorted(counts.items()):
+        lines.append((f'  {name}: {counted(count, "host")} ({dialect(name).help})', PLAIN))
+    if not counts:
+        lines.append(('  none found', _DIM))
+    lines += [('', PLAIN), ('GPUs', _HEADING)]
+    found = [(f'  {host.name}: {text}', _ERROR) for host in fleet.hosts for text in host.findings]
+    lines += found or [('  nothing wrong is known', _DIM)]
+    lines += [('', PLAIN), ('Age of data', _HEADING)]
+    old = [_age_line(host, now) for host in fleet.hosts]
+    shown = [line for line in old if line is not None]
+    lines += shown[:_MAX_OLD] or [('  up to date' if fleet.hosts else '  unknown', _DIM)]
+    if len(shown) > _MAX_OLD:
+        lines.append((f'  and {len(shown) - _MAX_OLD:,} more', PLAIN))
+    return lines
+
+
+def _age_line(host: FleetHost, now: float) -> tuple[str, Style] | None:
+    if host.gone_since is not None:
+        text = f'  {host.name}: gone for {age_text(now - host.gone_since)}'
+        return (f'{text}; the server has no current values', _WARNING)
+    age = host.age(now)
+    if age is None or age < LATE_SECONDS:
+        return None
+    return (f'  {host.name}: {age_text(age)} old', _WARNING)

@@ -123,6 +123,9 @@ _SIGNALS = {Action.INTERRUPT: 'SIGINT', Action.TERMINATE: 'SIGTERM', Action.KILL
 
 def act(state: AppState, binding: Binding) -> Result:
     """Carry out the action of a binding whose needs are met."""
+    of_screen = state.spec.actions.get(binding.action)
+    if of_screen is not None:
+        return of_screen(state, binding)
     if binding.opens is not None:
         return open_screen(state, binding.opens)
     if binding.action in _SIGNALS:

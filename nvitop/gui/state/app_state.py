@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence, 
 from nvitop.gui.layout.main import RowCounts
 from nvitop.gui.model.choices import MainState, ViewState
 from nvitop.gui.model.screens import Screen
+from nvitop.gui.state.bindings import Action, Binding
 from nvitop.gui.state.events import Effect
 from nvitop.gui.state.keymap import USUAL, Keymap
 from nvitop.gui.state.problems import Tally
@@ -25,6 +26,7 @@ from nvitop.sampling.types import (
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
+    from nvitop.gui.fleet.data import FleetState
     from nvitop.gui.render.buffer import Buffer
     from nvitop.owner.types import Owner
     from nvitop.sampling.history import History
@@ -144,12 +146,12 @@ class Frozen(NamedTuple):
     samples_to_complete: int = 0
 
 
-class ProcessCursor(NamedTuple):
-    """How a screen selects processes, by their keys; other lists have a cursor on a line."""
+class KeyedSelection(NamedTuple):
+    """How a screen selects lines by what they are about; other lists have a cursor on a line."""
 
-    #: Index of the line of the selected process.
+    #: Index of the line of the selected process or host.
     current: Callable[[AppState], int | None]
-    #: Select the process of the line nearest to an index, and scroll it into view.
+    #: Select the line nearest to an index, and scroll it into view.
     go_to: Callable[[AppState, int], AppState]
 
 
@@ -178,13 +180,20 @@ class ScreenSpec(NamedTuple):
     margins: Callable[[AppState], tuple[int, int]] | None = None
     #: Whether one of its lines can be current. A list without a cursor is only scrolled.
     has_cursor: bool = True
-    #: ``None`` unless its lines are processes that can be selected, tagged and signaled.
-    processes: ProcessCursor | None = None
-    #: Whether the filter restricts it.
-    is_filtered: bool = False
+    #: ``None`` unless processes or hosts are selected, which stay selected when lines move.
+    selection: KeyedSelection | None = None
+    #: What can be typed into the filter that restricts it; ``''`` if none does.
+    filter_example: str = ''
     long_lines: LongLines | None = None
     #: Called with the states before and after the screen is opened; ``None`` if it needs nothing.
     prepare: Callable[[AppState, AppState], Result] | None = None
+    #: What keys do here, where that differs from ``gui.state.actions``.
+    actions: Mapping[Action, Callable[[AppState, Binding], Result]] = {}
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether the filter restricts it."""
+        return bool(self.filter_example)
 
     @property
     def has_lines(self) -> bool:
@@ -238,6 +247,8 @@ class AppState(NamedTuple):
     forest: tuple[TreeRow, ...] = ()
     #: Widths of its columns whose values are wider than usual.
     forest_widths: Mapping[str, int] = {}
+    #: Hosts and their values in ``nvitop fleet``.
+    fleet: FleetState | None = None
     #: The filter as typed.
     query: str = ''
     theme: str = 'dark'

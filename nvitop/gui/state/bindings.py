@@ -144,7 +144,7 @@ class Binding(NamedTuple):
 
 
 #: The screens of the monitor.
-ALL_SCREENS = frozenset(Screen)
+ALL_SCREENS = frozenset(Screen) - {Screen.HOSTS, Screen.HEAT_MAP}
 _MAIN = frozenset({Screen.MAIN})
 _TREE = frozenset({Screen.TREE})
 _ENVIRON = frozenset({Screen.ENVIRON})
@@ -156,7 +156,8 @@ _LINES = ALL_SCREENS - {Screen.METRICS}
 _NOT_HELP = ALL_SCREENS - {Screen.HELP}
 _WIDE = _MAIN | _TREE | _ENVIRON
 
-_VIEW, _MOVE, _PROCESS, _SCREEN, _TIME, _SORT = (
+#: Headings of the help screen.
+VIEW, MOVE, PROCESS, SCREEN, _TIME, SORT = (
     'View',
     'Moving and selecting',
     'Processes',
@@ -166,7 +167,7 @@ _VIEW, _MOVE, _PROCESS, _SCREEN, _TIME, _SORT = (
 )
 
 
-def _opening(
+def opening(
     keys: tuple[str, ...],
     screen: Screen,
     text: str,
@@ -174,12 +175,13 @@ def _opening(
     hint: str,
     needs: tuple[Need, ...] = (),
 ) -> Binding:
+    """Return the binding of keys that open a screen."""
     return Binding(
         keys,
         Action.OPEN,
         text,
         screens,
-        _SCREEN,
+        SCREEN,
         hint=hint,
         opens=screen,
         needs=needs,
@@ -189,7 +191,7 @@ def _opening(
 def _signal(keys: tuple[str, ...], action: Action, name: str, hint: str) -> Binding:
     text = f'{name} to tagged or selected'
     needs = (Need.TARGET,)
-    return Binding(keys, action, text, _PROCESSES, _PROCESS, hint=hint, needs=needs)
+    return Binding(keys, action, text, _PROCESSES, PROCESS, hint=hint, needs=needs)
 
 
 def _travel(
@@ -215,13 +217,13 @@ def _sort_bindings() -> tuple[Binding, ...]:
                 Action.SORT_BY,
                 text,
                 _MAIN,
-                _SORT,
+                SORT,
                 argument=order.name,
                 hint=titles[order.name],
             )
         )
         rows.append(
-            Binding((f'o {letter.upper()}',), Action.SORT_BY, '', _MAIN, _SORT, f'-{order.name}')
+            Binding((f'o {letter.upper()}',), Action.SORT_BY, '', _MAIN, SORT, f'-{order.name}')
         )
     return tuple(rows)
 
@@ -229,71 +231,71 @@ def _sort_bindings() -> tuple[Binding, ...]:
 # fmt: off
 _BINDINGS: tuple[Binding, ...] = (
     # leaving
-    Binding(('q', 'Q', 'F10'), Action.QUIT, 'quit and print a report', _MAIN, _VIEW, hint='quit'),
-    Binding(('h', '?', 'F1'), Action.HELP, 'this help', ALL_SCREENS - {Screen.HELP}, _VIEW, hint='help', opens=Screen.HELP),
+    Binding(('q', 'Q', 'F10'), Action.QUIT, 'quit and print a report', _MAIN, VIEW, hint='quit'),
+    Binding(('h', '?', 'F1'), Action.HELP, 'this help', ALL_SCREENS - {Screen.HELP}, VIEW, hint='help', opens=Screen.HELP),
     # view
-    Binding(('a',), Action.MODE_AUTO, 'automatic layout', _MAIN, _VIEW),
-    Binding(('f',), Action.MODE_FULL, 'full panels', _MAIN, _VIEW),
-    Binding(('c',), Action.MODE_COMPACT, 'compact panels', _MAIN, _VIEW),
-    Binding(('H',), Action.TOGGLE_HOST, 'hide or show the host panel', _MAIN, _VIEW),
-    Binding(('d',), Action.TOGGLE_DETAILS, 'GPU details: links, throttling', _MAIN, _VIEW, hint='details'),
-    Binding(('g',), Action.NEXT_GRAPH, 'next metric in the lower GPU graph', _MAIN, _VIEW),
-    Binding(('G',), Action.NEXT_UPPER_GRAPH, 'next metric in the upper GPU graph', _MAIN, _VIEW),
-    Binding(('+', '='), Action.LONGER_TIME, 'zoom graphs out, up to 60 min', _GRAPHS, _VIEW, hint='time'),
-    Binding(('-', '_'), Action.SHORTER_TIME, 'zoom graphs in', _GRAPHS, _VIEW, hint='time'),
-    Binding(('z',), Action.FREEZE, 'pause or resume', _NOT_HELP, _VIEW, hint='pause'),
-    Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'refresh, clear the selection', _NOT_HELP, _VIEW),
-    Binding(('L',), Action.NEXT_THEME, 'next theme', _NOT_HELP, _VIEW),
-    Binding(('m',), Action.TOGGLE_HINTS, 'hide or show the hint line', _NOT_HELP, _VIEW),
-    Binding(('W',), Action.SAVE_SETTINGS, 'save theme, layout, columns', _NOT_HELP, _VIEW, hint='save'),
-    Binding(('M',), Action.TOGGLE_MOUSE, 'mouse: nvitop or terminal', _NOT_HELP, _VIEW),
-    Binding(('Ctrl-Z',), Action.SUSPEND, 'suspend (resume with fg)', ALL_SCREENS, _VIEW),
+    Binding(('a',), Action.MODE_AUTO, 'automatic layout', _MAIN, VIEW),
+    Binding(('f',), Action.MODE_FULL, 'full panels', _MAIN, VIEW),
+    Binding(('c',), Action.MODE_COMPACT, 'compact panels', _MAIN, VIEW),
+    Binding(('H',), Action.TOGGLE_HOST, 'hide or show the host panel', _MAIN, VIEW),
+    Binding(('d',), Action.TOGGLE_DETAILS, 'GPU details: links, throttling', _MAIN, VIEW, hint='details'),
+    Binding(('g',), Action.NEXT_GRAPH, 'next metric in the lower GPU graph', _MAIN, VIEW),
+    Binding(('G',), Action.NEXT_UPPER_GRAPH, 'next metric in the upper GPU graph', _MAIN, VIEW),
+    Binding(('+', '='), Action.LONGER_TIME, 'zoom graphs out, up to 60 min', _GRAPHS, VIEW, hint='time'),
+    Binding(('-', '_'), Action.SHORTER_TIME, 'zoom graphs in', _GRAPHS, VIEW, hint='time'),
+    Binding(('z',), Action.FREEZE, 'pause or resume', _NOT_HELP, VIEW, hint='pause'),
+    Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'refresh, clear the selection', _NOT_HELP, VIEW),
+    Binding(('L',), Action.NEXT_THEME, 'next theme', _NOT_HELP, VIEW),
+    Binding(('m',), Action.TOGGLE_HINTS, 'hide or show the hint line', _NOT_HELP, VIEW),
+    Binding(('W',), Action.SAVE_SETTINGS, 'save theme, layout, columns', _NOT_HELP, VIEW, hint='save'),
+    Binding(('M',), Action.TOGGLE_MOUSE, 'mouse: nvitop or terminal', _NOT_HELP, VIEW),
+    Binding(('Ctrl-Z',), Action.SUSPEND, 'suspend (resume with fg)', ALL_SCREENS, VIEW),
     # moving
-    Binding(('Up', 'Alt-k'), Action.SELECT_PREVIOUS, 'previous process or line', _LINES, _MOVE, hint='select'),
-    Binding(('Down', 'Alt-j'), Action.SELECT_NEXT, 'next process or line', _LINES, _MOVE),
-    Binding(('Shift-Tab',), Action.SELECT_PREVIOUS, '', _LINES - _MAIN, _MOVE),
-    Binding(('Tab',), Action.SELECT_NEXT, '', _LINES - _MAIN, _MOVE),
-    Binding(('Tab',), Action.NEXT_DEVICE, 'next GPU: its graphs and processes', _MAIN, _MOVE, hint='GPU'),
-    Binding(('Shift-Tab',), Action.PREVIOUS_DEVICE, 'select the previous GPU', _MAIN, _MOVE),
-    Binding(('0',), Action.SELECT_DEVICE, 'select GPU 0 (1 to 9: others)', _MAIN, _MOVE, '0'),
-    *(Binding((digit,), Action.SELECT_DEVICE, '', _MAIN, _MOVE, digit) for digit in '123456789'),
-    Binding(('Home',), Action.SELECT_FIRST, 'first process or line', _LINES, _MOVE),
-    Binding(('End',), Action.SELECT_LAST, 'last process or line', _LINES, _MOVE),
-    Binding(('PageUp',), Action.SCROLL_UP, 'scroll up by a page', _LINES, _MOVE, hint='scroll'),
-    Binding(('PageDown',), Action.SCROLL_DOWN, 'scroll down by a page', _LINES, _MOVE),
-    Binding(('[', 'Alt-K'), Action.LINE_UP, 'scroll up by a line', _LINES, _MOVE),
-    Binding((']', 'Alt-J'), Action.LINE_DOWN, 'scroll down by a line', _LINES, _MOVE),
-    Binding(('Left', 'Alt-h'), Action.SCROLL_LEFT, 'scroll long lines to the left', _WIDE, _MOVE),
-    Binding(('Right', 'Alt-l'), Action.SCROLL_RIGHT, 'scroll long lines to the right', _WIDE, _MOVE),
-    Binding(('Ctrl-A', '^'), Action.SCROLL_BEGIN, 'beginning of long lines', _WIDE, _MOVE),
-    Binding(('Ctrl-E', '$'), Action.SCROLL_END, 'end of long lines', _WIDE, _MOVE),
-    Binding(('Esc',), Action.CLEAR, 'clear filter, selection, GPU', _PROCESSES, _MOVE, hint='clear'),
+    Binding(('Up', 'Alt-k'), Action.SELECT_PREVIOUS, 'previous process or line', _LINES, MOVE, hint='select'),
+    Binding(('Down', 'Alt-j'), Action.SELECT_NEXT, 'next process or line', _LINES, MOVE),
+    Binding(('Shift-Tab',), Action.SELECT_PREVIOUS, '', _LINES - _MAIN, MOVE),
+    Binding(('Tab',), Action.SELECT_NEXT, '', _LINES - _MAIN, MOVE),
+    Binding(('Tab',), Action.NEXT_DEVICE, 'next GPU: its graphs and processes', _MAIN, MOVE, hint='GPU'),
+    Binding(('Shift-Tab',), Action.PREVIOUS_DEVICE, 'select the previous GPU', _MAIN, MOVE),
+    Binding(('0',), Action.SELECT_DEVICE, 'select GPU 0 (1 to 9: others)', _MAIN, MOVE, '0'),
+    *(Binding((digit,), Action.SELECT_DEVICE, '', _MAIN, MOVE, digit) for digit in '123456789'),
+    Binding(('Home',), Action.SELECT_FIRST, 'first process or line', _LINES, MOVE),
+    Binding(('End',), Action.SELECT_LAST, 'last process or line', _LINES, MOVE),
+    Binding(('PageUp',), Action.SCROLL_UP, 'scroll up by a page', _LINES, MOVE, hint='scroll'),
+    Binding(('PageDown',), Action.SCROLL_DOWN, 'scroll down by a page', _LINES, MOVE),
+    Binding(('[', 'Alt-K'), Action.LINE_UP, 'scroll up by a line', _LINES, MOVE),
+    Binding((']', 'Alt-J'), Action.LINE_DOWN, 'scroll down by a line', _LINES, MOVE),
+    Binding(('Left', 'Alt-h'), Action.SCROLL_LEFT, 'scroll long lines to the left', _WIDE, MOVE),
+    Binding(('Right', 'Alt-l'), Action.SCROLL_RIGHT, 'scroll long lines to the right', _WIDE, MOVE),
+    Binding(('Ctrl-A', '^'), Action.SCROLL_BEGIN, 'beginning of long lines', _WIDE, MOVE),
+    Binding(('Ctrl-E', '$'), Action.SCROLL_END, 'end of long lines', _WIDE, MOVE),
+    Binding(('Esc',), Action.CLEAR, 'clear filter, selection, GPU', _PROCESSES, MOVE, hint='clear'),
     # processes
-    Binding(('Space',), Action.TAG, 'tag the process, go to the next', _PROCESSES, _PROCESS, hint='tag', needs=(Need.PROCESS,)),
-    Binding(('Space',), Action.SELECT_FIRST, '', _PROCESSES, _PROCESS),
-    Binding(('x',), Action.TAG_SUBTREE, 'tag with all descendants', _TREE, _PROCESS, hint='tag all below', needs=(Need.PROCESS,)),
+    Binding(('Space',), Action.TAG, 'tag the process, go to the next', _PROCESSES, PROCESS, hint='tag', needs=(Need.PROCESS,)),
+    Binding(('Space',), Action.SELECT_FIRST, '', _PROCESSES, PROCESS),
+    Binding(('x',), Action.TAG_SUBTREE, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(Need.PROCESS,)),
     _signal(('Ctrl-C', 'I'), Action.INTERRUPT, 'SIGINT', 'interrupt'),
     _signal(('T',), Action.TERMINATE, 'SIGTERM', 'terminate'),
     _signal(('K', 'k', 'F9'), Action.KILL, 'SIGKILL', 'kill'),
-    Binding(('\\', 'F4'), Action.FILTER, 'filter: text, user: gpu: pid: type: owner:', _PROCESSES, _PROCESS, hint='filter'),
-    Binding(('F3',), Action.SEARCH, 'search: select the next match', _PROCESSES, _PROCESS, hint='search'),
+    Binding(('\\', 'F4'), Action.FILTER, 'filter: text, user: gpu: pid: type: owner:', _PROCESSES, PROCESS, hint='filter'),
+    Binding(('F3',), Action.SEARCH, 'search: select the next match', _PROCESSES, PROCESS, hint='search'),
     # screens
-    _opening(('t',), Screen.TREE, 'tree of processes', _MAIN, 'tree'),
-    _opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (Need.HERE, Need.NOT_HIDDEN)),
-    _opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (Need.PROCESS,)),
-    _opening(('U', 'u'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
-    Binding(('U', 'u'), Action.SUM_BY_OWNER, 'by job, pod or container', frozenset({Screen.USERS}), _SCREEN, hint='by owner', needs=(Need.BY_USER,)),
-    _opening(('!',), Screen.PROBLEMS, 'what is wrong, and why values are missing', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
-    _opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
-    Binding(('v',), Action.REVEAL, 'show secrets', _ENVIRON, _SCREEN, hint='secrets'),
-    Binding(('Space', 'Enter'), Action.CHOOSE, 'show or hide the column', _COLUMNS, _SCREEN, hint='show or hide'),
-    Binding(('K', '<'), Action.MOVE_UP, 'move the column to the left', _COLUMNS, _SCREEN, hint='move'),
-    Binding(('J', '>'), Action.MOVE_DOWN, 'move the column to the right', _COLUMNS, _SCREEN, hint='move'),
-    Binding(('Enter',), Action.SHOW_PAGE, 'page of the selected GPU', _MAIN, _SCREEN, hint='GPU page', needs=(Need.DEVICE,)),
-    Binding(('Enter',), Action.SHOW_USER, 'show the processes', frozenset({Screen.USERS}), _SCREEN, hint='processes'),
-    Binding(('Enter',), Action.SHOW_DEVICE, 'go to the GPU', frozenset({Screen.PROBLEMS}), _SCREEN, hint='GPU'),
-    Binding(('Esc', 'q', 'Q', 'F10'), Action.BACK, 'back', ALL_SCREENS - _MAIN - _TREE, _SCREEN, hint='back'),
-    Binding(('t', 'q', 'Q', 'F10'), Action.BACK, 'back to the main screen', _TREE, _SCREEN, hint='back'),
+    opening(('t',), Screen.TREE, 'tree of processes', _MAIN, 'tree'),
+    opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (Need.HERE, Need.NOT_HIDDEN)),
+    opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (Need.PROCESS,)),
+    opening(('U', 'u'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
+    Binding(('U', 'u'), Action.SUM_BY_OWNER, 'by job, pod or container', frozenset({Screen.USERS}), SCREEN, hint='by owner', needs=(Need.BY_USER,)),
+    opening(('!',), Screen.PROBLEMS, 'what is wrong, and why values are missing', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
+    opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
+    Binding(('v',), Action.REVEAL, 'show secrets', _ENVIRON, SCREEN, hint='secrets'),
+    Binding(('Space', 'Enter'), Action.CHOOSE, 'show or hide the column', _COLUMNS, SCREEN, hint='show or hide'),
+    Binding(('K', '<'), Action.MOVE_UP, 'move the column to the left', _COLUMNS, SCREEN, hint='move'),
+    Binding(('J', '>'), Action.MOVE_DOWN, 'move the column to the right', _COLUMNS, SCREEN, hint='move'),
+    Binding(('Enter',), Action.SHOW_PAGE, 'page of the selected GPU', _MAIN, SCREEN, hint='GPU page', needs=(Need.DEVICE,)),
+    Binding(('Enter',), Action.SHOW_USER, 'show the processes', frozenset({Screen.USERS}), SCREEN, hint='processes'),
+    Binding(('Enter',), Action.SHOW_DEVICE, 'go to the GPU', frozenset({Screen.PROBLEMS}), SCREEN, hint='GPU'),
+    Binding(('Esc', 'q', 'Q', 'F10'), Action.BACK, 'back', ALL_SCREENS - _MAIN - _TREE, SCREEN, hint='back'),
+    Binding(('t', 'q', 'Q', 'F10'), Action.BACK, 'back to the main screen', _TREE, SCREEN, hint='back'),
     # time
     _travel(('(',), Action.PREVIOUS_FRAME, 'previous sample, and pause', 'step'),
     _travel((')',), Action.NEXT_FRAME, 'next sample, and pause', 'step'),
@@ -309,10 +311,10 @@ _BINDINGS: tuple[Binding, ...] = (
     _travel(('S',), Action.FASTER, 'replay faster', 'speed', Need.RECORDING),
     _travel(('s',), Action.SLOWER, 'replay slower', 'speed', Need.RECORDING),
     # sorting
-    Binding((',', '<'), Action.SORT_PREVIOUS, 'sort by the previous column', _MAIN, _SORT),
-    Binding(('.', '>'), Action.SORT_NEXT, 'sort by the next column', _MAIN, _SORT),
-    Binding(('/',), Action.SORT_REVERSE, 'reverse the order', _MAIN, _SORT),
-    Binding(('F6',), Action.SORT_MENU, 'menu of orders', _MAIN, _SORT, hint='sort'),
+    Binding((',', '<'), Action.SORT_PREVIOUS, 'sort by the previous column', _MAIN, SORT),
+    Binding(('.', '>'), Action.SORT_NEXT, 'sort by the next column', _MAIN, SORT),
+    Binding(('/',), Action.SORT_REVERSE, 'reverse the order', _MAIN, SORT),
+    Binding(('F6',), Action.SORT_MENU, 'menu of orders', _MAIN, SORT, hint='sort'),
     *_sort_bindings(),
 )
 # fmt: on
@@ -323,7 +325,7 @@ def leaving(bindings: Iterable[Binding]) -> Iterator[Binding]:
     for binding in bindings:
         if binding.opens is not None:
             screens = frozenset({binding.opens})
-            yield Binding(binding.keys, Action.BACK, '', screens, _SCREEN, hint='back')
+            yield Binding(binding.keys, Action.BACK, '', screens, SCREEN, hint='back')
 
 
 #: All keys. If several bindings have the same key on a screen, the first whose needs are met counts.

@@ -9,6 +9,8 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Origin, ProcessKey, Sample
 
 if TYPE_CHECKING:
+    from nvitop.fleet.questions import Pace, Question
+    from nvitop.fleet.types import Fleet, FleetHost, Totals
     from nvitop.owner.types import Owner
 
 
@@ -136,6 +138,24 @@ class SignalSent(NamedTuple):
     detail: str = ''
 
 
+class FleetArrived(NamedTuple):
+    """The server of the fleet answered a question."""
+
+    question: Question
+    fleet: Fleet
+    sums: Totals
+    pace: Pace
+
+
+class FleetFailed(NamedTuple):
+    """The server of the fleet did not answer a question."""
+
+    question: Question
+    #: The cause and a step to try, in one line.
+    text: str
+    timestamp: float
+
+
 class InputEnded(NamedTuple):
     """The terminal was closed, or standard input."""
 
@@ -179,6 +199,8 @@ Event = Union[
     EnvironmentRead,
     SettingsSaved,
     SignalSent,
+    FleetArrived,
+    FleetFailed,
     InputEnded,
     Suspended,
     Terminated,
@@ -232,6 +254,12 @@ class SaveSettings(NamedTuple):
     values: tuple[tuple[str, object], ...]
 
 
+class OpenHost(NamedTuple):
+    """Show one host of the fleet on the ordinary screens."""
+
+    host: FleetHost
+
+
 class RingBell(NamedTuple):
     """Ring the bell: a key had no effect."""
 
@@ -252,6 +280,7 @@ Effect = Union[
     Refresh,
     CaptureMouse,
     Travel,
+    OpenHost,
     RingBell,
     Suspend,
     Redraw,

@@ -79,7 +79,7 @@ def format_purpose(binding: Binding) -> str:
 
 def _where(binding: Binding) -> str:
     """Return where a binding works: ``''`` for the main screen, ``'columns: '`` for others."""
-    if Screen.MAIN in binding.screens:
+    if not binding.screens.isdisjoint((Screen.MAIN, Screen.HOSTS)):
         return ''
     where = [screen.value for screen in binding.screens]
     return f'{where[0] if len(where) == 1 else "other screens"}: '
@@ -130,7 +130,7 @@ def _together(binding: Binding, listed: list[Binding]) -> tuple[list[Binding], s
     for names, text in _TOGETHER.items():
         if binding.name in names:
             same = [each for each in listed if each.name in names]
-            if len({*(each.name for each in same)}) == len(names):
+            if len(same) > 1 and len({*(each.name for each in same)}) == len(names):
                 return sorted(same, key=lambda each: names.index(each.name)), text
     return [binding], format_purpose(binding)
 
@@ -187,8 +187,14 @@ def _is_listed(state: AppState, binding: Binding) -> bool:
 
 
 def help_lines(state: AppState) -> tuple[tuple[HelpPart, ...], ...]:
-    """Return the lines of the help screen."""
+    """Return the lines of the help screen of the monitor."""
+    return lines_about_keys(state, (TYPING, dialog_group(), MOUSE, legend(state)))
+
+
+def lines_about_keys(
+    state: AppState, others: tuple[HelpGroup, ...]
+) -> tuple[tuple[HelpPart, ...], ...]:
+    """Return the lines of a help screen: the keys in force, and other groups."""
     bindings = tuple(each for each in state.keymap.bindings if _is_listed(state, each))
     keys = brief_groups(bindings, readonly=state.view.readonly)
-    groups = (*keys, TYPING, dialog_group(), MOUSE, legend(state))
-    return lay_out_help(groups, state.width)
+    return lay_out_help((*keys, *others), state.width)

@@ -30,7 +30,7 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
         return state._replace(field=None), ()
     if key in ('Esc', 'Ctrl-C'):
         return _close(state, field), ()
-    if key in ('Up', 'Down', 'F3') and field.purpose != 'time':
+    if key in ('Up', 'Down', 'F3') and field.purpose != 'time' and state.fleet is None:
         return find(state, field.text, -1 if key == 'Up' else 1), ()
     return _change(state, field, edit(field.text, key)), ()
 

@@ -11,10 +11,11 @@ from nvitop.gui.state.bindings import BINDINGS, Action, Binding, leaving
 
 
 class Keymap:
-    """An immutable table of bindings."""
+    """An immutable table of bindings; ``usual`` has the default keys, and is itself by default."""
 
-    def __init__(self, bindings: Iterable[Binding]) -> None:
+    def __init__(self, bindings: Iterable[Binding], usual: Keymap | None = None) -> None:
         self.bindings = tuple(bindings)
+        self.usual = self if usual is None else usual
         self._table: dict[tuple[Screen, str], tuple[Binding, ...]] = {}
         for binding in self.bindings:
             for place in itertools.product(binding.screens, binding.keys):
@@ -80,10 +81,10 @@ class Keymap:
 
         This is ``usual`` itself unless the user has rebound it; ``''`` if no key does it.
         """
-        meant = USUAL.find(screen, usual)
+        meant = self.usual.find(screen, usual)
         if meant is None:
             return ''
-        if self is USUAL and self.reaches(screen, usual):
+        if self is self.usual and self.reaches(screen, usual):
             return usual
         keys = itertools.chain([usual], (key for found in self.bindings for key in found.keys))
         what = (meant.action, meant.argument, meant.opens)
@@ -109,7 +110,9 @@ for _binding in BINDINGS:
     USUAL_KEYS.setdefault(_binding.name, _binding.keys)
 
 
-def rebind(keys: Mapping[str, Sequence[str]]) -> tuple[Keymap, tuple[str, ...]]:
+def rebind(
+    keys: Mapping[str, Sequence[str]], usual: Keymap = USUAL
+) -> tuple[Keymap, tuple[str, ...]]:
     """Return the keymap in which the named bindings have these keys, and messages about conflicts.
 
     Other bindings lose these keys on the same screens. If no key would leave some screen, the
@@ -117,23 +120,23 @@ def rebind(keys: Mapping[str, Sequence[str]]) -> tuple[Keymap, tuple[str, ...]]:
     """
     taken: dict[tuple[Screen, str], str] = {}
     problems = []
-    for binding in BINDINGS:
+    for binding in usual.bindings:
         for screen in sorted(binding.screens, key=lambda each: each.value):
             for key in keys.get(binding.name, ()):
                 first = taken.setdefault((screen, key), binding.name)
                 if first != binding.name:
                     problems.append(f'key {key!r} is bound to both {first} and {binding.name}')
     rows: list[Binding] = []
-    for binding in BINDINGS:
+    for binding in usual.bindings:
         if binding.name in keys:
             rows.append(binding._replace(keys=tuple(keys[binding.name])))
         else:
             rows += _without(binding, frozenset(taken))
     rows += leaving(row for row in tuple(rows) if row.name in keys)
-    keymap = Keymap(row for row in rows if row.keys)
+    keymap = Keymap((row for row in rows if row.keys), usual)
     stuck = _screens_without_a_way_out(keymap)
     if stuck:
-        return USUAL, (
+        return usual, (
             f'the default keys are used: no key would leave the screen {stuck[0].value}',
         )
     return keymap, tuple(dict.fromkeys(problems))
@@ -160,12 +163,12 @@ def _without(binding: Binding, taken: frozenset[tuple[Screen, str]]) -> list[Bin
 
 
 def _screens_without_a_way_out(keymap: Keymap) -> list[Screen]:
-    ways = {Screen.MAIN: Action.QUIT}
+    screens = {screen for binding in keymap.usual.bindings for screen in binding.screens}
     return [
         screen
-        for screen in Screen
+        for screen in sorted(screens, key=lambda each: each.value)
         if not any(
-            binding.action is ways.get(screen, Action.BACK)
+            binding.action in (Action.BACK, Action.QUIT)
             for binding in keymap.bindings
             for key in binding.keys
             if keymap.find(screen, key) is binding and keymap.reaches(screen, key)

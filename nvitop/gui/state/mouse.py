@@ -45,7 +45,7 @@ def click(state: AppState, event: MousePressed) -> Result:
     line = lines_layout(state).at(event.y) if spec.margins is not None else None
     if line is not None:
         return go_to_line(state, line), ()
-    return clear_selection(state) if spec.processes is not None else state, ()
+    return clear_selection(state) if spec.selection is not None else state, ()
 
 
 def _click_main(state: AppState, event: MousePressed) -> AppState:

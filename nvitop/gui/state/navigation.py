@@ -11,7 +11,7 @@ from nvitop.gui.state.process_lists import (
     main_layout,
     relist,
 )
-from nvitop.gui.state.selection import select_process, selected_key
+from nvitop.gui.state.selection import select_process
 
 
 def line_count(state: AppState) -> int:
@@ -21,17 +21,17 @@ def line_count(state: AppState) -> int:
 
 def current_line(state: AppState) -> int | None:
     """Return the index of the current line: the cursor, or the selected process."""
-    processes = state.spec.processes
-    if processes is not None:
-        return processes.current(state)
+    selection = state.spec.selection
+    if selection is not None:
+        return selection.current(state)
     return max(0, min(state.listing.cursor, line_count(state) - 1))
 
 
 def go_to_line(state: AppState, line: int) -> AppState:
     """Make the line nearest to an index the current one, and scroll it into view."""
     spec = state.spec
-    if spec.processes is not None:
-        return spec.processes.go_to(state, line)
+    if spec.selection is not None:
+        return spec.selection.go_to(state, line)
     line = max(0, min(line, line_count(state) - 1))
     if not spec.has_cursor:
         line = lines_layout(_move(state, line, line)).scroll_y
@@ -45,8 +45,8 @@ def lines_layout(state: AppState) -> ListLayout:
     spec = state.spec
     top, bottom = spec.margins(state) if spec.margins is not None else (0, 0)
     cursor: int | None = state.listing.cursor
-    if spec.processes is not None:
-        cursor = spec.processes.current(state)
+    if spec.selection is not None:
+        cursor = spec.selection.current(state)
     return lay_out_list(
         state.width,
         state.body_height,
@@ -67,7 +67,7 @@ MAX_SCROLL = 1 << 16
 
 
 def move_by_lines(state: AppState, step: int) -> Result:
-    """Move by a number of lines. Ring the bell at the end of a list of processes."""
+    """Move by a number of lines. Ring the bell at the end of a list with a selection."""
     spec = state.spec
     if not spec.has_lines:
         return state, ()
@@ -76,7 +76,7 @@ def move_by_lines(state: AppState, step: int) -> Result:
         moved = go_to_line(state, 0 if step > 0 else line_count(state) - 1)
     else:
         moved = go_to_line(state, line + step)
-    if spec.processes is not None and selected_key(moved) == selected_key(state):
+    if spec.selection is not None and current_line(moved) == line:
         return moved, (RingBell(),)
     return moved, ()
 

@@ -26,6 +26,7 @@ from nvitop.gui.state.events import (
     Event,
     FrameDrawn,
     InputAwaited,
+    InputEnded,
     KeyPressed,
     MousePressed,
     MouseScrolled,
@@ -40,6 +41,7 @@ from nvitop.gui.state.events import (
     Suspend,
     Suspended,
     TerminalOpened,
+    Terminated,
     exit_status,
 )
 from nvitop.gui.state.input_line import insert_text, press_in_field
@@ -126,7 +128,9 @@ def _handle(state: AppState, event: Event) -> Result:
         return keep_selection_seen(state), (Redraw(),)
     if isinstance(event, Suspended):
         return require_reading(state), (Redraw(),) if event.resumed else (Suspend(),)
-    return state, (Quit(exit_status(event)),)
+    if isinstance(event, (InputEnded, Terminated)):
+        return state, (Quit(exit_status(event)),)
+    return state, ()
 
 
 def _press(state: AppState, key: str) -> Result:
@@ -216,11 +220,12 @@ def _explain_elsewhere(state: AppState, key: str) -> Result:
 
 
 def _place(state: AppState, screen: Screen) -> str:
-    """Return the name of a screen, and the key of the main screen that opens it."""
+    """Return the name of a screen, and the key of the first screen that opens it."""
+    home = next(iter(state.screens))
     keys = (
         key
         for binding in state.keymap.bindings
-        if binding.opens is screen and Screen.MAIN in binding.screens
+        if binding.opens is screen and home in binding.screens
         for key in binding.keys
     )
     key = next(keys, '')

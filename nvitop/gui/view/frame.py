@@ -32,12 +32,9 @@ from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
 _CURSOR = Style(Role.INPUT, reverse=True)
-_WORDS = 'text, or user: gpu: pid: type: owner:'
 #: Mark in the lower right corner of a page that continues below the screen.
 _MORE_BELOW = '▼'
 _MARK = Style(Role.KEY, bold=True)
-#: Purpose of the input line → what can be typed.
-_EXAMPLES = {'filter': _WORDS, 'time': '14:05 or -30m', 'search': _WORDS}
 
 
 def draw_frame(state: AppState, history: History) -> Buffer:
@@ -146,7 +143,7 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     x = buf.write(0, 0, f'{field.purpose.capitalize()}: ', PLAIN._replace(bold=True))
     x += buf.write(x, 0, clip_left(safe(field.text), right - x - 1), _INPUT)
     x += buf.write(x, 0, ' ', _CURSOR)
-    example = _EXAMPLES[field.purpose]
+    example = '14:05 or -30m' if field.purpose == 'time' else state.spec.filter_example
     has_hint_row = state.body_height < state.height
     if has_hint_row and not field.text and x + 1 + len(example) <= right:
         buf.write(x + 1, 0, example, HINT)

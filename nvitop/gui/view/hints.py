@@ -17,7 +17,6 @@ from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.bindings import Action, Binding, Need
 from nvitop.gui.state.dialog import has_targets
-from nvitop.gui.state.keymap import USUAL
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.problems import has_failures
 from nvitop.gui.state.selection import tree_tags
@@ -154,7 +153,7 @@ def _is_pointless(state: AppState, binding: Binding) -> bool:
     if binding.action is Action.SCROLL_UP:
         layout = lines_layout(state)
         return layout.length <= layout.area.height
-    if state.spec.processes is None:
+    if state.spec.selection is None:
         return False
     if binding.action is Action.CLEAR:
         return not (state.query or state.main.selected_device or tree_tags(state))
@@ -215,7 +214,7 @@ def _bound(state: AppState, usual_keys: Iterable[str]) -> list[tuple[str, str]]:
     hints = []
     for usual in usual_keys:
         keys = [shown_key(state, key) for key in usual.split(' ')]
-        binding = USUAL.find(state.screen, usual.split(' ')[0])
+        binding = state.keymap.usual.find(state.screen, usual.split(' ')[0])
         if binding is not None and all(keys):
             hints.append((' '.join(keys), binding.hint))
     return hints
