@@ -23,7 +23,8 @@ from nvitop.fleet.promql import ROW, containing, literal
 from nvitop.fleet.queries import HEAT_METRICS
 from nvitop.fleet.questions import GRAPH_METRICS
 from nvitop.fleet.response import CurrentValues, PastValues
-from nvitop.fleet.types import IDLE_PERCENT, Series
+from nvitop.fleet.types import Series
+from nvitop.health import BUSY_PERCENT
 
 if TYPE_CHECKING:
     from typing import Iterable, Iterator
@@ -315,7 +316,7 @@ def _rows_of_users(found: list[Series]) -> list[Series]:
     for one in found:
         meaning = meanings().get(one.name)
         if meaning is not None and meaning.metric == 'gpu_utilization':
-            rows += [_marked(one, 'idle')] if one.value * meaning.factor < IDLE_PERCENT else []
+            rows += [_marked(one, 'idle')] if one.value * meaning.factor < BUSY_PERCENT else []
         if one.name in _USER_NAMES:
             rows.append(_marked(one, 'processes'))
             rows.append(_marked(one._replace(value=1.0), 'count'))

@@ -22,8 +22,7 @@ from nvitop.fleet.names import (
     names_of,
 )
 from nvitop.fleet.promql import Matcher, containing, marked, vector
-from nvitop.fleet.types import IDLE_PERCENT
-from nvitop.health import KINDS
+from nvitop.health import BUSY_PERCENT, KINDS
 
 if TYPE_CHECKING:
     from typing import Callable, Collection, Iterable, Mapping
@@ -178,7 +177,7 @@ def users_query(scope: Scope) -> str:
             marked(f'sum by ({labels}) ({_select(counts, scope)})', 'processes'),
             marked(f'count by ({labels}) ({_select(counts, scope)})', 'count'),
             marked(f'sum by ({labels}) ({_select(memory, scope)})', 'memory'),
-            marked(f'max by ({_labels(scope, gpus=True)}) ({usage}) < {IDLE_PERCENT:g}', 'idle'),
+            marked(f'max by ({_labels(scope, gpus=True)}) ({usage}) < {BUSY_PERCENT:g}', 'idle'),
         )
     )
 

@@ -25,7 +25,6 @@ from nvitop.fleet.names import (
 )
 from nvitop.fleet.promql import ROW
 from nvitop.fleet.types import (
-    IDLE_PERCENT,
     Exporter,
     Fleet,
     FleetGpu,
@@ -35,7 +34,7 @@ from nvitop.fleet.types import (
     mean,
     total,
 )
-from nvitop.health import KINDS
+from nvitop.health import BUSY_PERCENT, KINDS
 from nvitop.printable import printable
 
 if TYPE_CHECKING:
@@ -344,7 +343,7 @@ def read_users(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
         if row == 'idle':
             meaning = meanings().get(one.name)
             # The query compares numbers of any unit; ratios always match.
-            if meaning is not None and one.value * meaning.factor < IDLE_PERCENT:
+            if meaning is not None and one.value * meaning.factor < BUSY_PERCENT:
                 idle.add(_gpu_id(hosts.member(meaning.dialect, one.labels), one.labels))
             continue
         dialect = _USER_DIALECTS.get(one.name, 'own')

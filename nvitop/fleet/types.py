@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from nvitop.health import state_of_values
+
 if TYPE_CHECKING:
     from typing import Iterable, Mapping
 
-#: Below this utilization (percent) a GPU is idle.
-IDLE_PERCENT = 5.0
-#: An idle GPU with more memory in use (bytes) is held by a process.
-HELD_BYTES = 1 << 30
 #: Ages (seconds) from which data is late (amber) and old (red).
 LATE_SECONDS, OLD_SECONDS = 120.0, 300.0
 
@@ -61,12 +59,16 @@ class FleetGpu(NamedTuple):
     @property
     def is_idle(self) -> bool:
         """Whether it is idle. A GPU without a value is not."""
-        return self.utilization_percent is not None and self.utilization_percent < IDLE_PERCENT
+        return self._state in ('idle', 'held')
 
     @property
     def is_held(self) -> bool:
         """Whether it is idle while a process keeps memory on it."""
-        return self.is_idle and (self.memory_used_bytes or 0) > HELD_BYTES
+        return self._state == 'held'
+
+    @property
+    def _state(self) -> str:
+        return state_of_values(self.utilization_percent, self.memory_used_bytes).word
 
     @property
     def memory_percent(self) -> float | None:

@@ -16,9 +16,10 @@ from nvitop.health.rules import (
     is_wrong,
     worst_findings,
 )
-from nvitop.health.states import DeviceState, device_states, state_of_values
+from nvitop.health.states import BUSY_PERCENT, DeviceState, device_states, state_of_values
 
 __all__ = [
+    'BUSY_PERCENT',
     'KINDS',
     'RULE_METRICS',
     'SEVERITIES',

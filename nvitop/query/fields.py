@@ -17,7 +17,7 @@ from nvitop.api.metrics import (
     Metric,
     ProcessMetric,
 )
-from nvitop.health import RULE_METRICS, Finding, findings, health_status, is_wrong
+from nvitop.health import RULE_METRICS, Finding, device_states, findings, health_status, is_wrong
 from nvitop.query import nvidia_smi
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
@@ -81,6 +81,8 @@ DEFAULT_PROCESS_NAMES = 'gpu_index, pid, user, gpu_memory, gpu_sm_utilization, c
 
 #: Metrics that show whether a device responds: cheap, and supported by all.
 _SIGN_OF_LIFE = ('memory_used',)
+#: Metrics that show whether a device is used, together with its processes.
+_SIGNS_OF_USE = ('memory_used', 'gpu_utilization')
 
 
 # Values
@@ -200,6 +202,11 @@ def _health_findings(row: DeviceQueryRow) -> tuple[str, ...]:
     return tuple(f'{finding.words}: {finding.evidence}' for finding in _wrong(row))
 
 
+def _device_state(row: DeviceQueryRow) -> CellValue:
+    state = device_states(row.sample).get(row.device.key)
+    return None if state is None or state.word == 'unknown' else state.word
+
+
 # The fields
 
 
@@ -254,6 +261,7 @@ def _state_fields() -> tuple[QueryField, ...]:
     rules = (*_SIGN_OF_LIFE, *RULE_METRICS)
     mig = 'index of a MIG device on its GPU'
     judged = 'ok, unknown, warning or critical; see health_findings'
+    doing = 'what it is doing: idle, busy, held (memory of processes, but no kernel), or its status'
     problems = 'problems found by the rules about health, with the values that show them'
     fields = (
         ('mig_profile', 'str', 'profile of a MIG device'),
@@ -263,6 +271,7 @@ def _state_fields() -> tuple[QueryField, ...]:
     return (
         _plain('status', 'str', states, 'device.status', metrics=_SIGN_OF_LIFE),
         _plain('reason', 'str', 'reason why it is not ok', _reason, metrics=_SIGN_OF_LIFE),
+        _plain('state', 'str', doing, _device_state, metrics=_SIGNS_OF_USE),
         _plain(
             'health_status', 'str', judged, lambda row: health_status(_wrong(row)), metrics=rules
         ),

@@ -66,6 +66,11 @@ class TableQuery(NamedTuple):
         return frozenset(field.name for field in self.fields)
 
     @property
+    def reads_processes(self) -> bool:
+        """Whether processes are measured: the state of a device depends on them."""
+        return self.processes is not None or 'state' in self.names
+
+    @property
     def metrics(self) -> frozenset[str]:
         """Names of the device metrics to measure."""
         found = {metric for field in self.fields for metric in field.metrics}
@@ -102,13 +107,13 @@ class QueryRunner:
         names = self.query.names
         sample = self.source.complete_sample(
             Demand(
-                processes=self.query.processes is not None,
+                processes=self.query.reads_processes,
                 owners=any(field.owners for field in self.query.fields),
             ),
             metrics=self.query.metrics,
             host=False,
             process_cpu=not names.isdisjoint(_CPU),
-            process_utilization=not names.isdisjoint(_LOADS),
+            process_utilization='state' in names or not names.isdisjoint(_LOADS),
         )
         return make_rows(self.query, sample)
 
@@ -124,13 +129,13 @@ def _source(
     if query.only is not None and 'count' not in query.names:
         # Rows of processes on a MIG device have values of its GPU.
         only = [
-            device[0] if isinstance(device, tuple) and query.processes is not None else device
+            device[0] if isinstance(device, tuple) and query.reads_processes else device
             for device in query.only
         ]
     return LiveSource(
         intervals(period),
         only=only,
-        mig_devices=query.mig or query.processes is not None,
+        mig_devices=query.mig or query.reads_processes,
         clock=clock,
         sleep=sleep,
         owner_names=query.owner_names,

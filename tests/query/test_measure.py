@@ -154,6 +154,18 @@ def test_the_verdict_does_not_depend_on_the_other_fields() -> None:
     assert verdicts[0][7] == 'critical'
 
 
+def test_state_says_whether_a_gpu_is_free_or_held() -> None:
+    with simulation.machine('half-busy', processes='fixed', clock=lambda: 0.0):
+        words = [row['state'] for row in query_devices('state')]
+    assert {'busy', 'idle'} == set(words)
+    with simulation.machine('dgx-h100', processes='fixed', clock=lambda: 0.0):
+        row = query_devices('state')[6]
+    assert row == {'state': 'held'}
+    with simulation.machine('mig', processes='fixed', clock=lambda: 0.0):
+        states = [row['state'] for row in query_devices('state')]
+    assert 'busy' in states
+
+
 def test_health_fields_have_a_status_and_findings_with_evidence() -> None:
     with simulation.machine('faults', processes='fixed'):
         rows = query_devices('health_status, health_findings')

@@ -26,7 +26,7 @@ from nvitop.exporter.tables import (
     ProcessRow,
     has_driver,
 )
-from nvitop.health import KINDS, findings
+from nvitop.health import KINDS, device_states, findings
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ FREE_COUNTERS = {
     'seconds': 'time in which no process held a GPU, summed over GPUs',
     'energy_joules': 'energy of GPUs that no process held',
 }
+#: What a device is doing.
+STATES = ('idle', 'busy', 'held')
+STATE_HELP = '1 for what the GPU is doing: idle, busy, or held by processes that run no kernel'
 #: Help of series that several metrics share.
 _SHARED_HELP = {
     'clock_event': 'time in which the reason lowered the clocks',
@@ -168,6 +171,15 @@ def _states(
         if not device.key.is_mig or (device.key, kind) in severities
     )
     yield Family(f'{DEVICE_PREFIX}health', 'gauge', HEALTH_HELP, health)
+    if observation.has_fresh_processes:
+        states = device_states(observation.sample)
+        doing = tuple(
+            Point({**labels, 'state': word}, float(states[device.key].word == word))
+            for device, labels in labeled
+            if states[device.key].word in STATES
+            for word in STATES
+        )
+        yield Family(f'{DEVICE_PREFIX}state', 'gauge', STATE_HELP, doing)
 
 
 def _missing(sample: Sample) -> Iterator[Family]:
