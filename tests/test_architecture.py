@@ -53,7 +53,7 @@ ROOMS: dict[str, str] = {
     'sampling.types': 'owner.types',
     'sampling': 'api owner sampling',
     'collector': 'api sampling',
-    'select': 'api',
+    'select': 'api health.check',
     'select.__main__': 'console.startup',
     'select.command': 'api console sampling.watchdog select.choice',
     'query': 'api health sampling',

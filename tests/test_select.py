@@ -209,7 +209,8 @@ def oracle(devices: list[FakeDevice], given: dict[str, Any]) -> list[FakeDevice]
 def choose(devices: Any, **given: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', RuntimeWarning)  # fewer than required
-        return select_devices(cast('list[Device]', devices), **given)
+        # No driver has these devices.
+        return select_devices(cast('list[Device]', devices), include_unhealthy=True, **given)
 
 
 @settings(max_examples=100, deadline=None)
@@ -236,7 +237,7 @@ def machine() -> Iterator[simulation.Machine]:
 
 
 def test_only_compared_values_are_read(machine: simulation.Machine) -> None:
-    assert select_devices() == [2, 1, 0]
+    assert select_devices(include_unhealthy=True) == [2, 1, 0]
     asked = machine.calls
     assert asked == {
         'nvmlInitWithFlags': 1,
@@ -250,11 +251,32 @@ def test_only_compared_values_are_read(machine: simulation.Machine) -> None:
         'nvmlDeviceGetUUID': 6,  # the total memory and the number of MIG devices are cached by it
     }
     machine.reset_calls()
-    select_devices(format='uuid', max_count=2)
+    select_devices(format='uuid', max_count=2, include_unhealthy=True)
     again = machine.calls
     machine.reset_calls()
-    select_devices(max_count=2)
+    select_devices(max_count=2, include_unhealthy=True)
     assert again == machine.calls  # UUIDs need no further query
+
+
+def test_gpus_with_critical_findings_are_left_out() -> None:
+    with simulation.machine('half-busy', processes='none') as machine:
+        machine.set(gpu=7, ecc_uncorrected_volatile=1)
+        machine.set(gpu=6, remapped_pending=True)  # only a warning
+        text = r'left out GPU 7: uncorrected memory errors \(see include_unhealthy\)'
+        with pytest.warns(RuntimeWarning, match=text):
+            chosen = select_devices()
+        assert 6 in chosen
+        assert 7 not in chosen
+        assert select_devices(include_unhealthy=True)[0] == 7
+
+
+def test_mig_devices_of_an_unhealthy_gpu_are_left_out() -> None:
+    with simulation.machine('mig', processes='none') as machine:
+        machine.set(gpu=0, ecc_uncorrected_volatile=1)
+        with pytest.warns(RuntimeWarning, match='left out GPU 0'):
+            found = select_devices(format='device')
+        assert found
+        assert 0 not in [device.physical_index for device in found]
 
 
 def test_free_accounts_read_the_process_lists(machine: simulation.Machine) -> None:

@@ -93,6 +93,19 @@ def test_a_gpu_that_may_have_mig_devices_is_not_chosen(machine: simulation.Machi
     assert '1 device skipped: not responding' in ran.err
 
 
+def test_unhealthy_gpus_are_skipped_with_the_reason_unless_wanted(
+    machine: simulation.Machine,
+) -> None:
+    machine.set(gpu=2, ecc_uncorrected_volatile=1)
+    ran = nvisel('')
+    assert '2' not in ran.out.strip().split(',')
+    text = 'skipped GPU 2: uncorrected memory errors\n  Use --include-unhealthy to offer it.'
+    assert f'nvisel: warning: {text}' in ran.err
+    ran = nvisel('--include-unhealthy')
+    assert '2' in ran.out.strip().split(',')
+    assert 'uncorrected' not in ran.err
+
+
 def test_too_few_devices_are_printed_with_status_4(machine: simulation.Machine) -> None:
     ran = nvisel('-c 5')
     assert (ran.status, ran.out) == (4, '2,1,0\n')

@@ -12,6 +12,7 @@ from nvitop.api.system import system
 from nvitop.health.rules import RULE_METRICS, Finding, findings, missing_finding
 from nvitop.sampling.device_names import match_measured
 from nvitop.sampling.driver import DriverReader
+from nvitop.sampling.gpu import GpuReader
 from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.types import PROCESSES, HostSample, Sample
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, start_daemon
@@ -121,6 +122,16 @@ def check_health(
         return HealthCheck(sample, error='the driver lists no GPU')
     wanted = gpus + sum(finding.kind == 'missing' for finding in found)
     return HealthCheck(sample, found, gpus, wanted)
+
+
+def critical_finding(index: int) -> Finding | None:
+    """Read the GPU with this index, and return the first critical finding about it.
+
+    Calls of the driver may hang.
+    """
+    reading = GpuReader(index, DeviceSelection(mig_devices=False)).read(_DUE)
+    found = findings(Sample(time.time(), devices=reading.devices, problems=reading.problems))
+    return next((finding for finding in found if finding.severity == 'critical'), None)
 
 
 def _selection(names: Iterable[str] | None) -> DeviceSelection:

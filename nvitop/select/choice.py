@@ -25,6 +25,7 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.libnvml._errors import is_harmless, is_lost
 from nvitop.api.utils import human2bytes
+from nvitop.health.check import critical_finding
 
 if TYPE_CHECKING:
     from nvitop.api.process import GpuProcess
@@ -59,6 +60,8 @@ class SelectOptions(NamedTuple):
     sort: bool = True
     #: Memory of these users' processes counts as free.
     accounts: frozenset[str] = frozenset()
+    #: Whether GPUs with critical findings are included, as :mod:`nvitop.health` judges.
+    include_unhealthy: bool = False
 
 
 class Candidate(NamedTuple):
@@ -76,6 +79,8 @@ class Candidate(NamedTuple):
     has_memory_error: bool = False
     #: Number of criteria that the device passes only within the tolerance.
     tolerated: int = 0
+    #: What is wrong with its GPU, ``''``: nothing critical.
+    fault: str = ''
 
     @property
     def is_mig(self) -> bool:
@@ -92,6 +97,8 @@ class Selection(NamedTuple):
     unknown: int = 0
     #: Number of devices that do not respond, or have no UUID although one is needed.
     lost: int = 0
+    #: GPUs that match but have a critical finding, each with its words: ``'GPU 5: too hot'``.
+    unhealthy: tuple[str, ...] = ()
 
 
 def _number(value: object) -> int | None:
@@ -221,7 +228,12 @@ def _read_leaves(device: Device | int, options: SelectOptions) -> list[Candidate
         reason = device.unavailable_reason('mig_mode')
         if leaves == [device] and reason is not None and not is_harmless(reason):
             return [None]  # programs may get a MIG device instead of this GPU
-    return [_read(leaf, options) for leaf in leaves]
+    candidates = [_read(leaf, options) for leaf in leaves]
+    if options.include_unhealthy or not any(candidates):
+        return candidates
+    finding = critical_finding(device.physical_index)
+    fault = '' if finding is None else f'GPU {device.physical_index}: {finding.words}'
+    return [candidate and candidate._replace(fault=fault) for candidate in candidates]
 
 
 def _read_in_turn(steps: Sequence[Callable[[], T]]) -> list[T]:
@@ -246,6 +258,7 @@ def select(
     """Choose among the given devices, or indices of GPUs; ``gather`` reads them."""
     steps = [functools.partial(_read_leaves, device, options) for device in devices]
     candidates: list[Candidate] = []
+    unhealthy: dict[str, None] = {}
     unknown = lost = 0
     for read in itertools.chain.from_iterable(gather(steps)):
         if read is None:
@@ -253,7 +266,9 @@ def select(
             continue
         passed, is_unknown = _check_limits(read, criteria)
         unknown += is_unknown
-        if passed is not None:
+        if passed is not None and passed.fault:
+            unhealthy[passed.fault] = None
+        elif passed is not None:
             candidates.append(passed)
     if options.sort:
         candidates.sort(key=_order)
@@ -265,7 +280,7 @@ def select(
             lost += 1
         else:
             chosen.append(candidate.identifier)
-    return Selection(chosen, unknown, lost)
+    return Selection(chosen, unknown, lost, tuple(unhealthy))
 
 
 def _limit_in_bytes(name: str, size: float | str | None) -> int | None:
@@ -305,6 +320,7 @@ if TYPE_CHECKING:
         tolerance: float = ...,
         free_accounts: str | Iterable[str] | None = ...,
         sort: bool = ...,
+        include_unhealthy: bool = ...,
         **kwargs: object,
     ) -> list[Any]: ...  # int; str for a MIG device, or with force_index tuple[int, int]
 
@@ -323,6 +339,7 @@ def select_devices(
     tolerance: float = 0,
     free_accounts: str | Iterable[str] | None = None,
     sort: bool = True,
+    include_unhealthy: bool = False,
     **kwargs: object,
 ) -> Sequence[object]:
     """Return the devices that match all criteria, best first.
@@ -351,13 +368,15 @@ def select_devices(
         free_accounts: Names of users whose processes' memory counts as free.
         sort: Best first: most free memory, least used memory, least GPU utilization, least memory
             utilization, highest index. ``False``: keep the order of ``devices``.
+        include_unhealthy: Whether to return GPUs with critical findings, such as memory errors.
         **kwargs: Ignored with a warning.
 
     Raises:
         ValueError: Unknown format, impossible counts or tolerance, or an invalid size.
 
     Warns:
-        RuntimeWarning: The driver does not work, or fewer than ``min_count`` devices match.
+        RuntimeWarning: The driver does not work, GPUs with critical findings are left out, or fewer
+            than ``min_count`` devices match.
         UserWarning: Unknown keyword arguments are given.
     """
     _check(format, min_count, max_count, tolerance, kwargs)
@@ -365,7 +384,9 @@ def select_devices(
     total = _limit_in_bytes('min_total_memory', min_total_memory)
     criteria = Criteria(free, total, max_gpu_utilization, max_memory_utilization, tolerance)
     accounts = [free_accounts] if isinstance(free_accounts, str) else free_accounts or ()
-    options = SelectOptions(min_count, max_count, format, force_index, sort, frozenset(accounts))
+    options = SelectOptions(
+        min_count, max_count, format, force_index, sort, frozenset(accounts), include_unhealthy
+    )
     return _choose(devices, criteria, options)
 
 
@@ -380,7 +401,11 @@ def _choose(
             text = f'select_devices() returns no device: {error}'
             warnings.warn(text, RuntimeWarning, stacklevel=3)
             return []
-    chosen = select(devices, criteria, options).chosen
+    selection = select(devices, criteria, options)
+    chosen = selection.chosen
+    if selection.unhealthy:
+        text = f'select_devices() left out {"; ".join(selection.unhealthy)}'
+        warnings.warn(f'{text} (see include_unhealthy)', RuntimeWarning, stacklevel=3)
     if len(chosen) < options.min_count:
         warnings.warn(too_few(len(chosen), options.min_count), RuntimeWarning, stacklevel=3)
     return chosen

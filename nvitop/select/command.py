@@ -70,6 +70,11 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
         'environment)',
     )
     add(
+        '--include-unhealthy',
+        action='store_true',
+        help='include GPUs with critical findings, such as memory errors; see nvitop health',
+    )
+    add(
         '--account-as-free',
         nargs='*',
         action='extend',
@@ -210,6 +215,7 @@ def _run(options: argparse.Namespace) -> int:
         options.format,
         sort=options.sort,
         accounts=frozenset(options.account_as_free or ()),
+        include_unhealthy=options.include_unhealthy,
     )
     limit = None if options.inherit is None else watchdog.VISIBLE_SECONDS
     first_calls = functools.partial(_devices_to_choose_from, options.inherit)
@@ -259,6 +265,8 @@ def _print(selection: Selection, options: argparse.Namespace) -> int:
         if count:
             devices = 'device' if count == 1 else 'devices'
             print_message('nvisel', 'warning', f'{count} {devices} skipped: {reason}')
+    for text in selection.unhealthy:
+        print_message('nvisel', 'warning', f'skipped {text}\nUse --include-unhealthy to offer it.')
     if len(identifiers) < options.min_count:
         raise CommandFailure(too_few(len(identifiers), options.min_count), TOO_FEW)
     return 0

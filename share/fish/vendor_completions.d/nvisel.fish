@@ -67,6 +67,7 @@ complete -c nvisel -n _shtab_nvisel_using -s h -l help -d 'show this help and ex
 complete -c nvisel -n _shtab_nvisel_using -s V -l version -d 'show the version and exit'
 complete -c nvisel -n _shtab_nvisel_using -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
 complete -c nvisel -n _shtab_nvisel_using -s i -l inherit -x -d 'choose among the devices that CUDA shows with this value (default: the value in the environment)'
+complete -c nvisel -n _shtab_nvisel_using -l include-unhealthy -d 'include GPUs with critical findings, such as memory errors; see nvitop health'
 complete -c nvisel -n _shtab_nvisel_using -l account-as-free -xka "(__fish_complete_users)" -d 'count memory of these users'"'"' processes as free (default: the current user)'
 complete -c nvisel -n _shtab_nvisel_using -s c -l min-count -x -d 'exit with status 4 if fewer than N devices match'
 complete -c nvisel -n _shtab_nvisel_using -s C -l max-count -x -d 'print at most N devices'

@@ -126,7 +126,7 @@ complete -c nvitop -n '_shtab_nvitop_using query' -l help-query-accounted-apps -
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a health -d 'check GPUs for schedulers and monitoring systems'
 complete -c nvitop -n '_shtab_nvitop_using health' -s h -l help -d 'show this help and exit'
 complete -c nvitop -n '_shtab_nvitop_using health' -s V -l version -d 'show the version and exit'
-complete -c nvitop -n '_shtab_nvitop_using health' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name or a TOML file (default: dgx-h100)'
+complete -c nvitop -n '_shtab_nvitop_using health' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
 complete -c nvitop -n '_shtab_nvitop_using health' -s o -l only -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers; a missing one is critical'
 complete -c nvitop -n '_shtab_nvitop_using health' -l expect -x -d 'require N GPUs; auto: those on the PCI bus (default: auto)'
 complete -c nvitop -n '_shtab_nvitop_using health' -l fail-on -xka "warning critical" -d 'ignore findings that are less severe (default: warning)'
