@@ -49,6 +49,7 @@ from nvitop.sampling.types import (
 )
 from nvitop.select.command import make_parser as make_select_parser
 from nvitop.simulation.schema import ERROR_CODES, REQUIRED, TABLES
+from nvitop.usage.command import make_parser as make_usage_parser
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -455,6 +456,7 @@ PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     'nvitop replay': make_replay_parser,
     'nvitop exporter': make_exporter_parser,
     'nvitop fleet': make_fleet_parser,
+    'nvitop usage': make_usage_parser,
     'nvisel': make_select_parser,
 }
 

@@ -79,6 +79,9 @@ ROOMS: dict[str, str] = {
     'console.driver': 'api console sampling.device_names sampling.watchdog simulation',
     'recording': 'health sampling.history sampling.serialization sampling.types',
     'recording.command': 'api console recording sampling',
+    'usage': 'recording sampling.types times usage',
+    'usage.report': 'recording.shares',
+    'usage.command': 'console recording sampling.types times usage',
     'callbacks': 'api',
     'compat': 'api',
     'compat.pynvml_smi.__main__': 'api compat console.outcome',
@@ -126,7 +129,7 @@ ONLY_IN = {
     'curses': 'gui.term',
     'argparse': (
         'console.arguments console.command_line console.option_table exporter.arguments fleet.command '
-        'gui.fleet.command health.command query recording.command select simulation'
+        'gui.fleet.command health.command query recording.command select simulation usage.command'
     ),
     'dataclasses': '',
     'pynvml': 'api.libnvml simulation',

@@ -56,7 +56,7 @@ NOT_RUN = {
 #: Commands that run until they are interrupted.
 ENDLESS = (r'.* (-l|-lms|--loop)\b', r'nvitop record (?!.*--duration=)')
 #: Pages with text blocks that no command prints.
-DRAWINGS = {'docs/architecture.md', 'docs/exporter.md'}
+DRAWINGS = {'docs/architecture.md', 'docs/exporter.md', 'docs/usage.md'}
 PRINTS_COUNT = 'from nvitop import Device\n\nprint(Device.count())\n'
 TRAINS = 'import os\n\nos.environ["CUDA_VISIBLE_DEVICES"]\n'
 #: Page → files that its commands read.

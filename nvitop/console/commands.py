@@ -44,6 +44,7 @@ COMMANDS = (
         'nvitop.recording.command',
     ),
     Command('replay', 'show the screens of a recording', 'nvitop.gui.replay_command'),
+    Command('usage', 'print who used how many GPU-hours', 'nvitop.usage.command'),
     EXPORTER,
     Command('fleet', 'show many machines, from a Prometheus server', 'nvitop.gui.fleet.command'),
 )

@@ -91,14 +91,22 @@ def open_recording(path: str) -> Recording:
     Raises:
         RecordingError: It cannot be read, is not a recording, or holds no sample.
     """
+    return DatabaseRecording(path) if is_database(path) else LineRecording(path)
+
+
+def is_database(path: str) -> bool:
+    """Whether a file is in SQLite format.
+
+    Raises:
+        RecordingError: It cannot be read.
+    """
     if path == '-' or not os.path.isfile(path):  # a pipe can be read only once
-        return LineRecording(path)
+        return False
     try:
         with open(path, 'rb') as file:
-            is_database = file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+            return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
     except OSError as error:
         raise RecordingError(f'cannot read {path}: {error.strerror}') from None
-    return DatabaseRecording(path) if is_database else LineRecording(path)
 
 
 def open_recordings(paths: Sequence[str]) -> Recording:

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import time
 from collections import OrderedDict
-from typing import NamedTuple, Protocol
+from typing import Callable, NamedTuple, Protocol, Sequence
 from urllib.parse import quote
 
 from nvitop.recording.events import RecordedEvent, with_others
@@ -95,37 +95,16 @@ class DatabaseRecording:
         """
         self.path = path
         self._keys: OrderedDict[int, bytes] = OrderedDict()
-        self._deadline = 0.0
+        self._start_limit()
         if db is not None:
             self._db = db
             return
-        with contextlib.ExitStack() as stack:
-            try:
-                self._db = _connect(path)
-                stack.callback(self._db.close)
-                self._db.set_progress_handler(
-                    lambda: time.monotonic() > self._deadline, _INSTRUCTIONS
-                )
-                self._start_limit()
-                self._check_tables()
-            except sqlite3.Error as error:
-                raise RecordingError(f'cannot read {path}: {error}') from None
+        self._db = open_database(path, _TABLES, lambda: time.monotonic() > self._deadline)
+        try:
             self.span()
-            stack.pop_all()
-
-    def _check_tables(self) -> None:
-        """Refuse tables that compute their values: they could take hours, or all memory."""
-        check_format(self._db, self.path)
-        marks = ', '.join('?' * len(_TABLES))
-        statement = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN"
-        (count,) = self._db.execute(f'{statement} ({marks})', _TABLES).fetchone()
-        # Views and virtual tables are not counted; generated columns are hidden.
-        if count != len(_TABLES) or any(
-            column[6]
-            for table in _TABLES
-            for column in self._db.execute(f'PRAGMA table_xinfo({table})')
-        ):
-            raise RecordingError(f'{self.path} is not a recording of nvitop')
+        except BaseException:
+            self._db.close()
+            raise
 
     def _start_limit(self) -> None:
         self._deadline = time.monotonic() + QUERY_SECONDS
@@ -229,6 +208,39 @@ class DatabaseRecording:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+def open_database(
+    path: str, tables: Sequence[str], is_late: Callable[[], bool]
+) -> sqlite3.Connection:
+    """Open a recording that has these tables; queries end with an error when ``is_late``.
+
+    Raises:
+        RecordingError: It cannot be read, or is not a recording.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            db = _connect(path)
+            stack.callback(db.close)
+            db.set_progress_handler(is_late, _INSTRUCTIONS)
+            check_format(db, path)
+            _check_tables(db, path, tables)
+        except sqlite3.Error as error:
+            raise RecordingError(f'cannot read {path}: {error}') from None
+        stack.pop_all()
+    return db
+
+
+def _check_tables(db: sqlite3.Connection, path: str, tables: Sequence[str]) -> None:
+    """Refuse tables that compute their values: they could take hours, or all memory."""
+    marks = ', '.join('?' * len(tables))
+    statement = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN"
+    (count,) = db.execute(f'{statement} ({marks})', tuple(tables)).fetchone()
+    # Views and virtual tables are not counted; generated columns are hidden.
+    if count != len(tables) or any(
+        column[6] for table in tables for column in db.execute(f'PRAGMA table_xinfo({table})')
+    ):
+        raise RecordingError(f'{path} is not a recording of nvitop')
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -57,8 +57,8 @@ function _shtab_nvitop_using
   test "$_shtab_nvitop_cmdpath" = "$argv"
 end
 
-set -g _shtab_nvitop_commands query health record replay exporter fleet
-set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --expect --export --fail-on --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --ignore --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --ssh --textfile --theme --timeout --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_commands query health record replay usage exporter fleet
+set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --by --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --expect --export --fail-on --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --ignore --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --since --sort --ssh --textfile --theme --timeout --top --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -159,6 +159,19 @@ complete -c nvitop -n '_shtab_nvitop_using replay' -l light -d 'set the colors f
 complete -c nvitop -n '_shtab_nvitop_using replay' -s U -l ascii -l no-unicode -d 'draw with ASCII characters only'
 complete -c nvitop -n '_shtab_nvitop_using replay' -l no-config -d 'ignore the configuration file'
 complete -c nvitop -n '_shtab_nvitop_using replay; and test $_shtab_nvitop_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'recordings to show'
+complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a usage -d 'print who used how many GPU-hours'
+complete -c nvitop -n '_shtab_nvitop_using usage' -s h -l help -d 'show this help and exit'
+complete -c nvitop -n '_shtab_nvitop_using usage' -s V -l version -d 'show the version and exit'
+complete -c nvitop -n '_shtab_nvitop_using usage' -l since -x -d 'begin at TIME, such as 2026-11-01, "2026-11-22 14:05", -7d, yesterday or "last month" (default: the last 7 days of the recordings)'
+complete -c nvitop -n '_shtab_nvitop_using usage' -l until -x -d 'end before TIME (default: the end of the recordings, or of the period that --since names)'
+complete -c nvitop -n '_shtab_nvitop_using usage' -l user -xka "(__fish_complete_users)" -d 'only the GPU time of USERNAME; may be repeated'
+complete -c nvitop -n '_shtab_nvitop_using usage' -l by -x -d 'a row for each user, job, command, gpu or host; several are separated by commas (default: user)'
+complete -c nvitop -n '_shtab_nvitop_using usage' -l format -xka "table csv json" -d '(default: table)'
+complete -c nvitop -n '_shtab_nvitop_using usage' -l sort -xka "hours used held-idle energy memory utilization name" -d 'order of the rows (default: hours)'
+complete -c nvitop -n '_shtab_nvitop_using usage' -l top -x -d 'print the first N rows, and the others as one'
+complete -c nvitop -n '_shtab_nvitop_using usage' -l total -d 'add a row with the total'
+complete -c nvitop -n '_shtab_nvitop_using usage' -l held -d 'list the processes that hold memory at the end of the recordings and have not used their GPU for 10 minutes'
+complete -c nvitop -n '_shtab_nvitop_using usage; and test $_shtab_nvitop_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'recordings, as made by nvitop record (default: the recording of this machine)'
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a exporter -d 'serve GPU and process values to Prometheus'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -s h -l help -d 'show this help and exit'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -s V -l version -d 'show the version and exit'

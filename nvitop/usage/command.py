@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of ``nvitop usage``."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import re
+import sys
+import time
+from datetime import date, timedelta
+from typing import NamedTuple, Sequence
+
+from nvitop.console import outcome
+from nvitop.console.arguments import ArgumentParser, add_general, checked, whole_number
+from nvitop.console.messages import print_message
+from nvitop.console.outcome import CommandFailure, writing
+from nvitop.platforms.machine import default_recording
+from nvitop.recording.frames import FrameError
+from nvitop.recording.opening import open_recording
+from nvitop.recording.schema import RecordingError
+from nvitop.sampling.types import Sample
+from nvitop.times import parse_time
+from nvitop.usage.output import FORMATS, held_text, report_text
+from nvitop.usage.recordings import open_sources, read_report
+from nvitop.usage.report import DIMENSIONS, ORDERS, Report, arrange
+
+PROGRAM = 'nvitop usage'
+_EXAMPLES = """\
+nvitop usage
+nvitop usage --by user,job --since "last month" --format csv node*.db
+nvitop usage --since 2026-11-01 --until 2026-12-01 --top 10 --sort held-idle
+nvitop usage --held
+"""
+_EXIT_STATUS = {
+    '0': 'success',
+    '1': 'nothing was recorded in the period, or a file cannot be read',
+    '2': 'invalid arguments',
+}
+#: Options whose values may begin with a minus, such as ``-7d``.
+_TIMES = ('--since', '--until')
+
+
+class Moment(NamedTuple):
+    """A time, and the end of the named period that it begins; ``None``: there is none, or not yet."""
+
+    time: float
+    end: float | None = None
+
+
+def _midnight(day: date) -> float:
+    return time.mktime((day.year, day.month, day.day, 0, 0, 0, 0, 0, -1))
+
+
+def parse_moment(text: str, now: float) -> Moment:
+    """Return the time of ``'last month'``, ``'yesterday'``, ``'-7d'`` or ``'2026-11-01'``.
+
+    Raises:
+        ValueError: It is not a time.
+    """
+    today = date.fromtimestamp(now)
+    this_month = today.replace(day=1)
+    this_week = today - timedelta(days=today.weekday())
+    last_month = (this_month - timedelta(days=1)).replace(day=1)
+    periods = {
+        'today': (today, today + timedelta(days=1)),
+        'yesterday': (today - timedelta(days=1), today),
+        'this week': (this_week, this_week + timedelta(days=7)),
+        'last week': (this_week - timedelta(days=7), this_week),
+        'this month': (this_month, (this_month + timedelta(days=31)).replace(day=1)),
+        'last month': (last_month, this_month),
+    }
+    found = periods.get(' '.join(text.lower().split()))
+    if found is None:
+        return Moment(parse_time(text, now))
+    begin, end = map(_midnight, found)
+    return Moment(begin, end if end <= now else None)
+
+
+@checked
+def _moment(text: str) -> Moment:
+    return parse_moment(text, time.time())
+
+
+@checked
+def _dimensions(text: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(text.split(',')))
+    for name in found:
+        if name not in DIMENSIONS:
+            raise ValueError(f'unknown column {name!r}; use {", ".join(DIMENSIONS)}')
+    return found
+
+
+def make_parser() -> ArgumentParser:
+    """Make the parser of ``nvitop usage``."""
+    parser = ArgumentParser(
+        prog=PROGRAM,
+        usage=['nvitop usage [OPTION ...] [FILE ...]'],
+        description='Print who used how many GPU-hours, and who held GPUs without using them, from\n'
+        'recordings of one or many machines.',
+        examples=_EXAMPLES,
+        exit_status=_EXIT_STATUS,
+    )
+    add_general(parser, demo=False)
+    parser.add_argument(
+        'files',
+        nargs='*',
+        metavar='FILE',
+        help='recordings, as made by nvitop record (default: the recording of this machine)',
+    )
+    _add_period(parser)
+    _add_output(parser)
+    return parser
+
+
+def _add_period(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group('what is counted').add_argument
+    add(
+        '--since',
+        type=_moment,
+        metavar='TIME',
+        help='begin at TIME, such as 2026-11-01, "2026-11-22 14:05", -7d, yesterday or "last month" '
+        '(default: the last 7 days of the recordings)',
+    )
+    add(
+        '--until',
+        type=_moment,
+        metavar='TIME',
+        help='end before TIME (default: the end of the recordings, or of the period that --since '
+        'names)',
+    )
+    add(
+        '--user',
+        action='append',
+        default=[],
+        metavar='USERNAME',
+        help='only the GPU time of USERNAME; may be repeated',
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group('output').add_argument
+    add(
+        '--by',
+        type=_dimensions,
+        default=('user',),
+        metavar='FIELDS',
+        help=f'a row for each {", ".join(DIMENSIONS[:-1])} or {DIMENSIONS[-1]}; several are '
+        'separated by commas (default: user)',
+    )
+    add('--format', choices=FORMATS, default='table', help='(default: table)')
+    add('--sort', choices=tuple(ORDERS), default='hours', help='order of the rows (default: hours)')
+    add(
+        '--top',
+        type=whole_number(1),
+        metavar='N',
+        help='print the first N rows, and the others as one',
+    )
+    add('--total', action='store_true', help='add a row with the total')
+    add(
+        '--held',
+        action='store_true',
+        help='list the processes that hold memory at the end of the recordings and have not used '
+        'their GPU for 10 minutes',
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run ``nvitop usage`` with the arguments after that word; return the exit status."""
+    parser = make_parser()
+    given = parser.parse(_joined(arguments))
+    if given.user and 'user' not in given.by:
+        parser.error('--user needs rows of users: --by user')
+    return outcome.run(PROGRAM, functools.partial(_print, given))
+
+
+def _joined(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with ``--since -7d`` as ``--since=-7d``."""
+    words = list(arguments)
+    for at in range(len(words) - 2, -1, -1):
+        if words[at] in _TIMES and re.match(r'-\d', words[at + 1]):
+            words[at : at + 2] = [f'{words[at]}={words[at + 1]}']
+    return words
+
+
+def _print(given: argparse.Namespace) -> int:
+    paths = given.files or [default_recording()]
+    if given.held:
+        text, problems = _held(paths)
+    else:
+        report = arrange(_report(given, paths), given.sort, given.top, given.user)
+        encoding = (getattr(sys.stdout, 'encoding', '') or '').lower().replace('-', '')
+        text = report_text(
+            report, given.format, with_total=given.total, ascii_only=not encoding.startswith('utf')
+        )
+        problems = report.problems
+    with writing():
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    for problem in problems:
+        print_message(PROGRAM, 'error', problem)
+    return int(bool(problems))
+
+
+def _report(given: argparse.Namespace, paths: Sequence[str]) -> Report:
+    sources, problems = open_sources(paths)
+    try:
+        if not sources:
+            raise RecordingError('\n'.join(problems))
+        since, until = given.since, given.until
+        end = until.time if until is not None else since.end if since is not None else None
+        report = read_report(sources, None if since is None else since.time, end, given.by)
+        return report._replace(problems=(*problems, *report.problems))
+    except RecordingError as error:
+        raise CommandFailure(str(error)) from None
+    finally:
+        for source in sources:
+            source.close()
+
+
+def _held(paths: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the text of ``--held``, and why files could not be read."""
+    samples: dict[str, Sample] = {}
+    problems = []
+    for path in paths:
+        try:
+            recording = open_recording(path)
+            try:
+                sample = recording.sample(recording.span().last)
+            finally:
+                recording.close()
+        except (RecordingError, FrameError) as error:
+            problems.append(str(error))
+            continue
+        known = samples.get(sample.host.hostname)
+        if known is None or known.timestamp < sample.timestamp:
+            samples[sample.host.hostname] = sample
+    if not samples:
+        raise CommandFailure('\n'.join(problems))
+    return held_text(list(samples.values())), tuple(problems)

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of the use of GPUs as text: a table with bars, CSV and JSON. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nvitop.printable import printable
+from nvitop.recording.shares import HELD_BYTES
+from nvitop.times import format_time
+from nvitop.usage.report import Report, Row, Sums
+
+if TYPE_CHECKING:
+    from nvitop.sampling.types import ProcessSample, Sample
+
+FORMATS = ('table', 'csv', 'json')
+#: Version of the JSON structure; increased by changes that would break programs.
+SCHEMA = 1
+#: Width of the bars, and maximum width of texts in tables.
+BAR_WIDTH = 20
+MAX_TEXT = 40
+#: Time (seconds) after which memory without use is listed.
+HELD_SECONDS = 600.0
+
+_HOUR = 3600.0
+_JOULES_PER_KWH = 3.6e6
+_FULL, _LIGHT, _ASCII = '█', '▒', ('#', '-')
+
+
+def values_of(sums: Sums) -> dict[str, Any]:
+    """Return the values of a row by name, as in CSV and JSON; ``None`` if not available."""
+    percent = sums.utilization_percent
+    return {
+        'gpu_hours': _hours(sums.seconds),
+        'used_gpu_hours': _hours(sums.used),
+        'held_idle_gpu_hours': _hours(sums.held_idle),
+        'idle_gpu_hours': _hours(sums.idle),
+        'unobserved_gpu_hours': _hours(sums.unobserved),
+        'mean_utilization_percent': None if percent is None else round(percent, 2),
+        'peak_memory_bytes': round(sums.peak_bytes) or None,
+        'energy_kwh': round(sums.joules / _JOULES_PER_KWH, 6),
+        'jobs': len(sums.jobs) or None,
+    }
+
+
+def _hours(seconds: float) -> float:
+    return round(seconds / _HOUR, 6) + 0.0  # no -0.0
+
+
+def report_text(
+    report: Report, kind: str, *, with_total: bool = False, ascii_only: bool = False
+) -> str:
+    """Return a report in one of :data:`FORMATS`; CSV and tables have the total on request."""
+    rows = report.rows
+    if with_total:
+        rows += (Row(('(total)', *[''] * (len(report.by) - 1)), report.total, False),)
+    if kind == 'json':
+        return _json(report)
+    return _csv(report, rows) if kind == 'csv' else _table(report, rows, ascii_only)
+
+
+def _json(report: Report) -> str:
+    document = {
+        'schema': SCHEMA,
+        'since': _utc(report.since),
+        'until': _utc(report.until),
+        'hosts': list(report.hosts),
+        'gpus': report.gpus,
+        'rows': [{**dict(zip(report.by, row.key)), **values_of(row.sums)} for row in report.rows],
+        'total': values_of(report.total),
+        'problems': list(report.problems),
+    }
+    return json.dumps(document, indent=2) + '\n'
+
+
+def _utc(seconds: float) -> str:
+    return time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))
+
+
+def _csv(report: Report, rows: tuple[Row, ...]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator='\n')
+    writer.writerow([*report.by, *values_of(Sums())])
+    for row in rows:
+        values = ['' if value is None else value for value in values_of(row.sums).values()]
+        writer.writerow([*map(_cell, row.key), *values])
+    return text.getvalue()
+
+
+def _cell(text: str) -> str:
+    """Return a text that spreadsheets do not run as a formula."""
+    text = printable(text)
+    return f"'{text}" if text.startswith(('=', '+', '-', '@')) else text
+
+
+def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
+    total = report.total.seconds or 1.0
+    titles = [*map(str.upper, report.by), 'GPU-HOURS', '%', '', 'USED', 'HELD IDLE', 'UTIL']
+    lines = [[*titles, 'PEAK MEM', 'ENERGY', 'JOBS']]
+    for row in rows:
+        sums, percent = row.sums, row.sums.utilization_percent
+        is_total = row.key[0] == '(total)'
+        lines.append(
+            [
+                *(_clipped(text) for text in row.key),
+                f'{_hours(sums.seconds):,.1f}',
+                f'{100 * sums.seconds / total:.1f}',
+                '' if is_total or not row.is_held else _bar(sums, total, ascii_only),
+                f'{sums.used / _HOUR:,.1f}' if sums.used else '',
+                f'{sums.held_idle / _HOUR:,.1f}' if sums.held_idle else '',
+                '' if percent is None else f'{percent:.0f}%',
+                f'{sums.peak_bytes / (1 << 30):,.1f} GiB' if sums.peak_bytes else '',
+                f'{sums.joules / _JOULES_PER_KWH:,.2f} kWh' if sums.joules else '',
+                str(len(sums.jobs) or ''),
+            ]
+        )
+    left = {*range(len(report.by)), len(report.by) + 2}
+    hosts = report.hosts[0] if len(report.hosts) == 1 else f'{len(report.hosts)} hosts'
+    period = f'{format_time(report.since)[:-3]} to {format_time(report.until)[:-3]}'
+    gpus = f'{report.gpus} GPU{"" if report.gpus == 1 else "s"}'
+    title = f'GPU usage of {printable(hosts)}, {gpus}, {period}\n\n'
+    return title + aligned(lines, left)
+
+
+def _bar(sums: Sums, total: float, ascii_only: bool) -> str:
+    """Return a bar of the time used, continued by the time held idle."""
+    full, light = _ASCII if ascii_only else (_FULL, _LIGHT)
+    used = round(BAR_WIDTH * sums.used / total)
+    both = round(BAR_WIDTH * (sums.used + sums.held_idle) / total)
+    return full * used + light * (both - used)
+
+
+def _clipped(text: str) -> str:
+    text = printable(text)
+    return text if len(text) <= MAX_TEXT else f'{text[: MAX_TEXT - 1]}…'
+
+
+def aligned(lines: list[list[str]], left: set[int]) -> str:
+    """Return rows of texts in columns, of which some are aligned to the left."""
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    return ''.join(
+        '  '.join(
+            text.ljust(width) if at in left else text.rjust(width)
+            for at, (text, width) in enumerate(zip(line, widths))
+        ).rstrip()
+        + '\n'
+        for line in lines
+    )
+
+
+class Held(NamedTuple):
+    """Memory that a process holds without using the GPU."""
+
+    user: str
+    host: str
+    gpu: str
+    memory_bytes: int
+    #: Since when it has not used the GPU; ``None`` if that is unknown.
+    since: float | None
+    #: Whether it may have been idle for longer.
+    is_longer: bool
+    command: str
+
+
+def held_of(sample: Sample) -> list[Held]:
+    """Return the processes that hold memory without using it, those with most memory first."""
+    rows = [
+        Held(
+            process.username or '(unknown)',
+            sample.host.hostname,
+            process.key.device.label,
+            process.gpu_memory_bytes or 0,
+            None if seconds is None else sample.timestamp - seconds,
+            process.is_idle_longer,
+            process.command or process.name or '',
+        )
+        for process in sample.processes
+        for seconds in [process.gpu_idle_seconds]
+        if (process.gpu_memory_bytes or 0) >= HELD_BYTES
+        and not process.is_outdated
+        and (_is_nowhere(process) if seconds is None else seconds >= HELD_SECONDS)
+    ]
+    return sorted(rows, key=lambda row: -row.memory_bytes)
+
+
+def _is_nowhere(process: ProcessSample) -> bool:
+    """Whether a process exited, or belongs to another PID namespace."""
+    return process.status in ('gone', 'foreign')
+
+
+def held_text(samples: list[Sample]) -> str:
+    """Return a table, for a mail, of the memory that is held without being used."""
+    rows = [row for sample in samples for row in held_of(sample)]
+    latest = max(sample.timestamp for sample in samples)
+    as_of = f'at {format_time(latest)[:-3]}'
+    if not rows:
+        return f'No GPU memory was held for 10 minutes without being used {as_of}.\n'
+    lines = [['USER', 'HOST', 'GPU', 'MEMORY', 'IDLE SINCE', 'COMMAND']]
+    for row in rows:
+        since = '(unknown)' if row.since is None else format_time(row.since)[:-3]
+        lines.append(
+            [
+                _clipped(row.user),
+                _clipped(row.host),
+                row.gpu,
+                f'{row.memory_bytes / (1 << 30):,.1f} GiB',
+                f'before {since}' if row.is_longer and row.since is not None else since,
+                _clipped(row.command),
+            ]
+        )
+    size = sum(row.memory_bytes for row in rows) / (1 << 30)
+    title = f'GPU memory that is held without being used, {as_of}: {size:,.1f} GiB\n\n'
+    return title + aligned(lines, {0, 1, 4, 5})

@@ -1,0 +1,448 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the use of GPUs from recordings: the tables of databases, and the samples in lines of JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Iterator, NamedTuple, Protocol, Sequence
+
+from nvitop.recording.frames import FrameError
+from nvitop.recording.opening import is_database, open_recording
+from nvitop.recording.reader import open_database
+from nvitop.recording.schema import RecordingError
+from nvitop.recording.shares import UsageKey, gpu_of
+from nvitop.recording.usage import Usage, UsageAccount
+from nvitop.sampling.types import Sample
+from nvitop.times import format_time
+from nvitop.usage.report import UNOBSERVED, Place, Report, Sums, Table
+
+#: Default length of a report in seconds.
+DEFAULT_SECONDS = 7 * 86400.0
+#: Maximum time (seconds) for the tables of one recording.
+QUERY_SECONDS = 120.0
+#: Damaged parts of a database are skipped in steps of this many minutes.
+MINUTES_SKIPPED = 60
+#: Maximum length of names that are read.
+MAX_NAME = 256
+
+_MINUTE = 60
+_MINUTE_MS = 60_000.0
+
+
+class RecordedDevice(NamedTuple):
+    """A GPU or MIG device of a recording."""
+
+    #: Name in the tables, and name of the GPU that it is or belongs to.
+    name: str
+    gpu: str
+    #: ``'0'`` or ``'0:1'``.
+    label: str
+
+
+class Used(NamedTuple):
+    """Use of one device by one row of the tables, with sums as they are in the tables."""
+
+    gpu: str
+    user: str
+    owner_kind: str
+    owner_id: str
+    command: str
+    share_ms: float
+    idle_held_ms: float
+    percent_ms: float
+    measured_ms: float
+    peak_bytes: float
+    energy_mj: float
+
+    def sums(self, factor: float = 1.0) -> Sums:
+        """Return the sums in seconds and joules."""
+        part = factor / 1000
+        if not self.user:
+            return Sums(idle=part * self.share_ms, joules=part * self.energy_mj)
+        return Sums(
+            part * (self.share_ms - self.idle_held_ms),
+            part * self.idle_held_ms,
+            kernels=part * self.percent_ms / 100,
+            measured=part * self.measured_ms,
+            peak_bytes=self.peak_bytes,
+            joules=part * self.energy_mj,
+        )
+
+
+class Seen:
+    """Minutes of devices that were counted, to count those in several recordings once."""
+
+    def __init__(self) -> None:
+        self._minutes: dict[str, set[int]] = {}
+
+    def is_new(self, gpu: str, minute: int) -> bool:
+        """Whether a minute was not counted."""
+        return minute not in self._minutes.get(gpu, ())
+
+    def add(self, gpu: str, minute: int) -> None:
+        """Remember a minute."""
+        self._minutes.setdefault(gpu, set()).add(minute)
+
+    def update(self, other: Seen) -> None:
+        """Remember the minutes of another recording."""
+        for gpu, minutes in other._minutes.items():
+            self._minutes.setdefault(gpu, set()).update(minutes)
+
+
+class UsageSource(Protocol):
+    """A recording. Minutes are since the epoch; ``last`` is the first one that it does not have."""
+
+    path: str
+    host: str
+    first: int
+    last: int
+
+    def devices(self, since: int, until: int) -> list[RecordedDevice]:
+        """Return the devices in some minutes; valid after :meth:`read` for lines of JSON."""
+
+    def read(self, since: int, until: int, seen: Seen | None, new: Seen | None) -> Iterator[Used]:
+        """Yield the use of devices in some minutes, without those seen; add minutes to ``new``."""
+
+    def problems(self) -> list[str]:
+        """Return what could not be read."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+#: The highest mean of a minute stands for the peak of the memory. If a row was busy without any
+#: utilization, its utilization is unknown.
+_VALUES = (
+    'share_ms, idle_held_ms, sm_percent_ms, '
+    'CASE WHEN sm_percent_ms > 0 OR busy_ms = 0 THEN held_ms ELSE 0 END, '
+    'CASE WHEN held_ms > 0 THEN memory_byte_ms / held_ms ELSE 0 END, energy_mj'
+)
+_KEYS = 'gpu, user, owner_kind, owner_id, command'
+_SUM = (
+    'sum(share_ms), sum(idle_held_ms), sum(sm_percent_ms), '
+    'sum(CASE WHEN sm_percent_ms > 0 OR busy_ms = 0 THEN held_ms ELSE 0 END), '
+    'max(CASE WHEN held_ms > 0 THEN memory_byte_ms / held_ms ELSE 0 END), sum(energy_mj)'
+)
+_NEW_SUMS = 'CREATE TEMP TABLE sums (gpu, user, owner_kind, owner_id, command, a, b, c, d, e, f, '
+#: Few rows that are searched for each row of a large table: faster than sorting that for GROUP BY.
+_ADD_UP = (
+    'ON CONFLICT DO UPDATE SET a = a + excluded.a, b = b + excluded.b, c = c + excluded.c, '
+    'd = d + excluded.d, e = max(e, excluded.e), f = f + excluded.f'
+)
+
+
+class DatabaseUsage:
+    """The usage tables of a recording in SQLite."""
+
+    def __init__(self, path: str) -> None:
+        """Open a recording.
+
+        Raises:
+            RecordingError: It cannot be read, is not a recording, or has no usage.
+        """
+        self.path = path
+        self._deadline = time.monotonic() + QUERY_SECONDS
+        self._skipped = 0
+        self._db = open_database(
+            path,
+            ('usage', 'gpu_minute', 'device', 'run', 'meta', 'event'),
+            lambda: time.monotonic() > self._deadline,
+        )
+        try:
+            self._db.execute('PRAGMA temp_store = MEMORY').fetchall()
+            self.host = self._host()
+            first = self._db.execute('SELECT min(minute) FROM gpu_minute').fetchone()[0]
+            last = self._db.execute('SELECT max(minute) FROM gpu_minute').fetchone()[0]
+        except sqlite3.Error as error:
+            self._db.close()
+            raise RecordingError(f'cannot read {path}: {error}') from None
+        if not isinstance(first, int) or not isinstance(last, int):
+            self._db.close()
+            raise RecordingError(f'{path} holds no usage')
+        self.first, self.last = first, last + 1
+
+    def _host(self) -> str:
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'host'").fetchone()
+        return str(row[0])[:MAX_NAME] if row and row[0] else '(unknown)'
+
+    def devices(self, since: int, until: int) -> list[RecordedDevice]:
+        """Return the devices that existed in some minutes."""
+        found = []
+        with self._reading():
+            for gpu, index, mig, parent in self._db.execute(
+                'SELECT gpu, physical_index, mig_index, parent FROM device '
+                'WHERE last_seen >= ? AND first_seen < ?',
+                (since * _MINUTE_MS, until * _MINUTE_MS),
+            ):
+                is_mig = isinstance(mig, int) and mig >= 0
+                label = f'{index}:{mig}' if is_mig else str(index)
+                found.append(
+                    RecordedDevice(gpu, parent or f'GPU {index}' if is_mig else gpu, label)
+                )
+        return found
+
+    def read(self, since: int, until: int, seen: Seen | None, new: Seen | None) -> Iterator[Used]:
+        """Yield the use of devices in some minutes, without those seen; add minutes to ``new``."""
+        where = ''
+        if seen is not None:
+            self._db.create_function('is_new', 2, seen.is_new)
+            where = ' AND is_new(gpu, minute)'
+        yield from self._sums(max(since, self.first), min(until, self.last), where)
+        with self._reading():
+            limits = f'minute >= {since} AND minute < {until}'
+            if self._has_clock_steps():
+                yield from self._excess(f'{limits}{where}')
+            if new is not None:
+                for gpu, minute in self._db.execute(
+                    f'SELECT gpu, minute FROM gpu_minute WHERE observed_ms > 0 AND {limits}'
+                ):
+                    new.add(gpu, minute)
+
+    def _sums(self, since: int, until: int, where: str) -> list[Used]:
+        """Return the sums of some minutes; those of damaged parts are skipped."""
+        limits = f'minute >= {since} AND minute < {until}{where}'
+        try:
+            if sqlite3.sqlite_version_info < (3, 24):
+                return self._used(
+                    f'SELECT {_KEYS}, {_SUM} FROM usage WHERE {limits} GROUP BY {_KEYS}'
+                )
+            self._db.execute('DROP TABLE IF EXISTS sums')
+            self._db.execute(f'{_NEW_SUMS} PRIMARY KEY ({_KEYS})) WITHOUT ROWID')
+            self._db.execute(
+                f'INSERT INTO sums SELECT {_KEYS}, {_VALUES} FROM usage WHERE {limits} {_ADD_UP}'
+            )
+            return self._used('SELECT * FROM sums')
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise RecordingError(f'cannot read {self.path}: {error}') from None
+            if until - since <= MINUTES_SKIPPED:
+                self._skipped += until - since
+                return []
+            middle = (since + until) // 2
+            return [*self._sums(since, middle, where), *self._sums(middle, until, where)]
+
+    def _used(self, statement: str) -> list[Used]:
+        return [_checked(row) for row in self._db.execute(statement)]
+
+    def _has_clock_steps(self) -> bool:
+        """Whether a minute may have been recorded twice, because the clock was set back."""
+        event = self._db.execute("SELECT count(*) FROM event WHERE kind = 'clock'").fetchone()[0]
+        run = self._db.execute(
+            'SELECT count(*) FROM run JOIN run AS before ON before.id = run.id - 1 '
+            'WHERE run.started < before.ended'
+        ).fetchone()[0]
+        return bool(event or run)
+
+    def _excess(self, limits: str) -> Iterator[Used]:
+        """Yield what minutes have too much that hold more than 60 seconds, as negative sums."""
+        for gpu, minute, observed in self._db.execute(
+            f'SELECT gpu, minute, observed_ms FROM gpu_minute '
+            f'WHERE observed_ms > {_MINUTE_MS} AND {limits}'
+        ).fetchall():
+            part = _MINUTE_MS / float(observed) - 1
+            statement = f'SELECT {_KEYS}, {_VALUES} FROM usage WHERE minute = ? AND gpu = ?'
+            for row in map(_checked, self._db.execute(statement, (minute, gpu))):
+                sums = {name: part * getattr(row, name) for name in Used._fields[5:]}
+                yield row._replace(**{**sums, 'peak_bytes': 0.0})
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OverflowError) as error:
+            raise RecordingError(f'cannot read {self.path}: {error}') from None
+
+    def problems(self) -> list[str]:
+        """Return what could not be read."""
+        if not self._skipped:
+            return []
+        return [f'{self.path} is damaged: about {self._skipped} minutes cannot be read']
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+def _checked(row: Sequence[object]) -> Used:
+    """Return a row of tables that may hold anything."""
+    gpu, user, kind, name, command = (
+        '' if value is None else str(value)[:MAX_NAME] for value in row[:5]
+    )
+    numbers = [float(value) if isinstance(value, (int, float)) else 0.0 for value in row[5:]]
+    return Used(gpu, user, kind, name, command, *numbers)
+
+
+class LinesUsage:
+    """The samples of a recording in lines of JSON."""
+
+    def __init__(self, path: str) -> None:
+        """Open a recording.
+
+        Raises:
+            RecordingError: It cannot be read, is not a recording, or has no samples.
+        """
+        self.path = path
+        self._recording = open_recording(path)
+        self._devices: dict[str, RecordedDevice] = {}
+        self._damaged = 0
+        span = self._recording.span()
+        self._interval = self._recording.interval(span.first)
+        self.host = '(unknown)'
+        with contextlib.suppress(FrameError):
+            self.host = self._recording.sample(span.first).host.hostname or self.host
+        self.first = int(span.first_time // _MINUTE)
+        self.last = int(span.last_time // _MINUTE) + 1
+
+    def devices(self, since: int, until: int) -> list[RecordedDevice]:
+        """Return the devices of the samples that were read."""
+        return list(self._devices.values())
+
+    def read(self, since: int, until: int, seen: Seen | None, new: Seen | None) -> Iterator[Used]:
+        """Yield the use of devices in some minutes, without those seen; add minutes to ``new``."""
+        account = UsageAccount(self._interval)
+        frame: int | None = self._recording.at(since * _MINUTE)
+        taken: set[int] = set()
+        end = 0.0
+        while frame is not None and end <= until * _MINUTE:
+            with contextlib.suppress(FrameError):
+                self._damaged += 1
+                sample = self._recording.sample(frame)
+                self._damaged -= 1
+                account.add(sample)
+                end = sample.timestamp
+                self._note_devices(sample)
+            frame = self._recording.neighbor(frame, 1)
+            for rows in account.take(end if frame is not None else None):
+                if rows.minute in taken or not since <= rows.minute < until:
+                    continue  # again, because the clock was set back
+                taken.add(rows.minute)
+                for key, usage in rows.usage.items():
+                    if seen is None or seen.is_new(key.gpu, rows.minute):
+                        yield _of_usage(key, usage)
+                for gpu, minute in rows.devices.items():
+                    if new is not None and minute.observed_ms:
+                        new.add(gpu, rows.minute)
+
+    def _note_devices(self, sample: Sample) -> None:
+        gpus = {d.key.physical_index: gpu_of(d.key) for d in sample.devices if not d.key.is_mig}
+        for device in sample.devices:
+            name, index = gpu_of(device.key), device.key.physical_index
+            self._devices[name] = RecordedDevice(
+                name, gpus.get(index, f'GPU {index}'), device.key.label
+            )
+
+    def problems(self) -> list[str]:
+        """Return what could not be read."""
+        return [f'{self.path}: {self._damaged} samples are damaged'] if self._damaged else []
+
+    def close(self) -> None:
+        """Close the file."""
+        self._recording.close()
+
+
+def _of_usage(key: UsageKey, usage: Usage) -> Used:
+    is_known = usage.sm_percent_ms > 0 or not usage.busy_ms
+    return Used(
+        *key,
+        usage.share_ms,
+        usage.idle_held_ms,
+        usage.sm_percent_ms,
+        usage.held_ms if is_known else 0.0,
+        usage.memory_byte_ms / usage.held_ms if usage.held_ms else 0.0,
+        usage.energy_mj,
+    )
+
+
+class _Group(NamedTuple):
+    """The result of the recordings of one host."""
+
+    table: Table
+    gpus: int
+    problems: list[str]
+
+
+def open_sources(paths: Sequence[str]) -> tuple[list[UsageSource], list[str]]:
+    """Open recordings; return also why some could not be opened."""
+    sources: list[UsageSource] = []
+    problems = []
+    for path in paths:
+        try:
+            sources.append(DatabaseUsage(path) if is_database(path) else LinesUsage(path))
+        except RecordingError as error:
+            problems.append(str(error))
+    return sources, problems
+
+
+def read_report(
+    sources: Sequence[UsageSource], since: float | None, until: float | None, by: tuple[str, ...]
+) -> Report:
+    """Return the use of GPUs in a period of whole minutes; by default the last week recorded.
+
+    Raises:
+        RecordingError: Nothing was recorded in the period.
+    """
+    begin, end = min(each.first for each in sources), max(each.last for each in sources)
+    last = end if until is None else int(until // _MINUTE)
+    first = max(begin, last - round(DEFAULT_SECONDS / _MINUTE))
+    first = first if since is None else int(since // _MINUTE)
+    hosts: dict[str, list[UsageSource]] = {}
+    for source in sources:
+        if source.first < last and source.last > first:
+            hosts.setdefault(source.host, []).append(source)
+    if not hosts or first >= last:
+        raise RecordingError(
+            'nothing was recorded in this period; '
+            f'the recordings are from {_shown(begin)} to {_shown(end)}'
+        )
+    table, gpus, problems = Table(by), 0, []
+    read = functools.partial(_read_host, since=first, until=last, by=by, is_one=len(hosts) == 1)
+    with ThreadPoolExecutor(2) as pool:  # SQLite computes without the lock of the interpreter
+        for group in pool.map(read, hosts.values()):
+            table.merge(group.table)
+            gpus += group.gpus
+            problems += group.problems
+    period = (float(first * _MINUTE), float(last * _MINUTE))
+    return Report(*period, by, table.rows(), tuple(hosts), gpus, tuple(problems))
+
+
+def _shown(minute: int) -> str:
+    return format_time(minute * _MINUTE)[:-3]
+
+
+def _read_host(
+    sources: Sequence[UsageSource], *, since: int, until: int, by: tuple[str, ...], is_one: bool
+) -> _Group:
+    """Add up the recordings of one host, and the time that none of them observed."""
+    table, problems, host = Table(by), [], sources[0].host
+    seen = Seen() if len(sources) > 1 else None
+    prefix = '' if is_one or 'host' in by else f'{host}/'
+    observed: dict[str, float] = {}
+    devices: dict[str, RecordedDevice] = {}
+    for source in sorted(sources, key=lambda each: each.first):
+        try:
+            new = None if seen is None else Seen()
+            devices.update({each.name: each for each in source.devices(since, until)})
+            for used in source.read(since, until, seen, new):
+                if used.gpu not in devices:
+                    devices.update({each.name: each for each in source.devices(since, until)})
+                device = devices.get(used.gpu) or RecordedDevice(used.gpu, used.gpu, used.gpu)
+                sums = used.sums()
+                observed[device.gpu] = observed.get(device.gpu, 0.0) + sums.seconds
+                job = f'{used.owner_kind} {used.owner_id}'.strip()
+                table.add(Place(used.user, job, used.command, prefix + device.label, host), sums)
+            if seen is not None and new is not None:
+                seen.update(new)
+        except RecordingError as error:
+            problems.append(str(error))
+        problems += source.problems()
+    gpus = {device.gpu: device.label for device in devices.values() if ':' not in device.label}
+    for device in devices.values():
+        gpus.setdefault(device.gpu, device.label)
+    for gpu, label in gpus.items():
+        unobserved = Sums(unobserved=(until - since) * _MINUTE - observed.get(gpu, 0.0))
+        table.add(Place(UNOBSERVED, gpu=prefix + label, host=host), unobserved)
+    return _Group(table, len(gpus), problems)

@@ -1,0 +1,438 @@
+"""``nvitop usage``: hours by user from recordings, and what cannot be read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any, Iterable, Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nvitop.sampling.types import Sample
+from nvitop.times import format_time
+from nvitop.usage.command import main, parse_moment
+from nvitop.usage.output import held_text, report_text
+from nvitop.usage.recordings import open_sources, read_report
+from nvitop.usage.report import ORDERS, Report, arrange
+from tests.recording import virtual_clock
+from tests.recording.virtual_clock import START, SimpleMachine, mig, rows
+
+#: The first minute that begins after the usual start.
+BEGIN = START + 40
+HOUR = 3600
+#: Seconds between samples.
+INTERVAL = 30
+
+
+def record(path: Path, samples: Iterable[Sample], interval: float = INTERVAL) -> None:
+    """Record samples to a database, or to lines of JSON if the name ends like that."""
+    options = {'interval_seconds': interval} if path.suffix == '.db' else {}
+    virtual_clock.record(path, samples, **options)
+
+
+def percent(user: str, value: int | None, **values: Any) -> dict[str, Any]:
+    """Return a process of a user with a utilization."""
+    return {'username': user, 'gpu_sm_utilization_percent': value, **values}
+
+
+def example(minutes: int = 90, machine: SimpleMachine | None = None) -> Iterator[Sample]:
+    """Yield the worked example: 60 minutes, and 30 minutes in which ann and bob share GPU 0.
+
+    First, ann uses GPU 0 at 80 %, and bob holds GPU 1. Then, ann uses GPU 0 at 60 % and bob at 20 %,
+    and GPU 1 is free. GPU 0 needs 300 W, GPU 1 100 W.
+    """
+    machine = machine or SimpleMachine(2, start=BEGIN)
+    machine.set(0, power_usage_mw=300_000)
+    machine.free(1)
+    machine.run(1, 0, **percent('ann', 80))
+    machine.run(2, 1, **percent('bob', 0, gpu_memory_bytes=60 << 30))
+    yield machine.sample()
+    for tick in range(1, 2 * minutes + 1):
+        if tick == 121:
+            machine.processes.clear()
+            machine.run(3, 0, **percent('ann', 60))
+            machine.run(4, 0, **percent('bob', 20))
+        yield machine.sample(INTERVAL)
+
+
+def report_of(*paths: Path, by: str = 'user', **period: float) -> Report:
+    """Return the report of recordings; times are seconds after the beginning of the example."""
+    sources, problems = open_sources([str(path) for path in paths])
+    assert not problems
+    since, until = (BEGIN + period[name] if name in period else None for name in ('since', 'until'))
+    try:
+        return read_report(sources, since, until, tuple(by.split(',')))
+    finally:
+        for source in sources:
+            source.close()
+
+
+def hours(report: Report) -> dict[Any, tuple[float, ...]]:
+    """Return the hours used, held idle, idle and not observed of each row."""
+    return {
+        row.key[0] if len(row.key) == 1 else row.key: tuple(
+            round(seconds / HOUR, 4) + 0.0
+            for seconds in (
+                row.sums.used,
+                row.sums.held_idle,
+                row.sums.idle,
+                row.sums.unobserved,
+            )
+        )
+        for row in report.rows
+    }
+
+
+#: Computed by hand: ann uses 1 h and 0.5 h · 60/80, bob 0.5 h · 20/80.
+EXAMPLE = {
+    'ann': (1.375, 0, 0, 0),
+    'bob': (0.125, 1.0, 0, 0),
+    '(idle)': (0, 0, 0.5, 0),
+    '(unobserved)': (0, 0, 0, 1.0),
+}
+
+
+@pytest.mark.parametrize('name', ['a.db', 'a.jsonl', 'a.jsonl.gz'])
+def test_the_hours_of_the_example_are_those_computed_by_hand(tmp_path: Path, name: str) -> None:
+    record(tmp_path / name, example())
+    report = report_of(tmp_path / name, until=2 * HOUR)
+    assert hours(report) == EXAMPLE
+    assert report.total.seconds == pytest.approx(2 * 2 * HOUR, abs=1e-6)
+    sums = {row.key[0]: row.sums for row in report.rows}
+    kwh = {name: round(each.joules / 3.6e6, 4) for name, each in sums.items()}
+    assert kwh == {'ann': 0.4125, 'bob': 0.1375, '(idle)': 0.05, '(unobserved)': 0}
+    assert sums['ann'].utilization_percent == pytest.approx((80 * 60 + 60 * 30) / 90, abs=0.01)
+    assert sums['bob'].utilization_percent == pytest.approx(20 * 30 / 90, abs=0.01)
+    assert sums['bob'].peak_bytes == 60 << 30
+
+
+def test_rows_can_be_divided_by_gpu_and_host(tmp_path: Path) -> None:
+    record(tmp_path / 'a.db', example())
+    assert hours(report_of(tmp_path / 'a.db', by='gpu', until=2 * HOUR)) == {
+        '0': (1.5, 0, 0, 0.5),
+        '1': (0, 1.0, 0.5, 0.5),
+    }
+    by_host = report_of(tmp_path / 'a.db', by='host,user', until=2 * HOUR)
+    assert hours(by_host) == {('gpu07', user): values for user, values in EXAMPLE.items()}
+    by_command = report_of(tmp_path / 'a.db', by='command,gpu', until=2 * HOUR)
+    assert ('python3 train.py', '1') in hours(by_command)
+    assert ('(unobserved)', '1') in hours(by_command)
+
+
+def test_jobs_are_rows_and_unknown_time_is_not_dropped(tmp_path: Path) -> None:
+    machine = SimpleMachine(2, start=BEGIN - INTERVAL)
+    machine.set(1, gpu_utilization_percent=0, memory_used_bytes=60 << 30)
+    owner = _owner()
+    machine.run(1, 0, owner=owner)
+    record(tmp_path / 'a.db', [machine.sample(INTERVAL) for _ in range(121)])
+    report = report_of(tmp_path / 'a.db', by='job')
+    found = {'slurm 42': (1.0, 0, 0, 0), '(unknown)': (0, 1.0, 0, 0)}
+    assert hours(report) == {**found, '(unobserved)': (0, 0, 0, 0)}
+
+
+def _owner() -> Any:
+    from nvitop.owner.types import Owner
+
+    return Owner('slurm', '42', 'train')
+
+
+def test_mig_devices_are_rows_of_their_gpu(tmp_path: Path) -> None:
+    machine = SimpleMachine(1, start=BEGIN - INTERVAL)
+    machine.devices.append(mig(machine.devices[0], 0, '3g.40gb'))
+    machine.run(1, 1, gpu_sm_utilization_percent=None)
+    record(tmp_path / 'a.db', [machine.sample(INTERVAL) for _ in range(121)])
+    report = report_of(tmp_path / 'a.db', by='gpu')
+    assert hours(report) == {'0:0': (0.4286, 0, 0, 0), '0': (0, 0, 0.5714, 0)}
+    (row,) = (row for row in report.rows if row.key == ('0:0',))
+    assert row.sums.utilization_percent is None
+
+
+def test_a_minute_in_several_recordings_counts_once(tmp_path: Path) -> None:
+    record(tmp_path / 'a.db', example())
+    shutil.copy(tmp_path / 'a.db', tmp_path / 'b.db')
+    record(tmp_path / 'c.jsonl', example(60))
+    paths = [tmp_path / name for name in ('a.db', 'b.db', 'c.jsonl')]
+    assert hours(report_of(*paths, until=2 * HOUR)) == EXAMPLE
+
+
+def test_recordings_of_several_hosts_are_added(tmp_path: Path) -> None:
+    record(tmp_path / 'a.db', example())
+    record(
+        tmp_path / 'b.db',
+        (s._replace(host=s.host._replace(hostname='gpu08')) for s in example()),
+    )
+    report = report_of(tmp_path / 'a.db', tmp_path / 'b.db', until=2 * HOUR)
+    assert hours(report) == {user: tuple(2 * n for n in values) for user, values in EXAMPLE.items()}
+    assert (report.gpus, report.hosts) == (4, ('gpu07', 'gpu08'))
+    by_gpu = hours(report_of(tmp_path / 'a.db', tmp_path / 'b.db', by='gpu'))
+    assert set(by_gpu) == {'gpu07/0', 'gpu07/1', 'gpu08/0', 'gpu08/1'}
+
+
+@pytest.mark.parametrize('name', ['a.db', 'a.jsonl'])
+def test_a_clock_that_was_set_back_gives_no_hours(tmp_path: Path, name: str) -> None:
+    machine = SimpleMachine(1, start=BEGIN)
+    machine.run(1)
+    samples = [machine.sample(INTERVAL) for _ in range(121)]
+    samples += [machine.sample(INTERVAL, step=-1800.0 - INTERVAL)]
+    samples += [machine.sample(INTERVAL) for _ in range(60)]
+    record(tmp_path / name, samples)
+    report = report_of(tmp_path / name, until=HOUR)
+    assert report.total.used == pytest.approx(HOUR, abs=70)
+    assert report.total.seconds == pytest.approx(HOUR, abs=1e-6)
+
+
+def test_the_default_is_the_last_week_recorded(tmp_path: Path) -> None:
+    machine = SimpleMachine(1, start=BEGIN)
+    samples = [machine.sample(HOUR) for _ in range(24 * 9 + 1)]
+    record(tmp_path / 'a.db', samples, HOUR)
+    report = report_of(tmp_path / 'a.db')
+    assert report.until == BEGIN + HOUR + 9 * 24 * HOUR
+    assert report.until - report.since == 7 * 24 * HOUR
+    assert report.total.used == 7 * 24 * HOUR
+
+
+histories = st.lists(
+    st.tuples(
+        st.floats(1, 40),
+        st.lists(st.tuples(st.sampled_from(['ann', 'bob', None]), st.none() | st.integers(0, 100))),
+        st.none() | st.integers(0, 100),
+        st.booleans(),
+    ),
+    min_size=2,
+    max_size=12,
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(histories)
+def test_all_rows_add_up_to_wall_time_times_gpus(tmp_path: Path, history: Any) -> None:
+    machine = SimpleMachine(2, start=BEGIN)
+    samples = []
+    for seconds, processes, utilization, is_lost in history:
+        machine.processes.clear()
+        machine.set(0, gpu_utilization_percent=utilization)
+        machine.set(1, status='lost' if is_lost else 'ok')
+        for pid, (user, value) in enumerate(processes):
+            machine.run(pid, pid % 2, username=user, gpu_sm_utilization_percent=value)
+        samples.append(machine.sample(seconds))
+    for path in tmp_path.iterdir():
+        path.unlink()
+    record(tmp_path / 'a.db', samples, 10)
+    if not rows(tmp_path / 'a.db', 'SELECT 1 FROM gpu_minute LIMIT 1'):
+        return  # nothing was observed
+    report = report_of(tmp_path / 'a.db', since=0, until=600)
+    assert report.total.seconds == pytest.approx(2 * 600, abs=1e-9)
+    observed = rows(tmp_path / 'a.db', 'SELECT sum(observed_ms) FROM gpu_minute')[0][0] / 1000
+    assert report.total.unobserved == pytest.approx(2 * 600 - observed, abs=0.02)
+    assert report.total.unobserved >= 0 or observed > 2 * 600 - 0.1
+
+
+def arranged(report: Report, order: str = 'hours', top: int | None = None) -> list[str]:
+    """Return the first texts of the arranged rows."""
+    return [row.key[0] for row in arrange(report, order, top, ()).rows]
+
+
+def test_rows_are_sorted_and_cut_without_losing_time(tmp_path: Path) -> None:
+    record(tmp_path / 'a.db', example())
+    report = report_of(tmp_path / 'a.db', until=2 * HOUR)
+    special = ['(unobserved)', '(idle)']
+    assert arranged(report) == ['ann', 'bob', *special]
+    assert arranged(report, 'held-idle')[:2] == ['bob', 'ann']
+    assert arranged(report, 'memory')[:2] == ['bob', 'ann']
+    assert arranged(report, 'utilization')[:2] == ['bob', 'ann']
+    assert arranged(report, 'energy')[:2] == ['ann', 'bob']
+    cut = arrange(report, 'hours', 1, ())
+    assert [row.key[0] for row in cut.rows] == ['ann', '(1 others)', *special]
+    assert cut.total.seconds == pytest.approx(report.total.seconds)
+    only = arrange(report, 'hours', None, ['bob'])
+    assert [row.key[0] for row in only.rows] == ['bob', '(unobserved)']
+    assert {*ORDERS} == {'hours', 'used', 'held-idle', 'energy', 'memory', 'utilization', 'name'}
+
+
+def at(after: float) -> str:
+    """Return the time some hours after the beginning of the example."""
+    return format_time(BEGIN + after * HOUR)[:-3]
+
+
+TABLE = """\
+GPU usage of gpu07, 2 GPUs, {begin} to {end}
+
+USER          GPU-HOURS      %        USED  HELD IDLE  UTIL  PEAK MEM    ENERGY  JOBS
+ann                 1.4   34.4  #######   1.4              73%   1.0 GiB  0.41 kWh     1
+bob                 1.1   28.1  #-----    0.1        1.0    7%  60.0 GiB  0.14 kWh     1
+(unobserved)        1.0   25.0
+(idle)              0.5   12.5                                        0.05 kWh
+(total)             4.0  100.0            1.5        1.0   40%  60.0 GiB  0.60 kWh     1
+"""
+
+
+def test_tables_csv_and_json_have_the_same_numbers(tmp_path: Path) -> None:
+    record(tmp_path / 'a.db', example())
+    report = arrange(report_of(tmp_path / 'a.db', until=2 * HOUR), 'hours', None, ())
+    table = report_text(report, 'table', with_total=True, ascii_only=True)
+    assert [line.split() for line in table.splitlines()] == [
+        line.split() for line in TABLE.format(begin=at(0), end=at(2)).splitlines()
+    ]
+    document = json.loads(report_text(report, 'json'))
+    assert document['since'] == '2023-11-14T22:14:00Z'
+    ann = {
+        'gpu_hours': 1.375,
+        'used_gpu_hours': 1.375,
+        'held_idle_gpu_hours': 0.0,
+        'idle_gpu_hours': 0.0,
+        'unobserved_gpu_hours': 0.0,
+        'mean_utilization_percent': 73.33,
+        'peak_memory_bytes': 1 << 30,
+        'energy_kwh': 0.4125,
+        'jobs': 1,
+    }
+    assert document['rows'][0] == {'user': 'ann', **ann}
+    assert document['total']['gpu_hours'] == 4.0
+    lines = list(csv.DictReader(io.StringIO(report_text(report, 'csv', with_total=True))))
+    assert lines[0] == {'user': 'ann', **{name: str(value) for name, value in ann.items()}}
+    assert lines[-1]['user'] == '(total)'
+
+
+def test_csv_has_no_formulas(tmp_path: Path) -> None:
+    machine = SimpleMachine(1, start=BEGIN)
+    machine.run(1, username='=HYPERLINK("x")')
+    record(tmp_path / 'a.db', [machine.sample(10) for _ in range(20)])
+    assert '\n"\'=HYPERLINK' in report_text(report_of(tmp_path / 'a.db'), 'csv')
+
+
+def test_memory_that_is_held_without_use_is_listed() -> None:
+    machine = SimpleMachine(2, start=BEGIN)
+    idle = percent('bob', 0, gpu_memory_bytes=60 << 30, gpu_idle_seconds=7200.0)
+    machine.run(1, 0, **idle, is_idle_longer=True)
+    machine.run(2, 0, **percent('ann', 0, gpu_idle_seconds=599.0))
+    machine.run(3, 1, **percent('carol', 0, gpu_idle_seconds=600.0, gpu_memory_bytes=1 << 34))
+    machine.run(4, 1, **percent('', None, status='gone', gpu_memory_bytes=2 << 30))
+    text = held_text([machine.sample()])
+    assert [line.split() for line in text.splitlines()] == [
+        [
+            'GPU',
+            'memory',
+            'that',
+            'is',
+            'held',
+            'without',
+            'being',
+            'used,',
+            'at',
+            '2023-11-14',
+            '22:14:',
+            '78.0',
+            'GiB',
+        ],
+        [],
+        ['USER', 'HOST', 'GPU', 'MEMORY', 'IDLE', 'SINCE', 'COMMAND'],
+        [
+            'bob',
+            'gpu07',
+            '0',
+            '60.0',
+            'GiB',
+            'before',
+            '2023-11-14',
+            '20:14',
+            'python3',
+            'train.py',
+        ],
+        ['carol', 'gpu07', '1', '16.0', 'GiB', '2023-11-14', '22:04', 'python3', 'train.py'],
+        ['(unknown)', 'gpu07', '1', '2.0', 'GiB', '(unknown)', 'python3', 'train.py'],
+    ]
+    machine.processes.clear()
+    assert held_text([machine.sample()]).startswith('No GPU memory was held')
+
+
+@pytest.mark.parametrize(
+    ('text', 'begin', 'end'),
+    [
+        ('last month', '2026-10-01', '2026-11-01'),
+        ('Last  Week', '2026-11-16', '2026-11-23'),
+        ('yesterday', '2026-11-23', '2026-11-24'),
+        ('today', '2026-11-24', None),
+        ('this month', '2026-11-01', None),
+        ('2026-11-01', '2026-11-01', None),
+        ('-7d', '2026-11-17 12:00', None),
+    ],
+)
+def test_periods_have_names(text: str, begin: str, end: str | None) -> None:
+    def seconds(day: str) -> float:
+        form = '%Y-%m-%d %H:%M' if ' ' in day else '%Y-%m-%d'
+        return time.mktime(time.strptime(day, form))
+
+    expected = seconds(begin), None if end is None else seconds(end)
+    assert parse_moment(text, seconds('2026-11-24 12:00')) == expected
+
+
+def test_the_command_prints_a_table_and_accepts_negative_times(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(tmp_path / 'a.db', example())
+    assert main([str(tmp_path / 'a.db'), '--since', '2023-11-13', '--user', 'ann']) == 0
+    assert '\nann ' in capsys.readouterr().out
+    assert main([str(tmp_path / 'a.db'), '--since', '-7d']) == 1
+    assert 'nothing was recorded in this period' in capsys.readouterr().err
+    assert main([str(tmp_path / 'a.db'), '--held']) == 0
+    assert 'held' in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(['--by', 'users'])
+    assert "unknown column 'users'" in capsys.readouterr().err
+
+
+def damaged(tmp_path: Path) -> Path:
+    """Make a recording of hours with damaged pages in its middle."""
+    path = tmp_path / 'damaged.db'
+    record(path, example(400))
+    page = rows(path, 'PRAGMA page_size')[0][0]
+    leaf = rows(path, "SELECT pageno FROM dbstat WHERE name = 'usage' AND pagetype = 'leaf'")
+    with open(path, 'r+b') as file:
+        for (number,) in leaf[len(leaf) // 2 : len(leaf) // 2 + 2]:
+            file.seek((number - 1) * page)
+            file.write(b'\xff' * page)
+    return path
+
+
+def test_what_is_readable_of_a_damaged_recording_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        sqlite3.connect(':memory:').execute('SELECT 1 FROM dbstat')
+    except sqlite3.OperationalError:
+        pytest.skip('SQLite has no dbstat')
+    assert main([str(damaged(tmp_path)), '--format', 'json']) == 1
+    output = capsys.readouterr()
+    total = json.loads(output.out)['total']
+    assert 0.3 < total['used_gpu_hours'] < 6.67
+    assert total['unobserved_gpu_hours'] > 0
+    assert 'is damaged' in output.err
+
+
+def test_files_that_cannot_be_read_are_reported_and_others_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(tmp_path / 'good.db', example())
+    record(tmp_path / 'newer.db', example(1))
+    db = sqlite3.connect(str(tmp_path / 'newer.db'))
+    db.execute('PRAGMA user_version = 99')
+    db.close()
+    (tmp_path / 'other.txt').write_text('hello\n')
+    (tmp_path / 'cut.db').write_bytes((tmp_path / 'good.db').read_bytes()[:5000])
+    names = ('good.db', 'newer.db', 'other.txt', 'none.db', 'cut.db')
+    assert main([str(tmp_path / name) for name in names]) == 1
+    output = capsys.readouterr()
+    assert '\nann ' in output.out
+    assert 'newer.db was written by a newer version' in output.err
+    for name in ('other.txt', 'none.db', 'cut.db'):
+        assert name in output.err
+    assert main([str(tmp_path / 'other.txt')]) == 1
+    assert main([str(tmp_path / 'none.db'), '--held']) == 1
+    assert 'Traceback' not in capsys.readouterr().err
