@@ -25,9 +25,9 @@ from nvitop.exporter.state import PROCESS_SERIES
 from nvitop.exporter.tables import DeviceRow, GpuUse, Observation, SeriesOptions
 from nvitop.fleet.command import make_parser as make_fleet_parser
 from nvitop.gui.layout.screens import HelpEntry, HelpGroup
+from nvitop.gui.model.choices import GRAPHS
 from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, Column
 from nvitop.gui.model.device_columns import DETAIL_COLUMNS, DEVICE_COLUMNS, DeviceColumn
-from nvitop.gui.model.graphs import GRAPHS
 from nvitop.gui.replay_command import make_parser as make_replay_parser
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.help_contents import MOUSE, TYPING, dialog_group, format_purpose

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Callable
 
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import (

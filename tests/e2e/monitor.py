@@ -13,7 +13,7 @@ from typing import Iterator, NamedTuple, Sequence
 
 import psutil
 
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import BUTTONS
 from tests.e2e.program import NVITOP, Program
 from tests.gui.driving import keys_that_open

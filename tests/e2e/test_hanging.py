@@ -9,7 +9,7 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from tests.e2e.hang_on_request import Orders
 from tests.e2e.monitor import TITLES, describe_machine
 from tests.e2e.program import DEMO, Program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from tests.e2e.monitor import TITLES, Monitors
 
 LEFT, MIDDLE, RIGHT = 0, 1, 2

@@ -7,7 +7,7 @@ import pathlib
 import psutil
 import pytest
 
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import BUTTONS
 from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS, NEXT_KEYS, PREVIOUS_KEYS
 from tests.e2e.monitor import TITLES, Monitor, monitor_with_victims

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import SCREENS
 from tests.e2e.monitor import TITLES, Monitors
 from tests.e2e.program import NVITOP, Program

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import pathlib
 
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from tests.e2e.monitor import TITLES, Monitor, Monitors, describe_machine, monitor_with_victims
 
 #: Text that would quit, tag, signal and confirm if it were keys.

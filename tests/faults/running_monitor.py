@@ -11,7 +11,7 @@ from unittest import mock
 from benchmarks.soak import PATIENCE_SECONDS, LockedTerminal, VirtualWait
 from nvitop.gui.app import App
 from nvitop.gui.effect_runner import EffectRunner, Job, carry_out
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.app_state import AppState

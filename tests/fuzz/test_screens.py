@@ -6,9 +6,8 @@ import re
 import unicodedata
 
 from nvitop.console.options import Options
-from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.model.screens import Screen
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer

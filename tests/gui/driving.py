@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.app_state import AppState, SignalDialog
 from nvitop.gui.state.bindings import BINDINGS, Need

@@ -8,7 +8,7 @@ from typing import Callable
 import pytest
 
 from nvitop.gui.app import App
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import HUNG_UP, Event, KeyPressed, SampleArrived, Suspended

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.events import MousePressed, MouseScrolled
 from nvitop.gui.state.process_lists import main_layout

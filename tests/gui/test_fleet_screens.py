@@ -17,8 +17,7 @@ from nvitop.gui.fleet.command import FleetApp, state_of
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET_KEYS, FLEET_SCREENS
 from nvitop.gui.fleet.state import fleet_of, question_of, update_fleet
-from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
     FleetArrived,

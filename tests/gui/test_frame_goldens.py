@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.model.choices import Sort, ViewState
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen, Sort, ViewState
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Quit

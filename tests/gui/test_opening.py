@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment, RingBell, SignalSent

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from nvitop.console.options import Thresholds
 from nvitop.gui.app import App
 from nvitop.gui.effect_runner import EffectRunner, Job
-from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.model.screens import Screen
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState, SignalTarget

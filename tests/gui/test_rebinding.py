@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nvitop.console.options import Options
-from nvitop.gui.model.choices import Sort
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.monitor import first_state
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.app_state import AppState

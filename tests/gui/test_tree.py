@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.gui.model.choices import ProcessFilter
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import MousePressed

@@ -29,7 +29,7 @@ from nvitop.gui.fleet.view import (
     trouble_of,
 )
 from nvitop.gui.layout.screens import HelpEntry, HelpGroup, HelpPart
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState, KeyedSelection, Screens, ScreenSpec
 from nvitop.gui.state.bindings import (

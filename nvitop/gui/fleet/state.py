@@ -10,7 +10,7 @@ from nvitop.fleet.questions import Question, used_labels
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import Fleet, FleetHost
 from nvitop.gui.fleet.data import FleetState
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, Frozen, ListState, Result
 from nvitop.gui.state.bindings import Binding
 from nvitop.gui.state.events import (

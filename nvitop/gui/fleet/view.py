@@ -21,8 +21,8 @@ from nvitop.fleet.queries import HEAT_METRICS
 from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, Fleet, FleetGpu, FleetHost
 from nvitop.gui.fleet.state import ORDERS_BY_NAME, fleet_of, selected_host
 from nvitop.gui.layout.screens import ListLayout
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
-from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style, gradient

@@ -6,8 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Callable
 
-from nvitop.gui.model.choices import Sort
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.state.app_state import AppState, ListState, Result, TreeState
 from nvitop.gui.state.appearance import (
     change_time,

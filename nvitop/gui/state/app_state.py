@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.layout.main import RowCounts
-from nvitop.gui.model.choices import MainState, ViewState
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import MainState, Screen, ViewState
 from nvitop.gui.state.bindings import Action, Binding
 from nvitop.gui.state.events import Effect
 from nvitop.gui.state.keymap import USUAL, Keymap

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.main import GRAPHS_WIDTH
-from nvitop.gui.model.choices import has_gradient
+from nvitop.gui.model.choices import GRAPHS, GRAPHS_BY_METRIC, Screen, has_gradient
 from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS
-from nvitop.gui.model.graphs import GRAPHS, GRAPHS_BY_METRIC
-from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.demand import DETAILS, is_measured, was_frozen_before

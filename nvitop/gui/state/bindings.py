@@ -6,8 +6,8 @@ from __future__ import annotations
 import enum
 from typing import Iterable, Iterator, NamedTuple
 
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.process_rows import ORDERS
 
 

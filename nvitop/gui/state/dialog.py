@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Callable, Iterable, Sequence
 
 from nvitop.gui.layout.dialog import DialogLayout, lay_out_dialog
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import devices_text, special_command
-from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.app_state import (
     BUTTONS,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.api.utils import NA
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, EnvironState, Result
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment
 from nvitop.gui.state.notices import refuse

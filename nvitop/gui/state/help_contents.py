@@ -6,8 +6,8 @@ from __future__ import annotations
 import functools
 
 from nvitop.gui.layout.screens import GRADIENT_SAMPLE, HelpEntry, HelpGroup, HelpPart, lay_out_help
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import TYPES
-from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import BUTTONS, AppState
 from nvitop.gui.state.bindings import Action, Binding, Need
 from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, Result, TextField
 from nvitop.gui.state.navigation import current_line, go_to_line
 from nvitop.gui.state.notices import replace_notice, withdraw_notice

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from typing import Iterable, Mapping, Sequence
 
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.bindings import BINDINGS, Action, Binding, leaving
 
 

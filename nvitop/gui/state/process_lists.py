@@ -7,10 +7,9 @@ from typing import Callable
 
 from nvitop.gui.layout.main import MainLayout, count_rows, lay_out_page
 from nvitop.gui.layout.screens import TreeLayout, lay_out_tree
-from nvitop.gui.model.choices import ProcessFilter, Sort
+from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
 from nvitop.gui.model.columns import growing_widths
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.screens import Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.problems import ProblemLine, problem_lines
 from nvitop.gui.state.process_rows import (

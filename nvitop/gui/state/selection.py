@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.main import scroll_to_process
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, ListState, Result
 from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.process_lists import (

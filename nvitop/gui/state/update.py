@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Iterable
 
-from nvitop.gui.model.screens import Screen
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.actions import act, binding_for, unmet_need
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.appearance import note_saved, open_terminal, report_background
@@ -45,8 +45,7 @@ from nvitop.gui.state.events import (
     exit_status,
 )
 from nvitop.gui.state.input_line import insert_text, press_in_field
-from nvitop.gui.state.mouse import click, is_double, is_on_line, scroll
-from nvitop.gui.state.navigation import go_back
+from nvitop.gui.state.navigation import click, go_back, is_double, is_on_line, scroll
 from nvitop.gui.state.notices import (
     answer,
     drop_answers,

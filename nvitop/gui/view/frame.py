@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.main import LOWEST
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
-from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.ansi import to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect

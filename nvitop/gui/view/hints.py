@@ -6,9 +6,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Iterable, NamedTuple, Sequence, Tuple
 
-from nvitop.gui.model.choices import ProcessFilter
+from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.model.format import format_process_type, format_timestamp
-from nvitop.gui.model.screens import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style

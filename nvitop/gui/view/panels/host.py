@@ -9,8 +9,7 @@ from typing import Iterable, NamedTuple, Optional, Sequence, Tuple
 
 from nvitop.gui.layout.host import HostGraphs, HostLayout
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import GraphState, ViewState
-from nvitop.gui.model.graphs import GRAPHS_BY_METRIC, Graph
+from nvitop.gui.model.choices import GRAPHS_BY_METRIC, Graph, GraphState, ViewState
 from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect

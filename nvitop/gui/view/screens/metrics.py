@@ -9,9 +9,8 @@ from typing import Callable, Iterator, NamedTuple
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.screens import MetricsLayout, lay_out_metrics
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.choices import GRAPHS_BY_METRIC, ViewState
 from nvitop.gui.model.columns import column_widths
-from nvitop.gui.model.graphs import GRAPHS_BY_METRIC
 from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, Rect
