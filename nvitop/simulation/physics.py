@@ -274,7 +274,6 @@ GPU_RULES: Mapping[str, Rule] = {
     'reset_required': _is_action('gpu-reset'),
     'drain_and_reset_recommended': _is_action('drain-and-reset'),
     'module_id': lambda node, t: node.spec.position + 1,
-    'fabric_guid': lambda node, t: f'0x480000000000{node.spec.position + 1:04x}',
     'pcie_generation': _same_as('max_pcie_generation'),
     'gpu_max_pcie_generation': _same_as('max_pcie_generation'),
     'pcie_width': _same_as('max_pcie_width'),

@@ -66,7 +66,11 @@ protected_memory = "1 GiB"
 throttled_time = 5_000_999
 module_power = 400
 module_power_limit = 900
+addressing_mode = "hmm"
 fabric_clique = 3
+fabric_health = 170
+fabric_guid = "0x4800000000000001"
+peer_type = "switch-connected"
 chassis_serial = "SN1"
 slot_number = 7
 
@@ -83,6 +87,8 @@ gpu_instance = 9
 [[gpu]]
 model = "RTX 4090"
 pcie_counters = false
+sram_errors = "N/A"
+chassis_serial = "N/A"
 
 [[gpu]]
 model = "GB10"

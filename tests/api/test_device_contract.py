@@ -37,6 +37,12 @@ NOT_TOLD = {
     'retired_pages_pending',
     'inactive_remapped_rows_correctable',
     'inactive_remapped_rows_uncorrectable',
+    *(
+        f'{unit}_{counter}_{kind}_ecc_errors'  # boards before Turing only
+        for unit in ('l1_cache', 'l2_cache', 'register_file', 'texture_memory', 'cbu')
+        for counter in ('volatile', 'aggregate')
+        for kind in ('corrected', 'uncorrected')
+    ),
 }
 
 KINDS: dict[str, Callable[[], Device]] = {

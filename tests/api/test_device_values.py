@@ -54,7 +54,7 @@ def test_identity(device: Device) -> None:
     assert device.uuid().startswith('GPU-')
     assert device.bus_id() == '00000000:1B:00.0'
     assert device.serial() == '1652323000000'
-    assert device.vbios_version() == '96.00.89.00.01'
+    assert device.vbios_version() == '96.00.A5.00.01'
     assert device.board_part_number() == '692-2G520-0200-000'
     assert device.numa_node() == known(1, 'nvmlDeviceGetNumaNodeId')
     assert device.cuda_compute_capability() == (9, 0)

@@ -145,10 +145,12 @@ def test_ecc_errors_by_location(device: Device) -> None:
     assert device.dram_volatile_corrected_ecc_errors() == 2
     assert device.device_memory_aggregate_uncorrected_ecc_errors() == 3
     assert device.device_memory_aggregate_corrected_ecc_errors() == 4
-    assert device.l2_cache_volatile_corrected_ecc_errors() == 0
+    assert device.l2_cache_volatile_corrected_ecc_errors() is NA
     assert Device(2).dram_volatile_corrected_ecc_errors() is NA
     text = device.sram_aggregate_uncorrected_ecc_errors.__doc__ or ''
     assert text.startswith('Uncorrected ECC errors of the SRAM over the life of the board.')
+    with make_machine('[[gpu]]\nmodel = "V100"'):
+        assert Device(0).l2_cache_volatile_corrected_ecc_errors() == 0
 
 
 def test_sram_errors(device: Device) -> None:
@@ -164,9 +166,9 @@ def test_sram_errors(device: Device) -> None:
 def test_health(device: Device) -> None:
     assert device.retired_pages_pending() is NA
     assert device.retired_page_list() == []
-    histogram = RemappingHistogram(629, 11, 0, 0, 0)
+    histogram = RemappingHistogram(2549, 11, 0, 0, 0)
     assert device.remapping_histogram() == histogram
-    assert (device.remapping_banks_max(), device.remapping_banks_high()) == (629, 11)
+    assert (device.remapping_banks_max(), device.remapping_banks_high()) == (2549, 11)
     assert device.recovery_action() == 'GPU Reset'
     assert device.is_reset_required() is True
     assert device.is_drain_and_reset_recommended() is False

@@ -63,7 +63,7 @@ def test_device_reports_its_properties(start: Start, monkeypatch: pytest.MonkeyP
     assert libcuda.cuDeviceGetName(device) == 'NVIDIA H100 80GB HBM3'
     assert libcuda.cuDeviceGetPCIBusId(device).upper() == '0000:6F:00.0'
     assert libcuda.cuDeviceGetByPCIBusId('0000:6f:00.0') == device
-    assert libcuda.cuDeviceTotalMem(device) == (81559 - 551) << 20
+    assert libcuda.cuDeviceTotalMem(device) == (81559 - 479) << 20
     with pytest.raises(libcuda.CUDAError_InvalidDevice):
         libcuda.cuDeviceGet(1)
     with pytest.raises(libcuda.CUDAError_InvalidDevice):

@@ -15,6 +15,7 @@ from nvitop.simulation.abi import (
     target,
 )
 from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
+from nvitop.simulation.schema import ARCHITECTURES
 from nvitop.simulation.world import Node, Task
 
 SYMBOLS = Symbols()
@@ -65,10 +66,13 @@ SYMBOLS.add_structs(
 
 
 def ecc_errors(node: Node, kind: str, *names: str) -> int:
-    """Number of errors of a kind, in one location or in total."""
+    """Number of errors of a kind, in one location or in total. Since Turing there are two locations."""
     counts = node.gpu.value('ecc_counts')
     if counts is None:
         if not node.gpu.value('ecc_mode'):
+            raise DriverError(NOT_SUPPORTED)
+        is_new = node.gpu.value('architecture') >= ARCHITECTURES['turing']
+        if names and is_new and not {'device_memory', 'sram'}.intersection(names):
             raise DriverError(NOT_SUPPORTED)
         total = int(node.gpu.read(f'ecc_{kind.replace(".", "_")}'))
         return total if not names or 'device_memory' in names else 0
@@ -136,8 +140,6 @@ def nvmlDeviceGetSramEccErrorStatus(node: Node, status: object) -> None:
         for field, name in SRAM.items():
             setattr(struct, field, counts.get(name, 0))
         return
-    if not node.value('ecc_mode'):
-        raise DriverError(NOT_SUPPORTED)
     struct.aggregateUncParity = struct.aggregateUncBucketL2 = errors = node.read('sram_errors')
     struct.bThresholdExceeded = errors > MOST_SRAM_ERRORS
 
@@ -167,7 +169,7 @@ def nvmlDeviceGetRowRemapperHistogram(node: Node, values: object) -> None:
             setattr(struct, name, banks.get(name, 0))
         return
     used = node.read('remapped_correctable') + node.read('remapped_uncorrectable')
-    struct.max = 640 - used
+    struct.max = node.read('memory_banks') - used
     struct.high = used
     struct.partial = struct.low = 0
     struct.none = 0
