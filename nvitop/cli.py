@@ -10,7 +10,7 @@ from typing import Sequence
 from nvitop.api import libnvml
 from nvitop.api.system import system
 from nvitop.console import outcome
-from nvitop.console.commands import find_command
+from nvitop.console.commands import find_command, without_help_word
 from nvitop.console.driver import simulate, start_driver
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.options import Invocation
@@ -20,7 +20,7 @@ from nvitop.log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``nvitop`` and return its exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = without_help_word(sys.argv[1:] if arguments is None else arguments)
     if any(word.startswith('--ssh') for word in given[:1]):
         from nvitop.console.remote import remote_query, run_remotely
 

@@ -83,8 +83,8 @@ def test_a_lost_gpu_keeps_its_row_and_status_0(machine: simulation.Machine) -> N
 def test_a_lost_gpu_is_reported_once_not_for_each_mig_device() -> None:
     sample = SAMPLES['mig']
     lost = tuple(device._replace(status='lost', reason='gone') for device in sample.devices)
-    texts = [text for _, text in warnings_about(sample._replace(devices=lost))]
-    assert [text.splitlines()[0] for text in texts] == ['GPU 0,1: lost: gone']
+    messages = warnings_about(sample._replace(devices=lost))
+    assert [message.text.splitlines()[0] for message in messages] == ['GPU 0,1: lost: gone']
 
 
 def test_a_report_says_what_is_wrong_with_gpus_and_what_to_do() -> None:
@@ -100,7 +100,8 @@ def test_all_gpus_lost_is_status_1(machine: simulation.Machine) -> None:
 
 
 def test_processes_of_another_namespace_are_explained_once() -> None:
-    (hint,) = [text for kind, text in warnings_about(SAMPLES['odd-processes']) if kind == 'hint']
+    messages = warnings_about(SAMPLES['odd-processes'])
+    (hint,) = [message.text for message in messages if message.kind == 'hint']
     assert '--pid=host' in hint
 
 
@@ -109,7 +110,7 @@ def test_a_driver_that_does_not_respond_is_not_queried_again(
 ) -> None:
     monkeypatch.setattr(libnvml, 'missing_functions_report', lambda: 'it lacks much')
     texts = [
-        [text for _, text in warnings_about(SAMPLES['h100x8'], driver_responds=responds)]
+        [each.text for each in warnings_about(SAMPLES['h100x8'], driver_responds=responds)]
         for responds in (True, False)
     ]
     assert texts == [['it lacks much'], []]
@@ -179,13 +180,13 @@ def test_only_takes_mig_devices() -> None:
 
 def test_an_unknown_device_is_an_error_next_to_known_ones(machine: simulation.Machine) -> None:
     ran = report('-o', '0', '99')
-    assert (ran.status, ran.out.count('H100 80GB')) == (1, 1 + 1)
+    assert (ran.status, ran.out.count('H100 80GB')) == (2, 1 + 1)
     assert ran.err == "nvitop: error: unknown device '99': this machine has GPUs 0 to 7\n"
 
 
 def test_without_a_known_device_there_is_no_report() -> None:
     ran = report_on('spark', '-o', '5')
-    assert (ran.status, ran.out) == (1, '')
+    assert (ran.status, ran.out) == (2, '')
     assert ran.err == "nvitop: error: unknown device '5': this machine has GPU 0\n"
 
 
@@ -273,7 +274,7 @@ def test_leaving_the_monitor_prints_the_report_of_its_last_sample(
     messages: list[Message] = []
     assert show.show_monitor(LiveSource(), Options(), messages) == 0
     assert 'GPU-Util' in capsys.readouterr().out
-    assert [(kind, text.splitlines()[0]) for kind, text in messages] == [
+    assert [(message.kind, message.text.splitlines()[0]) for message in messages] == [
         ('warning', 'GPU 1: lost: GPU is lost'),
         ('warning', 'GPU 2: not responding: the driver has not answered for 12 s'),
     ]
@@ -296,11 +297,13 @@ def test_invalid_columns_are_ignored(
 
 
 def test_an_invalid_setting_is_a_warning_and_the_others_are_used(
-    machine: simulation.Machine, tmp_path: pathlib.Path
+    machine: simulation.Machine, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / 'config.toml'
+    monkeypatch.setenv('XDG_CONFIG_HOME', str(tmp_path))
+    path = tmp_path / 'nvitop' / 'config.toml'
+    path.parent.mkdir()
     path.write_text('ascii = true\ntheme = "pink"\n', encoding='utf-8')
-    ran = CommandRun(cli.main, '-1', '--config', str(path))
+    ran = CommandRun(cli.main, '-1')
     assert ran.status == 0
     assert ran.out.isascii()
     assert f'nvitop: warning: {path}:2: theme must be one of' in ran.err

@@ -77,16 +77,19 @@ class ArgumentParser(argparse.ArgumentParser):
         self.examples = examples
         self.exit_status = exit_status
         self._commands = commands
+        self._given: list[str] = []
 
     def parse(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:
         """Parse all arguments; exit with status 2 and a suggestion if one is unknown."""
-        given = list(sys.argv[1:] if arguments is None else arguments)
+        given = self._given = list(sys.argv[1:] if arguments is None else arguments)
         parsed, unknown = self.parse_known_args(given)
         if unknown:
-            self.error(self._explain(unknown[0], is_first=unknown[0] == given[0]))
+            self.error(self._explain(unknown[0], given))
         return parsed
 
-    def _explain(self, word: str, *, is_first: bool) -> str:
+    def _explain(self, word: str, given: Sequence[str]) -> str:
+        from nvitop.console.hints import COMMAND_HINTS, OPTION_HINTS, advise_on_argument
+
         if word.startswith('-') and word != '-':
             option = word.partition('=')[0]
             name = self.prog.partition(' ')[2]
@@ -99,14 +102,17 @@ class ArgumentParser(argparse.ArgumentParser):
                     return (
                         f"unknown option {option!r}; did you mean 'nvitop {command.name} {option}'?"
                     )
+            if self.prog == 'nvitop' and option in OPTION_HINTS:
+                return f'unknown option {option!r}; use {OPTION_HINTS[option]}'
             return f'unknown option {option!r}{suggestion(option, self.option_names())}'
         names = [command.name for command in self._commands]
         if word in names:
             return f'{word!r} must be the first argument: nvitop {word} ...'
-        if is_first and names:
-            hint = suggestion(word, names) or '; run nvitop --help for a list'
+        if word == given[0] and names and not word.isdigit():
+            hint = f'; run {COMMAND_HINTS[word]}' if word in COMMAND_HINTS else ''
+            hint = hint or suggestion(word, names) or '; run nvitop --help for a list'
             return f'unknown command {word!r}{hint}'
-        return f'unexpected argument {word!r}'
+        return f'unexpected argument {word!r}{advise_on_argument(self.prog, word, given)}'
 
     def option_names(self) -> list[str]:
         """All options that the help shows."""
@@ -119,7 +125,9 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print an error and exit with status 2."""
-        print_message(self.prog, 'error', printable(message))
+        from nvitop.console.hints import plain_message
+
+        print_message(self.prog, 'error', printable(plain_message(message, self._given)))
         self.exit(2)
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:

@@ -54,6 +54,8 @@ NVISEL = Command('nvisel', 'print the GPUs that are free enough', 'nvitop.select
 
 def find_command(arguments: Sequence[str]) -> tuple[Command, list[str]] | None:
     """The command that the arguments of ``nvitop`` select, and the arguments for it."""
+    if arguments == [NVISEL.name, '--help']:
+        return NVISEL, ['--help']
     for command in COMMANDS:
         if arguments[:1] == [command.name]:
             return command, list(arguments[1:])
@@ -61,6 +63,15 @@ def find_command(arguments: Sequence[str]) -> tuple[Command, list[str]] | None:
         if prefixes and any(argument.startswith(prefixes) for argument in arguments):
             return command, list(arguments)
     return None
+
+
+def without_help_word(arguments: Sequence[str]) -> list[str]:
+    """Return ``COMMAND --help`` for ``help COMMAND``; other arguments are unchanged."""
+    if arguments[:1] != ['help']:
+        return list(arguments)
+    named = list(arguments[1:])
+    is_known = named in [[], ['nvitop'], [NVISEL.name], *([each.name] for each in COMMANDS)]
+    return [*(named if named != ['nvitop'] else []), *(['--help'] if is_known else [])]
 
 
 def command_lines() -> str:

@@ -54,12 +54,12 @@ def start_driver(program: str, first_calls: Callable[[], T], *, limit: float | N
             print(notices.pop(), file=sys.stderr, flush=True)
 
     try:
-        with driver_errors():
+        with driver_errors(program):
             return watchdog.call_with_limit(first_calls, limit, while_waiting=show_notice)
     except ValueError as error:  # an unknown device, or an unknown scenario in NVITOP_DEMO
         raise CommandFailure(str(error), 2) from error
     except (AttributeError, OSError) as error:
-        raise CommandFailure(libnvml.explain_init_error(error)) from error
+        raise CommandFailure(libnvml.explain_init_error(error, command=program)) from error
 
 
 def start_devices(
@@ -85,9 +85,9 @@ def start_devices(
 
 
 @contextlib.contextmanager
-def driver_errors() -> Iterator[None]:
+def driver_errors(program: str) -> Iterator[None]:
     """Report errors of the driver inside the block as a command failure."""
     try:
         yield
     except (libnvml.NVMLError, TimeoutError) as error:
-        raise CommandFailure(libnvml.explain_init_error(error)) from error
+        raise CommandFailure(libnvml.explain_init_error(error, command=program)) from error

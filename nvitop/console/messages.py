@@ -21,6 +21,8 @@ class Message(NamedTuple):
 
     kind: Kind
     text: str
+    #: Exit status of an error.
+    status: int = 1
 
 
 def print_message(program: str, kind: Kind, text: str) -> None:
@@ -41,13 +43,13 @@ def print_message(program: str, kind: Kind, text: str) -> None:
 
 def print_messages(program: str, messages: Iterable[Message]) -> None:
     """Print messages in their order."""
-    for kind, text in messages:
-        print_message(program, kind, text)
+    for message in messages:
+        print_message(program, message.kind, message.text)
 
 
 def exit_status(messages: Iterable[Message]) -> int:
-    """1 if one of the messages is an error, else 0."""
-    return int(any(message.kind == 'error' for message in messages))
+    """Return the highest status of the errors, 0 if there is none."""
+    return max((message.status for message in messages if message.kind == 'error'), default=0)
 
 
 def _wrapped(text: str) -> str:

@@ -22,6 +22,7 @@ from nvitop.console.options import (
     parse_thresholds,
 )
 from nvitop.times import UNIT_NAMES, in_unit, read_duration
+from nvitop.toml import suggestion
 
 
 class Kind:
@@ -181,9 +182,12 @@ def _store_percentages(namespace: argparse.Namespace, dest: str, words: list[str
 
 def _percentages(words: list[str], shown: str) -> tuple[int, int]:
     try:
-        return parse_thresholds(words)
+        low, high = parse_thresholds(words)
     except ValueError:
         raise ValueError(f'must be two whole numbers from 1 to 99, not {shown}') from None
+    if int(words[0]) != low:
+        raise ValueError(f'must be the lower percentage first, not {shown}')
+    return low, high
 
 
 class Names(Kind):
@@ -258,7 +262,8 @@ def _add_constant(
 def _one_of(value: object, allowed: Collection[str]) -> str:
     if isinstance(value, str) and value in allowed:
         return value
-    raise ValueError(f'must be one of {", ".join(allowed)}, not {value!r}')
+    hint = suggestion(value, allowed) if isinstance(value, str) else ''
+    raise ValueError(f'must be one of {", ".join(allowed)}, not {value!r}{hint}')
 
 
 def _list(value: object) -> list[object]:

@@ -110,6 +110,8 @@ def _settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings:
     config = read_config(given.config, {})
     for problem in config.problems:
         if problem.line == 0:  # it cannot be read; other problems are about the monitor
+            if given.config is not None:
+                parser.error(str(problem))
             print_message(PROGRAM, 'warning', str(problem))
     if given.prometheus is not None and has_login(given.prometheus):
         parser.error('other users can read arguments: set the login with PROMETHEUS_URL')

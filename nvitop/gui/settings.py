@@ -40,6 +40,8 @@ def _read_config(invocation: Invocation, messages: list[Message]) -> dict[str, o
     from nvitop.console.config import read_config  # most users have no file
 
     config = read_config(invocation.config, choices())
+    if invocation.config is not None and config.problems:  # the user asked for this very file
+        raise CommandFailure('\n'.join(map(str, config.problems)), 2)
     messages += [Message('warning', str(problem)) for problem in config.problems]
     return config.layer
 

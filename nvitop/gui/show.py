@@ -97,13 +97,13 @@ def find_devices(options: Options, messages: list[Message]) -> Sequence[DeviceSe
         if not options.only_visible:
             return None
         parse = Device.parse_cuda_visible_devices
-        with driver_errors():
+        with driver_errors('nvitop'):
             return tuple(watchdog.call_with_limit(parse, watchdog.VISIBLE_SECONDS))
-    with driver_errors():
+    with driver_errors('nvitop'):
         matches = match_devices(options.only)
     if not matches.found:  # an empty report would claim that there is no GPU
-        raise CommandFailure('\n'.join(matches.problems))
-    messages += [Message('error', text) for text in matches.problems]
+        raise CommandFailure('\n'.join(matches.problems), 2)
+    messages += [Message('error', text, 2) for text in matches.problems]
     return matches.found
 
 

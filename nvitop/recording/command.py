@@ -70,7 +70,7 @@ def make_parser() -> ArgumentParser:
     """Make the parser of ``nvitop record``."""
     parser = ArgumentParser(
         prog=PROGRAM,
-        usage=['nvitop record [OPTION ...]'],
+        usage=['nvitop record [OPTION ...] [FILE]'],
         description='Record GPUs and their processes to a file until interrupted. See what happened\n'
         'with "nvitop replay".',
         examples=_EXAMPLES,
@@ -118,6 +118,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
         help='record to FILE; - is standard output, for jsonl (default: record.db in '
         '/var/lib/nvitop for root, else in ~/.local/state/nvitop)',
     )
+    add('file', nargs='?', metavar='FILE', help='same as --output FILE')
     add(
         '--format',
         choices=('sqlite', 'jsonl'),
@@ -160,6 +161,15 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     """Parse the arguments; exit with status 2 if they are invalid."""
     parser = make_parser()
     options = parser.parse(arguments)
+    if options.demo and options.demo.endswith(('.db', '.jsonl', '.jsonl.gz')):
+        parser.error(
+            f'{options.demo!r} is not a scenario; '
+            f'to record to it: nvitop record --demo -o {options.demo}'
+        )
+    if options.file is not None:
+        if options.output is not None:
+            parser.error('FILE and --output cannot be combined')
+        options.output = options.file
     if options.output is None:
         options.output = default_recording()
     if options.format is None:

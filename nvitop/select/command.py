@@ -220,7 +220,7 @@ def _run(options: argparse.Namespace) -> int:
     limit = None if options.inherit is None else watchdog.VISIBLE_SECONDS
     first_calls = functools.partial(_devices_to_choose_from, options.inherit)
     devices = start_driver('nvisel', first_calls, limit=limit)
-    with driver_errors():
+    with driver_errors('nvisel'):
         selection = select(devices, criteria, wanted, _read_with_time_limit)
     return _print(selection, options)
 
@@ -236,6 +236,11 @@ def _devices_to_choose_from(inherit: bool | str | None) -> list[Device | int]:
         indices: list[Any] = Device.parse_cuda_visible_devices(*given)
     except RuntimeError as error:
         raise CommandFailure(f'CUDA failed: {error}', CUDA_ERROR) from error
+    # CUDA silently ignores an unknown device and all that follow it.
+    words = [word.strip() for word in given[0].split(',')] if given else []
+    if words not in ([], ['']) and '-1' not in words and len(indices) < len(words):
+        rest = ','.join(words[len(indices) :])
+        raise CommandFailure(f'--inherit: CUDA would ignore {rest!r}: no such device', 2)
     return [Device(index) for index in indices]
 
 

@@ -119,7 +119,7 @@ def test_arguments_of_options_have_the_same_names_in_all_commands(name: str) -> 
             '--ssh=gpu07',
             "'record' does not take --ssh; run it there: ssh HOST nvitop record ...",
         ),
-        ('nvitop query', 'gpu', "unexpected argument 'gpu'"),
+        ('nvitop query', 'gpu', "unexpected argument 'gpu'; did you mean '--gpu'?"),
         ('nvitop query', '--form=json', "unknown option '--form'; did you mean '--format'?"),
         (
             'nvisel',
@@ -145,5 +145,5 @@ def test_devices_are_separated_by_spaces_or_commas(
     words = [option, '0,1:0', '01', option, 'GPU-6f1a', '1B:00.0']
     assert parser.parse(words).only == ('0', '1:0', '01', 'GPU-6f1a', '1B:00.0')
     message = error_of(parser, f'{option} 0 gpu0', capsys)
-    assert message.startswith(f'argument {option}: expected an index, GPU:MIG indices, a UUID')
-    assert error_of(parser, f'{option} ,', capsys) == f'argument {option}: no device given'
+    assert message.startswith(f'{option}: expected an index, GPU:MIG indices, a UUID')
+    assert error_of(parser, f'{option} ,', capsys) == f'{option}: no device given'

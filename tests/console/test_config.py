@@ -35,7 +35,7 @@ CHOICES = {
         ('show-host = false', {'show_host': False}),
         ('show_host = false', {'show_host': False}),
         ('columns = ["command", "pid"]', {'columns': ('command', 'pid')}),
-        ('gpu-utilization-thresholds = [80, 20]', {'gpu_thresholds': (20, 80)}),
+        ('gpu-utilization-thresholds = [20, 80]', {'gpu_thresholds': (20, 80)}),
         ('memory-utilization-thresholds = [1, 99]', {'memory_thresholds': (1, 99)}),
         ('[keys]\nquit = "F10"', {'keys': (('quit', ('F10',)),)}),
         (

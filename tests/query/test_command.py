@@ -209,13 +209,13 @@ def test_all_of_csv_is_one_table(machine: simulation.Machine) -> None:
         (['--format=xml'], "--format: unknown format 'xml'; use csv, json, jsonl, table"),
         (['--format=csv,json'], '--format: csv and json cannot be combined'),
         (['--format=json,nounits'], 'nounits cannot be combined with json'),
-        (['-l', '0'], "argument -l/--loop: must be from 0.001 to 10000000 seconds, not '0'"),
-        (['-l', 'nan'], "argument -l/--loop: not a possible duration: 'nan'"),
+        (['-l', '0'], "-l: must be from 0.001 to 10000000 seconds, not '0'"),
+        (['-l', 'nan'], "-l: not a possible duration: 'nan'"),
         (
             ['-lms', 'x'],
-            "argument -lms/--loop-ms: must be a duration such as '90s', '1h30m' or '14d', not 'x'",
+            "-lms: must be a duration such as '90s', '1h30m' or '14d', not 'x'",
         ),
-        (['-l', '1', '-lms', '5'], 'argument -lms/--loop-ms: not allowed with argument -l/--loop'),
+        (['-l', '1', '-lms', '5'], '-lms and -l cannot be combined'),
         (['--query-retired-pages=x'], "--query-retired-pages: unknown field 'x'"),
         (['--query-retired-page=address'], "did you mean '--query-retired-pages'?"),
         (

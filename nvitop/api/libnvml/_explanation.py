@@ -16,7 +16,6 @@ from nvitop.platforms.nvidia_files import nvml_name
 _DRIVER_DOWNLOADS = 'https://www.nvidia.com/drivers'
 _CONTAINER_TOOLKIT = 'https://docs.nvidia.com/datacenter/cloud-native/container-toolkit'
 _WSL_GUIDE = 'https://docs.nvidia.com/cuda/wsl-user-guide'
-_DEMO_HINT = 'To look around without a GPU: nvitop --demo'
 #: The words of NVML that the binding replaces by others. People search for them.
 _WORDS = {_errors.LIB_RM_VERSION_MISMATCH: 'Driver/library version mismatch'}
 _WSL_RESTART = (
@@ -45,18 +44,20 @@ def read_library_version(path: str = '/proc/self/maps') -> str:
     return _find_version(path, r'libnvidia-ml\.so\.')
 
 
-def explain_init_error(error: BaseException) -> str:
+def explain_init_error(error: BaseException, *, command: str = 'nvitop') -> str:
     """Explain a failed initialization of NVML: what happened, why, and what to do.
 
     Args:
         error: The exception that :func:`nvmlInit` raised: an :class:`NVMLError`, an
             :class:`AttributeError` from a broken binding, or a :class:`ValueError` if ``NVITOP_DEMO``
             is not a scenario. A :class:`TimeoutError` has the text of :func:`explain_silence`.
+        command: The command to suggest with ``--demo``.
     """
     if isinstance(error, ValueError):
         return str(error)
+    hint = f'To look around without a GPU: {command} --demo'
     if isinstance(error, TimeoutError):
-        return f'{error}\n{_DEMO_HINT}'
+        return f'{error}\n{hint}'
     if not isinstance(error, NVMLError):
         return (
             f'The NVML binding is broken: {error}.\n{explain_binding()}'.rstrip()
@@ -64,7 +65,7 @@ def explain_init_error(error: BaseException) -> str:
         )
     words = _WORDS.get(error.value, str(error).rstrip('.'))
     explanation = _EXPLANATIONS.get(error.value, advise_on_failure)()
-    return f'Failed to initialize NVML: {words} (code {error.value}).\n{explanation}\n{_DEMO_HINT}'
+    return f'Failed to initialize NVML: {words} (code {error.value}).\n{explanation}\n{hint}'
 
 
 def explain_silence(seconds: float) -> str:

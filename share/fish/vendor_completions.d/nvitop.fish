@@ -147,6 +147,7 @@ complete -c nvitop -n '_shtab_nvitop_using record' -l keep -x -d 'delete samples
 complete -c nvitop -n '_shtab_nvitop_using record' -l keep-usage -x -d 'delete the usage of users and GPUs by minute, and events, that are older than TIME (default: 400d)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l max-size -x -d 'delete the oldest samples when the file is larger than SIZE, such as 500M (default: 2GiB)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l mode -x -d 'set the permissions of the file, such as 644 to let all users replay it (default: 600 for a new file)'
+complete -c nvitop -n '_shtab_nvitop_using record; and test $_shtab_nvitop_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'same as --output FILE'
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a replay -d 'show the screens of a recording'
 complete -c nvitop -n '_shtab_nvitop_using replay' -s h -l help -d 'show this help and exit'
 complete -c nvitop -n '_shtab_nvitop_using replay' -s V -l version -d 'show the version and exit'

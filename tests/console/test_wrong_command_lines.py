@@ -1,0 +1,176 @@
+"""Wrong command lines: each exits with the right status and one message that says what to do."""
+
+from __future__ import annotations
+
+import pathlib
+import shlex
+
+import pytest
+
+from nvitop import cli, simulation
+from nvitop.select import command as nvisel
+from tests.command_run import CommandRun
+
+#: Command line → part of its message. The status is 2; ``bad.toml`` is not valid TOML.
+WRONG = """
+nvitop --config none.toml -1              none.toml: file not found
+nvitop --config bad.toml -1               bad.toml:1: not valid TOML
+nvitop --config . -1                      cannot be read
+nvitop --config wrong.toml -1             wrong.toml:1: unknown key 'them'; did you mean 'theme'?
+nvitop --config                           --config needs a value
+nvitop --config a --no-config             --config and --no-config cannot be combined|--no-config and --config cannot be combined
+nvitop --gpu-util-thresh 90 10            must be the lower percentage first, not '90 10'
+nvitop --gpu-util-thresh 0 10             must be two whole numbers from 1 to 99
+nvitop --gpu-util-thresh 10               --gpu-util-thresh needs 2 values
+nvitop --mem-util-thresh a b              must be two whole numbers
+nvitop help nosuch                        unknown command 'nosuch'
+nvitop top                                run nvitop (without a command)
+nvitop kill 123                           press T or K
+nvitop list                               run nvitop -1
+nvitop ps                                 run nvitop query --processes
+nvitop json                               run nvitop query --all --format=json
+nvitop version                            run nvitop --version
+nvitop pick                               run nvisel
+nvitop serve                              run nvitop exporter
+nvitop ssh gpu07                          run nvitop --ssh HOST
+nvitop qeury                              did you mean 'query'?
+nvitop --demo record                      nvitop record --demo
+nvitop -1 query                           'query' must be the first argument
+nvitop 0                                  nvitop -i 0
+nvitop -x                                 use nvitop query --all --format=json
+nvitop -q                                 use nvitop query --all --format=json
+nvitop --json                             use nvitop query --all --format=json
+nvitop --watch 1                          use --interval TIME
+nvitop -d 1                               use --interval TIME
+nvitop -n 1                               use --interval TIME
+nvitop --no-color                         use --theme mono
+nvitop --dark                             use --theme dark
+nvitop --gpus 0                           use -o DEVICE
+nvitop --loop 5                           did you mean 'nvitop query --loop'?
+nvitop -l 5                               did you mean 'nvitop query -l'?
+nvitop --gpu index                        did you mean 'nvitop query --gpu'?
+nvitop --colorfull                        did you mean '--colorful'?
+nvitop --once=1                           --once takes no value, not '1'
+nvitop -1 -m                              -m and -1 cannot be combined|-1 and -m cannot be combined
+nvitop -m wide                            -m must be one of auto, full, compact, not 'wide'
+nvitop --theme drak                       did you mean 'dark'?
+nvitop --interval                         --interval needs a value
+nvitop --interval 0                       --interval: must be from 0.25
+nvitop --interval abc                     --interval: must be a duration
+nvitop --columns pid,usr -1               not 'usr'; did you mean 'user'?
+nvitop -o                                 -o needs at least one value
+nvitop -o x                               -o: expected an index
+nvitop -o 9 -1                            unknown device '9': this machine has GPUs 0 to 7
+nvitop -o 0:1 -1                          GPU 0 has no MIG devices
+nvitop -p abc                             -p: must be a whole number
+nvitop -C -G                              exclude each other
+nvitop --demo mgi -1                      unknown scenario 'mgi'; did you mean 'mig'?
+nvitop --demo bad.toml -1                 bad.toml:1: not valid TOML
+nvitop --owner-names all                  must be one of files, sockets, none, not 'all'
+nvitop --ssh                              --ssh needs a value
+nvitop query --gpu index memory.used      separate names with commas: --gpu=index,memory.used
+nvitop query --gpu=index, memory.used     separate names with commas: --gpu=index,memory.used
+nvitop query --processes pid user         separate names with commas: --processes=pid,user
+nvitop query --gpu memory.usd             did you mean 'memory.used'
+nvitop query --gpu ''                     no field given
+nvitop query index                        nvitop query --gpu=index
+nvitop query 0                            nvitop query -i 0
+nvitop query --format xml                 unknown format 'xml'; use csv
+nvitop query --gpu --processes            CSV holds one table
+nvitop query -l 0                         -l: must be from 0.001
+nvitop query -i 99                        unknown device '99': this machine has GPUs 0 to 7
+nvitop query -i nosuch                    -i: expected an index
+nvitop query --ssh gpu07                  '--ssh' must be the first argument
+nvitop query --format=prometheus          needs --all
+nvitop record --demo x.db                 nvitop record --demo -o x.db
+nvitop record x.csv                       'nvitop replay FILE --export csv' makes a table
+nvitop record x.db -i 99                  unknown device '99': this machine has GPUs 0 to 7
+nvitop record --interval 0                --interval: must be from 0.25
+nvitop record --format xml                --format must be one of sqlite, jsonl
+nvitop record a.db -o b.db                FILE and --output cannot be combined
+nvitop replay --at noon x.db              not a time: 'noon'
+nvitop exporter --names dcmg              did you mean 'dcgm'?
+nvitop exporter --port 99999              --port: must be a whole number from 0 to 65535
+nvitop exporter --interval 0              --interval: must be from 0.1
+nvitop fleet                              use --prometheus URL
+nvitop fleet http://prom:9090             nvitop fleet --prometheus http://prom:9090
+nvitop fleet --config none.toml --demo    none.toml: file not found
+nvitop fleet --format xml --demo          must be one of table, json, csv
+nvisel -i 99                              no such device
+nvisel -i 0,99,1                          CUDA would ignore '99,1'
+nvisel 2                                  nvisel -n 2
+nvisel -n                                 -n needs a value
+nvisel -n 2 -c 1                          --count cannot be combined
+nvisel -f 20XB                            -f: not a size such as 4GiB
+nvisel -G 10%                             -G: must be a whole number
+nvisel -O name                            -O must be one of index, uuid
+nvisel -c 3 -C 2                          --max-count (2) is less than --min-count (3)
+nvisel --min-free 2GiB                    did you mean '--min-free-memory'?
+"""
+#: Command line → status and part of its message, for what is wrong with files and machines.
+FAILING = """
+nvitop replay none.db                     1  cannot read none.db
+nvitop replay bad.toml                    1  bad.toml
+nvitop query -f none/x.csv                1  cannot write to none/x.csv
+nvisel -n 9                               4  9 required, 8 found
+"""
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv('PROMETHEUS_URL', raising=False)
+    (tmp_path / 'bad.toml').write_text('x = [')
+    (tmp_path / 'wrong.toml').write_text('them = "dark"')
+
+
+def answer(line: str) -> CommandRun:
+    program, *arguments = shlex.split(line)
+    with simulation.machine('dgx-h100', processes='none', clock=lambda: 0.0):
+        return CommandRun(cli.main if program == 'nvitop' else nvisel.main, *arguments)
+
+
+@pytest.mark.parametrize('row', WRONG.strip().splitlines())
+def test_wrong_arguments_exit_with_2_and_say_what_to_do(row: str) -> None:
+    line, _, message = row.partition('   ')
+    ran = answer(line)
+    assert ran.status == 2
+    assert ran.out == ''
+    first, *more = ran.err.splitlines()
+    assert ': error: ' in first
+    assert any(part in first for part in message.strip().split('|')), first
+    assert not more
+
+
+@pytest.mark.parametrize('row', FAILING.strip().splitlines())
+def test_failures_exit_with_their_status(row: str) -> None:
+    line, _, rest = row.partition('   ')
+    status, message = rest.split(maxsplit=1)
+    ran = answer(line)
+    assert ran.status == int(status)
+    assert message in ran.err
+
+
+@pytest.mark.parametrize('name', ['query', 'record', 'nvisel'])
+def test_help_word_shows_the_help_of_a_command(name: str) -> None:
+    ran = CommandRun(cli.main, 'help', name)
+    assert ran.status == 0
+    assert ran.out.startswith(f'usage: {name if name == "nvisel" else f"nvitop {name}"} ')
+
+
+def test_one_unknown_device_of_two_is_reported_after_the_report() -> None:
+    ran = answer('nvitop -o 0 9 -1')
+    assert ran.status == 2
+    assert 'H100' in ran.out
+    assert "unknown device '9'" in ran.err
+
+
+@pytest.mark.parametrize('value', ['', '-1', '0,1'])
+def test_nvisel_accepts_values_of_cuda_visible_devices(value: str) -> None:
+    assert answer(f'nvisel --inherit={value}').status == 0
+
+
+def test_file_can_be_recorded_to_without_an_option(tmp_path: pathlib.Path) -> None:
+    ran = answer('nvitop record x.jsonl --duration 1ms')
+    assert ran.status == 0
+    assert (tmp_path / 'x.jsonl').exists()
