@@ -205,7 +205,7 @@ def _is_roots(pid: int) -> bool:
 
 def _cmdline(pid: int) -> list[str]:
     try:
-        return procfs.read_cmdline(pid)
+        return procfs.parse_cmdline(read_file(pid, 'cmdline'))
     except OSError:
         return []
 

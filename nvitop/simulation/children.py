@@ -20,11 +20,10 @@ from nvitop.simulation.world import Task, World
 #: First made-up PID: above the PIDs that Linux assigns by default (32768) and below the maximum
 #: (4194304), so it looks real and belongs to no process.
 FIRST_FIXED_PID = 4_100_000
-SHELL = '/bin/sh'
+#: Reads standard input to its end.
+PROGRAM = 'cat'
 #: Maximum time (seconds) that all children together get to exit before they are killed.
 END_TIMEOUT_SECONDS = 2.0
-#: Maximum time (seconds) for the system to make the arguments of a new child visible.
-ARGUMENTS_TIMEOUT_SECONDS = 30.0
 #: Interval (seconds) between checks for processes whose time is over.
 SWEEP_SECONDS = 1.0
 
@@ -42,7 +41,7 @@ class FixedPids:
 
 
 class Children:
-    """Real child processes with the command lines of the scenario.
+    """Real child processes.
 
     All children read from one pipe, which is never written to. They exit when its other end is
     closed: by :meth:`close`, or because this process is gone, however it died.
@@ -119,26 +118,23 @@ class Children:
 
 
 def start_child(task: Task, visible_devices: str, pipe: int) -> subprocess.Popen[bytes]:
-    """Start the child of a process. It exits when the other end of *pipe* is closed."""
-    command = list(task.spec.command)
+    """Start the child of a process. It exits when the other end of *pipe* is closed.
+
+    Its own command line is not that of the process, which :class:`SimulatedProcess` shows. The child
+    of a zombie exits at once and is not reaped.
+    """
     options: dict[str, Any] = {
         'env': {**_environment(task), 'CUDA_VISIBLE_DEVICES': visible_devices},
+        'stdin': subprocess.DEVNULL if task.spec.state == 'zombie' else pipe,
+        'stdout': subprocess.DEVNULL,
         'stderr': subprocess.DEVNULL,
     }
-    is_zombie = task.spec.state == 'zombie'
     if not WINDOWS:
         options['start_new_session'] = True  # Ctrl-C in the terminal does not reach it
         with contextlib.suppress(OSError):
-            return _start_shell(command, pipe, is_zombie, options)
-    child = subprocess.Popen(
-        [sys.executable, '-c', 'import sys; sys.stdin.buffer.read()', *command[1:]],
-        stdin=subprocess.DEVNULL if is_zombie else pipe,
-        stdout=subprocess.DEVNULL,
-        **options,
-    )
-    if not is_zombie:
-        _arguments(child)
-    return child
+            return subprocess.Popen([PROGRAM], **options)
+    read_all = 'import sys; sys.stdin.buffer.read()'
+    return subprocess.Popen([sys.executable, '-c', read_all], **options)
 
 
 def _environment(task: Task) -> dict[str, str]:
@@ -157,69 +153,3 @@ def _environment(task: Task) -> dict[str, str]:
         'USER': user,
         **given,
     }
-
-
-def _start_shell(
-    command: list[str], pipe: int, is_zombie: bool, options: dict[str, Any]
-) -> subprocess.Popen[bytes]:
-    """Start a shell whose only argument, its name, is the whole command line.
-
-    Its script comes through standard input. The pipe is its standard output, because a shell cannot
-    read from descriptors above 9. A zombie gets no script, exits at once, and is not reaped.
-    """
-    script_end, script_source = os.pipe()
-    try:
-        if not is_zombie:
-            os.write(script_source, f'{_rename(command)}read -r _ <&1\n'.encode())
-        child = subprocess.Popen(
-            [' '.join(command)], executable=SHELL, stdin=script_end, stdout=pipe, **options
-        )
-    finally:
-        os.close(script_end)
-        os.close(script_source)
-    if not is_zombie:
-        _separate_arguments(child, command)
-    return child
-
-
-def _rename(command: list[str]) -> str:
-    """The line of a script that gives the shell the name of the program (Linux)."""
-    name = os.path.basename(command[0])[:15]
-    if not name.replace('-', '').replace('.', '').replace('_', '').isalnum():
-        return ''
-    return f'printf %s {name} >/proc/$$/comm\n'
-
-
-def _separate_arguments(child: subprocess.Popen[bytes], command: list[str]) -> None:
-    """Replace the spaces between a shell's arguments by NULs in its memory (Linux).
-
-    The length and the place stay the same. Where the system refuses, the spaces stay.
-    """
-    if _arguments(child) != ' '.join(command).encode() + b'\0':
-        return
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        with open(f'/proc/{child.pid}/stat', 'rb') as stat:
-            fields = stat.read().rpartition(b')')[2].split()
-        start = int(fields[45])  # arg_start, the 48th field
-        arguments = '\0'.join(command).encode()
-        with open(f'/proc/{child.pid}/mem', 'r+b', buffering=0) as memory:
-            memory.seek(start)
-            memory.write(arguments)
-
-
-def _arguments(child: subprocess.Popen[bytes]) -> bytes:
-    """The arguments of a child as the system reports them; empty if it does not.
-
-    Popen returns a moment before the system has put the arguments of the child in place.
-    """
-    deadline = time.monotonic() + ARGUMENTS_TIMEOUT_SECONDS
-    while True:
-        try:
-            with open(f'/proc/{child.pid}/cmdline', 'rb') as cmdline:
-                arguments = cmdline.read()
-        except OSError:
-            return b''
-        # A process that has exited has no arguments.
-        if arguments or child.poll() is not None or time.monotonic() > deadline:
-            return arguments
-        time.sleep(0.0005)

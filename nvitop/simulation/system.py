@@ -105,6 +105,7 @@ class SimulatedSystem(System):
         spec = task.spec
         contents = {
             'cgroup': f'{spec.cgroup}\n',
+            'cmdline': '\0'.join(spec.command),
             'environ': '\0'.join(spec.environ),
             'mountinfo': spec.mountinfo,
             'loginuid': '' if spec.login_uid is None else f'{spec.login_uid}',
@@ -276,8 +277,10 @@ class SimulatedProcess:
         world, task = self._world, self._task
         t = world.seconds()
         cpu, memory, age = task.cpu(t), task.host_memory(t), task.spec.age
-        if task.spec.state == 'zombie':  # its child has not got its name
-            facts = facts._replace(name=os.path.basename(task.spec.command[0]))
+        command = list(task.spec.command)
+        facts = facts._replace(
+            name=os.path.basename(command[0]), cmdline=command if facts.cmdline else []
+        )
         if task.spec.user:
             facts = facts._replace(username=task.spec.user)
         if task.spec.threads:

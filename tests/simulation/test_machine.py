@@ -13,6 +13,7 @@ import pynvml
 import pytest
 
 from nvitop import simulation
+from nvitop.api.process import HostProcess
 from nvitop.api.process.observed import start_time_of
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand
@@ -104,26 +105,24 @@ def test_host_panel_shows_the_host_of_the_scenario(start: Start) -> None:
     assert host.uptime_seconds == 90 * 86400 + 10
 
 
-def test_children_are_python_processes_without_a_shell(
+def test_children_are_python_processes_without_cat(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr('nvitop.simulation.children.SHELL', '/no/such/shell')
+    monkeypatch.setattr('nvitop.simulation.children.PROGRAM', '/no/such/program')
     machine = start(ONE_PROCESS.format(more=''), processes='real')
     (child,) = children()
     assert listed_pids() == [child.pid]
-    assert child.cmdline()[-3:] == ['a script.py', '--größe', '-x']
     machine.stop()
     assert not child.is_running()
 
 
 @linux_only
-def test_child_has_the_arguments_and_the_name_of_the_scenario(start: Start) -> None:
+def test_child_is_small_and_shown_with_the_command_of_the_scenario(start: Start) -> None:
     start(ONE_PROCESS.format(more=''), processes='real')
     (child,) = children()
-    arguments = pathlib.Path(f'/proc/{child.pid}/cmdline').read_bytes()
-    assert arguments == '/opt/conda/bin/python3\0a script.py\0--größe\0-x\0'.encode()
-    name = pathlib.Path(f'/proc/{child.pid}/comm')
-    wait_until(lambda: name.read_text() == 'python3\n', 'its name')
+    process = HostProcess(child.pid)
+    assert process.cmdline() == ['/opt/conda/bin/python3', 'a script.py', '--größe', '-x']
+    assert process.name() == 'python3'
     assert child.environ()['CUDA_VISIBLE_DEVICES'] == '0'
     assert child.memory_info().rss < 8 << 20
 
