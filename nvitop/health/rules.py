@@ -173,6 +173,8 @@ class _Case(NamedTuple):
     def finding(
         self, kind: str, severity: Severity, words: str, evidence: str, action: str = ''
     ) -> Finding:
+        if kind not in KINDS:
+            raise ValueError(f'KINDS has no row for {kind!r}, which a rule found')
         key = self.device.key
         return Finding(
             key,
