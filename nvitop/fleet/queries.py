@@ -40,10 +40,10 @@ HEAT_METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 #: Parts of the memory of GPUs, for exporters that do not report the whole.
 _MEMORY_PARTS = ('memory_free', 'memory_reserved')
-#: Findings that last until something is repaired. Others come and go within seconds, and querying
-#: every kind for every GPU would be slow.
-LASTING_KINDS = ('reset_needed', 'reboot_needed', 'remap_failed', 'memory_errors')
-assert set(LASTING_KINDS) <= set(KINDS)
+#: Findings that are not queried: other series have those of GPUs that do not respond, and limits
+#: are normal. Newer exporters may have kinds that are unknown here.
+OMITTED_KINDS = ('lost', 'not_responding', 'failing', 'power_cap', 'thermal_cap')
+assert set(OMITTED_KINDS) <= set(KINDS)
 
 
 class Scope(NamedTuple):
@@ -117,11 +117,14 @@ def _findings(scope: Scope, gpus: str) -> list[str]:
     up = {'own': (dialect('own').up,)}
     failed = {'dcgm': names_of('remapped_rows_failure')['dcgm']}
     xid = {'dcgm': (XID,)}
-    kinds = Matcher('kind', '=~', '|'.join(LASTING_KINDS))
+    kinds = Matcher('kind', '!~', '|'.join(OMITTED_KINDS))
+    missing = _select({'own': ('nvitop_gpu_missing',)}, scope)
+    hosts = _labels(scope)
     health = _select({'own': ('nvitop_gpu_health',)}, scope, (kinds,))
     return [
         marked(f'max by ({gpus}) ({_select(up, scope)}) == 0', 'down'),
         marked(f'max by ({gpus}, kind) ({health} > 1)', 'health'),
+        marked(f'max by ({hosts}, pci_bus_id) ({missing})', 'missing'),
         marked(f'max by ({gpus}) ({_select(xid, scope)} > 0)', 'xid'),
         marked(f'max by ({gpus}) ({_select(failed, scope)} > 0)', 'remap'),
     ]

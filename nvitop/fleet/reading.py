@@ -143,7 +143,7 @@ def _add(hosts: _Hosts, one: Series) -> None:
             user = labels.get(USER_SERIES[dialect][1], '')
             users = hosts.member(dialect, labels).users
             users[user] = users.get(user, 0) + one.value
-    elif row in ('down', 'health', 'xid', 'remap'):
+    elif row in ('down', 'health', 'missing', 'xid', 'remap'):
         _add_finding(hosts, row, one)
     else:
         meaning = meanings().get(one.name)
@@ -174,14 +174,15 @@ def _add_to_gpu(member: _Member, metric: str, one: Series, value: float) -> None
 def _add_finding(hosts: _Hosts, row: str, one: Series) -> None:
     dialect = 'own' if one.name.startswith('nvitop_') else 'dcgm'
     member = hosts.member(dialect, one.labels)
-    kind = one.labels.get('kind', '')
+    kind, bus_id = one.labels.get('kind', ''), one.labels.get('pci_bus_id', '')
     words = {
         'down': 'not responding',
         'health': COUNTED.get(kind, printable(kind)),
+        'missing': f'missing: {printable(bus_id) or "unknown bus ID"}',
         'xid': f'Xid {one.value:g}',
         'remap': 'with failed remapping',
     }[row]
-    gpu = _gpu_id(member, one.labels)
+    gpu = _gpu_id(member, {'uuid': bus_id} if row == 'missing' else one.labels)
     member.gpus.setdefault(gpu, {})
     member.findings.setdefault(gpu, []).append(words)
 

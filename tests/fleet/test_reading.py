@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nvitop import simulation
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
 from nvitop.fleet.host import read_history, read_host
 from nvitop.fleet.promql import ROW, Matcher, parse_selector, quoted
@@ -15,6 +16,8 @@ from nvitop.fleet.queries import Scope, hosts_query, parse_filter
 from nvitop.fleet.questions import Question, ask
 from nvitop.fleet.reading import read_fleet
 from nvitop.fleet.types import Fleet, Series, remember, totals
+from nvitop.health import KINDS, findings, is_wrong
+from nvitop.sampling import LiveSource
 
 if TYPE_CHECKING:
     from nvitop.fleet.types import FleetHost
@@ -87,6 +90,37 @@ def test_nan_and_inf_values_are_left_out() -> None:
     assert host.utilization_percent is None
     assert host.memory_used_bytes is None
     assert host.findings == ('GPU 0 not responding',)
+
+
+def test_all_warnings_and_missing_gpus_are_findings() -> None:
+    labels = {'instance': 'a:1', 'uuid': UUID, 'gpu': '0'}
+    series = [
+        row('nvitop_gpu_health', 2, 'health', **labels, kind='remap_pending'),
+        row('nvitop_gpu_health', 3, 'health', **labels, kind='recovery_needed'),
+        row('nvitop_gpu_health', 2, 'health', **labels, kind='of_a_newer_version'),
+        row('nvitop_gpu_missing', 1, 'missing', instance='a:1', pci_bus_id='0000:5a:00.0'),
+        row('nvitop_gpu_missing', 1, 'missing', instance='a:1'),
+    ]
+    host = only(read_fleet(series, Scope(), NOW).hosts)
+    assert host.faulty == 3
+    assert host.findings == (
+        'GPU 0 with pending row remapping',
+        'GPU 0 to recover',
+        'GPU 0 of_a_newer_version',
+        'GPU ? missing: 0000:5a:00.0',
+        'GPU ? missing: unknown bus ID',
+    )
+
+
+def test_findings_are_queried_whatever_their_kind() -> None:
+    query = hosts_query(Scope())
+    kinds = re.search(r'kind!~"([a-z_|]+)"', query)
+    assert kinds
+    asked = {kind for kind in KINDS if not re.fullmatch(kinds[1], kind)}
+    with simulation.machine('faults', processes='fixed'):
+        found = findings(LiveSource().complete_sample())
+    assert {f.kind for f in filter(is_wrong, found)} - {'lost'} <= asked
+    assert 'nvitop_gpu_missing' in query
 
 
 def test_hosts_that_vanish_stay_without_values() -> None:
