@@ -15,30 +15,25 @@ from nvitop.api.device import Device
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME, PROCESS_METRICS
 from nvitop.console.command_line import make_parser
+from nvitop.console.commands import COMMANDS, NVISEL
 from nvitop.console.option_table import SETTINGS
-from nvitop.exporter.command import make_parser as make_exporter_parser
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.exposition import UNITS
 from nvitop.exporter.families import make_families
 from nvitop.exporter.identity import owner_properties
 from nvitop.exporter.state import PROCESS_SERIES
 from nvitop.exporter.tables import DeviceRow, GpuUse, Observation, SeriesOptions
-from nvitop.fleet.command import make_parser as make_fleet_parser
 from nvitop.gui.layout.screens import HelpEntry, HelpGroup
 from nvitop.gui.model.choices import GRAPHS
 from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, Column
 from nvitop.gui.model.device_columns import DETAIL_COLUMNS, DEVICE_COLUMNS, DeviceColumn
-from nvitop.gui.replay_command import make_parser as make_replay_parser
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.help_contents import MOUSE, TYPING, dialog_group, format_purpose
 from nvitop.gui.state.keymap import USUAL_KEYS
 from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.screens.problems import PROBLEM_COLUMNS
 from nvitop.gui.view.screens.users import USER_COLUMNS
-from nvitop.health.command import make_parser as make_health_parser
 from nvitop.owner.types import Owner
-from nvitop.query.command import make_parser as make_query_parser
-from nvitop.recording.command import make_parser as make_record_parser
 from nvitop.sampling.types import (
     DeviceInfo,
     DeviceKey,
@@ -47,9 +42,7 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
-from nvitop.select.command import make_parser as make_select_parser
 from nvitop.simulation.schema import ERROR_CODES, REQUIRED, TABLES
-from nvitop.usage.command import make_parser as make_usage_parser
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -450,14 +443,8 @@ def user_columns() -> Iterator[str]:
 #: Command → its parser.
 PARSERS: dict[str, Callable[[], argparse.ArgumentParser]] = {
     'nvitop': make_parser,
-    'nvitop query': make_query_parser,
-    'nvitop health': make_health_parser,
-    'nvitop record': make_record_parser,
-    'nvitop replay': make_replay_parser,
-    'nvitop exporter': make_exporter_parser,
-    'nvitop fleet': make_fleet_parser,
-    'nvitop usage': make_usage_parser,
-    'nvisel': make_select_parser,
+    **{f'nvitop {command.name}': command.load().make_parser for command in COMMANDS},
+    NVISEL.name: NVISEL.load().make_parser,
 }
 
 

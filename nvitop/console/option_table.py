@@ -70,10 +70,15 @@ class Option(NamedTuple):
     help: str
     #: Key in the configuration file; ``''``: only the command line sets the option.
     key: str = ''
-    #: For the configuration file.
-    comment: str = ''
+    #: For the configuration file, if ``help`` does not fit there.
+    key_help: str = ''
     #: Where the option has an effect: in the ``'monitor'``, the ``'report'``, or ``'both'``.
     applies: str = 'both'
+
+    @property
+    def comment(self) -> str:
+        """The explanation in the configuration file."""
+        return self.key_help or self.help
 
 
 class Switch(Kind):
@@ -296,9 +301,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option('interval', Duration(INTERVALS, unit='s', metavar='TIME'), ('--interval',), 'measure every TIME, such as 5 or 500ms; at least 250ms (default: devices 1s, processes 2s)',
                'interval', 'time between samples, at least 0.25 s (default: devices 1 s, processes 2 s)', applies='monitor'),
         Option('ascii', _SWITCH, ('-U', '--ascii', '--no-unicode'), 'draw with ASCII characters only',
-               'ascii', 'draw with ASCII characters only'),
+               'ascii'),
         Option('readonly', _SWITCH, ('--readonly',), 'disable sending signals to processes',
-               'readonly', 'disable sending signals to processes', applies='monitor'),
+               'readonly', applies='monitor'),
         Option('show_host', _SWITCH, ('--no-host',), 'hide the host panel of the monitor (press H to show it)',
                'show-host', 'show the host panel', applies='monitor'),
         Option('hints', _SWITCH, ('--no-hints',), 'hide the keys in the last row of the monitor (press m to show them)',
@@ -335,7 +340,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option('memory_thresholds', Percentages(), ('--mem-util-thresh',), 'color memory utilization as moderate and as heavy from these values on, 1 to 99 (default: 10 80)',
                'memory-utilization-thresholds', 'percentages at which memory utilization is moderate and heavy'),
         # A table must be last in a file.
-        Option('keys', KeyTable(), (), '', 'keys', 'keys of the monitor; each list replaces the default keys of an action', applies='monitor'),
+        Option('keys', KeyTable(), (), 'keys of the monitor; each list replaces the default keys of an action', 'keys', applies='monitor'),
     ),
 }
 # fmt: on
@@ -345,9 +350,12 @@ OPTIONS: dict[str, Option] = {row.field: row for rows in GROUPS.values() for row
 #: Key in the configuration file → option.
 SETTINGS: dict[str, Option] = {row.key: row for row in OPTIONS.values() if row.key}
 
-_UNMATCHED = OPTIONS.keys() ^ (set(Options._fields) - WITHOUT_ROW)
-if _UNMATCHED:
-    raise TypeError(f'not both in GROUPS and in Options: {", ".join(sorted(_UNMATCHED))}')
+for _field in OPTIONS.keys() ^ (set(Options._fields) - WITHOUT_ROW):
+    raise TypeError(
+        f'the field {_field!r} of Options has no row in GROUPS of nvitop/console/option_table.py'
+        if _field in Options._fields
+        else f'the row {_field!r} of GROUPS has no field in Options of nvitop/console/options.py'
+    )
 
 
 def add_options(group: argparse._ActionsContainer, *fields: str, default: object = None) -> None:

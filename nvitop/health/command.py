@@ -39,7 +39,7 @@ _EXIT_STATUS = {
     '0': 'all is well (npd: the same)',
     '1': 'a warning (npd: any finding)',
     '2': 'a critical finding (npd: unknown), or invalid arguments',
-    '3': 'unknown: no driver, no response in time, unreadable values, or an internal error',
+    '3': 'unknown: no driver, no response in time, or values cannot be read',
 }
 
 
@@ -67,7 +67,7 @@ def make_parser() -> ArgumentParser:
     )
     add_general(parser)
     group = parser.add_argument_group('check')
-    add_devices(group, '-o', '--only', more='; a missing one is critical')
+    add_devices(group, '-o', '-i', '--only', '--id', more='; a missing one is critical')
     add = group.add_argument
     add(
         '--expect',
@@ -93,8 +93,9 @@ def make_parser() -> ArgumentParser:
         '--timeout',
         type=duration(0.1, 3600.0),
         default=TIMEOUT_SECONDS,
-        metavar='SEC',
-        help=f'answer within SEC seconds, even if the driver hangs (default: {TIMEOUT_SECONDS:g})',
+        metavar='TIME',
+        help='finish within TIME, such as 5 or 500ms, even if the driver hangs '
+        f'(default: {TIMEOUT_SECONDS:g}s)',
     )
     parser.add_argument_group('output').add_argument(
         '--format',
