@@ -28,6 +28,12 @@ def test_generated_tables_are_current() -> None:
     assert Cog().main(['cog', *options, *generated]) == 0, 'run: make update-docs'
 
 
+def test_every_command_has_a_table_of_its_options() -> None:
+    page = (DOCS / 'command-line.md').read_text(encoding='utf-8')
+    for name in tables.PARSERS:
+        assert f"options('{name}')" in page, f'add a section about {name} to docs/command-line.md'
+
+
 def test_every_key_and_column_is_documented() -> None:
     page = ''.join((DOCS / name).read_text(encoding='utf-8') for name in ('keys.md', 'columns.md'))
     for binding in BINDINGS:

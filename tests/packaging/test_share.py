@@ -37,6 +37,7 @@ SECTIONS = (
 
 
 def read(path: str) -> str:
+    assert (SHARE / path).exists(), 'run: make share'
     return (SHARE / path).read_text(encoding='utf-8')
 
 
