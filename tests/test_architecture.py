@@ -40,6 +40,7 @@ ROOMS: dict[str, str] = {
     'printable': '',
     'times': '',
     'toml': '',
+    'tui': '',
     'version': '',
     'api.libnvml': '',
     # The library connects NVML to the simulated driver here, and nowhere below.

@@ -61,7 +61,10 @@ def _shape(text: str) -> str:
 
 def modules() -> Iterator[str]:
     for found in pkgutil.walk_packages(nvitop.__path__, 'nvitop.'):
-        if not found.name.startswith('nvitop.gui') and not found.name.endswith('__main__'):
+        if (
+            not found.name.startswith(('nvitop.gui', 'nvitop.tui'))
+            and found.name[-8:] != '__main__'
+        ):
             yield found.name
 
 

@@ -419,3 +419,9 @@ def test_process_snapshot_fields() -> None:
         (first, *_) = nvitop.take_snapshots().gpu_processes
     assert type(first).__name__ == 'GpuProcessSnapshot'
     assert set(PROCESS_FIELDS.split()) <= set(first)
+
+
+@pytest.mark.parametrize('name', ['nvitop.tui', 'nvitop.tui.library'])
+def test_removed_package_says_what_to_use_instead(name: str) -> None:
+    with pytest.raises(ImportError, match=r'ResourceMetricCollector for values over time'):
+        importlib.import_module(name)

@@ -12,7 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Callable, ClassVar, Iterable, Iterator, Sequence
 
 from nvitop.api.device import Device
-from nvitop.api.metrics import METRICS, PROCESS_METRICS
+from nvitop.api.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
 from nvitop.api.snapshots import SnapshotResult, unique
 from nvitop.api.utils import MiB
 from nvitop.collector.reader import Reader
@@ -27,6 +27,19 @@ if TYPE_CHECKING:
 _FORK_SECONDS = 2.0
 #: Units that are logged differently: unit of the table → unit, divisor.
 _UNITS = {'B': ('MiB', MiB), '°C': ('C', 1), 's': ('min', 60)}
+#: Metrics in the order of nvitop 1.7. Programs write their values as columns without names.
+_ORDER = (
+    *('memory_used', 'memory_free', 'memory_total', 'memory_percent', 'gpu_utilization'),
+    *('memory_utilization', 'fan_speed', 'temperature', 'power_usage', 'power_limit'),
+    *('cpu_percent', 'host_memory', 'host_memory_percent', 'running_time_in_seconds'),
+    *('gpu_memory', 'gpu_memory_percent', 'gpu_memory_utilization', 'gpu_sm_utilization'),
+)
+
+
+def _place(metric: Metric | ProcessMetric) -> int:
+    """Return the place of a metric among the others; new ones follow those of nvitop 1.7."""
+    name = metric.collector if isinstance(metric, ProcessMetric) else metric.method
+    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
 
 
 def _named(name: str, unit: str, divisor: float = 1) -> tuple[str, float]:
@@ -74,8 +87,7 @@ class ResourceMetricCollector:
     #: Device metrics: attribute, name, divisor. Subclasses may log others.
     DEVICE_METRICS: ClassVar[Sequence[tuple[str, str, float]]] = [
         (metric.method, *_named(metric.name, metric.unit, metric.divisor))
-        for metric in METRICS
-        if metric.collector
+        for metric in sorted((m for m in METRICS if m.collector), key=_place)
     ]
     #: Process metrics: attribute, scope (``'host'``, or ``None`` for the device), name, divisor.
     PROCESS_METRICS: ClassVar[Sequence[tuple[str, str | None, str, float]]] = [
@@ -84,8 +96,7 @@ class ResourceMetricCollector:
             None if metric.name.startswith('gpu_') else 'host',
             *_named(metric.collector.replace('_in_seconds', ''), metric.unit),
         )
-        for metric in PROCESS_METRICS
-        if metric.collector
+        for metric in sorted((m for m in PROCESS_METRICS if m.collector), key=_place)
     ]
 
     def __init__(

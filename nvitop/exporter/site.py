@@ -92,7 +92,8 @@ class Site:
 
     def _respond(self, path: str, headers: Mapping[str, str]) -> Response:
         if path == self._path:
-            return self._metrics(headers)
+            has_sample = self._pages.has_sample
+            return self._metrics(headers) if has_sample else _busy('no sample yet')
         if path == '/':
             return Response(self._landing, 'text/html; charset=utf-8')
         if path == HEALTHY_PATH:

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import glob
 import os
 import sys
-from typing import Iterator, Mapping, NamedTuple, Sequence
+from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
 
 #: Directories that the loader of Linux may not search: of WSL (missing in the path of services and
 #: ``sudo``), Fedora and related distributions, and NixOS.
@@ -24,6 +25,22 @@ def nvml_elsewhere(platform: str = sys.platform) -> list[str]:
         return []
     paths = (os.path.join(directory, nvml_name(platform)) for directory in DIRECTORIES)
     return [path for path in paths if os.path.exists(path)]
+
+
+def nvml_load_error(
+    platform: str = sys.platform, load: Callable[[str], object] = ctypes.CDLL
+) -> str:
+    """Return why the loader refuses an NVML library that exists, ``''`` if it finds none."""
+    name = nvml_name(platform)
+    for path in (name, *nvml_elsewhere(platform)):
+        try:
+            load(path)
+        except FileNotFoundError:  # Windows
+            continue
+        except OSError as error:
+            if not str(error).startswith(f'{name}: cannot open'):
+                return str(error)
+    return ''
 
 
 def cuda_files(platform: str = sys.platform) -> list[str]:

@@ -205,7 +205,7 @@ def test_lists_of_devices(environment: pytest.MonkeyPatch) -> None:
 def test_repr_and_snapshot_have_the_cuda_index() -> None:
     device = CudaDevice(2)
     assert repr(device) == (
-        "CudaDevice(cuda_index=2, nvml_index=0, name='Tesla V100-SXM2-32GB', total_memory=31.72GiB)"
+        'CudaDevice(cuda_index=2, nvml_index=0, name="Tesla V100-SXM2-32GB", total_memory=31.72GiB)'
     )
     snapshot = device.as_snapshot()
     assert type(snapshot).__name__ == 'CudaDeviceSnapshot'
@@ -235,7 +235,7 @@ def test_first_mig_device_is_the_only_device() -> None:
     assert (device.cuda_index, device.nvml_index, device.mig_index) == (0, (1, 0), 0)
     assert MigDevice((1, 0)) != device == CudaDevice(0) == CudaMigDevice(0)
     assert device.parent == PhysicalDevice(1)
-    assert repr(device).startswith("CudaMigDevice(cuda_index=0, nvml_index=(1, 0), name='")
+    assert repr(device).startswith('CudaMigDevice(cuda_index=0, nvml_index=(1, 0), name="')
     assert type(pickle.loads(pickle.dumps(device))) is CudaMigDevice
     snapshot = device.as_snapshot()
     assert (snapshot.cuda_index, snapshot.mig_index) == (0, 0)

@@ -45,6 +45,20 @@ def explain(code: int) -> str:
 
 
 @pytest.mark.parametrize(
+    ('where', 'advice'), [('linux', 'Reinstall the driver'), ('container', 'The image contains')]
+)
+def test_library_that_cannot_be_loaded_is_not_called_missing(
+    surroundings: Callable[[str], None], where: str, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    surroundings(where)
+    monkeypatch.setattr(_explanation, 'nvml_load_error', lambda: 'x.so: file too short')
+    text = explain(LIBRARY_NOT_FOUND)
+    assert 'cannot be loaded: x.so: file too short' in text
+    assert advice in text
+    assert 'not installed' not in text
+
+
+@pytest.mark.parametrize(
     ('where', 'code', 'phrases'),
     [
         ('linux', LIBRARY_NOT_FOUND, ['libnvidia-ml.so.1', 'Install the driver']),

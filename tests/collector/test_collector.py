@@ -53,6 +53,9 @@ def test_names_of_all_metrics(collector: ResourceMetricCollector) -> None:
         collector.take_snapshots()
         metrics = collector.collect()
     assert set(metrics) == expected
+    last = [name[len('a/b/') :] for name in metrics if name.startswith('a/b/')]
+    last = [name[: -len('/last')] for name in last if name.endswith('/last')]
+    assert last == names  # programs write values as columns without names
     assert all(type(value) is float for value in metrics.values())
 
 

@@ -16,6 +16,7 @@ from nvitop.exporter.pages import Pages
 from nvitop.exporter.server import WebServer
 from nvitop.exporter.site import Site
 from nvitop.exporter.tables import SeriesOptions
+from nvitop.sampling.types import Sample
 from tests.waiting import PATIENCE
 
 
@@ -29,8 +30,11 @@ def serving(server: WebServer, host: str = '127.0.0.1') -> Iterator[tuple[str, i
         server.close()
 
 
-def make_site(config: WebConfig | None = None, max_requests: int = 40) -> tuple[Site, Pages]:
+def make_site(
+    config: WebConfig | None = None, max_requests: int = 40, sequence: int = 1
+) -> tuple[Site, Pages]:
     pages = Pages(['own'], SeriesOptions(), interval=5.0)
+    pages.write(Sample(1.0, sequence=sequence))
     access = Access(lambda: config or WebConfig(), on_problem=pytest.fail)
     return Site(pages, '/metrics', ['own'], access, max_requests), pages
 

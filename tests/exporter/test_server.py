@@ -19,9 +19,9 @@ from tests.waiting import PATIENCE, wait_until
 
 
 def test_paths() -> None:
-    site, pages = make_site()
+    site, pages = make_site(sequence=0)
     with serving(WebServer(site.respond)) as address:
-        assert get(address, '/-/ready')[0] == 503
+        assert get(address, '/-/ready')[0] == get(address, '/metrics')[0] == 503
         pages.write(Sample(1.0, sequence=1))
         assert get(address, '/-/ready')[0] == 200
         assert get(address, '/-/healthy')[0] == 200

@@ -8,7 +8,13 @@ import pathlib
 import pytest
 
 from nvitop.platforms import nvidia_files
-from nvitop.platforms.nvidia_files import cuda_files, cudart_files, nvml_elsewhere, nvml_name
+from nvitop.platforms.nvidia_files import (
+    cuda_files,
+    cudart_files,
+    nvml_elsewhere,
+    nvml_load_error,
+    nvml_name,
+)
 
 
 def test_nvml_name() -> None:
@@ -27,6 +33,25 @@ def test_existing_nvml_files_are_returned_in_order(
     assert nvml_elsewhere('linux') == files
     # The loaders of other platforms find it themselves.
     assert nvml_elsewhere('win32') == nvml_elsewhere('darwin') == []
+
+
+@pytest.mark.parametrize(
+    ('error', 'reason'),
+    [
+        (OSError('libnvidia-ml.so.1: cannot open shared object file: No such file'), ''),
+        (FileNotFoundError("Could not find module 'nvml.dll'"), ''),
+        (OSError('/usr/lib/libnvidia-ml.so.1: file too short'), 'file too short'),
+        (OSError('libc.so.9: cannot open shared object file: No such file'), 'libc.so.9: cannot'),
+    ],
+)
+def test_reason_of_the_loader_is_kept_if_there_is_a_library(error: OSError, reason: str) -> None:
+    def load(path: str) -> None:
+        raise error
+
+    found = nvml_load_error('linux', load)
+    assert reason in found
+    assert bool(reason) == bool(found)
+    assert nvml_load_error('linux', lambda path: None) == ''
 
 
 @pytest.mark.parametrize(

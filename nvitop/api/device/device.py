@@ -511,7 +511,7 @@ class CudaDevice(Device):
     of :func:`parse_cuda_visible_devices`.
 
     >>> CudaDevice(0)                   # or Device.cuda(0)
-    CudaDevice(cuda_index=0, nvml_index=3, name='NVIDIA H100 80GB HBM3', total_memory=79.65GiB)
+    CudaDevice(cuda_index=0, nvml_index=3, name="NVIDIA H100 80GB HBM3", total_memory=79.65GiB)
 
     A CUDA device has no MIG devices; it is always a leaf device. A MIG device becomes a
     :class:`CudaMigDevice`.
@@ -591,7 +591,7 @@ class CudaDevice(Device):
     def __repr__(self) -> str:
         return (
             f'{type(self).__name__}(cuda_index={self._cuda_index_or_na()}, '
-            f'nvml_index={self.nvml_index}, name={self.name()!r}, '
+            f'nvml_index={self.nvml_index}, name="{self.name()}", '
             f'total_memory={self.memory_total_human()})'
         )
 

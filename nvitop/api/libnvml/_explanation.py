@@ -11,7 +11,7 @@ import re
 from nvitop.api.libnvml import _errors
 from nvitop.api.libnvml._binding import NVMLError, explain_binding
 from nvitop.platforms import surroundings
-from nvitop.platforms.nvidia_files import nvml_name
+from nvitop.platforms.nvidia_files import nvml_load_error, nvml_name
 
 _DRIVER_DOWNLOADS = 'https://www.nvidia.com/drivers'
 _CONTAINER_TOOLKIT = 'https://docs.nvidia.com/datacenter/cloud-native/container-toolkit'
@@ -82,7 +82,15 @@ def advise_on_failure() -> str:
 
 
 def _explain_library_not_found() -> str:
-    where = surroundings()
+    where, reason = surroundings(), nvml_load_error()
+    if reason:
+        advice = (
+            'The image contains an empty or foreign library: remove it there, and start the container '
+            'with `--gpus all`.'
+            if where == 'container'
+            else f'Reinstall the driver ({_DRIVER_DOWNLOADS}), or remove the file if it is not its own.'
+        )
+        return f'The NVML library exists but cannot be loaded: {reason}\n{advice}'
     text = (
         f'The NVML library was not found ({nvml_name()}): the NVIDIA driver is not installed or not '
         'visible to this process.\n'
