@@ -39,7 +39,7 @@ from nvitop.simulation.world import Task
 from tests.gui.headless import HeadlessTerminal
 
 if TYPE_CHECKING:
-    from nvitop.collector.statistics import TagBuffer
+    from nvitop.collector.tags import TagBuffer
     from nvitop.gui.render.buffer import Buffer
     from nvitop.gui.render.theme import Theme
     from nvitop.sampling.types import Sample

@@ -21,7 +21,7 @@ from nvitop.collector.threads import LOGGER, CollectThread, SamplingThread
 from nvitop.platforms.kernel import at_fork
 
 if TYPE_CHECKING:
-    from nvitop.collector.statistics import TagBuffer
+    from nvitop.collector.tags import TagBuffer
 
 #: Time (seconds) that a fork waits for a reading in progress.
 _FORK_SECONDS = 2.0

@@ -7,14 +7,14 @@ import functools
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from nvitop.api import libnvml
+from nvitop.api import host, libnvml
 from nvitop.api.device import CudaDevice, Device
 from nvitop.api.metrics import METRICS
-from nvitop.api.process import GpuProcess
+from nvitop.api.process import GpuProcess, HostProcess
+from nvitop.api.process.observed import ancestry
 from nvitop.api.snapshots import SnapshotResult
-from nvitop.api.utils import NA, GiB, Snapshot
-from nvitop.collector.process_tree import ProcessTreeFilter
-from nvitop.collector.statistics import NAN, Values
+from nvitop.api.utils import NA, GiB, Snapshot, replaced_methods
+from nvitop.collector.tags import NAN, Values
 from nvitop.collector.threads import LOGGER
 from nvitop.sampling.device import DeviceLostError, DeviceReader
 from nvitop.sampling.host import HostReader
@@ -35,8 +35,8 @@ T = TypeVar('T')
 #: Metrics that :class:`DeviceReader` can read, by method. A rate is read directly: its getter
 #: returns a value at the first call.
 _METRICS = {m.method: m for m in METRICS if m.is_number and not m.begin}
-#: Package of the methods that are not overridden.
-_OWN_PACKAGE = 'nvitop.api.'
+#: The ancestor of all processes.
+INIT_PID = 1
 #: Process metrics that only grow: the greatest value is logged.
 _GROWING = frozenset({'running_time_in_seconds', 'elapsed_time_in_seconds'})
 
@@ -71,11 +71,13 @@ class _Target:
     def read(self, attributes: Sequence[str], now: float, guarded: Callable[..., Any]) -> _Values:
         """Read these attributes of the device, and the processes on it."""
         device, raw = self.device, dict.fromkeys(attributes, NA)
-        has_own_snapshot = not _is_replaced(device, 'as_snapshot')
+        has_own_snapshot = not replaced_methods(device, ['as_snapshot'])
         metrics = {
             attribute: _METRICS[attribute]
             for attribute in attributes
-            if has_own_snapshot and attribute in _METRICS and not _is_replaced(device, attribute)
+            if has_own_snapshot
+            and attribute in _METRICS
+            and not replaced_methods(device, [attribute])
         }
         with device.oneshot():
             sample = self._read_metrics(metrics.values(), now)
@@ -269,7 +271,7 @@ class Reader:
                 continue
             raw: dict[str, Any] = {}
             with GpuProcess.failsafe(), process.host.oneshot():
-                is_own = not _is_replaced(process, 'as_snapshot')
+                is_own = not replaced_methods(process, ['as_snapshot'])
                 snapshot = None if is_own else process.as_snapshot()
                 for attribute, of, _, _ in metrics:
                     place = (process.pid, attribute)
@@ -309,12 +311,51 @@ class Reader:
             LOGGER.warning(message, *arguments)
 
 
-def _is_replaced(owner: object, method: str) -> bool:
-    """Return whether a program has overridden or patched a method of a device or process."""
-    module = getattr(getattr(owner, method, None), '__module__', None)
-    return not str(module).startswith(_OWN_PACKAGE)
-
-
 def _read(owner: object, snapshot: Snapshot | None, attribute: str) -> Any:
     """Read an attribute of a device or process, from its own snapshot if a program has one."""
     return getattr(owner, attribute)() if snapshot is None else getattr(snapshot, attribute)
+
+
+class ProcessTreeFilter:
+    """Root processes and their descendants.
+
+    Roots are processes, not PIDs: a PID that is reused later does not count.
+    """
+
+    def __init__(self, root_pids: Iterable[int]) -> None:
+        pids = set(root_pids)
+        self.is_empty = not pids
+        self._is_everything = INIT_PID in pids
+        # Keeps the objects alive: a process is identified by its object only while that exists.
+        self._roots = {HostProcess(pid) for pid in pids}
+        #: Whether the processes of the last selection descend from a root.
+        self._verdicts: dict[HostProcess, bool] = {}
+
+    def select(self, processes: Iterable[HostProcess]) -> set[HostProcess]:
+        """Return the processes that are roots or descend from one.
+
+        A descendant stays one after the processes between it and the root exit.
+        """
+        candidates = set(processes)
+        if self._is_everything:
+            return candidates
+        self._roots = {p if p.is_identified else HostProcess(p.pid) for p in self._roots}
+        # Known processes first: unknown ones may descend from them.
+        verdicts = {p: self._verdicts[p] for p in candidates if p in self._verdicts}
+        for process in candidates:
+            if process not in verdicts:
+                verdicts[process] = self._descends(process)
+        self._verdicts = verdicts
+        return {process for process, verdict in verdicts.items() if verdict}
+
+    def _descends(self, process: HostProcess) -> bool:
+        try:
+            for ancestor in ancestry(process, HostProcess.parent):
+                if ancestor in self._roots:
+                    return True
+                known = self._verdicts.get(ancestor)
+                if known is not None:
+                    return known
+        except (host.PsutilError, OSError):  # OSError: no file descriptor may be left
+            return False
+        return False

@@ -1,16 +1,153 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The active tags of a collector."""
+"""The active tags of a collector, and the statistics of each."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
-from typing import TYPE_CHECKING
-
-from nvitop.collector.statistics import TagBuffer, Values
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+NAN = float('nan')
+#: Maximum number of values of exited processes kept under a tag: those of about 100 processes.
+MOST_GONE = 1000
+
+
+class Values(NamedTuple):
+    """The numbers of one moment by name, NaN if unknown."""
+
+    #: When they were measured, in seconds of the collector's clock and since the epoch.
+    time: float
+    timestamp: float
+    values: dict[str, float]
+    #: Numbers that only grow: the greatest one is kept, without statistics.
+    maxima: dict[str, float]
+
+
+class Statistics:
+    """Mean over time, minimum, maximum and last known value of one quantity.
+
+    The mean is the integral of the straight lines between the known values, divided by the time that
+    they cover. An unknown value ends a line. If no time is covered, it is the mean of the values.
+    """
+
+    __slots__ = ('_count', '_integral', '_seconds', '_sum', '_time', 'last', 'maximum', 'minimum')
+
+    def __init__(self) -> None:
+        self._integral = self._seconds = self._sum = 0.0
+        self._count = 0
+        #: Time of the last known value.
+        self._time = NAN
+        self.last = NAN
+        self.minimum = math.inf
+        self.maximum = -math.inf
+
+    def add(self, value: float, time: float, previous_time: float) -> None:
+        """Add the value at ``time``; the value before it was at ``previous_time``."""
+        if value != value:  # NaN
+            return
+        if self._time == previous_time:
+            seconds = time - previous_time
+            self._integral += seconds * (self.last + value) / 2.0
+            self._seconds += seconds
+        self._time = time
+        self.last = value
+        self._sum += value
+        self._count += 1
+        if value < self.minimum:
+            self.minimum = value
+        if value > self.maximum:
+            self.maximum = value
+
+    @property
+    def mean(self) -> float:
+        """Mean over the time in which the value was known, NaN if it never was."""
+        if not self._count:
+            return NAN
+        covered = self._seconds > 0.0
+        mean = self._integral / self._seconds if covered else self._sum / self._count
+        # Rounding errors must not move it outside the range of the values.
+        return min(max(mean, self.minimum), self.maximum)
+
+    def items(self) -> Iterator[tuple[str, float]]:
+        """Yield ``mean``, ``min``, ``max`` and ``last``, each NaN if the value was never known."""
+        is_known = self._count > 0
+        yield 'mean', self.mean
+        yield 'min', self.minimum if is_known else NAN
+        yield 'max', self.maximum if is_known else NAN
+        yield 'last', self.last
+
+
+class TagBuffer:
+    """Statistics of a tag since it was activated or cleared."""
+
+    def __init__(self, tag: str, parent: TagBuffer | None, now: float) -> None:
+        self.tag = tag
+        #: The tags from the outermost one to this one.
+        self.path: str = f'{parent.path}/{tag}' if parent else tag
+        self.clear(now)
+
+    def clear(self, now: float) -> None:
+        """Forget everything and start again at ``now``."""
+        self._since = now
+        self._last_time = NAN
+        self._last_timestamp = NAN
+        self._statistics: dict[str, Statistics] = {}
+        self._maxima: dict[str, float] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was added yet."""
+        return self._last_time != self._last_time
+
+    def add(self, values: Values) -> None:
+        """Add the numbers of one moment; earlier ones count for the start of the tag."""
+        time = max(values.time, self._since)
+        previous, self._last_time = self._last_time, time
+        self._last_timestamp = values.timestamp
+        statistics = self._statistics
+        for key, value in values.values.items():
+            known = statistics.get(key)
+            if known is None:
+                known = statistics[key] = Statistics()
+            known.add(value, time, previous)
+        for key, value in values.maxima.items():
+            highest = self._maxima.get(key, NAN)
+            self._maxima[key] = highest if highest >= value or value != value else value
+        surplus = len(statistics) - len(values.values) - MOST_GONE
+        if surplus > 0:
+            self._forget_gone(surplus, values)
+
+    def _forget_gone(self, surplus: int, values: Values) -> None:
+        """Forget exited processes, the oldest first."""
+        gone = (key for key in self._statistics if key not in values.values)
+        scopes = {_scope(key) for key in itertools.islice(gone, surplus)}
+        known: dict[str, Statistics] | dict[str, float]
+        for known in (self._statistics, self._maxima):
+            for key in [key for key in known if _scope(key) in scopes]:
+                del known[key]
+
+    def metrics(self, now: float, timestamp: float) -> dict[str, float]:
+        """Return all metrics by name at ``now``, which is ``timestamp`` in seconds since the epoch."""
+        path = self.path
+        metrics = {
+            f'{path}/{key}/{name}': value
+            for key, statistics in self._statistics.items()
+            for name, value in statistics.items()
+        }
+        metrics.update((f'{path}/{key}', value) for key, value in self._maxima.items())
+        metrics[f'{path}/duration (s)'] = now - self._since
+        metrics[f'{path}/timestamp'] = timestamp
+        metrics[f'{path}/last_timestamp'] = self._last_timestamp
+        return metrics
+
+
+def _scope(key: str) -> str:
+    """Return what a value is of: ``pid:4242``."""
+    return key.partition('/')[0]
 
 
 class Tags:

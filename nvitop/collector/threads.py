@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nvitop.collector.statistics import TagBuffer
-    from nvitop.collector.tags import Tags
+    from nvitop.collector.tags import TagBuffer, Tags
 
 C = TypeVar('C')
 

@@ -7,10 +7,10 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, NamedTuple
 
 from nvitop.api import host
-from nvitop.api.device.process import ProcessUsage
+from nvitop.api.device.process import ProcessUsage, is_stranger
 from nvitop.api.process.facts import GONE, HostFacts
 from nvitop.api.process.observed import ancestry, name_and_parent, observed, own_line
-from nvitop.api.process.procfs import UNREADABLE, ZOMBIE, in_pid_namespace, uses_gpu
+from nvitop.api.process.procfs import UNREADABLE, ZOMBIE, in_pid_namespace
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
 from nvitop.sampling.types import (
@@ -144,8 +144,8 @@ class ProcessReader:
         self._stuck: dict[int, ProcessReader] = {}
         #: PID that is being read now.
         self._current: int | None = None
-        #: PIDs reported by the driver that may belong to other processes here.
-        self._ambiguous: Container[int] = ()
+        #: PIDs that the driver lists, which may be those of another PID namespace.
+        self._listed: Container[int] = ()
         #: PIDs known to belong to the same process as before, in this reading.
         self._checked: set[int] = set()
         #: The record from which on off-screen processes are checked in this reading.
@@ -172,7 +172,6 @@ class ProcessReader:
         *,
         measure: Container[ProcessKey] | None = None,
         tree: bool = False,
-        are_real: bool = True,
     ) -> ProcessReading:
         """Read the processes of these records.
 
@@ -185,15 +184,12 @@ class ProcessReader:
             own: The host, to determine which processes this user may signal.
             measure: Visible processes to measure again; ``None``: all. The others keep their values.
             tree: Whether to read their ancestors and children, too.
-            are_real: Whether the PIDs are real. If so, and in a container, a process that has no GPU
-                open is not the one that the driver means.
         """
         records = self._without_exited(records)
         self._stuck = {pid: r for pid, r in self._stuck.items() if r._current == pid}
         turn = _Turn(self._clock(), self._uptime(), own, visible, measure, set())
         self._checked.clear()
-        is_ambiguous = are_real and in_pid_namespace()
-        self._ambiguous = {record.usage.pid for record in records} if is_ambiguous else ()
+        self._listed = {record.usage.pid for record in records}
         last, self._unseen = self._unseen if measure is not None else [], []
         samples = []
         for number, record in enumerate(records):
@@ -284,8 +280,9 @@ class ProcessReader:
         elif known is not None and (not check or pid in self._checked or known.host.is_same()):
             self._checked.add(pid)
             return known
-        is_stranger = pid in self._ambiguous and uses_gpu(pid) is False
-        known = self._known[pid] = _Known(observed(pid), is_stranger=is_stranger)
+        known = self._known[pid] = _Known(
+            observed(pid), is_stranger=pid in self._listed and is_stranger(pid)
+        )
         self._read_values(known, now)
         return known
 

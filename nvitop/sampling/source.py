@@ -276,7 +276,6 @@ class LiveSource:
                 own,
                 measure=None if due.processes else due.new_processes,
                 tree=due.host_processes,
-                are_real=not system().scenario,
             )
             if detailed is None or tree_reader is None:
                 return reading

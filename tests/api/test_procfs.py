@@ -14,6 +14,8 @@ import psutil
 import pytest
 
 from nvitop.api.process import HostProcess, observed, procfs
+from nvitop.api.process.facts import GONE
+from nvitop.api.process.psutilprocess import PsutilProcess
 from tests.api.processes import linux_only, running
 from tests.waiting import in_threads
 
@@ -232,3 +234,29 @@ def test_only_what_may_have_changed_is_read_again(
         facts = process.facts()
     assert sorted(made) == sorted(reads)
     assert (facts.command, facts.host_memory, facts.cpu_percent) == ('python3 a.py', 1 << 30, 0.0)
+
+
+@linux_only
+def test_visible_process_is_not_hidden(gone_pid: int) -> None:
+    assert not procfs.is_hidden(os.getpid())
+    assert not procfs.is_hidden(gone_pid)
+
+
+def test_names_above_begin_with_the_parent() -> None:
+    names = observed.names_above(100)
+    assert names
+    parents = psutil.Process().parents()
+    for name, parent in zip(names, parents):
+        assert parent.name().startswith(name)
+    assert observed.names_above(1) == names[:1]
+    assert {os.getpid(), *(parent.pid for parent in parents)} <= observed.own_line()
+
+
+def test_psutil_reads_processes_without_proc(gone_pid: int) -> None:
+    assert PsutilProcess(gone_pid).facts() == GONE
+    with running('cat') as child:
+        process = PsutilProcess(child.pid)
+        assert process.is_same()
+        assert process.facts().cmdline == ['cat']
+    assert process.facts() == GONE
+    assert not process.is_same()

@@ -17,8 +17,8 @@ from nvitop import Device, ResourceMetricCollector, collect_in_background, simul
 from nvitop.api.device import PhysicalDevice
 from nvitop.api.process import GpuProcess, HostProcess
 from nvitop.api.utils import Snapshot
-from nvitop.collector.process_tree import ProcessTreeFilter
-from nvitop.collector.statistics import Statistics, TagBuffer
+from nvitop.collector.reader import ProcessTreeFilter
+from nvitop.collector.tags import Statistics, TagBuffer
 from nvitop.sampling import watchdog
 from tests.api.processes import running
 from tests.clock import Clock

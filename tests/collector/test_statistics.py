@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.collector.statistics import MOST_GONE, NAN, Statistics, TagBuffer, Values
+from nvitop.collector.tags import MOST_GONE, NAN, Statistics, TagBuffer, Values
 
 
 def statistics_of(samples: list[tuple[float, float]]) -> Statistics:

@@ -16,7 +16,6 @@ from nvitop import Device, ResourceMetricCollector, cli, simulation, take_snapsh
 from nvitop.api.libnvml._session import Session
 from nvitop.api.process import procfs
 from nvitop.api.process.observed import memory_total
-from nvitop.api.system import System
 from nvitop.gui.effect_runner import differs, read_environment, send_signal
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, ProcessSample
@@ -66,7 +65,6 @@ def proc(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pa
                 (folder / 'fd' / str(number)).symlink_to(target)
     monkeypatch.setattr(psutil, 'PROCFS_PATH', str(tmp_path))
     # Treat the simulated processes as real ones.
-    monkeypatch.setattr('nvitop.sampling.source.system', System)
     monkeypatch.setattr(Session, 'has_real_library', True)
     memory_total.cache_clear()
     yield tmp_path
@@ -159,7 +157,7 @@ def test_pids_are_trusted_outside_containers(
     namespace.unlink()
     namespace.symlink_to(procfs.INITIAL_PID_NAMESPACE)
     checked: list[int] = []
-    monkeypatch.setattr('nvitop.sampling.process.uses_gpu', checked.append)
+    monkeypatch.setattr(procfs, 'uses_gpu', checked.append)
     processes = sampled()
     assert checked == []
     assert processes[NOT_ON_GPU].status == 'running'

@@ -12,7 +12,7 @@ import weakref
 import pytest
 
 from nvitop import HostProcess
-from nvitop.collector.process_tree import ProcessTreeFilter
+from nvitop.collector.reader import ProcessTreeFilter
 
 if os.name != 'posix':
     pytest.skip('needs POSIX', allow_module_level=True)

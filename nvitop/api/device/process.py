@@ -110,10 +110,8 @@ class ProcessMixin(MemoryMixin):
         """Processes of a result of :meth:`process_usage`, without querying the driver again."""
         processes = {}
         process_class = self.GPU_PROCESS_CLASS
-        is_ambiguous = SESSION.has_real_library and procfs.in_pid_namespace()
         for pid, usage in usages.items():
-            is_here = not is_ambiguous or procfs.uses_gpu(pid) is not False
-            found = (process_class if is_here else process_class.elsewhere)(
+            found = (process_class.elsewhere if is_stranger(pid) else process_class)(
                 pid,
                 self,
                 gpu_memory=na_if_none(usage.gpu_memory),
@@ -218,6 +216,16 @@ class ProcessMixin(MemoryMixin):
         NVML: ``nvmlDeviceGetAccountingBufferSize`` · nvidia-smi: ``accounting.buffer_size``
         """
         return self._number('nvmlDeviceGetAccountingBufferSize')
+
+
+def is_stranger(pid: int) -> bool:
+    """Return whether the process here with this PID is not the one that the driver lists.
+
+    In a container, the driver lists PIDs of the host. A process here without an open GPU can then not
+    be the one on the device.
+    """
+    is_ambiguous = SESSION.has_real_library and procfs.in_pid_namespace()
+    return is_ambiguous and procfs.uses_gpu(pid) is False
 
 
 def _memory(infos: list[Any]) -> int | None:

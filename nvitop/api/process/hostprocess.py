@@ -131,7 +131,7 @@ class HostProcess(psutil.Process):
             self._actual = LinuxProcess(pid) if LINUX else PsutilProcess(pid)
         self._actual.is_same()  # reads the start time
         try:
-            self._init(pid if is_here else _NO_PID, _ignore_nsp=True)
+            self._init(pid if is_here else _NO_PID)
         except (psutil.NoSuchProcess, OverflowError):  # out of range: an implausible driver result
             self._init(_NO_PID, _ignore_nsp=True)
         except OSError:  # no free file descriptor: the next caller gets another object
