@@ -178,7 +178,7 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
     add(
         '--commands',
         action='store_true',
-        help='add command lines as labels of processes; they may contain passwords',
+        help='add command lines as labels of processes; values that look secret are masked',
     )
     add(
         '--owners',

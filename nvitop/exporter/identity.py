@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nvitop.api.metrics import METRICS
+from nvitop.masking import mask_command
 from nvitop.printable import printable
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def process_properties(process: ProcessSample, options: SeriesOptions) -> dict[s
     Keys are ``pid``, ``user``, ``name``, ``type`` and ``status``; ``command_line`` if the options ask
     for it; and ``command``: the command line, or else the name.
     """
-    command_line = process.command if options.commands else None
+    has_command = options.commands and process.command is not None
+    command_line = mask_command(process.command or '') if has_command else None
     found: Mapping[str, Any] = {
         'pid': process.key.pid,
         'user': user_of(process),

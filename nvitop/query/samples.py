@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, BinaryIO, Callable, Sequence
 
 from nvitop.query.output import Output
+from nvitop.recording.privacy import CommandFilter
 from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.serialization import SerializationError, dumps, loads_demand
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: A viewer repeats its demand at least this often (seconds); without it, the viewer is gone.
 VIEWER_SECONDS = 120.0
+#: Hides secrets in command lines, which leave the machine.
+MASKED = CommandFilter('full')
 #: Maximum size (bytes) of a demand.
 MAX_DEMAND_BYTES = 1 << 20
 
@@ -28,7 +31,7 @@ MAX_DEMAND_BYTES = 1 << 20
 def write_sample(source: LiveSource, output: Output) -> Sample:
     """Write one complete sample with the values of a report, and return it."""
     sample = source.complete_sample(Demand(owners=True), metrics=REPORT_METRICS)
-    output.write([f'{dumps(sample)}\n'])
+    output.write([f'{dumps(MASKED.apply(sample))}\n'])
     return sample
 
 
@@ -63,7 +66,7 @@ def write_samples(source: LiveSource, output: Output, demands: BinaryIO | None) 
                 continue
             if sample.sequence != sequence:
                 sequence = sample.sequence
-                output.write([f'{dumps(sample)}\n'])
+                output.write([f'{dumps(MASKED.apply(sample))}\n'])
     finally:
         sampler.stop()
 

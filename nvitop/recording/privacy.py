@@ -8,7 +8,8 @@ import re
 from typing import NamedTuple
 
 from nvitop.masking import WORD, mask_command
-from nvitop.sampling.types import ProcessSample, Sample
+from nvitop.owner.types import TOOLS, Owner
+from nvitop.sampling.types import HostProcessSample, ProcessSample, Sample
 
 #: Values of ``--commands``.
 CHOICES = ('full', 'name', 'none')
@@ -21,7 +22,7 @@ _INTERPRETER = re.compile(r'(python|pypy|perl|ruby|node|bash|sh|zsh|java|Rscript
 
 def short_command(command: str | None, name: str | None) -> str:
     """Return the name of a program, and of the script or module that it runs: ``python3 train.py``."""
-    words = WORD.findall((command or '')[:1000])
+    words = WORD.findall(mask_command((command or '')[:1000]))
     if not words:
         return (name or '')[:MAX_SHORT]
     program = _base(words[0])
@@ -51,16 +52,23 @@ class CommandFilter(NamedTuple):
         """Return the sample with commands masked, shortened, or removed."""
         return sample._replace(
             processes=tuple(map(self._reduce, sample.processes)),
-            host_processes=tuple(
-                process._replace(command=self._command(process.command))
-                for process in sample.host_processes
-            ),
+            host_processes=tuple(map(self._reduce_host, sample.host_processes)),
         )
 
     def _reduce(self, process: ProcessSample) -> ProcessSample:
         if self.keep == 'none':
-            return process._replace(command=self._command(process.command), name=None)
+            parent = process.parent
+            return process._replace(
+                command=self._command(process.command),
+                name=None,
+                owner=_without_name(process.owner),
+                parent=None if parent is None else parent._replace(name=None),
+            )
         return process._replace(command=self._command(process.command, process.name))
+
+    def _reduce_host(self, process: HostProcessSample) -> HostProcessSample:
+        name = None if self.keep == 'none' else process.name
+        return process._replace(command=self._command(process.command), name=name)
 
     def _command(self, command: str | None, name: str | None = None) -> str | None:
         if command is None:
@@ -68,3 +76,13 @@ class CommandFilter(NamedTuple):
         if self.keep == 'full':
             return mask_command(command)
         return short_command(command, name) if self.keep == 'name' else ''
+
+
+def _without_name(owner: Owner | None) -> Owner | None:
+    """Remove the names of notebooks and terminals, which their users chose."""
+    if owner is None:
+        return None
+    layers = tuple(
+        layer._replace(name=None) if layer.kind in TOOLS else layer for layer in owner.layers
+    )
+    return owner._replace(name=None if owner.kind in TOOLS else owner.name, layers=layers)

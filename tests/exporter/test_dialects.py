@@ -280,6 +280,14 @@ def test_command_lines_are_labels_only_on_request() -> None:
         assert ['pretrain_gpt.py' in text for text in texts] == [False, True]
 
 
+def test_secrets_in_command_lines_are_masked() -> None:
+    process = process_sample(1, command='python3 a.py --password hunter2')
+    sample = Sample(0.0, devices=(device_sample(),), processes=(process,))
+    for name in DIALECT_NAMES:
+        text = str(make_families([name], Observation(sample, EVERYTHING)))
+        assert 'hunter2' not in text
+
+
 def test_the_number_of_processes_with_series_is_limited() -> None:
     device = device_sample()
     processes = tuple(

@@ -182,7 +182,7 @@ complete -c nvitop -n '_shtab_nvitop_using exporter' -l textfile -xka "(__fish_c
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l record -xka "(__fish_complete_path (commandline -ct))" -d 'also record to FILE, as nvitop record does, with the same measurements'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l names -x -d 'use the names of own, nvitop-exporter, dcgm or nvidia-smi; may be repeated (default: own)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l processes -d 'add series for each process, at most 500; they end with the process'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l commands -d 'add command lines as labels of processes; they may contain passwords'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l commands -d 'add command lines as labels of processes; values that look secret are masked'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l owners -d 'add the jobs, pods, containers and units that processes on a GPU belong to'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l no-users -d 'leave out the sums for each user'

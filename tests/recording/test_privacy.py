@@ -1,0 +1,70 @@
+"""Command lines are masked and shortened before they leave the machine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from nvitop.masking import MASK, mask_command
+from nvitop.owner.types import Layer, Owner
+from nvitop.recording.privacy import CommandFilter, short_command
+from nvitop.sampling.types import HostProcessSample, ParentProcess, Sample
+from tests.sampling.fakes import process_sample
+
+#: Command lines in which secrets are marked: ``--token=«abc»``.
+LINES = (Path(__file__).parent / 'command_lines.txt').read_text(encoding='utf-8').splitlines()
+SECRET = re.compile('«(.*?)»')
+
+
+@pytest.mark.parametrize('line', LINES)
+def test_no_secret_of_the_corpus_passes(line: str) -> None:
+    command = re.sub('[«»]', '', line)
+    masked = mask_command(command)
+    assert [secret for secret in SECRET.findall(line) if secret in masked] == []
+    assert [secret for secret in SECRET.findall(line) if secret in short_command(command, '')] == []
+    assert (MASK in masked) or not SECRET.search(line)
+
+
+def test_harmless_words_stay() -> None:
+    harmless, lost = 0, []
+    for line in LINES:
+        masked = mask_command(re.sub('[«»]', '', line)).split()
+        words = SECRET.sub(MASK, line).split()
+        harmless += sum(MASK not in word for word in words)
+        lost += [(word, line) for word in words if MASK not in word and word not in masked]
+    assert len(LINES) >= 150
+    assert len(lost) <= 0.02 * harmless, lost
+
+
+@pytest.mark.parametrize(
+    ('command', 'masked'),
+    [
+        ('run --token=x -n 1', f'run --token={MASK} -n 1'),
+        ('psql postgres://ann:x@db/a', f'psql postgres://ann:{MASK}@db/a'),
+        ('curl -u bob:x1 http://h', f'curl -u bob:{MASK} http://h'),
+        ("sh -c 'A_TOKEN=x1 run  -n 1'", f"sh -c 'A_TOKEN={MASK} run  -n 1'"),
+        ('run  --lr 1', 'run  --lr 1'),
+        ('run --password', 'run --password'),
+        ('run --password --verbose', 'run --password --verbose'),
+    ],
+)
+def test_only_the_secret_is_masked(command: str, masked: str) -> None:
+    assert mask_command(command) == masked
+
+
+def test_without_commands_no_names_are_kept() -> None:
+    notebook = Owner('jupyter', '', 'secret.ipynb', (Layer('jupyter', '', 'secret.ipynb'),))
+    process = process_sample(1, command='python3 x', name='python3', owner=notebook)
+    process = process._replace(parent=ParentProcess(2, 1.0, 'launcher'))
+    sample = Sample(
+        0.0,
+        processes=(process, process_sample(2, owner=Owner('slurm', '42', 'train'))),
+        host_processes=(HostProcessSample(3, 1.0, command='launcher x', name='launcher'),),
+    )
+    kept = CommandFilter('none').apply(sample)
+    text = repr(kept)
+    assert not [word for word in ('python3', 'launcher', 'secret') if word in text]
+    assert kept.processes[1].owner == Owner('slurm', '42', 'train')
+    assert 'secret.ipynb' in repr(CommandFilter('name').apply(sample))
