@@ -15,7 +15,6 @@ from nvitop.gui.view.widgets.graph import (
     ASCII,
     BRAILLE,
     Marks,
-    Spread,
     draw_graph,
     graph_bound,
     time_axis,
@@ -90,12 +89,16 @@ def test_gap_is_shaded() -> None:
     assert buffer.row(0)[-1] == (1, '░', Style(Role.DIM))
 
 
-def test_spread_reaches_to_the_highest_and_marks_the_lowest_value() -> None:
-    buffer = Buffer(1, 4)
-    spread = Spread([12.5, 12.5], [100.0, 100.0])
-    draw_graph(buffer, buffer.area, [50.0, 50.0], Style(Role.LIGHT), spread=spread)
-    assert buffer.lines() == ['⣿', '⣿', '⣿', '⣛']
-    assert [buffer.row(y)[0][2].role for y in range(4)] == [*[Role.SPREAD] * 2, *[Role.LIGHT] * 2]
+def test_line_is_thin_without_holes_and_visible_on_the_graph() -> None:
+    buffer = Buffer(2, 2)
+    line = (100.0, 100.0, 25.0, None)
+    draw_graph(buffer, buffer.area, [50.0, 50.0, 12.5, 12.5], Style(Role.LIGHT), line=line)
+    assert buffer.lines() == ['⠉⡆', '⣿⣇']
+    assert [style.role for _, _, style in buffer.row(0)] == [Role.SPREAD]
+    assert [style.role for _, _, style in buffer.row(1)] == [Role.LIGHT]
+    plain = Buffer(2, 2)
+    draw_graph(plain, plain.area, [50.0, 0.0], marks=ASCII, line=(75.0, 25.0))
+    assert plain.lines() == ['-', ':-']
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ def test_straggler_is_visible_in_the_mean_of_all_gpus() -> None:
     sample = sample._replace(devices=devices)
     lines = panel(sample, 130, 12, recorded(sample))
     assert ' AVG UTIL 90% · 20% – 100% ' in lines[6]
-    # The lowest value is a gap in the graph.
-    assert column_of(lines[7:12], 128) == '⣤⣿⣿⣿⣶'
+    # The highest value is a line above the mean.
+    assert column_of(lines[7:12], 128) == '⣭⣿⣿⣿⣿'
 
 
 def test_units_of_a_title_scale() -> None:

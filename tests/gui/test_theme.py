@@ -29,7 +29,7 @@ themes = pytest.mark.parametrize('theme', THEMES, ids=[theme.name for theme in T
 def test_themes_by_name() -> None:
     assert ('auto', *(theme.name for theme in THEMES)) == THEME_NAMES
     assert all(theme_named(theme.name) is theme for theme in THEMES)
-    assert theme_named(Options().theme) is THEMES[0]
+    assert theme_named(Options().theme).name == 'auto'
     with pytest.raises(KeyError):
         theme_named('neon')
 
@@ -123,12 +123,12 @@ def test_light_theme_has_black_text_on_colored_rows() -> None:
 @pytest.mark.parametrize(
     ('theme', 'colorfgbg', 'resolved'),
     [
-        ('auto', '', 'dark'),
+        ('auto', '', 'auto'),
         ('auto', '15;0', 'dark'),
         ('auto', '0;15', 'light'),
         ('auto', '0;default;15', 'light'),
         ('auto', '12;8', 'dark'),
-        ('auto', 'nonsense', 'dark'),
+        ('auto', 'nonsense', 'auto'),
         ('classic', '0;15', 'classic'),
     ],
 )
@@ -136,3 +136,55 @@ def test_automatic_theme_is_that_of_the_background(
     theme: str, colorfgbg: str, resolved: str
 ) -> None:
     assert resolve_theme(theme, {'COLORFGBG': colorfgbg}) == resolved
+
+
+#: Theme → backgrounds that it is made for.
+BACKGROUNDS = {
+    'dark': (0x000000, 0x1E1E1E, 0x282C34),
+    'light': (0xFFFFFF,),
+    'colorblind': (0x000000, 0x1E1E1E),
+    'auto': (0x000000, 0xFFFFFF),
+}
+#: Roles of text that people read; others are lines, bars and graphs.
+READ = (
+    *(Role.DIM, Role.HEADING, Role.IDLE, Role.ERROR, Role.WARNING, Role.SUCCESS, Role.KEY),
+    *(Role.ROOT, Role.TAGGED, Role.INPUT, Role.SELECTED, Role.SELECTED_TAGGED, Role.HEADER),
+)
+
+
+def contrast(one: int, other: int) -> float:
+    """Return the contrast of two colors as in WCAG 2: 1 to 21."""
+
+    def luminance(rgb: int) -> float:
+        parts = [(rgb >> shift & 255) / 255 for shift in (16, 8, 0)]
+        linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize('name', BACKGROUNDS)
+@pytest.mark.parametrize('role', READ)
+def test_text_is_legible_on_the_background_of_the_theme(name: str, role: Role) -> None:
+    look = theme_named(name).look(Style(role), ALL_COLORS)
+    assert not look.dim
+    for background in BACKGROUNDS[name]:
+        text, behind = look.foreground - EXACT, background
+        if look.background != DEFAULT:
+            behind = look.background - EXACT
+        assert look.foreground >= EXACT
+        assert contrast(text, behind) >= 4.5
+
+
+def test_only_warnings_are_amber_or_red() -> None:
+    for theme in THEMES:
+        if theme.name in ('classic', 'mono', 'colorblind'):
+            continue
+        for role in (Role.LIGHT, Role.MODERATE, Role.HEAVY, *GRADIENT):
+            for colors in PALETTES:
+                color = theme.look(Style(role), colors).foreground
+                assert color not in (1, 3, 9, 11), (theme.name, role, colors)
+                if color >= EXACT:
+                    red, green = color - EXACT >> 16, color - EXACT >> 8 & 255
+                    assert red <= green or color & 255 > green, (theme.name, role)

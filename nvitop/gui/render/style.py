@@ -30,7 +30,7 @@ class Role(enum.IntEnum):
     IDLE = enum.auto()
     #: The empty part of a bar, and lines at 50 % and 100 % of a graph.
     TRACK = enum.auto()
-    #: The part of a graph above the mean: values of single devices.
+    #: The line of a graph: the highest of the devices that the graph is the mean of.
     SPREAD = enum.auto()
     #: Measured percentages of the host, if there is no gradient.
     CPU = enum.auto()

@@ -75,7 +75,8 @@ class Theme(NamedTuple):
             foreground=_color_of(paint.foreground, colors),
             background=_color_of(paint.background, colors),
             bold=style.bold or paint.bold,
-            dim=style.dim or paint.dim,
+            # An exact color is dim by itself, and legible.
+            dim=style.dim or (paint.dim and not (colors >= 256 and paint.foreground[2] >= EXACT)),
             underline=style.underline or paint.underline,
             reverse=style.reverse or paint.reverse,
             italic=style.italic,
@@ -168,31 +169,33 @@ _MONO: Mapping[Role, Paint] = {
     Role.INPUT: Paint(bold=True),
 }
 
-_TEAL, _GREEN, _AMBER = _paint(0x25A18E, 6), _paint(0x7AC74F, 2), _paint(0xEEB34C, 3)
-_RED, _YELLOW, _BLUE = _paint(0xFF6B6B, 1, 9), _paint(0xE6C07B, 3), _paint(0x74B0E4, 6)
+# Measured values go from violet over teal to lime; amber and red are for what is wrong.
+_INDIGO, _TEAL, _LIME = _paint(0x6C7FF0, 4, 12), _paint(0x22A8A0, 6, 14), _paint(0x9BE36B, 2, 10)
+_GREEN, _RED = _paint(0x7AC74F, 2), _paint(0xFF6B6B, 1, 9)
+_AMBER, _BLUE = _paint(0xEEB34C, 3, 11), _paint(0x74B0E4, 6)
 _DARK: Mapping[Role, Paint] = {
-    Role.DIM: Paint(dim=True),
+    Role.DIM: _paint(0x9AA2AE, DEFAULT)._replace(dim=True),
     Role.BORDER: _paint(0x545B68, DEFAULT, 8),
     Role.TITLE: Paint(bold=True),
-    Role.HEADING: _paint(0x8D95A3, DEFAULT),
-    Role.LIGHT: _TEAL,
-    Role.MODERATE: _GREEN,
-    Role.HEAVY: _AMBER,
-    Role.UNKNOWN: Paint(dim=True),
+    Role.HEADING: _paint(0x9AA2AE, DEFAULT),
+    Role.LIGHT: _INDIGO,
+    Role.MODERATE: _TEAL,
+    Role.HEAVY: _LIME,
+    Role.UNKNOWN: _paint(0x9AA2AE, DEFAULT)._replace(dim=True),
     Role.IDLE: _GREEN,
     Role.TRACK: _paint(0x3C424E, DEFAULT, 8),
-    Role.SPREAD: _paint(0x46606B, 4, 8),
+    Role.SPREAD: _paint(0x7D8799, DEFAULT, 8),
     Role.CPU: _TEAL,
     Role.MEMORY: _paint(0xB48EAD, 5),
     Role.SWAP: _paint(0x5E81AC, 4, 12),
     Role.ERROR: _RED,
-    Role.WARNING: _YELLOW,
+    Role.WARNING: _AMBER,
     Role.SUCCESS: _GREEN,
     Role.KEY: _BLUE._replace(bold=True),
     Role.USER: Paint(bold=True),
-    Role.ROOT: _YELLOW._replace(bold=True),
+    Role.ROOT: _AMBER._replace(bold=True),
     Role.SELECTED: Paint(_color(0xFFFFFF, 0), _color(0x24527A, 6)),
-    Role.TAGGED: _YELLOW._replace(bold=True),
+    Role.TAGGED: _AMBER._replace(bold=True, underline=True),
     Role.SELECTED_TAGGED: Paint(_color(0xF2D08A, 0), _color(0x24527A, 3), bold=True),
     Role.TREE: _paint(0x6E7683, DEFAULT, 8),
     Role.SELECTED_TREE: Paint(_color(0xFFFFFF, 0), _color(0x24527A, 6)),
@@ -201,18 +204,21 @@ _DARK: Mapping[Role, Paint] = {
 }
 
 # On white, the same hues have to be darker.
-_DARK_TEAL, _DARK_GREEN, _BROWN = _paint(0x13806F, 6), _paint(0x3C8A1E, 2), _paint(0xA86A00, 3)
+_DARK_INDIGO, _DARK_TEAL = _paint(0x5348B8, 4), _paint(0x127A75, 6)
+_DARK_LIME, _DARK_GREEN = _paint(0x4A8A12, 2), _paint(0x2F7A12, 2)
 _DARK_RED, _OCHRE, _DARK_BLUE = _paint(0xC62828, 1), _paint(0x8A6100, 3), _paint(0x1D63A8, 4)
 _LIGHT: Mapping[Role, Paint] = {
     **_DARK,
+    Role.DIM: _paint(0x5F6773, DEFAULT)._replace(dim=True),
+    Role.UNKNOWN: _paint(0x5F6773, DEFAULT)._replace(dim=True),
     Role.BORDER: _paint(0xB4BAC4, DEFAULT, 7),
     Role.HEADING: _paint(0x636B78, DEFAULT),
-    Role.LIGHT: _DARK_TEAL,
-    Role.MODERATE: _DARK_GREEN,
-    Role.HEAVY: _BROWN,
+    Role.LIGHT: _DARK_INDIGO,
+    Role.MODERATE: _DARK_TEAL,
+    Role.HEAVY: _DARK_LIME,
     Role.IDLE: _DARK_GREEN,
     Role.TRACK: _paint(0xD6DAE0, DEFAULT, 7),
-    Role.SPREAD: _paint(0xA9C3C6, 6, 7),
+    Role.SPREAD: _paint(0x8C94A0, DEFAULT, 7),
     Role.CPU: _DARK_TEAL,
     Role.MEMORY: _paint(0x8A3B8F, 5),
     Role.SWAP: _paint(0x2B5A9E, 4),
@@ -222,12 +228,37 @@ _LIGHT: Mapping[Role, Paint] = {
     Role.KEY: _DARK_BLUE._replace(bold=True),
     Role.ROOT: _OCHRE._replace(bold=True),
     Role.SELECTED: Paint(_color(0x000000, 0), _color(0xC9E0F7, 6)),
-    Role.TAGGED: _OCHRE._replace(bold=True),
+    Role.TAGGED: _OCHRE._replace(bold=True, underline=True),
     Role.SELECTED_TAGGED: Paint(_color(0x6B4A00, 0), _color(0xC9E0F7, 3), bold=True),
     Role.TREE: _paint(0x8C94A0, DEFAULT, 8),
     Role.SELECTED_TREE: Paint(_color(0x000000, 0), _color(0xC9E0F7, 6)),
     Role.HEADER: Paint(_color(0x30353D, 0), _color(0xE7EAEE, 7), bold=True),
     Role.INPUT: _DARK_BLUE._replace(bold=True),
+}
+
+# For an unknown background: as bright as a middle gray, legible on black and on white.
+_EITHER: Mapping[Role, Paint] = {
+    **_DARK,
+    Role.DIM: _paint(0x6E7683, DEFAULT)._replace(dim=True),
+    Role.UNKNOWN: _paint(0x6E7683, DEFAULT)._replace(dim=True),
+    Role.HEADING: _paint(0x6E7683, DEFAULT),
+    Role.LIGHT: _paint(0x6C78D8, 4, 12),
+    Role.MODERATE: _paint(0x11847E, 6, 14),
+    Role.HEAVY: _paint(0x5C9A1E, 2, 10),
+    Role.IDLE: _paint(0x298733, 2),
+    Role.TRACK: _paint(0x8C94A0, DEFAULT, 8),
+    Role.BORDER: _paint(0x8C94A0, DEFAULT, 8),
+    Role.SPREAD: _paint(0x8C94A0, 4, 8),
+    Role.CPU: _paint(0x11847E, 6),
+    Role.MEMORY: _paint(0xA059B2, 5),
+    Role.SWAP: _paint(0x4C75BB, 4, 12),
+    Role.ERROR: _paint(0xDC3333, 1, 9),
+    Role.WARNING: _paint(0x9E6C00, 3),
+    Role.SUCCESS: _paint(0x298733, 2),
+    Role.KEY: _paint(0x2E79C1, 6, bold=True),
+    Role.ROOT: _paint(0x9E6C00, 3, bold=True),
+    Role.TAGGED: Paint(_color(0x9E6C00, 3), bold=True, underline=True),
+    Role.INPUT: _paint(0x2E79C1, 6, bold=True),
 }
 
 # Blue, green and yellow that also differ in lightness (as in the palette viridis) look different even to
@@ -291,19 +322,21 @@ _CLASSIC: Mapping[Role, Paint] = {
     Role.INPUT: _CYAN._replace(bold=True),
 }
 
+#: For an unknown background.
+_AUTO = Theme('auto', _EITHER, (0x6C68D8, 0x3C82C4, 0x11847E, 0x2F8F4A, 0x5C9A1E))
 #: All themes, in the order in which the monitor cycles through them.
 THEMES: tuple[Theme, ...] = (
     Theme(
         'dark',
         _DARK,
-        (0x2F6F9F, 0x25A18E, 0x7AC74F, 0xD9C64A, 0xEEB34C),
-        (25, 31, 37, 36, 72, 71, 107, 113, 149, 185, 179, 215),
+        (0x6C7FF0, 0x4A94DC, 0x22A8A0, 0x4FC98A, 0x9BE36B),
+        (63, 69, 68, 74, 73, 37, 36, 72, 78, 114, 113, 149),
     ),
     Theme(
         'light',
         _LIGHT,
-        (0x2A6CA8, 0x13806F, 0x3C8A1E, 0x8A7A00, 0xB36B00),
-        (25, 24, 30, 29, 28, 64, 100, 136, 130),
+        (0x5348B8, 0x2A6CA8, 0x127A75, 0x2C8446, 0x4A8A12),
+        (61, 25, 31, 24, 30, 29, 28, 64),
     ),
     Theme('classic', _CLASSIC, (0x5FD75F, 0x87D75F, 0xAFD75F, 0xD7AF5F, 0xD7875F, 0xD75F5F)),
     Theme('mono', _MONO),
@@ -317,16 +350,14 @@ THEMES: tuple[Theme, ...] = (
 
 
 def resolve_theme(name: str, environ: Mapping[str, str]) -> str:
-    """Return the name of a theme; ``auto`` is light if ``COLORFGBG`` says that the background is.
+    """Return the name of a theme; ``auto`` becomes light or dark if ``COLORFGBG`` says what the background is.
 
     That variable ends with the background, an index of the palette with 16 colors.
     """
-    if name != 'auto':
-        return name
     background = environ.get('COLORFGBG', '').rpartition(';')[2]
-    return (
-        'light' if background == '7' or (background.isdecimal() and int(background) > 8) else 'dark'
-    )
+    if name != 'auto' or not background.isdecimal():
+        return name
+    return 'light' if background == '7' or int(background) > 8 else 'dark'
 
 
 # Cached because a terminal draws a complete frame if its theme is another object.
@@ -334,10 +365,9 @@ def resolve_theme(name: str, environ: Mapping[str, str]) -> str:
 def theme_named(name: str, *, is_paused: bool = False) -> Theme:
     """Return the theme of this name; raise KeyError if there is none.
 
-    ``auto`` is dark unless :func:`resolve_theme` has replaced it. While the display is paused, borders have
-    the color of warnings.
+    ``auto`` is for an unknown background. While the display is paused, borders have the color of warnings.
     """
-    theme = {'auto': THEMES[0], **{theme.name: theme for theme in THEMES}}[name]
+    theme = {theme.name: theme for theme in (_AUTO, *THEMES)}[name]
     if is_paused and theme.paints:
         theme = theme._replace(paints={**theme.paints, Role.BORDER: theme.paints[Role.WARNING]})
     return theme

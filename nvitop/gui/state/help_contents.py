@@ -67,7 +67,7 @@ _MARKS = (
     HelpEntry('►', 'GPU of the selected process'),
     HelpEntry('=', 'the selected process on another GPU'),
     HelpEntry('░ ?', 'not available, no longer reported'),
-    HelpEntry('dim', 'not available, or not your process'),
+    HelpEntry('bold', 'your user name'),
     HelpEntry('tagged', 'process that a signal goes to'),
 )
 

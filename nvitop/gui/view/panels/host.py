@@ -30,7 +30,6 @@ from nvitop.gui.view.widgets.graph import (
     BRAILLE,
     GraphWindow,
     Scale,
-    Spread,
     draw_plot,
     draw_times,
     graph_area,
@@ -237,14 +236,16 @@ def _draw_devices(
     graphs = _of_metric(plotted, metric, sample)
     graph = GRAPHS_BY_METRIC[metric]
     rows = tuple(past.values(key, metric, area.width) for key in graphs.keys)
-    means, spread = combine(rows)
+    means, highest = combine(rows)
     now = [
         getattr(device, DEVICE_FIELDS[metric])
         for device in sample.devices
         if device.key in graphs.keys
     ]
-    scale = _scale(graph, graphs, sample, spread.highest)
-    style = _graph_style(graph, _mean(now), view)
+    scale = _scale(graph, graphs, sample, highest)
+    # On an axis that fits the values, a color would not say how high they are.
+    is_fixed = bool(graph.top or graph.top_field)
+    style = _graph_style(graph, _mean(now), view) if is_fixed else Style(Role.CPU)
     place = graph_area(area, scale)
     line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
     free = draw_notes(buf, line, _title(graph, graphs, now, sample))
@@ -257,8 +258,8 @@ def _draw_devices(
         scale,
         style,
         past=past,
-        spread=spread if len(rows) > 1 else None,
-        colorful=view.colorful,
+        line=highest if len(rows) > 1 else None,
+        colorful=view.colorful and is_fixed,
     )
 
 
@@ -283,19 +284,18 @@ def _title(
 
 # Cached because graphs move every two seconds only, and not at a key.
 @functools.lru_cache(maxsize=4)
-def combine(rows: tuple[_Values, ...]) -> tuple[_Values, Spread]:
-    """Return the mean, and the lowest and the highest known value, for each column of dots."""
+def combine(rows: tuple[_Values, ...]) -> tuple[_Values, _Values]:
+    """Return the mean and the highest known value for each column of dots."""
     columns = [_combine_column(column) for column in zip(*rows)]
-    means, lowest, highest = zip(*columns) if columns else ((), (), ())
-    return means, Spread(lowest, highest)
+    means, highest = zip(*columns) if columns else ((), ())
+    return means, highest
 
 
 # Cached because a graph moves by a few columns at a time. Large enough for two graphs of 250 cells.
 @functools.lru_cache(maxsize=1024)
-def _combine_column(values: _Values) -> _Values:
-    # Sorting a few values is cheaper than finding the lowest and the highest one.
-    known = sorted([value for value in values if value is not None])
-    return (sum(known) / len(known), known[0], known[-1]) if known else (None, None, None)
+def _combine_column(values: _Values) -> tuple[float | None, float | None]:
+    known = [value for value in values if value is not None]
+    return (sum(known) / len(known), max(known)) if known else (None, None)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -11,6 +11,7 @@ from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip, clip_scrolled, fit, pad, safe
 from nvitop.gui.state.process_rows import is_descending
@@ -21,7 +22,6 @@ from nvitop.sampling.types import (
     PROCESSES,
     DeviceKey,
     HostProcessSample,
-    HostSample,
     ProcessKey,
     ProcessSample,
     Sample,
@@ -38,7 +38,6 @@ _MAX_OPTIONS = 32
 
 def row_style(
     process: ProcessSample | HostProcessSample,
-    host: HostSample,
     *,
     is_selected: bool,
     is_tagged: bool,
@@ -55,7 +54,7 @@ def row_style(
         return Style(Role.WARNING)
     if isinstance(process, ProcessSample) and process.is_outdated:
         return Style(Role.DIM)
-    return PLAIN if process.is_own or host.is_superuser else Style(Role.DIM)
+    return PLAIN
 
 
 def has_no_lists(sample: Sample) -> bool:
@@ -203,6 +202,8 @@ class _Rows:
         names = [place.column.name for place in fixed]
         #: Position of the GPU's index among the fixed columns; -1 if it is hidden.
         self.gpu = names.index('gpu') if 'gpu' in names else -1
+        #: Place of the user; ``None`` if it is hidden.
+        self.user = next((place for place in fixed if place.column.name == 'user'), None)
 
 
 #: Cached so that equal parameters give the same object, which is part of the key of cached rows.
@@ -238,12 +239,12 @@ def draw_process_panel(
             driver_models.get(process.key.device),
             row_style(
                 process,
-                host,
                 is_selected=process.key == listed.selected,
                 is_tagged=process.key in listed.tagged,
             ),
             device_styles.get(process.key.device, PLAIN),
             is_marked=_is_elsewhere(process, listed.selected),
+            is_own=process.is_own and not host.is_superuser,
         )
         buf.paste(row.y, [spans])
     last = max((row.y for row in layout.rows), default=layout.lines.y - 1)
@@ -368,6 +369,7 @@ def process_row(
     gpu_style: Style,
     *,
     is_marked: bool,
+    is_own: bool,
 ) -> tuple[Span, ...]:
     """Return the spans of a process on a device with this driver model."""
     buf = Buffer(rows.width, 1)
@@ -386,6 +388,8 @@ def process_row(
     else:
         draw_text(buf, x, 0, text, style)
     draw_uprights(buf, 0, (rows.right,))
+    if is_own and style == PLAIN and rows.user is not None:
+        buf.restyle(Rect(rows.user.x, 0, rows.user.width, 1), role=Role.USER, bold=True)
     if is_marked:
         buf.write(rows.mark, 0, _SAME_PROCESS, _SAME_STYLE)
     return buf.row(0)

@@ -33,7 +33,7 @@ _MARKS = {
     '►': Style(Role.KEY, bold=True),
     '=': Style(Role.TEXT, bold=True),
     '░ ?': Style(Role.DIM),
-    'dim': Style(Role.DIM),
+    'bold': Style(Role.USER, bold=True),
     'tagged': Style(Role.TAGGED),
 }
 _DISABLED = Style(Role.DIM)

@@ -202,4 +202,7 @@ def _draw_plot(buf: Buffer, area: Rect, plot: _Plot, past: GraphWindow, view: Vi
     line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
     free = draw_notes(buf, line, notes)
     draw_times(buf, area.y - 1, place, past, free)
-    draw_plot(buf, area, values, scale, plot.style, past=past, colorful=view.colorful)
+    # On an axis that fits the values, a color would not say how high they are.
+    colorful = view.colorful and plot.top is not None
+    style = plot.style if plot.top is not None else Style(Role.CPU)
+    draw_plot(buf, area, values, scale, style, past=past, colorful=colorful)

@@ -39,7 +39,6 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
         y = layout.lines.row_of(line)
         style = row_style(
             row.process,
-            state.shown.host,
             is_selected=row.key == state.tree.selected,
             is_tagged=row.key in tagged,
             selected=Role.SELECTED_TREE,

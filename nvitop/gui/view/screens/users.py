@@ -104,7 +104,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         else:
             is_own = not by_owner and user.name == state.shown.host.username
             draw_text(buf, 0, y, text, _OWN if is_own else PLAIN if user.name else _DIM)
-        _draw_share(buf, y, places, user, total, state.view)
+            _draw_share(buf, y, places, user, total, state.view)
     if len(users) > 1:
         y = layout.area.y + min(len(users), layout.area.height)
         summary = summarize('Total', state.rows)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _BLOCK = '■'
 #: The empty part of a bar if its color cannot distinguish it.
 _EMPTY = '·'
-_UNKNOWN = '░'
+_UNKNOWN = '·'
 _TRACK, _DIM = Style(Role.TRACK), Style(Role.DIM)
 #: Cells of a percentage, and of the gap before it and before a text.
 _PERCENT, _GAP = 4, 1

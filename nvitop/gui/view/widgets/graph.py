@@ -7,12 +7,11 @@ import codecs
 import functools
 import math
 import re
-from typing import TYPE_CHECKING, Callable, Hashable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Callable, Hashable, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style, gradient
-from nvitop.gui.view.widgets.box import BORDER
 from nvitop.sampling.history import History
 
 if TYPE_CHECKING:
@@ -51,9 +50,9 @@ BRAILLE = Marks(2, 4, _braille(_LEFT_DOTS, _RIGHT_DOTS), '░', ('⠉', '⠒', '
 ASCII = Marks(1, 2, ' .:', '?', ('-', '-', '-'))
 
 
-_UNKNOWN, _GUIDE, _SPREAD = Style(Role.DIM), Style(Role.TRACK), Style(Role.SPREAD)
-#: Number of dots between mean and lowest value from which the lowest one is marked.
-_FAR_DOTS = 3
+_UNKNOWN, _GUIDE, _LINE = Style(Role.DIM), Style(Role.TRACK), Style(Role.SPREAD)
+#: The braille character without a dot.
+_BLANK = 0x2800
 #: Tops of graphs, between two powers of ten.
 _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0)
 _find_drawn = re.compile('[^ ]+').finditer
@@ -84,13 +83,6 @@ def graph_bound(
     return max(minimum, min(maximum, step * unit))
 
 
-class Spread(NamedTuple):
-    """The lowest and highest values that the values of a graph are means of, oldest first."""
-
-    lowest: Sequence[float | None]
-    highest: Sequence[float | None]
-
-
 def draw_graph(
     buf: Buffer,
     area: Rect,
@@ -98,7 +90,8 @@ def draw_graph(
     style: Style = PLAIN,
     *,
     bound: float = 100.0,
-    spread: Spread | None = None,
+    line: tuple[float | None, ...] | None = None,
+    line_style: Style = _LINE,
     colorful: bool = False,
     guides: bool = False,
     marks: Marks = BRAILLE,
@@ -108,42 +101,33 @@ def draw_graph(
     ``bound`` is the value that fills the height; higher values are cut off. A value above 0 has at
     least one dot, others have none. After the first known value, cells without a known value are
     shaded at the bottom, so that a gap does not look like an idle time. With ``colorful`` each row has
-    its own color of the gradient instead of that of the style. A ``spread`` reaches up to the
-    highest values in a dim color, and the lowest values are a dark line. ``guides`` are lines at
-    the bound and at half of it.
+    its own color of the gradient instead of that of the style. ``line`` are values drawn as a thin
+    line. ``guides`` are lines at the bound and at half of it.
     """
     if area.is_empty:
         return
     height, levels = area.height, marks.levels
     dots = _dots(values, area, bound, marks)
-    high = None if spread is None else _dots(spread.highest, area, bound, marks)
-    gaps = {} if spread is None else _gaps(dots, _dots(spread.lowest, area, bound, marks), marks)
-    lines = _guide_rows(height, marks) if guides else {}
-    highest = max(high or dots)
-    bands: dict[int, tuple[bytes, bytes | None]] = {}
+    line_cells = {} if line is None else _line_cells(_dots(line, area, bound, marks), marks)
+    guide_rows = _guide_rows(height, marks) if guides else {}
+    highest = max(dots)
+    bands: dict[int, bytes] = {}
     for i in range(height):
         # Dots in the rows between this one and the bottom.
         below = levels * i
-        if highest <= below and i not in lines:
+        if highest <= below and i not in guide_rows and i not in line_cells:
             continue
         if i // _BAND not in bands:
-            start = levels * (i - i % _BAND)
-            bands[i // _BAND] = (
-                _above(dots, start, highest),
-                None if high is None else _above(high, start, highest),
-            )
-        band, high_band = bands[i // _BAND]
-        below %= _BAND * levels
-        text = _row_text(band, below, marks)
-        if i in gaps:
-            text = _without_dots(text, gaps[i])
+            bands[i // _BAND] = _above(dots, levels * (i - i % _BAND), highest)
+        text = _row_text(bands[i // _BAND], below % (_BAND * levels), marks)
         if colorful:
             style = style._replace(role=gradient((i + 0.5) / height))
         layers = [(text, style)]
-        if high_band is not None:
-            layers.append((_row_text(high_band, below, marks), _SPREAD))
-        if i in lines:
-            layers.append((lines[i] * area.width, _GUIDE))
+        if i in line_cells:
+            text, over = _with_line(text, line_cells[i], marks)
+            layers = [(text, style), (over, line_style)]
+        if i in guide_rows:
+            layers.append((guide_rows[i] * area.width, _GUIDE))
         _write_layers(buf, area.x, area.bottom - 1 - i, layers)
     if None in values[values.count(None) :]:  # also after the first known value
         _shade_gaps(buf, area, area.bottom - 1, values, marks)
@@ -175,26 +159,36 @@ def _write_layers(buf: Buffer, x: int, y: int, layers: Sequence[tuple[str, Style
             buf.write(x + start, y, text[start:end], style)
 
 
-def _gaps(dots: list[int], lowest: list[int], marks: Marks) -> dict[int, dict[int, int]]:
-    """Return the dots to leave out for the lowest values: row from the bottom → cell → its dots."""
-    gaps: dict[int, dict[int, int]] = {}
-    if marks.samples_per_cell != 2:
-        return gaps
-    for column, (mean, low) in enumerate(zip(dots, lowest)):
-        if low and mean - low >= _FAR_DOTS:
-            row, level = divmod(low - 1, marks.levels)
-            dot = (_RIGHT_DOTS if column % 2 else _LEFT_DOTS)[level]
-            cells = gaps.setdefault(row, {})
-            cells[column // 2] = cells.get(column // 2, 0) | dot
-    return gaps
+def _line_cells(dots: Sequence[int], marks: Marks) -> dict[int, dict[int, int]]:
+    """Return the dots of a line: row from the bottom → cell → its dots.
+
+    A step of the line is filled, so that it has no holes.
+    """
+    rows: dict[int, dict[int, int]] = {}
+    before = 0
+    for column, end in enumerate(dots):
+        if end:
+            start = min(before + 1, end) if before and before < end else end
+            last = max(end, before - 1) if before > end else end
+            for dot in range(start - 1, last):
+                row, level = divmod(dot, marks.levels)
+                mask = (_LEFT_DOTS, _RIGHT_DOTS)[column % 2][level]
+                cell = column // marks.samples_per_cell
+                cells = rows.setdefault(row, {})
+                cells[cell] = cells.get(cell, 0) | mask
+        before = end
+    return rows
 
 
-def _without_dots(text: str, gaps: dict[int, int]) -> str:
-    cells = list(text)
-    for cell, dots in gaps.items():
-        left = (ord(cells[cell]) - 0x2800) & ~dots
-        cells[cell] = chr(0x2800 + left) if left > 0 else ' '
-    return ''.join(cells)
+def _with_line(text: str, line: Mapping[int, int], marks: Marks) -> tuple[str, str]:
+    """Add the dots of a line to a row of characters; return it, and the line where the row is empty."""
+    cells, over = list(text), [' '] * len(text)
+    for cell, mask in line.items():
+        if cells[cell] == ' ':
+            over[cell] = '-' if marks is ASCII else chr(_BLANK + mask)
+        elif marks is not ASCII:
+            cells[cell] = chr(ord(cells[cell]) | mask)
+    return ''.join(cells), ''.join(over)
 
 
 def _shade_gaps(
@@ -358,7 +352,8 @@ def draw_plot(
     style: Style = PLAIN,
     *,
     past: GraphWindow,
-    spread: Spread | None = None,
+    line: tuple[float | None, ...] | None = None,
+    line_style: Style = _LINE,
     colorful: bool = False,
 ) -> None:
     """Draw the values of the axis and the graph of ``values``, oldest first."""
@@ -374,7 +369,8 @@ def draw_plot(
         scale.labels,
         # Without an unused color, which would make the rows differ from those in the cache.
         PLAIN if colorful else style,
-        spread,
+        line,
+        line_style,
         past.marks,
         colorful=colorful,
     )
@@ -392,7 +388,8 @@ def plot_rows(
     bound: float,
     labels: tuple[str, str],
     style: Style,
-    spread: Spread | None,
+    line: tuple[float | None, ...] | None,
+    line_style: Style,
     marks: Marks,
     *,
     colorful: bool,
@@ -411,7 +408,8 @@ def plot_rows(
         values[-samples_shown(width - gutter, marks) :],
         style,
         bound=bound,
-        spread=spread,
+        line=line,
+        line_style=line_style,
         colorful=colorful,
         guides=True,
         marks=marks,
@@ -425,4 +423,4 @@ def draw_times(buf: Buffer, y: int, graph: Rect, past: GraphWindow, free: tuple[
     for tick in _find_ticks(past.axis(graph.width)):
         x = graph.x + tick.start()
         if start < x and x + len(tick[0]) < end:
-            buf.write(x, y, tick[0], BORDER)
+            buf.write(x, y, tick[0], _SCALE)
