@@ -11,7 +11,7 @@ import time
 import timeit
 
 from nvitop.gui.model.choices import Screen, ViewState
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR, SCREENS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import EnvironmentRead, KeyPressed, SampleArrived
@@ -65,7 +65,7 @@ def machine(count: int) -> Sample:
 
 def state_of(sample: Sample, keys: str, view: ViewState) -> AppState:
     """Return the state after these keys; ``read`` provides an environment."""
-    state = AppState(SCREENS, WIDTH, HEIGHT, timestamp=NOW, view=view)
+    state = AppState(MONITOR, WIDTH, HEIGHT, timestamp=NOW, view=view)
     state, _ = update(state, SampleArrived(sample))
     for key in keys.split():
         environ = state.environ

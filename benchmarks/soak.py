@@ -29,7 +29,7 @@ from nvitop import simulation
 from nvitop.collector import ResourceMetricCollector, collect_in_background
 from nvitop.collector.tags import Tags
 from nvitop.gui.app import App
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, InputEnded
 from nvitop.query import command
@@ -426,7 +426,7 @@ def run_monitor(machine: Machine, script: Script) -> None:
     """Run the monitor with its sampler thread on a terminal in memory."""
     terminal = LockedTerminal(*SIZES[38])
     clock = machine.clock
-    app = App(terminal, AppState(SCREENS), monotonic=clock, wall_clock=clock.wall)
+    app = App(terminal, AppState(MONITOR), monotonic=clock, wall_clock=clock.wall)
     source = LiveSource(clock=clock, wall_clock=clock.wall, sleep=clock.wait, on_the_second=True)
 
     def on_sample(sample: Sample) -> None:

@@ -23,7 +23,7 @@ from docs.pictures import (
     paint_of,
 )
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import ALL_COLORS, theme_named
 from nvitop.gui.state.app_state import AppState
@@ -69,7 +69,7 @@ def frames(shown: Demo) -> Iterator[Frame]:
     """Yield the frames; from one to the next, two seconds pass on the simulated machine."""
     view = ViewState(colorful=True, shows_hints=True)
     state = AppState(
-        SCREENS, WIDTH, HEIGHT, timestamp=shown.sample.timestamp, version=__version__, view=view
+        MONITOR, WIDTH, HEIGHT, timestamp=shown.sample.timestamp, version=__version__, view=view
     )
     for step in STEPS:
         keys: list[Event] = [KeyPressed(key) for key in step.keys.split()]

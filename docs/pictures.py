@@ -23,7 +23,7 @@ from nvitop.gui.fleet.command import state_of
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.state import question_of, update_fleet
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, EXACT, Look, Theme, theme_named
 from nvitop.gui.render.width import cell_width
@@ -251,7 +251,7 @@ def draw(picture: Picture) -> Buffer:
     sample, history = measured()
     view, now = ViewState(colorful=True), sample.timestamp
     state = AppState(
-        SCREENS, picture.width, picture.height, timestamp=now, version=__version__, view=view
+        MONITOR, picture.width, picture.height, timestamp=now, version=__version__, view=view
     )
     events: list[Event] = [SampleArrived(sample), *map(KeyPressed, picture.keys.split())]
     state, _ = update_all(state, tuple(events))

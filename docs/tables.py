@@ -27,9 +27,8 @@ from nvitop.gui.layout.screens import HelpEntry, HelpGroup
 from nvitop.gui.model.choices import GRAPHS
 from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, Column
 from nvitop.gui.model.device_columns import DETAIL_COLUMNS, DEVICE_COLUMNS, DeviceColumn
-from nvitop.gui.state.bindings import BINDINGS
+from nvitop.gui.state.bindings import BINDINGS, USUAL_KEYS
 from nvitop.gui.state.help_contents import MOUSE, TYPING, dialog_group, format_purpose
-from nvitop.gui.state.keymap import USUAL_KEYS
 from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.screens.problems import PROBLEM_COLUMNS
 from nvitop.gui.view.screens.users import USER_COLUMNS

@@ -114,7 +114,7 @@ ROOMS: dict[str, str] = {
         'api.host console.saving api.process owner gui.state.events sampling.types'
     ),
     'gui': 'health console.options owner.types recording.recent recording.replay sampling',
-    'gui.settings': 'console gui.model.columns gui.state.keymap',
+    'gui.settings': 'console gui.model.columns gui.state.bindings',
     'gui.show': 'api console gui health sampling',
     'gui.replay_command': 'console gui query recording sampling',
     'gui.fleet': 'fleet gui sampling',

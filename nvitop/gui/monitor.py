@@ -13,13 +13,13 @@ from nvitop.console.options import Options
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.crash import explain_crash, write_crash
 from nvitop.gui.model.choices import MainState
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.ansi import lacks_fine_blocks
 from nvitop.gui.render.theme import ALL_COLORS, resolve_theme
 from nvitop.gui.report import filter_of, view_of
-from nvitop.gui.state.app_state import AppState, Notice, Screens
+from nvitop.gui.state.app_state import AppState, Notice, Program
 from nvitop.gui.state.events import HUNG_UP
-from nvitop.gui.state.keymap import USUAL, Keymap, rebind
+from nvitop.gui.state.keymap import rebind
 from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.term.terminal import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.platforms.kernel import open_nameless_file
@@ -61,18 +61,17 @@ def first_state(
     notices: Sequence[str] = (),
     origin: Origin = LIVE,
     *,
-    screens: Screens = SCREENS,
-    usual: Keymap = USUAL,
+    program: Program = MONITOR,
 ) -> AppState:
     """Return the state set by the options, with notices that are shown for a while."""
     options = options._replace(readonly=options.readonly or not origin.can_signal)
     until = time.monotonic() + 2 * NOTICE_SECONDS
-    keymap, problems = rebind(dict(options.keys), usual) if options.keys else (usual, ())
+    keys, problems = rebind(dict(options.keys), program.keys) if options.keys else (None, ())
     notices = (*notices, *problems)
     return AppState(
-        screens,
-        screen=next(iter(screens)),
-        keymap=keymap,
+        program,
+        screen=program.home,
+        keys=keys,
         captures_mouse=not holds_escape_back(os.environ),
         view=view_of(options, halves=lacks_fine_blocks(os.environ)),
         main=MainState(filter=filter_of(options)),

@@ -13,11 +13,12 @@ from nvitop.gui.state.app_state import (
     AppState,
     KeyedSelection,
     LongLines,
+    Program,
     Result,
-    Screens,
     ScreenSpec,
     no_lines,
 )
+from nvitop.gui.state.bindings import USUAL
 from nvitop.gui.state.demand import (
     basic_demand,
     columns_demand,
@@ -184,7 +185,7 @@ COLUMN_CHOICE = ScreenSpec(
     margins=_rows(2),
 )
 
-SCREENS: Screens = {
+SCREENS: dict[Screen, ScreenSpec] = {
     Screen.MAIN: MAIN,
     Screen.TREE: TREE,
     Screen.ENVIRON: ENVIRON,
@@ -194,3 +195,5 @@ SCREENS: Screens = {
     Screen.USERS: USERS,
     Screen.COLUMNS: COLUMN_CHOICE,
 }
+
+MONITOR = Program(SCREENS, USUAL)

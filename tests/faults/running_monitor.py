@@ -12,7 +12,7 @@ from benchmarks.soak import PATIENCE_SECONDS, LockedTerminal, VirtualWait
 from nvitop.gui.app import App
 from nvitop.gui.effect_runner import EffectRunner, Job, carry_out
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, InputEnded, KeyPressed
@@ -141,7 +141,7 @@ class Run:
         self._terminal = _Terminal(*SIZE)
         app = self._app = App(
             self._terminal,
-            AppState(SCREENS),
+            AppState(MONITOR),
             runner=None,
             monotonic=bench.clock,
             wall_clock=bench.wall,

@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 
 from nvitop.gui.effect_runner import send_signal
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
     Event,
@@ -122,7 +122,7 @@ _KEYS = ('Down', 'Down', 'Up', 'Space', 'k', 'T', 'Ctrl-C', 'Esc', 'Tab', 'Right
 def play(seed: int, steps: int = 60) -> int:
     """Send keys and samples in random order. Returns the number of signals."""
     table = Table(seed)
-    state = AppState(SCREENS)
+    state = AppState(MONITOR)
     named: set[tuple[int, float]] = set()
     events: list[Event] = [Resized(120, 50), SampleArrived(table.sample())]
     for _ in range(steps):

@@ -8,7 +8,7 @@ import unicodedata
 from nvitop.console.options import Options
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import theme_named
@@ -55,7 +55,7 @@ def state_after(source: Hostile, sample: Sample, width: int, height: int) -> App
     columns = ALL_COLUMNS if random_.random() < 0.5 else ViewState().columns
     view = ViewState(ascii=random_.random() < 0.3, columns=columns)
     state, _ = update_all(
-        AppState(SCREENS, width=width, height=height, view=view),
+        AppState(MONITOR, width=width, height=height, view=view),
         (Resized(width, height), SampleArrived(sample)),
     )
     for word in random_.choice(KEYS).split():

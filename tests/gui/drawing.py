@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState
@@ -24,7 +24,7 @@ def state_on(
 
     ``machine`` is a sample, or the name of a stored one, which then has host processes too.
     """
-    state = AppState(SCREENS, width=width, height=height, timestamp=NOW, view=view or ViewState())
+    state = AppState(MONITOR, width=width, height=height, timestamp=NOW, view=view or ViewState())
     if isinstance(machine, str):
         sample = SAMPLES[machine]
         sample = with_families(sample) if sample.sequence else sample

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from nvitop.gui.model.choices import Screen, ViewState
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
+from nvitop.gui.state.actions import need_process
 from nvitop.gui.state.app_state import AppState, SignalDialog
-from nvitop.gui.state.bindings import BINDINGS, Need
+from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import (
     ClockTicked,
     Effect,
@@ -37,7 +38,7 @@ def state_of(
     sample: Sample, width: int = 120, height: int = 40, view: ViewState | None = None
 ) -> AppState:
     """Return the state of a monitor of this size that shows the sample."""
-    return arrived(AppState(SCREENS, width=width, height=height, view=view or ViewState()), sample)
+    return arrived(AppState(MONITOR, width=width, height=height, view=view or ViewState()), sample)
 
 
 def demand_of(state: AppState) -> Demand:
@@ -100,4 +101,4 @@ def keys_that_open(screen: Screen) -> tuple[str, ...]:
         return ()
     binding = next(binding for binding in BINDINGS if binding.opens is screen)
     assert Screen.MAIN in binding.screens
-    return (*(('Down',) if Need.PROCESS in binding.needs else ()), binding.keys[0])
+    return (*(('Down',) if need_process in binding.needs else ()), binding.keys[0])

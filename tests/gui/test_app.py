@@ -9,7 +9,7 @@ import pytest
 
 from nvitop.gui.app import App
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import HUNG_UP, Event, KeyPressed, SampleArrived, Suspended
 from nvitop.sampling.types import Sample
@@ -29,7 +29,7 @@ def run(
 ) -> tuple[App, HeadlessTerminal, FakeMeasuring]:
     """Run the application with these batches of events, then end its input."""
     terminal = HeadlessTerminal(width, height, ends=True)
-    app = App(terminal, AppState(SCREENS), wall_clock=lambda: 1.5, monotonic=lambda: 10.0)
+    app = App(terminal, AppState(MONITOR), wall_clock=lambda: 1.5, monotonic=lambda: 10.0)
     for batch in batches:
         batch(app)
     measuring = FakeMeasuring()
@@ -105,7 +105,7 @@ def test_effects_are_carried_out() -> None:
 
 def test_other_threads_can_post_events() -> None:
     terminal = HeadlessTerminal(120, 40)
-    app = App(terminal, AppState(SCREENS))
+    app = App(terminal, AppState(MONITOR))
     waiting = threading.Thread(target=app.run, args=(FakeMeasuring(),))
     waiting.start()
     app.post_sample(sample())
@@ -134,7 +134,7 @@ def test_error_in_a_view_restores_the_terminal(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr('nvitop.gui.app.draw_frame', broken)
     terminal = HeadlessTerminal()
-    app = App(terminal, AppState(SCREENS))
+    app = App(terminal, AppState(MONITOR))
     with pytest.raises(ZeroDivisionError):
         app.run(FakeMeasuring())
     assert not terminal.is_open
@@ -151,7 +151,7 @@ def test_clock_is_redrawn_together_with_the_sample() -> None:
 
     terminal = Terminal(ends=True)
     app = App(
-        terminal, AppState(SCREENS), wall_clock=lambda: next(times, 9.5), monotonic=lambda: 1.0
+        terminal, AppState(MONITOR), wall_clock=lambda: next(times, 9.5), monotonic=lambda: 1.0
     )
     for number in (1, 2, 3):
         terminal.send(SampleArrived(sample(sequence=number)))

@@ -20,7 +20,7 @@ from nvitop.gui.crash import (
     without_typed_text,
     write_crash,
 )
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.events import EnvironmentRead, Event, KeyPressed, Pasted, SampleArrived
@@ -32,7 +32,7 @@ from tests.gui.samples import SAMPLES
 
 
 def state_of(name: str) -> AppState:
-    return update(AppState(SCREENS), SampleArrived(SAMPLES[name]._replace(sequence=1)))[0]
+    return update(AppState(MONITOR), SampleArrived(SAMPLES[name]._replace(sequence=1)))[0]
 
 
 def crash(state: AppState) -> ValueError:
@@ -93,10 +93,10 @@ def test_events_are_described_without_their_contents(event: Event, secret: str) 
 
 
 def test_typed_text_is_not_recorded() -> None:
-    typing = AppState(SCREENS, field=TextField('filter'))
+    typing = AppState(MONITOR, field=TextField('filter'))
     assert without_typed_text(KeyPressed('x'), typing) == KeyPressed('•')
     assert without_typed_text(KeyPressed('Enter'), typing) == KeyPressed('Enter')
-    assert without_typed_text(KeyPressed('x'), AppState(SCREENS)) == KeyPressed('x')
+    assert without_typed_text(KeyPressed('x'), AppState(MONITOR)) == KeyPressed('x')
 
 
 def test_report_is_readable_by_this_user_only(

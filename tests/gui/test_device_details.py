@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nvitop.api.metrics import METRICS_BY_NAME
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.app_state import AppState
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures('utc')
 
 def details_of(name: str, width: int, height: int) -> Buffer:
     """Draw the main screen of a stored machine with details."""
-    state = AppState(SCREENS, width, height, timestamp=NOW)
+    state = AppState(MONITOR, width, height, timestamp=NOW)
     events = (SampleArrived(with_details(SAMPLES[name])), KeyPressed('d'))
     return draw_frame(update_all(state, events)[0], History())
 
@@ -62,7 +62,7 @@ def test_clock_reasons_are_shortened_to_fit(
     first = sample.devices[0]._replace(clock_event_reasons=reasons)
     sample = sample._replace(devices=(first, *sample.devices[1:]))
     events = (SampleArrived(sample), KeyPressed('d'))
-    state, _ = update_all(AppState(SCREENS, width, 60, timestamp=NOW), events)
+    state, _ = update_all(AppState(MONITOR, width, 60, timestamp=NOW), events)
     lines = lines_of(state)
     top = next(i for i, line in enumerate(lines) if ' Details ' in line)
     assert lines[top + 2].rstrip(' │').endswith(f'  {text}')
@@ -79,7 +79,7 @@ def test_clock_reasons_are_shortened_to_fit(
 )
 def test_frozen_display_explains_missing_details(width: int, note: str) -> None:
     sample = without_details(with_details(SAMPLES['h100x8']))
-    state = AppState(SCREENS, width, 80, timestamp=NOW)
+    state = AppState(MONITOR, width, 80, timestamp=NOW)
     # The display is frozen while another screen hides the details.
     state, _ = update(state, SampleArrived(sample))
     state, _ = press(state, *'dUzq')
@@ -94,7 +94,7 @@ def test_frozen_display_explains_missing_details(width: int, note: str) -> None:
 
 def test_details_measured_while_paused_add_no_columns() -> None:
     sample = without_details(with_details(SAMPLES['h100x8']))
-    state, _ = update(AppState(SCREENS, 120, 40, timestamp=NOW), SampleArrived(sample))
+    state, _ = update(AppState(MONITOR, 120, 40, timestamp=NOW), SampleArrived(sample))
     state, _ = press(state, 'z')
     before = lines_of(state)
     state, _ = update(state, SampleArrived(with_details(sample)._replace(sequence=99)))
@@ -104,7 +104,7 @@ def test_details_measured_while_paused_add_no_columns() -> None:
 
 def test_graph_of_a_metric_that_is_not_measured_explains_it() -> None:
     sample = without_details(with_details(SAMPLES['one']))
-    state = AppState(SCREENS, 120, 60, timestamp=NOW)
+    state = AppState(MONITOR, 120, 60, timestamp=NOW)
     for problems, title in (
         ((), 'GPU ENC not measured'),
         ((Problem(DeviceKey(0), 'encoder_utilization', 'Not Supported'),), 'GPU ENC N/A'),

@@ -15,7 +15,7 @@ from nvitop.fleet.response import CurrentValues, PastValues
 from nvitop.fleet.types import Fleet, FleetError, FleetHost, totals
 from nvitop.gui.fleet.command import FleetApp, state_of
 from nvitop.gui.fleet.data import FleetState
-from nvitop.gui.fleet.screens import FLEET_KEYS, FLEET_SCREENS
+from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
 from nvitop.gui.fleet.state import fleet_of, question_of, update_fleet
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.state.app_state import AppState
@@ -48,11 +48,10 @@ def answered(state: AppState, server: DemoServer) -> AppState:
 def screen(hosts: int, width: int, height: int, *keys: str, in_ascii: bool = False) -> AppState:
     server = DemoServer(Cluster(hosts, dialects=MIXED), clock=lambda: NOW)
     state = AppState(
-        FLEET_SCREENS,
+        FLEET,
         width,
         height,
         screen=Screen.HOSTS,
-        keymap=FLEET_KEYS,
         view=ViewState(ascii=in_ascii, shows_hints=True),
         fleet=FleetState(server='prometheus:9090'),
         timestamp=NOW,
@@ -169,7 +168,7 @@ def test_clicks_select_and_open_hosts_and_press_hints() -> None:
 
 def test_keys_of_the_configuration_file_apply() -> None:
     keymap, _ = rebind({'open-users': ['x'], 'freeze': ['o']}, FLEET_KEYS)
-    state = screen(40, 120, 30)._replace(keymap=keymap)
+    state = screen(40, 120, 30)._replace(keys=keymap)
     assert update_fleet(state, KeyPressed('x'))[0].screen is Screen.USERS
     assert update_fleet(state, KeyPressed('U'))[0].screen is Screen.HOSTS
     assert update_fleet(state, KeyPressed('o'))[0].frozen is not None

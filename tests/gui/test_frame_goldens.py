@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from nvitop.gui.model.choices import Screen, ViewState
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR, SCREENS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
@@ -230,7 +230,7 @@ def state_after(case: Case) -> AppState:
     """Return the state after the keys of a case."""
     sample = sample_of(case)
     state = AppState(
-        SCREENS, case.width, case.height, timestamp=NOW, version='1.0.0', view=case.view
+        MONITOR, case.width, case.height, timestamp=NOW, version='1.0.0', view=case.view
     )
     state, _ = update(state, SampleArrived(sample))
     for word in case.keys.split():

@@ -7,6 +7,7 @@ import pytest
 from nvitop.gui.model.choices import Screen, Sort, ViewState
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.bindings import USUAL
 from nvitop.gui.state.events import Quit
 from nvitop.gui.state.keymap import rebind
 from nvitop.gui.state.update import update
@@ -83,8 +84,8 @@ def test_low_screens_and_the_option_have_no_hints() -> None:
 
 
 def test_rebound_keys_are_shown_and_those_without_a_key_are_not() -> None:
-    keymap, _ = rebind({'quit': ['X'], 'open-tree': [], 'sort-by-pid': ['y p']})
-    line = lines_of(state_with_hints()._replace(keymap=keymap))[-1]
+    keymap, _ = rebind({'quit': ['X'], 'open-tree': [], 'sort-by-pid': ['y p']}, USUAL)
+    line = lines_of(state_with_hints()._replace(keys=keymap))[-1]
     assert ' X Quit' in line
     assert 'Tree' not in line
 

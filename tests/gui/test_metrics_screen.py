@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.gui.layout.screens import lay_out_metrics
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
 from nvitop.gui.state.update import update, update_all
@@ -29,7 +29,7 @@ def metrics_of(
     sample = SAMPLES[name]
     first = sample.processes[0]._replace(**fields)
     sample = sample._replace(processes=(first, *sample.processes[1:]))
-    state = AppState(SCREENS, width, height, timestamp=NOW)
+    state = AppState(MONITOR, width, height, timestamp=NOW)
     events: list[Event] = [SampleArrived(sample), *map(KeyPressed, ('Down', 'Enter', *keys))]
     state, _ = update_all(state, tuple(events))
     return state, draw_frame(state, history_of(sample)).lines()
@@ -62,7 +62,7 @@ def test_current_value_never_exceeds_the_highest_value() -> None:
             processes=(first, *sample.processes[1:]), monotonic=time, processes_monotonic=time
         )
         history.record(sample)
-    state = AppState(SCREENS, 200, 40, timestamp=NOW)
+    state = AppState(MONITOR, 200, 40, timestamp=NOW)
     events = (SampleArrived(sample), KeyPressed('Down'), KeyPressed('Enter'))
     state, _ = update_all(state, events)
     assert history.maximum(state.metrics, 'gpu_sm_utilization', 60.0) == 44.0

@@ -6,9 +6,8 @@ import pytest
 
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor_screens import SCREENS
-from nvitop.gui.state.bindings import BINDINGS
+from nvitop.gui.state.bindings import BINDINGS, USUAL
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment, RingBell, SignalSent
-from nvitop.gui.state.keymap import USUAL
 from nvitop.gui.state.navigation import current_line, line_count
 from tests.gui.driving import (
     KEYS,

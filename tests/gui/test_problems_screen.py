@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived, SignalSent
 from nvitop.gui.state.update import update, update_all
@@ -30,7 +30,7 @@ def troubled(width: int, height: int = 24, simulated: str = '') -> AppState:
     sample = SAMPLES['one']._replace(sequence=1, simulated=simulated)
     first = sample._replace(problems=(fails, lacks, *before))
     later = sample._replace(sequence=2, timestamp=NOW + 1, problems=(fails, lacks))
-    state = AppState(SCREENS, width, height, timestamp=NOW)
+    state = AppState(MONITOR, width, height, timestamp=NOW)
     events = (SampleArrived(first), SampleArrived(later), KeyPressed('!'))
     return update_all(state, events)[0]
 
@@ -72,7 +72,7 @@ def test_last_row_shows_which_problems_are_visible(
     events = (SampleArrived(sample._replace(sequence=1)), SampleArrived(later), KeyPressed('!'))
 
     def foot(height: int, *keys: str) -> str:
-        state, _ = update_all(AppState(SCREENS, width, height, timestamp=NOW), events)
+        state, _ = update_all(AppState(MONITOR, width, height, timestamp=NOW), events)
         state, _ = update_all(state, tuple(map(KeyPressed, keys)))
         line = lines_of(state)[-1]
         assert line.startswith(cost if height == 12 else ' nvitop')

@@ -16,7 +16,7 @@ from nvitop.gui.app import App
 from nvitop.gui.effect_runner import EffectRunner, Job
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState, SignalTarget
 from nvitop.gui.state.dialog import SCROLL_KEYS
@@ -243,7 +243,7 @@ _VIEWS = st.builds(
 def test_monitor_survives_any_events_and_sends_only_confirmed_signals(
     size: tuple[int, int], steps: list[Step], view: ViewState
 ) -> None:
-    state = Run(size, steps, AppState(SCREENS, view=view)).go()
+    state = Run(size, steps, AppState(MONITOR, view=view)).go()
     _assert_sound(state)
 
 
@@ -268,7 +268,7 @@ def _confirmations() -> Iterator[tuple[str, list[Step], int]]:
     ids=[c[0] for c in _confirmations()],
 )
 def test_confirmations_are_judged_correctly(steps: list[Step], signals: int) -> None:
-    run = Run((120, 40), steps, AppState(SCREENS))
+    run = Run((120, 40), steps, AppState(MONITOR))
     run.go()
     assert run.signals == signals
 
@@ -280,4 +280,4 @@ def test_confirmations_are_judged_correctly(steps: list[Step], signals: int) -> 
 def test_monitor_survives_many_more_events(
     size: tuple[int, int], steps: list[Step], view: ViewState
 ) -> None:
-    _assert_sound(Run(size, steps, AppState(SCREENS, view=view)).go())
+    _assert_sound(Run(size, steps, AppState(MONITOR, view=view)).go())

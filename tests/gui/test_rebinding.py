@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from nvitop.console.options import Options
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.monitor import first_state
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR, SCREENS
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.bindings import BINDINGS
+from nvitop.gui.state.bindings import BINDINGS, USUAL, USUAL_KEYS
 from nvitop.gui.state.events import Quit, SampleArrived
 from nvitop.gui.state.help_contents import help_lines
-from nvitop.gui.state.keymap import USUAL, USUAL_KEYS, Keymap, rebind
+from nvitop.gui.state.keymap import Keymap, rebind
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
@@ -25,13 +25,15 @@ pytestmark = pytest.mark.usefixtures('utc')
 
 
 def rebound(**keys: list[str]) -> Keymap:
-    keymap, problems = rebind({name.replace('_', '-'): found for name, found in keys.items()})
+    keymap, problems = rebind(
+        {name.replace('_', '-'): found for name, found in keys.items()}, USUAL
+    )
     assert problems == ()
     return keymap
 
 
 def state_with(keymap: Keymap) -> AppState:
-    state = AppState(SCREENS, 100, 30, keymap=keymap)
+    state = AppState(MONITOR, 100, 30, keys=keymap)
     return update(state, SampleArrived(SAMPLES['h100x8']._replace(sequence=1)))[0]
 
 
@@ -41,8 +43,9 @@ def screen_of(state: AppState) -> list[str]:
 
 def test_bindings_with_the_same_name_have_the_same_action() -> None:
     for name in USUAL_KEYS:
-        found = [binding for binding in BINDINGS if binding.name == name]
-        assert len({binding.action for binding in found}) == 1
+        found = [binding.run for binding in BINDINGS if binding.name == name]
+        calls = {(getattr(run, 'func', run), str(getattr(run, 'keywords', ''))) for run in found}
+        assert len(calls) == 1, name
     assert next(iter(USUAL_KEYS)) == 'quit'
     assert {'open-tree', 'kill', 'sort-by-pid', 'sort-by-pid-reversed'} <= set(USUAL_KEYS)
     assert USUAL_KEYS['back'] == ('Esc', 'q', 'Q', 'F10')
@@ -97,7 +100,7 @@ def test_help_and_hints_show_the_configured_keys() -> None:
 
 
 def test_first_of_two_actions_gets_the_key() -> None:
-    keymap, problems = rebind({'open-tree': ['y'], 'open-users': ['y'], 'reveal': ['y']})
+    keymap, problems = rebind({'open-tree': ['y'], 'open-users': ['y'], 'reveal': ['y']}, USUAL)
     assert problems == ("key 'y' is bound to both open-tree and open-users",)
     binding = keymap.find(Screen.MAIN, 'y')
     assert binding is not None
@@ -109,7 +112,7 @@ def test_first_of_two_actions_gets_the_key() -> None:
     [{'quit': []}, {'back': []}, {'help': ['q', 'Q', 'F10']}, {'quit': ['x y'], 'freeze': ['x']}],
 )
 def test_keys_that_leave_no_way_out_of_a_screen_are_refused(keys: dict[str, list[str]]) -> None:
-    keymap, problems = rebind(keys)
+    keymap, problems = rebind(keys, USUAL)
     assert keymap is USUAL
     assert 'no key would leave the screen' in problems[0]
 
@@ -122,9 +125,9 @@ _ANY_KEYS = st.sampled_from(
 @settings(max_examples=8, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(USUAL_KEYS)), st.lists(_ANY_KEYS, max_size=3)))
 def test_every_screen_can_be_left_whatever_the_keys(keys: dict[str, list[str]]) -> None:
-    keymap, _ = rebind(keys)
+    keymap, _ = rebind(keys, USUAL)
     for screen in SCREENS:
-        state = AppState(SCREENS, screen=screen, keymap=keymap)
+        state = AppState(MONITOR, screen=screen, keys=keymap)
         pressed = {key for binding in keymap.bindings for key in binding.keys}
         after = [press(state, *key.split(' ')) for key in sorted(pressed)]
         if screen is Screen.MAIN:

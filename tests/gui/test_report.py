@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nvitop.console.options import MODES, Options
 from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.report import draw_report, filter_of, report_text
@@ -70,7 +70,7 @@ def test_report_is_the_main_screen_of_the_same_width(scenario: str) -> None:
     for width, view in zip((40, 79, 100, 123, 240), itertools.cycle(views)):
         report = draw_report(sample, width, view, header=HEADER)
         state = AppState(
-            SCREENS,
+            MONITOR,
             report.width,
             report.height,
             timestamp=NOW,

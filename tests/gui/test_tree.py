@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.gui.model.choices import ProcessFilter, Screen
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import MousePressed
 from nvitop.gui.state.process_lists import tree_layout
@@ -98,7 +98,7 @@ def test_click_selects_the_line_of_the_tree_drawn_there() -> None:
 
 def pids_in_tree(sample: Sample, wanted: ProcessFilter, *keys: str) -> tuple[AppState, list[int]]:
     """Return the state after opening the tree with a filter of the options, and the PIDs in it."""
-    state = AppState(SCREENS, width=120, height=40)
+    state = AppState(MONITOR, width=120, height=40)
     state = arrived(state._replace(main=state.main._replace(filter=wanted)), sample)
     state = pressed(state, 't', *keys)
     return state, [row.process.pid for row in state.forest]

@@ -18,7 +18,7 @@ import pytest
 from nvitop.gui import replay_command
 from nvitop.gui.app import App
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.replay_command import main
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, Event, KeyPressed, SampleArrived
@@ -64,7 +64,7 @@ class Viewer:
     """The state and the history of a monitor, without a terminal."""
 
     def __init__(self, size: tuple[int, int], keys: str = '') -> None:
-        self.state = AppState(SCREENS, *size, view=ViewState(readonly=True))
+        self.state = AppState(MONITOR, *size, view=ViewState(readonly=True))
         self.history = History(INTERVAL, INTERVAL)
         self.keys = keys
 
@@ -347,7 +347,7 @@ def test_the_hour_that_a_day_has_twice_is_replayed_twice(
 def test_keys_of_a_replay(hour: Path) -> None:
     replay = Replay(hour, at=START + 1800)
     terminal = HeadlessTerminal(120, 40)
-    app = App(terminal, AppState(SCREENS), travel=replay.source.travel)
+    app = App(terminal, AppState(MONITOR), travel=replay.source.travel)
     app._handle(replay.next())
 
     def press(keys: str) -> int:
@@ -377,7 +377,7 @@ def test_keys_of_a_replay(hour: Path) -> None:
 
 def test_no_time_is_shown_before_the_first_sample(hour: Path) -> None:
     replay = Replay(hour)
-    state = AppState(SCREENS, origin=replay.source.origin, timestamp=START)
+    state = AppState(MONITOR, origin=replay.source.origin, timestamp=START)
     state, _ = update(state, ClockTicked(1.0, START + 1))
     line = draw_frame(state, History()).lines()[0]
     assert '[REPLAY ×1]' in line
@@ -387,7 +387,7 @@ def test_no_time_is_shown_before_the_first_sample(hour: Path) -> None:
 
 def test_live_monitor_lists_no_keys_of_recordings() -> None:
     state, _ = update(
-        AppState(SCREENS, height=200), SampleArrived(EMPTY_SAMPLE._replace(sequence=1))
+        AppState(MONITOR, height=200), SampleArrived(EMPTY_SAMPLE._replace(sequence=1))
     )
     state, _ = update(state, KeyPressed('n'))
     assert 'only in a recording' in state.notices[-1].text

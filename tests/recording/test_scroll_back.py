@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.app import App
-from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived
 from nvitop.gui.view.frame import draw_frame
@@ -21,7 +21,7 @@ ORIGIN = LIVE._replace(can_travel=True)
 
 def app_with(samples: list[Sample]) -> tuple[App, list[list[object]]]:
     """Return a monitor that has shown these samples, and what it drew below its first row."""
-    app = App(HeadlessTerminal(180, 60), AppState(SCREENS, 180, 60), recent=RecentSamples())
+    app = App(HeadlessTerminal(180, 60), AppState(MONITOR, 180, 60), recent=RecentSamples())
     app.history = History(2.0, 2.0)
     frames = []
     for sample in samples:
@@ -87,7 +87,7 @@ def test_a_sample_that_repeats_is_kept_once() -> None:
 
 
 def test_keys_report_that_no_samples_are_kept() -> None:
-    app = App(HeadlessTerminal(80, 24), AppState(SCREENS))
+    app = App(HeadlessTerminal(80, 24), AppState(MONITOR))
     app._handle(SampleArrived(SimpleMachine().sample(1.0)))
     press(app, '(')
     assert app.state.frozen is None

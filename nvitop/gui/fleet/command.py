@@ -19,7 +19,7 @@ from nvitop.fleet.source import HostSource
 from nvitop.fleet.types import Fleet, FleetError, remember, totals
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.fleet.data import FleetState
-from nvitop.gui.fleet.screens import FLEET_KEYS, FLEET_SCREENS
+from nvitop.gui.fleet.screens import FLEET
 from nvitop.gui.fleet.state import fleet_of, update_fleet
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.settings import choices
@@ -215,7 +215,7 @@ def _read_options(path: str | None) -> Options:
 
 def state_of(fleet: FleetState, options: Options, *, is_demo: bool = False) -> AppState:
     """Return the first state of the fleet."""
-    state = first_state(options, screens=FLEET_SCREENS, usual=FLEET_KEYS)
+    state = first_state(options, program=FLEET)
     return state._replace(
         fleet=fleet,
         sample=state.sample._replace(simulated='cluster' if is_demo else ''),

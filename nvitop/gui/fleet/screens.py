@@ -3,21 +3,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from nvitop.gui.fleet.state import (
     ORDERS,
-    clear,
+    ask_again,
+    clear_filter,
     demanded_question,
     fleet_of,
-    freeze,
     next_metric,
     open_host,
-    refresh,
-    reverse_order,
+    reverse_hosts,
     select_host,
     selected_host,
     show_hosts_of_user,
     sort_by_next_column,
     sort_hosts,
+    toggle_freeze,
 )
 from nvitop.gui.fleet.view import (
     draw_heat_map,
@@ -31,20 +33,21 @@ from nvitop.gui.fleet.view import (
 from nvitop.gui.layout.screens import HelpEntry, HelpGroup, HelpPart
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.state.app_state import AppState, KeyedSelection, Screens, ScreenSpec
-from nvitop.gui.state.bindings import (
-    MOVE,
-    PROCESS,
-    SCREEN,
-    SORT,
-    VIEW,
-    Action,
-    Binding,
-    leaving,
-    opening,
-)
+from nvitop.gui.state.actions import leave, open_sort_menu, suspend
+from nvitop.gui.state.app_state import AppState, KeyedSelection, Program, ScreenSpec
+from nvitop.gui.state.appearance import next_theme
+from nvitop.gui.state.bindings import MOVE, PROCESS, SCREEN, SORT, VIEW, opening
 from nvitop.gui.state.help_contents import lines_about_keys
-from nvitop.gui.state.keymap import Keymap
+from nvitop.gui.state.input_line import open_field
+from nvitop.gui.state.keymap import SORT_BY, Binding, Keymap, leaving
+from nvitop.gui.state.navigation import (
+    go_back,
+    move_by_lines,
+    move_by_pages,
+    move_to_first,
+    move_to_last,
+    open_screen,
+)
 from nvitop.gui.view.screens.help import draw_help_lines
 from nvitop.sampling.history import History
 
@@ -57,39 +60,39 @@ _ALL = _VALUES | _PROBLEMS | {Screen.HELP}
 
 # fmt: off
 _BINDINGS: tuple[Binding, ...] = (
-    Binding(('q', 'Q', 'F10'), Action.QUIT, 'quit', _HOSTS, VIEW, hint='quit'),
-    Binding(('Ctrl-C',), Action.QUIT, '', _ALL, VIEW),
-    Binding(('h', '?', 'F1'), Action.HELP, 'this help', _ALL - {Screen.HELP}, VIEW, hint='help', opens=Screen.HELP),
-    Binding(('z',), Action.FREEZE, 'pause or resume', _VALUES, VIEW, hint='pause'),
-    Binding(('r', 'R', 'Ctrl-R', 'F5'), Action.REFRESH, 'refresh', _ALL, VIEW),
-    Binding(('L',), Action.NEXT_THEME, 'next theme', _ALL, VIEW),
-    Binding(('Ctrl-Z',), Action.SUSPEND, 'suspend (resume with fg)', _ALL, VIEW),
-    Binding(('Up', 'Shift-Tab', 'Alt-k', 'k'), Action.SELECT_PREVIOUS, 'previous line', _ALL, MOVE),
-    Binding(('Down', 'Tab', 'Alt-j', 'j'), Action.SELECT_NEXT, 'next line', _ALL, MOVE),
-    Binding(('PageUp', '['), Action.SCROLL_UP, 'previous page', _ALL, MOVE, hint='scroll'),
-    Binding(('PageDown', ']'), Action.SCROLL_DOWN, 'next page', _ALL, MOVE),
-    Binding(('Home',), Action.SELECT_FIRST, 'first line', _ALL, MOVE),
-    Binding(('End',), Action.SELECT_LAST, 'last line', _ALL, MOVE),
-    Binding(('Esc',), Action.CLEAR, 'clear filter, selection', _HOSTS, MOVE),
-    Binding(('\\', 'F4'), Action.FILTER, 'filter: name, host: gpu: user: model:', _VALUES, PROCESS, hint='filter'),
-    Binding(('Enter',), Action.SHOW_PAGE, 'screens of the host; q: back', _HOSTS, SCREEN, hint='host'),
-    Binding(('Enter',), Action.SHOW_USER, 'show the hosts', _USERS, SCREEN, hint='hosts of the user'),
+    Binding(('q', 'Q', 'F10'), 'quit', leave, 'quit', _HOSTS, VIEW, hint='quit'),
+    Binding(('Ctrl-C',), 'quit', leave, '', _ALL, VIEW),
+    Binding(('h', '?', 'F1'), 'help', partial(open_screen, screen=Screen.HELP), 'this help', _ALL - {Screen.HELP}, VIEW, hint='help', opens=Screen.HELP),
+    Binding(('z',), 'freeze', toggle_freeze, 'pause or resume', _VALUES, VIEW, hint='pause'),
+    Binding(('r', 'R', 'Ctrl-R', 'F5'), 'refresh', ask_again, 'refresh', _ALL, VIEW),
+    Binding(('L',), 'next-theme', next_theme, 'next theme', _ALL, VIEW),
+    Binding(('Ctrl-Z',), 'suspend', suspend, 'suspend (resume with fg)', _ALL, VIEW),
+    Binding(('Up', 'Shift-Tab', 'Alt-k', 'k'), 'select-previous', partial(move_by_lines, step=-1), 'previous line', _ALL, MOVE),
+    Binding(('Down', 'Tab', 'Alt-j', 'j'), 'select-next', partial(move_by_lines, step=1), 'next line', _ALL, MOVE),
+    Binding(('PageUp', '['), 'scroll-up', partial(move_by_pages, step=-1), 'previous page', _ALL, MOVE, hint='scroll'),
+    Binding(('PageDown', ']'), 'scroll-down', partial(move_by_pages, step=1), 'next page', _ALL, MOVE),
+    Binding(('Home',), 'select-first', move_to_first, 'first line', _ALL, MOVE),
+    Binding(('End',), 'select-last', move_to_last, 'last line', _ALL, MOVE),
+    Binding(('Esc',), 'clear', clear_filter, 'clear filter, selection', _HOSTS, MOVE),
+    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: name, host: gpu: user: model:', _VALUES, PROCESS, hint='filter'),
+    Binding(('Enter',), 'show-page', open_host, 'screens of the host; q: back', _HOSTS, SCREEN, hint='host'),
+    Binding(('Enter',), 'show-user', show_hosts_of_user, 'show the hosts', _USERS, SCREEN, hint='hosts of the user'),
     opening(('g',), Screen.HEAT_MAP, 'all GPUs as a heat map', _HOSTS | _USERS, 'GPUs'),
-    Binding(('g', 'm'), Action.NEXT_GRAPH, 'next metric', _HEAT_MAP, SCREEN, hint='next metric'),
+    Binding(('g', 'm'), 'next-graph', next_metric, 'next metric', _HEAT_MAP, SCREEN, hint='next metric'),
     opening(('U',), Screen.USERS, 'users over all hosts', _HOSTS | _HEAT_MAP, 'users'),
     opening(('!',), Screen.PROBLEMS, 'server, exporters, findings, old data', _ALL - _PROBLEMS, 'problems'),
-    Binding(('Esc', 'q', 'Q', 'F10'), Action.BACK, 'back', _ALL - _HOSTS, SCREEN, hint='back'),
-    Binding((',', '<'), Action.SORT_PREVIOUS, 'sort by the previous column', _HOSTS, SORT),
-    Binding(('.', '>'), Action.SORT_NEXT, 'sort by the next column', _HOSTS, SORT),
-    Binding(('/',), Action.SORT_REVERSE, 'reverse the order', _HOSTS, SORT),
-    Binding(('F6',), Action.SORT_MENU, 'menu of orders', _HOSTS, SORT, hint='sort'),
-    *(Binding((f'o {order.letter}',), Action.SORT_BY, f'sort by {order.title}', _HOSTS, SORT, order.name, order.title) for order in ORDERS),
-    *(Binding((f'o {order.letter.upper()}',), Action.SORT_BY, '', _HOSTS, SORT, f'-{order.name}') for order in ORDERS),
+    Binding(('Esc', 'q', 'Q', 'F10'), 'back', go_back, 'back', _ALL - _HOSTS, SCREEN, hint='back'),
+    Binding((',', '<'), 'sort-previous', partial(sort_by_next_column, step=-1), 'sort by the previous column', _HOSTS, SORT),
+    Binding(('.', '>'), 'sort-next', partial(sort_by_next_column, step=1), 'sort by the next column', _HOSTS, SORT),
+    Binding(('/',), 'sort-reverse', reverse_hosts, 'reverse the order', _HOSTS, SORT),
+    Binding(('F6',), 'sort-menu', open_sort_menu, 'menu of orders', _HOSTS, SORT, hint='sort'),
+    *(Binding((f'o {order.letter}',), f'{SORT_BY}{order.name}', partial(sort_hosts, order=order.name, reverse=False), f'sort by {order.title}', _HOSTS, SORT, order.title) for order in ORDERS),
+    *(Binding((f'o {order.letter.upper()}',), f'{SORT_BY}{order.name}-reversed', partial(sort_hosts, order=order.name, reverse=True), '', _HOSTS, SORT) for order in ORDERS),
 )
 # fmt: on
 
 #: The default keys. Those of the configuration file apply to actions with the same name.
-FLEET_KEYS = Keymap((*_BINDINGS, *leaving(_BINDINGS)))
+FLEET_KEYS = Keymap((*_BINDINGS, *leaving(_BINDINGS, go_back)))
 
 _OTHER_HELP = (
     HelpGroup(
@@ -121,10 +124,6 @@ _OTHER_HELP = (
     ),
 )
 _FILTER = 'name, or host: gpu: user: model: (Enter asks the server)'
-_ACTIONS = {
-    Action.REFRESH: refresh,
-    Action.FREEZE: freeze,
-}
 
 
 def _margins(state: AppState) -> tuple[int, int]:
@@ -140,7 +139,7 @@ def _draw_help(buf: Buffer, state: AppState, _: History) -> None:
     draw_help_lines(buf, state, _help(state))
 
 
-FLEET_SCREENS: Screens = {
+FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.HOSTS: ScreenSpec(
         draw=draw_hosts,
         hints=('h', 'q'),
@@ -150,15 +149,6 @@ FLEET_SCREENS: Screens = {
         margins=_margins,
         selection=KeyedSelection(selected_host, select_host),
         filter_example=_FILTER,
-        actions={
-            **_ACTIONS,
-            Action.SHOW_PAGE: open_host,
-            Action.CLEAR: clear,
-            Action.SORT_BY: sort_hosts,
-            Action.SORT_PREVIOUS: lambda state, _: sort_by_next_column(state, -1),
-            Action.SORT_NEXT: lambda state, _: sort_by_next_column(state, 1),
-            Action.SORT_REVERSE: reverse_order,
-        },
     ),
     Screen.HEAT_MAP: ScreenSpec(
         draw=draw_heat_map,
@@ -169,7 +159,6 @@ FLEET_SCREENS: Screens = {
         margins=_margins,
         has_cursor=False,
         filter_example=_FILTER,
-        actions={**_ACTIONS, Action.NEXT_GRAPH: next_metric},
     ),
     Screen.USERS: ScreenSpec(
         draw=draw_users_of_fleet,
@@ -179,7 +168,6 @@ FLEET_SCREENS: Screens = {
         demand=demanded_question,
         margins=_margins,
         filter_example=_FILTER,
-        actions={**_ACTIONS, Action.SHOW_USER: show_hosts_of_user},
     ),
     Screen.PROBLEMS: ScreenSpec(
         draw=draw_problems_of_fleet,
@@ -189,7 +177,6 @@ FLEET_SCREENS: Screens = {
         demand=demanded_question,
         margins=_margins,
         has_cursor=False,
-        actions=_ACTIONS,
     ),
     Screen.HELP: ScreenSpec(
         draw=_draw_help,
@@ -199,6 +186,7 @@ FLEET_SCREENS: Screens = {
         demand=demanded_question,
         margins=lambda _: (2, 0),
         has_cursor=False,
-        actions=_ACTIONS,
     ),
 }
+
+FLEET = Program(FLEET_SCREENS, FLEET_KEYS)

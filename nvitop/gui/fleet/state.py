@@ -12,7 +12,6 @@ from nvitop.fleet.types import Fleet, FleetHost
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, Frozen, ListState, Result
-from nvitop.gui.state.bindings import Binding
 from nvitop.gui.state.events import (
     Event,
     FleetArrived,
@@ -178,7 +177,7 @@ def select_host(state: AppState, line: int) -> AppState:
 # Keys
 
 
-def open_host(state: AppState, _: Binding) -> Result:
+def open_host(state: AppState) -> Result:
     """Show the selected host on the ordinary screens; without one, select the first."""
     line = selected_host(state)
     if line is None:
@@ -187,7 +186,7 @@ def open_host(state: AppState, _: Binding) -> Result:
     return (state, (OpenHost(host),)) if host.exporters else (state, ())
 
 
-def show_hosts_of_user(state: AppState, _: Binding) -> Result:
+def show_hosts_of_user(state: AppState) -> Result:
     """Return to the hosts, and show those of the user in the current line."""
     users = fleet_of(state).users.users
     if not users:
@@ -198,7 +197,7 @@ def show_hosts_of_user(state: AppState, _: Binding) -> Result:
     return hosts, ()
 
 
-def next_metric(state: AppState, _: Binding) -> Result:
+def next_metric(state: AppState) -> Result:
     """Show the next metric in the heat map."""
     names = [*HEAT_METRICS]
     fleet = fleet_of(state)
@@ -206,11 +205,9 @@ def next_metric(state: AppState, _: Binding) -> Result:
     return state._replace(fleet=fleet._replace(metric=metric)), ()
 
 
-def sort_hosts(state: AppState, binding: Binding) -> Result:
-    """Sort by the order of a key."""
-    name = binding.argument.lstrip('-')
-    is_reversed = binding.argument.startswith('-')
-    return arrange(state, fleet_of(state)._replace(order=name, is_reversed=is_reversed)), ()
+def sort_hosts(state: AppState, order: str, reverse: bool) -> Result:
+    """Sort by an order, which may be reversed."""
+    return arrange(state, fleet_of(state)._replace(order=order, is_reversed=reverse)), ()
 
 
 def sort_by_next_column(state: AppState, step: int) -> Result:
@@ -220,13 +217,13 @@ def sort_by_next_column(state: AppState, step: int) -> Result:
     return arrange(state, fleet._replace(order=name, is_reversed=False)), ()
 
 
-def reverse_order(state: AppState, _: Binding) -> Result:
+def reverse_hosts(state: AppState) -> Result:
     """Reverse the order of the hosts."""
     fleet = fleet_of(state)
     return arrange(state, fleet._replace(is_reversed=not fleet.is_reversed)), ()
 
 
-def freeze(state: AppState, _: Binding) -> Result:
+def toggle_freeze(state: AppState) -> Result:
     """Freeze the display, or show the latest answers again."""
     if state.frozen is not None:
         return state._replace(frozen=None), ()
@@ -234,13 +231,13 @@ def freeze(state: AppState, _: Binding) -> Result:
     return state._replace(frozen=Frozen(now, state.tally, now)), ()
 
 
-def clear(state: AppState, _: Binding) -> Result:
+def clear_filter(state: AppState) -> Result:
     """Clear the filter, or else the selection."""
     if state.query:
         return state._replace(query=''), ()
     return state._replace(fleet=fleet_of(state)._replace(selected='')), ()
 
 
-def refresh(state: AppState, _: Binding) -> Result:
+def ask_again(state: AppState) -> Result:
     """Ask the server now."""
     return state, (Refresh(), Redraw())

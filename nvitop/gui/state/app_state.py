@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence, 
 
 from nvitop.gui.layout.main import RowCounts
 from nvitop.gui.model.choices import MainState, Screen, ViewState
-from nvitop.gui.state.bindings import Action, Binding
 from nvitop.gui.state.events import Effect
-from nvitop.gui.state.keymap import USUAL, Keymap
+from nvitop.gui.state.keymap import Keymap
 from nvitop.gui.state.problems import Tally
 from nvitop.gui.state.process_rows import TreeRow
 from nvitop.health import Finding
@@ -186,8 +185,6 @@ class ScreenSpec(NamedTuple):
     long_lines: LongLines | None = None
     #: Called with the states before and after the screen is opened; ``None`` if it needs nothing.
     prepare: Callable[[AppState, AppState], Result] | None = None
-    #: What keys do here, where that differs from ``gui.state.actions``.
-    actions: Mapping[Action, Callable[[AppState, Binding], Result]] = {}
 
     @property
     def is_filtered(self) -> bool:
@@ -205,14 +202,24 @@ def no_lines(_: AppState) -> Sequence[object]:
     return ()
 
 
-#: The screens of the monitor, or of the fleet. The first one is never left by going back.
-Screens = Mapping[Screen, ScreenSpec]
+class Program(NamedTuple):
+    """What runs in the loop: the monitor, or the fleet."""
+
+    #: The first screen is never left by going back.
+    screens: Mapping[Screen, ScreenSpec]
+    #: The default keys.
+    keys: Keymap
+
+    @property
+    def home(self) -> Screen:
+        """The first screen."""
+        return next(iter(self.screens))
 
 
 class AppState(NamedTuple):
     """Everything that is drawn except history and theme."""
 
-    screens: Screens
+    program: Program
     width: int = 80
     height: int = 24
     screen: Screen = Screen.MAIN
@@ -228,7 +235,8 @@ class AppState(NamedTuple):
     sums_by_owner: bool = False
     dialog: SignalDialog | None = None
     field: TextField | None = None
-    keymap: Keymap = USUAL
+    #: The keys of the user; ``None``: the default ones.
+    keys: Keymap | None = None
     #: Keys pressed so far of a sequence of keys: ``'o'``.
     prefix: str = ''
     #: The latest sample.
@@ -270,7 +278,12 @@ class AppState(NamedTuple):
     @property
     def spec(self) -> ScreenSpec:
         """The description of the screen."""
-        return self.screens[self.screen]
+        return self.program.screens[self.screen]
+
+    @property
+    def keymap(self) -> Keymap:
+        """The keys in force."""
+        return self.keys or self.program.keys
 
     @property
     def body_height(self) -> int:

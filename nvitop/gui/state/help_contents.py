@@ -8,9 +8,10 @@ import functools
 from nvitop.gui.layout.screens import GRADIENT_SAMPLE, HelpEntry, HelpGroup, HelpPart, lay_out_help
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import TYPES
+from nvitop.gui.state.actions import need_past, need_recording
 from nvitop.gui.state.app_state import BUTTONS, AppState
-from nvitop.gui.state.bindings import Action, Binding, Need
 from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS
+from nvitop.gui.state.keymap import Binding
 
 #: Headings of the help screen by use; those that are missing follow.
 _BY_USE = ('Moving and selecting', 'Processes', 'Screens', 'View', 'Sorting')
@@ -93,12 +94,12 @@ def brief_groups(bindings: tuple[Binding, ...], *, readonly: bool) -> tuple[Help
     synonyms: dict[str, list[str]] = {}
     done: list[Binding] = []
     for binding in listed:
-        if binding in done or binding.action is Action.SORT_MENU:
+        if binding in done or binding.name == 'sort-menu':
             continue
         together, text = _together(binding, listed)
         done += together
-        if binding.action is Action.SORT_BY:
-            menu = [each.keys[0] for each in listed if each.action is Action.SORT_MENU]
+        if binding.sorts:
+            menu = [each.keys[0] for each in listed if each.name == 'sort-menu']
             keys = [together[0].keys[0].split(' ')[0], *menu]
             text = ', '.join(f'{each.keys[0].split(" ")[-1]} {each.hint}' for each in together)
         else:
@@ -119,13 +120,9 @@ def brief_groups(bindings: tuple[Binding, ...], *, readonly: bool) -> tuple[Help
 
 def _together(binding: Binding, listed: list[Binding]) -> tuple[list[Binding], str]:
     """Return the bindings that share the line of a binding, and the text of the line."""
-    if binding.action is Action.SORT_BY and ' ' in binding.keys[0]:
+    if binding.sorts and ' ' in binding.keys[0]:
         first = binding.keys[0].split(' ')[0]
-        same = [
-            each
-            for each in listed
-            if each.action is Action.SORT_BY and each.keys[0].startswith(f'{first} ')
-        ]
+        same = [each for each in listed if each.sorts and each.keys[0].startswith(f'{first} ')]
         return same, ''
     for names, text in _TOGETHER.items():
         if binding.name in names:
@@ -181,8 +178,8 @@ def dialog_group() -> HelpGroup:
 def _is_listed(state: AppState, binding: Binding) -> bool:
     """Whether a binding can work with the present source of samples."""
     origin = state.origin
-    return (Need.PAST not in binding.needs or origin.can_travel) and (
-        Need.RECORDING not in binding.needs or not origin.is_live
+    return (need_past not in binding.needs or origin.can_travel) and (
+        need_recording not in binding.needs or not origin.is_live
     )
 
 

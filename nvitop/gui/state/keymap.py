@@ -4,10 +4,42 @@
 from __future__ import annotations
 
 import itertools
-from typing import Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state.bindings import BINDINGS, Action, Binding, leaving
+
+#: Beginning of the names of bindings that sort by one order.
+SORT_BY = 'sort-by-'
+#: Returns why a key cannot work in a state; ``''`` if it can.
+Need = Callable[[Any], str]
+
+
+class Binding(NamedTuple):
+    """Keys, the screens on which they work, and what they do."""
+
+    #: Names as in :class:`~nvitop.gui.state.events.KeyPressed`; two keys in a row: ``'o g'``.
+    keys: tuple[str, ...]
+    #: Name in the configuration file: ``quit``, ``open-tree``, ``sort-by-pid-reversed``.
+    name: str
+    #: Function from a state to the next one and its effects.
+    run: Callable[[Any], Any]
+    #: One line for the help screen and the documentation; ``''``: not listed.
+    help: str
+    screens: frozenset[Screen]
+    #: Heading of the help screen.
+    group: str
+    #: One or two words for hints.
+    hint: str = ''
+    opens: Screen | None = None
+    #: All of these must be met; otherwise a notice shows the reason.
+    needs: tuple[Need, ...] = ()
+    #: Whether it leads to a signal, so that ``--readonly`` disables it.
+    is_signal: bool = False
+
+    @property
+    def sorts(self) -> bool:
+        """Whether it sorts by one order."""
+        return self.name.startswith(SORT_BY)
 
 
 class Keymap:
@@ -54,7 +86,7 @@ class Keymap:
             (
                 keys.partition(' ')[0]
                 for binding in self.bindings
-                if binding.action is Action.SORT_BY and screen in binding.screens
+                if binding.sorts and screen in binding.screens
                 for keys in binding.keys
                 if ' ' in keys and self.reaches(screen, keys)
             ),
@@ -87,32 +119,27 @@ class Keymap:
         if self is self.usual and self.reaches(screen, usual):
             return usual
         keys = itertools.chain([usual], (key for found in self.bindings for key in found.keys))
-        what = (meant.action, meant.argument, meant.opens)
         return next(
             (
                 key
                 for key in keys
                 if self.reaches(screen, key)
                 for found in self.find_all(screen, key)
-                if (found.action, found.argument, found.opens) == what
+                if found.name == meant.name
             ),
             '',
         )
 
 
-#: The default keys.
-USUAL = Keymap(BINDINGS)
+def leaving(bindings: Iterable[Binding], back: Callable[[Any], Any]) -> Iterator[Binding]:
+    """Yield bindings by which the keys that open a screen also leave it."""
+    for binding in bindings:
+        if binding.opens is not None:
+            screens = frozenset({binding.opens})
+            yield Binding(binding.keys, 'back', back, '', screens, binding.group, hint='back')
 
 
-#: Name of a binding → its default keys: of the first one if several share a name.
-USUAL_KEYS: dict[str, tuple[str, ...]] = {}
-for _binding in BINDINGS:
-    USUAL_KEYS.setdefault(_binding.name, _binding.keys)
-
-
-def rebind(
-    keys: Mapping[str, Sequence[str]], usual: Keymap = USUAL
-) -> tuple[Keymap, tuple[str, ...]]:
+def rebind(keys: Mapping[str, Sequence[str]], usual: Keymap) -> tuple[Keymap, tuple[str, ...]]:
     """Return the keymap in which the named bindings have these keys, and messages about conflicts.
 
     Other bindings lose these keys on the same screens. If no key would leave some screen, the
@@ -132,7 +159,8 @@ def rebind(
             rows.append(binding._replace(keys=tuple(keys[binding.name])))
         else:
             rows += _without(binding, frozenset(taken))
-    rows += leaving(row for row in tuple(rows) if row.name in keys)
+    back = next(row.run for row in usual.bindings if row.name == 'back')
+    rows += leaving([row for row in rows if row.name in keys], back)
     keymap = Keymap((row for row in rows if row.keys), usual)
     stuck = _screens_without_a_way_out(keymap)
     if stuck:
@@ -168,7 +196,7 @@ def _screens_without_a_way_out(keymap: Keymap) -> list[Screen]:
         screen
         for screen in sorted(screens, key=lambda each: each.value)
         if not any(
-            binding.action in (Action.BACK, Action.QUIT)
+            binding.name in ('back', 'quit')
             for binding in keymap.bindings
             for key in binding.keys
             if keymap.find(screen, key) is binding and keymap.reaches(screen, key)

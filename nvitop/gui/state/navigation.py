@@ -174,7 +174,7 @@ def open_screen(state: AppState, screen: Screen) -> Result:
 
 def go_back(state: AppState) -> Result:
     """Return to the screen below. The main screen takes over the selection of the tree."""
-    *behind, (screen, listing) = state.behind or ((next(iter(state.screens)), ListState()),)
+    *behind, (screen, listing) = state.behind or ((state.program.home, ListState()),)
     selected = state.tree.selected if state.screen is Screen.TREE else None
     state = relist(state._replace(screen=screen, behind=tuple(behind), listing=listing))
     if selected is not None and selected != (state.main.selected or ())[:2]:

@@ -6,10 +6,9 @@ from __future__ import annotations
 from typing import Iterable
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state.actions import act, binding_for, unmet_need
+from nvitop.gui.state.actions import binding_for, unmet_need
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.appearance import note_saved, open_terminal, report_background
-from nvitop.gui.state.bindings import Action
 from nvitop.gui.state.dialog import (
     await_answer,
     note_drawn,
@@ -61,7 +60,7 @@ from nvitop.gui.state.times import complete_details, show_past
 from nvitop.health import findings
 
 #: Actions that scroll away from the selection.
-_SCROLLING = (Action.SCROLL_UP, Action.SCROLL_DOWN, Action.LINE_UP, Action.LINE_DOWN)
+_SCROLLING = ('scroll-up', 'scroll-down', 'line-up', 'line-down')
 
 _OUTCOMES = {
     'sent': 'sent',
@@ -149,8 +148,8 @@ def _press(state: AppState, key: str) -> Result:
     why = unmet_need(state, binding)
     if why:
         return refuse(state, why)
-    state, effects = act(state, binding)
-    if binding.is_signal or binding.action in _SCROLLING:
+    state, effects = binding.run(state)
+    if binding.is_signal or binding.name in _SCROLLING:
         return state, effects
     return keep_selection_seen(state), effects
 
@@ -188,7 +187,7 @@ def _suspends(state: AppState, key: str) -> bool:
     dialog.
     """
     binding = state.keymap.find(state.screen, key)
-    return key.startswith('Ctrl-') and binding is not None and binding.action is Action.SUSPEND
+    return key.startswith('Ctrl-') and binding is not None and binding.name == 'suspend'
 
 
 def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
@@ -220,11 +219,10 @@ def _explain_elsewhere(state: AppState, key: str) -> Result:
 
 def _place(state: AppState, screen: Screen) -> str:
     """Return the name of a screen, and the key of the first screen that opens it."""
-    home = next(iter(state.screens))
     keys = (
         key
         for binding in state.keymap.bindings
-        if binding.opens is screen and home in binding.screens
+        if binding.opens is screen and state.program.home in binding.screens
         for key in binding.keys
     )
     key = next(keys, '')

@@ -14,8 +14,8 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.bindings import Action, Binding, Need
 from nvitop.gui.state.dialog import has_targets
+from nvitop.gui.state.keymap import Binding, Need
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.problems import has_failures
 from nvitop.gui.state.selection import tree_tags
@@ -134,14 +134,14 @@ def _menu(state: AppState) -> list[Hint]:
         binding = working_binding(state, keys[0], met)
         if binding is None or not binding.hint or not all(keys) or _is_pointless(state, binding):
             continue
-        if binding.action is Action.BACK and usual != menu[-1]:
+        if binding.name == 'back' and usual != menu[-1]:
             continue  # the last key does the same
-        if binding.action is Action.SORT_MENU:
+        if binding.name == 'sort-menu':
             keys = [state.keymap.sort_prefix(state.screen) or keys[0]]
         words = binding.hint
-        if binding.action is Action.SHOW_PAGE and state.main.shows_page:
+        if binding.name == 'show-page' and state.main.shows_page:
             words = 'all GPUs'
-        elif binding.action is Action.FREEZE and state.is_paused:
+        elif binding.name == 'freeze' and state.is_paused:
             words = 'resume'
         hints.append(Hint(tuple(keys), words[:1].upper() + words[1:]))
     return hints
@@ -149,16 +149,16 @@ def _menu(state: AppState) -> list[Hint]:
 
 def _is_pointless(state: AppState, binding: Binding) -> bool:
     """Whether a key would do something, but not what the user looks for now."""
-    if binding.action is Action.SCROLL_UP:
+    if binding.name == 'scroll-up':
         layout = lines_layout(state)
         return layout.length <= layout.area.height
     if state.spec.selection is None:
         return False
-    if binding.action is Action.CLEAR:
+    if binding.name == 'clear':
         return not (state.query or state.main.selected_device or tree_tags(state))
     if binding.opens is Screen.ENVIRON:  # without a selection, that of nvitop
         return current_line(state) is None
-    return binding.action is Action.SELECT_PREVIOUS and current_line(state) is not None
+    return binding.name == 'select-previous' and current_line(state) is not None
 
 
 def title_hints(state: AppState) -> _Pieces:
