@@ -18,6 +18,7 @@ from nvitop import simulation
 from nvitop.api.device import Device, PhysicalDevice
 from nvitop.api.utils import NA
 from nvitop.select import select_devices
+from nvitop.select.choice import Criteria, SelectOptions, select
 from tests.select_machine import MACHINE, select_machine
 
 # Random devices
@@ -367,6 +368,15 @@ def test_a_device_without_uuid_is_not_chosen_by_uuid(machine: simulation.Machine
     first = Device(1).uuid()
     assert select_devices(format='uuid', max_count=1) == [first]
     assert select_devices(max_count=1) == [2]
+    assert select(Device.all(), Criteria(), SelectOptions(format='uuid')).lost == 1
+
+
+def test_tolerance_lowers_a_memory_limit_by_exactly_its_percentage(
+    machine: simulation.Machine,
+) -> None:
+    total = Device(0).memory_total()
+    assert select_devices([Device(0)], min_total_memory=2 * total, tolerance=50) == [0]
+    assert select_devices([Device(0)], min_total_memory=2 * total + 1, tolerance=50) == []
 
 
 @pytest.mark.parametrize('call', ['nvmlInit*', 'nvmlDeviceGetCount*'])

@@ -45,6 +45,7 @@ def nvisel(arguments: str) -> CommandRun:
         ('-G 19 --tol 1', '2,1,0\n'),
         ('-G 20 -M 10', '2,1,0\n'),
         ('-M 9', '\n'),
+        ('-G 0 -M 0', '\n'),
         ('-i 1', '1\n'),
         ('-i 2,0 -S', '2,0\n'),
         ('--account-as-free -n 1', '2\n'),
@@ -144,3 +145,9 @@ def test_invalid_arguments_are_status_2(machine: simulation.Machine, arguments: 
     (line,) = ran.err.splitlines()
     assert line.startswith('nvisel: error: ')
     assert machine.calls == {}
+
+
+def test_devices_that_cuda_would_ignore_are_status_2(machine: simulation.Machine) -> None:
+    ran = nvisel('-i 0,9,1')
+    assert (ran.status, ran.out) == (2, '')
+    assert "CUDA would ignore '9,1'" in ran.err
