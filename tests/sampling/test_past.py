@@ -55,3 +55,11 @@ def test_past_of_processes_that_start_with_the_machine_is_unknown() -> None:
     text = '[[gpu]]\n[[process]]\ncommand = ["a"]\n'
     with make_machine(text, processes='real'):
         assert list(past_samples(LiveSource().complete_sample(Demand()))) == []
+
+
+def test_a_process_that_was_idle_in_the_past_is_idle_since_then() -> None:
+    text = '[[gpu]]\n[[process]]\ncommand = ["a"]\nmemory = "1 GiB"\nstarted = "2 h"\n'
+    with make_machine(text, processes='real'):
+        (process,) = LiveSource().sample(Demand()).processes
+        assert process.gpu_idle_seconds == pytest.approx(3600, abs=60)
+        assert process.is_idle_longer
