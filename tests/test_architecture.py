@@ -31,6 +31,7 @@ ANYONE = (
 #: ``nvitop.``. The longest match applies.
 ROOMS: dict[str, str] = {
     'health': 'sampling.types',
+    'health.__init__': 'health sampling.source sampling.types',
     'health.check': 'api.system health sampling',
     'health.command': 'console health sampling.types',
     'lazy': '',

@@ -446,6 +446,53 @@ def test_unknown_keywords_warn(machine: simulation.Machine) -> None:
     assert caught[0].filename == __file__
 
 
+# Waiting
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """Seconds of each wait on a machine whose GPU 3 is free after two of them."""
+    waits: list[float] = []
+    with simulation.machine('half-busy', processes='none', clock=lambda: 0.0) as machine:
+        machine.set(gpu_utilization=90)
+
+        def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 2:
+                machine.set(gpu=3, gpu_utilization=0)
+
+        monkeypatch.setattr('nvitop.select.choice.time.sleep', sleep)
+        monkeypatch.setattr('nvitop.select.choice.time.monotonic', lambda: sum(waits))
+        yield waits
+
+
+def test_waiting_ends_when_enough_devices_match_and_warns_of_nothing(slept: list[float]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        assert select_devices(wait=True, max_gpu_utilization=10) == [3]
+    assert slept == [5.0, 5.0]
+
+
+def test_waiting_ends_at_the_timeout(slept: list[float]) -> None:
+    with pytest.raises(TimeoutError, match='2 required, 1 found after 25 s'):
+        select_devices(wait=10, timeout=25, min_count=2, max_gpu_utilization=10)
+    assert slept == [10, 10, 5]
+
+
+def test_waiting_without_a_driver_fails_at_once(slept: list[float]) -> None:
+    with simulation.machine('half-busy', processes='none') as machine:
+        machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
+        with pytest.raises(nvitop.NVMLError):
+            select_devices(wait=True)
+    assert slept == []
+
+
+@pytest.mark.parametrize('arguments', [{'timeout': 5}, {'wait': -1}, {'wait': 1, 'timeout': -1}])
+def test_impossible_times_are_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match='wait'):
+        select_devices(**arguments)
+
+
 def test_select_devices_is_exported() -> None:
     assert nvitop.select_devices is select_devices
     assert nvitop.select.select_devices is select_devices

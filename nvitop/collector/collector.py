@@ -16,7 +16,7 @@ from nvitop.api.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
 from nvitop.api.snapshots import SnapshotResult, unique
 from nvitop.api.utils import MiB
 from nvitop.collector.reader import Reader
-from nvitop.collector.tags import Tags
+from nvitop.collector.tags import STATISTICS, Tags
 from nvitop.collector.threads import LOGGER, CollectThread, SamplingThread
 from nvitop.platforms.kernel import at_fork
 
@@ -46,6 +46,11 @@ def _named(name: str, unit: str, divisor: float = 1) -> tuple[str, float]:
     """Return the name of a metric with its unit, and the divisor of raw values."""
     unit, divisor = _UNITS.get(unit, (unit, divisor))
     return f'{name} ({unit})', float(divisor)
+
+
+def _names(given: Iterable[str]) -> frozenset[str]:
+    """Return names, of which a single one may be given as it is."""
+    return frozenset([given] if isinstance(given, str) else given)
 
 
 class ResourceMetricCollector:
@@ -203,16 +208,30 @@ class ResourceMetricCollector:
 
     # metrics
 
-    def collect(self) -> dict[str, float]:
+    def collect(
+        self, *, metrics: Iterable[str] | None = None, stats: Iterable[str] | None = None
+    ) -> dict[str, float]:
         """Return the metrics of the innermost tag since it was activated or cleared.
+
+        >>> collector.collect(metrics=['gpu_utilization', 'memory_used'], stats=['mean'])
 
         A sample is taken first if the last one is older than half the interval. A GPU that does not
         respond within 2 seconds, or the interval if that is longer, is left out until it does.
 
+        Args:
+            metrics: Names of metrics without scope and unit, such as ``'gpu_utilization'``; ``None``:
+                all. A name that nothing has selects nothing.
+            stats: Some of ``'mean'``, ``'min'``, ``'max'`` and ``'last'``; ``None``: all.
+
         Raises:
             RuntimeError: No tag is active.
+            ValueError: A statistic is unknown.
         """
-        return self._collect(self._tags.find(None))
+        wanted = None if metrics is None else _names(metrics)
+        chosen = None if stats is None else _names(stats)
+        if not (chosen or set()) <= set(STATISTICS):
+            raise ValueError(f'stats must be some of {", ".join(STATISTICS)}, not {stats!r}')
+        return self._collect(self._tags.find(None), wanted, chosen)
 
     def daemonize(
         self,
@@ -238,12 +257,17 @@ class ResourceMetricCollector:
         with self._reading:
             return self._sample()
 
-    def _collect(self, buffer: TagBuffer) -> dict[str, float]:
+    def _collect(
+        self,
+        buffer: TagBuffer,
+        wanted: frozenset[str] | None = None,
+        stats: frozenset[str] | None = None,
+    ) -> dict[str, float]:
         if self._tags.is_stale or buffer.is_empty:
             self._tick(is_needed=True)
             self._thread.wake(False)
         with self._tags.changed:
-            return buffer.metrics(self._tags.clock(), time.time())
+            return buffer.metrics(self._tags.clock(), time.time(), wanted, stats)
 
     def _tick(self, is_needed: bool) -> float | None:
         """Take a sample if one is due; return the seconds until the next one, ``None``: never."""

@@ -9,9 +9,11 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
 NAN = float('nan')
+#: Statistics of each metric.
+STATISTICS = ('mean', 'min', 'max', 'last')
 #: Maximum number of values of exited processes kept under a tag: those of about 100 processes.
 MOST_GONE = 1000
 
@@ -130,19 +132,46 @@ class TagBuffer:
             for key in [key for key in known if _scope(key) in scopes]:
                 del known[key]
 
-    def metrics(self, now: float, timestamp: float) -> dict[str, float]:
-        """Return all metrics by name at ``now``, which is ``timestamp`` in seconds since the epoch."""
+    def metrics(
+        self,
+        now: float,
+        timestamp: float,
+        wanted: Collection[str] | None = None,
+        stats: Collection[str] | None = None,
+    ) -> dict[str, float]:
+        """Return metrics by name at ``now``, which is ``timestamp`` in seconds since the epoch.
+
+        Args:
+            now: Seconds of the collector's clock.
+            timestamp: Seconds since the epoch.
+            wanted: Names of metrics without scope and unit; ``None``: all.
+            stats: Names of statistics; ``None``: all.
+        """
         path = self.path
         metrics = {
             f'{path}/{key}/{name}': value
             for key, statistics in self._statistics.items()
+            if wanted is None or _metric(key) in wanted
             for name, value in statistics.items()
+            if stats is None or name in stats
         }
-        metrics.update((f'{path}/{key}', value) for key, value in self._maxima.items())
-        metrics[f'{path}/duration (s)'] = now - self._since
-        metrics[f'{path}/timestamp'] = timestamp
-        metrics[f'{path}/last_timestamp'] = self._last_timestamp
+        single = {
+            **self._maxima,
+            'duration (s)': now - self._since,
+            'timestamp': timestamp,
+            'last_timestamp': self._last_timestamp,
+        }
+        metrics.update(
+            (f'{path}/{key}', value)
+            for key, value in single.items()
+            if wanted is None or _metric(key) in wanted
+        )
         return metrics
+
+
+def _metric(key: str) -> str:
+    """Return the name of a metric without scope and unit: ``gpu_utilization``."""
+    return key.rpartition('/')[2].partition(' ')[0]
 
 
 def _scope(key: str) -> str:

@@ -79,8 +79,8 @@ class SamplingThread:
 class CollectThread(threading.Thread, Generic[C]):
     """A daemon thread that passes the metrics of a collector to a function at intervals.
 
-    It ends when the function returns false, when its tag is deactivated
-    (``thread.collector.deactivate(thread.name)``), and with the process.
+    It ends when the function returns false or cannot write to a closed pipe, when its tag is
+    deactivated (``thread.collector.deactivate(thread.name)``), and with the process.
     """
 
     def __init__(
@@ -143,6 +143,9 @@ class CollectThread(threading.Thread, Generic[C]):
         """Call a function of the user. An exception is logged once per type, and counts as true."""
         try:
             return bool(function(argument))
+        except BrokenPipeError:  # who read the output is gone, as in `| head`
+            LOGGER.warning('%r ends: its output is closed', self._tag)
+            return False
         except Exception as error:
             if type(error) not in self._failures:
                 self._failures.add(type(error))

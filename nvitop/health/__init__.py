@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Iterable
+
+from nvitop.health import rules
 from nvitop.health.rules import (
     KINDS,
     RULE_METRICS,
     SEVERITIES,
     Finding,
     Severity,
-    findings,
     headline,
     health_status,
     importance,
@@ -17,6 +19,9 @@ from nvitop.health.rules import (
     worst_findings,
 )
 from nvitop.health.states import BUSY_PERCENT, DeviceState, device_states, state_of_values
+
+if TYPE_CHECKING:
+    from nvitop.sampling.types import Sample
 
 __all__ = [
     'BUSY_PERCENT',
@@ -35,3 +40,22 @@ __all__ = [
     'state_of_values',
     'worst_findings',
 ]
+
+
+def findings(sample: Sample | None = None, earlier: Iterable[Finding] = ()) -> tuple[Finding, ...]:
+    """Return what is wrong with devices, by device, the most severe first.
+
+    A value that the device does not have, or that this user may not read, leads to no finding.
+
+    >>> for finding in findings():
+    ...     print(finding.device.label, finding.severity, finding.words)
+
+    Args:
+        sample: The sample, in which :data:`RULE_METRICS` should be measured; ``None``: measured now.
+        earlier: Findings of the sample before, whose times are kept.
+    """
+    if sample is None:
+        from nvitop.sampling.source import take_sample  # samples of others need no driver
+
+        sample = take_sample(metrics=RULE_METRICS)
+    return rules.findings(sample, earlier)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
     from nvitop.sampling.sampler import Sampler
     from nvitop.sampling.serialization import SerializationError, parse, serialize
-    from nvitop.sampling.source import LiveSource
+    from nvitop.sampling.source import LiveSource, take_sample
     from nvitop.sampling.types import (
         EMPTY_SAMPLE,
         Cost,
@@ -52,6 +52,7 @@ __all__ = [
     'intervals',
     'parse',
     'serialize',
+    'take_sample',
 ]
 
 if not TYPE_CHECKING:  # it would hide misspelled names
@@ -61,7 +62,7 @@ if not TYPE_CHECKING:  # it would hide misspelled names
             'nvitop.sampling.history': 'History',
             'nvitop.sampling.plan': 'REPORT_METRICS Intervals intervals',
             'nvitop.sampling.sampler': 'Sampler',
-            'nvitop.sampling.source': 'LiveSource',
+            'nvitop.sampling.source': 'LiveSource take_sample',
             'nvitop.sampling.serialization': 'SerializationError parse serialize',
             'nvitop.sampling.types': 'EMPTY_SAMPLE Cost Demand DeviceInfo DeviceKey DeviceSample '
             'HostProcessSample HostSample Problem ProcessKey ProcessSample Sample Source',

@@ -34,7 +34,7 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
-from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence, time_limit
+from nvitop.sampling.watchdog import StepOutcome, Watchdog, call_with_limit, silence, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable
@@ -337,3 +337,21 @@ def _failures(what: str, outcome: StepOutcome) -> tuple[Problem, ...]:
         return ()
     reason = f'{type(outcome.error).__name__}: {outcome.error}'
     return (Problem('host', what, reason, 'error'),)
+
+
+def take_sample(*, metrics: Collection[str] | None = None) -> Sample:
+    """Return a sample of this machine, measured now.
+
+    >>> sample = take_sample()
+    >>> for device in sample.devices:
+    ...     print(device.key.label, device.status, device.temperature_celsius)
+
+    Args:
+        metrics: The metrics to measure, by name; ``None``: all except those that are expensive.
+
+    Raises:
+        NVMLError: The driver does not work.
+        TimeoutError: It does not respond.
+    """
+    call_with_limit(libnvml.nvmlInit)
+    return LiveSource().complete_sample(metrics=metrics)

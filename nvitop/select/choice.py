@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import time
 import warnings
 from typing import (
     TYPE_CHECKING,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     ]
 
 FORMATS = ('index', 'uuid', 'device')
+#: Time (seconds) between two attempts of ``wait=True``.
+WAIT_SECONDS = 5.0
 
 
 class Criteria(NamedTuple):
@@ -321,6 +324,8 @@ if TYPE_CHECKING:
         free_accounts: str | Iterable[str] | None = ...,
         sort: bool = ...,
         include_unhealthy: bool = ...,
+        wait: bool | float = ...,
+        timeout: float | None = ...,
         **kwargs: object,
     ) -> list[Any]: ...  # int; str for a MIG device, or with force_index tuple[int, int]
 
@@ -340,6 +345,8 @@ def select_devices(
     free_accounts: str | Iterable[str] | None = None,
     sort: bool = True,
     include_unhealthy: bool = False,
+    wait: bool | float = False,
+    timeout: float | None = None,
     **kwargs: object,
 ) -> Sequence[object]:
     """Return the devices that match all criteria, best first.
@@ -369,10 +376,15 @@ def select_devices(
         sort: Best first: most free memory, least used memory, least GPU utilization, least memory
             utilization, highest index. ``False``: keep the order of ``devices``.
         include_unhealthy: Whether to return GPUs with critical findings, such as memory errors.
+        wait: Whether to wait until ``min_count`` devices match, and at least one; a number is the time
+            in seconds between two attempts (``True``: 5). Nothing is reserved.
+        timeout: Maximum time to wait, in seconds; ``None``: forever.
         **kwargs: Ignored with a warning.
 
     Raises:
-        ValueError: Unknown format, impossible counts or tolerance, or an invalid size.
+        ValueError: Unknown format, impossible counts, tolerance or times, or an invalid size.
+        TimeoutError: Too few devices match after ``timeout`` seconds.
+        NVMLError: There is no driver to wait for; without ``wait`` this is a warning.
 
     Warns:
         RuntimeWarning: The driver does not work, GPUs with critical findings are left out, or fewer
@@ -387,7 +399,39 @@ def select_devices(
     options = SelectOptions(
         min_count, max_count, format, force_index, sort, frozenset(accounts), include_unhealthy
     )
-    return _choose(devices, criteria, options)
+    if wait is False:
+        if timeout is not None:
+            raise ValueError('timeout needs wait=True')
+        return _choose(devices, criteria, options)
+    if not (wait > 0 and (timeout is None or timeout >= 0)):
+        raise ValueError(f'wait and timeout must be positive, not {wait!r} and {timeout!r}')
+    period = WAIT_SECONDS if wait is True else wait
+    return _wait(devices, criteria, options, period, timeout)
+
+
+def _wait(
+    devices: Iterable[Device] | None,
+    criteria: Criteria,
+    options: SelectOptions,
+    period: float,
+    timeout: float | None,
+) -> list[Any]:
+    """Choose for :func:`select_devices` until enough devices match."""
+    given = None if devices is None else list(devices)
+    needed = max(options.min_count, 1)
+    start = time.monotonic()
+    while True:
+        candidates = Device.all() if given is None else given
+        error = None if candidates else _driver_error()
+        if error is not None:
+            raise error
+        chosen = select(candidates, criteria, options).chosen
+        if len(chosen) >= needed:
+            return chosen
+        remaining = math.inf if timeout is None else start + timeout - time.monotonic()
+        if remaining <= 0:
+            raise TimeoutError(f'{too_few(len(chosen), needed)} after {timeout:g} s')
+        time.sleep(min(period, remaining))
 
 
 def _choose(

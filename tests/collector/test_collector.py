@@ -568,3 +568,22 @@ def test_arguments_by_position(one_gpu: simulation.Machine) -> None:
     assert ResourceMetricCollector([]).devices == []
     with pytest.raises(TypeError, match='a tag is a str'):
         collector.activate(None)  # type: ignore[arg-type]  # - that is the point
+
+
+def test_metrics_and_statistics_can_be_chosen(collector: ResourceMetricCollector) -> None:
+    with collector(tag='a'):
+        everything = collector.collect()
+        chosen = collector.collect(metrics=['gpu_utilization', 'duration'], stats=['mean', 'max'])
+        one = collector.collect(metrics='gpu_utilization', stats='last')
+    assert set(chosen) == {
+        'a/gpu:0/gpu_utilization (%)/mean',
+        'a/gpu:0/gpu_utilization (%)/max',
+        'a/duration (s)',
+    }
+    assert list(one) == ['a/gpu:0/gpu_utilization (%)/last']
+    assert set(chosen) < set(everything)
+
+
+def test_unknown_statistics_are_refused(collector: ResourceMetricCollector) -> None:
+    with collector(tag='a'), pytest.raises(ValueError, match='mean, min, max, last'):
+        collector.collect(stats=['average'])

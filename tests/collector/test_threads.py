@@ -124,6 +124,20 @@ def test_a_function_that_raises_is_reported_once_and_called_again(
     assert [record.exc_info[0] for record in reports if record.exc_info] == [ValueError, KeyError]
 
 
+def test_a_closed_pipe_ends_the_thread(
+    collector: ResourceMetricCollector, caplog: pytest.LogCaptureFixture
+) -> None:
+    def on_collect(metrics: dict[str, float]) -> bool:
+        raise BrokenPipeError
+
+    thread = collector.daemonize(on_collect, 0.001)
+    thread.join(timeout=PATIENCE)
+    assert not thread.is_alive()
+    assert [record.message for record in caplog.records] == [
+        "'metrics-daemon' ends: its output is closed"
+    ]
+
+
 def test_intervals_do_not_drift() -> None:
     waits = []
     now = iter([100.0, 100.25, 101.5, 104.0])
