@@ -31,7 +31,7 @@ from nvitop.collector.tags import Tags
 from nvitop.gui.app import App
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import Event, InputEnded
+from nvitop.gui.state.events import Event, InputEnded, SampleArrived
 from nvitop.query import command
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
@@ -434,7 +434,7 @@ def run_monitor(machine: Machine, script: Script) -> None:
             return
         # The host is sampled at each tick, GPUs only while they respond.
         is_tick = sample.host is not app.state.sample.host
-        terminal.settle(lambda: app.post_sample(sample))
+        terminal.settle(lambda: app.post(SampleArrived(sample)))
         goes_on = script.happen() if is_tick else True
         if is_tick and script.tick in SIZES:
             terminal.settle(lambda: terminal.resize(*SIZES[script.tick]))

@@ -28,7 +28,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.theme import ALL_COLORS, theme_named
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
-from nvitop.gui.state.update import update_all
+from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.version import __version__
 
@@ -75,7 +75,8 @@ def frames(shown: Demo) -> Iterator[Frame]:
         keys: list[Event] = [KeyPressed(key) for key in step.keys.split()]
         for _ in range(step.frames):
             state = state._replace(timestamp=shown.sample.timestamp)
-            state, _ = update_all(state, (SampleArrived(shown.sample), *keys))
+            for event in (SampleArrived(shown.sample), *keys):
+                state, _ = update(state, event)
             yield Frame(draw_frame(state, shown.history), step.caption)
             shown.advance(2)
             keys = []

@@ -29,7 +29,7 @@ from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, EXACT, Look, Theme, the
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, FleetArrived, KeyPressed, SampleArrived
-from nvitop.gui.state.update import update_all
+from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
@@ -254,7 +254,8 @@ def draw(picture: Picture) -> Buffer:
         MONITOR, picture.width, picture.height, timestamp=now, version=__version__, view=view
     )
     events: list[Event] = [SampleArrived(sample), *map(KeyPressed, picture.keys.split())]
-    state, _ = update_all(state, tuple(events))
+    for event in events:
+        state, _ = update(state, event)
     return draw_frame(state, history)
 
 

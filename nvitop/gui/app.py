@@ -36,14 +36,12 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
-from nvitop.sampling.types import LIVE
 
 if TYPE_CHECKING:
     from nvitop.gui.render.buffer import Buffer
     from nvitop.gui.state.app_state import AppState
     from nvitop.gui.term.terminal import Terminal
     from nvitop.recording.recent import RecentSamples
-    from nvitop.sampling.types import Origin, Sample
 
 #: Maximum number of events in a crash report.
 REMEMBERED_EVENTS = 50
@@ -72,8 +70,8 @@ class Measuring(Protocol):
 class App:
     """One run of the monitor.
 
-    Create the sampler with :attr:`post_sample` as its ``on_sample`` and pass it to :meth:`run`. All
-    events go through one queue to ``update``. Only the wait of the terminal blocks.
+    The sampler passed to :meth:`run` posts a SampleArrived for each sample. All events go through
+    one queue to ``update``. Only the wait of the terminal blocks.
     """
 
     update = staticmethod(update)
@@ -115,18 +113,6 @@ class App:
         """Queue an event. Any thread may call this."""
         self._posted.append(event)
         self.terminal.wake()
-
-    def post_sample(
-        self,
-        sample: Sample,
-        origin: Origin = LIVE,
-        past: tuple[Sample, ...] = (),
-        *,
-        history: History | None = None,
-        message: str = '',
-    ) -> None:
-        """Queue a sample, with news of the source about it. Any thread may call this."""
-        self.post(SampleArrived(sample, origin, past, history, message))
 
     def run(self, measuring: Measuring) -> int:
         """Run until the user quits; return the exit status. Raises NoThreadError."""

@@ -18,7 +18,7 @@ from nvitop.gui.render.ansi import lacks_fine_blocks
 from nvitop.gui.render.theme import ALL_COLORS, resolve_theme
 from nvitop.gui.report import filter_of, view_of
 from nvitop.gui.state.app_state import AppState, Notice, Program
-from nvitop.gui.state.events import HUNG_UP
+from nvitop.gui.state.events import HUNG_UP, SampleArrived
 from nvitop.gui.state.keymap import rebind
 from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.term.terminal import has_utf8_locale, holds_escape_back, terminal_here
@@ -146,11 +146,12 @@ def deliver(
     """Post a sample to the application, the first one with those of a simulated hour before it."""
     if replay is not None:
         news = replay.take_delivery()
-        app.post_sample(sample, news.origin, history=news.history, message=news.message)
+        event = SampleArrived(sample, news.origin, history=news.history, message=news.message)
+        app.post(event)
         return
     is_first = sample.sequence == 1 and source.origin.is_live
     origin = source.origin._replace(can_travel=app.recent is not None)
-    app.post_sample(sample, origin, tuple(past_samples(sample)) if is_first else ())
+    app.post(SampleArrived(sample, origin, tuple(past_samples(sample)) if is_first else ()))
 
 
 @contextlib.contextmanager

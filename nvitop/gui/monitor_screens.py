@@ -74,7 +74,7 @@ def _long_commands(state: AppState) -> tuple[list[str], int]:
 
 
 def _long_branches(state: AppState) -> tuple[list[str], int]:
-    lines = [row.prefix + (row.process.command or '') for row in state.forest]
+    lines = [row.prefix + (row.process.command or '') for row in state.tree_rows]
     return lines, tree_layout(state).columns[-1].width
 
 
@@ -122,7 +122,7 @@ TREE = ScreenSpec(
         *('h', 'S s', 'N n', 'Up Down', 'T', 'K', 'e', 'Space', 'x', 'Esc', '\\', 'U', '!', 'z'),
         't',
     ),
-    lines=lambda state: state.forest,
+    lines=lambda state: state.tree_rows,
     demand=tree_demand,
     margins=_rows(TREE_TOP),
     selection=KeyedSelection(tree_index, select_tree_row),

@@ -15,7 +15,7 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import Event, InputEnded, KeyPressed
+from nvitop.gui.state.events import Event, InputEnded, KeyPressed, SampleArrived
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
@@ -190,7 +190,7 @@ class Run:
     def _show(self, sample: Sample) -> None:
         app, terminal = self._app, self._terminal
         tick = round(self._bench.clock.now / TICK_SECONDS)
-        terminal.settle(lambda: app.post_sample(sample))
+        terminal.settle(lambda: app.post(SampleArrived(sample)))
         self._keep(tick, self._place)
         if tick == self._tick:
             return

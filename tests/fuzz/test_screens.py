@@ -15,13 +15,13 @@ from nvitop.gui.render.theme import theme_named
 from nvitop.gui.report import report_text
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import EnvironmentRead, KeyPressed, Pasted, Resized, SampleArrived
-from nvitop.gui.state.update import update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
 from tests.fuzz.input_count import check_seeds
 from tests.fuzz.texts import Hostile
 from tests.gui.drawing import assert_straight
+from tests.gui.driving import update_all
 from tests.gui.screen import shown
 
 #: Keys that open a screen; the words are other events.

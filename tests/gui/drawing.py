@@ -8,10 +8,10 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, MousePressed, SampleArrived
-from nvitop.gui.state.update import update_all
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
+from tests.gui.driving import update_all
 from tests.gui.samples import NOW, SAMPLES, with_families
 
 _LEFT, _RIGHT = '│├╞╒╘', '│┤╡╕╛'

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Iterable
+
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.actions import need_process
-from nvitop.gui.state.app_state import AppState, SignalDialog
+from nvitop.gui.state.app_state import AppState, Result, SignalDialog
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import (
     ClockTicked,
@@ -16,7 +18,7 @@ from nvitop.gui.state.events import (
     KeyPressed,
     SampleArrived,
 )
-from nvitop.gui.state.update import update_all
+from nvitop.gui.state.update import update
 from nvitop.sampling.types import Demand, HostProcessSample, Sample
 from tests.gui.samples import SAMPLES
 
@@ -46,6 +48,15 @@ def demand_of(state: AppState) -> Demand:
     demand = state.spec.demand(state)
     assert isinstance(demand, Demand)
     return demand
+
+
+def update_all(state: AppState, events: Iterable[Event]) -> Result:
+    """Return the state after several events, and the effects to carry out."""
+    effects: tuple[Effect, ...] = ()
+    for event in events:
+        state, more = update(state, event)
+        effects += more
+    return state, effects
 
 
 def after(state: AppState, *events: Event) -> AppState:

@@ -108,7 +108,7 @@ def test_other_threads_can_post_events() -> None:
     app = App(terminal, AppState(MONITOR))
     waiting = threading.Thread(target=app.run, args=(FakeMeasuring(),))
     waiting.start()
-    app.post_sample(sample())
+    app.post(SampleArrived(sample()))
     app.post(KeyPressed('h'))
     app.post(KeyPressed('q'))
     app.post(KeyPressed('q'))

@@ -13,12 +13,12 @@ from nvitop.gui.render.style import Role
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.demand import DETAILS
 from nvitop.gui.state.events import KeyPressed, SampleArrived
-from nvitop.gui.state.update import update, update_all
+from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, Problem, Sample
 from tests.gui.drawing import assert_boxes_close, lines_of, text_of
-from tests.gui.driving import press, without_later_details
+from tests.gui.driving import press, update_all, without_later_details
 from tests.gui.samples import NOW, SAMPLES, with_details
 
 pytestmark = pytest.mark.usefixtures('utc')

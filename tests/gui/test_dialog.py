@@ -26,7 +26,7 @@ from nvitop.gui.state.events import (
     SendSignal,
     Suspended,
 )
-from nvitop.gui.state.update import update, update_all
+from nvitop.gui.state.update import update
 from nvitop.sampling.types import ParentProcess, ProcessSample, Sample
 from tests.gui.driving import (
     MANY,
@@ -39,6 +39,7 @@ from tests.gui.driving import (
     read_dialog,
     state_of,
     texts,
+    update_all,
 )
 from tests.gui.samples import SAMPLES, with_families
 

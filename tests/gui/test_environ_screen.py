@@ -7,10 +7,11 @@ import pytest
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import EnvironmentRead, KeyPressed
-from nvitop.gui.state.update import update, update_all
+from nvitop.gui.state.update import update
 from nvitop.masking import is_secret
 from nvitop.owner.types import Layer, Owner, make_owner
 from tests.gui.drawing import lines_of, state_on, text_of
+from tests.gui.driving import update_all
 from tests.gui.samples import ENVIRONMENT
 
 pytestmark = pytest.mark.usefixtures('utc')

@@ -137,7 +137,7 @@ def test_signal_keys_are_named_while_a_signal_has_a_target(screen: str) -> None:
     not_own = state_on('processes200', 100, 300, *screen, 'F3', *'10034', 'Enter')
     tagged, _ = press(not_own, 'Space', 'Up')
     readonly = state._replace(view=state.view._replace(readonly=True))
-    unmeasured = state._replace(sample=state.sample._replace(host_processes=()), forest=())
+    unmeasured = state._replace(sample=state.sample._replace(host_processes=()), tree_rows=())
     for seen, is_named in (
         (state, True),
         (hidden, False),

@@ -21,11 +21,11 @@ from nvitop.gui.state.events import (
     SampleArrived,
     SignalSent,
 )
-from nvitop.gui.state.update import update, update_all
+from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Cost, DeviceKey, Problem, Sample
-from tests.gui.driving import keys_that_open
+from tests.gui.driving import keys_that_open, update_all
 from tests.gui.goldens import assert_golden
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
 

@@ -12,11 +12,12 @@ from nvitop.gui.layout.screens import lay_out_metrics
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
-from nvitop.gui.state.update import update, update_all
+from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Problem
 from tests.gui.drawing import lines_of
+from tests.gui.driving import update_all
 from tests.gui.samples import NOW, SAMPLES, history_of
 
 pytestmark = pytest.mark.usefixtures('utc')

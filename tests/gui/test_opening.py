@@ -102,8 +102,8 @@ def test_read_only_mode_names_no_other_screen_for_signals() -> None:
 @pytest.mark.parametrize('key', ['C', 'U'])
 def test_closing_the_help_returns_to_the_line(key: str) -> None:
     state = pressed(state_of(MANY), key, 'Down')
-    assert state.listing.cursor == 1
-    assert pressed(state, 'h', 'q').listing == state.listing
+    assert state.position.cursor == 1
+    assert pressed(state, 'h', 'q').position == state.position
 
 
 def test_escape_leaves_the_tree_when_nothing_is_selected() -> None:
@@ -179,7 +179,7 @@ def test_environment_is_that_of_the_selected_process_or_of_nvitop() -> None:
     assert state.environ.variables is None
     state = after(state, EnvironmentRead(key.pid, key.start_time, (('A', 'b'), ('C', 'd'))))
     assert state.environ.variables == (('A', 'b'), ('C', 'd'))
-    assert pressed(state, 'End').listing.cursor == 1
+    assert pressed(state, 'End').position.cursor == 1
     assert ReadEnvironment(key.pid, key.start_time) in press(state, 'h', 'q', 'r')[1]
 
 

@@ -7,9 +7,10 @@ import pytest
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived, SignalSent
-from nvitop.gui.state.update import update, update_all
+from nvitop.gui.state.update import update
 from nvitop.sampling.types import Cost, DeviceKey, Problem
 from tests.gui.drawing import lines_of, state_on, text_of
+from tests.gui.driving import update_all
 from tests.gui.samples import NOW, SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')

@@ -137,8 +137,8 @@ def test_long_lines_scroll_until_their_end_is_visible() -> None:
     longest = max(len(row.command or '') for row in state.rows)
     assert state.main.scroll_x == longest - main_layout(state).processes.moving[-1].width
     state = pressed(state, 't', '$')
-    longest = max(len(row.prefix + (row.process.command or '')) for row in state.forest)
-    assert state.listing.scroll_x == longest - tree_layout(state).columns[-1].width
+    longest = max(len(row.prefix + (row.process.command or '')) for row in state.tree_rows)
+    assert state.position.scroll_x == longest - tree_layout(state).columns[-1].width
     assert press(state, 'Right')[1] == (RingBell(),)
     assert press(state_of(SAMPLES['one'], width=200), '$', 'Right')[1] == (RingBell(),)
 

@@ -92,7 +92,7 @@ def test_click_selects_the_line_of_the_tree_drawn_there() -> None:
         state = after(state, MousePressed(5, y))
         line = layout.at(y)
         assert line is not None
-        assert state.tree.selected == state.forest[line].key
+        assert state.tree.selected == state.tree_rows[line].key
     assert after(state, MousePressed(5, 0)).tree.selected is None
 
 
@@ -101,7 +101,7 @@ def pids_in_tree(sample: Sample, wanted: ProcessFilter, *keys: str) -> tuple[App
     state = AppState(MONITOR, width=120, height=40)
     state = arrived(state._replace(main=state.main._replace(filter=wanted)), sample)
     state = pressed(state, 't', *keys)
-    return state, [row.process.pid for row in state.forest]
+    return state, [row.process.pid for row in state.tree_rows]
 
 
 def test_child_that_the_options_hide_is_shown_only_as_an_ancestor() -> None:

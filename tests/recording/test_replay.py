@@ -22,7 +22,7 @@ from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.replay_command import main
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, Event, KeyPressed, SampleArrived
-from nvitop.gui.state.update import update, update_all
+from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.lines import LineWriter
 from nvitop.recording.opening import open_recording, open_recordings
@@ -36,6 +36,7 @@ from nvitop.simulation import scenario_names
 from nvitop.times import format_time, parse_time
 from tests.clock import Clock
 from tests.command_run import CommandRun
+from tests.gui.driving import update_all
 from tests.gui.headless import HeadlessTerminal
 from tests.recording.virtual_clock import (
     START,

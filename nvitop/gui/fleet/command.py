@@ -24,7 +24,15 @@ from nvitop.gui.fleet.state import fleet_of, update_fleet
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.settings import choices
 from nvitop.gui.state.app_state import AppState, Notice
-from nvitop.gui.state.events import Effect, FleetArrived, FleetFailed, OpenHost, Quit, Resized
+from nvitop.gui.state.events import (
+    Effect,
+    FleetArrived,
+    FleetFailed,
+    OpenHost,
+    Quit,
+    Resized,
+    SampleArrived,
+)
 from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.term.curses_terminal import TerminalError
 from nvitop.sampling.history import History
@@ -288,7 +296,7 @@ def show_host(
 
     def deliver(sample: Sample) -> None:
         past = source.past() if sample.sequence == 1 and sample.devices else ()
-        app.post_sample(sample, source.origin, past)
+        app.post(SampleArrived(sample, source.origin, past))
 
     sampler = Sampler(source, deliver)
     try:

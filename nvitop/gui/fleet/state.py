@@ -11,7 +11,7 @@ from nvitop.fleet.reading import natural
 from nvitop.fleet.types import Fleet, FleetHost
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state.app_state import AppState, Frozen, ListState, Result
+from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
 from nvitop.gui.state.events import (
     Event,
     FleetArrived,
@@ -171,7 +171,7 @@ def select_host(state: AppState, line: int) -> AppState:
     host = fleet.rows[max(0, min(line, len(fleet.rows) - 1))]
     state = state._replace(fleet=fleet._replace(selected=host.name))
     scroll_y = lines_layout(state).scroll_y
-    return state._replace(listing=state.listing._replace(scroll_y=scroll_y))
+    return state._replace(position=state.position._replace(scroll_y=scroll_y))
 
 
 # Keys
@@ -191,9 +191,9 @@ def show_hosts_of_user(state: AppState) -> Result:
     users = fleet_of(state).users.users
     if not users:
         return state, ()
-    name = users[min(state.listing.cursor, len(users) - 1)].name
+    name = users[min(state.position.cursor, len(users) - 1)].name
     query = ' '.join(f'user:{word}' for word in name.split())
-    hosts = state._replace(screen=Screen.HOSTS, behind=(), listing=ListState(), query=query)
+    hosts = state._replace(screen=Screen.HOSTS, behind=(), position=ListPosition(), query=query)
     return hosts, ()
 
 

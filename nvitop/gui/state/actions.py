@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from nvitop.gui.model.choices import Screen, Sort
-from nvitop.gui.state.app_state import AppState, ListState, Result, TreeState
+from nvitop.gui.state.app_state import AppState, ListPosition, Result, TreeState
 from nvitop.gui.state.appearance import (
     way_to_run,
 )
@@ -44,7 +44,7 @@ def binding_for(state: AppState, keys: str) -> Binding | None:
 
 
 def working_binding(state: AppState, keys: str, met: dict[Need, bool]) -> Binding | None:
-    """Return the first binding of keys whose needs are met; ``met`` keeps them for other keys."""
+    """Return the first binding of keys that works now. ``met`` caches checked needs."""
     for binding in state.keymap.find_all(state.screen, keys):
         for need in binding.needs:
             if need not in met:
@@ -146,7 +146,7 @@ def refresh(state: AppState) -> Result:
         return state, effects
     state = clear_selection(state)
     main = state.main._replace(scroll_x=0, scroll_y=0)
-    return state._replace(main=main, tree=TreeState(), listing=ListState()), effects
+    return state._replace(main=main, tree=TreeState(), position=ListPosition()), effects
 
 
 def clear(state: AppState) -> Result:
@@ -187,4 +187,4 @@ def reverse_order(state: AppState) -> Result:
 
 def sum_by_owner(state: AppState) -> Result:
     """Sum up by owner on the users screen."""
-    return state._replace(sums_by_owner=True, listing=ListState()), ()
+    return state._replace(sums_by_owner=True, position=ListPosition()), ()

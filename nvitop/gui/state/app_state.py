@@ -61,7 +61,7 @@ class EnvironState(NamedTuple):
     reveals_secrets: bool = False
 
 
-class ListState(NamedTuple):
+class ListPosition(NamedTuple):
     """Position in the list of any screen but the main one."""
 
     cursor: int = 0
@@ -224,13 +224,15 @@ class AppState(NamedTuple):
     height: int = 24
     screen: Screen = Screen.MAIN
     #: Screens to return to, and the positions in their lists; the last one is next.
-    behind: tuple[tuple[Screen, ListState], ...] = ()
+    behind: tuple[tuple[Screen, ListPosition], ...] = ()
     view: ViewState = ViewState()
     main: MainState = MainState()
     tree: TreeState = TreeState()
     environ: EnvironState = EnvironState()
+    #: The process on the metrics screen.
     metrics: ProcessKey | None = None
-    listing: ListState = ListState()
+    #: Position in the list on the screen.
+    position: ListPosition = ListPosition()
     #: Whether the users screen sums up by owner instead.
     sums_by_owner: bool = False
     dialog: SignalDialog | None = None
@@ -247,13 +249,13 @@ class AppState(NamedTuple):
     frozen: Frozen | None = None
     #: Where samples come from.
     origin: Origin = LIVE
-    #: Processes of :attr:`shown` that match the filters, in the order in which they are listed.
+    #: Processes that match the filters, in the order of the list.
     rows: tuple[ProcessSample, ...] = ()
     row_counts: RowCounts = RowCounts()
     #: Lines of the tree screen that match the filter, with their ancestors.
-    forest: tuple[TreeRow, ...] = ()
+    tree_rows: tuple[TreeRow, ...] = ()
     #: Widths of its columns whose values are wider than usual.
-    forest_widths: Mapping[str, int] = {}
+    tree_widths: Mapping[str, int] = {}
     #: Hosts and their values in ``nvitop fleet``.
     fleet: FleetState | None = None
     #: The filter as typed.
@@ -261,16 +263,18 @@ class AppState(NamedTuple):
     theme: str = 'dark'
     #: Whether the background of the terminal chooses between dark and light.
     theme_is_auto: bool = False
-    #: Number of colors of the terminal, and whether the user wants a gradient; ``None``: as usual.
+    #: Number of colors of the terminal.
     colors: int = 0
+    #: Whether the user wants a gradient; ``None``: as usual in the theme.
     gradient: bool | None = None
     themes: tuple[str, ...] = ('dark',)
     captures_mouse: bool = True
     #: The last click: its row, and its time on the monotonic clock.
     clicked: tuple[int, float] = (-1, 0.0)
     notices: tuple[Notice, ...] = ()
-    #: Monotonic clock and wall clock at the last event.
+    #: Monotonic clock at the last event.
     monotonic: float = 0.0
+    #: Wall clock at the last event; in a recording, the time of the sample.
     timestamp: float = 0.0
     #: Version of nvitop without its local part.
     version: str = __version__.partition('+')[0]

@@ -82,7 +82,7 @@ def columns_in_order(state: AppState) -> tuple[str, ...]:
 def choose_column(state: AppState) -> Result:
     """Show or hide the column under the cursor."""
     order = columns_in_order(state)
-    name = order[state.listing.cursor]
+    name = order[state.position.cursor]
     shown = frozenset(state.view.columns) ^ {name}
     if not shown:
         return refuse(state, 'At least one column must be shown')
@@ -92,7 +92,7 @@ def choose_column(state: AppState) -> Result:
 def move_column(state: AppState, step: int) -> Result:
     """Move the column under the cursor, shown or hidden."""
     order = list(columns_in_order(state))
-    at, to = state.listing.cursor, state.listing.cursor + step
+    at, to = state.position.cursor, state.position.cursor + step
     if not 0 <= to < len(order):
         return state, (RingBell(),)
     order[at], order[to] = order[to], order[at]
@@ -105,7 +105,7 @@ def _arrange(
     columns = tuple(name for name in order if name in shown)
     return state._replace(
         view=state.view._replace(columns=columns, column_order=order),
-        listing=state.listing._replace(cursor=order.index(cursor)),
+        position=state.position._replace(cursor=order.index(cursor)),
     )
 
 

@@ -127,7 +127,7 @@ def note_on(state: AppState) -> Callable[[SignalTarget], str]:
         if process.status == 'zombie'
     }
     in_tree = state.screen is Screen.TREE
-    seen = {row.key for row in state.forest} if in_tree else {row.key[:2] for row in state.rows}
+    seen = {row.key for row in state.tree_rows} if in_tree else {row.key[:2] for row in state.rows}
 
     def note(target: SignalTarget) -> str:
         is_measured = bool(on_host) or target.key.device != NO_DEVICE
@@ -351,7 +351,7 @@ def dialog_message(state: AppState, dialog: SignalDialog) -> tuple[str, ...]:
 
 
 def _about_zombie(dialog: SignalDialog, notes: Sequence[str]) -> tuple[str, ...]:
-    """Return why a signal to the only target is of no use, if it is a zombie."""
+    """Explain that a signal has no effect if the only target is a zombie."""
     if list(notes) != ['zombie']:
         return ()
     target = dialog.targets[0]

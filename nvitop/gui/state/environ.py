@@ -84,7 +84,7 @@ def begin_reading(before: AppState, state: AppState) -> Result:
     else:
         pid, start_time = selected_key(before) or (0, -1.0)
         process = selected_process(before)
-    environ = EnvironState(pid, start_time, _owner(process))
+    environ = EnvironState(pid, start_time, _user_and_type(process))
     return state._replace(environ=environ), (ReadEnvironment(pid, start_time),)
 
 
@@ -115,7 +115,7 @@ def toggle_secrets(state: AppState) -> Result:
     return state._replace(environ=environ), ()
 
 
-def _owner(process: ProcessSample | HostProcessSample | None) -> str:
+def _user_and_type(process: ProcessSample | HostProcessSample | None) -> str:
     """Return the user of a process and what it uses the GPU for, as far as they are known."""
     if process is None:
         return ''

@@ -176,7 +176,7 @@ def dialog_group() -> HelpGroup:
 
 
 def _is_listed(state: AppState, binding: Binding) -> bool:
-    """Whether a binding can work with the present source of samples."""
+    """Whether a binding can work with the current source of samples."""
     origin = state.origin
     return (need_past not in binding.needs or origin.can_travel) and (
         need_recording not in binding.needs or not origin.is_live

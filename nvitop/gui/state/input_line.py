@@ -17,7 +17,7 @@ _NOT_FOUND = 'Not found'
 
 
 def open_field(state: AppState, purpose: str) -> Result:
-    """Begin to type a ``'filter'``, which starts with the present one, a ``'search'`` or a ``'time'``."""
+    """Open the input line for a ``'filter'`` (at first the current one), a ``'search'`` or a ``'time'``."""
     text = state.query if purpose == 'filter' else ''
     return state._replace(field=TextField(purpose, text, before=state.query)), ()
 
@@ -89,7 +89,7 @@ def find(state: AppState, text: str, step: int) -> AppState:
         return state
     if state.screen is Screen.TREE:
         uses = uses_of_devices(state)
-        found = [matches_host_process(row.process, query, uses) for row in state.forest]
+        found = [matches_host_process(row.process, query, uses) for row in state.tree_rows]
     else:
         found = [matches(row, query) for row in state.rows]
     hits = [line for line, is_hit in enumerate(found) if is_hit]

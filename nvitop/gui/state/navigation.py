@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from nvitop.gui.layout.screens import ListLayout, lay_out_list, longest_line
 from nvitop.gui.model.choices import Screen, Sort
-from nvitop.gui.state.app_state import AppState, ListState, Result
+from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.dialog import confirm, dialog_layout, turn_in_dialog
 from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell
 from nvitop.gui.state.process_lists import (
@@ -31,7 +31,7 @@ def current_line(state: AppState) -> int | None:
     selection = state.spec.selection
     if selection is not None:
         return selection.current(state)
-    return max(0, min(state.listing.cursor, line_count(state) - 1))
+    return max(0, min(state.position.cursor, line_count(state) - 1))
 
 
 def go_to_line(state: AppState, line: int) -> AppState:
@@ -43,7 +43,7 @@ def go_to_line(state: AppState, line: int) -> AppState:
     if not spec.has_cursor:
         line = lines_layout(_move(state, line, line)).scroll_y
         return _move(state, line, line)
-    state = _move(state, line, state.listing.scroll_y)
+    state = _move(state, line, state.position.scroll_y)
     return _move(state, line, lines_layout(state).scroll_y)
 
 
@@ -51,7 +51,7 @@ def lines_layout(state: AppState) -> ListLayout:
     """Return the places of the lines of a list."""
     spec = state.spec
     top, bottom = spec.margins(state) if spec.margins is not None else (0, 0)
-    cursor: int | None = state.listing.cursor
+    cursor: int | None = state.position.cursor
     if spec.selection is not None:
         cursor = spec.selection.current(state)
     return lay_out_list(
@@ -60,13 +60,13 @@ def lines_layout(state: AppState) -> ListLayout:
         line_count(state),
         top=top,
         bottom=bottom,
-        scroll_y=state.listing.scroll_y,
+        scroll_y=state.position.scroll_y,
         cursor=cursor if spec.has_cursor else None,
     )
 
 
 def _move(state: AppState, cursor: int, scroll_y: int) -> AppState:
-    return state._replace(listing=state.listing._replace(cursor=cursor, scroll_y=scroll_y))
+    return state._replace(position=state.position._replace(cursor=cursor, scroll_y=scroll_y))
 
 
 #: Maximum number of columns that lines can be scrolled by.
@@ -150,22 +150,22 @@ def max_scroll_x(state: AppState) -> int:
 
 
 def _scroll_x(state: AppState) -> int:
-    place = state.main if state.screen is Screen.MAIN else state.listing
+    place = state.main if state.screen is Screen.MAIN else state.position
     return place.scroll_x
 
 
 def _scroll_to_column(state: AppState, scroll_x: int) -> AppState:
     if state.screen is Screen.MAIN:
         return state._replace(main=state.main._replace(scroll_x=scroll_x))
-    return state._replace(listing=state.listing._replace(scroll_x=scroll_x))
+    return state._replace(position=state.position._replace(scroll_x=scroll_x))
 
 
 def open_screen(state: AppState, screen: Screen) -> Result:
-    """Open a screen on top of the present one."""
+    """Open a screen on top of the current one."""
     opened = state._replace(
         screen=screen,
-        behind=(*state.behind, (state.screen, state.listing)),
-        listing=ListState(),
+        behind=(*state.behind, (state.screen, state.position)),
+        position=ListPosition(),
         prefix='',
     )
     prepare = opened.spec.prepare
@@ -174,9 +174,9 @@ def open_screen(state: AppState, screen: Screen) -> Result:
 
 def go_back(state: AppState) -> Result:
     """Return to the screen below. The main screen takes over the selection of the tree."""
-    *behind, (screen, listing) = state.behind or ((state.program.home, ListState()),)
+    *behind, (screen, position) = state.behind or ((state.program.home, ListPosition()),)
     selected = state.tree.selected if state.screen is Screen.TREE else None
-    state = relist(state._replace(screen=screen, behind=tuple(behind), listing=listing))
+    state = relist(state._replace(screen=screen, behind=tuple(behind), position=position))
     if selected is not None and selected != (state.main.selected or ())[:2]:
         rows = [i for i, row in enumerate(state.rows) if row.key[:2] == selected]
         return select_process(state, rows[0] if rows else None), ()

@@ -88,10 +88,11 @@ class Tally(NamedTuple):
 
 
 def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemLine, ...]:
-    """Return the lines of the problems screen: failures before missing values, present before past.
+    """Return the lines of the problems screen: failures before missing values, current before past.
 
-    Findings about devices come before other failures, the newest first. The same problem of several devices or processes is one line, with the highest of their counts.
-    A missing value is never past: it is still missing while its device is lost.
+    Findings about devices come before other failures, the newest first. If several devices or
+    processes share a problem, it is one line with the highest of their counts. A missing value never
+    becomes past, because the value is still missing while its device is lost.
     """
     groups: dict[tuple[str, str, str, ProblemKind, bool], list[ProblemCount]] = {}
     for row in counts:

@@ -57,14 +57,14 @@ def relist(state: AppState) -> AppState:
         if tree.selected is not None and tree.selected not in present:
             tree = tree._replace(selected=None)
         tree = tree._replace(tagged=tree.tagged & present)
-    forest = grow_forest(state)
+    tree_rows = list_tree(state)
     return state._replace(
         rows=rows,
         row_counts=count_rows(rows),
         main=main,
         tree=tree,
-        forest=forest,
-        forest_widths=_forest_widths(forest),
+        tree_rows=tree_rows,
+        tree_widths=_tree_widths(tree_rows),
     )
 
 
@@ -94,7 +94,7 @@ def main_layout(state: AppState) -> MainLayout:
     )
 
 
-def grow_forest(state: AppState) -> tuple[TreeRow, ...]:
+def list_tree(state: AppState) -> tuple[TreeRow, ...]:
     """Return the lines of the tree screen.
 
     These are the processes on devices that match the options, with their ancestors and children.
@@ -149,7 +149,7 @@ def uses_of_devices(state: AppState) -> Uses:
     return uses
 
 
-def _forest_widths(rows: tuple[TreeRow, ...]) -> dict[str, int]:
+def _tree_widths(rows: tuple[TreeRow, ...]) -> dict[str, int]:
     """Return the widths of the growing columns of the tree, computed once per list, not per key."""
     threads = 0
     devices = set()
@@ -170,20 +170,20 @@ def tree_layout(state: AppState) -> TreeLayout:
     return lay_out_tree(
         state.width,
         state.body_height,
-        len(state.forest),
-        state.forest_widths,
+        len(state.tree_rows),
+        state.tree_widths,
         top=TREE_TOP,
-        scroll_y=state.listing.scroll_y,
+        scroll_y=state.position.scroll_y,
         cursor=tree_index(state),
     )
 
 
 def tree_index(state: AppState) -> int | None:
-    """Return the index of the selected line in :attr:`AppState.forest`."""
+    """Return the index of the selected line in :attr:`AppState.tree_rows`."""
     selected = state.tree.selected
     if selected is None:
         return None
-    return next((i for i, row in enumerate(state.forest) if row.key == selected), None)
+    return next((i for i, row in enumerate(state.tree_rows) if row.key == selected), None)
 
 
 def selected_index(state: AppState) -> int | None:

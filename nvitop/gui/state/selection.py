@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from nvitop.gui.layout.main import scroll_to_process
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state.app_state import AppState, ListState, Result
+from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.process_lists import (
     listed_problems,
@@ -30,7 +30,7 @@ def selected_process(state: AppState) -> ProcessSample | HostProcessSample | Non
     """Return the selected process if it is listed."""
     if state.screen is Screen.TREE:
         index = tree_index(state)
-        return None if index is None else state.forest[index].process
+        return None if index is None else state.tree_rows[index].process
     index = selected_index(state)
     return None if index is None else state.rows[index]
 
@@ -59,13 +59,13 @@ def select_process(state: AppState, index: int | None) -> AppState:
 
 def select_tree_row(state: AppState, index: int) -> AppState:
     """Select the line of the tree nearest to an index, and scroll it into view."""
-    rows = state.forest
+    rows = state.tree_rows
     if not rows:
         return state
     index = max(0, min(index, len(rows) - 1))
     state = state._replace(tree=state.tree._replace(selected=rows[index].key))
     scroll_y = tree_layout(state).lines.scroll_y
-    return state._replace(listing=state.listing._replace(scroll_y=scroll_y))
+    return state._replace(position=state.position._replace(scroll_y=scroll_y))
 
 
 def keep_selection_seen(state: AppState) -> AppState:
@@ -93,7 +93,7 @@ def toggle_tag(state: AppState) -> AppState:
     """Tag or untag the selected process, if it is listed."""
     if state.screen is Screen.TREE:
         index = tree_index(state)
-        return state if index is None else _toggle_tags(state, {state.forest[index].key})
+        return state if index is None else _toggle_tags(state, {state.tree_rows[index].key})
     index = selected_index(state)
     if index is None:
         return state
@@ -106,7 +106,7 @@ def toggle_subtree_tags(state: AppState) -> AppState:
     index = tree_index(state)
     if index is None:
         return state
-    return _toggle_tags(state, {row.key for row in subtree(state.forest, index)})
+    return _toggle_tags(state, {row.key for row in subtree(state.tree_rows, index)})
 
 
 def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
@@ -169,7 +169,7 @@ def show_user(state: AppState) -> Result:
     users = listed_users(state)
     if not users:
         return refuse(state, 'The list is empty')
-    name = users[min(state.listing.cursor, len(users) - 1)].name
+    name = users[min(state.position.cursor, len(users) - 1)].name
     if name is None:
         return refuse(state, f'The {what} of these processes is unknown')
     others = (word for word in state.query.split() if not word.lower().startswith(prefix))
@@ -180,11 +180,11 @@ def show_user(state: AppState) -> Result:
 def show_device(state: AppState) -> Result:
     """Return to the main screen, and select the device of the problem in the current line."""
     lines = listed_problems(state)
-    subject = lines[min(state.listing.cursor, len(lines) - 1)].device if lines else None
+    subject = lines[min(state.position.cursor, len(lines) - 1)].device if lines else None
     if subject is None:
         return refuse(state, 'This line is not about a single GPU')
     return select_device(_to_main(state), subject), ()
 
 
 def _to_main(state: AppState) -> AppState:
-    return state._replace(screen=Screen.MAIN, behind=(), listing=ListState())
+    return state._replace(screen=Screen.MAIN, behind=(), position=ListPosition())

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Iterable
-
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.actions import binding_for, unmet_need
 from nvitop.gui.state.app_state import AppState, Result
@@ -79,15 +77,6 @@ def update(state: AppState, event: Event) -> Result:
     if isinstance(event, (KeyPressed, MousePressed, MouseScrolled)):
         after = drop_answers(state, after)
     return after, effects
-
-
-def update_all(state: AppState, events: Iterable[Event]) -> Result:
-    """Return the state after several events, and the effects to carry out."""
-    effects: tuple[Effect, ...] = ()
-    for event in events:
-        state, more = update(state, event)
-        effects += more
-    return state, effects
 
 
 def _handle(state: AppState, event: Event) -> Result:

@@ -37,7 +37,7 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
         draw_message(buf, layout.area, safe(_message(environ)), style)
         return
     lines = environ_lines(environ)
-    cursor, scroll_x = current_line(state), state.listing.scroll_x
+    cursor, scroll_x = current_line(state), state.position.scroll_x
     for line in layout.shown:
         _draw_line(buf, layout.row_of(line), lines[line], scroll_x, is_cursor=line == cursor)
 

@@ -88,7 +88,7 @@ def draw_columns(buf: Buffer, state: AppState) -> None:
         title = column.title or '(type)'
         text = clip(f' {mark} {title:<10} {column.help}', buf.width)
         y = layout.row_of(line)
-        if line == state.listing.cursor:
+        if line == state.position.cursor:
             draw_bar_row(buf, y, text, Style(Role.SELECTED))
         else:
             buf.write(0, y, text, PLAIN if is_shown else _DIM)

@@ -28,7 +28,7 @@ _DIM = Style(Role.DIM)
 
 def draw_tree(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
-    rows = state.forest
+    rows = state.tree_rows
     layout = tree_layout(state)
     tagged = tree_tags(state)
     notes = (unknown_note(state.shown),)
@@ -73,7 +73,7 @@ def _draw_row(
     buf: Buffer, y: int, row: TreeRow, layout: TreeLayout, style: Style, state: AppState
 ) -> None:
     *others, command = layout.columns
-    line, lines_end = _command_text(row, command, state.listing.scroll_x)
+    line, lines_end = _command_text(row, command, state.position.scroll_x)
     text = row_text(others, [place.column.text(row.process) for place in others])
     text = f'{fit(text, command.x)}{line}'
     if style.role in _MARKED:
