@@ -8,7 +8,7 @@ import shlex
 
 import pytest
 
-from nvitop.console.arguments import ArgumentParser
+from nvitop.console.arguments import ArgumentParser, duration, size, whole_number
 from nvitop.console.command_line import make_parser
 from nvitop.console.commands import COMMANDS, NVISEL
 from nvitop.version import __version__
@@ -134,6 +134,16 @@ def test_unknown_arguments_suggest_similar_ones(
     name: str, arguments: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert error_of(PARSERS[name], arguments, capsys) == message
+
+
+def test_limits_of_arguments_are_accepted() -> None:
+    assert [whole_number(1, 3)(text) for text in '13'] == [1, 3]
+    assert [duration(0.5, 2)(text) for text in ('500ms', '2')] == [0.5, 2.0]
+    assert [size('1M')(text) for text in ('1M', '64MiB')] == [1_000_000, 64 << 20]
+    for convert, texts in ((whole_number(1, 3), '04'), (duration(0.5, 2), ('499ms', '2001ms'))):
+        for text in texts:
+            with pytest.raises(argparse.ArgumentTypeError, match=f'not {text!r}'):
+                convert(text)
 
 
 @pytest.mark.parametrize('option', ['-o', '-i', '--only', '--id'])

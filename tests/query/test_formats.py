@@ -213,6 +213,14 @@ def test_deprecated_fields_are_answered_as_by_nvidia_smi(driver: str, mode: str)
     assert text(query, 'csv,noheader', sample) == f'{mode}, Yes\n'
 
 
+@pytest.mark.parametrize(('driver', 'memory'), [('580.65.06', '1 MiB'), ('590.48', '2 MiB')])
+def test_memory_is_rounded_as_by_nvidia_smi(driver: str, memory: str) -> None:
+    device = DEVICES[0]._replace(memory_used_bytes=(1 << 20) + 1, power_usage_mw=1)
+    sample = SAMPLE._replace(devices=(device,), driver_version=driver)
+    query = TableQuery(devices=device_table().find('memory.used, power.draw, index'))
+    assert text(query, 'csv,noheader', sample) == f'{memory}, 0.00 W, 0\n'
+
+
 def test_a_table_for_people() -> None:
     assert text(BOTH, 'table') == (
         'index  name         memory.used  power.draw  temperature.gpu\n'

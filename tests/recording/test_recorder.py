@@ -32,7 +32,10 @@ def test_samples_are_stored_as_they_were(bench: ClockedMachine, tmp_path: Path) 
     assert samples_of(tmp_path / 'a.db') == samples
     assert rows(tmp_path / 'a.db', 'PRAGMA application_id') == [(APPLICATION_ID,)]
     assert rows(tmp_path / 'a.db', 'PRAGMA integrity_check') == [('ok',)]
-    assert len(rows(tmp_path / 'a.db', 'SELECT * FROM device')) == 8
+    seen = rows(tmp_path / 'a.db', 'SELECT first_seen / 1000, last_seen / 1000 FROM device')
+    assert len(seen) == 8
+    minutes = {int(sample.timestamp) // 60: int(sample.timestamp) for sample in reversed(samples)}
+    assert set(seen) == {(min(minutes.values()), max(minutes.values()))}
 
 
 def test_frames_are_thinned_to_the_interval_but_usage_is_not(tmp_path: Path) -> None:

@@ -472,6 +472,7 @@ def test_several_files_are_one_recording(tmp_path: Path) -> None:
     assert recording.frames_before(frames[25], 0, 8) == frames[18:26]
     assert recording.neighbor(frames[20], -1) == frames[19]
     assert recording.at(samples[17].timestamp) == frames[17]
+    assert (recording.span().first, recording.span().last) == (frames[0], frames[-1])
     assert recording.span().last_time == pytest.approx(samples[-1].timestamp, abs=0.001)
     recording.close()
 
