@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 from docs.demo import NOW, demo
 from nvitop.console.options import Options
 from nvitop.fleet.demo import Cluster, DemoServer
-from nvitop.fleet.questions import Pace, ask
+from nvitop.fleet.source import Pace, ask
 from nvitop.fleet.types import totals
 from nvitop.gui.fleet.command import state_of
 from nvitop.gui.fleet.data import FleetState

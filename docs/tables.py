@@ -20,9 +20,9 @@ from nvitop.console.option_table import SETTINGS
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.exposition import UNITS
 from nvitop.exporter.families import make_families
-from nvitop.exporter.identity import owner_properties
 from nvitop.exporter.state import PROCESS_SERIES
 from nvitop.exporter.tables import DeviceRow, GpuUse, Observation, SeriesOptions
+from nvitop.exporter.values import owner_properties
 from nvitop.gui.layout.screens import HelpEntry, HelpGroup
 from nvitop.gui.model.choices import GRAPHS
 from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, Column

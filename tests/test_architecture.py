@@ -60,7 +60,7 @@ ROOMS: dict[str, str] = {
     'select.command': 'api console sampling.watchdog select.choice',
     'query': 'api health sampling',
     'query.formats': 'exporter query',
-    'query.output': 'console.interrupts',
+    'query.output': 'console.outcome',
     'query.command': 'api console query sampling.device_names sampling.types',
     'query.samples': 'query recording.privacy sampling',
     'exporter': 'api.extended_metrics health sampling.types',
@@ -70,7 +70,6 @@ ROOMS: dict[str, str] = {
     'exporter.state': 'api.host api.process exporter recording.shares recording.usage sampling.types',
     'exporter.server': '',
     'exporter.sinks': 'exporter.pages recording.recorder sampling.types',
-    'exporter.arguments': 'console exporter sampling.plan',
     'exporter.command': 'console exporter recording sampling',
     'console': '',
     'console.problems': 'console.messages sampling.types',
@@ -112,7 +111,7 @@ ROOMS: dict[str, str] = {
     ),
     'gui.term': 'gui.render gui.state.events',
     'gui.effect_runner': (
-        'api.host console.saving api.process owner gui.state.events sampling.types'
+        'api.host console.config api.process owner gui.state.events sampling.types'
     ),
     'gui': 'health console.options owner.types recording.recent recording.replay sampling',
     'gui.settings': 'console gui.model.columns gui.state.bindings',
@@ -131,7 +130,7 @@ ROOMS: dict[str, str] = {
 ONLY_IN = {
     'curses': 'gui.term',
     'argparse': (
-        'console.arguments console.command_line console.option_table exporter.arguments fleet.command '
+        'console.arguments console.command_line console.option_table exporter.command fleet.command '
         'gui.fleet.command health.command query recording.command select simulation usage.command'
     ),
     'dataclasses': '',

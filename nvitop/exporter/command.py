@@ -1,37 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``nvitop exporter`` and ``nvitop-exporter``."""
+"""The commands ``nvitop exporter`` and ``nvitop-exporter``: their options, and what they run."""
 
 from __future__ import annotations
 
+import argparse
 import errno
 import functools
+import ssl
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.console import outcome
+from nvitop.console.arguments import (
+    ArgumentParser,
+    add_general,
+    checked,
+    duration,
+    whole_number,
+)
 from nvitop.console.driver import simulate
-from nvitop.console.interrupts import Interrupts
 from nvitop.console.messages import print_message
-from nvitop.console.outcome import CommandFailure, InterruptedByUser
+from nvitop.console.option_table import add_options
+from nvitop.console.outcome import CommandFailure, InterruptedByUser, Interrupts
 from nvitop.console.problems import ProblemReporter
 from nvitop.console.startup import collect_garbage_rarely
-from nvitop.exporter.access import Access
-from nvitop.exporter.arguments import (
-    PROGRAM,
-    RELEASED_PROGRAM,
-    ExporterSettings,
-    make_parser,
-    parse,
-)
-from nvitop.exporter.families import demand_of
+from nvitop.exporter.access import Access, TlsFiles, WebConfig, read_web_config
+from nvitop.exporter.dialects import DIALECT_NAMES
+from nvitop.exporter.families import MAX_PROCESSES, demand_of
 from nvitop.exporter.pages import Pages
 from nvitop.exporter.server import WebServer
 from nvitop.exporter.sinks import BackgroundSinks, TextFile
-from nvitop.exporter.site import Site
+from nvitop.exporter.site import HEALTHY_PATH, READY_PATH, Site
+from nvitop.exporter.tables import SeriesOptions
 from nvitop.platforms.kernel import wait_for_signals
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
+from nvitop.toml import suggestion
 
 if TYPE_CHECKING:
     from typing import Sequence
@@ -39,11 +44,329 @@ if TYPE_CHECKING:
     from nvitop.recording.recorder import Sink
     from nvitop.sampling.types import Demand, Sample
 
+#: Default address, and port of addresses without one.
+DEFAULT_HOST, DEFAULT_PORT = '127.0.0.1', 9836
+#: Defaults of nvitop-exporter 1.7.
+RELEASED_PORT, RELEASED_INTERVAL, RELEASED_NAMES = 8000, 1.0, ('nvitop-exporter',)
+#: Default time (seconds) between two samples.
+DEFAULT_PERIOD = 5.0
+DEFAULT_MAX_REQUESTS = 40
+MAX_PORT = 65535
+
+PROGRAM, RELEASED_PROGRAM = 'nvitop exporter', 'nvitop-exporter'
+_EXAMPLES = """\
+nvitop exporter
+nvitop exporter --web.listen-address :9836 --names own --names dcgm
+nvitop exporter --textfile /var/lib/node_exporter/nvitop.prom
+nvitop exporter --demo
+"""
+_EXIT_STATUS = {
+    '0': 'ended by SIGTERM or Ctrl-C',
+    '1': 'the address is in use, or a file cannot be used',
+    '2': 'invalid arguments',
+}
+
+
+class ExporterSettings(NamedTuple):
+    """A parsed command line."""
+
+    names: tuple[str, ...]
+    series: SeriesOptions
+    #: Host and port of each address; the host ``''`` means all interfaces.
+    addresses: tuple[tuple[str, int], ...]
+    #: Path of the metrics.
+    path: str
+    #: Seconds between two samples.
+    interval: float
+    max_requests: int
+    profiling: bool
+    config_file: str | None
+    tls: TlsFiles | None
+    textfile: str | None
+    #: File that gets a recording.
+    recording: str | None
+    #: How names of containers are looked up, see :class:`~nvitop.sampling.source.LiveSource`.
+    owner_names: str
+    #: Scenario of a simulated machine; ``None``: this machine.
+    demo: str | None
+
+    def web_config(self) -> WebConfig:
+        """Read the settings of the web server.
+
+        Raises:
+            ValueError: They cannot be used.
+        """
+        if self.config_file is not None:
+            return read_web_config(self.config_file)
+        return WebConfig(self.tls)
+
+
+@checked
+def _names(text: str) -> list[str]:
+    names = text.split(',')
+    for name in names:
+        if name not in DIALECT_NAMES:
+            hint = suggestion(name, DIALECT_NAMES) or f'; use {", ".join(DIALECT_NAMES)}'
+            raise ValueError(f'unknown names {name!r}{hint}')
+    return names
+
+
+@checked
+def _path(text: str) -> str:
+    if not text.startswith('/') or not text.isprintable() or '?' in text or ' ' in text:
+        raise ValueError(
+            f'must begin with "/" and have no spaces, "?" or control characters, not {text!r}'
+        )
+    if text in (HEALTHY_PATH, READY_PATH):
+        raise ValueError(f'{text} is already in use for health checks')
+    return text
+
+
+def _address(text: str, port: int) -> tuple[str, int]:
+    """Return host and port of ``HOST:PORT``, ``[IPV6]:PORT``, ``:PORT`` or ``HOST``."""
+    host, colon, number = text.rpartition(':')
+    if not colon or text.endswith(']'):
+        host, number = text, str(port)
+    if host.startswith('[') and host.endswith(']'):
+        host = host[1:-1]
+    elif ':' in host:
+        raise ValueError(f'write an IPv6 address as [ADDRESS]:PORT, not {text!r}')
+    if not text or '/' in host:
+        raise ValueError(f'must be HOST:PORT or :PORT, not {text!r}')
+    return host, whole_number(0, MAX_PORT)(number)
+
+
+def make_parser(program: str = PROGRAM) -> ArgumentParser:
+    """Make the parser of ``nvitop exporter`` or of ``nvitop-exporter``."""
+    parser = ArgumentParser(
+        prog=program,
+        usage=[f'{program} [OPTION ...]'],
+        description='Serve values of GPUs and their processes to Prometheus.\n'
+        'The command "nvitop-exporter" has the same options, with the defaults of\n'
+        'release 1.7: --names nvitop-exporter --port 8000 --interval 1.',
+        examples=_EXAMPLES,
+        exit_status=_EXIT_STATUS,
+    )
+    _add_general(parser)
+    _add_series(parser)
+    _add_web(parser, RELEASED_PORT if program == RELEASED_PROGRAM else DEFAULT_PORT)
+    _add_tls(parser)
+    return parser
+
+
+def _add_general(parser: argparse.ArgumentParser) -> None:
+    group = add_general(parser)
+    is_released = parser.prog == RELEASED_PROGRAM
+    default = RELEASED_INTERVAL if is_released else DEFAULT_PERIOD
+    group.add_argument(
+        '--interval',
+        type=duration(0.1, 3600),
+        default=default,
+        metavar='TIME',
+        help='measure every TIME, such as 10s or 500ms, regardless of how often values are scraped '
+        f'(default: {default:g}s)',
+    )
+    group.add_argument(
+        '--textfile',
+        metavar='FILE',
+        help='write the series to FILE after each measurement, for the textfile collector of '
+        'node_exporter; serve no address unless one is given',
+    )
+    group.add_argument(
+        '--record',
+        metavar='FILE',
+        help='also record to FILE, as nvitop record does, with the same measurements',
+    )
+
+
+def _add_series(parser: argparse.ArgumentParser) -> None:
+    default = RELEASED_NAMES[0] if parser.prog == RELEASED_PROGRAM else 'own'
+    group = parser.add_argument_group('series')
+    add = group.add_argument
+    add(
+        '--names',
+        type=_names,
+        action='extend',
+        metavar='NAMES',
+        help=f'use the names of {", ".join(DIALECT_NAMES[:-1])} or {DIALECT_NAMES[-1]}; may be '
+        f'repeated (default: {default})',
+    )
+    add(
+        '--processes',
+        action='store_true',
+        help=f'add series for each process, at most {MAX_PROCESSES}; they end with the process',
+    )
+    add(
+        '--commands',
+        action='store_true',
+        help='add command lines as labels of processes; values that look secret are masked',
+    )
+    add(
+        '--owners',
+        action='store_true',
+        help='add the jobs, pods, containers and units that processes on a GPU belong to',
+    )
+    add_options(group, 'owner_names', default='files')
+    add(
+        '--no-users',
+        dest='users',
+        action='store_false',
+        help='leave out the sums for each user',
+    )
+    add(
+        '--profiling',
+        action='store_true',
+        help='add SM activity and occupancy (GPM); profilers cannot use these counters meanwhile',
+    )
+    add(
+        '--hostname',
+        '--host',
+        '-H',
+        default='',
+        metavar='NAME',
+        help='name of the host in labels (default: the name of this host)',
+    )
+
+
+def _add_web(parser: argparse.ArgumentParser, port: int) -> None:
+    group = parser.add_argument_group('web server')
+    group.add_argument(
+        '--web.listen-address',
+        dest='listen_address',
+        type=checked(functools.partial(_address, port=port)),
+        action='append',
+        metavar='ADDRESS',
+        help=f'serve on this address, such as :{port} (all interfaces), localhost:9000 or '
+        f'[::1]:9000; may be repeated (default: {DEFAULT_HOST}:{port})',
+    )
+    group.add_argument('--bind-address', '--bind', '-B', metavar='HOST', help='serve on this host')
+    group.add_argument(
+        '--port', '-p', type=whole_number(0, MAX_PORT), metavar='PORT', help='serve on this port'
+    )
+    group.add_argument(
+        '--web.telemetry-path',
+        dest='path',
+        type=_path,
+        default='/metrics',
+        metavar='PATH',
+        help='serve the series at PATH (default: /metrics)',
+    )
+    group.add_argument(
+        '--web.max-requests',
+        dest='max_requests',
+        type=whole_number(1, 10_000),
+        default=DEFAULT_MAX_REQUESTS,
+        metavar='N',
+        help='respond to at most N requests at a time, and to others with status 503 '
+        f'(default: {DEFAULT_MAX_REQUESTS})',
+    )
+    group.add_argument(
+        '--web.config.file',
+        dest='config_file',
+        metavar='FILE',
+        help='read TLS settings and passwords from FILE, in the format of other exporters; needs '
+        'the packages PyYAML and bcrypt',
+    )
+
+
+def _add_tls(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group('TLS').add_argument
+    add('--certfile', metavar='FILE', help='certificate (PEM); needs --keyfile')
+    add('--keyfile', metavar='FILE', help='private key of the certificate (PEM)')
+    add(
+        '--client-cafile',
+        metavar='FILE',
+        help='accept only clients with a certificate that a CA in FILE (PEM) has signed; '
+        'nvitop-exporter does so only with --client-auth-required',
+    )
+    add('--client-capath', metavar='DIRECTORY', help='like --client-cafile, with a directory')
+    add(
+        '--client-auth-required',
+        action='store_true',
+        help='require a client certificate',
+    )
+
+
+def parse(parser: ArgumentParser, arguments: list[str]) -> ExporterSettings:
+    """Parse the arguments; exit with status 2 if they are invalid."""
+    given = parser.parse(arguments)
+    try:
+        return _settings(given, is_released=parser.prog == RELEASED_PROGRAM)
+    except ValueError as error:
+        parser.error(str(error))
+
+
+def _settings(given: argparse.Namespace, *, is_released: bool) -> ExporterSettings:
+    tls = _tls_files(given, verifies=not is_released)
+    if tls is not None and given.config_file is not None:
+        raise ValueError('--certfile and --web.config.file cannot be combined')
+    names = given.names or (RELEASED_NAMES if is_released else ('own',))
+    return ExporterSettings(
+        names=tuple(dict.fromkeys(names)),
+        series=SeriesOptions(
+            users=given.users,
+            processes=given.processes,
+            commands=given.commands,
+            owners=given.owners,
+            hostname=given.hostname,
+        ),
+        addresses=_addresses(given, RELEASED_PORT if is_released else DEFAULT_PORT),
+        path=given.path,
+        interval=given.interval,
+        max_requests=given.max_requests,
+        profiling=given.profiling,
+        config_file=given.config_file,
+        tls=tls,
+        textfile=given.textfile,
+        recording=given.record,
+        owner_names=given.owner_names,
+        demo=given.demo,
+    )
+
+
+def _addresses(given: argparse.Namespace, port: int) -> tuple[tuple[str, int], ...]:
+    if given.listen_address:
+        if given.bind_address is not None or given.port is not None:
+            raise ValueError('--web.listen-address and --bind-address, --port cannot be combined')
+        return tuple(given.listen_address)
+    if given.bind_address is None and given.port is None and given.textfile is not None:
+        return ()
+    host = given.bind_address if given.bind_address is not None else DEFAULT_HOST
+    return ((host.strip('[]'), port if given.port is None else given.port),)
+
+
+def _tls_files(given: argparse.Namespace, *, verifies: bool) -> TlsFiles | None:
+    """Return the files for TLS.
+
+    Args:
+        given: The options.
+        verifies: Whether a CA for client certificates means that clients must have one.
+    """
+    has_ca = bool(given.client_cafile or given.client_capath)
+    if given.client_auth_required and not has_ca:
+        raise ValueError('--client-auth-required needs --client-cafile or --client-capath')
+    if not given.certfile and not given.keyfile:
+        if has_ca:
+            raise ValueError('client certificates need --certfile and --keyfile')
+        return None
+    if not given.keyfile:
+        raise ValueError('--certfile needs --keyfile')
+    if not given.certfile:
+        raise ValueError('--keyfile needs --certfile')
+    return TlsFiles(
+        given.certfile,
+        given.keyfile,
+        given.client_cafile,
+        given.client_capath,
+        ssl.CERT_REQUIRED if has_ca and (verifies or given.client_auth_required) else ssl.CERT_NONE,
+    )
+
+
+# Running
+
 
 #: Maximum time (seconds) that a scrape waits for the interpreter while the sampler runs.
 SWITCH_SECONDS = 0.001
-
-__all__ = ['main', 'make_parser']
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -165,17 +488,17 @@ def _listen(program: str, settings: ExporterSettings, pages: Pages) -> WebServer
             server.close()
             raise CommandFailure(_explain(host, port, error)) from error
         for name, number in found:
-            url = f'http{"s" if has_tls else ""}://{_address(name, number)}{settings.path}'
+            url = f'http{"s" if has_tls else ""}://{_authority(name, number)}{settings.path}'
             print(f'{program}: listening on {url}', file=sys.stderr, flush=True)
     return server
 
 
-def _address(host: str, port: int) -> str:
+def _authority(host: str, port: int) -> str:
     return f'[{host}]:{port}' if ':' in host else f'{host}:{port}'
 
 
 def _explain(host: str, port: int, error: OSError) -> str:
-    address = _address(host, port)
+    address = _authority(host, port)
     if error.errno == errno.EADDRINUSE:
         return f'{address} is in use by another program; choose another port'
     if error.errno == errno.EACCES and port < 1024:

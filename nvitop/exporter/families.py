@@ -7,9 +7,15 @@ import itertools
 from typing import TYPE_CHECKING, TypeVar
 
 from nvitop.exporter.dialects import dialect
-from nvitop.exporter.identity import described_devices, process_properties, texts_of
 from nvitop.exporter.tables import Family, Point
-from nvitop.exporter.values import ALL_METRICS, device_reader, process_reader
+from nvitop.exporter.values import (
+    ALL_METRICS,
+    described_devices,
+    device_reader,
+    process_properties,
+    process_reader,
+    texts_of,
+)
 from nvitop.sampling.types import Demand, DeviceSample, HostSample, ProcessSample
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from nvitop.api import host
 from nvitop.api.process import HostProcess
-from nvitop.exporter.identity import UNKNOWN, label_value, owner_properties
 from nvitop.exporter.tables import Family, GpuUse, Point
+from nvitop.exporter.values import UNKNOWN, label_value, owner_properties
 from nvitop.recording.shares import NO_USER, UNKNOWN_USER
 from nvitop.recording.usage import Meter
 

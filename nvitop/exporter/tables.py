@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     #: ``column``, ``mean``: number *item* of each row of a list, with the label ``link``; or their mean.
     Form = Literal['number', 'digits', 'switch', 'reasons', 'reason', 'column', 'mean']
     #: Name of a label → the property of the device or process that it shows, a key of
-    #: :func:`nvitop.exporter.identity.device_properties` or
-    #: :func:`~nvitop.exporter.identity.process_properties`. Without a value there is no label.
+    #: :func:`nvitop.exporter.values.device_properties` or
+    #: :func:`~nvitop.exporter.values.process_properties`. Without a value there is no label.
     Labels = Mapping[str, str]
     #: Labels of those who use GPUs: ``user``, then those of the owner if it is one; empty: no one.
     Holder = Tuple[Tuple[str, str], ...]

@@ -21,8 +21,8 @@ from nvitop.version import __version__
 if TYPE_CHECKING:
     from typing import Mapping
 
-    from nvitop.fleet.questions import Question
     from nvitop.fleet.settings import Settings
+    from nvitop.fleet.source import Question
 
 #: Maximum size (bytes) of a response, after decompression.
 MAX_RESPONSE = 64 << 20

@@ -16,7 +16,6 @@ from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.fleet.client import Client
 from nvitop.fleet.output import FORMATS, fleet_text, no_hosts
-from nvitop.fleet.questions import Question, ask
 from nvitop.fleet.settings import (
     MAX_SECONDS,
     MIN_SECONDS,
@@ -26,11 +25,12 @@ from nvitop.fleet.settings import (
     has_login,
     make_settings,
 )
+from nvitop.fleet.source import Question, ask
 from nvitop.fleet.types import FleetError
 
 if TYPE_CHECKING:
-    from nvitop.fleet.questions import Server
     from nvitop.fleet.settings import Settings
+    from nvitop.fleet.source import Server
 
     #: Runs the screens; returns the exit status.
     Show = Callable[[argparse.Namespace, Settings], int]

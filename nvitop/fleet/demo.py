@@ -9,7 +9,7 @@ import re
 import time
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
-from nvitop.exporter.identity import bare_uuid
+from nvitop.exporter.values import bare_uuid
 from nvitop.fleet.names import (
     HOST_LABELS,
     INSTANCE,
@@ -21,15 +21,15 @@ from nvitop.fleet.names import (
 )
 from nvitop.fleet.promql import ROW, containing, literal
 from nvitop.fleet.queries import HEAT_METRICS
-from nvitop.fleet.questions import GRAPH_METRICS
 from nvitop.fleet.response import CurrentValues, PastValues
+from nvitop.fleet.source import GRAPH_METRICS
 from nvitop.fleet.types import Series
 from nvitop.health import BUSY_PERCENT
 
 if TYPE_CHECKING:
     from typing import Iterable, Iterator
 
-    from nvitop.fleet.questions import Question
+    from nvitop.fleet.source import Question
 
 #: Exporters of the simulated machines, in turn.
 MIXED = ('own', 'dcgm', 'nvidia-smi', 'nvitop-exporter')

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from nvitop.api.metrics import METRICS, Metric
 from nvitop.exporter.dialects import dialect
-from nvitop.exporter.identity import UNKNOWN, bare_uuid
-from nvitop.exporter.values import ALL_METRICS, ALL_PROCESS_METRICS, REASON_LABEL, scaled
+from nvitop.exporter.values import (
+    ALL_METRICS,
+    ALL_PROCESS_METRICS,
+    REASON_LABEL,
+    UNKNOWN,
+    bare_uuid,
+    scaled,
+)
 from nvitop.fleet.names import PREFERENCE, is_reversible, meanings
 from nvitop.fleet.promql import ROW
 from nvitop.fleet.types import Series, percent_of

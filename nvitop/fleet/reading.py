@@ -11,7 +11,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from nvitop.exporter.identity import bare_uuid
+from nvitop.exporter.values import bare_uuid
 from nvitop.fleet.names import (
     COUNTING_SERIES,
     INSTANCE,

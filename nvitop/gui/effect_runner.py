@@ -212,7 +212,7 @@ def failures(effect: Job, reason: str) -> Iterator[Event]:
 
 def save(effect: SaveSettings, path: str | None) -> SettingsSaved:
     """Write settings to the configuration file."""
-    from nvitop.console.saving import save_settings
+    from nvitop.console.config import save_settings
 
     if path is None:
         return SettingsSaved('', 'no configuration file is used (--no-config)')

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Iterator
 
 from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_general
-from nvitop.console.interrupts import Interrupts
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.option_table import add_options
 from nvitop.console.options import Invocation, Options
-from nvitop.console.outcome import CommandFailure, writing
+from nvitop.console.outcome import CommandFailure, Interrupts, writing
 from nvitop.console.startup import collect_garbage_rarely
 from nvitop.console.terminal import read_keys_from_terminal
 from nvitop.gui.settings import read_options

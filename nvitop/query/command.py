@@ -17,9 +17,8 @@ from nvitop.console.arguments import (
     duration,
 )
 from nvitop.console.driver import start_devices
-from nvitop.console.interrupts import Interrupts
 from nvitop.console.option_table import add_options
-from nvitop.console.outcome import writing
+from nvitop.console.outcome import Interrupts, writing
 from nvitop.console.problems import ProblemReporter
 from nvitop.console.terminal import stdout_width
 from nvitop.query.fields import (

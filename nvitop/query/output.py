@@ -12,7 +12,7 @@ import stat
 import sys
 from typing import Sequence
 
-from nvitop.console.interrupts import Interrupts
+from nvitop.console.outcome import Interrupts
 from nvitop.platforms.kernel import wait_until_writable
 
 #: Lone UTF-16 surrogates, as in names on Windows, except those that stand for undecodable bytes.

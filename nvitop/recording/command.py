@@ -23,9 +23,8 @@ from nvitop.console.arguments import (
     size,
 )
 from nvitop.console.driver import start_devices
-from nvitop.console.interrupts import SignalHandling
 from nvitop.console.messages import print_message
-from nvitop.console.outcome import SIGNALED, CommandFailure
+from nvitop.console.outcome import SIGNALED, CommandFailure, SignalHandling
 from nvitop.platforms.kernel import HANGUP
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.lines import STANDARD, LineWriter

@@ -1,18 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing samples as lines of JSON to a file, a pipe, or a gzip file."""
+"""Samples as lines of JSON: written to files and pipes, and read back into a temporary database."""
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
+import re
+import sqlite3
 import stat
+import statistics
 import sys
 import zlib
+from typing import BinaryIO, Generator, Iterable, Iterator
 
 from nvitop.platforms.private_files import open_private
-from nvitop.recording.frames import FrameError, text_of
+from nvitop.recording.events import EventDetector
+from nvitop.recording.frames import (
+    MAX_TEXT_BYTES,
+    FrameEncoder,
+    FrameError,
+    compress,
+    parse_text,
+    text_of,
+)
 from nvitop.recording.privacy import CommandFilter
-from nvitop.recording.schema import RecordingError
+from nvitop.recording.reader import DatabaseRecording, Span
+from nvitop.recording.schema import TABLES, RecordingError
 from nvitop.sampling.types import Sample
 
 #: Window bits of zlib for the gzip format, and the first bytes of each of its parts.
@@ -20,6 +34,14 @@ GZIP = 31
 GZIP_START = b'\x1f\x8b\x08'
 #: Name of standard input and output.
 STANDARD = '-'
+#: Maximum number of samples: 23 days, with one a second.
+MAX_SAMPLES = 2_000_000
+#: Number of samples before and after one whose times show how often samples were taken.
+NEAR = 5
+_CHUNK = 64 << 10
+_TIME = re.compile(rb'"timestamp":\s*\d{1,11}(?:\.\d+)?[,}]')
+#: Number of bytes at the beginning of a line that contain its time.
+_HEAD = 200
 
 
 class LineWriter:
@@ -117,3 +139,178 @@ class LineWriter:
         if self.path != STANDARD:
             os.close(self._descriptor)
         self._descriptor = -1
+
+
+class LineRecording(DatabaseRecording):
+    """Lines of JSON, copied to a temporary database, which SQLite deletes in any case.
+
+    Lines that are not samples are skipped. A file that grows is read on.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Read a file; ``'-'`` is standard input.
+
+        Raises:
+            RecordingError: It cannot be read, is not a recording, or holds no sample.
+        """
+        name = 'standard input' if path == STANDARD else path
+        self._count = 0
+        self._encoder = FrameEncoder()
+        self._detector = EventDetector(float('inf'))
+        self._times: collections.deque[float] = collections.deque(maxlen=2 * NEAR + 1)
+        # A pipe can be read only once; later, the terminal takes the place of standard input.
+        self._grows = path != STANDARD and os.path.isfile(path)
+        with contextlib.ExitStack() as stack:
+            try:
+                # A database without a name is in the temporary folder.
+                db = sqlite3.connect('', isolation_level=None, check_same_thread=False)
+                stack.callback(db.close)
+                db.execute('PRAGMA journal_mode = OFF').fetchall()
+                for statement in TABLES.split(';'):
+                    db.execute(statement)
+                file = (
+                    sys.stdin.buffer if path == STANDARD else stack.enter_context(open(path, 'rb'))
+                )
+                self._lines = LineStream(file)
+                super().__init__(name, db)
+                self._import()
+            except OSError as error:
+                raise RecordingError(f'cannot read {name}: {error.strerror}') from None
+            except sqlite3.Error as error:
+                text = f'cannot make a temporary copy: {error}; TMPDIR sets the folder'
+                raise RecordingError(text) from None
+            super().span()
+            self._files = stack.pop_all()
+
+    def _import(self) -> None:
+        """Copy the lines that were written since the file was last read."""
+        for line in self._lines.new():
+            try:
+                if not _TIME.search(line, 0, _HEAD):
+                    raise RecordingError(f'{self.path} is not a recording of nvitop')
+                sample = parse_text(line)
+            except (FrameError, RecordingError) as error:
+                if self._count:
+                    continue
+                if isinstance(error, RecordingError):
+                    raise
+                raise RecordingError(f'cannot read {self.path}: {error}') from None
+            if self._count >= MAX_SAMPLES:
+                raise RecordingError(f'{self.path} holds more than {MAX_SAMPLES} samples; split it')
+            self._count += 1
+            self._add(sample, line)
+
+    def _add(self, sample: Sample, line: bytes) -> None:
+        frame, key = self._encoder.encode(sample, line)
+        if key is not None:
+            self._db.execute('INSERT INTO keyframe (z) VALUES (?)', (compress(key, b''),))
+        self._db.execute(
+            'INSERT INTO frame (t, run, keyframe, z) VALUES '
+            '(?, 0, (SELECT max(id) FROM keyframe), ?)',
+            (int(sample.timestamp * 1000), frame),
+        )
+        self._detector.interval = _interval(self._times, default=float('inf'))
+        self._times.append(sample.timestamp)
+        self._db.executemany(
+            'INSERT INTO event (t, run, kind, text) VALUES (?, 0, ?, ?)',
+            [
+                (int(event.time * 1000), event.kind, event.text)
+                for event in self._detector.compare(sample)
+            ],
+        )
+
+    def _follow(self) -> None:
+        # A file that became unreadable ends with the last line that was read.
+        with contextlib.suppress(RecordingError, OSError, sqlite3.Error):
+            if self._grows:
+                self._import()
+
+    def span(self) -> Span:
+        """Return the current ends; the last one moves while the file is being written."""
+        self._follow()
+        return super().span()
+
+    def neighbor(self, frame: int, step: int) -> int | None:
+        """Return the next (1) or previous (-1) frame; ``None``: there is none."""
+        if frame + step > self._count:
+            self._follow()
+        return super().neighbor(frame, step)
+
+    def interval(self, frame: int) -> float:
+        """Return the usual seconds between the frames around a frame."""
+        near = self._all(
+            'SELECT t / 1000.0 FROM frame WHERE id BETWEEN ? AND ? ORDER BY id',
+            frame - NEAR,
+            frame + NEAR,
+        )
+        return _interval([float(str(row[0])) for row in near], default=1.0)
+
+    def close(self) -> None:
+        """Close the file, and delete its copy."""
+        self._files.close()
+
+
+def _interval(times: Iterable[float], *, default: float) -> float:
+    """Return the usual seconds between successive times."""
+    times = list(times)
+    steps = [later - earlier for earlier, later in zip(times, times[1:]) if later > earlier]
+    return statistics.median(steps) if steps else default
+
+
+class LineStream:
+    """Lines of a file that may be compressed by gzip, and may still be written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._rest = b''
+        self._pieces = self._unpack()
+
+    def new(self) -> Iterator[bytes]:
+        """Yield the lines up to the current end of the file, an incomplete one at its end included.
+
+        Raises:
+            RecordingError: A line is larger than any sample.
+        """
+        for data in self._pieces:
+            if data is None:
+                break
+            *lines, self._rest = (self._rest + data).split(b'\n')
+            yield from filter(None, lines)
+            if len(self._rest) > MAX_TEXT_BYTES:
+                raise RecordingError(f'a line of more than {MAX_TEXT_BYTES >> 20} MiB')
+        # Without the end of a line, it is either complete or continued later.
+        if self._rest.endswith(b'}'):
+            rest, self._rest = self._rest, b''
+            yield rest
+
+    def _unpack(self) -> Iterator[bytes | None]:
+        """Yield pieces of bounded size, and ``None`` at each current end of the file."""
+        data = self._file.read(_CHUNK)
+        stream = zlib.decompressobj(GZIP) if data.startswith(GZIP_START) else None
+        while True:
+            if not data or stream is None:
+                yield data or None
+                data = self._file.read(_CHUNK)
+                continue
+            before = stream.copy()
+            try:
+                yield stream.decompress(data, 16 * _CHUNK)
+                data = stream.unconsumed_tail or stream.unused_data
+                is_over = stream.eof
+            except zlib.error:
+                # Its writer was killed. Another one may have continued the file.
+                data = yield from _readable_part(before, data)
+                data = data[data.find(GZIP_START) :] if GZIP_START in data else data[-2:]
+                is_over = True
+            if is_over:
+                stream = zlib.decompressobj(GZIP)
+
+
+def _readable_part(stream: zlib._Decompress, data: bytes) -> Generator[bytes | None, None, bytes]:
+    """Yield what data contain before their first damaged byte; return the rest."""
+    for at in range(len(data)):
+        try:
+            yield stream.decompress(data[at : at + 1])
+        except zlib.error:
+            return data[at:]
+    return b''

@@ -7,7 +7,7 @@ import os
 from typing import Sequence
 
 from nvitop.recording.events import RecordedEvent
-from nvitop.recording.line_reader import LineRecording
+from nvitop.recording.lines import LineRecording
 from nvitop.recording.reader import DatabaseRecording, Recording, Span
 from nvitop.recording.schema import SQLITE_MAGIC, RecordingError
 from nvitop.sampling.types import Sample

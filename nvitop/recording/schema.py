@@ -15,9 +15,11 @@ APPLICATION_ID = 0x6E76746F
 FORMAT = 1
 
 #: Columns of the usage tables that hold sums, and those that hold other values.
-USAGE_SUMS = tuple(sorted(vars(Usage())))
-DEVICE_SUMS = tuple(name for name in sorted(vars(DeviceMinute())) if name.endswith(('_ms', '_mj')))
-DEVICE_VALUES = tuple(sorted(vars(DeviceMinute()).keys() - {*DEVICE_SUMS}))
+USAGE_SUMS: tuple[str, ...] = tuple(sorted(vars(Usage())))
+DEVICE_SUMS: tuple[str, ...] = tuple(
+    name for name in sorted(vars(DeviceMinute())) if name.endswith(('_ms', '_mj'))
+)
+DEVICE_VALUES: tuple[str, ...] = tuple(sorted(vars(DeviceMinute()).keys() - {*DEVICE_SUMS}))
 
 _SUMS = ' INTEGER NOT NULL DEFAULT 0,\n    '
 

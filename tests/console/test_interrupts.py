@@ -8,8 +8,7 @@ import threading
 
 import pytest
 
-from nvitop.console.interrupts import Interrupts
-from nvitop.console.outcome import InterruptedByUser
+from nvitop.console.outcome import InterruptedByUser, Interrupts
 
 posix = pytest.mark.skipif(os.name != 'posix', reason='POSIX signals')
 

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from nvitop.console.saving import save_settings, with_settings
+from nvitop.console.config import save_settings, with_settings
 
 TEXT = """# My settings
 theme = "light"  # easier on the eyes: "#fff"

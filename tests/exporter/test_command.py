@@ -14,8 +14,7 @@ from typing import Iterator
 import pytest
 
 from nvitop import simulation
-from nvitop.exporter.arguments import RELEASED_PROGRAM, make_parser, parse
-from nvitop.exporter.command import _demand
+from nvitop.exporter.command import RELEASED_PROGRAM, _demand, make_parser, parse
 from nvitop.query.command import main as query
 from tests.command_run import CommandRun
 from tests.exporter.serving import get

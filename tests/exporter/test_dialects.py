@@ -12,9 +12,8 @@ from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.dialects.own import DEVICE_PREFIX
 from nvitop.exporter.exposition import render
 from nvitop.exporter.families import MAX_PROCESSES, demand_of, make_families, without_values
-from nvitop.exporter.identity import label_value, owner_properties
 from nvitop.exporter.tables import Family, GpuUse, Observation, SeriesOptions
-from nvitop.exporter.values import ALL_METRICS, ALL_PROCESS_METRICS
+from nvitop.exporter.values import ALL_METRICS, ALL_PROCESS_METRICS, label_value, owner_properties
 from nvitop.owner.types import Owner
 from nvitop.sampling.types import (
     DeviceSample,

@@ -15,9 +15,9 @@ import pytest
 
 from nvitop.fleet import client as client_module
 from nvitop.fleet.client import Client
-from nvitop.fleet.questions import Question, ask
 from nvitop.fleet.response import parse_response
 from nvitop.fleet.settings import SettingsError, from_environment, from_table, make_settings
+from nvitop.fleet.source import Question, ask
 from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.fleet import command
 from tests.exporter.serving import make_certificate

@@ -13,8 +13,8 @@ from nvitop.fleet.demo import MIXED, Cluster, DemoServer
 from nvitop.fleet.host import read_history, read_host
 from nvitop.fleet.promql import ROW, Matcher, parse_selector, quoted
 from nvitop.fleet.queries import Scope, hosts_query, parse_filter
-from nvitop.fleet.questions import Question, ask
 from nvitop.fleet.reading import read_fleet
+from nvitop.fleet.source import Question, ask
 from nvitop.fleet.types import Fleet, Series, remember, totals
 from nvitop.health import KINDS, findings, is_wrong
 from nvitop.sampling import LiveSource

@@ -20,8 +20,8 @@ from nvitop.fleet.client import Client
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
 from nvitop.fleet.host import read_history, read_host
 from nvitop.fleet.queries import Scope, parse_filter
-from nvitop.fleet.questions import Question, ask, used_labels
 from nvitop.fleet.settings import make_settings
+from nvitop.fleet.source import Question, ask, used_labels
 from nvitop.fleet.types import Fleet
 from tests.fleet.servers import (
     STEP,

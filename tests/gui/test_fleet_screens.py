@@ -10,8 +10,8 @@ import pytest
 
 from nvitop.console.options import Options
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
-from nvitop.fleet.questions import Pace, Question, ask
 from nvitop.fleet.response import CurrentValues, PastValues
+from nvitop.fleet.source import Pace, Question, ask
 from nvitop.fleet.types import Fleet, FleetError, FleetHost, totals
 from nvitop.gui.fleet.command import FleetApp, state_of
 from nvitop.gui.fleet.data import FleetState

@@ -13,8 +13,7 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.console.interrupts import Interrupts
-from nvitop.console.outcome import InterruptedByUser
+from nvitop.console.outcome import InterruptedByUser, Interrupts
 from nvitop.query.output import Output
 from tests.waiting import PATIENCE
 

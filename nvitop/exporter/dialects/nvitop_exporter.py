@@ -6,7 +6,6 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING
 
-from nvitop.exporter.identity import label_value
 from nvitop.exporter.tables import (
     DeviceRow,
     Dialect,
@@ -15,6 +14,7 @@ from nvitop.exporter.tables import (
     Point,
     ProcessRow,
 )
+from nvitop.exporter.values import label_value
 
 if TYPE_CHECKING:
     from typing import Iterator

@@ -10,13 +10,6 @@ from typing import TYPE_CHECKING
 
 from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import METRICS, PROCESS_METRICS, UNITS, Metric, ProcessMetric
-from nvitop.exporter.identity import (
-    described_devices,
-    label_value,
-    owner_properties,
-    texts_of,
-    user_of,
-)
 from nvitop.exporter.tables import (
     DeviceRow,
     Dialect,
@@ -25,6 +18,13 @@ from nvitop.exporter.tables import (
     Point,
     ProcessRow,
     has_driver,
+)
+from nvitop.exporter.values import (
+    described_devices,
+    label_value,
+    owner_properties,
+    texts_of,
+    user_of,
 )
 from nvitop.health import KINDS, device_states, findings
 from nvitop.version import __version__

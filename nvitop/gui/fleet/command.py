@@ -14,8 +14,7 @@ from nvitop.console.outcome import CommandFailure
 from nvitop.console.startup import collect_garbage_rarely
 from nvitop.fleet import command
 from nvitop.fleet.command import make_parser, make_server
-from nvitop.fleet.questions import Pace, ask
-from nvitop.fleet.source import HostSource
+from nvitop.fleet.source import HostSource, Pace, ask
 from nvitop.fleet.types import Fleet, FleetError, remember, totals
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.fleet.data import FleetState
@@ -42,8 +41,8 @@ from nvitop.sampling.watchdog import start_daemon
 if TYPE_CHECKING:
     import argparse
 
-    from nvitop.fleet.questions import Question, Server
     from nvitop.fleet.settings import Settings
+    from nvitop.fleet.source import Question, Server
     from nvitop.fleet.types import FleetHost
     from nvitop.gui.term.terminal import Terminal
     from nvitop.sampling.types import Sample

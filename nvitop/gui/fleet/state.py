@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Callable, NamedTuple
 
 from nvitop.fleet.queries import HEAT_METRICS, parse_filter
-from nvitop.fleet.questions import Question, used_labels
 from nvitop.fleet.reading import natural
+from nvitop.fleet.source import Question, used_labels
 from nvitop.fleet.types import Fleet, FleetHost
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen

@@ -9,7 +9,7 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Origin, ProcessKey, Sample
 
 if TYPE_CHECKING:
-    from nvitop.fleet.questions import Pace, Question
+    from nvitop.fleet.source import Pace, Question
     from nvitop.fleet.types import Fleet, FleetHost, Totals
     from nvitop.owner.types import Owner
 
