@@ -17,7 +17,9 @@ from make_dashboard import dashboard
 
 from nvitop.console.arguments import ArgumentParser
 from nvitop.console.command_line import make_parser
-from nvitop.console.commands import COMMANDS, NVISEL, Command
+from nvitop.console.commands import COMMANDS, EXPORTER, NVISEL, Command
+from nvitop.exporter.dialects import DIALECT_NAMES
+from nvitop.query.fields import device_table, process_table
 from nvitop.simulation import scenario_names
 from nvitop.version import __version__
 
@@ -45,6 +47,8 @@ _COMPLETE = {
     },
     'PID': {'bash': '_nvitop_pids', 'zsh': '_pids', 'fish': '(__fish_complete_pids)'},
 }
+#: Options of ``nvitop query`` with fields of processes; the others have fields of GPUs.
+_OF_PROCESSES = ('--processes', '--query-compute-apps', '--query-accounted-apps')
 #: Common values of ``nvitop query --format``.
 _FORMATS = ('csv', 'csv,noheader', 'csv,noheader,nounits', 'json', 'jsonl', 'table')
 _PREAMBLE = {
@@ -62,6 +66,24 @@ _nvitop_scenarios() {{
 function _nvitop_scenarios
   printf '%s\\n' {0}
   __fish_complete_suffix .toml
+end
+""",
+}
+
+#: Functions that complete comma-separated fields. ``{0}``: of GPUs or processes; ``{1}``: fields.
+_FIELDS = {
+    'bash': """\
+_nvitop_{0}() {{
+  local before=
+  [[ $1 == *,* ]] && before="${{1%,*}},"
+  compgen -P "$before" -W '{1}' -- "${{1##*,}}"
+}}
+""",
+    'zsh': '_nvitop_{0}() {{ _values -s , field {1} }}\n',
+    'fish': """\
+function _nvitop_{0}
+  set -l before (commandline -ct | string replace -r '^--[^=]*=' '' | string replace -r '[^,]*$' '')
+  printf "$before%s\\n" {1}
 end
 """,
 }
@@ -117,6 +139,13 @@ def completion_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
         for action in each._actions:
             if action.metavar == 'FORMAT':
                 action.choices = _FORMATS
+            if '--names' in action.option_strings:
+                action.choices, action.type = DIALECT_NAMES, None
+            if action.metavar == 'FIELDS':
+                of_processes = action.option_strings[0] in _OF_PROCESSES
+                function = '_nvitop_' + ('process_fields' if of_processes else 'gpu_fields')
+                each_shell = {'bash': function, 'zsh': function, 'fish': f'({function})'}
+                vars(action)['complete'] = each_shell
             completer = _COMPLETE.get(str(action.metavar))
             if completer is not None:
                 vars(action)['complete'] = completer  # an attribute that shtab reads
@@ -132,11 +161,19 @@ def _with_subparsers(parser: argparse.ArgumentParser) -> Iterator[argparse.Argum
 
 def completion(parser: argparse.ArgumentParser, shell: str) -> str:
     """The completion script of a command for a shell."""
-    preamble = {shell: _PREAMBLE[shell].format(' '.join(scenario_names()))}
+    functions = _PREAMBLE[shell].format(' '.join(scenario_names()))
+    if parser.prog == 'nvitop':
+        for of, table in (('gpu', device_table()), ('process', process_table())):
+            fields = ' '.join(sorted(table.by_name))
+            functions += _FIELDS[shell].format(f'{of}_fields', fields)
+    preamble = {shell: functions}
     text = shtab.complete(completion_parser(parser), shell, preamble=preamble)
     if shell == 'fish':
         # Options with one dash and several letters are "old-style" options in fish.
         text = re.sub(r' -s (\w{2,}) ', r' -o \1 ', text)
+    if shell == 'zsh':
+        # A value may also follow "=".
+        text = re.sub(r'^(  "[*]?--[\w.-]+)(\[.*\]:)', r'\1=\2', text, flags=re.MULTILINE)
     return '\n'.join(line.rstrip() for line in text.splitlines()).rstrip('\n') + '\n'
 
 
@@ -226,6 +263,9 @@ def contents() -> dict[str, str]:
         made[f'man/man1/{name}.1'] = man_page(make(), summary, release_date())
         for shell, path in (('bash', BASH), ('zsh', ZSH), ('fish', FISH)):
             made[path.format(name)] = completion(make(), shell)
+    exporter = EXPORTER.load().make_parser('nvitop-exporter')
+    for shell, path in (('bash', BASH), ('zsh', ZSH), ('fish', FISH)):
+        made[path.format('nvitop-exporter')] = completion(exporter, shell)
     made['grafana/nvitop.json'] = dashboard()
     for command in COMMANDS:
         made[f'man/man1/nvitop-{command.name}.1'] = _command_page(command)

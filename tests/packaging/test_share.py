@@ -9,7 +9,7 @@ import pytest
 
 from nvitop.console.arguments import ArgumentParser
 from nvitop.console.command_line import make_parser
-from nvitop.console.commands import COMMANDS, NVISEL
+from nvitop.console.commands import COMMANDS, EXPORTER, NVISEL
 
 SHARE = pathlib.Path(__file__).parent.parent.parent / 'share'
 PARSERS: dict[str, ArgumentParser] = {
@@ -28,6 +28,12 @@ COMPLETIONS = {
     )
     for name in ('nvitop', 'nvisel')
 }
+#: The program of nvitop-exporter 1.7 has the options of `nvitop exporter` and no page of its own.
+COMPLETIONS.update(
+    (path.replace('nvisel', 'nvitop-exporter'), {f'nvitop-{EXPORTER.name}'})
+    for path in [*COMPLETIONS]
+    if 'nvisel' in path
+)
 FILES = {**PAGES, **COMPLETIONS}
 #: Sections of a man page, in this order.
 SECTIONS = (
