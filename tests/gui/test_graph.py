@@ -95,7 +95,7 @@ def test_line_is_thin_without_holes_and_visible_on_the_graph() -> None:
     draw_graph(buffer, buffer.area, [50.0, 50.0, 12.5, 12.5], Style(Role.LIGHT), line=line)
     assert buffer.lines() == ['⠉⡆', '⣿⣇']
     assert [style.role for _, _, style in buffer.row(0)] == [Role.SPREAD]
-    assert [style.role for _, _, style in buffer.row(1)] == [Role.LIGHT]
+    assert [style.role for _, _, style in buffer.row(1)] == [Role.LIGHT, Role.SPREAD]
     plain = Buffer(2, 2)
     draw_graph(plain, plain.area, [50.0, 0.0], marks=ASCII, line=(75.0, 25.0))
     assert plain.lines() == ['-', ':-']

@@ -83,7 +83,7 @@ def rects_of(layout: MainLayout) -> list[Rect]:
     if devices.details is not None:
         for y in range(devices.details.first_y, devices.area.bottom):
             rects.extend(Rect(place.x, y, place.width, 1) for place in devices.details.columns)
-    parts = (*(host.graphs or ()), *host.bars)
+    parts = (*(host.graphs or ()), *host.bars, *host.tiles)
     rects.extend(part for part in parts if isinstance(part, Rect))
     for place in processes.columns:
         rects.append(Rect(place.x, processes.heading_y, place.width, 1))
@@ -265,3 +265,35 @@ def test_columns_of_devices_name_metrics() -> None:
     names = {name for column in DEVICE_COLUMNS for name in column.metrics}
     names |= {name for column in DETAIL_COLUMNS for name in column.metrics}
     assert names <= set(METRICS_BY_NAME)
+
+
+@pytest.mark.parametrize(
+    ('count', 'width', 'height', 'tiles', 'rows'),
+    [
+        (8, 180, 60, 8, 2),
+        (8, 160, 45, 8, 2),
+        (8, 159, 45, 0, 0),
+        (8, 160, 44, 0, 0),
+        (16, 240, 70, 16, 4),
+        (3, 180, 60, 3, 1),
+        (2, 180, 60, 8, 2),
+        (1, 120, 40, 6, 2),
+        (1, 99, 40, 0, 0),
+    ],
+)
+def test_tiles_are_as_many_as_fit(
+    count: int, width: int, height: int, tiles: int, rows: int
+) -> None:
+    content = Content(gpus(*[0] * count), columns=DEFAULT_COLUMNS, traits=traits_of(()))
+    host = lay_out_main(content, width, height).host
+    assert len(host.tiles) == tiles
+    assert len({tile.y for tile in host.tiles}) == rows
+    assert all(tile.width >= 34 and tile.height >= 4 for tile in host.tiles)
+
+
+@given(CONTENTS, st.integers(NARROWEST, 250), st.integers(10, 80))
+def test_processes_do_not_move_panels(content: Content, width: int, height: int) -> None:
+    first = lay_out_main(content, width, height)
+    more = content._replace(groups=(*content.groups, 1, 2), is_grouped=content.is_grouped)
+    second = lay_out_main(more, width, height)
+    assert (first.devices, first.host) == (second.devices, second.host)

@@ -18,6 +18,10 @@ _BESIDE = 60
 _BAR_ROWS = 2
 #: Minimum rows of the graphs of the devices for two of them.
 _TWO_GRAPHS = 5
+#: Share of the screen that graphs get at most.
+MOST_GRAPHS = 0.45
+#: Minimum number of GPUs with one tile each, and minimum size of a tile with its frame.
+_MANY_GPUS, _TILE_WIDTH, _TILE_HEIGHT = 3, 36, 5
 #: Cells between two bars.
 _GAP = 3
 
@@ -43,6 +47,27 @@ class HostLayout(NamedTuple):
     graphs: HostGraphs | None = None
     #: Bars in one row: CPU, memory and swap.
     bars: tuple[Rect, ...] = ()
+    #: Graphs above the bars, row by row: one for each GPU, or several for each of a few GPUs. The
+    #: title of a tile is in the line above it.
+    tiles: tuple[Rect, ...] = ()
+
+    @property
+    def widest_graph(self) -> Rect | None:
+        """A graph whose width decides which time it shows; ``None`` without graphs."""
+        if self.tiles:
+            return self.tiles[0]
+        return None if self.graphs is None else self.graphs.upper or self.graphs.cpu
+
+    @property
+    def plots_devices(self) -> bool:
+        """Whether there are graphs of the two metrics that the user chose."""
+        return bool(self.tiles) or (self.graphs is not None and self.graphs.upper is not None)
+
+    @property
+    def tile_uprights(self) -> tuple[int, ...]:
+        """Columns of the vertical lines between tiles."""
+        lefts = sorted({tile.x - 1 for tile in self.tiles})
+        return (*lefts, self.area.width - 1) if lefts else ()
 
     @property
     def uprights(self) -> tuple[int, ...]:
@@ -53,14 +78,53 @@ class HostLayout(NamedTuple):
         return (0, *(x for x in middle if x is not None), self.area.width - 1)
 
 
-def lay_out_host(y: int, width: int, height: int) -> HostLayout:
-    """Lay out a panel of this size that begins at row ``y``. The height determines the form."""
+def lay_out_host(y: int, width: int, height: int, *, tiles: int = 0) -> HostLayout:
+    """Lay out a panel of this size that begins at row ``y``. The height determines the form.
+
+    With ``tiles``, this number of graphs is above the bars.
+    """
     area = Rect(0, y, width, height)
+    if tiles:
+        above = Rect(0, y, width, height - BARS_HEIGHT)
+        return HostLayout(area, bars=_bars(area.bottom - 1, width), tiles=_tiles(above, tiles))
     if height >= LEAST_GRAPHS:
         return HostLayout(area, graphs=_graphs(area))
     if height >= BARS_HEIGHT:
         return HostLayout(area, bars=_bars(y + 1, width))
     return HostLayout(area)
+
+
+def tile_count(gpus: int, width: int, height: int) -> int:
+    """Return the number of tiles on a screen of this size; 0 if there is no room for them."""
+    if gpus >= _MANY_GPUS:
+        has_room = width >= 160 and height >= 45
+        return gpus if has_room and gpus <= _tile_columns(width) * _tile_rows(height) else 0
+    return gpus * min(4, _tile_columns(width)) * (3 - gpus) if width >= 100 and height >= 30 else 0
+
+
+def _tile_columns(width: int) -> int:
+    return (width - 1) // _TILE_WIDTH
+
+
+def _tile_rows(height: int) -> int:
+    return int(height * MOST_GRAPHS) // _TILE_HEIGHT
+
+
+def _tiles(area: Rect, count: int) -> tuple[Rect, ...]:
+    """Return the places of tiles of about the same size, in as few rows as possible."""
+    most = _tile_columns(area.width)
+    rows = -(-count // most)
+    # Full rows look better.
+    rows = next((n for n in (rows, rows + 1) if count % n == 0), rows)
+    columns = -(-count // rows)
+    xs = [round(i * (area.width - 1) / columns) for i in range(columns + 1)]
+    ys = [area.y + round(i * area.height / rows) for i in range(rows + 1)]
+    places = [
+        Rect(xs[i] + 1, ys[j] + 1, xs[i + 1] - xs[i] - 1, ys[j + 1] - ys[j] - 1)
+        for j in range(rows)
+        for i in range(columns)
+    ]
+    return tuple(places[:count])
 
 
 def _graphs(area: Rect) -> HostGraphs:

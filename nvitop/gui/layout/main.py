@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Mapping, NamedTuple, Sequence
 
 from nvitop.gui.layout.device import (
@@ -21,8 +20,10 @@ from nvitop.gui.layout.host import (
     BARS_HEIGHT,
     FULL_GRAPHS,
     LEAST_GRAPHS,
+    MOST_GRAPHS,
     HostLayout,
     lay_out_host,
+    tile_count,
 )
 from nvitop.gui.layout.process import (
     TOP_ROWS,
@@ -43,12 +44,12 @@ from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
 LOWEST = 6
 #: Rows of processes that are visible before other panels get more than they need.
 _FEW_PROCESSES = 4
-#: Rows of processes that are visible next to graphs, and by which the graphs yield to processes.
-_SOME_PROCESSES, _STEP = 6, 4
+#: Rows of processes that are visible next to graphs.
+_SOME_PROCESSES = 6
+#: Share of the screen for graphs of averages.
+_AVERAGES = 0.35
 #: Minimum width of the screen for graphs.
 GRAPHS_WIDTH = 60
-#: Share of the screen that graphs get at most.
-_MOST_GRAPHS = 0.45
 #: Share of the screen that processes get at most by scrolling the other panels away.
 _MOST_PROCESSES = 2 / 3
 #: Maximum width of a report, unless commands need more.
@@ -119,6 +120,8 @@ class _Forms(NamedTuple):
     device: str
     host_height: int
     separated: bool = False
+    #: Number of tiles in the host panel.
+    tiles: int = 0
 
 
 def _forms(
@@ -126,8 +129,7 @@ def _forms(
 ) -> _Forms:
     """Choose the forms of the panels.
 
-    The choice depends on devices and screen, and on the number of processes only in large steps, so
-    that panels rarely jump when a process starts or exits.
+    The choice depends on devices and screen only, so that panels do not jump.
     """
     if mode == 'full' and width >= CLASSIC:
         graphs = BARS_HEIGHT if is_report else FULL_GRAPHS
@@ -137,10 +139,15 @@ def _forms(
     below = height - 1 - device_height(content.devices, ROWS, details=content.has_details)
     around = process_height((), separated=False) - 1
     if mode == 'auto' and not is_report and width >= GRAPHS_WIDTH:
-        count = max(1, sum(content.groups))
-        spare = below - around - _STEP * math.ceil(count / _STEP)
-        graphs = max(LEAST_GRAPHS, min(spare, int(height * _MOST_GRAPHS)))
-        if below - graphs >= around + _SOME_PROCESSES:
+        # Whatever runs, so that nothing moves when a process starts or a filter is typed.
+        most = below - around - _SOME_PROCESSES
+        gpus = len({key.physical_index for key in content.devices})
+        tiles = tile_count(gpus, width, height)
+        graphs = min(int(height * MOST_GRAPHS), most)
+        if tiles and graphs >= LEAST_GRAPHS + BARS_HEIGHT:
+            return _Forms(ROWS, graphs, tiles=tiles)
+        graphs = min(max(LEAST_GRAPHS, int(height * _AVERAGES)), most)
+        if graphs >= LEAST_GRAPHS:
             return _Forms(ROWS, graphs)
     has_room = below - BARS_HEIGHT >= around + _FEW_PROCESSES
     return _Forms(ROWS, BARS_HEIGHT if has_room else 0)
@@ -190,7 +197,7 @@ def lay_out_main(
             details=content.has_details,
             name_width=content.name_width,
         ),
-        lay_out_host(y + devices_height, width, forms.host_height),
+        lay_out_host(y + devices_height, width, forms.host_height, tiles=forms.tiles),
         lay_out_processes(
             Rect(0, top, width, max(TOP_ROWS + 1, bottom - top)),
             content.groups,

@@ -151,8 +151,7 @@ def next_theme(state: AppState) -> Result:
 
 def next_graph(state: AppState, *, is_upper: bool) -> Result:
     """Plot the next metric in the upper or lower graph of the devices."""
-    panel = main_layout(state).host.graphs
-    if panel is None or panel.upper is None:
+    if not main_layout(state).host.plots_devices:
         return refuse(state, f'No GPU graphs: {_way_to_graphs(state)}')
     graphs = state.main.graphs
     names = [graph.metric for graph in GRAPHS]
@@ -169,7 +168,7 @@ def next_graph(state: AppState, *, is_upper: bool) -> Result:
 
 def change_time(state: AppState, step: int) -> Result:
     """Let graphs show a longer (1) or shorter (-1) time."""
-    if state.screen is Screen.MAIN and main_layout(state).host.graphs is None:
+    if state.screen is Screen.MAIN and main_layout(state).host.widest_graph is None:
         return refuse(state, f'No graphs: {_way_to_graphs(state)}')
     graphs = state.main.graphs
     bases = _time_bases(state)
@@ -206,7 +205,6 @@ def _time_bases(state: AppState) -> list[int]:
     """
     natural = state.width
     if state.screen is Screen.MAIN:
-        panel = main_layout(state).host.graphs
-        widest = (panel.upper or panel.cpu) if panel is not None else None
+        widest = main_layout(state).host.widest_graph
         natural = 2 * widest.width if widest is not None else 0
     return sorted(TIME_BASES, key=lambda minutes: 60 * minutes or natural)

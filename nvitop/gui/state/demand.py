@@ -81,8 +81,7 @@ def metrics_demand(state: AppState) -> Demand:
 
 def _metrics_of_panels(state: AppState) -> tuple[str, ...]:
     shown = DETAILS if state.page[1].shows_details or state.awaits_details else ()
-    panel = main_layout(state).host.graphs
-    if panel is None or panel.upper is None:
+    if not main_layout(state).host.plots_devices:
         return shown
     graphs = state.main.graphs
     return (*shown, *(name for name in (graphs.upper, graphs.lower) if name not in shown))

@@ -47,7 +47,7 @@ from nvitop.gui.view.widgets.bar import (
 )
 from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_rule, draw_uprights
 from nvitop.gui.view.widgets.text import draw_text
-from nvitop.health import DeviceState, Finding, device_states
+from nvitop.health import Finding, device_states
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
 if TYPE_CHECKING:
@@ -110,8 +110,7 @@ def draw_device_panel(
     devices = sample.devices
     ends = (0, layout.area.width - 1)
     inner = _inner_uprights(layout)
-    states = device_states(sample)
-    users = _users_of(sample)
+    states = row_states(sample, listed.findings)
     draw_border(
         buf, layout.area.y, (), inner or ends, machine_notes(sample), total_notes(sample, states)
     )
@@ -142,13 +141,10 @@ def draw_device_panel(
         above = below
         if row.y + row.height <= 0 or row.y >= buf.height:
             continue
-        state = RowState(
-            listed.findings.get(device.key),
-            states[device.key],
-            *users.get(device.key, ('', '', 0, False)),
-            device.key == listed.selected,
-            listed.marked is not None and _contains(device.key, listed.marked),
-            _sparkline(place, device, history, view),
+        state = states[device.key]._replace(
+            is_selected=device.key == listed.selected,
+            is_marked=listed.marked is not None and _contains(device.key, listed.marked),
+            sparkline=_sparkline(place, device, history, view),
         )
         buf.paste(row.y, device_rows(shape, device, state, row.height))
     if layout.details is not None:
@@ -178,6 +174,15 @@ def _row_uprights(layout: DeviceLayout, device: DeviceSample) -> tuple[int, ...]
         return inner
     # The reason is written across the cells.
     return (0, *inner[len(layout.cells) :])
+
+
+def row_states(sample: Sample, findings: Mapping[DeviceKey, Finding]) -> dict[DeviceKey, RowState]:
+    """Return what is wrong with each device, what it is doing and who uses it."""
+    users = _users_of(sample)
+    return {
+        key: RowState(findings.get(key), state, *users.get(key, ('', '', 0, False)))
+        for key, state in device_states(sample).items()
+    }
 
 
 def _users_of(sample: Sample) -> dict[DeviceKey, tuple[str, str, int, bool]]:
@@ -469,7 +474,7 @@ def _models(gpus: Sequence[DeviceSample]) -> tuple[str, ...]:
     return (name,) if len(gpus) == 1 else (f'{len(gpus)} × {name}', count)
 
 
-def total_notes(sample: Sample, states: Mapping[DeviceKey, DeviceState]) -> tuple[Note, ...]:
+def total_notes(sample: Sample, states: Mapping[DeviceKey, RowState]) -> tuple[Note, ...]:
     """Return totals of all GPUs that respond, and how many are idle and held."""
     gpus = [device for device in whole_devices(sample.devices) if device.status == 'ok']
     notes = []
@@ -485,8 +490,8 @@ def total_notes(sample: Sample, states: Mapping[DeviceKey, DeviceState]) -> tupl
         notes += _power_note(gpus)
     divided = {key.physical_index for key in states if key.is_mig}
     words = [
-        state.word
-        for key, state in states.items()
+        row.state.word
+        for key, row in states.items()
         if key.is_mig or key.physical_index not in divided
     ]
     for word, style in (('idle', _IDLE), ('held', _HELD)):

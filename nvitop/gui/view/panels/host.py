@@ -54,9 +54,6 @@ def draw_host_panel(
     ``above`` are the columns of the vertical lines of the panel above.
     """
     if layout.graphs is not None:
-        # Imported on use because a report has no graphs.
-        from nvitop.gui.view.panels.host import NO_GRAPHS, draw_host_graphs
-
         draw_host_graphs(
             buf,
             layout,
@@ -69,13 +66,14 @@ def draw_host_panel(
         )
     elif layout.bars:
         ends = layout.uprights
-        draw_border(
-            buf, layout.area.y, above, ends, (Note(('Host',), TITLE, 0),), host_notes(sample.host)
-        )
+        y = layout.bars[0].y
+        title = (Note(('Host',), TITLE, 0),)
+        above = layout.tile_uprights or above
+        draw_border(buf, y - 1, above, ends, title, host_notes(sample.host))
         areas = dict(zip(('CPU', 'MEM', 'SWP'), layout.bars))
         for label, area in areas.items():
             draw_host_bar(buf, area, label, sample.host, view)
-        draw_uprights(buf, layout.area.y + 1, ends)
+        draw_uprights(buf, y, ends)
 
 
 #: Cells of the text right of a bar: ``331/2048 GiB``.
@@ -242,10 +240,10 @@ def _draw_devices(
         for device in sample.devices
         if device.key in graphs.keys
     ]
-    scale = _scale(graph, graphs, sample, highest)
+    scale = scale_of(graph, graphs, sample, highest)
     # On an axis that fits the values, a color would not say how high they are.
     is_fixed = bool(graph.top or graph.top_field)
-    style = _graph_style(graph, _mean(now), view) if is_fixed else Style(Role.CPU)
+    style = graph_style(graph, _mean(now), view) if is_fixed else Style(Role.CPU)
     place = graph_area(area, scale)
     line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
     free = draw_notes(buf, line, _title(graph, graphs, now, sample))
@@ -303,7 +301,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _scale(
+def scale_of(
     graph: Graph, graphs: DeviceGraphs, sample: Sample, values: Sequence[float | None]
 ) -> Scale:
     """Return the scale: up to the maximum of all plotted devices, or to the highest value."""
@@ -318,7 +316,8 @@ def _scale(
     return Scale(top, lambda value: fmt.format_measured(graph.unit, value))
 
 
-def _graph_style(graph: Graph, value: float | None, view: ViewState) -> Style:
+def graph_style(graph: Graph, value: float | None, view: ViewState) -> Style:
+    """Return the style of a graph whose newest value is this one."""
     if graph.unit != '%':
         return Style(Role.LIGHT)
     is_memory = graph.metric.startswith('memory')

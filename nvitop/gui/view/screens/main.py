@@ -13,9 +13,15 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
-from nvitop.gui.view.panels.device import DeviceList, bottom_uprights, draw_device_panel
-from nvitop.gui.view.panels.host import draw_host_panel
+from nvitop.gui.view.panels.device import (
+    DeviceList,
+    bottom_uprights,
+    draw_device_panel,
+    row_states,
+)
+from nvitop.gui.view.panels.host import draw_host_panel, select_graphs
 from nvitop.gui.view.panels.process import Limits, ProcessList, draw_process_panel
+from nvitop.gui.view.panels.tiles import TileDetails, draw_tiles
 from nvitop.gui.view.widgets.box import Note
 from nvitop.gui.view.widgets.text import Badge, draw_at_right, draw_centered_line, fit_badges
 from nvitop.health import Finding, worst_findings
@@ -66,11 +72,12 @@ def draw_main(
     draw_device_panel(buf, layout.devices, sample, view, devices, history=history)
     selected = state.selected_device or running_on
     graphs = None
-    if layout.host.graphs is not None:
-        from nvitop.gui.view.panels.host import select_graphs  # reports have no graphs
-
-        graphs = select_graphs(sample.devices, state.graphs, selected)
     above = bottom_uprights(layout.devices, sample.devices)
+    if layout.host.tiles:
+        details = TileDetails(state.graphs, row_states(sample, devices.findings), selected)
+        draw_tiles(buf, layout.host, sample, view, above, details, history)
+    elif layout.host.graphs is not None:
+        graphs = select_graphs(sample.devices, state.graphs, selected)
     draw_host_panel(buf, layout.host, sample, view, above, history=history, graphs=graphs)
     listed = ProcessList(
         processes,

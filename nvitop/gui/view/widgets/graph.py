@@ -124,8 +124,7 @@ def draw_graph(
             style = style._replace(role=gradient((i + 0.5) / height))
         layers = [(text, style)]
         if i in line_cells:
-            text, over = _with_line(text, line_cells[i], marks)
-            layers = [(text, style), (over, line_style)]
+            layers.insert(0, (_with_line(text, line_cells[i], marks), line_style))
         if i in guide_rows:
             layers.append((guide_rows[i] * area.width, _GUIDE))
         _write_layers(buf, area.x, area.bottom - 1 - i, layers)
@@ -180,15 +179,16 @@ def _line_cells(dots: Sequence[int], marks: Marks) -> dict[int, dict[int, int]]:
     return rows
 
 
-def _with_line(text: str, line: Mapping[int, int], marks: Marks) -> tuple[str, str]:
-    """Add the dots of a line to a row of characters; return it, and the line where the row is empty."""
-    cells, over = list(text), [' '] * len(text)
+def _with_line(text: str, line: Mapping[int, int], marks: Marks) -> str:
+    """Return the cells of a line, with the dots of the graph that are in these cells."""
+    cells = [' '] * len(text)
     for cell, mask in line.items():
-        if cells[cell] == ' ':
-            over[cell] = '-' if marks is ASCII else chr(_BLANK + mask)
-        elif marks is not ASCII:
-            cells[cell] = chr(ord(cells[cell]) | mask)
-    return ''.join(cells), ''.join(over)
+        if marks is ASCII:
+            cells[cell] = '-'
+        else:
+            filled = 0 if text[cell] == ' ' else ord(text[cell]) - _BLANK
+            cells[cell] = chr(_BLANK + (filled | mask))
+    return ''.join(cells)
 
 
 def _shade_gaps(
@@ -355,9 +355,10 @@ def draw_plot(
     line: tuple[float | None, ...] | None = None,
     line_style: Style = _LINE,
     colorful: bool = False,
+    has_labels: bool = True,
 ) -> None:
     """Draw the values of the axis and the graph of ``values``, oldest first."""
-    graph = graph_area(area, scale)
+    graph = graph_area(area, scale) if has_labels else area
     if graph.is_empty:
         return
     rows = plot_rows(
@@ -379,7 +380,7 @@ def draw_plot(
 
 
 # Cached because graphs move every two seconds only, and not at a key.
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=64)
 def plot_rows(
     width: int,
     height: int,

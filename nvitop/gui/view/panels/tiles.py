@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Tiles: a small graph of each GPU, or of each metric of one or two GPUs.
+
+The frame of a tile names the GPU, what it is doing and who uses it, and has temperature and power::
+
+    ├─ GPU 5! · busy · REMAP · bob +1 ─ 41°C · 267 W ─┬─ GPU 6 · held 1h · carol +1 ──── 32°C · 84 W ─┤
+    │⣀⣀⣠⣤⣶⣶⣶⣤⣤⣀⣀⣠⣤⣶⣶⣶⣤⣤⣀                              │⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀│
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
+
+from nvitop.gui.model import format as fmt
+from nvitop.gui.model.choices import GRAPHS_BY_METRIC, GraphState, ViewState
+from nvitop.gui.model.device_columns import RowState
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import safe
+from nvitop.gui.state.usage import whole_devices
+from nvitop.gui.view.panels.host import DeviceGraphs, graph_style, scale_of
+from nvitop.gui.view.widgets.box import TITLE, Note, draw_notes, draw_rule, draw_uprights
+from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, GraphWindow, draw_plot
+from nvitop.sampling.history import DEVICE_FIELDS, History
+
+if TYPE_CHECKING:
+    from nvitop.gui.layout.host import HostLayout
+    from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
+
+_DIM, _ERROR = Style(Role.DIM), Style(Role.ERROR, bold=True)
+_SELECTED = Style(Role.KEY, bold=True)
+_LINE = Style(Role.MEMORY)
+#: Metrics of one or two GPUs, the most important first.
+_METRICS = (
+    *('gpu_utilization', 'power_usage', 'temperature', 'sm_clock', 'memory_utilization'),
+    *('memory_percent', 'encoder_utilization', 'decoder_utilization', 'fan_speed', 'memory_clock'),
+)
+
+
+class TileDetails(NamedTuple):
+    """Contents of the tiles in addition to the sample."""
+
+    graphs: GraphState
+    #: What devices are doing and who uses them.
+    states: Mapping[DeviceKey, RowState]
+    selected: DeviceKey | None = None
+
+
+class _Tile(NamedTuple):
+    device: DeviceSample
+    metric: str
+    #: Metric of the line, ``''`` for none.
+    line: str = ''
+
+
+def draw_tiles(
+    buf: Buffer,
+    layout: HostLayout,
+    sample: Sample,
+    view: ViewState,
+    above: tuple[int, ...],
+    details: TileDetails,
+    history: History | None,
+) -> None:
+    """Draw the tiles; ``above`` are the columns of the vertical lines of the panel above."""
+    graphs = details.graphs
+    past = GraphWindow(history or History(), graphs.minutes, ASCII if view.ascii else BRAILLE)
+    uprights = layout.tile_uprights
+    for y in sorted({tile.y for tile in layout.tiles}):
+        draw_rule(buf, y - 1, above, uprights)
+        above = uprights
+        bottom = next(tile.bottom for tile in layout.tiles if tile.y == y)
+        for row in range(y, bottom):
+            draw_uprights(buf, row, uprights)
+    devices = whole_devices(sample.devices)
+    tiles = _tiles(devices, len(layout.tiles), graphs)
+    for tile, area in zip(tiles, layout.tiles):
+        _draw_tile(buf, area, tile, sample, view, details, past, is_only=len(devices) < len(tiles))
+
+
+def _tiles(devices: Sequence[DeviceSample], count: int, graphs: GraphState) -> list[_Tile]:
+    """Return what is plotted in ``count`` tiles."""
+    if not devices:
+        return []
+    each = count // len(devices)
+    metrics = [metric for metric in _METRICS if metric != graphs.lower and metric != graphs.upper]
+    tiles = []
+    for device in devices:
+        known = [name for name in metrics if getattr(device, DEVICE_FIELDS[name]) is not None]
+        tiles.append(_Tile(device, graphs.lower, graphs.upper))
+        tiles += [_Tile(device, metric) for metric in known[: each - 1]]
+        tiles += [_Tile(device, '')] * (each - 1 - len(known))
+    return tiles
+
+
+def _draw_tile(
+    buf: Buffer,
+    area: Rect,
+    tile: _Tile,
+    sample: Sample,
+    view: ViewState,
+    details: TileDetails,
+    past: GraphWindow,
+    *,
+    is_only: bool,
+) -> None:
+    """Draw a graph and its frame; ``is_only`` if other tiles show other metrics of the device."""
+    device, metric, line = tile
+    if not metric:
+        return
+    frame = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
+    if is_only:
+        draw_notes(buf, frame, _metric_notes(device, metric, line))
+    else:
+        state = details.states.get(device.key, RowState())
+        selected = device.key == details.selected
+        draw_notes(
+            buf, frame, _device_notes(device, state, selected=selected), _values(device, state)
+        )
+    if device.status != 'ok':
+        text = safe(device.reason or device.status)
+        buf.write(area.x + 1, area.y, text, _ERROR, width=max(0, area.width - 2))
+        return
+    graph = GRAPHS_BY_METRIC[metric]
+    values = past.values(device.key, metric, area.width)
+    now = getattr(device, DEVICE_FIELDS[metric])
+    one = DeviceGraphs((device.key,))
+    known = [value for value in values if value is not None]
+    scale = scale_of(graph, one, sample, known or (now,))
+    over: tuple[float | None, ...] | None = None
+    if line and line != metric:
+        over = past.values(device.key, line, area.width)
+        top = scale_of(GRAPHS_BY_METRIC[line], one, sample, over).bound
+        over = tuple(None if value is None else value * scale.bound / top for value in over)
+    is_fixed = bool(graph.top or graph.top_field)
+    draw_plot(
+        buf,
+        area,
+        values,
+        scale,
+        graph_style(graph, now, view) if is_fixed else Style(Role.CPU),
+        past=past,
+        line=over,
+        line_style=_LINE,
+        colorful=view.colorful and is_fixed,
+        has_labels=is_only,
+    )
+
+
+def _device_notes(device: DeviceSample, state: RowState, *, selected: bool) -> list[Note]:
+    """Return index, what the device is doing, and who uses it."""
+    index = f'{device.key.label}!' if device.status != 'ok' or state.is_wrong else device.key.label
+    style = _ERROR if index.endswith('!') else TITLE
+    forms = (f'►GPU {index}', f'►{index}') if selected else (f'GPU {index}', index)
+    notes = [Note(forms, _SELECTED if selected else style, 0)]
+    words = [(state.word, state.word_style)]
+    if state.finding is not None and device.status == 'ok':
+        words.append((state.finding.mark, state.mark_style))
+    notes += [Note((word,), style, 1) for word, style in words if word]
+    if state.user:
+        who = f'{state.user} +{state.other_users}' if state.other_users else state.user
+        forms = (f'{who} {state.job}', who) if state.job else (who, state.user)
+        notes.append(Note(forms, Style(Role.USER, bold=True) if state.is_own else PLAIN, 4))
+    return notes
+
+
+def _values(device: DeviceSample, state: RowState) -> list[Note]:
+    """Return temperature and power."""
+    if device.status != 'ok':
+        return []
+    is_hot = state.finding is not None and state.finding.mark == 'HOT'
+    celsius, power = device.temperature_celsius, device.power_usage_mw
+    texts = [
+        (fmt.format_measured('°C', celsius), _ERROR if is_hot else PLAIN, celsius),
+        (fmt.format_measured('W', power), PLAIN, power),
+    ]
+    return [Note((text,), style, 3) for text, style, value in texts if value is not None]
+
+
+def _metric_notes(device: DeviceSample, metric: str, line: str) -> list[Note]:
+    """Return the GPU, and the names and values of what is plotted."""
+    notes: list[Note] = []
+    for name, style in ((metric, TITLE), (line, _LINE)):
+        if name:
+            graph = GRAPHS_BY_METRIC[name]
+            text = fmt.format_measured(graph.unit, getattr(device, DEVICE_FIELDS[name]))
+            forms = (f'GPU {device.key.label} {graph.title} {text}', f'{graph.title} {text}', text)
+            notes.append(Note(forms[1:] if notes else forms, style, len(notes)))
+    return notes
