@@ -74,10 +74,18 @@ class Client:
         Raises:
             FleetError: There is no valid response.
         """
+        return self.values_over_time(question.expression, start, end, step)
+
+    def values_over_time(
+        self, expression: str, start: float, end: float, step: float
+    ) -> list[PastValues]:
+        """Return the values of an expression in a range of time.
+
+        Raises:
+            FleetError: There is no valid response.
+        """
         times = {'start': f'{start:.3f}', 'end': f'{end:.3f}', 'step': f'{step:.3f}'}
-        return parse_history(
-            *self._send('/api/v1/query_range', {'query': question.expression, **times})
-        )[0]
+        return parse_history(*self._send('/api/v1/query_range', {'query': expression, **times}))[0]
 
     def cancel(self) -> None:
         """End the request in progress, if there is one. Any thread may call this."""

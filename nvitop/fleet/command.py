@@ -98,14 +98,14 @@ def main(arguments: list[str], show: Show | None = None) -> int:
     """
     parser = make_parser()
     given = parser.parse(arguments)
-    settings = _settings(parser, given)
+    settings = read_settings(parser, given)
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if show is None or given.once or given.format or not has_terminal:
         return outcome.run(PROGRAM, functools.partial(_print_once, given, settings))
     return outcome.run(PROGRAM, functools.partial(show, given, settings))
 
 
-def _settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings:
+def read_settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings:
     """Return the settings; exit with status 2 if they are invalid."""
     config = read_config(given.config, {})
     for problem in config.problems:

@@ -160,7 +160,15 @@ def _holders(sample: Sample, device: DeviceSample) -> list[Share]:
             Share(key, 0.0, False, sum(map(_memory, each)), _sum_percent(each))
             for key, each in rows.items()
         ]
-    unseen = (device.memory_used_bytes or 0) - sum(map(_memory, processes))
+    # Compute instances of a GPU instance share its memory.
+    sharing = {
+        other.key
+        for other in sample.devices
+        if other.key.physical_index == device.key.physical_index
+        and other.info.gpu_instance_id == device.info.gpu_instance_id
+    }
+    visible = sum(_memory(process) for process in sample.processes if process.key.device in sharing)
+    unseen = (device.memory_used_bytes or 0) - visible
     is_unseen = unseen >= UNSEEN_BYTES and not device.info.is_unified_memory
     if (
         is_unseen

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import re
 import sys
 import time
 from datetime import date, timedelta
-from typing import NamedTuple, Sequence
+from typing import Callable, NamedTuple, Sequence
 
 from nvitop.console import outcome
-from nvitop.console.arguments import ArgumentParser, add_general, checked, whole_number
+from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.platforms.machine import default_recording
@@ -22,7 +21,7 @@ from nvitop.recording.schema import RecordingError
 from nvitop.sampling.types import Sample
 from nvitop.times import parse_time
 from nvitop.usage.output import FORMATS, held_text, report_text
-from nvitop.usage.recordings import open_sources, read_report
+from nvitop.usage.recordings import DEFAULT_SECONDS, open_sources, read_report
 from nvitop.usage.report import DIMENSIONS, ORDERS, Report, arrange
 
 PROGRAM = 'nvitop usage'
@@ -30,7 +29,7 @@ _EXAMPLES = """\
 nvitop usage
 nvitop usage --by user,job --since "last month" --format csv node*.db
 nvitop usage --since 2026-11-01 --until 2026-12-01 --top 10 --sort held-idle
-nvitop usage --held
+nvitop usage --by user,host --prometheus http://prometheus:9090
 """
 _EXIT_STATUS = {
     '0': 'success',
@@ -109,8 +108,26 @@ def make_parser() -> ArgumentParser:
         help='recordings, as made by nvitop record (default: the recording of this machine)',
     )
     _add_period(parser)
+    _add_server(parser)
     _add_output(parser)
     return parser
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(config=None, demo=None, host_label=None, interval=None)
+    add = parser.add_argument_group('server').add_argument
+    add(
+        '--prometheus',
+        metavar='URL',
+        help='read the counters of nvitop exporter from this server instead of recordings',
+    )
+    add('--match', metavar='SELECTOR', help='only series with these labels: \'{cluster="a"}\'')
+    add(
+        '--timeout',
+        metavar='TIME',
+        type=duration(1, 3600),
+        help='limit of a request (default: 10s)',
+    )
 
 
 def _add_period(parser: argparse.ArgumentParser) -> None:
@@ -144,7 +161,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         '--by',
         type=_dimensions,
         default=('user',),
-        metavar='FIELDS',
+        metavar='NAMES',
         help=f'a row for each {", ".join(DIMENSIONS[:-1])} or {DIMENSIONS[-1]}; several are '
         'separated by commas (default: user)',
     )
@@ -171,7 +188,56 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse(_joined(arguments))
     if given.user and 'user' not in given.by:
         parser.error('--user needs rows of users: --by user')
-    return outcome.run(PROGRAM, functools.partial(_print, given))
+    if given.prometheus is not None:
+        return _main_of_server(parser, given)
+    if given.match is not None or given.timeout is not None:
+        parser.error('--match and --timeout need --prometheus')
+    return outcome.run(PROGRAM, lambda: _print(given, lambda paths: _report(given, paths)))
+
+
+def _main_of_server(parser: ArgumentParser, given: argparse.Namespace) -> int:
+    """Print a report from Prometheus; return the exit status."""
+    from nvitop.fleet.client import Client  # most reports need no network
+    from nvitop.fleet.command import read_settings
+    from nvitop.fleet.types import FleetError
+    from nvitop.usage.prometheus import PROMETHEUS_DIMENSIONS, read_prometheus
+
+    if given.files or given.held or not {*given.by} <= {*PROMETHEUS_DIMENSIONS}:
+        parser.error(
+            f'--prometheus takes no FILE and no --held, and --by {",".join(PROMETHEUS_DIMENSIONS)}'
+        )
+    settings = read_settings(parser, given)
+    since, until = _period(given, time.time())
+
+    def read(_: Sequence[str]) -> Report:
+        client = Client(settings)
+        try:
+            return read_prometheus(client, settings.scope, since, until, given.by)
+        except FleetError as error:
+            raise CommandFailure(error.line) from None
+        finally:
+            client.close()
+
+    if since >= until:
+        parser.error('--since must be before --until')
+    return outcome.run(PROGRAM, lambda: _print(given, read))
+
+
+def _period(given: argparse.Namespace, now: float) -> tuple[float, float]:
+    """Return the period in whole minutes, by default the last 7 days."""
+    since: Moment | None = given.since
+    end = _end(given)
+    until = (now if end is None else end) // 60 * 60
+    return (until - DEFAULT_SECONDS if since is None else since.time // 60 * 60), until
+
+
+def _end(given: argparse.Namespace) -> float | None:
+    """Return the end of the period that was given, directly or by the name of a period."""
+    until: Moment | None = given.until
+    since: Moment | None = given.since
+    if until is not None:
+        return until.time
+    return None if since is None else since.end
 
 
 def _joined(arguments: Sequence[str]) -> list[str]:
@@ -183,12 +249,12 @@ def _joined(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-def _print(given: argparse.Namespace) -> int:
+def _print(given: argparse.Namespace, read: Callable[[Sequence[str]], Report]) -> int:
     paths = given.files or [default_recording()]
     if given.held:
         text, problems = _held(paths)
     else:
-        report = arrange(_report(given, paths), given.sort, given.top, given.user)
+        report = arrange(read(paths), given.sort, given.top, given.user)
         encoding = (getattr(sys.stdout, 'encoding', '') or '').lower().replace('-', '')
         text = report_text(
             report, given.format, with_total=given.total, ascii_only=not encoding.startswith('utf')
@@ -207,9 +273,8 @@ def _report(given: argparse.Namespace, paths: Sequence[str]) -> Report:
     try:
         if not sources:
             raise RecordingError('\n'.join(problems))
-        since, until = given.since, given.until
-        end = until.time if until is not None else since.end if since is not None else None
-        report = read_report(sources, None if since is None else since.time, end, given.by)
+        since = None if given.since is None else given.since.time
+        report = read_report(sources, since, _end(given), given.by)
         return report._replace(problems=(*problems, *report.problems))
     except RecordingError as error:
         raise CommandFailure(str(error)) from None

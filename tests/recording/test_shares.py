@@ -118,6 +118,16 @@ def test_processes_last_seen_on_a_gpu_do_not_hold_it() -> None:
     assert parts_of(machine) == {('?', False): 1.0}
 
 
+def test_memory_of_another_compute_instance_is_not_that_of_an_unknown_process() -> None:
+    machine = SimpleMachine(1)
+    for index in range(2):
+        device = mig(machine.devices[0], index, '1c.4g.40gb')
+        info = device.info._replace(gpu_instance_id=1)
+        machine.devices.append(device._replace(info=info, memory_used_bytes=11 << 30))
+    machine.run(1, 1, gpu_memory_bytes=11 << 30)
+    assert parts_of(machine) == pytest.approx({('ann', True): 1 / 7, ('', False): 6 / 7})
+
+
 @pytest.mark.parametrize(
     ('name', 'profile', 'part'),
     [

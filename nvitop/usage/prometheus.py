@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the use of GPUs from Prometheus: the counters of ``nvitop exporter``, on all its hosts."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Iterator, Mapping, NamedTuple, Sequence
+
+from nvitop.fleet.promql import ROW, marked, vector
+from nvitop.fleet.reading import host_name
+from nvitop.fleet.types import FleetError
+from nvitop.recording.shares import UNKNOWN_USER
+from nvitop.usage.report import UNOBSERVED, Place, Report, Sums, Table
+
+if TYPE_CHECKING:
+    from nvitop.fleet.client import Client
+    from nvitop.fleet.queries import Scope
+    from nvitop.fleet.response import PastValues
+
+#: Columns of reports that the counters can give.
+PROMETHEUS_DIMENSIONS = ('user', 'job', 'host')
+#: Length (seconds) of the parts of a period: a server limits what one query may load.
+PART_SECONDS = 86400
+#: Time (seconds) of a user outside jobs below which it is a rounding error.
+ROUNDING_SECONDS = 1.0
+
+_COUNTERS = {
+    'used': 'seconds',
+    'held_idle': 'held_idle_seconds',
+    'joules': 'energy_joules',
+    'kernels': 'kernel_seconds',
+    'measured': 'measured_seconds',
+}
+_OWNER = ('owner_kind', 'owner_id')
+
+
+class _Query(NamedTuple):
+    """What the parts of a query have in common."""
+
+    scope: Scope
+    host: str
+    seconds: int
+
+    def increases(
+        self, prefix: str, labels: Sequence[str], counters: Mapping[str, str]
+    ) -> Iterator[str]:
+        """Yield the expressions of counters, summed by labels."""
+        by = ', '.join((*labels, self.host))
+        for mark, counter in counters.items():
+            series = vector([f'nvitop_{prefix}_gpu_{counter}_total'], self.scope.match)
+            yield marked(f'sum by ({by}) (increase({series}[{self.seconds}s]))', f'{prefix} {mark}')
+
+    def expression(self, *, jobs: bool) -> str:
+        """Return the query of one part of the period."""
+        memory = vector(['nvitop_user_gpu_memory_bytes'], self.scope.match)
+        up = vector(['nvitop_gpu_up'], self.scope.match)
+        up = f'{up[:-1]},mig_uuid=""}}'
+        step = min(300, max(15, self.seconds // 10))
+        peak = f'max by (user, {self.host}) (max_over_time({memory}[{self.seconds}s]))'
+        gpus = f'max_over_time(count by ({self.host}) ({up})[{self.seconds}s:{step}s])'
+        return ' or '.join(
+            (
+                *self.increases('user', ('user',), _COUNTERS),
+                *(self.increases('owner', ('user', *_OWNER), _COUNTERS) if jobs else ()),
+                *self.increases('free', (), {'idle': 'seconds', 'joules': 'energy_joules'}),
+                marked(peak, 'user peak_bytes'),
+                marked(gpus, 'gpus count'),
+            )
+        )
+
+
+def read_prometheus(
+    client: Client, scope: Scope, since: float, until: float, by: tuple[str, ...]
+) -> Report:
+    """Return the use of the GPUs of all hosts in a period.
+
+    Raises:
+        FleetError: The server does not respond, or knows nothing about the period.
+    """
+    label = scope.host_label or 'instance'
+    #: Use by host, user and job, and number of GPUs by host.
+    uses: dict[tuple[str, str, str], Sums] = {}
+    gpus: dict[str, float] = {}
+    for start, end, step in _parts(since, until):
+        expression = _Query(scope, label, step).expression(jobs='job' in by)
+        for values in client.values_over_time(expression, start, end, step):
+            _add(values, label, uses, gpus)
+    if not gpus:
+        raise FleetError(
+            'the server has no counters of nvitop exporter for this period',
+            'check --since and --match',
+        )
+    table = Table(by)
+    _add_jobs_to_users(uses)
+    observed = dict.fromkeys(gpus, 0.0)
+    for (host, user, job), sums in uses.items():
+        table.add(Place(user, job, host=host), sums)
+        observed[host] = observed.get(host, 0.0) + sums.seconds
+    for host, count in gpus.items():
+        rest = max(0.0, count * (until - since) - observed[host])
+        table.add(Place(UNOBSERVED, host=host), Sums(unobserved=rest))
+    hosts = tuple(sorted(gpus))
+    return Report(since, until, by, table.rows(), hosts, round(sum(gpus.values())))
+
+
+def _parts(since: float, until: float) -> Iterator[tuple[float, float, int]]:
+    """Yield the first end, the last end and the length of the parts of a period."""
+    days, rest = divmod(round(until - since), PART_SECONDS)
+    if days:
+        yield since + PART_SECONDS, since + days * PART_SECONDS, PART_SECONDS
+    if rest:
+        yield until, until, rest
+
+
+def _add(
+    values: PastValues,
+    label: str,
+    uses: dict[tuple[str, str, str], Sums],
+    gpus: dict[str, float],
+) -> None:
+    """Add the values of one row of the query at the ends of all parts."""
+    labels = values.labels
+    host = host_name(label, labels.get(label, ''))
+    kind, _, name = labels.get(ROW, '').partition(' ')
+    known = [value for _, value in values.points if math.isfinite(value)]
+    if kind == 'gpus':
+        gpus[host] = max(gpus.get(host, 0.0), *known)
+        return
+    user = labels.get('user', '')
+    user = UNKNOWN_USER if user == '(unknown)' else user
+    job = f'{labels.get(_OWNER[0], "")} {labels.get(_OWNER[1], "")}' if kind == 'owner' else ''
+    sums = uses.setdefault((host, user, job), Sums())
+    total = max(known) if name == 'peak_bytes' else sum(known)
+    sums.add(Sums(**{name: total}))
+
+
+def _add_jobs_to_users(uses: dict[tuple[str, str, str], Sums]) -> None:
+    """Reduce the use of each user to that outside of jobs."""
+    for (host, user, job), sums in list(uses.items()):
+        if not job:
+            continue
+        all_of_user = uses.get((host, user, ''), Sums())
+        for name in _COUNTERS:
+            rest = getattr(all_of_user, name) - getattr(sums, name)
+            setattr(all_of_user, name, max(0.0, rest))
+        all_of_user.peak_bytes = 0.0
+    for host, user, job in list(uses):
+        outside = uses.get((host, user, ''))
+        if job and outside is not None and outside.seconds < ROUNDING_SECONDS:
+            del uses[host, user, '']

@@ -1,0 +1,238 @@
+"""``nvitop usage --prometheus``: the hours of a cluster from the counters of its exporters."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+from typing import Any, Iterator
+
+import pytest
+
+from nvitop import simulation
+from nvitop.exporter.families import make_families
+from nvitop.exporter.state import DELAY_SECONDS, UsageCounters
+from nvitop.exporter.tables import Observation, SeriesOptions
+from nvitop.fleet.client import Client
+from nvitop.fleet.queries import Scope
+from nvitop.fleet.response import PastValues
+from nvitop.fleet.settings import make_settings
+from nvitop.fleet.types import FleetError, Series
+from nvitop.recording.recorder import RECORDED, Recorder
+from nvitop.sampling.source import LiveSource
+from nvitop.sampling.types import Sample
+from nvitop.usage.command import main
+from nvitop.usage.prometheus import read_prometheus
+from nvitop.usage.recordings import open_sources, read_report
+from nvitop.usage.report import Report
+from tests.clock import Clock
+from tests.fleet.servers import exposition, program, prometheus
+
+HOUR = 3600.0
+
+
+class FakeClient:
+    """A server with the same rows in each part of a period."""
+
+    def __init__(self, *rows: tuple[str, dict[str, str], float]) -> None:
+        self._rows = rows
+        self.parts: list[tuple[float, float, float]] = []
+
+    def values_over_time(
+        self, expression: str, start: float, end: float, step: float
+    ) -> list[PastValues]:
+        self.parts.append((start, end, step))
+        number = round((end - start) / step) + 1
+        return [
+            PastValues('', {**labels, 'nvitop_row': mark}, tuple([(start, value)] * number))
+            for mark, labels, value in self._rows
+        ]
+
+
+def hours(report: Report) -> dict[Any, tuple[float, ...]]:
+    """Return the hours used, held idle, idle and not observed of each row."""
+    return {
+        row.key[0] if len(row.key) == 1 else row.key: tuple(
+            round(seconds / HOUR, 3)
+            for seconds in (
+                row.sums.used,
+                row.sums.held_idle,
+                row.sums.idle,
+                row.sums.unobserved,
+            )
+        )
+        for row in report.rows
+    }
+
+
+A = {'instance': 'a:9836'}
+ANN = {**A, 'user': 'ann'}
+JOB = {**ANN, 'owner_kind': 'slurm', 'owner_id': '42'}
+ROWS = (
+    ('gpus count', A, 2.0),
+    ('user used', ANN, 10 * HOUR),
+    ('user held_idle', ANN, 2 * HOUR),
+    ('user measured', ANN, 20 * HOUR),
+    ('user kernels', ANN, 5 * HOUR),
+    ('user joules', ANN, 3.6e6),
+    ('user peak_bytes', ANN, 5.0),
+    ('user used', {**A, 'user': '(unknown)'}, HOUR),
+    ('free idle', A, 20 * HOUR),
+    ('free joules', A, math.nan),
+)
+
+
+def test_rows_of_all_parts_are_added() -> None:
+    client: Any = FakeClient(*ROWS)
+    report = read_prometheus(client, Scope(), 0, 2.5 * 86400, ('user',))
+    assert client.parts == [(86400, 172800, 86400), (216000, 216000, 43200)]
+    assert hours(report) == {
+        'ann': (30, 6, 0, 0),
+        '(unknown)': (3, 0, 0, 0),
+        '(idle)': (0, 0, 60, 0),
+        '(unobserved)': (0, 0, 0, 21),
+    }
+    assert report.total.seconds == 2 * 2.5 * 86400
+    (ann,) = (row.sums for row in report.rows if row.key == ('ann',))
+    assert (ann.utilization_percent, ann.joules, ann.peak_bytes) == (25.0, 3 * 3.6e6, 5.0)
+    assert (report.gpus, report.hosts) == (2, ('a',))
+
+
+def test_time_outside_of_jobs_is_a_row_of_the_user() -> None:
+    client: Any = FakeClient(*ROWS, ('owner used', JOB, 4 * HOUR))
+    report = read_prometheus(client, Scope(), 0, 86400, ('user', 'job'))
+    assert hours(report)['ann', 'slurm 42'] == (4, 0, 0, 0)
+    assert hours(report)['ann', '(no job)'] == (6, 2, 0, 0)
+    assert report.total.seconds == 2 * 86400
+
+
+def test_a_server_without_counters_is_an_error() -> None:
+    with pytest.raises(FleetError, match='no counters'):
+        read_prometheus(FakeClient(), Scope(), 0, 60, ('user',))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['--prometheus', 'http://h', 'a.db'], 'takes no FILE'),
+        (['--prometheus', 'http://h', '--by', 'gpu'], '--by user,job,host'),
+        (['--match', '{a="b"}'], 'need --prometheus'),
+        (['--prometheus', 'http://h', '--since', 'now'], '--since must be before'),
+        (['--prometheus', 'http://me:secret@h'], 'PROMETHEUS_URL'),
+    ],
+)
+def test_invalid_arguments(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_a_server_that_does_not_respond_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['--prometheus', 'http://127.0.0.1:1']) == 1
+    assert 'no server at http://127.0.0.1:1' in capsys.readouterr().err
+
+
+#: A machine whose hours are known: ann uses 3/4 of GPU 0 and bob 1/4, carol holds GPU 1 for an hour.
+KNOWN = """
+[host]
+name = "a"
+[[gpu]]
+count = 2
+model = "A100"
+[[process]]
+gpus = [0]
+user = "ann"
+command = ["python3", "a.py"]
+memory = "10 GiB"
+sm = 60
+[[process]]
+gpus = [0]
+user = "bob"
+command = ["python3", "b.py"]
+memory = "10 GiB"
+sm = 20
+[[process]]
+gpus = [1]
+user = "carol"
+command = ["python3", "c.py"]
+memory = "40 GiB"
+until = 3600
+"""
+#: Seconds between samples, and number of samples: 2 hours.
+INTERVAL, COUNT = 15.0, 480
+
+
+class Simulated:
+    """Two hours of a simulated machine, recorded and exported, and its own energy counters."""
+
+    def __init__(self, scenario: str | Any, folder: pathlib.Path) -> None:
+        self.moments: list[tuple[float, list[Series]]] = []
+        recorder = Recorder(str(folder / 'a.db'), interval_seconds=INTERVAL)
+        counters = UsageCounters(2.5 * INTERVAL, owners=True)
+        clock = Clock()
+        samples: list[Sample] = []
+        with simulation.machine(scenario, clock=clock, sleep=clock.turn):
+            source = LiveSource(clock=clock, wall_clock=lambda: 1.7e9 + clock.now, sleep=clock.turn)
+            for number in range(COUNT + 1 + int(DELAY_SECONDS / INTERVAL)):
+                clock.turn(INTERVAL)
+                sample = source.sample(RECORDED)
+                if number <= COUNT:
+                    recorder.write(sample)
+                    samples.append(sample)
+                counters.add(sample)
+                observation = Observation(sample, SeriesOptions(), usage=counters.totals())
+                self.moments.append((sample.timestamp, list(_series(observation))))
+        recorder.close()
+        first, last = samples[0], samples[-1]
+        self.since, self.until = first.timestamp, last.timestamp
+        self.joules: float = sum(
+            (after.total_energy_joules or 0) - (before.total_energy_joules or 0)
+            for before, after in zip(first.devices, last.devices)
+            if not after.key.is_mig
+        )
+
+
+def _series(observation: Observation) -> Iterator[Series]:
+    for family in make_families(['own'], observation):
+        if family.name == 'nvitop_gpu_up' or family.name.startswith(('nvitop_user', 'nvitop_free')):
+            for point in family.points:
+                yield Series(family.name, {**point.labels, 'instance': 'a:9836'}, point.value)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(program('prometheus') is None, reason='NOT INSTALLED: prometheus')
+@pytest.mark.parametrize('scenario', ['known', 'mig', 'dgx-h100'])
+def test_recordings_and_prometheus_agree_with_the_truth(
+    scenario: str, tmp_path: pathlib.Path
+) -> None:
+    known = simulation.parse_scenario(KNOWN, name='known')
+    data = Simulated(known if scenario == 'known' else scenario, tmp_path)
+    sources, problems = open_sources([str(tmp_path / 'a.db')])
+    recorded = read_report(sources, data.since, data.until + 60, ('user',))
+    assert not problems
+    with prometheus(tmp_path, exposition(data.moments)) as url:
+        client = Client(make_settings({'url': url}))
+        scraped = read_prometheus(
+            client, Scope(), data.since, data.until + DELAY_SECONDS, ('user',)
+        )
+        client.close()
+    found = {row.key[0]: row.sums for row in scraped.rows}
+    for row in recorded.rows:
+        if row.key == ('(unobserved)',):
+            continue
+        for name in ('used', 'held_idle', 'idle', 'joules', 'kernels', 'measured'):
+            value, other = getattr(row.sums, name), getattr(found[row.key[0]], name)
+            assert other == pytest.approx(value, rel=0.01, abs=20), (row.key, name)
+        # Recordings know it by command, exporters by user.
+        assert row.sums.peak_bytes <= 1.01 * found[row.key[0]].peak_bytes
+    assert recorded.total.joules == pytest.approx(data.joules, rel=0.01)
+    assert scraped.total.joules == pytest.approx(data.joules, rel=0.01)
+    if scenario == 'known':
+        truth = {'ann': (1.5, 0), 'bob': (0.5, 0), 'carol': (0, 1), '(idle)': (0, 0)}
+        for report in (recorded, scraped):
+            sums = {row.key[0]: row.sums for row in report.rows}
+            for user, (used, held) in truth.items():
+                assert sums[user].used / HOUR == pytest.approx(used, rel=0.01)
+                assert sums[user].held_idle / HOUR == pytest.approx(held, rel=0.01, abs=1e-6)
+            assert sums['(idle)'].idle / HOUR == pytest.approx(1, rel=0.01)
