@@ -17,7 +17,7 @@ from unittest import mock
 
 import pytest
 
-from nvitop import simulation
+from nvitop import simulation, take_snapshots
 from nvitop.collector.threads import CollectThread
 from tests.callbacks import frameworks
 from tests.documents import (
@@ -253,6 +253,25 @@ def test_environment_variables_are_documented() -> None:
     read -= {'PATH', 'COLORTERM', 'WT_SESSION', 'STY', 'TMUX'}
     assert read <= documented
     assert all(name in source for name in documented)
+
+
+def test_fields_of_snapshots_are_listed() -> None:
+    section = (ROOT / 'docs/library.md').read_text('utf-8').partition('## Fields of snapshots')[2]
+    processes, devices = (
+        {
+            name + suffix
+            for cell in re.findall(r'^\| (`.*?) \|', table, re.MULTILINE)
+            for part in cell.split(';')
+            for name in re.findall(r'`(\w+)`', part)
+            if name != '_human'
+            for suffix in ('', '_human')[: 1 + ('also with' in part)]
+        }
+        for table in section.split('\n\n')[2:4]
+    )
+    with simulation.machine(SCENARIO):
+        snapshots = take_snapshots()
+    assert processes == set(vars(snapshots.gpu_processes[0])) - {'timestamp'}
+    assert devices == set(vars(snapshots.devices[0]))
 
 
 def test_links_have_targets() -> None:
