@@ -30,6 +30,7 @@ ANYONE = (
 #: Package or module → prefixes that it may import in addition to itself and ANYONE, all without
 #: ``nvitop.``. The longest match applies.
 ROOMS: dict[str, str] = {
+    'doctor': 'api console sampling.watchdog',
     'health': 'sampling.types',
     'health.__init__': 'health sampling.source sampling.types',
     'health.check': 'api.system health sampling',
@@ -89,7 +90,8 @@ ROOMS: dict[str, str] = {
     'compat': 'api',
     'compat.pynvml_smi.__main__': 'api compat console.outcome',
     'simulation': (
-        'api.host api.libcuda api.libnvml api.process.command api.process.facts api.system'
+        'api.extended_metrics api.host api.libcuda api.libnvml api.metrics api.process.command '
+        'api.process.facts api.system'
     ),
     'gui.render': '',
     'gui.state': (
@@ -131,7 +133,7 @@ ROOMS: dict[str, str] = {
 ONLY_IN = {
     'curses': 'gui.term',
     'argparse': (
-        'console.arguments console.command_line console.option_table exporter.command fleet.command '
+        'doctor console.arguments console.command_line console.option_table exporter.command fleet.command '
         'gui.fleet.command health.command query recording.command select simulation usage.command'
     ),
     'dataclasses': '',

@@ -46,6 +46,7 @@ COMMANDS = (
     Command('replay', 'show the screens of a recording', 'nvitop.gui.replay_command'),
     Command('usage', 'print who used how many GPU-hours', 'nvitop.usage.command'),
     EXPORTER,
+    Command('doctor', 'report what works on this machine, and capture its GPUs', 'nvitop.doctor'),
     Command('fleet', 'show many machines, from a Prometheus server', 'nvitop.gui.fleet.command'),
 )
 #: Other programs that are installed with ``nvitop``.

@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
+from nvitop.api.extended_metrics import EXTENDED_METRICS
+from nvitop.api.metrics import METRICS
 from nvitop.simulation.schema import (
     ADDRESSING_MODES,
     ARCHITECTURES,
@@ -75,8 +77,51 @@ MIG_NAMES = (
     'jpeg', 'ofa', 'memory.total', 'memory.reserved', 'memory.used', 'memory.free', 'bar1.total', 'bar1.used',
 )  # fmt: skip
 
+#: Getter of a MIG device → its name in that list.
+_MIG_GETTERS = {
+    **{f'memory_{name}': f'memory.{name}' for name in ('total', 'reserved', 'used', 'free')},
+    **{f'bar1_memory_{name}': f'bar1.{name}' for name in ('total', 'used')},
+}
+
 #: A converter returns the value in the notation of a scenario file, ``None`` if it cannot.
 Converter = Callable[[str], 'str | None']
+
+
+def captured(values: Mapping[str, Any]) -> Capture:
+    """Return the capture that ``nvitop doctor --capture`` wrote, from its values."""
+    gpus = [_captured_gpu(gpu) for gpu in _tables(values, 'gpu')]
+    return Capture(str(values.get('driver_version', '')), str(values.get('cuda_version', '')), gpus)
+
+
+def _tables(values: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    found = values.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _captured_gpu(gpu: Mapping[str, Any]) -> CapturedGpu:
+    migs = [
+        CapturedMig({_MIG_GETTERS.get(name, name): _captured_text(mig[name]) for name in mig})
+        for mig in _tables(gpu, 'mig')
+    ]
+    processes = [
+        CapturedProcess(
+            str(one.get('pid', '')),
+            'unknown',
+            _captured_text(one.get('gpu_memory', 'N/A')),
+            str(one.get('type', 'C')),
+            str(one.get('gpu_instance_id', '')),
+            str(one.get('compute_instance_id', '')),
+        )
+        for one in _tables(gpu, 'process')
+    ]
+    names = {metric.name: metric.query for metric in (*METRICS, *EXTENDED_METRICS)}
+    texts = {names.get(name) or name: _captured_text(value) for name, value in gpu.items()}
+    return CapturedGpu(texts, migs, processes)
+
+
+def _captured_text(value: object) -> str:
+    text = str(value)
+    return 'N/A' if text.startswith(('error ', 'N/A')) else text
 
 
 def is_missing(text: str | None) -> bool:
@@ -152,24 +197,29 @@ _COMPUTE_MODE = _word(
     {'default': 0, 'exclusive-thread': 1, 'prohibited': 2, 'exclusive-process': 3}
 )
 _OPERATION_MODE = _word({'all-on': 0, 'compute': 1, 'low-double-precision': 2})
-#: Name in a capture without a name in nvidia-smi → key of a GPU, and its converter.
+#: Getter of nvitop without a name in nvidia-smi, or another name → key of a GPU, and its converter.
 EXTRA: dict[str, tuple[str, Converter]] = {
     'brand': ('brand', _word(BRANDS)),
     'architecture': ('architecture', _word(ARCHITECTURES, ada_lovelace='ada')),
+    'numa_node': ('numa_node', _count),
+    'fan_count': ('fan_count', _count),
+    'nvlink_link_count': ('nvlink_count', _count),
+    'nvlink_down_count': ('nvlink_down', _count),
+    'total_energy': ('total_energy', _amount),
     'minor_number': ('minor_number', _count),
     'board_id': ('board_id', _hexadecimal),
     'multi_gpu_board': ('multi_gpu_board', _flag),
     'board_part_number': ('board_part_number', _text),
-    'bar1.total': ('bar1_total', _size),
-    'bar1.used': ('bar1_used', _size),
-    'pcie.replays': ('pcie_replays', _count),
-    'pcie.tx': ('pcie_tx', _rate),
-    'pcie.rx': ('pcie_rx', _rate),
-    'clocks.max.video': ('max_video_clock', _count),
-    'temperature.shutdown': ('temperature_shutdown', _count),
-    'temperature.slowdown': ('temperature_slowdown', _count),
-    'temperature.gpu_max': ('temperature_gpu_max', _count),
-    'temperature.memory_max': ('temperature_memory_max', _count),
+    'bar1_memory_total': ('bar1_total', _size),
+    'bar1_memory_used': ('bar1_used', _size),
+    'pcie_replays': ('pcie_replays', _count),
+    'pcie_tx_throughput': ('pcie_tx', _rate),
+    'pcie_rx_throughput': ('pcie_rx', _rate),
+    'max_video_clock': ('max_video_clock', _count),
+    'temperature_shutdown_threshold': ('temperature_shutdown', _count),
+    'temperature_slowdown_threshold': ('temperature_slowdown', _count),
+    'max_temperature_threshold': ('temperature_gpu_max', _count),
+    'max_memory_temperature_threshold': ('temperature_memory_max', _count),
 }
 #: Name of nvidia-smi → key of a GPU, and its converter. If two names have the same key, the first
 #: one that is available counts.

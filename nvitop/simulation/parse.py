@@ -365,6 +365,11 @@ def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
     except TomlError as error:
         where = f'{source}:{error.line}' if error.line else source
         raise ScenarioError(f'{where}: {error}') from error
+    if isinstance(document.values.get('capture'), int):
+        from nvitop.simulation.capture import captured, scenario_text  # only for these files
+
+        text = scenario_text(captured(document.values), 'from a capture of "nvitop doctor"')
+        return parse_scenario(text, name=name, source=source)
     top = TomlTable(document.values, source=source, document=document)
     names = ('driver', 'host', 'gpu', 'process', 'event', 'fault')
     tables = (ScenarioKey(table, 'table') for table in names)

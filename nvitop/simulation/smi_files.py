@@ -18,8 +18,16 @@ import re
 from typing import BinaryIO, Iterator, Mapping
 from xml.parsers import expat
 
-from nvitop.simulation.capture import Capture, CapturedGpu, CapturedMig, CapturedProcess, is_missing
+from nvitop.simulation.capture import (
+    Capture,
+    CapturedGpu,
+    CapturedMig,
+    CapturedProcess,
+    captured,
+    is_missing,
+)
 from nvitop.simulation.scenario import ScenarioError
+from nvitop.toml import TomlDocument, TomlError
 
 STATES = ('idle', 'load')
 #: Name in :data:`nvitop.simulation.capture.EXTRA` → path in the output of ``nvidia-smi -q``.
@@ -30,16 +38,16 @@ TABLE_PATHS = {
     'board_id': 'GPU / Board ID',
     'multi_gpu_board': 'GPU / MultiGPU Board',
     'board_part_number': 'GPU / Board Part Number',
-    'bar1.total': 'GPU / BAR1 Memory Usage / Total',
-    'bar1.used': 'GPU / BAR1 Memory Usage / Used',
-    'pcie.replays': 'GPU / PCI / Replays Since Reset',
-    'pcie.tx': 'GPU / PCI / Tx Throughput',
-    'pcie.rx': 'GPU / PCI / Rx Throughput',
-    'clocks.max.video': 'GPU / Max Clocks / Video',
-    'temperature.shutdown': 'GPU / Temperature / GPU Shutdown Temp',
-    'temperature.slowdown': 'GPU / Temperature / GPU Slowdown Temp',
-    'temperature.gpu_max': 'GPU / Temperature / GPU Max Operating Temp',
-    'temperature.memory_max': 'GPU / Temperature / Memory Max Operating Temp',
+    'bar1_memory_total': 'GPU / BAR1 Memory Usage / Total',
+    'bar1_memory_used': 'GPU / BAR1 Memory Usage / Used',
+    'pcie_replays': 'GPU / PCI / Replays Since Reset',
+    'pcie_tx_throughput': 'GPU / PCI / Tx Throughput',
+    'pcie_rx_throughput': 'GPU / PCI / Rx Throughput',
+    'max_video_clock': 'GPU / Max Clocks / Video',
+    'temperature_shutdown_threshold': 'GPU / Temperature / GPU Shutdown Temp',
+    'temperature_slowdown_threshold': 'GPU / Temperature / GPU Slowdown Temp',
+    'max_temperature_threshold': 'GPU / Temperature / GPU Max Operating Temp',
+    'max_memory_temperature_threshold': 'GPU / Temperature / Memory Max Operating Temp',
 }
 MIG = 'GPU / MIG Device / '
 _ENGINES = MIG + 'Device Attributes / Shared / '
@@ -62,7 +70,7 @@ PROCESSES = 'GPU / Processes / '
 
 
 def read_capture(path: pathlib.Path, state: str = 'idle') -> Capture:
-    """Read ``NAME.tsv`` and the files next to it in one of :data:`STATES`, or an XML file.
+    """Read ``NAME.tsv`` and the files next to it in one of :data:`STATES`, or a file of ``--demo``.
 
     Raises:
         ScenarioError: A file cannot be read, or is something else.
@@ -71,7 +79,14 @@ def read_capture(path: pathlib.Path, state: str = 'idle') -> Capture:
         return _read_tables(path, state)
     try:
         with path.open('rb') as file:
-            return read_xml(file, path)
+            if path.suffix != '.toml':
+                return read_xml(file, path)
+            values = TomlDocument(file.read(MAX_BYTES).decode('utf-8')).values
+        if isinstance(values.get('capture'), int):
+            return captured(values)
+        raise ScenarioError(f'{path}: not a capture of "nvitop doctor"')
+    except (TomlError, UnicodeDecodeError) as error:
+        raise ScenarioError(f'{path}: not a capture of "nvitop doctor": {error}') from error
     except OSError as error:
         raise ScenarioError(f'{path}: {error.strerror}') from error
 
@@ -219,9 +234,9 @@ PATHS: dict[str, tuple[str, ...]] = {
     'pcie.link.gen.hostmax': ('pci/pci_gpu_link_info/pcie_gen/max_host_link_gen',),
     'pcie.link.width.max': ('pci/pci_gpu_link_info/link_widths/max_link_width',),
     'pcie.link.width.current': ('pci/pci_gpu_link_info/link_widths/current_link_width',),
-    'pcie.replays': ('pci/replay_counter',),
-    'pcie.tx': ('pci/tx_util',),
-    'pcie.rx': ('pci/rx_util',),
+    'pcie_replays': ('pci/replay_counter',),
+    'pcie_tx_throughput': ('pci/tx_util',),
+    'pcie_rx_throughput': ('pci/rx_util',),
     'fan.speed': ('fan_speed',),
     'pstate': ('performance_state',),
     **{
@@ -248,8 +263,9 @@ PATHS: dict[str, tuple[str, ...]] = {
         }.items()
     },
     **{f'memory.{name}': (f'fb_memory_usage/{name}',) for name in ('total', 'reserved', 'used', 'free')},
-    'bar1.total': ('bar1_memory_usage/total',),
-    'bar1.used': ('bar1_memory_usage/used',),
+    'max_video_clock': ('max_clocks/video_clock',),
+    'bar1_memory_total': ('bar1_memory_usage/total',),
+    'bar1_memory_used': ('bar1_memory_usage/used',),
     **{
         f'protected_memory.{name}': (f'cc_protected_memory_usage/{name}',)
         for name in ('total', 'used', 'free')
@@ -289,10 +305,10 @@ PATHS: dict[str, tuple[str, ...]] = {
     'temperature.gpu': ('temperature/gpu_temp',),
     'temperature.gpu.tlimit': ('temperature/gpu_temp_tlimit',),
     'temperature.memory': ('temperature/memory_temp',),
-    'temperature.shutdown': ('temperature/gpu_temp_max_threshold',),
-    'temperature.slowdown': ('temperature/gpu_temp_slow_threshold',),
-    'temperature.gpu_max': ('temperature/gpu_temp_max_gpu_threshold',),
-    'temperature.memory_max': ('temperature/gpu_temp_max_mem_threshold',),
+    'temperature_shutdown_threshold': ('temperature/gpu_temp_max_threshold',),
+    'temperature_slowdown_threshold': ('temperature/gpu_temp_slow_threshold',),
+    'max_temperature_threshold': ('temperature/gpu_temp_max_gpu_threshold',),
+    'max_memory_temperature_threshold': ('temperature/gpu_temp_max_mem_threshold',),
     **{
         name: tuple(f'{group}/{element}' for group in groups for element in elements)
         for groups, names in (

@@ -65,8 +65,8 @@ function _shtab_nvitop_using
   test "$_shtab_nvitop_cmdpath" = "$argv"
 end
 
-set -g _shtab_nvitop_commands query health record replay usage exporter fleet
-set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --by --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --expect --export --fail-on --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --ignore --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --since --sort --ssh --textfile --theme --timeout --top --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_commands query health record replay usage exporter doctor fleet
+set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --by --capture --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --expect --export --fail-on --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --ignore --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --since --sort --ssh --textfile --theme --timeout --top --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -210,6 +210,11 @@ complete -c nvitop -n '_shtab_nvitop_using exporter' -l keyfile -xka "(__fish_co
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l client-cafile -xka "(__fish_complete_path (commandline -ct))" -d 'accept only clients with a certificate that a CA in FILE (PEM) has signed; nvitop-exporter does so only with --client-auth-required'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l client-capath -x -d 'like --client-cafile, with a directory'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l client-auth-required -d 'require a client certificate'
+complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a doctor -d 'report what works on this machine, and capture its GPUs'
+complete -c nvitop -n '_shtab_nvitop_using doctor' -s h -l help -d 'show this help and exit'
+complete -c nvitop -n '_shtab_nvitop_using doctor' -s V -l version -d 'show the version and exit'
+complete -c nvitop -n '_shtab_nvitop_using doctor' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
+complete -c nvitop -n '_shtab_nvitop_using doctor' -l capture -xka "(__fish_complete_path (commandline -ct))" -d 'write what NVML reports about the GPUs to FILE, for a bug report; - is standard output. It has no names of users, hosts, commands or serial numbers'
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a fleet -d 'show many machines, from a Prometheus server'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -s h -l help -d 'show this help and exit'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -s V -l version -d 'show the version and exit'
