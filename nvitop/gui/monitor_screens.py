@@ -13,9 +13,9 @@ from nvitop.gui.state.app_state import (
     AppState,
     KeyedSelection,
     LongLines,
-    Program,
     Result,
     ScreenSpec,
+    make_program,
     no_lines,
 )
 from nvitop.gui.state.bindings import USUAL
@@ -196,4 +196,4 @@ SCREENS: dict[Screen, ScreenSpec] = {
     Screen.COLUMNS: COLUMN_CHOICE,
 }
 
-MONITOR = Program(SCREENS, USUAL)
+MONITOR = make_program(SCREENS, USUAL)
