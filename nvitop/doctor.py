@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``nvitop doctor``: what works on this machine and what does not, and captures of its GPUs.
-
-A new check is a function that returns a :class:`Check`, listed in :data:`CHECKS`.
-"""
+"""``nvitop doctor``: what works on this machine and what does not, and captures of its GPUs."""
 
 from __future__ import annotations
 
 import argparse
 import functools
-import itertools
 import json
 import pathlib
 import platform
 import re
 import sys
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Iterator
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device, MigDevice
@@ -23,17 +19,18 @@ from nvitop.api.libnvml._binding import binding_version
 from nvitop.api.metrics import METRICS, Metric
 from nvitop.api.process import GpuProcess
 from nvitop.api.utils import NA
+from nvitop.checks import run_checks
 from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.driver import simulate
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.platforms import surroundings
+from nvitop.printable import printable_lines
 from nvitop.sampling.watchdog import call_with_limit
 from nvitop.version import __version__
 
 PROGRAM = 'nvitop doctor'
-#: Time limits in seconds: for one check, and for a capture.
-CHECK_SECONDS = 10.0
+#: Time limit of a capture in seconds.
 CAPTURE_SECONDS = 60.0
 #: Maximum number of processes of one GPU in a capture.
 MAX_PROCESSES = 20
@@ -55,66 +52,11 @@ nvitop doctor
 nvitop doctor --capture gpus.toml
 nvitop --demo gpus.toml
 """
-_EXIT_STATUS = {'0': 'all works', '1': 'something does not', '2': 'invalid arguments'}
-
-
-class Check(NamedTuple):
-    """One thing that works, or that does not."""
-
-    name: str
-    #: What was found; for a failure the reason and what to do.
-    text: str
-    is_good: bool = True
-
-
-def check_binding() -> Check:
-    """The Python package that calls NVML."""
-    problem = libnvml.explain_binding()
-    version = f'nvidia-ml-py {binding_version()}'.strip()
-    return Check('binding', problem or version, not problem)
-
-
-def check_driver() -> Check:
-    """The NVML library and the driver behind it."""
-    try:
-        libnvml.nvmlInit()
-        version, cuda = Device.driver_version(), Device.cuda_driver_version()
-    except (libnvml.NVMLError, AttributeError, OSError, ValueError) as error:
-        return Check('driver', libnvml.explain_init_error(error), is_good=False)
-    return Check('driver', f'{version}, CUDA {cuda}')
-
-
-def check_gpus() -> Check:
-    """Whether the driver lists GPUs and all of them respond."""
-    devices = Device.all()
-    reasons = {device.index: device.unavailable_reason('uuid') for device in devices}
-    failed = [f'GPU {index}: {reason}' for index, reason in reasons.items() if reason is not None]
-    if not devices:
-        return Check('GPUs', 'the driver lists none', is_good=False)
-    if failed:
-        return Check('GPUs', f'{len(failed)} of {len(devices)}: {", ".join(failed)}', is_good=False)
-    return Check('GPUs', ', '.join(f'{n} × {name}' for name, n in _counted(devices)))
-
-
-#: All checks, in the order of the output. Those after a failed one of the driver are left out.
-CHECKS: tuple[Callable[[], Check], ...] = (check_binding, check_driver, check_gpus)
-
-
-def _counted(devices: list[Device]) -> Iterator[tuple[str, int]]:
-    for name, group in itertools.groupby(sorted(device.name() for device in devices)):
-        yield name, len(list(group))
-
-
-def diagnose() -> Iterator[Check]:
-    """Run the checks. A check that does not end in time fails."""
-    for check in CHECKS:
-        try:
-            result = call_with_limit(check, CHECK_SECONDS)
-        except TimeoutError as error:
-            result = Check(check.__name__[len('check_') :], str(error), is_good=False)
-        yield result
-        if not result.is_good:
-            return
+_EXIT_STATUS = {
+    '0': 'all works, perhaps within limits',
+    '1': 'something does not work',
+    '2': 'invalid arguments',
+}
 
 
 # Captures
@@ -256,18 +198,16 @@ def _run(options: argparse.Namespace) -> int:
     if options.demo is not None:
         simulate(options.demo)
     out = sys.stderr if options.capture == '-' else sys.stdout
-    is_good = True
+    states = set()
     with writing():
-        print(
-            f'nvitop {__version__}, Python {platform.python_version()}, {surroundings()}', file=out
-        )
-        for check in diagnose():
-            is_good &= check.is_good
-            text = check.text.replace('\n', '\n         ')
-            print(f'{"ok" if check.is_good else "failed":8} {check.name}: {text}', file=out)
+        print(f'nvitop {__version__}', file=out)
+        for check in run_checks():
+            states.add(check.state)
+            text = printable_lines(check.text).replace('\n', f'\n{"":24}')
+            print(f'{check.state:8} {check.name:14} {text}', file=out, flush=True)
     if options.capture is not None:
         _write_capture(options.capture)
-    return int(not is_good)
+    return int('failed' in states)
 
 
 def _write_capture(name: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parsing and formatting times and durations."""
+"""Times and durations as people type and read them."""
 
 from __future__ import annotations
 

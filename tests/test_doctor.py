@@ -1,62 +1,113 @@
-"""The report of ``nvitop doctor``."""
+"""The report of ``nvitop doctor``: each check on a machine where it fails."""
 
 from __future__ import annotations
 
+import pathlib
+
 import pytest
 
-from nvitop import doctor, simulation
+from nvitop import checks, doctor, simulation
 from nvitop.api import libnvml
 from tests.command_run import CommandRun
 
 
-def lines() -> tuple[object, list[str]]:
+def report() -> tuple[object, dict[str, str]]:
+    """Exit status, and name of a check → its state and text."""
     ran = CommandRun(doctor.main)
-    return ran.status, ran.out.splitlines()[1:]
+    found: dict[str, str] = {}
+    name = ''
+    for line in ran.out.splitlines()[1:]:
+        name = line[9:23].strip() or name
+        found[name] = (
+            f'{found[name]}\n{line.strip()}' if name in found else f'{line[:9]}{line[24:]}'
+        )
+    return ran.status, found
 
 
-def test_working_machine_is_reported_with_status_0() -> None:
+def test_working_machine_has_status_0() -> None:
     with simulation.machine('mig', processes='none'):
-        status, (binding, *others) = lines()
+        status, found = report()
     assert status == 0
-    assert binding.startswith('ok       binding: nvidia-ml-py')
-    assert others == [
-        'ok       driver: 550.127.05, CUDA 12.4',
-        'ok       GPUs: 4 × NVIDIA A100-SXM4-80GB',
-    ]
+    assert found['driver'] == 'ok       550.127.05, CUDA 12.4'
+    assert found['GPUs'] == 'ok       4 × NVIDIA A100-SXM4-80GB'
+    assert found['NVML binding'].startswith('ok       nvidia-ml-py')
+    assert set(found) == {
+        *('system', 'NVML binding', 'driver', 'GPUs', 'CUDA', 'permissions', 'terminal'),
+        *('configuration', 'packages'),
+    }
 
 
 def test_lost_gpu_is_a_failure_but_can_be_captured() -> None:
     with simulation.machine('half-busy', processes='none') as machine:
         machine.set(gpu=3, lost=True)
-        assert lines()[0] == 1
-        assert lines()[1][-1] == 'failed   GPUs: 1 of 8: GPU 3: GPU is lost'
-        assert (
-            'temperature = "error 15: GPU is lost"' in CommandRun(doctor.main, '--capture', '-').out
-        )
+        status, found = report()
+        captured = CommandRun(doctor.main, '--capture', '-').out
+    assert status == 1
+    assert found['GPUs'].startswith(
+        'failed   7 × NVIDIA H100 80GB HBM3, GPU 3\nGPU 3: lost. Reboot'
+    )
+    assert 'temperature = "error 15: GPU is lost"' in captured
 
 
 def test_empty_machine_is_a_failure() -> None:
     with simulation.machine('empty'):
-        assert lines() == (1, [*lines()[1][:2], 'failed   GPUs: the driver lists none'])
+        status, found = report()
+    assert (status, found['GPUs']) == (1, 'failed   the driver lists none')
 
 
-def test_checks_end_at_the_first_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_driver_the_other_checks_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise libnvml.NVMLError(9)
 
     monkeypatch.setattr(libnvml, 'nvmlInit', fail)
     with simulation.machine('empty'):
-        status, found = lines()
+        status, found = report()
     assert status == 1
-    assert found[1].startswith('failed   driver: Failed to initialize NVML: Driver Not Loaded')
-    assert not any('GPUs:' in line for line in found)
+    assert found['driver'].startswith('failed   Failed to initialize NVML: Driver Not Loaded')
+    assert 'GPUs' not in found
+    assert 'packages' in found
 
 
-def test_silent_driver_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, 'CHECK_SECONDS', 0.5)
+def test_silent_gpu_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, 'CHECK_SECONDS', 0.5)
     with simulation.machine('half-busy', processes='none') as machine:
         machine.hang('nvmlDeviceGetUUID')
-        status, found = lines()
+        status, found = report()
         machine.release()
     assert status == 1
-    assert any(line.startswith('failed   gpus: The NVIDIA driver has not') for line in found)
+    assert found['gpus'].startswith('failed   The NVIDIA driver has not')
+
+
+def test_mistake_in_the_configuration_file_is_a_failure(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / 'config.toml'
+    monkeypatch.setattr(checks, 'config_file', lambda: str(path))
+    assert checks.check_config() == ('configuration', f'no file ({path})', 'ok')
+    path.write_text('columns = ["pid", "gpu"]\n')
+    assert checks.check_config() == ('configuration', str(path), 'ok')
+    path.write_text('them = "dark"\n')
+    _, text, state = checks.check_config()
+    assert (text, state) == (f"{path}:1: unknown key 'them'; did you mean 'theme'?", 'failed')
+
+
+def test_hidden_processes_limit_what_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, 'surroundings', lambda: 'container')
+    monkeypatch.setattr(checks, '_sees_host_processes', lambda: False)
+    assert checks.check_place().state == 'limited'
+    assert '--pid=host' in checks.check_place().text
+    monkeypatch.setattr(checks, '_sees_host_processes', lambda: True)
+    assert checks.check_place().state == 'ok'
+    monkeypatch.setattr(checks, 'is_superuser', lambda: False)
+    monkeypatch.setattr(checks, '_mount_options', lambda place: 'proc /proc proc rw,hidepid=2 0 0')
+    assert checks.check_permissions().state == 'limited'
+    monkeypatch.setattr(checks, '_mount_options', lambda place: 'proc /proc proc rw 0 0')
+    assert checks.check_permissions().state == 'ok'
+
+
+def test_packages_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, 'PACKAGES', {'psutil': 'required', 'no-such-package': 'nothing'})
+    _, text, state = checks.check_packages()
+    assert text.startswith('psutil ')
+    assert text.endswith('; not installed: no-such-package (nothing)')
+    assert state == 'ok'

@@ -168,7 +168,7 @@ class ThemeChoice(Choice):
 
 
 class Percentages(Kind):
-    """Two percentages; Options has the lower one first."""
+    """Two percentages, of which the lower one comes first in Options."""
 
     words = 'two percentages'
 
