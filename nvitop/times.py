@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times and durations as people type and read them."""
+"""Parsing and formatting times and durations."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class ThemeChoice(Choice):
 
 
 class Percentages(Kind):
-    """Two percentages, of which the lower one comes first in Options."""
+    """Two percentages; Options has the lower one first."""
 
     words = 'two percentages'
 

@@ -20,7 +20,7 @@ SIGNALED = 128
 
 
 class InterruptedByUser(BaseException):
-    """A signal asked the program to end."""
+    """A signal requested the end of the program."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -28,7 +28,7 @@ class InterruptedByUser(BaseException):
 
 
 class CommandFailure(Exception):
-    """The command cannot do what it was asked to; the text is the error message."""
+    """The command failed. The text is the error message."""
 
     def __init__(self, text: str, status: int = 1) -> None:
         super().__init__(text)
@@ -52,7 +52,7 @@ def run(
     except CommandFailure as failure:
         print_message(program, 'error', str(failure))
         return failure.status
-    except BrokenPipeError:  # the reader has seen enough, as in `nvitop | head`
+    except BrokenPipeError:  # the reader stopped reading, as in `nvitop | head`
         discard_stdout()
         return 0
     except InterruptedByUser as interrupt:

@@ -28,8 +28,7 @@ def run_process(program: str, load: Callable[[], Callable[[], int]]) -> NoReturn
         program: Begins each message.
         load: Imports the command and returns its main function.
     """
-    # Nothing that imports create becomes garbage. Looking for it takes 5 % of the CPU time of
-    # `nvitop -1`.
+    # Imports create no garbage, and collecting takes 5 % of the CPU time of `nvitop -1`.
     gc.disable()
     status = 1
     try:
@@ -49,7 +48,7 @@ def run_process(program: str, load: Callable[[], Callable[[], int]]) -> NoReturn
 
 
 def collect_garbage_rarely() -> None:
-    """Collect garbage of new objects: a collection over all objects takes longer than a key may wait.
+    """Collect garbage among new objects only: a full collection would delay keys.
 
     Cycles arise only from failures. :func:`run_process` turned collections off.
     """

@@ -101,7 +101,7 @@ class TextFile:
         self._replace(self._pages.file_content())
 
     def close(self) -> None:
-        """Remove the file, because its values get out of date."""
+        """Remove the file, because its values would become stale."""
         with contextlib.suppress(OSError):
             os.unlink(self._path)
 

@@ -129,7 +129,7 @@ class UsageCounters:
             del self._seen[holder], self._totals[holder]
 
     def totals(self) -> dict[Holder, GpuUse]:
-        """Return the present values of the counters."""
+        """Return the current values of the counters."""
         return {
             holder: GpuUse(*(round(amount, 3) for amount in amounts))
             for holder, amounts in self._totals.items()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     #: :func:`nvitop.exporter.values.device_properties` or
     #: :func:`~nvitop.exporter.values.process_properties`. Without a value there is no label.
     Labels = Mapping[str, str]
-    #: Labels of those who use GPUs: ``user``, then those of the owner if it is one; empty: no one.
+    #: Labels of a user of GPUs: ``user``, and those of the owner if it is one; empty: free time.
     Holder = Tuple[Tuple[str, str], ...]
 
 

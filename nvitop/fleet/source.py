@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to a server, how often they are asked, and one host as a source of samples."""
+"""Requests to a server, the pause between them, and one host as a source of samples."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SHARE = 20
 
 
 class Question(NamedTuple):
-    """What a screen asks the server."""
+    """A request of a screen to the server."""
 
     kind: Kind = 'hosts'
     scope: Scope = Scope()
@@ -131,7 +131,7 @@ class Pace(NamedTuple):
                 steps.append(host.measured - last)
         if not steps:
             return pace
-        # Too long a period would skip values without a sign of it.
+        # A period that is too long would silently skip values.
         step = sorted(steps)[len(steps) // 2]
         return pace._replace(scrape_interval=min(step, 60.0))
 

@@ -127,8 +127,8 @@ def _run(options: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _notice_if_slow() -> Iterator[None]:
-    """Print what the program does if the block takes long, such as for a gzip file of a week."""
-    text = f'{PROGRAM}: reading the whole recording; Ctrl-C quits'
+    """Print a notice if the block takes long, as for a week of JSON lines."""
+    text = f'{PROGRAM}: reading the whole recording; press Ctrl-C to quit'
     timer = threading.Timer(NOTICE_SECONDS, print, [text], {'file': sys.stderr, 'flush': True})
     timer.daemon = True
     with contextlib.suppress(RuntimeError):  # no free threads

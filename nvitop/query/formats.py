@@ -60,7 +60,7 @@ class OutputStyle(NamedTuple):
 #: The format of ``--list-gpus``, and the fields that it needs.
 LIST = OutputStyle('list')
 GPU_LIST = 'index, name, uuid, mig_index, mig_profile'
-#: Formats one result after another: text in pieces, each to be written as a whole or not at all.
+#: Formats one result after another: text in pieces, each of which is written completely or not at all.
 Format = Callable[['QueryResult'], List[str]]
 
 

@@ -96,7 +96,7 @@ UNAVAILABLE = {
 
 NOT_AVAILABLE = '[N/A]'
 DEPRECATED = '[Requested functionality has been deprecated]'
-#: Names that nvidia-smi answers with :data:`DEPRECATED` → the first driver branch known to do so.
+#: Names for which nvidia-smi prints :data:`DEPRECATED` → the first driver branch known to do so.
 DEPRECATED_SINCE = {
     'clocks.applications.graphics': 590,
     'clocks.applications.memory': 590,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing rows as a whole or not at all, even on Ctrl-C, a full disk or a closed pipe."""
+"""Writing each row completely or not at all, even on Ctrl-C, a full disk or a closed pipe."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Output:
         return self._path is None and sys.stdout is not None and sys.stdout.isatty()
 
     def write(self, pieces: Sequence[str]) -> None:
-        """Write each piece as a whole or not at all.
+        """Write each piece completely or not at all.
 
         Raises:
             OSError: Not everything could be written; a file has no part of a piece.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
 
 PROGRAM = 'nvitop record'
-#: Time (seconds) that the end waits for a sample in progress to be written.
+#: Maximum time (seconds) to wait for the sample in progress when stopping.
 STOP_SECONDS = 5.0
 
 _EXAMPLES = """\
@@ -51,7 +51,7 @@ nvitop record -o /var/lib/nvitop/record.db --keep 30d --mode 644
 nvitop record -o node7.jsonl.gz --commands full --only 0 1
 """
 _EXIT_STATUS = {
-    '0': 'the recording was ended by SIGTERM, SIGINT or --duration',
+    '0': 'the recording was stopped by SIGTERM, SIGINT or --duration',
     '1': 'the file cannot be written, or another process records to it',
     '2': 'invalid arguments',
 }
@@ -96,7 +96,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
         type=duration(0, MAX_SECONDS),
         default=0.0,
         metavar='TIME',
-        help='end after TIME, such as 90s, 12h or 7d (default: never)',
+        help='stop after TIME, such as 90s, 12h or 7d (default: never)',
     )
     add_devices(group, '-i', '--id', '--only')
     add(
@@ -232,7 +232,7 @@ def open_sink(options: argparse.Namespace) -> Recorder | LineWriter:
 
 
 class Writing:
-    """Samples on their way from the thread of the sampler into a sink."""
+    """Passes samples from the thread of the sampler to a sink."""
 
     def __init__(self, sink: Recorder | LineWriter, on_error: Callable[[], None]) -> None:
         self._sink = sink
@@ -240,7 +240,7 @@ class Writing:
         self._lock = threading.Lock()
         self._is_closed = False
         self._is_reopen_requested = False
-        #: The failure that ended the recording early.
+        #: The failure that stopped the recording.
         self.error: Exception | None = None
 
     def request_reopen(self) -> None:
@@ -265,7 +265,7 @@ class Writing:
         """Finish the file.
 
         Raises:
-            BrokenPipeError: The reader of the pipe has gone.
+            BrokenPipeError: The reader closed the pipe.
             CommandFailure: The file cannot be written.
         """
         with self._lock:
@@ -284,7 +284,7 @@ class Writing:
 
 
 class Requests(SignalHandling):
-    """Requests to a service, by signals and from threads, within its ``with`` block."""
+    """Requests to stop or to reopen the file, from signals and threads, inside a ``with`` block."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -306,7 +306,7 @@ class Requests(SignalHandling):
         self._queue.put('end')
 
     def wait_for_end(self, seconds: float | None, on_reopen: Callable[[], None]) -> None:
-        """Block until the end is requested or the time is over."""
+        """Block until the end is requested or the time is up."""
         deadline = None if seconds is None else time.monotonic() + seconds
         while True:
             remaining = None if deadline is None else max(0.0, deadline - time.monotonic())

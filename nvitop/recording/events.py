@@ -27,7 +27,7 @@ class RecordedEvent(NamedTuple):
     #: ``'start'``, ``'stop'``, ``'gap'``, ``'clock'``, ``'driver'``, ``'added'``, ``'removed'``,
     #: ``'lost'``, ``'recovered'``, ``'finding'``, ``'cleared'``, ``'note'``.
     kind: str
-    #: The event in words, for people.
+    #: The event as text.
     text: str
     #: UUID of the device, or its label if that is not known; ``''``: none.
     gpu: str = ''

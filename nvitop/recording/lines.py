@@ -133,7 +133,7 @@ class LineWriter:
     def close(self) -> None:
         """Finish the file."""
         if self._descriptor < 0:
-            return  # it was closed to be opened again, which failed
+            return  # reopening it failed
         if self._stream is not None:
             self._write_all(self._stream.flush())
         if self.path != STANDARD:

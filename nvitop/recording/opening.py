@@ -23,7 +23,7 @@ class JoinedRecording:
         self._parts = sorted(parts, key=lambda part: part.span().first_time)
 
     def span(self) -> Span:
-        """Return the present ends; the last one moves while a file is being written."""
+        """Return the current ends; the last one moves while a file is being written."""
         first, last = self._parts[0].span(), self._parts[-1].span()
         base = (len(self._parts) - 1) * _STRIDE
         return Span(first.first, base + last.last, first.first_time, last.last_time)

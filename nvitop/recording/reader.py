@@ -53,7 +53,7 @@ class Recording(Protocol):
     """
 
     def span(self) -> Span:
-        """Return the present ends; the last one moves while the file is being written."""
+        """Return the current ends; the last one moves while the file is being written."""
 
     def at(self, moment: float) -> int:
         """Return the last frame that is not after a time, or the first frame."""
@@ -122,7 +122,7 @@ class DatabaseRecording:
             raise RecordingError(f'cannot read {self.path}: {error}') from None
 
     def span(self) -> Span:
-        """Return the present ends; the last one moves while the file is being written."""
+        """Return the current ends; the last one moves while the file is being written."""
         first = self._one('SELECT id, t FROM frame ORDER BY id')
         last = self._one('SELECT id, t FROM frame ORDER BY id DESC')
         if not first or not last:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sinks that write samples to a file, thinned to an interval of their own."""
+"""The sink that records samples to a database, at its own interval."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from nvitop.times import format_duration
 
 #: Default time (seconds) between frames.
 DEFAULT_INTERVAL = 10.0
-#: A frame may be written this part of the interval early.
+#: Share of the interval by which a frame may be early.
 EARLY = 0.1
-#: An earlier time (before 2020) means that the clock of the machine has not been set.
+#: Earlier times (before 2020) mean that the system clock is not set.
 EARLIEST_TIME = 1577836800.0
 #: Maximum number of minutes and events that are kept in memory while the disk is full.
 MAX_PENDING = 1500
 
-#: The metrics in recordings that are not always measured: those that disturb no other program.
+#: Metrics that are measured for recordings only: those that do not disturb other programs.
 RECORDED_METRICS = tuple(
     metric.name
     for metric in METRICS
@@ -115,7 +115,7 @@ class Recorder:
         """Take a sample. Problems of the disk are reported, not raised."""
         if sample.timestamp < EARLIEST_TIME:
             if not self._is_clock_reported:
-                self._report('warning', 'nothing is recorded until the clock of the machine is set')
+                self._report('warning', 'nothing is recorded until the system clock is set')
             self._is_clock_reported = True
             return
         sample = self._commands.apply(sample)

@@ -20,12 +20,12 @@ from nvitop.times import format_time
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 #: Time (seconds) before a frame that its graphs show.
 HISTORY_SECONDS = 3600.0
-#: Maximum number of frames considered for graphs; how many of the newest ones are all read; and how
-#: many of the older ones, evenly spread.
+#: Maximum number of frames considered for graphs. Of them, the newest are all read, and of the older
+#: ones as many as this, evenly spread.
 MOST_FRAMES = 20_000
 NEWEST_FRAMES = 120
 OLDER_FRAMES = 100
-#: Longest time (seconds) that a gap without frames lasts when it is replayed.
+#: Maximum time (seconds) that a gap takes to replay.
 LONGEST_GAP = 2.0
 #: Time (seconds) between two checks for new frames at the end of the recording.
 LOOK_SECONDS = 1.0
@@ -38,7 +38,7 @@ NO_SIGNALS = 'Not available: the processes are in a recording'
 
 
 class Delivery(NamedTuple):
-    """Values that accompany a sample."""
+    """What comes with a sample."""
 
     origin: Origin
     #: The history before the sample, if it is not the one of the previous samples.
@@ -120,7 +120,7 @@ class ReplaySource:
         return self._due
 
     def sample(self, demand: Demand) -> Sample:
-        """Return the sample of the present time of the replay, whatever the demand is."""
+        """Return the sample at the current position; the demand is ignored."""
         now = self._clock()
         if not self._sequence:
             self._jump(self._frame, 1)

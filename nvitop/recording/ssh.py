@@ -24,7 +24,7 @@ from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
 
 #: Variable with the ssh program and its options, if it is not ``ssh``.
 SSH_VARIABLE = 'NVITOP_SSH'
-#: No prompts, because the screen belongs to the monitor; and an end to connections that went dead.
+#: No prompts, because the monitor owns the screen. Dead connections end after 15 s.
 OPTIONS = (
     '-T',
     *('-o', 'BatchMode=yes'),
@@ -36,17 +36,17 @@ OPTIONS = (
 PREFIX = b'{"nvitop_sample"'
 #: Time (seconds) that :meth:`RemoteSource.sample` waits for news.
 WAIT_SECONDS = 0.25
-#: Time (seconds) between two repetitions of the demand.
+#: Time (seconds) after which the demand is sent again.
 DEMAND_SECONDS = 30.0
-#: Age (seconds) of the last sample from which the screen shows it, and from which the connection is
-#: replaced; the intervals between samples are added.
+#: Ages (seconds) of the last sample at which the screen shows the age, and at which the connection is
+#: replaced. The interval between samples is added.
 OLD_SECONDS = 3.0
 DEAD_SECONDS = 30.0
 #: Pauses (seconds) before new connections.
 PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
-#: Time (seconds) for ssh to end.
+#: Maximum time (seconds) to wait for ssh to exit.
 END_SECONDS = 1.0
-#: Number of lines of the other machine that are kept to explain a failure.
+#: Number of lines from the other machine that are kept to explain a failure.
 KEPT_LINES = 5
 
 #: Exit statuses of ssh itself, and of a shell that does not find a program.
@@ -55,7 +55,7 @@ NOT_FOUND = 127
 
 
 class RemoteError(Exception):
-    """The other machine cannot be watched; the text is for people."""
+    """The other machine cannot be watched. The text is shown to the user."""
 
 
 def ssh_command(
@@ -79,7 +79,7 @@ def ssh_command(
 
 
 def explain(host: str, status: int, lines: Sequence[str]) -> str:
-    """Explain in one or two lines why ssh or the program on the host ended."""
+    """Explain in one or two lines why ssh or the program on the host exited."""
     last = lines[-1] if lines else ''
     if status == SSH_FAILED:
         if 'Host key verification failed' in last:
@@ -96,7 +96,7 @@ def explain(host: str, status: int, lines: Sequence[str]) -> str:
 
 
 class _Connection:
-    """One run of ssh: its samples, and why it ended."""
+    """One run of ssh: its samples, and why it exited."""
 
     def __init__(self, command: Sequence[str], on_news: threading.Condition) -> None:
         self._news = on_news
@@ -107,10 +107,10 @@ class _Connection:
         self.sample: Sample | None = None
         self.count = 0
         self.arrived = time.monotonic()
-        #: Why no sample can be read from this machine at all.
+        #: Why samples of the machine cannot be read.
         self.refusal = ''
         try:
-            # A session of its own: ssh neither asks on the terminal nor gets its signals.
+            # In its own session, ssh neither prompts on the terminal nor receives its signals.
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -183,7 +183,7 @@ class _Connection:
         return list(self._lines)
 
     def close(self) -> None:
-        """End ssh. The other machine sees the end of its input and stops."""
+        """Stop ssh. The program on the other machine reads the end of its input and exits."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # it has ended before
             self._process.stdin.close()
@@ -197,7 +197,7 @@ class _Connection:
 
 
 class RemoteSource:
-    """Samples of another machine; connects again when the connection breaks.
+    """Samples of another machine; reconnects when the connection breaks.
 
     One thread uses it at a time, like every :class:`~nvitop.sampling.source.Source`.
 
@@ -227,7 +227,7 @@ class RemoteSource:
 
     @property
     def origin(self) -> Origin:
-        """The other machine, and why nothing new arrives from there."""
+        """The other machine, and why no new samples arrive."""
         return Origin(
             no_signals=f'Not available: the processes run on {self._host}',
             host=self._host,
@@ -235,7 +235,7 @@ class RemoteSource:
         )
 
     def next_due(self) -> float:
-        """Return that waiting for news is always due."""
+        """Return 0.0: waiting for a sample is always due."""
         return 0.0
 
     def refresh(self) -> None:
@@ -278,7 +278,7 @@ class RemoteSource:
         raise RemoteError(f'{self._host} sent no sample within {seconds:.0f} s')
 
     def close(self) -> None:
-        """End the connection; leave no ssh behind."""
+        """Close the connection and stop ssh."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -290,7 +290,7 @@ class RemoteSource:
         return self._connection
 
     def _check(self, connection: _Connection) -> None:
-        """Note why nothing arrives, and give up a connection that is dead."""
+        """Record why no samples arrive, and close a dead connection."""
         status = connection.ended()
         age = time.monotonic() - connection.arrived
         if status is None and age < DEAD_SECONDS + self._interval:
@@ -312,7 +312,7 @@ class RemoteSource:
     def _placed(self, sample: Sample, arrived: float) -> Sample:
         """Return a sample with the next number, on our monotonic clock."""
         offset = arrived - sample.monotonic
-        # Network delays differ; another start of that machine differs by more.
+        # Network delays vary; a restart of the machine changes the offset by more.
         if self._offset is None or abs(offset - self._offset) > DEAD_SECONDS:
             self._offset = offset
         self._sequence += 1

@@ -28,13 +28,13 @@ from nvitop.version import __version__
 
 #: Maximum time (milliseconds) that the writer waits for readers, which never need longer.
 BUSY_MS = 200
-#: Rows deleted and pages freed in one step of tidying.
+#: Rows deleted and pages freed per cleanup step.
 ROWS_PER_STEP = 1000
 MINUTES_PER_STEP = 60
 PAGES_PER_STEP = 2000
-#: Space (bytes) that frames leave free on a disk, for the usage tables; at most 1/20 of the disk.
+#: Disk space (bytes) that frames leave free for the usage tables; at most 1/20 of the disk.
 RESERVED_BYTES = 16 << 20
-#: Maximum number of rows of the device table, many more than a machine ever has devices.
+#: Maximum number of rows in the device table.
 MAX_DEVICES = 10_000
 
 _MS = 1000.0
@@ -201,7 +201,7 @@ class Store:
         self._db.execute(f'UPDATE {table} SET {changes} WHERE {where}', (*sums, *place))
 
     def note_devices(self, time: float, devices: Iterable[DeviceSample]) -> None:
-        """Store what the devices are, and that they were there."""
+        """Store the properties of the devices, and when they were last seen."""
         now = int(time * _MS)
         with self.transaction():
             for device in devices:
@@ -288,7 +288,7 @@ class Store:
     def close(self, time: float, reason: str) -> None:
         """End the run and close the file. A file that cannot be written is closed all the same."""
         if self._lock < 0:
-            return  # it was closed to be opened again, which failed
+            return  # reopening it failed
         with contextlib.suppress(sqlite3.Error), self.transaction():
             self._db.execute(
                 'UPDATE run SET ended = ?, reason = ? WHERE id = ?',

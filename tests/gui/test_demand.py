@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nvitop.api.metrics import METRICS_BY_NAME
-from nvitop.gui.model.choices import GraphState
+from nvitop.gui.model.choices import DETAILS, GraphState
 from nvitop.gui.model.device_columns import DETAIL_COLUMNS
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.demand import DETAILS
 from tests.gui.driving import demand_of, press, state_of
 from tests.gui.samples import SAMPLES
 

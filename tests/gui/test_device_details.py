@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.gui.model.choices import DETAILS
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.demand import DETAILS
 from nvitop.gui.state.events import KeyPressed, SampleArrived
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame

@@ -150,3 +150,26 @@ def test_timestamp_is_english_and_local(monkeypatch: pytest.MonkeyPatch) -> None
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+@pytest.mark.parametrize(
+    ('command', 'width', 'brief'),
+    [
+        ('/opt/conda/bin/python3 -u train.py', 40, '/opt/conda/bin/python3 -u train.py'),
+        ('/opt/conda/bin/python3 -u ./src/train.py --bf16', 30, 'python3 train.py --bf16'),
+        ('/opt/bin/python3.11 -m vllm.server', 30, 'python3.11 -m vllm.server'),
+        ('/usr/lib/xorg/Xorg vt2 -auth x', 20, 'Xorg vt2 -auth x'),
+        ('python3 -c "import /a/b"', 10, 'python3 -c "import /a/b"'),
+        ('/', 0, '/'),
+    ],
+)
+def test_brief_command_names_what_runs(command: str, width: int, brief: str) -> None:
+    assert f.brief_command(command, width) == brief
+
+
+def test_commands_cut_at_the_same_place_show_what_differs() -> None:
+    ranks = [f'/bin/python3 pretrain_gpt.py --bf16 --rank={rank}' for rank in (0, 12)]
+    brief = f.brief_commands([*ranks, 'python3 -c pass'], 24)
+    assert brief == ['python3 pretrain..rank=0', 'python3 pretrai..rank=12', 'python3 -c pass']
+    same = f.brief_commands([ranks[0]] * 2, 24)
+    assert same == ['python3 pretrain_gpt.p..'] * 2

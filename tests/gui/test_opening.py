@@ -6,6 +6,7 @@ import pytest
 
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor_screens import SCREENS
+from nvitop.gui.state.app_state import make_program
 from nvitop.gui.state.bindings import BINDINGS, USUAL
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment, RingBell, SignalSent
 from nvitop.gui.state.navigation import current_line, line_count
@@ -46,6 +47,13 @@ def test_every_screen_has_lines_and_keys_as_described(screen: Screen) -> None:
         ('\\', spec.selection is not None),
     ):
         assert (USUAL.find(screen, key) is not None) is is_used, key
+
+
+def test_screen_without_a_description_is_an_error() -> None:
+    screens = {**SCREENS}
+    del screens[Screen.TREE]
+    with pytest.raises(ValueError, match='TREE'):
+        make_program(screens, USUAL)
 
 
 # Keys that do nothing here

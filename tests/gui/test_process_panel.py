@@ -105,7 +105,7 @@ def test_processes_of_a_gpu_that_does_not_respond_are_dim_without_its_values() -
     process = SAMPLES['one'].processes[0]._replace(is_outdated=True, gpu_memory_bytes=None)
     buffer = panel(SAMPLES['one']._replace(processes=(process,)))
     assert row_style(buffer, process.key.pid).role is Role.DIM
-    assert buffer.lines()[2].split()[5:9] == ['?', '?', '?', '99.7']
+    assert buffer.lines()[2].split()[5:8] == ['?', '?', '99.7']
 
 
 def test_longest_command_is_measured_in_cells() -> None:
@@ -122,7 +122,7 @@ def test_longest_command_is_measured_in_cells() -> None:
         # Columns are hidden only if the text needs their room.
         (60, 504, '   N/A  No Such Process'),
         (60, 505, ' Process of Another..'),
-        (79, 504, '   N/A   N/A        No Such Process'),
+        (79, 504, '   N/A      N/A  No Such Process'),
         (79, 505, ' Process of Another PID Namespace'),
         (100, 503, ' No Permissions'),
         (100, 505, ' Process of Another PID Namespace'),

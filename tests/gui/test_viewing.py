@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from nvitop.api.metrics import METRICS_BY_NAME
-from nvitop.gui.model.choices import ViewState
-from nvitop.gui.state.demand import DETAILS
+from nvitop.gui.model.choices import DETAILS, ViewState
 from nvitop.gui.state.events import Redraw, Refresh, RingBell, SaveSettings, SettingsSaved
 from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.state.update import update

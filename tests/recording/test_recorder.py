@@ -38,6 +38,16 @@ def test_samples_are_stored_as_they_were(bench: ClockedMachine, tmp_path: Path) 
     assert set(seen) == {(min(minutes.values()), max(minutes.values()))}
 
 
+def test_old_rows_are_looked_for_once_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times: list[float] = []
+    monkeypatch.setattr(Store, 'tidy', lambda store, time, driver: times.append(time))
+    machine = SimpleMachine()
+    record(tmp_path / 'a.db', [machine.sample(10) for _ in range(18)])
+    assert len({time // 60 for time in times}) == len(times) == 4
+
+
 def test_frames_are_thinned_to_the_interval_but_usage_is_not(tmp_path: Path) -> None:
     machine = SimpleMachine()
     samples = [machine.sample(1.0) for _ in range(61)]

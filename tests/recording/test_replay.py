@@ -402,7 +402,7 @@ def test_a_notice_appears_while_a_large_recording_is_read(
     noticed = threading.Event()
 
     def notice(text: str, **options: object) -> None:
-        assert text == 'nvitop replay: reading the whole recording; Ctrl-C quits'
+        assert text == 'nvitop replay: reading the whole recording; press Ctrl-C to quit'
         noticed.set()
 
     def open_slowly(paths: Sequence[str]) -> Recording:

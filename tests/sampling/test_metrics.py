@@ -33,7 +33,7 @@ exec(path.read_text(encoding='utf-8').replace('# GPM', row, 1), vars(table))
 from docs import tables
 from nvitop import Device, ResourceMetricCollector, simulation
 from nvitop.gui.model.choices import GRAPHS
-from nvitop.gui.state.demand import DETAILS
+from nvitop.gui.model.choices import DETAILS
 from nvitop.query.fields import DeviceQueryRow, device_table
 from nvitop.sampling import REPORT_METRICS, History, LiveSource
 

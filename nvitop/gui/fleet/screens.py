@@ -34,7 +34,7 @@ from nvitop.gui.layout.screens import HelpEntry, HelpGroup, HelpPart
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.actions import leave, open_sort_menu, suspend
-from nvitop.gui.state.app_state import AppState, KeyedSelection, Program, ScreenSpec
+from nvitop.gui.state.app_state import AppState, KeyedSelection, ScreenSpec, make_program
 from nvitop.gui.state.appearance import next_theme
 from nvitop.gui.state.bindings import MOVE, PROCESS, SCREEN, SORT, VIEW, opening
 from nvitop.gui.state.help_contents import lines_about_keys
@@ -189,4 +189,4 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     ),
 }
 
-FLEET = Program(FLEET_SCREENS, FLEET_KEYS)
+FLEET = make_program(FLEET_SCREENS, FLEET_KEYS)

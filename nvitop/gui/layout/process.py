@@ -13,13 +13,13 @@ from nvitop.gui.model.columns import (
     OPTIONAL_COLUMNS,
     Column,
 )
-from nvitop.gui.render.geometry import CLASSIC, Cells, Rect
+from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, Cells, Rect
 from nvitop.sampling.types import DeviceKey, ProcessSample
 
 #: Rows above the processes: border with title, headings.
 TOP_ROWS = 2
-#: Minimum width of the last column, on a narrow screen and on a wide one.
-_NARROW_REST, _REST = 14, 7
+#: Minimum width of the last column on narrow screens, from 79 columns and from 100.
+_NARROW_REST, _MIDDLE_REST, _REST = 14, 23, 7
 #: Minimum width of the command next to an owner that the user did not choose, and of this owner if it
 #: has to be cut.
 _REST_AFTER_OWNER, _CUT_OWNER = 28, 12
@@ -162,7 +162,7 @@ def place_columns(
     until there is room for the command, which takes the rest. Among the default columns, owner and
     idle time are shown only if ``widths`` has them and the command is wide.
     """
-    rest = _NARROW_REST if width < CLASSIC else _REST
+    rest = _NARROW_REST if width < CLASSIC else _MIDDLE_REST if width < ONE_BAR else _REST
     cells = Cells(1, width - 2 - (width >= CLASSIC))
     columns = [COLUMNS_BY_NAME[name] for name in names]
     if tuple(names) != DEFAULT_COLUMNS:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Iterable, Sequence
 
@@ -293,6 +294,53 @@ def format_command(command: str | None, status: str = 'running', *, name: str | 
     if special is not None:
         return safe(special)
     return f'[{safe(name)}]' if name else NOT_AVAILABLE
+
+
+#: Programs whose first options and folders say less than the script that they run.
+_INTERPRETER = re.compile(r'(?:python|pypy|perl|ruby|node|bash|sh|Rscript|julia)[\d.]*')
+_CUT = '..'
+
+
+def brief_command(command: str, width: int) -> str:
+    """Return a command that fits: without folders and options of an interpreter, then cut at its end.
+
+    ``/opt/conda/bin/python3 -u ./train.py --bf16`` becomes ``python3 train.py --bf16``.
+    """
+    if len(command) <= width:
+        return command
+    program, _, rest = command.partition(' ')
+    words = [program.rpartition('/')[2] or program]
+    if _INTERPRETER.fullmatch(words[0]):
+        while rest.startswith('-') and not rest.startswith(('-m ', '-c ', '-e ')):
+            _, _, rest = rest.partition(' ')
+        script, space, others = rest.partition(' ')
+        if script.startswith(('/', './')):
+            rest = (script.rpartition('/')[2] or script) + space + others
+    return ' '.join(filter(None, (*words, rest)))
+
+
+def brief_commands(commands: Sequence[str], width: int) -> list[str]:
+    """Return commands that fit; if several are cut at the same place, what differs is shown.
+
+    ``python3 train.py --bf16 --rank=3`` becomes ``python3 tra..rank=3`` next to another rank.
+    """
+    texts = [brief_command(command, width) for command in commands]
+    groups: dict[str, list[int]] = {}
+    for number, text in enumerate(texts):
+        if len(text) > width:
+            groups.setdefault(text[: width - len(_CUT)], []).append(number)
+    for numbers in groups.values():
+        members = {texts[number] for number in numbers}
+        if len(members) > 1:
+            first, last = min(members), max(members)
+            pairs = enumerate(zip(first, last))
+            start = next((i for i, (one, other) in pairs if one != other), len(first))
+            # The whole word that differs, if it is short.
+            start = max(texts[numbers[0]].rfind(' ', 0, start), start - width // 4) + 1
+            for number in numbers:
+                tail = clip(texts[number][start:], width // 2)
+                texts[number] = texts[number][: width - len(tail) - len(_CUT)] + _CUT + tail
+    return [clip(text, width) for text in texts]
 
 
 # Time ---------------------------------------------------------------------------------------------

@@ -216,6 +216,15 @@ class Program(NamedTuple):
         return next(iter(self.screens))
 
 
+def make_program(screens: Mapping[Screen, ScreenSpec], keys: Keymap) -> Program:
+    """Return a program; raise ValueError if keys work on a screen that is not described."""
+    used = {screen for binding in keys.bindings for screen in binding.screens}
+    missing = sorted(screen.name for screen in used - screens.keys())
+    if missing:
+        raise ValueError(f'no description of the screens {", ".join(missing)} (see ScreenSpec)')
+    return Program(screens, keys)
+
+
 class AppState(NamedTuple):
     """Everything that is drawn except history and theme."""
 

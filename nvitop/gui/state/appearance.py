@@ -3,12 +3,20 @@
 
 from __future__ import annotations
 
+from typing import Collection
+
 from nvitop.gui.layout.main import GRAPHS_WIDTH
-from nvitop.gui.model.choices import GRAPHS, GRAPHS_BY_METRIC, Screen, has_gradient
+from nvitop.gui.model.choices import (
+    DETAILS,
+    GRAPHS,
+    GRAPHS_BY_METRIC,
+    Screen,
+    has_gradient,
+    is_measured,
+)
 from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import AppState, Result
-from nvitop.gui.state.demand import DETAILS, is_measured, was_frozen_before
 from nvitop.gui.state.events import (
     BackgroundReported,
     Redraw,
@@ -208,3 +216,8 @@ def _time_bases(state: AppState) -> list[int]:
         widest = main_layout(state).host.widest_graph
         natural = 2 * widest.width if widest is not None else 0
     return sorted(TIME_BASES, key=lambda minutes: 60 * minutes or natural)
+
+
+def was_frozen_before(state: AppState, metrics: Collection[str]) -> bool:
+    """Whether the display was frozen before any of these metrics was measured."""
+    return state.frozen is not None and not is_measured(state.frozen.sample, metrics)

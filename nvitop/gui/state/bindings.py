@@ -239,7 +239,7 @@ _BINDINGS: tuple[Binding, ...] = (
 BINDINGS: tuple[Binding, ...] = (*_BINDINGS, *leaving(_BINDINGS, go_back))
 
 #: The default keys.
-USUAL = Keymap(BINDINGS)
+USUAL: Keymap = Keymap(BINDINGS)
 #: Name of a binding → its default keys: of the first one if several share a name.
 USUAL_KEYS: dict[str, tuple[str, ...]] = {}
 for _binding in BINDINGS:

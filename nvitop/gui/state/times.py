@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from nvitop.api.metrics import METRICS
+from nvitop.gui.model.choices import DETAILS
 from nvitop.gui.state.app_state import AppState, Frozen, Result
-from nvitop.gui.state.demand import DETAILS
 from nvitop.gui.state.events import PastShown, Travel
 from nvitop.gui.state.notices import refuse, replace_notice, withdraw_notice
 from nvitop.gui.state.problems import Tally, count_problems

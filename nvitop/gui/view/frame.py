@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.main import LOWEST
-from nvitop.gui.model.choices import Screen
+from nvitop.gui.model.choices import DETAILS, Screen, is_measured
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.render.ansi import to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
@@ -12,7 +12,6 @@ from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, SignalDialog, TextField
-from nvitop.gui.state.demand import DETAILS, is_measured
 from nvitop.gui.state.dialog import buttons_of, dialog_layout
 from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.state.selection import hidden_by_filter

@@ -146,7 +146,7 @@ complete -c nvitop -n '_shtab_nvitop_using record' -s h -l help -d 'show this he
 complete -c nvitop -n '_shtab_nvitop_using record' -s V -l version -d 'show the version and exit'
 complete -c nvitop -n '_shtab_nvitop_using record' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l interval -x -d 'take a sample every TIME, such as 10 or 500ms (default: 10 s)'
-complete -c nvitop -n '_shtab_nvitop_using record' -l duration -x -d 'end after TIME, such as 90s, 12h or 7d (default: never)'
+complete -c nvitop -n '_shtab_nvitop_using record' -l duration -x -d 'stop after TIME, such as 90s, 12h or 7d (default: never)'
 complete -c nvitop -n '_shtab_nvitop_using record' -s i -l id -l only -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers'
 complete -c nvitop -n '_shtab_nvitop_using record' -l commands -xka "full name none" -d 'keep command lines in full (values that look secret are masked), only the name of the program and its script, or none (default: name); environments are never kept'
 complete -c nvitop -n '_shtab_nvitop_using record' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'record to FILE; - is standard output, for jsonl (default: record.db in /var/lib/nvitop for root, else in ~/.local/state/nvitop)'

@@ -9,12 +9,11 @@ from typing import Iterable, NamedTuple, Optional, Sequence, Tuple
 
 from nvitop.gui.layout.host import HostGraphs, HostLayout
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import GRAPHS_BY_METRIC, Graph, GraphState, ViewState
+from nvitop.gui.model.choices import GRAPHS_BY_METRIC, Graph, GraphState, ViewState, is_measured
 from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.state.demand import is_measured
 from nvitop.gui.state.usage import whole_devices
 from nvitop.gui.view.widgets.bar import draw_bar
 from nvitop.gui.view.widgets.box import (

@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING, AbstractSet, Callable, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.layout.process import PlacedColumn, ProcessLayout
+from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME
 from nvitop.gui.model.format import devices_text
@@ -231,6 +232,7 @@ def draw_process_panel(
         draw_rule(buf, separator, ends, ends)
     rows = _rows_of(area.width, layout.fixed, layout.moving, listed.scroll_x)
     driver_models = {device.key: device.current_driver_model for device in sample.devices}
+    commands = _brief_commands(layout, listed)
     for row in layout.rows:
         process = listed.processes[row.process]
         spans = process_row(
@@ -245,6 +247,7 @@ def draw_process_panel(
             device_styles.get(process.key.device, PLAIN),
             is_marked=_is_elsewhere(process, listed.selected),
             is_own=process.is_own and not host.is_superuser,
+            command=commands.get(row.process, ''),
         )
         buf.paste(row.y, [spans])
     last = max((row.y for row in layout.rows), default=layout.lines.y - 1)
@@ -254,6 +257,20 @@ def draw_process_panel(
         message = clip(_empty_message(listed, sample), area.width - 4)
         buf.write(2, layout.lines.y, message, Style(Role.DIM))
     draw_rule(buf, area.bottom - 1, ends, ())
+
+
+def _brief_commands(layout: ProcessLayout, listed: ProcessList) -> dict[int, str]:
+    """Return the commands on the screen that do not fit, by the index of their process."""
+    if not layout.columns or layout.columns[-1].column.name != 'command' or listed.scroll_x:
+        return {}
+    width = layout.columns[-1].width
+    texts = {}
+    for row in layout.rows:
+        process = listed.processes[row.process]
+        text = COLUMNS_BY_NAME['command'].text(process, None)
+        if len(text) > width and process.status not in _SILENT and text.isascii():
+            texts[row.process] = text
+    return dict(zip(texts, fmt.brief_commands(list(texts.values()), width)))
 
 
 def _unseen_order(layout: ProcessLayout, listed: ProcessList) -> str:
@@ -370,11 +387,15 @@ def process_row(
     *,
     is_marked: bool,
     is_own: bool,
+    command: str = '',
 ) -> tuple[Span, ...]:
-    """Return the spans of a process on a device with this driver model."""
+    """Return the spans of a process on a device with this driver model.
+
+    ``command`` replaces the text of the last column.
+    """
     buf = Buffer(rows.width, 1)
     texts = _texts(rows.fixed, process, driver_model)
-    moving = _moving_text(rows, process, driver_model)
+    moving = _moving_text(rows, process, driver_model, command)
     draw_uprights(buf, 0, (0,))
     x = 1
     if rows.gpu >= 0 and style.role not in _MARKED:
@@ -395,7 +416,9 @@ def process_row(
     return buf.row(0)
 
 
-def _moving_text(rows: _Rows, process: ProcessSample, driver_model: str | None) -> str:
+def _moving_text(
+    rows: _Rows, process: ProcessSample, driver_model: str | None, command: str
+) -> str:
     """Return the visible part of the columns that scroll."""
     room = rows.right - 1 - rows.left
     if process.status in _SILENT and process.cpu_percent is process.running_time_seconds is None:
@@ -409,7 +432,10 @@ def _moving_text(rows: _Rows, process: ProcessSample, driver_model: str | None) 
                 others.pop()
             before = ''.join(others)
             return before + clip(text, room).rjust(room - len(before))
-    text = ''.join(_texts(rows.moving, process, driver_model))
+    texts = _texts(rows.moving, process, driver_model)
+    if command:
+        texts[-1] = rows.moving[-1].gap + command
+    text = ''.join(texts)
     return clip_scrolled(text, rows.scroll_x, room) if rows.scroll_x else text
 
 

@@ -126,14 +126,14 @@ def _draw_tile(
     values = past.values(device.key, metric, area.width)
     now = getattr(device, DEVICE_FIELDS[metric])
     one = DeviceGraphs((device.key,))
-    known = [value for value in values if value is not None]
-    scale = scale_of(graph, one, sample, known or (now,))
+    is_fixed = bool(graph.top or graph.top_field)
+    scale = scale_of(graph, one, sample, values if not is_fixed else ())
     over: tuple[float | None, ...] | None = None
     if line and line != metric:
         over = past.values(device.key, line, area.width)
         top = scale_of(GRAPHS_BY_METRIC[line], one, sample, over).bound
-        over = tuple(None if value is None else value * scale.bound / top for value in over)
-    is_fixed = bool(graph.top or graph.top_field)
+        if top != scale.bound:
+            over = tuple(None if value is None else value * scale.bound / top for value in over)
     draw_plot(
         buf,
         area,

@@ -9,7 +9,7 @@ from typing import Callable, Iterator, NamedTuple
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.screens import MetricsLayout, lay_out_metrics
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import GRAPHS_BY_METRIC, ViewState
+from nvitop.gui.model.choices import GRAPHS_BY_METRIC, PROCESS_TRAFFIC, ViewState
 from nvitop.gui.model.columns import column_widths
 from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
@@ -17,7 +17,6 @@ from nvitop.gui.render.geometry import CLASSIC, Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.demand import PROCESS_TRAFFIC
 from nvitop.gui.state.usage import devices_without_list
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.widgets.box import TITLE, Note, draw_notes, draw_rule, draw_uprights
