@@ -213,6 +213,26 @@ def test_deprecated_fields_are_answered_as_by_nvidia_smi(driver: str, mode: str)
     assert text(query, 'csv,noheader', sample) == f'{mode}, Yes\n'
 
 
+@pytest.mark.parametrize(
+    ('name', 'value', 'shown'),
+    [
+        ('power_management', 'Enabled', 'Supported'),
+        ('power_management', 'Disabled', 'Not Supported'),
+        ('driver_model_pending', 'WDM', 'TCC'),
+    ],
+)
+def test_words_are_those_of_nvidia_smi(name: str, value: str, shown: str) -> None:
+    sample = SAMPLE._replace(devices=(DEVICES[0]._replace(extended=((name, value),)),))
+    query = TableQuery(devices=device_table().find(name))
+    assert text(query, 'csv,noheader', sample) == f'{shown}\n'
+
+
+def test_owners_are_looked_up_only_for_their_fields() -> None:
+    owners = {field.name for field in process_table().fields if field.owners}
+    assert {'owner', 'job_id', 'pod_name', 'container_name', 'unit', 'login_user'} <= owners
+    assert owners.isdisjoint({'pid', 'user', 'command'})
+
+
 @pytest.mark.parametrize(('driver', 'memory'), [('580.65.06', '1 MiB'), ('590.48', '2 MiB')])
 def test_memory_is_rounded_as_by_nvidia_smi(driver: str, memory: str) -> None:
     device = DEVICES[0]._replace(memory_used_bytes=(1 << 20) + 1, power_usage_mw=1)
