@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 def run() -> NoReturn:
     """Run ``nvitop``."""
+    run_process('nvitop', _load)
 
-    def load() -> Callable[[], int]:
-        from nvitop.cli import main
 
-        return main
+def _load() -> Callable[[], int]:
+    from nvitop.cli import main
 
-    run_process('nvitop', load)
+    return main
 
 
 if __name__ == '__main__':

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from unicodedata import category
+
 #: Line and paragraph separators.
 _SEPARATORS = frozenset('\u2028\u2029')
 
@@ -11,8 +13,6 @@ def printable(text: str) -> str:
     """Replace characters that control a terminal or the direction of text by �."""
     if text.isprintable():
         return text
-    from unicodedata import category  # an extension module that most texts do not need
-
     # Control, format (bidirectional marks too) and surrogate characters.
     return ''.join(
         '�' if category(char) in ('Cc', 'Cf', 'Cs') or char in _SEPARATORS else char

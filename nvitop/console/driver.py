@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from typing import TYPE_CHECKING, TypeVar
 
@@ -74,14 +75,15 @@ def start_devices(
     if demo is not None:
         simulate(demo)
 
-    def find() -> tuple[DeviceIndex, ...] | None:
-        from nvitop.sampling.device_names import require_devices
+    return start_driver(program, functools.partial(_find_devices, names))
 
-        libnvml.nvmlInit()
-        libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
-        return None if names is None else require_devices(names)
 
-    return start_driver(program, find)
+def _find_devices(names: Iterable[str] | None) -> tuple[DeviceIndex, ...] | None:
+    from nvitop.sampling.device_names import require_devices  # not for nvisel
+
+    libnvml.nvmlInit()
+    libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+    return None if names is None else require_devices(names)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Iterable, Literal, NamedTuple
 
 from nvitop.printable import printable_lines
@@ -54,8 +55,6 @@ def exit_status(messages: Iterable[Message]) -> int:
 
 def _wrapped(text: str) -> str:
     """Wrap each line to the width of the terminal of standard error."""
-    import textwrap
-
     width = 0
     with contextlib.suppress(OSError, ValueError, AttributeError):
         width = os.get_terminal_size(sys.stderr.fileno()).columns

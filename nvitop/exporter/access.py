@@ -168,9 +168,15 @@ def _header(text: object, path: str) -> str:
     return text
 
 
+def _bcrypt() -> Any:
+    import bcrypt  # optional
+
+    return bcrypt
+
+
 def _require_bcrypt(users: Mapping[str, Any], path: str) -> None:
     try:
-        import bcrypt
+        bcrypt = _bcrypt()
     except ImportError:
         raise ValueError(f'{path}: basic_auth_users needs the package bcrypt') from None
     for user, hashed in users.items():
@@ -243,8 +249,7 @@ class _PasswordChecker:
         return answer.get()
 
     def _run(self) -> None:
-        import bcrypt
-
+        bcrypt = _bcrypt()
         while True:
             password, hashed, answer = self._queue.get()
             answer.put(b'\0' not in password and bcrypt.checkpw(password, hashed.encode()))

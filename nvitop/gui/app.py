@@ -7,7 +7,6 @@ import collections
 import time
 from typing import TYPE_CHECKING, Any, Callable, Protocol
 
-from nvitop.gui.crash import describe_event, without_typed_text
 from nvitop.gui.effect_runner import EffectRunner
 from nvitop.gui.render.theme import THEMES, theme_named
 from nvitop.gui.state.dialog import dialog_ready_at
@@ -15,10 +14,15 @@ from nvitop.gui.state.events import (
     CaptureMouse,
     ClockTicked,
     Effect,
+    EnvironmentRead,
     Event,
+    FleetArrived,
+    FleetFailed,
     FrameDrawn,
     InputAwaited,
+    KeyPressed,
     MousePressed,
+    Pasted,
     PastShown,
     Quit,
     ReadEnvironment,
@@ -29,6 +33,7 @@ from nvitop.gui.state.events import (
     SampleArrived,
     SaveSettings,
     SendSignal,
+    SignalSent,
     Suspend,
     TerminalOpened,
     Travel,
@@ -216,3 +221,31 @@ class App:
         self.terminal.draw(self._frame, theme)
         self.state, _ = self.update(self.state, FrameDrawn(self._monotonic()))
         self._drawn = self.state._replace(monotonic=0.0)
+
+
+def describe_event(event: Event) -> str:
+    """Describe an event in one line, without text from the user or from processes."""
+    if isinstance(event, SampleArrived):
+        sample = event.sample
+        return (
+            f'SampleArrived(sequence={sample.sequence}, devices={len(sample.devices)}, '
+            f'processes={len(sample.processes)})'
+        )
+    if isinstance(event, Pasted):
+        return f'Pasted({len(event.text)} characters)'
+    if isinstance(event, EnvironmentRead):
+        return f'EnvironmentRead(pid={event.pid}, {len(event.variables)} variables)'
+    if isinstance(event, SignalSent):
+        return f'SignalSent(pid={event.key.pid}, {event.signal}, {event.outcome})'
+    if isinstance(event, FleetArrived):
+        return f'FleetArrived({event.question.kind}, hosts={len(event.fleet.hosts)})'
+    if isinstance(event, FleetFailed):
+        return f'FleetFailed({event.question.kind})'
+    return repr(event)
+
+
+def without_typed_text(event: Event, state: AppState) -> Event:
+    """Return the event as it may be recorded, without characters typed into an input line."""
+    if state.field is not None and isinstance(event, KeyPressed) and len(event.key) == 1:
+        return KeyPressed('•')
+    return event

@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import platform
+import tempfile
+import traceback
+from importlib import metadata
 from typing import TYPE_CHECKING, Iterable
 
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import (
-    EnvironmentRead,
-    Event,
-    FleetArrived,
-    FleetFailed,
-    KeyPressed,
-    Pasted,
-    SampleArrived,
-    SignalSent,
-)
+from nvitop.owner.types import make_owner
+from nvitop.sampling.serialization import serialize
 from nvitop.sampling.types import HostProcessSample, ProcessSample, Sample
 from nvitop.version import __version__
 
@@ -55,8 +52,6 @@ def _redact_process(process: ProcessSample) -> ProcessSample:
 
 
 def _redact_owner(owner: Owner) -> Owner:
-    from nvitop.owner.types import make_owner
-
     layers = tuple(
         layer._replace(id=placeholder(layer.id), name=_or_none(layer.name))
         for layer in owner.layers
@@ -70,34 +65,6 @@ def _redact_host_process(process: HostProcessSample) -> HostProcessSample:
 
 def _or_none(text: str | None) -> str | None:
     return None if text is None else placeholder(text)
-
-
-def describe_event(event: Event) -> str:
-    """Describe an event in one line, without text from the user or from processes."""
-    if isinstance(event, SampleArrived):
-        sample = event.sample
-        return (
-            f'SampleArrived(sequence={sample.sequence}, devices={len(sample.devices)}, '
-            f'processes={len(sample.processes)})'
-        )
-    if isinstance(event, Pasted):
-        return f'Pasted({len(event.text)} characters)'
-    if isinstance(event, EnvironmentRead):
-        return f'EnvironmentRead(pid={event.pid}, {len(event.variables)} variables)'
-    if isinstance(event, SignalSent):
-        return f'SignalSent(pid={event.key.pid}, {event.signal}, {event.outcome})'
-    if isinstance(event, FleetArrived):
-        return f'FleetArrived({event.question.kind}, hosts={len(event.fleet.hosts)})'
-    if isinstance(event, FleetFailed):
-        return f'FleetFailed({event.question.kind})'
-    return repr(event)
-
-
-def without_typed_text(event: Event, state: AppState) -> Event:
-    """Return the event as it may be recorded, without characters typed into an input line."""
-    if state.field is not None and isinstance(event, KeyPressed) and len(event.key) == 1:
-        return KeyPressed('•')
-    return event
 
 
 def _secrets(state: AppState) -> list[str]:
@@ -118,12 +85,6 @@ def _secrets(state: AppState) -> list[str]:
 def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str:
     """Return the text of the report."""
     # Imported here and below because only a crash needs them; they take a megabyte.
-    import json
-    import platform
-    import traceback
-
-    from nvitop.sampling.serialization import serialize
-
     trace = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
     for secret in _secrets(state):
         trace = trace.replace(secret, placeholder(secret))
@@ -146,8 +107,6 @@ def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -
 
 
 def _versions() -> list[str]:
-    from importlib import metadata
-
     found = []
     for name in ('nvidia-ml-py', 'psutil', 'wcwidth', 'cachetools', 'windows-curses'):
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -157,8 +116,6 @@ def _versions() -> list[str]:
 
 def write_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str | None:
     """Write the report to a file for this user only; return its path, or ``None`` if that fails."""
-    import tempfile
-
     path = None
     try:
         text = format_crash(error, state, events)

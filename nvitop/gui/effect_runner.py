@@ -11,7 +11,7 @@ import queue
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Mapping, Union
+from typing import Callable, Iterable, Iterator, Mapping, Union
 
 from nvitop.api import host
 from nvitop.api.process.observed import start_time_of
@@ -25,10 +25,8 @@ from nvitop.gui.state.events import (
     SettingsSaved,
     SignalSent,
 )
+from nvitop.owner.types import OwnerReading
 from nvitop.sampling.types import ProcessKey
-
-if TYPE_CHECKING:
-    from nvitop.owner.types import OwnerReading
 
 #: Maximum difference (seconds) of equal start times. Linux counts in hundredths of a second, and a
 #: PID may be reused within a few of them.
@@ -249,13 +247,11 @@ def read_environment(pid: int, start_time: float) -> EnvironmentRead:
 
 def find_owner(pid: int, start_time: float, names: str) -> OwnerReading:
     """Return what a process belongs to, or why that is unknown; PID 0 is nvitop itself."""
-    from nvitop.owner.names import lookup_names
     from nvitop.owner.reading import ELSEWHERE, EXITED, read_owner
-    from nvitop.owner.types import OwnerReading
 
     if start_time < 0 < pid:
         return OwnerReading(None, ELSEWHERE)
-    reading = read_owner(pid or os.getpid(), lookup_names(names))
+    reading = read_owner(pid or os.getpid(), names)
     try:
         is_same = not pid or abs(start_time_of(pid) - start_time) <= START_TIME_TOLERANCE
     except UNREADABLE:

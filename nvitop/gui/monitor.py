@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Iterator, NamedTuple, Sequence
 
 from nvitop.console.options import Options
 from nvitop.gui.app import App, NoThreadError
-from nvitop.gui.crash import explain_crash, write_crash
 from nvitop.gui.model.choices import MainState
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.ansi import lacks_fine_blocks
@@ -129,6 +128,8 @@ def run_monitor(
     except Exception as error:
         if app.state.sample.sequence == 0 and not app.events:
             raise
+        from nvitop.gui.crash import explain_crash, write_crash
+
         crash = explain_crash(error, write_crash(error, app.state, app.events))
     finally:
         # A sample that waits for a call that hangs does not end soon.

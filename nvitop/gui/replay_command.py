@@ -21,12 +21,17 @@ from nvitop.console.terminal import read_keys_from_terminal
 from nvitop.gui.settings import read_options
 from nvitop.gui.show import print_report
 from nvitop.platforms.machine import default_recording
+from nvitop.query.fields import device_table
+from nvitop.query.formats import make_format, parse_style
+from nvitop.query.measure import TableQuery, make_rows
+from nvitop.query.output import Output
 from nvitop.recording.frames import FrameError
 from nvitop.recording.lines import STANDARD
 from nvitop.recording.opening import open_recordings
 from nvitop.recording.reader import Recording
 from nvitop.recording.replay import ReplaySource
 from nvitop.recording.schema import RecordingError
+from nvitop.sampling.serialization import dumps
 from nvitop.times import format_time, parse_time
 
 if TYPE_CHECKING:
@@ -205,12 +210,6 @@ def sample_at(recording: Recording, at: str | None) -> Sample:
 
 def _export(recording: Recording, options: argparse.Namespace) -> None:
     """Print the samples of a span."""
-    from nvitop.query.fields import device_table
-    from nvitop.query.formats import make_format, parse_style
-    from nvitop.query.measure import TableQuery, make_rows
-    from nvitop.query.output import Output
-    from nvitop.sampling.serialization import dumps
-
     query = TableQuery(devices=device_table().find(EXPORTED), mig=True)
     with Interrupts() as interrupts, writing():
         output = Output(interrupts=interrupts)

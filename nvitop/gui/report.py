@@ -20,7 +20,7 @@ from nvitop.gui.model.columns import (
     longest_command,
 )
 from nvitop.gui.model.format import devices_text, format_timestamp
-from nvitop.gui.render.ansi import to_ansi
+from nvitop.gui.render.ansi import to_ansi, to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.render.theme import theme_named
@@ -87,8 +87,6 @@ def report_text(
     header = Header(format_timestamp(sample.timestamp))
     buffer = draw_report(sample, width, view, wanted=filter_of(options), header=header)
     if options.ascii or view.halves:
-        from nvitop.gui.render.ansi import to_ascii, to_halves  # few terminals need it
-
         buffer = to_ascii(buffer) if options.ascii else to_halves(buffer)
     return to_ansi(buffer, theme_named(options.theme), colors)
 

@@ -11,6 +11,7 @@ from nvitop.console.messages import Message
 from nvitop.console.options import Invocation, Options, merge, parse_environment
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.state.bindings import USUAL_KEYS
 from nvitop.platforms import config_file
 
 _COLUMN_NAMES = tuple(column.name for column in COLUMNS)
@@ -28,8 +29,6 @@ def read_options(invocation: Invocation, messages: list[Message]) -> Options:
 
 def choices() -> dict[str, Collection[str]]:
     """Return the words that the settings of the configuration file may have."""
-    from nvitop.gui.state.bindings import USUAL_KEYS  # most users have no file
-
     return {'columns': _COLUMN_NAMES, 'keys': USUAL_KEYS}
 
 
@@ -71,7 +70,6 @@ def _check_columns(invocation: Invocation) -> None:
 def print_config(options: Options) -> None:
     """Print the options as a configuration file."""
     from nvitop.console.config import format_config
-    from nvitop.gui.state.bindings import USUAL_KEYS
 
     with writing():
         sys.stdout.write(format_config(options, choices(), USUAL_KEYS))

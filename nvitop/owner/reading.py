@@ -69,21 +69,25 @@ def _missing(pid: int, error: Exception) -> OwnerReading:
 
 
 def read_owner(
-    pid: int, names: NameLookup | None = None, cgroup: OwnerReading | None = None
+    pid: int, names: NameLookup | str = 'files', cgroup: OwnerReading | None = None
 ) -> OwnerReading:
-    """Return what a process belongs to, from everything that this user may read. Never raises.
+    """Return what a process belongs to, from everything that this user may read.
 
     Args:
         pid: The process.
-        names: How to look up names; ``None``: in files that every user may read.
+        names: How to look up names, or a word for :func:`lookup_names`.
         cgroup: The result of ``read_cgroup``, if it is known already.
 
     The process may exit meanwhile, and its PID may be reused; compare its start time.
+
+    Raises:
+        ValueError: ``names`` is an unknown word.
     """
+    lookup = lookup_names(names) if isinstance(names, str) else names
     reading = cgroup or read_cgroup(pid)
     if reading.owner is None:
         return reading
-    reader = _Details(pid, reading.owner, reading.cgroup, names or lookup_names())
+    reader = _Details(pid, reading.owner, reading.cgroup, lookup)
     return reading._replace(owner=reader.owner())
 
 

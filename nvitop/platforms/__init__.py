@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from types import ModuleType
 from typing import Callable, Mapping
 
 LINUX = sys.platform == 'linux'
@@ -57,9 +58,15 @@ def settings_folder(platform: str = sys.platform, environ: Mapping[str, str] = o
         # The rule of platformdirs, without the 6 ms of importing it.
         base = environ.get('XDG_CONFIG_HOME', '').strip() or os.path.expanduser('~/.config')
         return os.path.join(base, 'nvitop')
+    folder: str = folders().user_config_dir('nvitop', appauthor=False)
+    return folder
+
+
+def folders() -> ModuleType:
+    """Return the package platformdirs, which Linux does not need."""
     import platformdirs
 
-    return platformdirs.user_config_dir('nvitop', appauthor=False)
+    return platformdirs
 
 
 def config_file() -> str:

@@ -7,6 +7,8 @@ import hashlib
 import os
 import sys
 
+from nvitop.platforms import folders
+
 
 def machine_hash() -> str:
     """Hash of the machine ID, which distinguishes machines of equal names; ``''`` if there is none."""
@@ -23,9 +25,7 @@ def boot_id() -> str:
 def state_folder() -> str:
     """Folder for data that programs keep: of the system for root, otherwise of the user."""
     if sys.platform != 'linux':
-        import platformdirs
-
-        return platformdirs.user_data_dir('nvitop', appauthor=False)
+        return folders().user_data_dir('nvitop', appauthor=False)
     if os.geteuid() == 0:
         return '/var/lib/nvitop'
     state = os.environ.get('XDG_STATE_HOME', '')

@@ -8,6 +8,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, BinaryIO, Callable, Sequence
 
+from nvitop.api import libcuda, libnvml
+from nvitop.api.system import use_system
 from nvitop.simulation import children
 from nvitop.simulation.abi import NVML_ERRORS
 from nvitop.simulation.cuda import cuda_driver
@@ -273,9 +275,6 @@ class Machine:
 
 def _use(machine: Machine | None) -> None:
     """Connect NVML, the CUDA driver and the system to a machine, or to the real ones."""
-    from nvitop.api import libcuda, libnvml
-    from nvitop.api.system import use_system
-
     libnvml.use_library(None if machine is None else machine.driver)
     libcuda.use_library(None if machine is None else machine.cuda)
     use_system(None if machine is None else machine.system)

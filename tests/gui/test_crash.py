@@ -12,14 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from nvitop.gui.crash import (
-    describe_event,
-    explain_crash,
-    format_crash,
-    redact_sample,
-    without_typed_text,
-    write_crash,
-)
+from nvitop.gui.app import describe_event, without_typed_text
+from nvitop.gui.crash import explain_crash, format_crash, redact_sample, write_crash
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState, TextField

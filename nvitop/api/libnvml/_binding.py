@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Iterable
 
 #: Names that nvitop cannot work without.
 _REQUIRED = ('NVMLError', 'nvmlInitWithFlags', '_nvmlGetFunctionPointer', 'nvmlLib')
@@ -59,18 +59,20 @@ def _repair_advice() -> str:
 
 
 def _installed_rivals() -> list[str]:
-    from importlib import metadata  # 20 ms, only for an error message
-
-    packages = (path for name in _RIVALS for path in metadata.distributions(name=name))
+    packages = (package for name in _RIVALS for package in _distributions(name))
     return [f'{package.metadata["Name"]} {package.version}' for package in packages]
 
 
 def binding_version() -> str:
     """Return the version of the installed package ``nvidia-ml-py``, ``''`` if it is unknown."""
-    from importlib import metadata  # 20 ms, only for a report
-
-    versions = [package.version for package in metadata.distributions(name='nvidia-ml-py')]
+    versions = [package.version for package in _distributions('nvidia-ml-py')]
     return versions[0] if versions else ''
+
+
+def _distributions(name: str) -> Iterable[Any]:
+    from importlib import metadata  # 20 ms, only for messages and reports
+
+    return metadata.distributions(name=name)
 
 
 def find_binding() -> Any:

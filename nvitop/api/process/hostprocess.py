@@ -296,13 +296,11 @@ class HostProcess(psutil.Process):
 
     def owner_reading(self, names: str = 'files') -> OwnerReading:
         """Return the result of :meth:`owner` with the reason if there is none."""
-        from nvitop.owner.names import lookup_names
         from nvitop.owner.reading import ELSEWHERE, EXITED, read_owner
 
-        lookup = lookup_names(names)
         if not self.is_here:
             return OwnerReading(None, ELSEWHERE)
-        reading = read_owner(self.pid, lookup)
+        reading = read_owner(self.pid, names)
         # Another process may have got the PID while it was read.
         if reading.owner is not None and not self.is_running():
             return OwnerReading(None, EXITED)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Sequence
+import unicodedata
+from typing import Any, Sequence
 
 #: Default maximum length of text from outside, in characters.
 LIMIT = 4096
@@ -64,6 +65,12 @@ def _widths(text: str) -> dict[str, int]:
     return {char: _char_width(char) for char in set(text)}
 
 
+def _wcwidth() -> Any:
+    import wcwidth  # few texts need it
+
+    return wcwidth
+
+
 # Cached because the same few unusual characters are in every frame.
 @functools.lru_cache(maxsize=2048)
 def _char_width(char: str) -> int:
@@ -71,9 +78,8 @@ def _char_width(char: str) -> int:
         return 1
     if _all_agreed(char):
         return 2
-    from wcwidth import wcwidth
-
-    return max(0, wcwidth(char))
+    width: int = _wcwidth().wcwidth(char)
+    return max(0, width)
 
 
 def cells_of(text: str) -> Sequence[str]:
@@ -223,8 +229,6 @@ def safe(text: str, *, limit: int = LIMIT) -> str:
         text = text[: max(0, limit - 2)] + '..'[:limit]
     if (text.isascii() and text.isprintable()) or _all_agreed(text):
         return text
-    import unicodedata  # few texts need it
-
     text = unicodedata.normalize('NFC', text)
     text = text.translate({ord(char): _drawn(char) for char in set(text)})
     text = unicodedata.normalize('NFC', text)
@@ -245,19 +249,15 @@ def _drawn(char: str) -> str:
         return chr(code - 0x1F1E6 + ord('A'))
     if re.match(f'[{_JOINING}]', char):
         return ''
-    import unicodedata
-
     category = unicodedata.category(char)
     if category == 'Me':
         return ''
     if category in {'Cc', 'Cf', 'Cs', 'Cn', 'Zl', 'Zp', 'Mc'}:
         return _UNKNOWN
-    from wcwidth import wcswidth
-
     # Two tables of different origin must agree, because terminals use tables like them. The newer
     # one must agree on the character alone and on its width after another character.
     expected = 0 if category == 'Mn' else 1 + (unicodedata.east_asian_width(char) in {'W', 'F'})
-    agreed = _char_width(char) == wcswidth(f'a{char}') - 1 == expected
+    agreed = _char_width(char) == _wcwidth().wcswidth(f'a{char}') - 1 == expected
     return char if agreed else _UNKNOWN
 
 
