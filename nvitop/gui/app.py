@@ -172,6 +172,7 @@ class App:
                     self.history.record(sample, watched=watched)
                     if self.recent is not None:
                         self.recent.add(sample)
+                        event = event._replace(gpu_times=self.recent.gpu_times)
         self.state, effects = self.update(self.state, event)
         for effect in effects:
             self.carry_out(effect)

@@ -116,7 +116,9 @@ def run_monitor(
         owner_names=options.owner_names,
         config_path=options.config_path,
         travel=None if replay is None else replay.travel,
-        recent=None if replay is not None or not seconds else RecentSamples(seconds),
+        recent=None
+        if replay is not None or not seconds
+        else RecentSamples(seconds, interval=every.devices),
     )
     sampler = Sampler(source, lambda sample: deliver(sample, source, app, replay))
     status, crash = 1, ''
@@ -147,8 +149,15 @@ def deliver(
     """Post a sample to the application, the first one with those of a simulated hour before it."""
     if replay is not None:
         news = replay.take_delivery()
-        event = SampleArrived(sample, news.origin, history=news.history, message=news.message)
-        app.post(event)
+        app.post(
+            SampleArrived(
+                sample,
+                news.origin,
+                history=news.history,
+                message=news.message,
+                gpu_times=news.gpu_times,
+            )
+        )
         return
     is_first = sample.sequence == 1 and source.origin.is_live
     origin = source.origin._replace(can_travel=app.recent is not None)

@@ -10,6 +10,7 @@ from nvitop.recording.events import RecordedEvent
 from nvitop.recording.lines import LineRecording
 from nvitop.recording.reader import DatabaseRecording, Recording, Span
 from nvitop.recording.schema import SQLITE_MAGIC, RecordingError
+from nvitop.recording.usage import GpuTimes
 from nvitop.sampling.types import Sample
 
 #: The frames of the recording at index ``i`` have the numbers from ``i * _STRIDE`` on.
@@ -78,6 +79,15 @@ class JoinedRecording:
         """Return the seconds between the frames around a frame."""
         i, number = divmod(frame, _STRIDE)
         return self._parts[i].interval(number)
+
+    def gpu_times(self, since: float, until: float) -> GpuTimes:
+        """Return the GPU time of each user, added up over the files."""
+        times: GpuTimes = {}
+        for part in self._parts:
+            for user, (used, held) in part.gpu_times(since, until).items():
+                before = times.get(user, (0.0, 0.0))
+                times[user] = (before[0] + used, before[1] + held)
+        return times
 
     def close(self) -> None:
         """Close the files."""

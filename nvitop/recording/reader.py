@@ -14,6 +14,7 @@ from urllib.parse import quote
 from nvitop.recording.events import RecordedEvent, with_others
 from nvitop.recording.frames import FrameError, decompress, parse_text
 from nvitop.recording.schema import RecordingError, check_format
+from nvitop.recording.usage import GpuTimes
 from nvitop.sampling.types import Sample
 from nvitop.times import LATEST_TIME, format_time
 
@@ -30,7 +31,7 @@ MAX_EVENT_TEXT = 500
 _MS = 1000.0
 #: Events that replays lead to.
 _SHOWN = "kind NOT IN ('start', 'stop', 'note')"
-_TABLES = ('event', 'frame', 'keyframe', 'run')
+_TABLES = ('event', 'frame', 'keyframe', 'run', 'usage')
 
 
 class Span(NamedTuple):
@@ -75,6 +76,9 @@ class Recording(Protocol):
 
     def interval(self, frame: int) -> float:
         """Return the seconds between the frames around a frame."""
+
+    def gpu_times(self, since: float, until: float) -> GpuTimes:
+        """Return the GPU time of each user, empty if it was not recorded."""
 
     def close(self) -> None:
         """Close the file."""
@@ -198,6 +202,22 @@ class DatabaseRecording:
         (count,) = self._one(f'SELECT count(*) FROM event WHERE {_SHOWN} AND t = ?', row[0])
         return RecordedEvent(_seconds(row[0]), str(row[1]), with_others(str(row[2]), _int(count)))
 
+    def gpu_times(self, since: float, until: float) -> GpuTimes:
+        """Return the GPU time of each user; lines of JSON have none."""
+        try:
+            rows = self._all(
+                'SELECT substr(user, 1, 256), sum(share_ms), sum(idle_held_ms) FROM usage '
+                'WHERE minute >= ? AND minute < ? GROUP BY user',
+                int(since // 60),
+                int(until // 60),
+            )
+            return {
+                str(user): ((_number(share) - _number(idle)) / _MS, _number(idle) / _MS)
+                for user, share, idle in rows
+            }
+        except RecordingError:
+            return {}
+
     def interval(self, frame: int) -> float:
         """Return the seconds between the frames around a frame."""
         row = self._one(
@@ -272,6 +292,10 @@ def _int(value: object) -> int:
     if not isinstance(value, int):
         raise RecordingError('the recording is damaged')
     return value
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def _seconds(value: object) -> float:

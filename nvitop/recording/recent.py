@@ -8,6 +8,7 @@ import pickle
 from typing import NamedTuple
 
 from nvitop.recording.frames import MAX_TEXT_BYTES, compress, decompress
+from nvitop.recording.usage import GpuTimes, RecentUse
 from nvitop.sampling.types import Sample
 from nvitop.times import format_time
 
@@ -19,6 +20,8 @@ SAMPLES_PER_KEY = 30
 #: Memory (bytes) of an entry in addition to its data.
 ENTRY_BYTES = 200
 
+#: Longest usual interval (seconds) between samples; later ones follow a gap.
+LONGEST_INTERVAL = 4.0
 _NOT_KEPT = 'no samples are kept from before'
 
 
@@ -51,12 +54,21 @@ class FoundSample(NamedTuple):
 class RecentSamples:
     """Keeps the samples of the last hour, or fewer if they need too much memory."""
 
-    def __init__(self, seconds: float = KEPT_SECONDS, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self,
+        seconds: float = KEPT_SECONDS,
+        most_bytes: int = MOST_BYTES,
+        *,
+        interval: float = LONGEST_INTERVAL,
+    ) -> None:
         self._seconds = seconds
         self._most_bytes = most_bytes
         self._entries: collections.deque[KeptSample] = collections.deque()
         # The key frame, and the number of samples that are compressed with it.
         self._key, self._compressed_key, self._uses = b'', b'', SAMPLES_PER_KEY
+        self._use = RecentUse(seconds, max(interval, LONGEST_INTERVAL))
+        #: GPU time of each user in the time that is kept.
+        self.gpu_times: GpuTimes = {}
         #: Memory in use.
         self.size_bytes = 0
 
@@ -67,6 +79,7 @@ class RecentSamples:
         """Keep a sample; a later one than the samples before."""
         if self._entries and sample.monotonic <= self._entries[-1].monotonic:
             return
+        self.gpu_times = self._use.add(sample)
         # Takes a third of the time and memory of JSON.
         text = pickle.dumps(sample, protocol=4)
         if len(text) > MAX_TEXT_BYTES:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import collections
 import contextlib
 import time
-from typing import Callable, ClassVar, NamedTuple
+from typing import Callable, ClassVar, Mapping, NamedTuple
 
 from nvitop.recording.frames import FrameError
 from nvitop.recording.reader import Recording
 from nvitop.recording.schema import RecordingError
-from nvitop.recording.usage import MAX_INTERVALS
+from nvitop.recording.usage import MAX_INTERVALS, GpuTimes
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
 from nvitop.times import format_time
@@ -45,6 +45,8 @@ class Delivery(NamedTuple):
     history: History | None = None
     #: A message about what happened, for people.
     message: str = ''
+    #: GPU time of each user since midnight.
+    gpu_times: Mapping[str, tuple[float, float]] = {}
 
 
 class ReplaySource:
@@ -81,6 +83,8 @@ class ReplaySource:
         self._due = 0.0
         self._next: tuple[int, float] | None = None
         self._history: History | None = None
+        self._times_minute = -1
+        self._times: GpuTimes = {}
         self._messages: list[str] = []
 
     @property
@@ -110,7 +114,17 @@ class ReplaySource:
         """Return the values that accompany the last sample, once."""
         history, self._history = self._history, None
         messages, self._messages = self._messages, []
-        return Delivery(self.origin, history, '; '.join(messages))
+        return Delivery(self.origin, history, '; '.join(messages), self._gpu_times())
+
+    def _gpu_times(self) -> GpuTimes:
+        """Return the GPU time of each user on the day of the sample, up to its minute."""
+        now = self._sample.timestamp
+        if int(now // 60) != self._times_minute:
+            self._times_minute = int(now // 60)
+            day = time.localtime(now)
+            midnight = time.mktime((*day[:3], 0, 0, 0, 0, 0, -1))
+            self._times = self._recording.gpu_times(midnight, now)
+        return self._times
 
     def refresh(self) -> None:
         """Do nothing: the past does not change."""

@@ -7,7 +7,8 @@ suspended, the recorder was stopped or hung), the time counts as not observed: n
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, NamedTuple
+import collections
+from typing import Dict, Iterable, Iterator, NamedTuple, Tuple
 
 from nvitop.recording.shares import (
     BUSY_PERCENT,
@@ -23,6 +24,10 @@ from nvitop.sampling.types import DeviceSample, Sample
 
 #: A gap of more intervals than this is not observed.
 MAX_INTERVALS = 2.5
+
+
+#: User → seconds × GPUs that were used, and that were held idle.
+GpuTimes = Dict[str, Tuple[float, float]]
 
 
 class Usage:
@@ -156,12 +161,55 @@ class UsageAccount:
                     _add_tick(rows, tick, 1000.0 * seconds * part, part)
         return seconds
 
+    def open(self) -> list[MinuteRows]:
+        """Return the minutes that were not taken."""
+        return list(self._minutes.values())
+
     def take(self, before: float | None = None) -> list[MinuteRows]:
         """Remove and return the minutes that are over at this time; ``None``: all."""
         over = sorted(
             minute for minute in self._minutes if before is None or 60 * (minute + 1) <= before
         )
         return [self._minutes.pop(minute) for minute in over]
+
+
+class RecentUse:
+    """GPU time by user in the last minutes.
+
+    Args:
+        seconds: Time that is covered.
+        interval: Expected time between samples in seconds.
+    """
+
+    def __init__(self, seconds: float, interval: float) -> None:
+        self._seconds = seconds
+        self._account = UsageAccount(interval)
+        #: Complete minutes with the time of each user, oldest first.
+        self._minutes: collections.deque[tuple[int, GpuTimes]] = collections.deque()
+
+    def add(self, sample: Sample) -> GpuTimes:
+        """Count a sample; return the seconds × GPUs that each user has used and held idle."""
+        self._account.add(sample)
+        for rows in self._account.take(sample.timestamp - 60):
+            self._minutes.append((rows.minute, _times_of(rows)))
+        oldest = (sample.timestamp - self._seconds) / 60 - 1
+        while self._minutes and self._minutes[0][0] <= oldest:
+            self._minutes.popleft()
+        times: GpuTimes = {}
+        for _, minute in (*self._minutes, *((0, _times_of(r)) for r in self._account.open())):
+            for user, (used, held) in minute.items():
+                before = times.get(user, (0.0, 0.0))
+                times[user] = (before[0] + used, before[1] + held)
+        return times
+
+
+def _times_of(rows: MinuteRows) -> GpuTimes:
+    times: GpuTimes = {}
+    for key, usage in rows.usage.items():
+        used, held = times.get(key.user, (0.0, 0.0))
+        idle = usage.idle_held_ms / 1000
+        times[key.user] = (used + usage.share_ms / 1000 - idle, held + idle)
+    return times
 
 
 def _add_tick(rows: MinuteRows, tick: Tick, ms: float, part: float) -> None:

@@ -39,7 +39,7 @@ def test_users_are_summed_on_the_host() -> None:
         process(2, GPU0, 'ann', 70, 0)._replace(cpu_percent=5.0, running_time_seconds=3600.0),
     )
     (user,) = summarize_users(rows)
-    assert user[-3:] == (10, 55.0, 3600.0)
+    assert user[-4:] == (10, 55.0, 3600.0, None)
     assert summarize_users([rows[-1]])[0].idle_memory_bytes is None
 
 

@@ -595,3 +595,17 @@ def test_a_file_that_was_cut_off_is_read_to_its_last_line(tmp_path: Path) -> Non
     assert 20 < len(samples_of(cut)) < 50
     (tmp_path / 'c.jsonl').write_bytes(whole[: len(whole) * 2 // 3])
     assert 20 < len(samples_of(tmp_path / 'c.jsonl')) < 50
+
+
+@pytest.mark.parametrize('name', ['a.db', 'a.jsonl'])
+def test_a_replay_has_the_hours_since_midnight(tmp_path: Path, name: str) -> None:
+    midnight = time.mktime((2026, 11, 22, 0, 0, 0, 0, 0, -1))
+    machine = SimpleMachine(1, start=midnight - 600)
+    machine.run(1)
+    record(tmp_path / name, (machine.sample(10) for _ in range(240)))
+    recording = open_recording(str(tmp_path / name))
+    source = ReplaySource(recording, at=midnight + 1200)
+    source.sample(Demand())
+    times = source.take_delivery().gpu_times
+    recording.close()
+    assert times == ({'ann': (1200.0, 0.0)} if name == 'a.db' else {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from nvitop.gui.app import App
@@ -10,6 +12,7 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived
 from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.recent import RecentSamples
+from nvitop.recording.usage import RecentUse
 from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Sample
 from tests.gui.headless import HeadlessTerminal
@@ -114,3 +117,33 @@ def test_present_is_shown_after_a_freeze_and_a_look_back(bench: ClockedMachine) 
     app._handle(SampleArrived(latest, ORIGIN))
     press(app, '( E')
     assert app.state.shown is latest
+
+
+def test_the_users_screen_has_the_hours_of_the_scroll_back() -> None:
+    machine = SimpleMachine(2)
+    machine.run(1, 0)
+    machine.run(2, 1, username='bob', gpu_sm_utilization_percent=0)
+    machine.free(1)
+    app, _ = app_with([machine.sample(10) for _ in range(181)])
+    assert app.state.gpu_times == {'ann': (1800.0, 0.0), 'bob': (0.0, 1800.0)}
+    app._handle(KeyPressed('U'))
+    lines = draw_frame(app.state, app.history).lines()
+    found = [re.findall(r'GPU-H +IDLE-H|\d\.\d\d +\d\.\d\d', line) for line in lines[1:5]]
+    assert [text.split() for (text,) in found] == [
+        ['GPU-H', 'IDLE-H'],
+        ['0.50', '0.00'],
+        ['0.00', '0.50'],
+        ['0.50', '0.50'],
+    ]
+
+
+def test_use_before_the_scroll_back_is_forgotten() -> None:
+    machine, use = SimpleMachine(1), RecentUse(600.0, 4.0)
+    machine.run(1)
+    times = [use.add(machine.sample(10)) for _ in range(200)]
+    assert times[30] == {'ann': (300.0, 0.0)}
+    assert 600 <= times[-1]['ann'][0] < 670
+    machine.processes.clear()
+    machine.free(0)
+    times = [use.add(machine.sample(10)) for _ in range(80)]
+    assert times[-1].keys() == {''}

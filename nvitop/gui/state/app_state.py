@@ -258,6 +258,8 @@ class AppState(NamedTuple):
     frozen: Frozen | None = None
     #: Where samples come from.
     origin: Origin = LIVE
+    #: User → seconds × GPUs used and held idle: in the scroll-back, or today in a recording.
+    gpu_times: Mapping[str, tuple[float, float]] = {}
     #: Processes that match the filters, in the order of the list.
     rows: tuple[ProcessSample, ...] = ()
     row_counts: RowCounts = RowCounts()

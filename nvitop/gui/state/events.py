@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Union
+from typing import TYPE_CHECKING, Mapping, NamedTuple, Union
 
 from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Origin, ProcessKey, Sample
@@ -77,6 +77,8 @@ class SampleArrived(NamedTuple):
     history: History | None = None
     #: A message of the source, for people.
     message: str = ''
+    #: User → seconds × GPUs used and held idle so far.
+    gpu_times: Mapping[str, tuple[float, float]] = {}
 
 
 class PastShown(NamedTuple):

@@ -194,7 +194,14 @@ def selected_index(state: AppState) -> int | None:
 
 def listed_users(state: AppState) -> tuple[UserSummary, ...]:
     """Return the lines of the users screen."""
-    return summarize_users(state.rows, by_owner=state.sums_by_owner)
+    users = summarize_users(state.rows, by_owner=state.sums_by_owner)
+    if state.sums_by_owner or not state.gpu_times:
+        return users
+    unknown = '?'
+    return tuple(
+        user._replace(gpu_times=state.gpu_times.get(user.name or unknown, (0.0, 0.0)))
+        for user in users
+    )
 
 
 def listed_problems(state: AppState) -> tuple[ProblemLine, ...]:

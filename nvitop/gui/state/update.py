@@ -245,7 +245,12 @@ def _show_sample(state: AppState, event: SampleArrived) -> AppState:
     found = findings(sample, state.tally.found)
     problems = count_problems(state.tally.problems, sample.problems, sample.timestamp, found)
     costs = (*state.tally.costs, (sample.monotonic, sample.cost))[-MAX_COSTS:]
-    after = state._replace(sample=sample, origin=event.origin, tally=Tally(problems, found, costs))
+    after = state._replace(
+        sample=sample,
+        origin=event.origin,
+        tally=Tally(problems, found, costs),
+        gpu_times=event.gpu_times,
+    )
     after = complete_details(after, sample)
     # Processes are measured less often than devices: most samples repeat them.
     if sample.processes is before.processes and sample.host_processes is before.host_processes:

@@ -37,6 +37,8 @@ class UserSummary(NamedTuple):
     cpu_percent: float | None = None
     #: The longest running time.
     running_seconds: float | None = None
+    #: Seconds × GPUs used and held idle; ``None``: unknown.
+    gpu_times: tuple[float, float] | None = None
 
 
 def whole_devices(devices: Iterable[DeviceSample]) -> tuple[DeviceSample, ...]:

@@ -41,6 +41,7 @@ _TOTAL = Style(Role.TEXT, bold=True)
 _USER_WIDTH = 32
 #: Maximum width of the bar of memory, and width of all columns but this and the names.
 _WIDEST_BAR, _WIDTH_WITHOUT_BAR = 24, 86
+_WIDTH_OF_HOURS = 18
 #: Cells that the devices keep before another column is left out.
 _REST = 7
 
@@ -49,6 +50,10 @@ def _share(user: UserSummary, total: int | None) -> float | None:
     """Return the part of the memory of all devices in percent."""
     memory = user.gpu_memory_bytes
     return 100.0 * memory / total if memory is not None and total else None
+
+
+def _hours(user: UserSummary, at: int) -> str:
+    return '' if user.gpu_times is None else f'{user.gpu_times[at] / 3600:.2f}'
 
 
 # fmt: off
@@ -72,6 +77,10 @@ USER_COLUMNS: tuple[Column, ...] = (
            rank=5, unit='% of a core', source='sum of `%CPU`'),
     Column('oldest', 'OLDEST', 9, 'running time of the process that was started first', lambda row, *_: fmt.format_running_time(row.running_seconds),
            rank=6, source='highest `TIME`'),
+    Column('hours', 'GPU-H', 8, 'GPU-hours used in the scroll-back, or on the day of a recording', lambda row, *_: _hours(row, 0),
+           rank=7, unit='h', source='`nvitop usage`'),
+    Column('idle_hours', 'IDLE-H', 8, 'GPU-hours held without use in that time', lambda row, *_: _hours(row, 1),
+           rank=8, unit='h', source='`nvitop usage`'),
     Column('devices', 'DEVICES', 0, 'devices they run on', lambda row, *_: devices_text(row.devices),
            align='<', gap=2, source='NVML index, PCI bus order'),
 )
@@ -85,10 +94,13 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     layout = lines_layout(state)
     names = [cell_width(fmt.format_user(user.name, _USER_WIDTH)) for user in users]
     width = min(max(names, default=0), max(10, buf.width - 50))
-    bar = max(0, min(_WIDEST_BAR, buf.width - _WIDTH_WITHOUT_BAR - max(10, width)))
+    has_hours = any(user.gpu_times is not None for user in users)
+    others = _WIDTH_WITHOUT_BAR + (_WIDTH_OF_HOURS if has_hours else 0)
+    bar = max(0, min(_WIDEST_BAR, buf.width - others - max(10, width)))
     columns = [
         each._replace(title='OWNER') if by_owner and each.name == 'user' else each
         for each in USER_COLUMNS
+        if has_hours or each.name not in ('hours', 'idle_hours')
     ]
     places = place(columns, Cells(0, buf.width), {'user': width, 'share': bar}, rest=_REST)
     _draw_title(buf, state, len(users))
@@ -107,7 +119,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
             _draw_share(buf, y, places, user, total, state.view)
     if len(users) > 1:
         y = layout.area.y + min(len(users), layout.area.height)
-        summary = summarize('Total', state.rows)
+        summary = summarize('Total', state.rows)._replace(gpu_times=_total_times(users))
         text = row_text(places, _texts(places, summary, total))
         draw_text(buf, 0, y, text, _TOTAL)
         _draw_share(buf, y, places, summary, total, state.view)
@@ -118,6 +130,11 @@ def draw_users(buf: Buffer, state: AppState) -> None:
             limits = Limits(state.main.filter, state.query, state.main.selected_device)
             text = no_match_message(len(state.shown.processes), limits)
         draw_message(buf, layout.area, text, _DIM)
+
+
+def _total_times(users: Sequence[UserSummary]) -> tuple[float, float] | None:
+    times = [user.gpu_times for user in users if user.gpu_times is not None]
+    return (sum(used for used, _ in times), sum(held for _, held in times)) if times else None
 
 
 def _texts(places: Sequence[PlacedColumn], user: UserSummary, total: int | None) -> list[str]:
