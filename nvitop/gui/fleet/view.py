@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 from nvitop.exporter.dialects import dialect
 from nvitop.fleet.output import (
@@ -54,13 +54,35 @@ _MAX_OLD = 50
 _HEADING = Style(Role.TITLE, bold=True)
 
 
-class _Column(NamedTuple):
+class HostColumn(NamedTuple):
     """A column of the list of hosts."""
 
     name: str
     title: str
     width: int
+    #: The text of a host at a time.
+    text: Callable[[FleetHost, float], str]
     align: str = '>'
+    #: Minimum width of a screen that has it.
+    least: int = 0
+    #: The style of a host at a time.
+    style: Callable[[FleetHost, float], Style] = lambda *_: PLAIN
+
+
+# fmt: off
+HOST_COLUMNS: tuple[HostColumn, ...] = (
+    HostColumn('host', 'HOST', 4, lambda host, _: host.name, '<'),
+    HostColumn('glyphs', 'GPU', 3, lambda *_: '', '<'),
+    HostColumn('utilization', 'UTIL', 5, lambda host, _: percent_text(host.utilization_percent), style=lambda host, _: _heat(host.utilization_percent)),
+    HostColumn('memory', 'MEMORY', 13, lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes), least=60),
+    HostColumn('power', 'POWER', 11, lambda host, _: power_text(host.power_watts, host.power_limit_watts), least=74),
+    HostColumn('temperature', 'TEMP', 5, lambda host, _: temperature_text(host.temperature_celsius), least=60),
+    HostColumn('gpus', 'GPUS', 4, lambda host, _: str(len(host.gpus)), least=86),
+    HostColumn('age', 'AGE', 6, lambda host, now: age_text(host.age(now)), least=60, style=lambda host, now: _age_style(host.age(now))),
+    HostColumn('users', 'USERS', 14, lambda host, _: users_text(host.users), '<', least=90),
+    HostColumn('findings', 'FINDINGS', 0, lambda host, _: ', '.join(host.findings), '<', style=lambda *_: _ERROR),
+)
+# fmt: on
 
 
 def _draw_frame(buf: Buffer, state: AppState, headings: str) -> ListLayout:
@@ -142,29 +164,21 @@ def _age_style(age: float | None) -> Style:
 # Hosts
 
 
-def _columns(state: AppState) -> list[_Column]:
-    """Return the columns that fit, and the width that is left for findings."""
+def _columns(state: AppState) -> list[HostColumn]:
+    """Return the columns that fit; findings have the width that the others leave."""
     hosts = fleet_of(state).rows or fleet_of(state).fleet.hosts
     glyphs = min(_MAX_GLYPHS, max((len(host.gpus) for host in hosts), default=1))
-    name = min(
-        _MAX_NAME, max((cell_width(host.name) for host in hosts), default=4), state.width // 3
-    )
+    widest = max((cell_width(host.name) for host in hosts), default=4)
+    host, gpus, *others, findings = (each for each in HOST_COLUMNS if state.width >= each.least)
     columns = [
-        _Column('host', 'HOST', max(4, name), '<'),
-        _Column('glyphs', 'PER GPU' if glyphs >= 7 else 'GPU', max(3, glyphs), '<'),
-        _Column('utilization', 'UTIL', 5),
+        host._replace(width=max(host.width, min(_MAX_NAME, widest, state.width // 3))),
+        gpus._replace(
+            width=max(gpus.width, glyphs), title='PER GPU' if glyphs >= 7 else gpus.title
+        ),
+        *others,
     ]
-    more = (
-        (60, _Column('memory', 'MEMORY', 13)),
-        (74, _Column('power', 'POWER', 11)),
-        (60, _Column('temperature', 'TEMP', 5)),
-        (86, _Column('gpus', 'GPUS', 4)),
-        (60, _Column('age', 'AGE', 6)),
-        (90, _Column('users', 'USERS', 14, '<')),
-    )
-    columns += [column for least, column in more if state.width >= least]
     taken = sum(column.width + 1 for column in columns)
-    return [*columns, _Column('findings', 'FINDINGS', max(0, state.width - taken - 1), '<')]
+    return [*columns, findings._replace(width=max(0, state.width - taken - 1))]
 
 
 def draw_hosts(buf: Buffer, state: AppState, _: History) -> None:
@@ -205,7 +219,7 @@ def _draw_host(
     buf: Buffer,
     y: int,
     host: FleetHost,
-    columns: list[_Column],
+    columns: list[HostColumn],
     now: float,
     heights: str,
     *,
@@ -216,30 +230,13 @@ def _draw_host(
         text = f'{name} gone {age_text(max(0.0, now - host.gone_since))}'
         buf.write(0, y, clip(text, buf.width), _SELECTED if is_current else _DIM)
         return
-    age = host.age(now)
-    styles = {
-        'age': _age_style(age),
-        'utilization': _heat(host.utilization_percent),
-        'findings': _ERROR,
-    }
-    texts = {
-        'host': host.name,
-        'utilization': percent_text(host.utilization_percent),
-        'memory': memory_text(host.memory_used_bytes, host.memory_total_bytes),
-        'power': power_text(host.power_watts, host.power_limit_watts),
-        'temperature': temperature_text(host.temperature_celsius),
-        'gpus': str(len(host.gpus)),
-        'age': age_text(age),
-        'users': users_text(host.users),
-        'findings': ', '.join(host.findings),
-    }
     x = 0
     for column in columns:
         if column.name == 'glyphs':
             _draw_gpus(buf, x, y, host.gpus[: column.width], heights)
         else:
-            text = fit(texts[column.name], column.width, column.align)
-            style = _SELECTED if is_current else styles.get(column.name, PLAIN)
+            text = fit(column.text(host, now), column.width, column.align)
+            style = _SELECTED if is_current else column.style(host, now)
             if text.strip():
                 draw_text(buf, x, y, text, style)
         x += column.width + 1
