@@ -334,7 +334,7 @@ def test_report_has_owners_only_on_request() -> None:
     with make_machine(OWNERS, processes='real'):
         usual, chosen = report(), report('--columns', 'pid,owner')
         wrong = report('--columns=pid,ownr')
-    assert 'OWNER' not in usual.out
+    assert 'JOB' not in usual.out
     assert 'slurm 42.0' in chosen.out
     assert wrong.status == 2
     assert '--columns must be one of gpu, pid, type, user, owner' in wrong.err

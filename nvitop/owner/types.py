@@ -54,14 +54,14 @@ class Layer(NamedTuple):
         return self.source in ('cmdline', 'environ') or (self.source == 'mountinfo' and self.claim)
 
     def __str__(self) -> str:
-        """Return kind and name, as in the column ``OWNER``."""
+        """Return kind and name, as in the column ``JOB``."""
         return _FORMATS.get(self.kind, _plain_text)(self)
 
 
 class Owner(NamedTuple):
     """Owner of a process. The best layer gives it kind, ID and name.
 
-    ``str(owner)`` is the text of the column ``OWNER``: ``slurm 1392969.0``, ``pod ml/train-0``,
+    ``str(owner)`` is the text of the column ``JOB``: ``slurm 1392969.0``, ``pod ml/train-0``,
     ``docker web``, ``unit ollama.service``, ``nb analysis.ipynb``, ``tmux main``, or ``-``.
     """
 

@@ -102,7 +102,7 @@ TITLES = {
     Screen.METRICS: r'\AProcess \d+ on GPU 0',
     Screen.HELP: r'\Anvitop .*\n Help: lines',
     Screen.PROBLEMS: r'\AProblems: \d',
-    Screen.USERS: r'\AGPU usage by (user|owner)',
+    Screen.USERS: r'\AGPU usage by (user|job)',
     Screen.COLUMNS: r'\AColumns ',
 }
 #: First row of the lines of a list.

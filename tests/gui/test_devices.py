@@ -109,7 +109,7 @@ def test_enter_shows_the_page_of_the_selected_gpu() -> None:
 def test_the_selected_row_is_filled_and_its_page_has_no_cursor() -> None:
     state = state_on('h100x8', 120, 30, '1')
     buffer = draw_frame(state, History())
-    row = next(y for y, line in enumerate(buffer.lines()) if line.startswith('│    1 '))
+    row = next(y for y, line in enumerate(buffer.lines()) if line.startswith('│   1 '))
     styles = {style.role for x, text, style in buffer.row(row) if 0 < x < 119}
     assert styles == {Role.SELECTED}
     page = draw_frame(press(state, 'Enter')[0], History())

@@ -268,9 +268,12 @@ def test_frames_match_their_goldens(case: Case) -> None:
 
 
 def case_that_opens(screen: str) -> Case:
-    """Return the case of a screen on any machine."""
+    """Return the case of a screen on any machine.
+
+    It is wide enough for all columns of processes, which the columns screen marks otherwise.
+    """
     keys = ' '.join(keys_that_open(Screen[screen.upper()]))
-    return Case(screen, 'one', 80, 24, 'Down e read' if screen == 'environ' else keys)
+    return Case(screen, 'one', 140, 24, 'Down e read' if screen == 'environ' else keys)
 
 
 def below_the_title(case: Case) -> list[object]:

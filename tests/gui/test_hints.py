@@ -111,7 +111,7 @@ def test_sort_menu_names_every_order_and_its_words_can_be_clicked() -> None:
     state = state_with_hints('o')
     menu = lines_of(state)[-1]
     assert menu == (
-        ' Sort by: n GPU  p PID  u USER  w OWNER  g GPU-MEM  s %SM  b %GMBW  i IDLE  c %CPU'
+        ' Sort by: n GPU  p PID  u USER  w JOB  g GPU-MEM  s %SM  b %GMBW  i IDLE  c %CPU'
         '  m %MEM  t TIME  (Shift: reverse)'
     )
     clicked, _ = update(state, click_on(state, 'GPU-MEM  s'))

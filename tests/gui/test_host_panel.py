@@ -103,7 +103,7 @@ def test_units_of_a_title_scale() -> None:
     here = sample._replace(devices=devices)
     graphs = select_graphs(devices, GraphState(lower='nvlink_tx_throughput'), None)
     lines = panel(here, 130, 12, recorded(here), graphs)
-    assert ' AVG NVLINK TX 54.0 GiB/s ' in lines[6]
+    assert ' AVG NVLink TX 54.0 GiB/s ' in lines[6]
     assert lines[7].split('│')[2].startswith('60.0 GiB/s ')
 
 

@@ -19,8 +19,8 @@ def test_second_key_sums_up_by_owner() -> None:
     rows = tuple(process._replace(owner=owner) for process in sample.processes)
     state = state_on(sample._replace(processes=rows), 100, 24, 'U', 'U')
     lines = lines_of(state)
-    assert lines[0].startswith('GPU usage by owner (1)')
-    assert lines[1].split()[0] == 'OWNER'
+    assert lines[0].startswith('GPU usage by job (1)')
+    assert lines[1].split()[0] == 'JOB'
     assert lines[2].startswith(' slurm 42 ')
     assert demand_of(state).owners
     first = state_on(sample, 100, 24, 'U', 'U', 'U', 'U')

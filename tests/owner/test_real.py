@@ -271,7 +271,7 @@ def test_query_report_and_monitor_show_owners(groups: Hierarchy, tmp_path: pathl
             monitor.wait_until_gone('slurm 42')
             assert 'pod 5ba385ca' in monitor.text
             monitor.press('\x1b', 'slurm 42')
-            monitor.press('UU', r'by owner \(2\)(.|\n)*slurm 42 ')
+            monitor.press('UU', r'by job \(2\)(.|\n)*slurm 42 ')
             monitor.type('q')
             monitor.wait_for('COMMAND')
             monitor.press('\x1b[B', 'trainer')

@@ -291,7 +291,8 @@ def _bars(width: int, box: int) -> tuple[Cells, ...]:
 @functools.lru_cache(maxsize=8)  # each frame needs it, and the devices hardly change
 def place_device_columns(width: int, traits: DeviceTraits) -> tuple[DevicePlace, ...]:
     """Lay out the columns in a panel of this width, from left to right."""
-    cells = inside(width)
+    # The index is above that of the processes.
+    cells = Cells(1, inside(width).right - 1)
     gap = 2 if width >= CLASSIC else 1
     widths = _choose(cells.width, gap, traits)
     # Bars share what is left, up to a limit; the user takes the rest.

@@ -85,7 +85,7 @@ COLUMNS: tuple[Column, ...] = (
            align='<', rank=2, source='the lists that contain the process'),
     Column('user', 'USER', 7, 'owner of the process', lambda row, _: fmt.format_user(row.username, _USER),
            order='username', rank=1, source='psutil `username`'),
-    Column('owner', 'OWNER', 5, 'job, pod, container, unit or session that it belongs to', lambda row, _: owner_text(row),
+    Column('owner', 'JOB', 5, 'job, pod, container, unit or session that it belongs to', lambda row, _: owner_text(row),
            align='<', gap=2, order='owner', rank=10, source='`/proc/PID/cgroup`, see [Owners of processes](owners.md)'),
     Column('gpu_memory', 'GPU-MEM', 8, 'GPU memory of the process', _of_device(_gpu_memory),
            order='gpu_memory', unit='B', source='the same lists (`usedGpuMemory`)'),

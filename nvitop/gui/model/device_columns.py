@@ -345,7 +345,7 @@ def _reasons(row: DetailRow, width: int) -> Pieces:
     if reasons is None:
         return ((fmt.NOT_AVAILABLE, row.style),)
     if not reasons:
-        return (('nothing', _DIM),)
+        return (('none', _DIM),)
     is_alarming = any(word in reason for reason in reasons for word in _ALARMING)
     text = fmt.format_reasons(reasons)
     text = text if len(text) <= width else fmt.format_brief_reasons(reasons)
@@ -366,9 +366,9 @@ DETAIL_COLUMNS: tuple[Column, ...] = (
            gap=2, rank=3, metrics=('pcie_rx_throughput',)),
     Column('pcie_tx', 'PCIe TX', 10, 'PCIe traffic from the GPU', _rate('pcie_tx_throughput'),
            rank=4, metrics=('pcie_tx_throughput',)),
-    Column('nvlink_rx', 'NVLINK RX', 11, 'NVLink traffic to the GPU', _rate('nvlink_rx_throughput'),
+    Column('nvlink_rx', 'NVLink RX', 11, 'NVLink traffic to the GPU', _rate('nvlink_rx_throughput'),
            gap=2, rank=5, metrics=('nvlink_rx_throughput',)),
-    Column('nvlink_tx', 'NVLINK TX', 11, 'NVLink traffic from the GPU', _rate('nvlink_tx_throughput'),
+    Column('nvlink_tx', 'NVLink TX', 11, 'NVLink traffic from the GPU', _rate('nvlink_tx_throughput'),
            rank=6, metrics=('nvlink_tx_throughput',)),
     Column('encoder', 'ENC', 4, 'utilization of the video encoder',
            _detail(lambda device: fmt.format_share(device.encoder_utilization_percent)),
@@ -381,7 +381,7 @@ DETAIL_COLUMNS: tuple[Column, ...] = (
     Column('energy', 'ENERGY', 9, 'energy used since the driver was loaded',
            _detail(lambda device: fmt.format_energy(device.total_energy_joules)),
            gap=2, rank=8, metrics=('total_energy',)),
-    Column('reasons', 'CLOCKS HELD DOWN BY', 0, 'why the clocks are low', _reasons,
+    Column('reasons', 'CLOCK LIMIT', 0, 'why the clocks are low', _reasons,
            align='<', gap=2, metrics=('clock_event_reasons',)),
 )
 # fmt: on

@@ -88,7 +88,7 @@ def need_target(state: AppState) -> str:
 
 def need_sums_by_user(state: AppState) -> str:
     """A summary by user."""
-    return 'Already by owner' if state.sums_by_owner else ''
+    return 'Already by job' if state.sums_by_owner else ''
 
 
 def need_past(state: AppState) -> str:

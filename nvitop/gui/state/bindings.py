@@ -199,7 +199,7 @@ _BINDINGS: tuple[Binding, ...] = (
     opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (need_processes_here, need_visible_selection)),
     opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (need_process,)),
     opening(('U', 'u'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
-    Binding(('U', 'u'), 'sum-by-owner', sum_by_owner, 'by job, pod or container', frozenset({Screen.USERS}), SCREEN, hint='by owner', needs=(need_sums_by_user,)),
+    Binding(('U', 'u'), 'sum-by-owner', sum_by_owner, 'by job, pod or container', frozenset({Screen.USERS}), SCREEN, hint='by job', needs=(need_sums_by_user,)),
     opening(('!',), Screen.PROBLEMS, 'what is wrong, and why values are missing', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
     opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
     Binding(('v',), 'reveal', toggle_secrets, 'show secrets', _ENVIRON, SCREEN, hint='secrets'),

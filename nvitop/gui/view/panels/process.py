@@ -70,7 +70,7 @@ def unknown_note(sample: Sample) -> tuple[str, ...]:
         return (NO_LISTS,)
     unknown = unknown_devices(sample)
     count = f'{len(unknown)} {"GPU" if len(unknown) == 1 else "GPUs"} unknown'
-    return (f'not readable on {devices_text(unknown)}', count) if unknown else ()
+    return (f'processes of {devices_text(unknown)} unreadable', count) if unknown else ()
 
 
 def no_processes_message(sample: Sample) -> str:
@@ -317,8 +317,8 @@ def _notes(listed: ProcessList, sample: Sample) -> tuple[Note, ...]:
     if has_no_lists(sample):
         notes.insert(0, Note((NO_LISTS, 'not reported'), Style(Role.DIM), 1))
     elif silent:
-        text = f'not readable on {devices_text(silent)}'
-        notes.insert(0, Note((text, 'not readable'), _INCOMPLETE, 1))
+        text = f'processes of {devices_text(silent)} unreadable'
+        notes.insert(0, Note((text, 'unreadable'), _INCOMPLETE, 1))
     return tuple(notes)
 
 
@@ -335,7 +335,10 @@ def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> N
         style = _HEADING
         title = column.title
         if column.order == listed.sort.order and listed.sort != Sort():
-            title += _arrow(listed.sort)
+            # Away from the next heading, which may follow without a gap.
+            is_right = column.align == '>'
+            x -= is_right
+            title = f'{_arrow(listed.sort)}{title}' if is_right else f'{title}{_arrow(listed.sort)}'
             style = _SORTED
         draw_within(buf, x, y, title, left, ends[1] - 1, style)
     if moving and listed.scroll_x:

@@ -98,7 +98,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     others = _WIDTH_WITHOUT_BAR + (_WIDTH_OF_HOURS if has_hours else 0)
     bar = max(0, min(_WIDEST_BAR, buf.width - others - max(10, width)))
     columns = [
-        each._replace(title='OWNER') if by_owner and each.name == 'user' else each
+        each._replace(title='JOB') if by_owner and each.name == 'user' else each
         for each in USER_COLUMNS
         if has_hours or each.name not in ('hours', 'idle_hours')
     ]
@@ -143,7 +143,7 @@ def _texts(places: Sequence[PlacedColumn], user: UserSummary, total: int | None)
 
 def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
     """Draw the number of users or owners, and which processes the sums lack."""
-    word = 'owner' if state.sums_by_owner else 'user'
+    word = 'job' if state.sums_by_owner else 'user'
     count = f' ({users})' if users else ''
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
     memory = f'memory of {silent} {"process" if silent == 1 else "processes"} unknown'
