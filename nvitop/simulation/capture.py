@@ -20,7 +20,10 @@ from nvitop.simulation.schema import (
     ARCHITECTURES,
     BRANDS,
     CLOCK_EVENT_REASONS,
+    COMPUTE_MODES,
+    DRIVER_MODELS,
     FABRIC_STATES,
+    GPU_OPERATION_MODES,
     PEER_TYPES,
     RECOVERY_ACTIONS,
 )
@@ -49,17 +52,12 @@ class CapturedProcess(NamedTuple):
     compute_instance: str = ''
 
 
-class CapturedMig(NamedTuple):
-    """A MIG device as ``nvidia-smi -q`` lists it, by the names in :data:`MIG_NAMES`."""
-
-    texts: Mapping[str, str]
-
-
 class CapturedGpu(NamedTuple):
     """A GPU and what runs on it."""
 
     texts: Mapping[str, str]
-    migs: Sequence[CapturedMig] = ()
+    #: MIG devices: index, instance IDs, numbers of engines, sizes of memory and BAR1.
+    migs: Sequence[Mapping[str, str]] = ()
     processes: Sequence[CapturedProcess] = ()
 
 
@@ -71,15 +69,10 @@ class Capture(NamedTuple):
     gpus: Sequence[CapturedGpu]
 
 
-#: Values of a MIG device.
-MIG_NAMES = (
-    'index', 'gpu_instance_id', 'compute_instance_id', 'multiprocessor', 'copy', 'decoder', 'encoder',
-    'jpeg', 'ofa', 'memory.total', 'memory.reserved', 'memory.used', 'memory.free', 'bar1.total', 'bar1.used',
-)  # fmt: skip
-
-#: Getter of a MIG device → its name in that list.
+_SIZES = ('total', 'reserved', 'used', 'free')
+#: Getter of a MIG device → its name in a capture.
 _MIG_GETTERS = {
-    **{f'memory_{name}': f'memory.{name}' for name in ('total', 'reserved', 'used', 'free')},
+    **{f'memory_{name}': f'memory.{name}' for name in _SIZES},
     **{f'bar1_memory_{name}': f'bar1.{name}' for name in ('total', 'used')},
 }
 
@@ -100,7 +93,7 @@ def _tables(values: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 
 def _captured_gpu(gpu: Mapping[str, Any]) -> CapturedGpu:
     migs = [
-        CapturedMig({_MIG_GETTERS.get(name, name): _captured_text(mig[name]) for name in mig})
+        {_MIG_GETTERS.get(name, name): _captured_text(mig[name]) for name in mig}
         for mig in _tables(gpu, 'mig')
     ]
     processes = [
@@ -192,11 +185,7 @@ def _word(words: Mapping[str, object], **others: str) -> Converter:
     return convert
 
 
-_DRIVER_MODEL = _word({'wddm': 0, 'wdm': 1, 'mcdm': 2}, tcc='wdm')
-_COMPUTE_MODE = _word(
-    {'default': 0, 'exclusive-thread': 1, 'prohibited': 2, 'exclusive-process': 3}
-)
-_OPERATION_MODE = _word({'all-on': 0, 'compute': 1, 'low-double-precision': 2})
+_DRIVER_MODEL = _word(DRIVER_MODELS, tcc='wdm')
 #: Getter of nvitop without a name in nvidia-smi, or another name → key of a GPU, and its converter.
 EXTRA: dict[str, tuple[str, Converter]] = {
     'brand': ('brand', _word(BRANDS)),
@@ -256,7 +245,7 @@ NAMES: dict[str, tuple[str, Converter]] = {
     'gpu_recovery_action': ('recovery_action', _word(RECOVERY_ACTIONS)),
     'reset_status.reset_required': ('reset_required', _flag),
     'reset_status.drain_and_reset_recommended': ('drain_and_reset_recommended', _flag),
-    'gom.current': ('gpu_operation_mode', _OPERATION_MODE),
+    'gom.current': ('gpu_operation_mode', _word(GPU_OPERATION_MODES)),
     'fan.speed': ('fan_speed', _count),
     'pstate': ('performance_state', _count),
     'clocks_event_reasons.supported': ('supported_clock_event_reasons', _hexadecimal),
@@ -264,7 +253,7 @@ NAMES: dict[str, tuple[str, Converter]] = {
     'memory.reserved': ('memory_reserved', _size),
     'memory.used': ('memory_used', _size),
     'memory.free': ('memory_free', _size),
-    'compute_mode': ('compute_mode', _COMPUTE_MODE),
+    'compute_mode': ('compute_mode', _word(COMPUTE_MODES)),
     'compute_cap': ('compute_capability', _pattern(r'\d{1,2}\.\d{1,2}')),
     'utilization.gpu': ('gpu_utilization', _count),
     'utilization.memory': ('memory_utilization', _count),
@@ -378,7 +367,7 @@ def _gpu_lines(gpu: CapturedGpu, *, has_uuid: bool) -> Iterator[str]:
         values.pop('uuid', None)
     values.update(_combined(gpu.texts))
     if 'mig_mode' in values:
-        highest = max((int(_count(m.texts.get('index', '')) or 0) for m in gpu.migs), default=0)
+        highest = max((int(_count(m.get('index', '')) or 0) for m in gpu.migs), default=0)
         values['max_mig_devices'] = str(max(7, highest + 1))
     for key, value in values.items():
         yield f'{key} = {value}'
@@ -446,8 +435,8 @@ def _fabric_and_platform(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield 'fabric_guid', _text(guid if re.fullmatch(r'0x[0-9a-fA-F]{1,16}', guid) else '0x0')
 
 
-def _mig_lines(gpu: CapturedGpu, mig: CapturedMig, number: int) -> Iterator[str]:
-    texts = {name: _count(text) for name, text in mig.texts.items()}
+def _mig_lines(gpu: CapturedGpu, mig: Mapping[str, str], number: int) -> Iterator[str]:
+    texts = {name: _count(text) for name, text in mig.items()}
     profile = _profile(gpu, texts)
     yield '  [[gpu.mig]]'
     yield f'  profile = "{profile}"'
@@ -458,11 +447,8 @@ def _mig_lines(gpu: CapturedGpu, mig: CapturedMig, number: int) -> Iterator[str]
     known = [f'{name} = {texts[name]}' for name in engines if texts.get(name)]
     if known:
         yield f'  engines = {{ {", ".join(known)} }}'
-    for name in ('memory.total', 'memory.reserved', 'memory.used', 'memory.free'):
-        value = _size(mig.texts.get(name, ''))
-        yield f'  {name.replace(".", "_")} = {value or _text("N/A")}'
-    for name in ('bar1.total', 'bar1.used'):
-        value = _size(mig.texts.get(name, ''))
+    for name in (*(f'memory.{part}' for part in _SIZES), 'bar1.total', 'bar1.used'):
+        value = _size(mig.get(name, ''))
         yield f'  {name.replace(".", "_")} = {value or _text("N/A")}'
 
 
@@ -492,7 +478,7 @@ def _process_lines(position: int, gpu: CapturedGpu, process: CapturedProcess) ->
     memory = None if is_missing(process.memory) else _size(process.memory)
     yield f'memory = {memory or _text("N/A")}'
     for number, mig in enumerate(gpu.migs):
-        instances = mig.texts.get('gpu_instance_id'), mig.texts.get('compute_instance_id')
+        instances = mig.get('gpu_instance_id'), mig.get('compute_instance_id')
         if instances == (process.gpu_instance, process.compute_instance):
-            yield f'mig = {_count(mig.texts.get("index", "")) or number}'
+            yield f'mig = {_count(mig.get("index", "")) or number}'
             return

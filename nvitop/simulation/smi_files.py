@@ -21,12 +21,12 @@ from xml.parsers import expat
 from nvitop.simulation.capture import (
     Capture,
     CapturedGpu,
-    CapturedMig,
     CapturedProcess,
     captured,
     is_missing,
 )
 from nvitop.simulation.scenario import ScenarioError
+from nvitop.simulation.schema import CLOCK_EVENT_REASONS
 from nvitop.toml import TomlDocument, TomlError
 
 STATES = ('idle', 'load')
@@ -49,23 +49,26 @@ TABLE_PATHS = {
     'max_temperature_threshold': 'GPU / Temperature / GPU Max Operating Temp',
     'max_memory_temperature_threshold': 'GPU / Temperature / Memory Max Operating Temp',
 }
+#: Value of a MIG device → its path below the device in ``-q``, and in the XML.
+MIG_PATHS = {
+    'index': ('Index', 'index'),
+    'gpu_instance_id': ('GPU Instance ID', 'gpu_instance_id'),
+    'compute_instance_id': ('Compute Instance ID', 'compute_instance_id'),
+    **{
+        name: (f'Device Attributes / Shared / {label} count', f'device_attributes/shared/{element}_count')
+        for name, label, element in (
+            ('multiprocessor', 'Multiprocessor', 'multiprocessor'), ('copy', 'Copy Engine', 'copy_engine'),
+            ('decoder', 'Decoder', 'decoder'), ('encoder', 'Encoder', 'encoder'), ('jpeg', 'JPG', 'jpg'),
+            ('ofa', 'OFA', 'ofa'),
+        )
+    },
+    **{
+        f'{kind}.{name}': (f'Shared {label} / {name.capitalize()}', f'{element}_memory_usage/{name}')
+        for kind, label, element in (('memory', 'FB Memory Usage', 'fb'), ('bar1', 'BAR1 Memory', 'bar1'))
+        for name in ('total', 'reserved', 'used', 'free')
+    },
+}  # fmt: skip
 MIG = 'GPU / MIG Device / '
-_ENGINES = MIG + 'Device Attributes / Shared / '
-_MEMORY, _BAR1 = MIG + 'Shared FB Memory Usage / ', MIG + 'Shared BAR1 Memory / '
-_TABLE_MIG_PATHS = {
-    'index': MIG + 'Index',
-    'gpu_instance_id': MIG + 'GPU Instance ID',
-    'compute_instance_id': MIG + 'Compute Instance ID',
-    'multiprocessor': _ENGINES + 'Multiprocessor count',
-    'copy': _ENGINES + 'Copy Engine count',
-    'decoder': _ENGINES + 'Decoder count',
-    'encoder': _ENGINES + 'Encoder count',
-    'jpeg': _ENGINES + 'JPG count',
-    'ofa': _ENGINES + 'OFA count',
-    **{f'memory.{name.lower()}': _MEMORY + name for name in ('Total', 'Reserved', 'Used', 'Free')},
-    'bar1.total': _BAR1 + 'Total',
-    'bar1.used': _BAR1 + 'Used',
-}
 PROCESSES = 'GPU / Processes / '
 
 
@@ -129,10 +132,10 @@ def _numbered(by_path: Mapping[str, str], path: str) -> Iterator[tuple[str, str]
             yield match[1] or '', text
 
 
-def _migs(by_path: Mapping[str, str]) -> Iterator[CapturedMig]:
+def _migs(by_path: Mapping[str, str]) -> Iterator[dict[str, str]]:
     for suffix, _ in _numbered(by_path, MIG + 'Index'):
-        places = {name: place + suffix for name, place in _TABLE_MIG_PATHS.items()}
-        yield CapturedMig({n: by_path[place] for n, place in places.items() if place in by_path})
+        places = {name: f'{MIG}{place}{suffix}' for name, (place, _) in MIG_PATHS.items()}
+        yield {n: by_path[place] for n, place in places.items() if place in by_path}
 
 
 def _processes(by_path: Mapping[str, str]) -> Iterator[CapturedProcess]:
@@ -174,10 +177,6 @@ ROOT = 'nvidia_smi_log'
 _SKIPPED = frozenset({'supported_clocks', 'accounted_processes'})
 _LISTS = {'mig_device': 'mig', 'process_info': 'process'}
 
-_CLOCK_REASONS = (
-    'gpu_idle', 'applications_clocks_setting', 'sw_power_cap', 'hw_slowdown', 'hw_thermal_slowdown',
-    'hw_power_brake_slowdown', 'sync_boost', 'sw_thermal_slowdown',
-)  # fmt: skip
 #: Name of nvidia-smi, or of :data:`nvitop.simulation.capture.EXTRA` → paths of its element within
 #: ``<gpu>``, of newer drivers first. The first one that has a value counts.
 PATHS: dict[str, tuple[str, ...]] = {
@@ -244,7 +243,7 @@ PATHS: dict[str, tuple[str, ...]] = {
             f'clocks_event_reasons/clocks_event_reason_{name}',
             f'clocks_throttle_reasons/clocks_throttle_reason_{name}',
         )
-        for name in (*_CLOCK_REASONS, 'display_clock_setting')
+        for name in (reason.replace('-', '_') for reason in CLOCK_EVENT_REASONS)
     },
     'clocks_event_reasons.display_clock_setting': (
         'clocks_event_reasons/clocks_event_reason_display_clocks_setting',
@@ -394,20 +393,6 @@ def _ecc_paths() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 PATHS.update(_ecc_paths())
-_MIG_PATHS = {
-    'index': 'index',
-    'gpu_instance_id': 'gpu_instance_id',
-    'compute_instance_id': 'compute_instance_id',
-    **{
-        name: f'device_attributes/shared/{element}_count'
-        for name, element in {
-            'multiprocessor': 'multiprocessor', 'copy': 'copy_engine', 'decoder': 'decoder',
-            'encoder': 'encoder', 'jpeg': 'jpg', 'ofa': 'ofa',
-        }.items()
-    },
-    **{f'memory.{name}': f'fb_memory_usage/{name}' for name in ('total', 'reserved', 'used', 'free')},
-    **{f'bar1.{name}': f'bar1_memory_usage/{name}' for name in ('total', 'used')},
-}  # fmt: skip
 
 
 class _Gpu:
@@ -573,7 +558,7 @@ def _share_ecc_totals(texts: dict[str, str]) -> None:
 
 def _captured(gpu: _Gpu) -> CapturedGpu:
     migs = [
-        CapturedMig({name: mig[path] for name, path in _MIG_PATHS.items() if path in mig})
+        {name: mig[path] for name, (_, path) in MIG_PATHS.items() if path in mig}
         for mig in gpu.lists['mig']
     ]
     processes = [

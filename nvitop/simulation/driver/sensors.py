@@ -67,28 +67,19 @@ def _clock_key(kind: object) -> str:
     return CLOCKS[which]
 
 
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetClockInfo(node: Node, kind: object, clock: object) -> None:
+def _clock(prefix: str) -> Callable[[Node, object, object], None]:
     """``(device, clock type, unsigned *)``: MHz."""
-    fill_number(clock, node.read(_clock_key(kind)))
+
+    def read(node: Node, kind: object, clock: object) -> None:
+        fill_number(clock, node.read(prefix + _clock_key(kind)))
+
+    return read
 
 
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetMaxClockInfo(node: Node, kind: object, clock: object) -> None:
-    """``(device, clock type, unsigned *)``: MHz."""
-    fill_number(clock, node.read('max_' + _clock_key(kind)))
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetApplicationsClock(node: Node, kind: object, clock: object) -> None:
-    """``(device, clock type, unsigned *)``: MHz."""
-    fill_number(clock, node.read('application_' + _clock_key(kind)))
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetDefaultApplicationsClock(node: Node, kind: object, clock: object) -> None:
-    """``(device, clock type, unsigned *)``: MHz."""
-    fill_number(clock, node.read('default_application_' + _clock_key(kind)))
+SYMBOLS.add(GPU, 'nvmlDeviceGetMaxClockInfo')(_clock('max_'))
+SYMBOLS.add(GPU, 'nvmlDeviceGetClockInfo')(_clock(''))
+SYMBOLS.add(GPU, 'nvmlDeviceGetApplicationsClock')(_clock('application_'))
+SYMBOLS.add(GPU, 'nvmlDeviceGetDefaultApplicationsClock')(_clock('default_application_'))
 
 
 @SYMBOLS.add(GPU)
@@ -100,8 +91,9 @@ def nvmlDeviceGetMaxCustomerBoostClock(node: Node, kind: object, clock: object) 
 
 
 CLOCK_READERS = {
-    APPLICATION: nvmlDeviceGetApplicationsClock,
-    APPLICATION_DEFAULT: nvmlDeviceGetDefaultApplicationsClock,
+    CURRENT: _clock(''),
+    APPLICATION: _clock('application_'),
+    APPLICATION_DEFAULT: _clock('default_application_'),
     CUSTOMER_BOOST_MAX: nvmlDeviceGetMaxCustomerBoostClock,
 }
 
@@ -109,13 +101,10 @@ CLOCK_READERS = {
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetClock(node: Node, kind: object, clock_id: object, clock: object) -> None:
     """``(device, clock type, clock id, unsigned *)``: MHz."""
-    which = number(clock_id)
-    if which == CURRENT:
-        nvmlDeviceGetClockInfo(node, kind, clock)
-    elif which in CLOCK_READERS:
-        CLOCK_READERS[which](node, kind, clock)
-    else:
+    read = CLOCK_READERS.get(number(clock_id))
+    if read is None:
         raise DriverError(INVALID_ARGUMENT)
+    read(node, kind, clock)
 
 
 @SYMBOLS.add(GPU)
