@@ -162,8 +162,14 @@ class Store:
         """Store minutes and events. A minute that is stored already is added up."""
         with self.transaction():
             for rows in minutes:
+                # Rounded so that the rounded shares of a minute add up to the observed time.
+                rest = 0.0
                 for key, usage in rows.usage.items():
-                    sums = tuple(round(getattr(usage, name)) for name in USAGE_SUMS)
+                    share = usage.share_ms + rest
+                    rest = share - round(share)
+                    idle = min(usage.idle_held_ms, round(share))
+                    rounded = {**vars(usage), 'share_ms': share, 'idle_held_ms': idle}
+                    sums = tuple(round(rounded[name]) for name in USAGE_SUMS)
                     self._add_up('usage', _USAGE_KEYS, (rows.minute, *key), USAGE_SUMS, sums)
                 for gpu, minute in rows.devices.items():
                     sums = tuple(round(getattr(minute, name)) for name in DEVICE_SUMS)

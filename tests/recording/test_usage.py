@@ -50,6 +50,14 @@ def test_used_and_free_time_add_up_to_the_time_of_all_gpus(tmp_path: Path) -> No
     assert by_user['ann']['memory_byte_ms'] == 2 * seconds * 1000 << 30
 
 
+def test_rounded_shares_add_up_to_the_observed_time(tmp_path: Path) -> None:
+    machine = SimpleMachine(1)
+    for pid, user in enumerate(('ann', 'bob', 'carol', 'dave', 'erin', 'frank', 'grace')):
+        machine.run(pid, username=user)
+    path = recorded(tmp_path / 'a.db', machine)
+    assert observed(path) == sum(row['share_ms'] for row in usage(path, 'user').values())
+
+
 def test_energy_adds_up_to_the_counter_and_is_divided_by_utilization(tmp_path: Path) -> None:
     machine = SimpleMachine(1)
     machine.run(1, gpu_sm_utilization_percent=60)
