@@ -11,7 +11,7 @@ from nvitop.health.rules import (
     RULE_METRICS,
     SEVERITIES,
     Finding,
-    Severity,
+    event_words,
     headline,
     health_status,
     importance,
@@ -19,6 +19,7 @@ from nvitop.health.rules import (
     worst_findings,
 )
 from nvitop.health.states import BUSY_PERCENT, DeviceState, device_states, state_of_values
+from nvitop.health.xid import Severity
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
@@ -32,6 +33,7 @@ __all__ = [
     'Finding',
     'Severity',
     'device_states',
+    'event_words',
     'findings',
     'headline',
     'health_status',

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, Mapping, NamedTuple
 
 from nvitop.api.system import system
+from nvitop.health.kernel_log import LoggedXid, with_logged_events
 from nvitop.health.rules import RULE_METRICS, Finding, findings, missing_finding
 from nvitop.sampling.device_names import match_measured
 from nvitop.sampling.driver import DriverReader
@@ -88,6 +89,7 @@ def check_health(
     *,
     expected: int | None = None,
     timeout: float = 4.0,
+    logged: Iterable[LoggedXid] = (),
 ) -> HealthCheck:
     """Measure the GPUs now and judge them. Raises nothing because of a driver.
 
@@ -96,6 +98,7 @@ def check_health(
             ``None``: all. A device that is not listed is missing.
         expected: Number of GPUs that the driver should list; ``None``: those on the PCI bus, unless
             ``names`` are given.
+        logged: Xids of the kernel log, see :func:`~nvitop.health.kernel_log.read_kernel_log`.
         timeout: Time (seconds) after which a GPU, or the driver, is not responding.
     """
     reader = DriverReader(_selection(names), _Together(timeout), limit=timeout)
@@ -113,6 +116,7 @@ def check_health(
     error = next((p.reason for p in sample.problems if p.subject == 'driver' and p.is_failure), '')
     if error:
         return HealthCheck(sample, error=f'the driver does not work: {error}')
+    sample = with_logged_events(sample, logged)
     found, gpus = findings(sample), sum(not d.key.is_mig for d in sample.devices)
     if names is not None:
         found, gpus = _about(names, sample, found)

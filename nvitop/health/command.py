@@ -18,9 +18,11 @@ from nvitop.console.arguments import (
     whole_number,
 )
 from nvitop.console.driver import simulate
+from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, discard_stdout, writing
 from nvitop.health.check import HealthCheck, check_health
 from nvitop.health.formats import FORMATS, STATUSES, exit_status, judge
+from nvitop.health.kernel_log import KMSG, LoggedXid, read_kernel_log
 from nvitop.health.rules import KINDS
 from nvitop.sampling.types import Sample
 
@@ -97,6 +99,14 @@ def make_parser() -> ArgumentParser:
         help='finish within TIME, such as 5 or 500ms, even if the driver hangs '
         f'(default: {TIMEOUT_SECONDS:g}s)',
     )
+    add(
+        '--kernel-log',
+        nargs='?',
+        const=KMSG,
+        metavar='FILE',
+        help='add Xid errors since the driver was loaded from the kernel log, or from a FILE with '
+        'its lines; usually only root may read the log',
+    )
     parser.add_argument_group('output').add_argument(
         '--format',
         choices=tuple(FORMATS),
@@ -129,10 +139,21 @@ def _run(options: argparse.Namespace) -> int:
     return status
 
 
+def _logged(path: str | None) -> list[LoggedXid]:
+    if path is None:
+        return []
+    try:
+        return read_kernel_log(path)
+    except OSError as error:
+        print_message(PROGRAM, 'warning', f'cannot read {path}: {error.strerror}')
+        return []
+
+
 def _check(options: argparse.Namespace) -> HealthCheck:
     try:
         return check_health(
             options.only,
+            logged=_logged(options.kernel_log),
             expected=options.expect,
             timeout=max(options.timeout - _OWN_SECONDS, options.timeout / 2),
         )

@@ -10,27 +10,25 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from nvitop.health.xid import ACTIONS, Severity, severity_of, xid_of
 from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.types import (
     GRAPHICS_PROCESSES,
     MPS_PROCESSES,
     PROCESSES,
     STATUS,
+    DeviceEvent,
     DeviceKey,
     DeviceSample,
     Problem,
     Sample,
 )
+from nvitop.times import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     _Rule = Callable[['_Case'], Iterator['Finding']]
-
-#: ``info``: normal, but worth knowing; ``unknown``: a value that a rule needs cannot be read;
-#: ``warning``: slower or less reliable than it should be; ``critical``: not usable, or it
-#: damages results or itself.
-Severity = Literal['info', 'unknown', 'warning', 'critical']
 
 
 class Finding(NamedTuple):
@@ -69,6 +67,7 @@ KINDS: dict[str, _Label] = {
     'lost': _Label('LOST', 'lost'),
     'not_responding': _Label('HUNG', 'not responding'),
     'failing': _Label('FAIL', 'failing'),
+    'xid': _Label('XID', 'with Xid errors'),
     'reboot_needed': _Label('REBOOT', 'to reboot'),
     'reset_needed': _Label('RESET', 'to reset'),
     'recovery_needed': _Label('RECOVER', 'to recover'),
@@ -136,6 +135,13 @@ _BUSY_STATES = ('P0', 'P1', 'P2')
 #: Maximum number of implausible values in the evidence.
 _MAX_VALUES = 3
 
+#: Time (seconds) for which an event that is not critical is a finding.
+EVENT_SECONDS = 600.0
+#: Events that have no number.
+_EVENTS = {
+    'memory error': 'double-bit memory error announced',
+    'unavailable': 'announced as unavailable by the driver',
+}
 _RESET = 'Stop its processes, then reset it: nvidia-smi --gpu-reset -i {index}'
 _COOL = 'Check fans, airflow and room temperature; lowering the power limit helps meanwhile'
 #: Recovery action of the driver → kind, words, what to do.
@@ -167,6 +173,8 @@ class _Case(NamedTuple):
 
     device: DeviceSample
     problems: tuple[Problem, ...]
+    #: Events that still matter, the newest first.
+    events: tuple[DeviceEvent, ...]
     #: Names of products that have an active NVLink on at least one GPU.
     linked_products: frozenset[str]
 
@@ -210,7 +218,8 @@ def findings(sample: Sample, earlier: Iterable[Finding] = ()) -> tuple[Finding, 
     )
     found: list[Finding] = []
     for device in sample.devices:
-        case = _Case(device, tuple(problems.get(device.key, ())), linked)
+        events = _events_that_matter(device.key, sample)
+        case = _Case(device, tuple(problems.get(device.key, ())), events, linked)
         rules = _RULES if device.status == 'ok' else _RULES_WITHOUT_VALUES
         found += sorted((f for rule in rules for f in rule(case)), key=importance)
     found += map(missing_finding, range(len(sample.missing_gpus)), sample.missing_gpus)
@@ -422,8 +431,51 @@ def _unreadable(case: _Case) -> Iterator[Finding]:
         yield case.finding('unreadable', 'unknown', 'unreadable values', _some(values), action)
 
 
-_RULES_WITHOUT_VALUES: tuple[_Rule, ...] = (_unusable,)
+def _events_that_matter(key: DeviceKey, sample: Sample) -> tuple[DeviceEvent, ...]:
+    """Return events of a GPU: critical ones until it recovers, others for some minutes."""
+    events = [
+        event
+        for event in sample.events
+        if event.device == key
+        and not event.is_over
+        and (_severity(event) == 'critical' or sample.timestamp - event.last <= EVENT_SECONDS)
+    ]
+    return tuple(sorted(events, key=lambda event: -event.last))
+
+
+def _severity(event: DeviceEvent) -> Severity:
+    return severity_of(xid_of(event.code)) if event.kind == 'xid' else 'critical'
+
+
+def _events(case: _Case) -> Iterator[Finding]:
+    if not case.events:
+        return
+    severity, event = min(
+        ((_severity(event), event) for event in case.events),
+        key=lambda pair: (SEVERITIES.index(pair[0]), pair[1].kind != 'xid'),
+    )
+    evidence = '; '.join(map(_event_text, case.events[:_MAX_VALUES]))
+    action = ACTIONS[xid_of(event.code).action].text if event.kind == 'xid' else _RESET
+    words = event_words(event)
+    yield case.finding('xid', severity, words, evidence, action)._replace(since=event.first)
+
+
+def event_words(event: DeviceEvent) -> str:
+    """Return what an announced error means: ``'Xid 79: GPU has fallen off the bus'``."""
+    if event.kind == 'xid':
+        return f'Xid {event.code}: {xid_of(event.code).words}'
+    return _EVENTS.get(event.kind, event.kind)
+
+
+def _event_text(event: DeviceEvent) -> str:
+    name = f'Xid {event.code}' if event.kind == 'xid' else event.kind
+    times = f'{event.times} times, last ' if event.times > 1 else ''
+    return f'{name} {times}at {format_time(event.last)}'
+
+
+_RULES_WITHOUT_VALUES: tuple[_Rule, ...] = (_unusable, _events)
 _RULES: tuple[_Rule, ...] = (
+    _events,
     _slow,
     _recovery,
     _temperature,

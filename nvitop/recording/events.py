@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nvitop.health import Finding, findings
+from nvitop.health import Finding, event_words, findings
 from nvitop.recording.shares import gpu_of
 from nvitop.recording.usage import MAX_INTERVALS
 from nvitop.sampling.types import DeviceKey, Sample
@@ -16,7 +16,7 @@ CLOCK_STEP_SECONDS = 2.0
 #: Time (seconds) without a finding after which it has cleared: some come and go with each sample.
 CLEAR_SECONDS = 60.0
 #: Findings about the status of a device, which has events of its own.
-_STATUSES = frozenset({'lost', 'not_responding', 'failing'})
+_STATUSES = frozenset({'lost', 'not_responding', 'failing', 'xid'})
 
 
 class RecordedEvent(NamedTuple):
@@ -25,13 +25,13 @@ class RecordedEvent(NamedTuple):
     #: Seconds since the epoch.
     time: float
     #: ``'start'``, ``'stop'``, ``'gap'``, ``'clock'``, ``'driver'``, ``'added'``, ``'removed'``,
-    #: ``'lost'``, ``'recovered'``, ``'finding'``, ``'cleared'``, ``'note'``.
+    #: ``'lost'``, ``'recovered'``, ``'finding'``, ``'cleared'``, ``'error'``, ``'note'``.
     kind: str
     #: The event as text.
     text: str
     #: UUID of the device, or its label if that is not known; ``''``: none.
     gpu: str = ''
-    #: Kind of a finding; status of a lost device.
+    #: Kind of a finding; status of a lost device; number of an Xid.
     code: str = ''
 
 
@@ -43,6 +43,8 @@ class EventDetector:
         self._last: Sample | None = None
         self._statuses: dict[DeviceKey, str] = {}
         #: Findings, and when they were last seen on the monotonic clock.
+        #: How often each announced error had happened.
+        self._errors: dict[tuple[DeviceKey, str, int], int] = {}
         self._findings: dict[tuple[DeviceKey, str], tuple[Finding, float]] = {}
 
     def compare(self, sample: Sample) -> list[RecordedEvent]:
@@ -53,6 +55,7 @@ class EventDetector:
             *events,
             *self._of_devices(sample, is_first=last is None),
             *self._of_findings(sample),
+            *self._of_errors(sample),
         ]
 
     def _between(self, last: Sample, sample: Sample) -> list[RecordedEvent]:
@@ -95,6 +98,19 @@ class EventDetector:
             _event(sample, key, 'removed', 'removed')
             for key in before.keys() - self._statuses.keys()
         ]
+        return events
+
+    def _of_errors(self, sample: Sample) -> list[RecordedEvent]:
+        """Return the errors that the driver has announced since the last sample."""
+        before = self._errors
+        self._errors = {(e.device, e.kind, e.code): e.times for e in sample.events}
+        events = []
+        for error in sample.events:
+            times = error.times - before.get((error.device, error.kind, error.code), 0)
+            if times > 0:
+                what = event_words(error)
+                what += f' ({times} times)' if times > 1 else ''
+                events.append(_event(sample, error.device, 'error', what, str(error.code or '')))
         return events
 
     def _of_findings(self, sample: Sample) -> list[RecordedEvent]:

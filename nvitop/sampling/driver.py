@@ -14,9 +14,10 @@ from nvitop.api.device import Device
 from nvitop.api.system import system
 from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.device import ProcessRecord, outdated
+from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.gpu import GpuReader, GpuReading, lost_reading, unread_sample
 from nvitop.sampling.plan import DeviceSelection, Due
-from nvitop.sampling.types import STATUS, DeviceSample, Problem
+from nvitop.sampling.types import STATUS, DeviceEvent, DeviceSample, Problem
 from nvitop.sampling.value import known_value
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence
 
@@ -114,6 +115,8 @@ class DriverReader:
         self._missing: list[GpuReading] = []
         self._restart_at = math.inf
         self._restart_pause = FIRST_RESTART_SECONDS
+        #: Receives errors that the driver announces, from the first reading on.
+        self.watcher: EventWatcher | None = None
         #: PCI bus IDs of the GPUs that the driver should list.
         self._expected: tuple[str, ...] = ()
 
@@ -127,6 +130,13 @@ class DriverReader:
     def processes(self) -> tuple[ProcessRecord, ...]:
         """The processes as the devices report them."""
         return tuple([record for reading in self._all() for record in reading.processes])
+
+    def events(self) -> tuple[DeviceEvent, ...]:
+        """Return the errors that the driver has announced, the newest last."""
+        if self.watcher is None or not self._is_known or self.info.error:
+            return ()
+        self.watcher.start()
+        return self.watcher.log.observe(self.devices)
 
     @property
     def missing_gpus(self) -> tuple[str, ...]:
@@ -150,6 +160,8 @@ class DriverReader:
         problems = [problem for reading in self._all() for problem in reading.problems]
         problems += [p for index in sorted(self._slow()) for p in self._slowness(index)]
         problems[:0] = self.info.problems
+        if self.watcher is not None and self.watcher.problem:
+            problems.append(Problem('driver', 'events', self.watcher.problem))
         if self.info.error:
             problems.insert(0, Problem('driver', 'initialization', self.info.error, 'error'))
         if self._silent_seconds:
@@ -225,10 +237,16 @@ class DriverReader:
 
     def _read_info(self) -> None:
         restart = self._clock() >= self._restart_at and self._watchdog.threads_inside == 0
+        if self.watcher is not None and restart:
+            restart = self.watcher.pause()  # otherwise the next time
+        elif self.watcher is not None:
+            self.watcher.resume()
         before = self.info if self._is_known else None
         step = functools.partial(read_driver_info, before, restart=restart)
         outcome = self._watchdog.run({_DRIVER: step}, limit=self._limit)[_DRIVER]
         self._silent_seconds = outcome.silent_seconds
+        if restart and self.watcher is not None:
+            self.watcher.resume()
         if outcome.timed_out:
             return
         if restart:

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Callable
 
-from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Problem, Sample
+from nvitop.sampling.types import EMPTY_SAMPLE, Demand, EventSource, Problem, Sample
 from nvitop.sampling.watchdog import start_daemon
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class Sampler:
                 self._woken, self._stopping = True, False
                 self._start_thread('nvitop-sampler', self._run)
                 self._alive = True
+                if isinstance(self._source, EventSource):
+                    self._source.watch_events(self.refresh)
 
     def demand(self, demand: Demand) -> None:
         """Set what is shown from now on; anything not measured yet is measured soon."""
@@ -89,6 +91,8 @@ class Sampler:
         Returns whether the thread ended. If not, a call is still inside a driver: do not shut NVML
         down, and leave the process by ``os._exit``.
         """
+        if isinstance(self._source, EventSource):
+            self._source.watch_events(None)
         with self._condition:
             self._stopping = True
             self._condition.notify_all()

@@ -11,6 +11,7 @@ from nvitop.api.metrics import METRICS
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
 from nvitop.sampling.driver import DriverReader
+from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.history import past_processes
 from nvitop.sampling.host import HostReader, read_host_io
 from nvitop.sampling.idle import IdleTimes
@@ -132,6 +133,14 @@ class LiveSource:
         """Number of threads inside calls now; unless it is 0, leave the process by ``os._exit``."""
         return self._watchdog.threads_inside
 
+    def watch_events(self, on_event: Callable[[], None] | None) -> None:
+        """Receive errors that the driver announces after the next sample; ``None``: no longer."""
+        if self._driver.watcher is not None:
+            self._driver.watcher.stop()
+        self._driver.watcher = None
+        if on_event is not None:
+            self._driver.watcher = EventWatcher(lambda _: on_event(), wall_clock=self._wall_clock)
+
     def next_due(self) -> float:
         """Return when something falls due next, on the monotonic clock."""
         return self._plan.next_due()
@@ -243,6 +252,7 @@ class LiveSource:
             cost=self._cost(started, calls),
             processes_monotonic=self._processes_monotonic,
             missing_gpus=self._driver.missing_gpus,
+            events=self._driver.events(),
         )
 
     def _cost(self, started: float, calls: int) -> Cost:

@@ -9,7 +9,16 @@ older recordings can still be read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Tuple, Union
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Tuple,
+    Union,
+    runtime_checkable,
+)
 
 if TYPE_CHECKING:
     from nvitop.owner.types import Owner
@@ -342,7 +351,7 @@ WHATS: dict[str, frozenset[str]] = {
         {STATUS, PROCESSES, GRAPHICS_PROCESSES, MPS_PROCESSES, PROCESS_UTILIZATION}
     ),
     'driver': frozenset(
-        {'initialization', 'device_count', 'driver_version', 'cuda_driver_version'}
+        {'initialization', 'device_count', 'driver_version', 'cuda_driver_version', 'events'}
     ),
     'host': frozenset(
         {'hostname', 'username', 'is_superuser', 'cpu_count', 'cpu_percent', 'load_average'}
@@ -392,6 +401,22 @@ class Cost(NamedTuple):
     cpu_seconds: float = 0.0
 
 
+class DeviceEvent(NamedTuple):
+    """An error that the driver announced for a GPU, once or several times."""
+
+    device: DeviceKey
+    #: ``'xid'``, ``'memory error'`` or ``'unavailable'``.
+    kind: str
+    #: The number of the Xid, 0 for others.
+    code: int = 0
+    #: When it first and last happened, in seconds since the epoch.
+    first: float = 0.0
+    last: float = 0.0
+    times: int = 1
+    #: Whether the GPU has recovered since.
+    is_over: bool = False
+
+
 class Sample(NamedTuple):
     """The state of a machine at one moment."""
 
@@ -417,6 +442,8 @@ class Sample(NamedTuple):
     processes_monotonic: float = 0.0
     #: PCI bus IDs of GPUs that are on the bus but not listed by the driver, ``''`` if unknown.
     missing_gpus: tuple[str, ...] = ()
+    #: Errors that the driver has announced since this program watches them, the newest last.
+    events: tuple[DeviceEvent, ...] = ()
 
 
 #: The sample before the first one is taken.
@@ -491,6 +518,14 @@ class Source(Protocol):
 
     def refresh(self) -> None:
         """Make everything due now."""
+
+
+@runtime_checkable
+class EventSource(Protocol):
+    """A source that learns of errors without a sample."""
+
+    def watch_events(self, on_event: Callable[[], None] | None) -> None:
+        """Call a function, in another thread, when an error is announced; ``None``: stop."""
 
 
 class MonitoredSource(Source, Protocol):

@@ -145,6 +145,7 @@ class Machine:
     def start(self) -> None:
         """Start the processes of the scenario, and replace the drivers in this process."""
         world = self.world
+        world.is_closed = False
         if isinstance(self._processes, str):
             if self._processes == 'real':
                 world.pids = self._children = children.Children(world)
@@ -170,6 +171,7 @@ class Machine:
     def stop(self) -> None:
         """Release hanging calls, restore the previous drivers, and end the processes."""
         self.world.faults.clear()
+        self.world.close()
         with _running_lock:
             if self in _running:
                 _running.remove(self)

@@ -278,6 +278,7 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('drain_and_reset_recommended', 'flag', None, 'whether it should be once it is idle; computed from `recovery_action`'),
     # other
     ScenarioKey('gpm', 'flag', False, 'whether the GPU has performance counters (Hopper and newer)'),
+    ScenarioKey('xid', 'count', 0, 'number of the last Xid error; setting it is an event of the driver'),
     ScenarioKey('lost', 'flag', False, 'whether every call for the GPU fails with *GPU is lost*'),
     ScenarioKey('present', 'flag', True, 'whether the driver lists the GPU'),
 )

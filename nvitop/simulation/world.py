@@ -343,8 +343,10 @@ class Node:
         changes = [*self.changes.get(name, ()), Change(t, value)]
         if until < math.inf:
             changes.append(Change(until, self.given(name, t)))
-        self.changes[name] = sorted(changes, key=lambda change: change.at)
-        self.forget()
+        with self.world.changed:
+            self.changes[name] = sorted(changes, key=lambda change: change.at)
+            self.forget()
+            self.world.changed.notify_all()
 
     # Utilization
 
@@ -419,6 +421,11 @@ class World:
         self.init_count = 0
         #: GPM samples by handle: node and time (seconds), once they are taken.
         self.gpm_samples: dict[int, tuple[Node, float] | None] = {}
+        #: Sets of events by handle.
+        self.event_sets: dict[int, object] = {}
+        #: Notified of each change, for those who wait for events.
+        self.changed = threading.Condition()
+        self.is_closed = False
         self._gpm_handles = itertools.count(self.base + _GPM_OFFSET)
         #: (GPU, number of processes that the size of a list does not count yet).
         self.growth: list[tuple[int | None, int]] = []
@@ -467,8 +474,10 @@ class World:
 
     def advance(self, seconds: float) -> None:
         """Move the clock forward."""
-        self._advanced += seconds
-        self.offset += seconds
+        with self.changed:
+            self._advanced += seconds
+            self.offset += seconds
+            self.changed.notify_all()
 
     def pid_of(self, task: Task) -> int | None:
         """The PID of a process; :data:`None` if it does not exist."""
@@ -495,6 +504,18 @@ class World:
     def undercount(self, key: tuple[int, int]) -> int:
         """Number of processes that start between a query for a list's size and one for the list."""
         return sum(count for gpu, count in self.growth if gpu is None or gpu == key[0])
+
+    def new_event_set(self, events: object) -> int:
+        """Create a handle for a set of events."""
+        handle = next(self._gpm_handles)
+        self.event_sets[handle] = events
+        return handle
+
+    def close(self) -> None:
+        """Wake up who waits for events."""
+        with self.changed:
+            self.is_closed = True
+            self.changed.notify_all()
 
     def new_gpm_sample(self) -> int:
         """Create a handle for a GPM sample that is not taken yet."""

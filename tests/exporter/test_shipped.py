@@ -12,6 +12,8 @@ import pytest
 
 from nvitop.console.commands import find_command
 from nvitop.exporter.families import make_families
+from nvitop.exporter.tables import Observation
+from nvitop.sampling.types import DeviceEvent
 from tests.exporter.machines import EVERYTHING, observed
 from tests.exporter.shipped import SHARE, dashboard, expressions
 from tests.waiting import PATIENCE
@@ -36,12 +38,21 @@ def test_panels_have_distinct_places() -> None:
     assert len({panel['id'] for panel in panels}) == len(panels)
 
 
+def broken(scenario: str) -> Observation:
+    """Return an observation of a machine with a missing GPU and an Xid error."""
+    observation = observed(scenario, EVERYTHING)
+    sample = observation.sample
+    events = (DeviceEvent(sample.devices[0].key, 'xid', 79),)
+    sample = sample._replace(events=events, missing_gpus=('0000:3d:00.0',))
+    return observation._replace(sample=sample)
+
+
 @pytest.mark.parametrize('name', expressions())
 def test_expressions_use_series_that_exist(name: str) -> None:
     made = {
         family.name
         for scenario in ('dgx-h100', 'faults')
-        for family in make_families(['own'], observed(scenario, EVERYTHING))
+        for family in make_families(['own'], broken(scenario))
     }
     used = set(NAME.findall(re.sub(r'"[^"]*"', '', expressions()[name])))
     assert used <= made

@@ -223,7 +223,6 @@ def test_an_internal_error_is_unknown(
         ('--ignore nvlink', f"unknown kind 'nvlink'; expected {', '.join(KINDS)}"),
         ('--expect some', "must be a whole number from 0 to 1024, not 'some'"),
         ('--timeout 0', "must be from 0.1 to 3600 seconds, not '0'"),
-        ('--format xml', 'invalid choice'),
     ],
 )
 def test_invalid_arguments(arguments: str, message: str) -> None:

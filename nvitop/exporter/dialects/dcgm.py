@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of dcgm-exporter: the default list up to 4.8, and the new names of release 4.9.
 
-The last Xid error and the license of a vGPU are missing, because nvitop does not read them.
+The license of a vGPU is missing, because nvitop does not read it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from nvitop.exporter.tables import DeviceRow, Dialect
+from nvitop.exporter.identity import described_devices, texts_of
+from nvitop.exporter.tables import DeviceRow, Dialect, Family, Point
 
 if TYPE_CHECKING:
     from typing import Iterator
 
-    from nvitop.exporter.tables import SeriesType
+    from nvitop.exporter.tables import Observation, SeriesType
 
 _MIB, _KIB = 1 << 20, 1024
 
@@ -75,22 +76,37 @@ def _rows() -> Iterator[DeviceRow]:
                 yield DeviceRow(f'DCGM_FI_{name}', metrics, field.text, kind, scale)
 
 
+LABELS = {
+    'gpu': 'index',
+    'UUID': 'gpu_uuid',
+    'pci_bus_id': 'bus_id',
+    'device': 'device_file',
+    'modelName': 'gpu_name',
+    'GPU_I_PROFILE': 'mig_profile',
+    'GPU_I_ID': 'gpu_instance_id',
+    # The second name of each pair is that of 4.9.
+    'Hostname': 'hostname',
+    'hostname': 'hostname',
+    'DCGM_FI_DRIVER_VERSION': 'driver_version',
+    'DCGM_FI_SYSTEM_DRIVER_VERSION': 'driver_version',
+}
+
+
+def _last_xid(observation: Observation) -> Iterator[Family]:
+    """Yield the number of the last Xid of each GPU, 0 if there was none since the start."""
+    last = {e.device: e.code for e in observation.sample.events if e.kind == 'xid'}
+    points = tuple(
+        Point(texts_of(LABELS, properties), float(last.get(device.key, 0)))
+        for device, properties in described_devices(observation.sample, observation.options)
+        if not device.key.is_mig and (device.status == 'ok' or device.key in last)
+    )
+    yield Family('DCGM_FI_DEV_XID_ERRORS', 'gauge', 'Number of the last Xid error.', points)
+
+
 DIALECT = Dialect(
     name='dcgm',
     help='names of dcgm-exporter: old ones and those since 4.9',
     devices=tuple(_rows()),
-    labels={
-        'gpu': 'index',
-        'UUID': 'gpu_uuid',
-        'pci_bus_id': 'bus_id',
-        'device': 'device_file',
-        'modelName': 'gpu_name',
-        'GPU_I_PROFILE': 'mig_profile',
-        'GPU_I_ID': 'gpu_instance_id',
-        # The second name of each pair is that of 4.9.
-        'Hostname': 'hostname',
-        'hostname': 'hostname',
-        'DCGM_FI_DRIVER_VERSION': 'driver_version',
-        'DCGM_FI_SYSTEM_DRIVER_VERSION': 'driver_version',
-    },
+    labels=LABELS,
+    others=_last_xid,
 )

@@ -27,6 +27,7 @@ from nvitop.exporter.values import (
     user_of,
 )
 from nvitop.health import KINDS, device_states, findings
+from nvitop.health.xid import xid_of
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ def _others(observation: Observation) -> Iterator[Family]:
         for device, properties in described_devices(observation.sample, observation.options)
     ]
     yield from _states(observation, labeled)
+    yield from _xids(observation.sample, labeled)
     labels = {device.key: texts for device, texts in labeled if device.status == 'ok'}
     if observation.options.users:
         yield from _users(observation, labels)
@@ -180,6 +182,22 @@ def _states(
             for word in STATES
         )
         yield Family(f'{DEVICE_PREFIX}state', 'gauge', STATE_HELP, doing)
+
+
+def _xids(sample: Sample, labeled: list[tuple[DeviceSample, dict[str, str]]]) -> Iterator[Family]:
+    labels = {device.key: texts for device, texts in labeled}
+    times, seen = [], []
+    for event in sample.events:
+        if event.kind == 'xid' and event.device in labels:
+            texts = {**labels[event.device], 'xid': str(event.code)}
+            times.append(Point(texts, float(event.times)))
+            texts = {**texts, 'action': xid_of(event.code).action}
+            seen.append(Point(texts, event.last))
+    text = 'Xid errors since the exporter was started'
+    yield Family(f'{DEVICE_PREFIX}xid_errors_total', 'counter', text, tuple(times))
+    text = 'when the Xid was last reported, and what to do: none, program, cause, check, support, '
+    text += 'reset, reboot'
+    yield Family(f'{DEVICE_PREFIX}xid_last_seen_timestamp_seconds', 'gauge', text, tuple(seen))
 
 
 def _missing(sample: Sample) -> Iterator[Family]:

@@ -112,7 +112,7 @@ GETTERS = """
     MinMaxClockOfPState MinMaxFanSpeed ModuleId NvLinkInfo NvLinkTelemetrySamples_v1
     NvLinkUtilizationControl NvLinkUtilizationCounter NvlinkBwMode NvlinkSupportedBwModes P2PStatus
     Pdi PerformanceModes PgpuMetadataString PowerMizerMode_v1 PowerSource RepairStatus Samples
-    SramUniqueUncorrectedEccErrorCounts SupportedEventTypes SupportedPerformanceStates
+    SramUniqueUncorrectedEccErrorCounts SupportedPerformanceStates
     SupportedVgpus ThermalSettings TopologyCommonAncestor TopologyNearestGpus
     UnrepairableMemoryFlag_v1 VgpuHeterogeneousMode VgpuInstancesUtilizationInfo VgpuMetadata
     VgpuProcessUtilization VgpuProcessesUtilizationInfo VgpuSchedulerCapabilities VgpuSchedulerLog
@@ -124,7 +124,7 @@ SETTERS = """
     ClearAccountingPids ClearCpuAffinity ClearEccErrorCounts ClearFieldValues CreateGpuInstance
     CreateGpuInstanceWithPlacement FreezeNvLinkUtilizationCounter
     PowerSmoothingActivatePresetProfile PowerSmoothingSetState
-    PowerSmoothingUpdatePresetProfileParam RegisterEvents ResetApplicationsClocks
+    PowerSmoothingUpdatePresetProfileParam ResetApplicationsClocks
     ResetGpuLockedClocks ResetMemoryLockedClocks ResetNvLinkErrorCounters
     ResetNvLinkUtilizationCounter SetAPIRestriction SetAccountingMode SetAdaptiveTgpMode_v1
     SetApplicationsClocks SetAutoBoostedClocksEnabled SetClockOffsets SetComputeMode
@@ -141,7 +141,7 @@ SETTERS = """
 """
 #: ``nvml…`` functions that return *not supported*.
 SYSTEM_FUNCTIONS = """
-    EventSetCreate EventSetFree EventSetWait_v2 GetExcludedDeviceInfoByIndex SystemGetCPER_v1
+    GetExcludedDeviceInfoByIndex SystemGetCPER_v1
     SystemGetConfComputeCapabilities SystemGetConfComputeGpusReadyState
     SystemGetConfComputeKeyRotationThresholdInfo SystemGetConfComputeSettings
     SystemGetConfComputeState SystemGetNvlinkBwMode SystemGetTopologyGpuSet UnitGetDevices

@@ -66,7 +66,7 @@ function _shtab_nvitop_using
 end
 
 set -g _shtab_nvitop_commands query health record replay usage exporter doctor fleet
-set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --by --capture --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --expect --export --fail-on --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --ignore --interval --keep --keep-usage --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --since --sort --ssh --textfile --theme --timeout --top --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --by --capture --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --expect --export --fail-on --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --ignore --interval --keep --keep-usage --kernel-log --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --since --sort --ssh --textfile --theme --timeout --top --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -140,6 +140,7 @@ complete -c nvitop -n '_shtab_nvitop_using health' -l expect -x -d 'require N GP
 complete -c nvitop -n '_shtab_nvitop_using health' -l fail-on -xka "warning critical" -d 'ignore findings that are less severe (default: warning)'
 complete -c nvitop -n '_shtab_nvitop_using health' -l ignore -x -d 'ignore these kinds of findings, such as pcie_link'
 complete -c nvitop -n '_shtab_nvitop_using health' -l timeout -x -d 'finish within TIME, such as 5 or 500ms, even if the driver hangs (default: 4s)'
+complete -c nvitop -n '_shtab_nvitop_using health' -l kernel-log -xka "(__fish_complete_path (commandline -ct))" -d 'add Xid errors since the driver was loaded from the kernel log, or from a FILE with its lines; usually only root may read the log'
 complete -c nvitop -n '_shtab_nvitop_using health' -l format -xka "text json nagios npd" -d 'write text, JSON, a line for Nagios, or a line for the node problem detector (default: text)'
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a record -d 'record GPUs and processes to a file, to look at later'
 complete -c nvitop -n '_shtab_nvitop_using record' -s h -l help -d 'show this help and exit'

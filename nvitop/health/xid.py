@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the Xid numbers of NVIDIA's driver mean, and what to do."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+#: ``info``: normal, but worth knowing; ``unknown``: a value that a rule needs cannot be read;
+#: ``warning``: slower or less reliable than it should be; ``critical``: not usable, or it
+#: damages results or itself.
+Severity = Literal['info', 'unknown', 'warning', 'critical']
+
+
+class XidAction(NamedTuple):
+    """What to do about an Xid."""
+
+    severity: Severity
+    #: ``{index}`` is the index of the GPU.
+    text: str
+
+
+#: Groups of Xids with the same action, by the name that the exporter uses.
+ACTIONS: dict[str, XidAction] = {
+    'none': XidAction('info', ''),
+    'program': XidAction('info', 'Usually a mistake of the program on this GPU: look at its log'),
+    'cause': XidAction('warning', 'A result of another fault: look at the Xid before it'),
+    'check': XidAction('warning', 'Check power connectors, cooling and the driver version'),
+    'support': XidAction('warning', 'If it occurs again, run the field diagnostics and ask NVIDIA'),
+    'reset': XidAction(
+        'critical', 'Stop its processes, then reset it: nvidia-smi --gpu-reset -i {index}'
+    ),
+    'reboot': XidAction('critical', 'Reboot. If it occurs again, check power, cooling and seating'),
+}
+
+
+class Xid(NamedTuple):
+    """One number."""
+
+    words: str
+    #: A key of :data:`ACTIONS`.
+    action: str
+    #: If not that of the action.
+    severity: Severity | None = None
+
+
+#: Number → meaning. Words that several numbers share name the part of the GPU.
+XIDS: dict[int, Xid] = {
+    13: Xid('graphics engine exception', 'program'),
+    31: Xid('memory page fault', 'program'),
+    32: Xid('invalid command stream', 'program'),
+    43: Xid('GPU stopped processing', 'none'),
+    44: Xid('graphics engine fault', 'none'),
+    45: Xid('channel removed', 'cause', 'info'),
+    46: Xid('GPU stopped', 'reset'),
+    48: Xid('double-bit memory error', 'reset'),
+    54: Xid('auxiliary power is not connected', 'check'),
+    60: Xid('video processor exception', 'program'),
+    62: Xid('power management halted', 'reset'),
+    63: Xid('memory page retired or row remapped', 'none'),
+    64: Xid('page retirement or row remapping failed', 'reset'),
+    68: Xid('video decoder exception', 'program'),
+    69: Xid('graphics engine class error', 'program'),
+    74: Xid('NVLink error', 'reset'),
+    78: Xid('vGPU could not be started', 'check'),
+    79: Xid('GPU has fallen off the bus', 'reboot'),
+    80: Xid('corrupted command stream', 'program'),
+    92: Xid('high rate of corrected memory errors', 'none'),
+    93: Xid('inforom is worn out', 'none'),
+    94: Xid('contained memory error', 'program', 'warning'),
+    95: Xid('uncontained memory error', 'reset'),
+    109: Xid('context switch timeout', 'reset', 'warning'),
+    110: Xid('security fault', 'reset'),
+    119: Xid('no response from the GPU system processor', 'reset'),
+    120: Xid('GPU system processor failed', 'reset'),
+    121: Xid('corrected error of the chip-to-chip link', 'none'),
+    136: Xid('link training failed', 'reset'),
+    137: Xid('access to another GPU failed', 'none'),
+    140: Xid('unrecovered memory error', 'reset'),
+    143: Xid('initialization failed', 'reset'),
+    151: Xid('key rotation failed', 'reboot'),
+    154: Xid('recovery action changed', 'cause'),
+    155: Xid('NVLink software error', 'reset'),
+    156: Xid('resource retired', 'reset'),
+    158: Xid('fatal timeout', 'reset'),
+    159: Xid('incompatible memory driver', 'check'),
+    160: Xid('channel retired', 'reboot'),
+    162: Xid('power smoothing failed', 'reset'),
+    **{code: Xid('channel fault', 'program') for code in (8, 11, 25)},
+    **{
+        code: Xid('copy engine exception', 'program')
+        for code in (39, 40, 41, 70, 71, 72, 75, 76, 77, 85, *range(126, 136))
+    },
+    **{code: Xid('video decoder fault', 'program') for code in (83, 84, 88, 89, 96, 97, 98)},
+    **{code: Xid('JPEG engine fault', 'program') for code in (82, *range(99, 106))},
+    **{code: Xid('optical flow engine fault', 'program') for code in (86, 139)},
+    **{code: Xid('NVLink 5 error', 'cause') for code in range(144, 151)},
+    **{
+        code: Xid('informational', 'none')
+        for code in (14, 37, 38, 66, 67, 106, 107, 141, 152, 153, 157, 161)
+    },
+}
+_OTHER = Xid('unclassified error', 'support')
+
+
+def xid_of(code: int) -> Xid:
+    """Return the meaning of a number; numbers that are not in the table are for NVIDIA's support."""
+    return XIDS.get(code, _OTHER)
+
+
+def severity_of(xid: Xid) -> Severity:
+    """Return the severity of an Xid."""
+    return xid.severity or ACTIONS[xid.action].severity

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors that the driver announces: Xids, memory errors, GPUs that become unavailable.
+
+One daemon thread waits inside the driver. At rest it wakes up once a minute. NVML must not be shut
+down meanwhile, so the thread leaves the driver before NVML is restarted, see
+:meth:`EventWatcher.pause`; a program that exits leaves it behind.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Callable
+
+from nvitop.api import libnvml
+from nvitop.api.libnvml import _errors
+from nvitop.api.libnvml._query import address_of
+from nvitop.sampling.types import DeviceEvent, DeviceKey, DeviceSample
+from nvitop.sampling.watchdog import start_daemon
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Bit of an NVML event → its kind. Others are not registered: some occur many times a second.
+KINDS = {0x8: 'xid', 0x2: 'memory error', 0x2000: 'memory error', 0x4000: 'unavailable'}
+#: Longest time (milliseconds) inside the driver, and that while a GPU is lost: then NVML is
+#: restarted, which has to wait for it.
+WAIT_MS, BRIEF_WAIT_MS = 60_000, 1_000
+#: Pause (seconds) after a failure, and time after which a repeated event is announced again.
+PAUSE_SECONDS = 10.0
+#: Maximum number of different events that are kept; the oldest are dropped first.
+MAX_EVENTS = 256
+
+
+class EventLog:
+    """Counts events, and forgets none while it matters. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._events: dict[tuple[str | int, str, int], DeviceEvent] = {}
+        #: GPUs that have not worked since their last event.
+        self._broken: set[str | int] = set()
+
+    def add(self, device: DeviceKey, kind: str, code: int, now: float) -> bool:
+        """Count an event; return whether it is new, or the first one for a while."""
+        with self._lock:
+            place = _identity(device), kind, code
+            before = self._events.pop(place, None)
+            event = DeviceEvent(device, kind, code, now, now)
+            if before is not None:
+                first = now if before.is_over else before.first
+                event = event._replace(first=first, times=before.times + 1)
+            self._events[place] = event
+            while len(self._events) > MAX_EVENTS:
+                del self._events[next(iter(self._events))]
+            return before is None or before.is_over or now - before.last > PAUSE_SECONDS
+
+    def observe(self, devices: Sequence[DeviceSample]) -> tuple[DeviceEvent, ...]:
+        """Return the events, the newest last; those of GPUs that have recovered are over.
+
+        A GPU has recovered if it works after it did not, or after the driver asked for a reset.
+        """
+        with self._lock:
+            if not self._events:
+                return ()
+            keys = {_identity(device.key): device.key for device in devices}
+            for device in devices:
+                identity = _identity(device.key)
+                if device.status != 'ok' or device.recovery_action not in (None, 'None'):
+                    self._broken.add(identity)
+                elif identity in self._broken:
+                    self._broken.discard(identity)
+                    for place, event in self._events.items():
+                        if place[0] == identity:
+                            self._events[place] = event._replace(is_over=True)
+            # The index of a GPU may have changed.
+            return tuple(
+                event._replace(device=keys.get(place[0], event.device))
+                for place, event in self._events.items()
+            )
+
+
+def _identity(key: DeviceKey) -> str | int:
+    return key.uuid or key.physical_index
+
+
+class EventWatcher:
+    """Waits for events in a daemon thread.
+
+    >>> watcher = EventWatcher(on_event=print)
+    >>> watcher.start()
+
+    Args:
+        on_event: Called in that thread with each event that is new or was not seen for a while.
+        wall_clock: Seconds since the epoch.
+        start_thread: Starts the thread.
+    """
+
+    def __init__(
+        self,
+        on_event: Callable[[DeviceEvent], None] | None = None,
+        *,
+        wall_clock: Callable[[], float] = time.time,
+        start_thread: Callable[[str, Callable[[], None]], None] = start_daemon,
+    ) -> None:
+        self.log = EventLog()
+        #: Why no events can be received, ``''``: they can, or it is not known yet.
+        self.problem = ''
+        self.on_event = on_event
+        self._wall_clock = wall_clock
+        self._start_thread = start_thread
+        self._condition = threading.Condition()
+        self._is_paused = self._is_stopped = self._is_inside = self._has_started = False
+
+    @property
+    def events(self) -> tuple[DeviceEvent, ...]:
+        """The events so far, the newest last."""
+        return self.log.observe(())
+
+    def start(self) -> None:
+        """Start the thread, unless it was started before."""
+        if not self._has_started:
+            self._has_started = self._is_inside = True
+            self._start_thread('nvitop-events', self._run)
+
+    def stop(self) -> None:
+        """End the thread when the driver returns from its wait; do not wait for that."""
+        with self._condition:
+            self._is_stopped = True
+            self._condition.notify_all()
+
+    def pause(self) -> bool:
+        """Ask the thread to leave the driver; return whether it has left."""
+        with self._condition:
+            self._is_paused = True
+            self._condition.notify_all()
+            return not self._is_inside
+
+    def resume(self) -> None:
+        """Let the thread return to the driver."""
+        with self._condition:
+            self._is_paused = False
+            self._condition.notify_all()
+
+    def _run(self) -> None:
+        try:
+            while self._may_enter():
+                try:
+                    self._listen()
+                except libnvml.NVMLError as error:
+                    if _errors.is_unsupported(error):
+                        self.problem = str(error)
+                        return
+                    self._rest(1.0 if _errors.is_lost(error) else PAUSE_SECONDS)
+        finally:
+            with self._condition:
+                self._is_inside = False
+
+    def _may_enter(self) -> bool:
+        """Wait while paused; return whether to enter the driver."""
+        with self._condition:
+            self._is_inside = False
+            self._condition.wait_for(lambda: not self._is_paused or self._is_stopped)
+            self._is_inside = not self._is_stopped
+            return self._is_inside
+
+    def _rest(self, seconds: float) -> None:
+        """Leave the driver for a while after a failure."""
+        with self._condition:
+            self._is_inside = False
+            self._condition.wait_for(lambda: self._is_stopped, seconds)
+
+    def _listen(self) -> None:
+        """Register all GPUs that support it, and wait until one is lost or a pause is due.
+
+        Without a lost GPU, return after a while, to register it again.
+
+        Raises:
+            NVMLError: A GPU was lost, no GPU supports events, or the driver failed.
+        """
+        events = libnvml.nvmlQuery('nvmlEventSetCreate', ignore_errors=False)
+        try:
+            devices, is_complete = _register(events)
+            limit = WAIT_MS if is_complete else BRIEF_WAIT_MS
+            registered = time.monotonic()
+            while not (self._is_paused or self._is_stopped):
+                began = time.monotonic()
+                if not is_complete and began - registered > PAUSE_SECONDS:
+                    return
+                try:
+                    data = libnvml.nvmlQuery(
+                        'nvmlEventSetWait_v2', events, limit, ignore_errors=False
+                    )
+                except libnvml.NVMLError_Timeout:
+                    if time.monotonic() - began < limit / 2000:
+                        raise  # it does not wait
+                    continue
+                self._note(devices.get(address_of(data.device)), data)
+        finally:
+            libnvml.nvmlQuery('nvmlEventSetFree', events)
+
+    def _note(self, device: DeviceKey | None, data: Any) -> None:
+        kind = KINDS.get(data.eventType)
+        if device is None or kind is None:
+            return
+        code = int(data.eventData) if kind == 'xid' else 0
+        now = self._wall_clock()
+        if self.log.add(device, kind, code, now) and self.on_event is not None:
+            self.on_event(DeviceEvent(device, kind, code, now, now))
+
+
+def _register(events: Any) -> tuple[dict[int, DeviceKey], bool]:
+    """Register the events that each GPU supports.
+
+    Returns the GPUs by the address in their handle, and whether none of them is lost.
+    """
+    is_complete = True
+    devices: dict[int, DeviceKey] = {}
+    refused: libnvml.NVMLError = libnvml.NVMLError(_errors.NOT_SUPPORTED)
+    for index in range(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)):
+        try:
+            query = libnvml.nvmlQuery
+            handle = query('nvmlDeviceGetHandleByIndex', index, ignore_errors=False)
+            supported = query('nvmlDeviceGetSupportedEventTypes', handle, ignore_errors=False)
+            wanted = supported & sum(KINDS)
+            if wanted:
+                query('nvmlDeviceRegisterEvents', handle, wanted, events, ignore_errors=False)
+                uuid = query('nvmlDeviceGetUUID', handle, default='')
+                devices[address_of(handle)] = DeviceKey(index, -1, uuid)
+        except libnvml.NVMLError as error:
+            refused = error
+            is_complete = is_complete and not _errors.is_lost(error)
+    if not devices:
+        raise refused
+    return devices, is_complete
