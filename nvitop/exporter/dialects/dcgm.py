@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from nvitop.exporter.identity import described_devices, texts_of
 from nvitop.exporter.tables import DeviceRow, Dialect, Family, Point
+from nvitop.exporter.values import described_devices, texts_of
 
 if TYPE_CHECKING:
     from typing import Iterator
