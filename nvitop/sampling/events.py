@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from nvitop.api import libnvml
 from nvitop.api.libnvml import _errors
 from nvitop.api.libnvml._query import address_of
+from nvitop.api.libnvml._session import SESSION
 from nvitop.sampling.types import DeviceEvent, DeviceKey, DeviceSample
 from nvitop.sampling.watchdog import start_daemon
 
@@ -179,6 +180,7 @@ class EventWatcher:
             NVMLError: A GPU was lost, no GPU supports events, or the driver failed.
         """
         events = libnvml.nvmlQuery('nvmlEventSetCreate', ignore_errors=False)
+        epoch = SESSION.epoch
         try:
             devices, is_complete = _register(events)
             limit = WAIT_MS if is_complete else BRIEF_WAIT_MS
@@ -197,7 +199,8 @@ class EventWatcher:
                     continue
                 self._note(devices.get(address_of(data.device)), data)
         finally:
-            libnvml.nvmlQuery('nvmlEventSetFree', events)
+            if SESSION.ready and SESSION.epoch == epoch:  # otherwise it no longer exists
+                libnvml.nvmlQuery('nvmlEventSetFree', events)
 
     def _note(self, device: DeviceKey | None, data: Any) -> None:
         kind = KINDS.get(data.eventType)

@@ -75,8 +75,10 @@ WATCHERS: list[EventWatcher] = []
 def machine() -> Iterator[simulation.Machine]:
     with simulation.machine('half-busy', processes='none') as machine:
         yield machine
-        while WATCHERS:
-            WATCHERS.pop().stop()  # or they would watch the next machine
+        for watcher in WATCHERS:
+            watcher.stop()  # or they would watch the next machine
+    while WATCHERS:
+        wait_until(WATCHERS.pop().pause)
 
 
 class Watched:
