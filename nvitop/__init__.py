@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nvitop import termcolor as termcolor
     from nvitop import utils as utils
     from nvitop.api import *  # type: ignore[assignment]  # - libnvml is a module there
+    from nvitop.claims.acquire import claim as claim
     from nvitop.select import select_devices as select_devices
 else:  # type checkers must not see a `__getattr__`: it would hide misspelled names
     _SUBMODULES = frozenset(
@@ -44,9 +45,11 @@ else:  # type checkers must not see a `__getattr__`: it would hide misspelled na
         from nvitop import api
 
         if name == '__all__':
-            value = [*api.__all__, 'select_devices']
+            value = [*api.__all__, 'select_devices', 'claim']
         elif name == 'select_devices':
             value = importlib.import_module('nvitop.select').select_devices
+        elif name == 'claim':
+            value = importlib.import_module('nvitop.claims.acquire').claim
         elif name in api.__all__:
             value = getattr(api, name)
         else:

@@ -57,7 +57,13 @@ ROOMS: dict[str, str] = {
     'sampling.types': 'owner.types',
     'sampling': 'api owner sampling',
     'collector': 'api sampling',
-    'select': 'api health.check',
+    'select': 'api claims.records health.check',
+    'claims': 'api claims select.choice',
+    'claims.records': 'claims.directory',
+    'claims.directory': '',
+    'claims.queue': 'claims',
+    'claims.run': 'api claims console sampling.watchdog select',
+    'claims.listing': 'api claims console',
     'select.__main__': 'console.startup',
     'select.command': 'api console sampling.watchdog select.choice',
     'query': 'api health sampling',
@@ -128,13 +134,14 @@ ROOMS: dict[str, str] = {
     'gui.report': 'api console gui health sampling.types',
     'cli': 'api console gui',
     '__main__': 'cli console.startup',
-    '__init__': 'api caching collector device process select termcolor utils',
+    '__init__': 'api caching claims.acquire collector device process select termcolor utils',
 }
 #: Package → the only rooms that may import it.
 ONLY_IN = {
     'curses': 'gui.term',
     'argparse': (
-        'doctor console.arguments console.command_line console.option_table exporter.command fleet.command '
+        'claims doctor console.arguments console.command_line console.option_table exporter.command '
+        'fleet.command '
         'gui.fleet.command health.command query recording.command select simulation usage.command'
     ),
     'dataclasses': '',
@@ -143,9 +150,7 @@ ONLY_IN = {
 }
 
 #: Modules that may check the platform.
-PLATFORMS = (
-    'platforms api.host api.process gui.effect_runner gui.term owner.reading simulation.children'
-)
+PLATFORMS = 'platforms api.host api.process claims.run gui.effect_runner gui.term owner.reading simulation.children'
 PLATFORM_CHECK = re.compile(
     r'\b(sys\.platform|os\.name|LINUX|MACOS|POSIX|WINDOWS|hasattr\((os|signal|time|curses|ctypes)\b)'
 )

@@ -64,6 +64,7 @@ FILES = {
     'README.md': {'train.py': TRAINS},
     'docs/how-to.md': {'train.py': TRAINS},
     'docs/select.md': {'train.py': TRAINS},
+    'docs/sharing.md': {'train.py': TRAINS},
     'docs/simulation.md': {
         'my_program.py': PRINTS_COUNT,
         'my-machine.toml': '[[gpu]]\nmodel = "RTX 4090"\n',

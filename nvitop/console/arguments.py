@@ -97,13 +97,13 @@ class ArgumentParser(argparse.ArgumentParser):
                 return f'{option!r} must be the first argument: nvitop --ssh HOST {name} ...'
             if option == '--ssh' and name:
                 return f'{name!r} does not take {option}; run it there: ssh HOST nvitop {name} ...'
+            if self.prog == 'nvitop' and option in OPTION_HINTS:
+                return f'unknown option {option!r}; use {OPTION_HINTS[option]}'
             for command in self._commands:
                 if option in command.load().make_parser().option_names():
                     return (
                         f"unknown option {option!r}; did you mean 'nvitop {command.name} {option}'?"
                     )
-            if self.prog == 'nvitop' and option in OPTION_HINTS:
-                return f'unknown option {option!r}; use {OPTION_HINTS[option]}'
             return f'unknown option {option!r}{suggestion(option, self.option_names())}'
         names = [command.name for command in self._commands]
         if word in names:

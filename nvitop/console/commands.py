@@ -47,6 +47,8 @@ COMMANDS = (
     Command('usage', 'print who used how many GPU-hours', 'nvitop.usage.command'),
     EXPORTER,
     Command('doctor', 'report what works on this machine, and capture its GPUs', 'nvitop.doctor'),
+    Command('run', 'wait for free GPUs, claim them, and run a command', 'nvitop.claims.run'),
+    Command('claims', 'print which GPUs are claimed', 'nvitop.claims.listing'),
     Command('fleet', 'show many machines, from a Prometheus server', 'nvitop.gui.fleet.command'),
 )
 #: Other programs that are installed with ``nvitop``.

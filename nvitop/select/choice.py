@@ -26,6 +26,7 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.libnvml._errors import is_harmless, is_lost
 from nvitop.api.utils import human2bytes
+from nvitop.claims.records import claimed_by_others
 from nvitop.health.check import critical_finding
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Criteria(NamedTuple):
     max_memory_utilization: float | None = None  # percent
     #: Percent by which memory limits are lowered, and points by which other limits are raised.
     tolerance: float = 0
+    #: Limit of the memory in use, in percent of the total.
+    max_memory_percent: float | None = None
 
 
 class SelectOptions(NamedTuple):
@@ -65,6 +68,10 @@ class SelectOptions(NamedTuple):
     accounts: frozenset[str] = frozenset()
     #: Whether GPUs with critical findings are included, as :mod:`nvitop.health` judges.
     include_unhealthy: bool = False
+    #: Whether devices that others have claimed are chosen, see :mod:`nvitop.claims`.
+    ignore_claims: bool = False
+    #: UUIDs of other devices that are not chosen.
+    skipped: frozenset[str] = frozenset()
 
 
 class Candidate(NamedTuple):
@@ -84,6 +91,11 @@ class Candidate(NamedTuple):
     tolerated: int = 0
     #: What is wrong with its GPU, ``''``: nothing critical.
     fault: str = ''
+
+    @property
+    def memory_percent(self) -> float | None:
+        """Percentage of the memory that is in use."""
+        return None if self.used is None or not self.total else 100 * self.used / self.total
 
     @property
     def is_mig(self) -> bool:
@@ -170,6 +182,7 @@ def _check_limits(candidate: Candidate, criteria: Criteria) -> tuple[Candidate |
     for maximum, utilization in (
         (criteria.max_gpu_utilization, candidate.gpu_utilization),
         (criteria.max_memory_utilization, candidate.memory_utilization),
+        (criteria.max_memory_percent, candidate.memory_percent),
     ):
         if maximum is None:
             continue
@@ -262,6 +275,7 @@ def select(
     steps = [functools.partial(_read_leaves, device, options) for device in devices]
     candidates: list[Candidate] = []
     unhealthy: dict[str, None] = {}
+    skipped = options.skipped | (frozenset() if options.ignore_claims else claimed_by_others())
     unknown = lost = 0
     for read in itertools.chain.from_iterable(gather(steps)):
         if read is None:
@@ -269,9 +283,11 @@ def select(
             continue
         passed, is_unknown = _check_limits(read, criteria)
         unknown += is_unknown
-        if passed is not None and passed.fault:
+        if passed is None or _is_skipped(passed, skipped):
+            continue
+        if passed.fault:
             unhealthy[passed.fault] = None
-        elif passed is not None:
+        else:
             candidates.append(passed)
     if options.sort:
         candidates.sort(key=_order)
@@ -286,7 +302,11 @@ def select(
     return Selection(chosen, unknown, lost, tuple(unhealthy))
 
 
-def _limit_in_bytes(name: str, size: float | str | None) -> int | None:
+def _is_skipped(candidate: Candidate, skipped: frozenset[str]) -> bool:
+    return bool(skipped) and str(candidate.device.uuid()) in skipped
+
+
+def limit_in_bytes(name: str, size: float | str | None) -> int | None:
     """Convert a number or a human-readable size to bytes."""
     if size is None:
         return None
@@ -326,6 +346,7 @@ if TYPE_CHECKING:
         include_unhealthy: bool = ...,
         wait: bool | float = ...,
         timeout: float | None = ...,
+        ignore_claims: bool = ...,
         **kwargs: object,
     ) -> list[Any]: ...  # int; str for a MIG device, or with force_index tuple[int, int]
 
@@ -347,6 +368,7 @@ def select_devices(
     include_unhealthy: bool = False,
     wait: bool | float = False,
     timeout: float | None = None,
+    ignore_claims: bool = False,
     **kwargs: object,
 ) -> Sequence[object]:
     """Return the devices that match all criteria, best first.
@@ -377,8 +399,11 @@ def select_devices(
             utilization, highest index. ``False``: keep the order of ``devices``.
         include_unhealthy: Whether to return GPUs with critical findings, such as memory errors.
         wait: Whether to wait until ``min_count`` devices match, and at least one; a number is the time
-            in seconds between two attempts (``True``: 5). Nothing is reserved.
+            in seconds between two attempts (``True``: 5). Nothing is
+            reserved; :func:`nvitop.claim` does that.
         timeout: Maximum time to wait, in seconds; ``None``: forever.
+        ignore_claims: Choose devices too that others have claimed with ``nvitop run`` or
+            :func:`nvitop.claim`.
         **kwargs: Ignored with a warning.
 
     Raises:
@@ -392,12 +417,19 @@ def select_devices(
         UserWarning: Unknown keyword arguments are given.
     """
     _check(format, min_count, max_count, tolerance, kwargs)
-    free = _limit_in_bytes('min_free_memory', min_free_memory)
-    total = _limit_in_bytes('min_total_memory', min_total_memory)
+    free = limit_in_bytes('min_free_memory', min_free_memory)
+    total = limit_in_bytes('min_total_memory', min_total_memory)
     criteria = Criteria(free, total, max_gpu_utilization, max_memory_utilization, tolerance)
     accounts = [free_accounts] if isinstance(free_accounts, str) else free_accounts or ()
     options = SelectOptions(
-        min_count, max_count, format, force_index, sort, frozenset(accounts), include_unhealthy
+        min_count,
+        max_count,
+        format,
+        force_index,
+        sort,
+        frozenset(accounts),
+        include_unhealthy,
+        ignore_claims,
     )
     if wait is False:
         if timeout is not None:

@@ -53,34 +53,13 @@ def make_parser() -> ArgumentParser:
     )
     add_general(parser)
     _add_choice(parser)
-    _add_limits(parser)
+    add_limits(parser)
     _add_format(parser)
     return parser
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group('choice').add_argument
-    add(
-        '-i',
-        '--inherit',
-        nargs='?',
-        const=True,
-        metavar='CUDA_VISIBLE_DEVICES',
-        help='choose among the devices that CUDA shows with this value (default: the value in the '
-        'environment)',
-    )
-    add(
-        '--include-unhealthy',
-        action='store_true',
-        help='include GPUs with critical findings, such as memory errors; see nvitop health',
-    )
-    add(
-        '--account-as-free',
-        nargs='*',
-        action='extend',
-        metavar='USERNAME',
-        help="count memory of these users' processes as free (default: the current user)",
-    )
+    add = add_devices(parser).add_argument
     add(
         '-c',
         '--min-count',
@@ -98,7 +77,41 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_limits(parser: argparse.ArgumentParser) -> None:
+def add_devices(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the group of options about the devices to choose from; return it."""
+    group = parser.add_argument_group('choice')
+    add = group.add_argument
+    add(
+        '-i',
+        '--inherit',
+        nargs='?',
+        const=True,
+        metavar='CUDA_VISIBLE_DEVICES',
+        help='choose among the devices that CUDA shows with this value (default: the value in the '
+        'environment)',
+    )
+    add(
+        '--account-as-free',
+        nargs='*',
+        action='extend',
+        metavar='USERNAME',
+        help="count memory of these users' processes as free (default: the current user)",
+    )
+    add(
+        '--include-unhealthy',
+        action='store_true',
+        help='include GPUs with critical findings, such as memory errors; see nvitop health',
+    )
+    add(
+        '--ignore-claims',
+        action='store_true',
+        help='choose GPUs too that others have claimed with nvitop run',
+    )
+    return group
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Add the group of limits that devices must match."""
     add = parser.add_argument_group('limits').add_argument
     add(
         '-f',
@@ -202,13 +215,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     if options.demo is not None:
         simulate(options.demo)
-    criteria = Criteria(
-        options.min_free_memory,
-        options.min_total_memory,
-        options.max_gpu_utilization,
-        options.max_memory_utilization,
-        options.tolerance,
-    )
+    criteria = criteria_of(options)
     wanted = SelectOptions(
         options.min_count,
         options.max_count,
@@ -216,16 +223,28 @@ def _run(options: argparse.Namespace) -> int:
         sort=options.sort,
         accounts=frozenset(options.account_as_free or ()),
         include_unhealthy=options.include_unhealthy,
+        ignore_claims=options.ignore_claims,
     )
     limit = None if options.inherit is None else watchdog.VISIBLE_SECONDS
-    first_calls = functools.partial(_devices_to_choose_from, options.inherit)
+    first_calls = functools.partial(devices_to_choose_from, options.inherit)
     devices = start_driver('nvisel', first_calls, limit=limit)
     with driver_errors('nvisel'):
         selection = select(devices, criteria, wanted, _read_with_time_limit)
     return _print(selection, options)
 
 
-def _devices_to_choose_from(inherit: bool | str | None) -> list[Device | int]:
+def criteria_of(options: argparse.Namespace) -> Criteria:
+    """Return the limits that the options of :func:`add_limits` give."""
+    return Criteria(
+        options.min_free_memory,
+        options.min_total_memory,
+        options.max_gpu_utilization,
+        options.max_memory_utilization,
+        options.tolerance,
+    )
+
+
+def devices_to_choose_from(inherit: bool | str | None) -> list[Device | int]:
     """The devices in ``inherit``, or the indices of all GPUs."""
     # Counted first: without a driver, an empty CUDA_VISIBLE_DEVICES would not be an error.
     count = libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting for free devices and claiming them; :func:`claim`."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import random
+import shlex
+import sys
+import time
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence
+
+from nvitop.api.device import Device
+from nvitop.claims.directory import ClaimsUnavailable, directories_to_read, directory_to_write
+from nvitop.claims.queue import Ticket
+from nvitop.claims.records import (
+    lock_path,
+    read_claims,
+    remove_dead_claims,
+    write_claim,
+)
+from nvitop.platforms.shared_files import take_lock
+from nvitop.select.choice import Criteria, SelectOptions, limit_in_bytes, select
+
+#: Time (seconds) for which a device must match before it is claimed.
+SETTLE_SECONDS = 3.0
+#: Devices with at most this part of their memory in use count as free if there are no other limits.
+MAX_MEMORY_PERCENT = 10.0
+#: Times (seconds) between two looks at the devices: at first, and after a long wait.
+_POLL_SECONDS = (1.0, 5.0)
+
+
+class ClaimImpossible(RuntimeError):
+    """The devices of this machine can never match."""
+
+
+class ClaimTimeout(TimeoutError):
+    """The devices did not become free in time."""
+
+
+class ClaimRequest(NamedTuple):
+    """What to wait for."""
+
+    devices: Sequence[Device | int]
+    needed: int = 1
+    criteria: Criteria = Criteria()
+    #: Memory of these users' processes counts as free.
+    accounts: frozenset[str] = frozenset()
+    settle_seconds: float = SETTLE_SECONDS
+    #: Maximum time to wait; ``None``: as long as it takes.
+    timeout_seconds: float | None = None
+    #: Whether to take devices that others have claimed, and those with critical findings.
+    ignores_claims: bool = False
+    includes_unhealthy: bool = False
+
+    def matching(
+        self, skipped: Iterable[str] = (), criteria: Criteria | None = None
+    ) -> list[Device]:
+        """Return the devices that match now, best first."""
+        options = SelectOptions(
+            self.needed,
+            format='device',
+            accounts=self.accounts,
+            include_unhealthy=self.includes_unhealthy,
+            ignore_claims=True,
+            skipped=frozenset(skipped),
+        )
+        return select(self.devices, criteria or self.criteria, options).chosen
+
+    def possible(self) -> list[Device]:
+        """Return the devices that can match some day.
+
+        Raises:
+            ClaimImpossible: They are too few.
+        """
+        sizes = (self.criteria.min_total_memory, self.criteria.min_free_memory)
+        largest = max((size for size in sizes if size is not None), default=None)
+        found = self.matching(criteria=Criteria(min_total_memory=largest))
+        if len(found) < self.needed:
+            limit = '' if largest is None else f' with {largest / 2**30:.4g} GiB of memory'
+            raise ClaimImpossible(
+                f'{_devices(self.needed)} needed, but this machine has {len(found)}{limit}'
+            )
+        return found
+
+
+class ClaimedDevices(NamedTuple):
+    """Claimed devices, and what keeps the claim."""
+
+    devices: list[Device]
+    #: Descriptors of the locks, and files of the claims.
+    locks: list[int]
+    files: list[str]
+
+    def release(self) -> None:
+        """Give the devices back."""
+        for path in self.files:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+        for descriptor in self.locks:
+            os.close(descriptor)
+
+
+def wait_and_claim(
+    request: ClaimRequest,
+    command: str,
+    announce: Callable[[str], object] = lambda _text: None,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], object] = time.sleep,
+) -> ClaimedDevices:
+    """Wait until enough devices match, and claim them.
+
+    Args:
+        request: What to wait for.
+        command: What other users see.
+        announce: Called with a line about the wait whenever it changes.
+        clock: Returns a time in seconds.
+        sleep: Waits for a number of seconds.
+
+    Raises:
+        ClaimImpossible: The devices of this machine can never match.
+        ClaimTimeout: They did not match in time.
+        ClaimsUnavailable: Claims cannot be written.
+        NVMLError: The driver does not work.
+    """
+    possible = {str(device.uuid()): device for device in request.possible()}
+    try:
+        directory = directory_to_write()
+        remove_dead_claims(directory)
+        ticket = Ticket(directory, list(possible))
+    except OSError as error:
+        raise ClaimsUnavailable(f'cannot write claims: {error}') from error
+    with contextlib.closing(ticket):
+        return _Waiter(request, directory, ticket).wait(command, announce, clock, sleep)
+
+
+class _Waiter:
+    """Collects the locks of devices that match."""
+
+    def __init__(self, request: ClaimRequest, directory: str, ticket: Ticket) -> None:
+        self._request = request
+        self._directory = directory
+        self._ticket = ticket
+        #: UUID → since when the device has matched at every look.
+        self._since: dict[str, float] = {}
+        #: UUID → descriptor of its lock.
+        self._locks: dict[str, int] = {}
+
+    def wait(
+        self,
+        command: str,
+        announce: Callable[[str], object],
+        clock: Callable[[], float],
+        sleep: Callable[[float], object],
+    ) -> ClaimedDevices:
+        started, settle, said = clock(), self._request.settle_seconds, ''
+        limit = self._request.timeout_seconds
+        deadline = math.inf if limit is None else started + limit
+        try:
+            while True:
+                matching, now = self._look(clock()), clock()
+                ahead = self._ticket.programs_ahead()
+                if ahead:
+                    self._release(set(self._locks))
+                    self._ticket.set_collecting(False)
+                else:
+                    self._ticket.set_collecting(True)
+                    self._collect([u for u in matching if now - self._since[u] >= settle])
+                    held = self._claim(command) if self._has_enough() else None
+                    if held is not None:
+                        return held
+                text = self._describe(ahead)
+                if text != said:
+                    announce(text)
+                    said = text
+                if now >= deadline:
+                    raise ClaimTimeout(f'{text}; gave up after {limit:g} s')
+                first, last = _POLL_SECONDS
+                pause = min(last, max(first, (now - started) / 20)) * random.uniform(0.8, 1.2)
+                settling = [
+                    rest for since in self._since.values() if (rest := since + settle - now) > 0
+                ]
+                sleep(max(0.05, min(pause, deadline - now, *settling)))
+        except BaseException:
+            self._release(set(self._locks))
+            raise
+
+    def _has_enough(self) -> bool:
+        return len(self._locks) == self._request.needed
+
+    def _describe(self, ahead: int) -> str:
+        missing = self._request.needed - len(self._locks)
+        text = f'waiting for {_devices(missing if self._locks else self._request.needed)}'
+        if self._locks:
+            text += f' more, {len(self._locks)} held'
+        return f'{text}, {ahead} ahead in the queue' if ahead else text
+
+    def _look(self, now: float) -> dict[str, Device]:
+        """Return the devices that match and that nobody else has claimed, by UUID."""
+        matching = {
+            str(device.uuid()): device for device in self._request.matching(self._claimed())
+        }
+        self._since = {uuid: self._since.get(uuid, now) for uuid in matching}
+        return matching
+
+    def _claimed(self) -> set[str]:
+        if self._request.ignores_claims:
+            return set()
+        return set(read_claims([*{self._directory, *directories_to_read()}])) - set(self._locks)
+
+    def _collect(self, uuids: Sequence[str]) -> None:
+        """Lock devices until there are enough; give back those that no longer match."""
+        self._release({uuid for uuid in self._locks if uuid not in self._since})
+        for uuid in uuids:
+            if self._has_enough():
+                break
+            if uuid not in self._locks:
+                lock = take_lock(lock_path(self._directory, uuid))
+                if lock is None and self._request.ignores_claims:
+                    lock = os.open(os.devnull, os.O_RDONLY)
+                if lock is not None:
+                    self._locks[uuid] = lock
+
+    def _release(self, uuids: Iterable[str]) -> None:
+        for uuid in uuids:
+            os.close(self._locks.pop(uuid))
+
+    def _claim(self, command: str) -> ClaimedDevices | None:
+        """Look once more under the locks, then claim; ``None`` if a device no longer matches."""
+        matching = self._look(time.monotonic())
+        if not self._locks.keys() <= matching.keys():
+            self._collect(())
+            return None
+        files: list[str] = []
+        try:
+            # Files that were written before an error are in the list then.
+            files.extend(write_claim(self._directory, uuid, command) for uuid in self._locks)
+        except OSError as error:
+            ClaimedDevices([], [], files).release()
+            raise ClaimsUnavailable(f'cannot write the claim: {error}') from error
+        # In the order of CUDA, which programs expect.
+        uuids = sorted(self._locks, key=lambda uuid: matching[uuid].index)
+        locks, self._locks = list(self._locks.values()), {}
+        return ClaimedDevices([matching[uuid] for uuid in uuids], locks, files)
+
+
+def _devices(count: int) -> str:
+    return '1 GPU' if count == 1 else f'{count} GPUs'
+
+
+def free_enough(criteria: Criteria) -> Criteria:
+    """Return the criteria, or those of a free device if there are none."""
+    if criteria._replace(tolerance=0) == Criteria():
+        return Criteria(max_memory_percent=MAX_MEMORY_PERCENT)
+    return criteria
+
+
+@contextlib.contextmanager
+def claim(
+    count: int = 1,
+    *,
+    devices: Iterable[Device] | None = None,
+    min_free_memory: int | str | None = None,
+    min_total_memory: int | str | None = None,
+    max_gpu_utilization: float | None = None,
+    max_memory_utilization: float | None = None,
+    free_accounts: Iterable[str] = (),
+    settle: float = SETTLE_SECONDS,
+    timeout: float | None = None,
+    ignore_claims: bool = False,
+    include_unhealthy: bool = False,
+) -> Iterator[list[Device]]:
+    """Wait until devices are free, and claim them for the block, so that others see and skip them.
+
+    >>> with claim(count=2, min_free_memory='20GiB', timeout=600) as devices:
+    ...     os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(device.uuid() for device in devices)
+
+    Programs that wait get devices in the order in which they began. Without limits, a device is free
+    if at most 10 % of its memory is used. Claims bind only programs that look at them: ``nvitop
+    run``, ``nvisel``, :func:`nvitop.select_devices` and this function.
+
+    Args:
+        count: Number of devices.
+        devices: Devices to choose from; ``None``: all GPUs. A GPU that is split into MIG devices
+            stands for these.
+        min_free_memory: Bytes, or text such as ``'4GiB'``.
+        min_total_memory: Bytes, or text such as ``'4GiB'``.
+        max_gpu_utilization: Percent.
+        max_memory_utilization: Percent of the memory bandwidth.
+        free_accounts: Names of users whose processes' memory counts as free.
+        settle: Time in seconds for which a device must match.
+        timeout: Maximum time to wait in seconds; ``None``: as long as it takes.
+        ignore_claims: Take devices that others have claimed.
+        include_unhealthy: Take devices with critical findings, such as memory errors.
+
+    Yields:
+        The claimed devices, in the order of their indices.
+
+    Raises:
+        ClaimImpossible: This machine has too few devices that can match.
+        ClaimTimeout: They did not match in time. It is a TimeoutError.
+        ClaimsUnavailable: There is no directory in which claims can be written.
+        NVMLError: The driver does not work.
+        ValueError: A size is invalid, or ``count`` is not positive.
+    """
+    if count < 1:
+        raise ValueError(f'count must be 1 or more, not {count!r}')
+    criteria = Criteria(
+        limit_in_bytes('min_free_memory', min_free_memory),
+        limit_in_bytes('min_total_memory', min_total_memory),
+        max_gpu_utilization,
+        max_memory_utilization,
+    )
+    request = ClaimRequest(
+        Device.all() if devices is None else list(devices),
+        count,
+        free_enough(criteria),
+        frozenset(free_accounts),
+        settle,
+        timeout,
+        ignore_claims,
+        include_unhealthy,
+    )
+    held = wait_and_claim(request, shlex.join(_program()))
+    try:
+        yield held.devices
+    finally:
+        held.release()
+
+
+def _program() -> list[Any]:
+    return [os.path.basename(sys.executable or 'python'), *sys.argv] if sys.argv else ['python']

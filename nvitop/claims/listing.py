@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``nvitop claims``: which GPUs are claimed."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import sys
+import time
+from typing import Sequence
+
+from nvitop.api import libnvml
+from nvitop.api.device import Device
+from nvitop.claims.records import Claim, read_claims
+from nvitop.console import outcome
+from nvitop.console.arguments import ArgumentParser, add_general
+from nvitop.console.driver import simulate
+from nvitop.console.outcome import writing
+from nvitop.times import format_duration
+
+_EXAMPLES = """\
+nvitop claims
+nvitop claims --format json
+nvitop claims --demo half-busy
+"""
+
+
+def make_parser() -> ArgumentParser:
+    """Make the parser of ``nvitop claims``."""
+    parser = ArgumentParser(
+        prog='nvitop claims',
+        usage=['nvitop claims [OPTION ...]'],
+        description='Print which GPUs are claimed, by whom, since when and for which command.',
+        examples=_EXAMPLES,
+        exit_status={
+            '0': 'success, also if nothing is claimed',
+            '1': 'the output cannot be written',
+            '2': 'invalid arguments',
+        },
+    )
+    add_general(parser)
+    parser.add_argument_group('output').add_argument(
+        '--format', choices=('table', 'json'), default='table', help='(default: table)'
+    )
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run ``nvitop claims`` and return its exit status."""
+    options = make_parser().parse(arguments)
+    return outcome.run('nvitop claims', functools.partial(_print_claims, options))
+
+
+def _print_claims(options: argparse.Namespace) -> int:
+    if options.demo is not None:
+        simulate(options.demo)
+    claims = sorted(read_claims().values(), key=lambda claim: claim.since)
+    indices = _indices() if claims else {}
+    with writing():
+        if options.format == 'json':
+            print(json.dumps([_as_json(claim, indices) for claim in claims], indent=2), flush=True)
+        elif not claims:
+            print('no GPU is claimed', flush=True)
+        else:
+            rows: list[tuple[str, ...]] = [('GPU', 'USER', 'PID', 'SINCE', 'COMMAND')]
+            rows += [_as_row(claim, indices) for claim in claims]
+            widths = [max(map(len, column)) for column in zip(*rows)]
+            for row in rows:
+                cells = (f'{cell:{width}}' for cell, width in zip(row, widths))
+                print('  '.join(cells).rstrip())
+            sys.stdout.flush()
+    return 0
+
+
+def _indices() -> dict[str, str]:
+    """Return the index of each device by UUID; nothing without a driver."""
+    try:
+        leaves = [leaf for device in Device.all() for leaf in device.to_leaf_devices()]
+        return {str(leaf.uuid()): _index_text(leaf.index) for leaf in leaves}
+    except (libnvml.NVMLError, OSError):
+        return {}
+
+
+def _index_text(index: int | tuple[int, int]) -> str:
+    return str(index) if isinstance(index, int) else ':'.join(map(str, index))
+
+
+def _as_row(claim: Claim, indices: dict[str, str]) -> tuple[str, ...]:
+    device = indices.get(claim.uuid, claim.uuid)
+    age = format_duration(max(0.0, time.time() - claim.since))
+    return (device, claim.username, str(claim.process.pid), age, claim.command)
+
+
+def _as_json(claim: Claim, indices: dict[str, str]) -> dict[str, object]:
+    return {
+        'uuid': claim.uuid,
+        'index': indices.get(claim.uuid),
+        'user': claim.username,
+        'pid': claim.process.pid,
+        'since': claim.since,
+        'command': claim.command,
+    }

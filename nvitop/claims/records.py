@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of claims: who has which GPU. All that is read here was written by other users.
+
+``UUID.lock`` is locked with flock by the process tree that uses the GPU and is never removed.
+``UUID.PID.TIME.claim`` describes a claim in JSON. A claim is live while the process in it runs, or
+while the lock is held, because ``sudo`` and daemons close the descriptor of the lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import stat
+import time
+from collections import Counter
+from typing import Any, Iterator, Mapping, NamedTuple
+
+from nvitop.claims.directory import directories_to_read
+from nvitop.platforms.shared_files import is_locked, open_untrusted, user_id, write_new
+from nvitop.platforms.users import name_of_user
+from nvitop.printable import printable
+
+#: The devices that ``nvitop run`` has claimed for a program, separated by commas.
+CLAIM_VARIABLE = 'NVITOP_CLAIM'
+#: Maximum size of a file in bytes.
+_MAX_BYTES = 4096
+#: Maximum number of files of one user that are read in a directory.
+_MAX_FILES = 128
+#: Number of characters of a command that are kept.
+_MAX_COMMAND = 200
+_UUID = r'(?:GPU|MIG)-[0-9A-Za-z/_-]{1,80}'
+_CLAIM_NAME = re.compile(rf'({_UUID})\.(\d{{1,10}})\.(\d{{1,20}})\.claim')
+
+
+class ProcessIdentity(NamedTuple):
+    """A process that is not confused with one of the same PID, after a reboot or in a container."""
+
+    pid: int
+    #: Clock ticks from the start of the system to that of the process (``/proc/PID/stat``).
+    start_time: int
+    boot_id: str
+    #: Inode of the PID namespace.
+    namespace: str
+
+
+class Claim(NamedTuple):
+    """A claim of a device."""
+
+    uuid: str
+    #: Owner of the file.
+    uid: int
+    username: str
+    process: ProcessIdentity
+    #: Seconds since 1970.
+    since: float
+    command: str
+    path: str
+
+
+def read_claims(directories: list[str] | None = None) -> dict[str, Claim]:
+    """Return the live claim of each claimed device, by UUID."""
+    found: dict[str, Claim] = {}
+    for directory in directories_to_read() if directories is None else directories:
+        by_uuid: dict[str, list[Claim]] = {}
+        for claim in _claims_in(directory):
+            by_uuid.setdefault(claim.uuid, []).append(claim)
+        for uuid, claims in by_uuid.items():
+            live = live_claim(claims, lock_path(directory, uuid))
+            if live is not None:
+                found.setdefault(uuid, live)
+    return found
+
+
+def claimed_by_others(environ: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """Return the UUIDs of all claimed devices, except those that ``nvitop run`` gave to this program."""
+    return frozenset(read_claims()) - {*environ.get(CLAIM_VARIABLE, '').split(',')}
+
+
+def live_claim(claims: list[Claim], lock: str) -> Claim | None:
+    """Return the live one among claims of a device."""
+    newest_first = sorted(claims, key=lambda claim: claim.since, reverse=True)
+    for claim in newest_first:
+        if is_running(claim.process):
+            return claim
+    return newest_first[0] if is_locked(lock) else None
+
+
+def remove_dead_claims(directory: str) -> None:
+    """Remove files of this user's claims that ended."""
+    for claim in _claims_in(directory):
+        is_dead = live_claim([claim], lock_path(directory, claim.uuid)) is None
+        if claim.uid == user_id() and is_dead:
+            with contextlib.suppress(OSError):
+                os.unlink(claim.path)
+
+
+def lock_path(directory: str, uuid: str) -> str:
+    """Return the path of the lock of a device."""
+    return os.path.join(directory, f'{uuid.replace("/", "_")}.lock')
+
+
+def _claims_in(directory: str) -> Iterator[Claim]:
+    """Yield the claims in a directory, a limited number for each user."""
+    counts: Counter[int] = Counter()
+    try:
+        entries = os.scandir(directory)
+    except OSError:
+        return
+    with entries:
+        for entry in entries:
+            match = _CLAIM_NAME.fullmatch(entry.name)
+            if match is None:
+                continue
+            with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+                uid = entry.stat(follow_symlinks=False).st_uid
+                counts[uid] += 1
+                if counts[uid] <= _MAX_FILES:
+                    yield _read_claim(entry.path)
+
+
+def _read_claim(path: str) -> Claim:
+    values, status = read_object(path)
+    identity = ProcessIdentity(
+        _whole(values['pid']),
+        _whole(values['start_time']),
+        str(values['boot_id']),
+        str(values['namespace']),
+    )
+    return Claim(
+        uuid=_checked_uuid(values['uuid']),
+        uid=status.st_uid,
+        username=printable(name_of_user(status.st_uid)),
+        process=identity,
+        # A claim cannot be from the future; it would count as the newest one.
+        since=min(float(values['since']), time.time()),
+        command=printable(str(values['command']))[:_MAX_COMMAND],
+        path=path,
+    )
+
+
+def _checked_uuid(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(_UUID, value):
+        raise ValueError(f'not a UUID: {value!r}')
+    return value
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or not 0 < value < 1 << 63:
+        raise ValueError(f'not a whole number: {value!r}')
+    return value
+
+
+def read_object(path: str) -> tuple[dict[str, Any], os.stat_result]:
+    """Read a JSON object of at most 4 KiB from a regular file; return it and the file's status.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is something else.
+    """
+    descriptor = open_untrusted(path)
+    try:
+        status = os.fstat(descriptor)
+        data = os.read(descriptor, _MAX_BYTES + 1) if stat.S_ISREG(status.st_mode) else b''
+    finally:
+        os.close(descriptor)
+    values = json.loads(data) if len(data) <= _MAX_BYTES else None
+    if not isinstance(values, dict):
+        raise ValueError(f'not a small JSON object: {path}')
+    return values, status
+
+
+def write_claim(directory: str, uuid: str, command: str) -> str:
+    """Write the file of a claim by this process; return its path. It appears complete or not at all.
+
+    Raises:
+        OSError: It cannot be written, for example because the file system is full.
+    """
+    process = this_process()
+    values = {
+        **process._asdict(),
+        'uuid': uuid,
+        'since': time.time(),
+        'command': command.encode('utf-8', 'replace').decode()[:_MAX_COMMAND],
+    }
+    name = f'{uuid.replace("/", "_")}.{process.pid}.{process.start_time}'
+    path = os.path.join(directory, f'{name}.claim')
+    temporary = os.path.join(directory, f'.{name}.new')
+    os.close(write_new(temporary, json.dumps(values).encode()))
+    try:
+        os.rename(temporary, path)
+    except OSError:
+        os.unlink(temporary)
+        raise
+    return path
+
+
+# Processes
+
+
+def this_process() -> ProcessIdentity:
+    """Return the identity of this process."""
+    pid = os.getpid()
+    return ProcessIdentity(pid, _start_time(pid) or 1, _boot_id(), _namespace())
+
+
+def is_running(process: ProcessIdentity) -> bool:
+    """Return whether a process of this system runs; False if that cannot be known."""
+    is_of_this_system = (process.boot_id, process.namespace) == (_boot_id(), _namespace())
+    return is_of_this_system and _start_time(process.pid) == process.start_time
+
+
+def _start_time(pid: int) -> int | None:
+    """Return the start time of a running process in clock ticks; ``None`` if it has exited."""
+    try:
+        with open(f'/proc/{pid}/stat', 'rb') as file:
+            words = file.read().rpartition(b')')[2].split()
+        return None if words[0] in (b'Z', b'X') else int(words[19])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def _boot_id() -> str:
+    try:
+        with open('/proc/sys/kernel/random/boot_id', encoding='ascii') as file:
+            return file.read().strip()
+    except OSError:
+        return ''
+
+
+def _namespace() -> str:
+    try:
+        return os.readlink('/proc/self/ns/pid')
+    except OSError:
+        return ''

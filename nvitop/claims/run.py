@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``nvitop run``: wait for GPUs, claim them, run a command on them."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import functools
+import os
+import shlex
+import signal
+import sys
+from typing import Sequence
+
+from nvitop.api import host, libnvml
+from nvitop.api.device import Device
+from nvitop.claims.acquire import (
+    SETTLE_SECONDS,
+    ClaimedDevices,
+    ClaimImpossible,
+    ClaimRequest,
+    ClaimTimeout,
+    free_enough,
+    wait_and_claim,
+)
+from nvitop.claims.directory import ClaimsUnavailable
+from nvitop.claims.records import CLAIM_VARIABLE, read_claims
+from nvitop.console import outcome
+from nvitop.console.arguments import ArgumentParser, add_general, duration, whole_number
+from nvitop.console.driver import simulate, start_driver
+from nvitop.console.outcome import CommandFailure, writing
+from nvitop.platforms import WINDOWS
+from nvitop.sampling import watchdog
+from nvitop.select.command import add_devices, add_limits, criteria_of, devices_to_choose_from
+
+PROGRAM = 'nvitop run'
+#: Exit status if the devices did not become free in time, as with timeout(1).
+TIMED_OUT = 124
+#: Exit status if nvitop itself fails, or the devices can never match.
+FAILED = 125
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+_MAX_SECONDS = 30 * 86400.0
+_EXAMPLES = """\
+nvitop run python train.py
+nvitop run -n 2 -f 20GiB --wait 8h -- torchrun --nproc-per-node 2 train.py
+nvitop run -n 1 -- docker run --gpus '"device={}"' IMAGE
+"""
+_EXIT_STATUS = {
+    '124': 'the GPUs did not become free within --wait',
+    '125': 'the GPUs can never match, or claims or the driver do not work',
+    '126': 'the command cannot be executed',
+    '127': 'the command does not exist',
+    '2': 'invalid arguments',
+    'other': 'the exit status of the command',
+}
+
+
+def make_parser() -> ArgumentParser:
+    """Make the parser of ``nvitop run``."""
+    parser = ArgumentParser(
+        prog=PROGRAM,
+        usage=['nvitop run [OPTION ...] [--] COMMAND [ARGUMENT ...]'],
+        description='Wait until GPUs are free, claim them, and run a command on them. Without\n'
+        'limits, a GPU is free if at most 10 % of its memory is used. A claim ends with\n'
+        'the command and its children; nvisel leaves claimed GPUs out. {} in an argument\n'
+        'becomes the list of GPUs.',
+        examples=_EXAMPLES,
+        exit_status=_EXIT_STATUS,
+    )
+    add_general(parser)
+    choice = add_devices(parser)
+    choice.add_argument(
+        '-n',
+        '--count',
+        type=whole_number(1),
+        default=1,
+        metavar='N',
+        help='number of GPUs (default: 1)',
+    )
+    add_limits(parser)
+    add = parser.add_argument_group('waiting').add_argument
+    add(
+        '--wait',
+        type=duration(0, _MAX_SECONDS),
+        metavar='TIME',
+        help='exit with status 124 if the GPUs are not free after TIME, such as 90s or 8h '
+        '(default: wait as long as it takes)',
+    )
+    add(
+        '--settle',
+        type=duration(0, _MAX_SECONDS),
+        default=SETTLE_SECONDS,
+        metavar='TIME',
+        help=f'require GPUs to be free for TIME (default: {SETTLE_SECONDS:g}s)',
+    )
+    add(
+        '--dry-run',
+        action='store_true',
+        help='print the command with its GPUs, and run nothing',
+    )
+    parser.add_argument_group('output').add_argument(
+        '-O',
+        '--format',
+        choices=('index', 'uuid'),
+        default='index',
+        help='form of CUDA_VISIBLE_DEVICES (default: index; MIG devices always have UUIDs)',
+    )
+    parser.add_argument('words', nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def _parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Return the options and the command. Options end at the first other word, or at ``--``."""
+    given = list(arguments)
+    end = given.index('--') if '--' in given else len(given)
+    parser = make_parser()
+    options = parser.parse(given[:end])
+    command = [*options.words, *given[end:]] if options.words else given[end + 1 :]
+    if not command:
+        parser.error('no command given; for example: nvitop run python train.py')
+    if options.account_as_free == []:
+        options.account_as_free = [host.getuser()]
+    return options, command
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run ``nvitop run``; return its exit status if the command was not executed."""
+    options, command = _parse(sys.argv[1:] if arguments is None else arguments)
+    return outcome.run(PROGRAM, functools.partial(_run, options, command))
+
+
+def _run(options: argparse.Namespace, command: list[str]) -> int:
+    if WINDOWS:
+        raise CommandFailure('not available on Windows, which cannot replace a process', FAILED)
+    try:
+        request = _request(options)
+    except CommandFailure as failure:
+        status = failure.status if failure.status == 2 else FAILED
+        raise CommandFailure(str(failure), status) from failure
+    try:
+        if options.dry_run:
+            return _print_choice(request, options.format, command)
+        with _Progress() as progress:
+            held = wait_and_claim(request, shlex.join(command), progress.show)
+    except ClaimTimeout as error:
+        raise CommandFailure(str(error), TIMED_OUT) from error
+    except (ClaimImpossible, ClaimsUnavailable) as error:
+        raise CommandFailure(str(error), FAILED) from error
+    except libnvml.NVMLError as error:
+        raise CommandFailure(libnvml.explain_init_error(error), FAILED) from error
+    return _execute(held, options.format, command)
+
+
+def _request(options: argparse.Namespace) -> ClaimRequest:
+    """Start the driver and return what to wait for."""
+    if options.demo is not None:
+        simulate(options.demo)
+    limit = None if options.inherit is None else watchdog.VISIBLE_SECONDS
+    find = functools.partial(devices_to_choose_from, options.inherit)
+    return ClaimRequest(
+        start_driver(PROGRAM, find, limit=limit),
+        options.count,
+        free_enough(criteria_of(options)),
+        frozenset(options.account_as_free or ()),
+        options.settle,
+        options.wait,
+        options.ignore_claims,
+        options.include_unhealthy,
+    )
+
+
+def _print_choice(request: ClaimRequest, form: str, command: list[str]) -> int:
+    request.possible()
+    skipped = () if request.ignores_claims else read_claims()
+    devices = request.matching(skipped)[: request.needed]
+    if len(devices) < request.needed:
+        text = f'would wait: {len(devices)} of {request.needed} GPUs are free now'
+        raise CommandFailure(text, TIMED_OUT)
+    visible = _visible(sorted(devices, key=lambda device: device.index), form)
+    words = [f'{name}={value}' for name, value in _environment(visible).items()]
+    with writing():
+        print(shlex.join([*words, *(word.replace('{}', visible) for word in command)]), flush=True)
+    return 0
+
+
+def _visible(devices: Sequence[Device], form: str) -> str:
+    """Return devices in the form of CUDA_VISIBLE_DEVICES."""
+    return ','.join(
+        str(device.uuid() if form == 'uuid' or device.is_mig_device() else device.index)
+        for device in devices
+    )
+
+
+def _environment(visible: str) -> dict[str, str]:
+    return {'CUDA_DEVICE_ORDER': 'PCI_BUS_ID', 'CUDA_VISIBLE_DEVICES': visible}
+
+
+def _execute(held: ClaimedDevices, form: str, command: list[str]) -> int:
+    """Replace this process by the command, which inherits the locks."""
+    visible = _visible(held.devices, form)
+    uuids = ','.join(str(device.uuid()) for device in held.devices)
+    os.environ.update(_environment(visible), **{CLAIM_VARIABLE: uuids})
+    for descriptor in held.locks:
+        os.set_inheritable(descriptor, True)
+    for name in ('SIGPIPE', 'SIGXFSZ'):  # Python ignores them, and the command would too
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    words = [word.replace('{}', visible) for word in command]
+    try:
+        os.execvp(words[0], words)
+    except OSError as error:
+        held.release()
+        is_missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
+        text = f'cannot run {command[0]!r}: {error.strerror}'
+        raise CommandFailure(text, NOT_FOUND if is_missing else NOT_EXECUTABLE) from error
+
+
+class _Progress:
+    """One line on stderr about the wait, which is rewritten on a terminal."""
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stderr.isatty()
+        self._is_open = False
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def show(self, text: str) -> None:
+        """Show the line."""
+        if self._is_terminal:
+            print(f'\r\x1b[K{PROGRAM}: {text}', end='', file=sys.stderr, flush=True)
+            self._is_open = True
+        else:
+            print(f'{PROGRAM}: {text}', file=sys.stderr, flush=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_open:
+            print('\r\x1b[K', end='', file=sys.stderr, flush=True)

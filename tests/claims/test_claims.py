@@ -1,0 +1,424 @@
+"""Claims: who gets which device, in which order, and what others see. Only Linux has the locks."""
+
+from __future__ import annotations
+
+import collections
+import errno
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, Iterator
+from unittest import mock
+
+import pytest
+
+import nvitop
+from nvitop import simulation
+from nvitop.api.device import Device
+from nvitop.claims import acquire, directory, records
+from nvitop.claims.acquire import ClaimImpossible, ClaimRequest, ClaimTimeout, wait_and_claim
+from nvitop.claims.directory import ClaimsUnavailable, directory_to_write, why_unusable
+from nvitop.claims.records import claimed_by_others, read_claims
+from nvitop.platforms import shared_files
+from nvitop.platforms.shared_files import is_locked
+from nvitop.select.choice import Criteria, select_devices
+from tests.claims.waiters import FakeDevice
+from tests.waiting import PATIENCE, wait_until
+
+pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='claims need flock and /proc')
+NOBODY = 65534
+NVITOP = (sys.executable, '-m', 'nvitop')
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """Provide a directory for claims."""
+    tmp_path.chmod(0o1777)
+    monkeypatch.setenv(directory.VARIABLE, str(tmp_path))
+    monkeypatch.delenv(records.CLAIM_VARIABLE, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def machine(folder: pathlib.Path) -> Iterator[simulation.Machine]:
+    """Provide four free GPUs."""
+    text = ''.join('[[gpu]]\nmodel = "H100"\n' for _ in range(4))
+    with simulation.machine(simulation.parse_scenario(text, name='free')) as found:
+        yield found
+
+
+def claimed(count: int = 1, **kwargs: Any) -> Any:
+    return nvitop.claim(count, settle=0.0, timeout=0.0, **kwargs)
+
+
+def files(folder: pathlib.Path, suffix: str) -> list[pathlib.Path]:
+    return sorted(folder.rglob(f'*.{suffix}'))
+
+
+# Waiting and claiming
+
+
+@pytest.mark.parametrize('seed', [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_no_device_has_two_claims_whoever_is_killed_or_suspended(
+    folder: pathlib.Path, seed: int
+) -> None:
+    done = subprocess.run(
+        [sys.executable, '-m', 'tests.claims.waiters', '64', '8', str(seed)],
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=PATIENCE,
+    )
+    result = json.loads(done.stdout)
+    times: dict[tuple[str, str], dict[str, float]] = collections.defaultdict(dict)
+    for what, pid, uuid, at in map(str.split, result['log']):
+        times[pid, uuid][what] = float(at)
+    spans: dict[str, list[tuple[float, float]]] = collections.defaultdict(list)
+    for (pid, uuid), each in times.items():
+        spans[uuid].append((each['begin'], each.get('end') or result['killed'][pid]))
+    assert len(spans) == 8
+    for intervals in map(sorted, spans.values()):
+        assert all(end <= begin for (_, end), (begin, _) in zip(intervals, intervals[1:]))
+    # All that were not killed got their devices.
+    assert len({pid for pid, _ in times} | result['killed'].keys()) == 64
+    assert not read_claims()
+
+
+def test_first_come_first_served_and_large_requests_do_not_starve(folder: pathlib.Path) -> None:
+    devices: Any = [FakeDevice(number) for number in range(2)]
+    log = os.open(folder / 'log', os.O_RDWR | os.O_CREAT | os.O_APPEND)
+    program = (
+        'import sys; from unittest import mock; from nvitop.claims import acquire\n'
+        'from tests.claims.waiters import FakeDevice, fake_select, wait_and_log\n'
+        'with mock.patch.object(acquire, "select", fake_select):\n'
+        f' wait_and_log([FakeDevice(0), FakeDevice(1)], int(sys.argv[1]), 0.02, {log})'
+    )
+    started = []
+    with mock.patch.object(acquire, 'select', return_value=mock.Mock(chosen=devices)):
+        held = wait_and_claim(ClaimRequest(devices, 2, settle_seconds=0.0), 'first')
+    for count in (2, 1, 2, 1, 1):
+        command = [sys.executable, '-c', program, str(count)]
+        started.append(subprocess.Popen(command, pass_fds=[log]))
+        wait_until(lambda: len(files(folder, 'ticket')) == len(started), 'the ticket')
+    held.release()
+    assert [process.wait(PATIENCE) for process in started] == [0] * 5
+    begun = [
+        line.split()[1] for line in (folder / 'log').read_text().splitlines() if 'begin' in line
+    ]
+    order = [str(process.pid) for process in started]
+    assert list(dict.fromkeys(begun))[:4] == order[:4]
+
+
+def test_suspended_program_without_locks_is_skipped(folder: pathlib.Path) -> None:
+    from nvitop.claims.queue import STALE_SECONDS, Ticket
+
+    first, second, other = (
+        Ticket(str(folder), ['a', 'b']),
+        Ticket(str(folder), ['b']),
+        Ticket(str(folder), ['c']),
+    )
+    assert [ticket.programs_ahead() for ticket in (first, second, other)] == [0, 1, 0]
+    (path, *_) = files(folder, 'ticket')
+    os.utime(path, (0, time.time() - STALE_SECONDS - 1))
+    assert second.programs_ahead() == 0
+    second.set_collecting(True)
+    # Once it is back, the first waits until the second has given back what it has.
+    first.set_collecting(False)
+    assert (first.programs_ahead(), second.programs_ahead()) == (1, 1)
+    second.set_collecting(False)
+    assert first.programs_ahead() == 0
+    # A suspended program with locks is not skipped: both would wait for each other.
+    first.set_collecting(True)
+    os.utime(path, (0, time.time() - STALE_SECONDS - 1))
+    assert second.programs_ahead() == 1
+    for ticket in (first, second, other):
+        ticket.close()
+    assert not files(folder, 'ticket')
+
+
+def test_device_must_match_for_a_while_and_again_under_its_lock(folder: pathlib.Path) -> None:
+    devices: Any = [FakeDevice(0)]
+    now, looks = 100.0, []
+
+    def select(*_: object) -> mock.Mock:
+        looks.append(now)
+        return mock.Mock(chosen=devices if len(looks) != 4 else [])  # busy for a moment
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    with mock.patch.object(acquire, 'select', select):
+        request = ClaimRequest(devices, settle_seconds=3.0)
+        held = wait_and_claim(request, 'x', clock=lambda: now, sleep=sleep)
+    held.release()
+    busy_at = looks[3]
+    assert now - busy_at >= 3.0
+    assert looks[-1] == looks[-2] == now
+
+
+def test_request_that_can_never_match_fails_at_once(machine: simulation.Machine) -> None:
+    with pytest.raises(ClaimImpossible, match='5 GPUs needed, but this machine has 4'):
+        ClaimRequest(Device.all(), 5).possible()
+    with pytest.raises(ClaimImpossible, match='has 0 with 100 GiB of memory'):
+        ClaimRequest(Device.all(), 1, Criteria(min_free_memory=100 << 30)).possible()
+    with pytest.raises(ValueError, match='count'), nvitop.claim(0):
+        pass
+
+
+# What others see
+
+
+def test_claim_is_seen_and_skipped_until_it_ends(machine: simulation.Machine) -> None:
+    with claimed(2) as devices:
+        assert [device.index for device in devices] == [2, 3]  # the last ones, as nvisel
+        found = read_claims()
+        assert set(found) == {device.uuid() for device in devices} == claimed_by_others()
+        (claim, _) = found.values()
+        assert (claim.uid, claim.process.pid) == (os.geteuid(), os.getpid())
+        assert 'pytest' in claim.command
+        assert abs(claim.since - time.time()) < PATIENCE
+        assert select_devices() == [1, 0]
+        assert select_devices(ignore_claims=True) == [3, 2, 1, 0]
+        with claimed(2) as others:
+            assert [device.index for device in others] == [0, 1]
+            with pytest.raises(ClaimTimeout, match='waiting for 1 GPU; gave up after 0 s'):
+                claimed().__enter__()
+            with claimed(4, ignore_claims=True) as every:
+                assert len(every) == 4
+    assert read_claims() == {}
+    assert not files(pathlib.Path(os.environ[directory.VARIABLE]), 'claim')
+
+
+def run(*words: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*NVITOP, *words], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL
+    )
+
+
+def run_on_demo(*words: str) -> subprocess.CompletedProcess[str]:
+    return run('run', '--demo', 'half-busy', '--settle', '0', *words)
+
+
+def test_command_gets_devices_and_its_own_claim_does_not_hide_them(folder: pathlib.Path) -> None:
+    script = 'echo "$1" $CUDA_DEVICE_ORDER $CUDA_VISIBLE_DEVICES; nvisel --demo half-busy; exit 7'
+    script = script.replace('nvisel', f'{sys.executable} -m nvitop.select')
+    done = run_on_demo('-n', '2', 'sh', '-c', script, 'sh', 'device={}')
+    assert done.returncode == 7
+    assert done.stdout == 'device=6,7 PCI_BUS_ID 6,7\n7,6,5,4,3,2,1,0\n'
+    uuids = run_on_demo('-O', 'uuid', '--', 'sh', '-c', 'echo $CUDA_VISIBLE_DEVICES').stdout
+    assert uuids.startswith('GPU-')
+    assert run_on_demo('--dry-run', 'echo', '{}', '--', 'a b').stdout == (
+        "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=7 echo 7 -- 'a b'\n"
+    )
+    assert not files(folder, 'ticket')
+
+
+@pytest.mark.parametrize(
+    ('words', 'status', 'message'),
+    [
+        ('-n 5 --wait 0 true', 124, 'gave up after 0 s'),
+        ('-n 5 --dry-run true', 124, ' of 5 GPUs are free now'),
+        ('-n 9 true', 125, '9 GPUs needed, but this machine has 8'),
+        ('-t 500GiB true', 125, 'this machine has 0 with 500 GiB of memory'),
+        ('--demo none-such true', 2, 'none-such'),
+        ('', 2, 'no command given'),
+        ('-n 0 true', 2, 'must be a whole number'),
+        ('/', 126, "cannot run '/'"),
+        ('no-such-program', 127, "cannot run 'no-such-program': No such file"),
+    ],
+)
+def test_exit_status(folder: pathlib.Path, words: str, status: int, message: str) -> None:
+    done = run_on_demo(*words.split())
+    assert done.returncode == status, done.stderr
+    assert message in done.stderr
+    assert not files(folder, 'claim')
+
+
+def test_interrupted_wait_leaves_no_ticket(folder: pathlib.Path) -> None:
+    command = [*NVITOP, 'run', '--demo', 'half-busy', '-n', '8', 'true']
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as waiting:
+        wait_until(lambda: len(files(folder, 'ticket')) == 1, 'the ticket')
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.wait(PATIENCE) == 130
+    assert not files(folder, 'ticket')
+
+
+def test_claims_are_listed(machine: simulation.Machine) -> None:
+    assert run('claims').stdout == 'no GPU is claimed\n'
+    with claimed() as (device,):
+        (listed,) = json.loads(run('claims', '--format', 'json').stdout)
+        assert (listed['uuid'], listed['pid']) == (device.uuid(), os.getpid())
+        assert f' {os.getpid()} ' in run('claims').stdout
+
+
+# When a claim ends
+
+
+def start_claim(script: str) -> subprocess.Popen[str]:
+    """Run a script that prints a line, in a claim of the demo."""
+    words = ['run', '--demo', 'half-busy', '--settle', '0', sys.executable, '-c', script]
+    process = subprocess.Popen([*NVITOP, *words], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    return process
+
+
+def test_claim_lasts_as_long_as_a_child_of_the_command(folder: pathlib.Path) -> None:
+    with start_claim(
+        'import os, time\npid = os.fork()\npid or time.sleep(99)\nprint(pid, flush=True)'
+    ) as leader:
+        assert leader.wait(PATIENCE) == 0
+        (claim,) = read_claims().values()
+        assert not records.is_running(claim.process)
+        child = subprocess.run(['pgrep', '-f', 'pid or time.sleep'], capture_output=True, text=True)
+        for pid in child.stdout.split():
+            os.kill(int(pid), signal.SIGKILL)
+        wait_until(lambda: not read_claims(), 'the end of the claim')
+
+
+def test_claim_of_a_command_that_closes_all_descriptors_is_live(folder: pathlib.Path) -> None:
+    script = 'import os, signal\nos.closerange(3, 99)\nprint(1, flush=True)\nsignal.pause()'
+    with start_claim(script) as process:
+        (claim,) = read_claims().values()
+        assert not is_locked(records.lock_path(str(folder), claim.uuid))
+        assert records.is_running(claim.process)
+        process.kill()
+        process.wait(PATIENCE)
+    assert read_claims() == {}
+
+
+@pytest.mark.parametrize(
+    'change', [{'boot_id': 'another boot'}, {'start_time': 1}, {'namespace': 'pid:[1]'}]
+)
+def test_process_of_another_boot_time_or_namespace_keeps_no_claim(
+    folder: pathlib.Path, change: dict[str, object]
+) -> None:
+    path = records.write_claim(str(folder), 'GPU-1', 'x')
+    assert set(read_claims()) == {'GPU-1'}
+    values = {**json.loads(pathlib.Path(path).read_text()), **change}
+    pathlib.Path(path).write_text(json.dumps(values))
+    assert read_claims() == {}
+    lock = shared_files.take_lock(records.lock_path(str(folder), 'GPU-1'))
+    assert lock is not None
+    assert set(read_claims()) == {'GPU-1'}
+    os.close(lock)
+    records.remove_dead_claims(str(folder))
+    assert not files(folder, 'claim')
+
+
+# Files and directories of others
+
+
+def test_hostile_files_are_ignored_and_cleaned(folder: pathlib.Path) -> None:
+    good = pathlib.Path(
+        records.write_claim(str(folder), 'GPU-9', 'evil \x1b[31m\u202e' + 'x' * 999)
+    )
+    values = json.loads(good.read_text())
+    (folder / 'GPU-1.1.1.claim').symlink_to(good)
+    os.mkfifo(folder / 'GPU-2.1.1.claim')
+    (folder / 'GPU-3.1.1.claim').mkdir()
+    for number, text in enumerate(
+        (
+            '', '[]', '[' * 4000, '{"pid": 1}', 'x' * 5000, '\xff', json.dumps({**values, 'pid': '1'}),
+            json.dumps({**values, 'uuid': '../../etc'}), json.dumps({**values, 'pid': -1}),
+        )
+    ):  # fmt: skip
+        (folder / f'GPU-4.{number + 1}.1.claim').write_text(text)
+    for number in range(1000):
+        (folder / f'GPU-5.{number + 1}.7.claim').write_text('{}')
+    with mock.patch.object(records, '_MAX_FILES', 10_000):
+        assert set(read_claims()) == {'GPU-9'}
+    claim = records.live_claim(list(records._claims_in(str(folder))), '') or read_claims().get(
+        'GPU-9'
+    )
+    if claim is not None:
+        assert claim.command.startswith('evil �[31m�x')
+        assert len(claim.command) == 200
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='NOT TESTED: files of two users need root')
+def test_other_user_is_seen_and_can_lock_what_root_has_locked_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tempfile.mkdtemp()  # below tmp_path, others may not look
+    os.chmod(folder, 0o1777)
+    monkeypatch.setenv(directory.VARIABLE, folder)
+    path = records.lock_path(folder, 'GPU-1')
+    lock = shared_files.take_lock(path)
+    assert lock is not None
+    os.close(lock)
+    pid = os.fork()
+    if pid == 0:
+        os.umask(0o077)
+        os.setuid(NOBODY)
+        taken = shared_files.take_lock(path)
+        records.write_claim(folder, 'GPU-1', 'of nobody')
+        signal.pause() if taken is not None else os._exit(1)
+    wait_until(lambda: 'GPU-1' in read_claims(), 'the claim')
+    assert read_claims()['GPU-1'].uid == NOBODY
+    assert shared_files.take_lock(path) is None
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert read_claims() == {}
+    shutil.rmtree(folder)
+
+
+def test_directory_is_made_for_all_users_whatever_the_umask(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tmp_path / 'claims'
+    monkeypatch.setenv(directory.VARIABLE, str(made))
+    before = os.umask(0o077)
+    try:
+        assert directory_to_write() == str(made)
+    finally:
+        os.umask(before)
+    assert made.stat().st_mode & 0o7777 == 0o1777
+    assert directory_to_write() == str(made)
+
+
+def test_directories_that_cannot_be_trusted_are_refused(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link, file, open_to_all = tmp_path / 'link', tmp_path / 'file', tmp_path / 'open'
+    link.symlink_to(tmp_path)
+    file.touch()
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    assert why_unusable(str(tmp_path)) == ''
+    assert why_unusable(str(link)) == 'a symbolic link'
+    assert why_unusable(str(file)) == 'not a directory'
+    assert 'not sticky' in why_unusable(str(open_to_all))
+    with mock.patch.object(directory, 'user_id', return_value=NOBODY):
+        assert ('belongs to another user' in why_unusable(str(tmp_path))) == (os.getuid() != 0)
+    monkeypatch.setattr(directory, 'file_system', lambda _: 'nfs4')
+    assert 'nfs4' in why_unusable(str(tmp_path))
+    monkeypatch.setenv(directory.VARIABLE, str(file))
+    with pytest.raises(ClaimsUnavailable, match=r'not a directory.*set NVITOP_CLAIMS'):
+        directory_to_write()
+
+
+def test_file_system_of_a_directory_is_known() -> None:
+    assert shared_files.file_system(os.stat('/proc').st_dev) == 'proc'
+
+
+def test_full_file_system_leaves_no_half_claim(machine: simulation.Machine) -> None:
+    written = os.write
+
+    def write(descriptor: int, data: bytes) -> int:
+        if b'"command"' in data:
+            raise OSError(errno.ENOSPC, 'No space left on device')
+        return written(descriptor, data)
+
+    with mock.patch('os.write', write), pytest.raises(ClaimsUnavailable, match='No space left'):
+        claimed(2).__enter__()
+    folder = pathlib.Path(os.environ[directory.VARIABLE])
+    assert not [*files(folder, 'claim'), *files(folder, 'new'), *files(folder, 'ticket')]
+    with claimed(4):  # all locks are free
+        pass
