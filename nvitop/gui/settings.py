@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Collection
+from typing import Collection, Mapping
 
 from nvitop.console.messages import Message
 from nvitop.console.options import Invocation, Options, merge, parse_environment
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.state.bindings import USUAL_KEYS
 from nvitop.platforms import config_file
 
 _COLUMN_NAMES = tuple(column.name for column in COLUMNS)
@@ -27,9 +26,16 @@ def read_options(invocation: Invocation, messages: list[Message]) -> Options:
     return options._replace(config_path=path)
 
 
+def _usual_keys() -> Mapping[str, tuple[str, ...]]:
+    # Loads the states of all screens, which reports do not need.
+    from nvitop.gui.state.bindings import USUAL_KEYS
+
+    return USUAL_KEYS
+
+
 def choices() -> dict[str, Collection[str]]:
     """Return the words that the settings of the configuration file may have."""
-    return {'columns': _COLUMN_NAMES, 'keys': USUAL_KEYS}
+    return {'columns': _COLUMN_NAMES, 'keys': _usual_keys()}
 
 
 def _read_config(invocation: Invocation, messages: list[Message]) -> dict[str, object]:
@@ -72,5 +78,5 @@ def print_config(options: Options) -> None:
     from nvitop.console.config import format_config
 
     with writing():
-        sys.stdout.write(format_config(options, choices(), USUAL_KEYS))
+        sys.stdout.write(format_config(options, choices(), _usual_keys()))
         sys.stdout.flush()

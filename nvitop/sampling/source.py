@@ -222,8 +222,7 @@ class LiveSource:
         if has_processes or due.host_processes:
             reading = self._read_processes(demand, due, is_planned=is_planned)
             if reading.begun and is_planned:
-                is_tree = due.host_processes and len(reading.host_processes) > 0
-                self._plan.add_second_reading(self._begun_processes(), tree=is_tree)
+                self._plan.add_second_reading(self._begun_processes(), tree=due.host_processes)
         if not demand.processes:
             self._process_reading = ProcessReading()
         processes = self._with_owners(demand)

@@ -10,7 +10,7 @@ import pytest
 
 from nvitop.api import host
 from nvitop.sampling.process_tree import TreeReader
-from nvitop.sampling.types import DeviceKey, ProcessKey
+from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 
 KEY = ProcessKey(7, 1.0, DeviceKey(0))
 MIB = 1 << 20
@@ -86,3 +86,16 @@ def test_exited_and_other_processes_have_no_usage(machine: Host) -> None:
     assert tree.read(KEY._replace(start_time=2.0)) == (None, None)
     machine.used = {}
     assert tree.read(KEY._replace(start_time=2.0)) == (None, None)
+
+
+def test_usage_is_read_again_only_when_due(machine: Host) -> None:
+    tree = reader()
+    machine.used = {7: (10.0, 0)}
+    processes = [ProcessSample(KEY), ProcessSample(KEY._replace(pid=9))]
+    tree.add_to(processes, KEY, is_due=True)
+    machine.used = {7: (11.0, 0)}
+    assert tree.add_to(processes, KEY, is_due=False)[0].tree_cpu_percent is None
+    shown, other = tree.add_to(processes, KEY, is_due=True)
+    assert (shown.tree_cpu_percent, other.tree_cpu_percent) == (50.0, None)
+    machine.used = {7: (19.0, 0)}
+    assert tree.add_to(processes, KEY, is_due=False)[0] == shown
