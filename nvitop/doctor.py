@@ -153,7 +153,7 @@ def _text_of(metric: Metric, value: Any) -> str:
         return '.'.join(map(str, value))
     if metric.unit == 'B':
         return _size(value)
-    if metric.is_number and metric.divisor != 1:
+    if metric.divisor != 1:
         value = value / metric.divisor
     return str(value) if metric.unit in ('', 'count') else f'{value} {metric.unit}'
 

@@ -111,3 +111,16 @@ def test_packages_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPat
     assert text.startswith('psutil ')
     assert text.endswith('; not installed: no-such-package (nothing)')
     assert state == 'ok'
+
+
+def test_sizes_in_a_capture_are_exact() -> None:
+    text = """
+    [[gpu]]
+    memory_total = "8 GiB"
+    memory_reserved = 0
+    memory_used = "3 KiB"
+    memory_free = "1000 B"
+    """
+    with simulation.machine(simulation.parse_scenario(text, name='sizes')):
+        found = doctor.capture_text()
+    assert 'memory_total = "8192 MiB"\nmemory_used = "3 KiB"\nmemory_free = "1000 B"\n' in found

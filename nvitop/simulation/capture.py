@@ -454,7 +454,7 @@ def _mig_lines(gpu: CapturedGpu, mig: Mapping[str, str], number: int) -> Iterato
 
 def _profile(gpu: CapturedGpu, texts: Mapping[str, str | None]) -> str:
     """The profile of a MIG device, from its share of the GPU."""
-    slices = min(7, max(1, int(texts.get('copy') or 1)))
+    slices = max(1, int(texts.get('copy') or 1))
     units = int(texts.get('multiprocessor') or 0)
     per_slice = _SMS_PER_SLICE.get(gpu.texts.get('architecture', ''), 16)
     compute = min(slices, max(1, units // per_slice)) if units else slices

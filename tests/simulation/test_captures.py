@@ -12,7 +12,13 @@ from nvitop import simulation
 from nvitop.api.device import Device, MigDevice
 from nvitop.query.command import main
 from nvitop.query.fields import device_table
-from nvitop.simulation.capture import is_missing, scenario_text
+from nvitop.simulation.capture import (
+    Capture,
+    CapturedGpu,
+    CapturedProcess,
+    is_missing,
+    scenario_text,
+)
 from nvitop.simulation.smi_files import read_apps, read_capture
 from tests.command_run import CommandRun
 from tests.gpu.nvidia_smi import COMPARED, difference, raw_value
@@ -202,6 +208,29 @@ def test_missing_elements_are_not_available(tmp_path: pathlib.Path) -> None:
         ran = CommandRun(main, f'--gpu={fields}', '--format=csv,noheader')
     assert ran.out.split(', ', 1) == ['X', ', '.join(['[N/A]'] * 13) + '\n']
     assert ran.err == ''
+
+
+def test_rare_values_of_a_capture_come_back() -> None:
+    texts = {
+        'name': 'X',
+        'memory.total': '5 GiB',
+        'memory.used': '3 KiB',
+        'fabric.state': 'Completed',
+        'fabric.cliqueId': '0',
+        'fabric.health.bandwidth': 'Degraded',
+        'fabric.health.route_unhealthy': 'True',
+        'fabric.health.access_timeout_recovery': 'False',
+    }
+    mig = {'index': '0', 'copy': '3', 'memory.total': '40448 MiB'}
+    processes = [CapturedProcess(pid, 'x', '1 MiB') for pid in ('4294967296', 'x', '7')]
+    capture = Capture('580.1', '', [CapturedGpu(texts, [mig], processes)])
+    text = scenario_text(capture, '')
+    assert 'profile = "3g.40gb"' in text
+    with simulation.machine(simulation.parse_scenario(text, name='x')):
+        ran = CommandRun(main, f'--query-gpu={",".join(texts)}', '--format=csv,noheader')
+        assert Device(0).memory_used() == 3 << 10
+        assert [*Device(0).processes()] == [7]
+    assert ran.out == 'X, 5120 MiB, 0 MiB, Completed, 0, Degraded, True, False\n'
 
 
 def test_bus_id_is_made_of_its_parts(tmp_path: pathlib.Path) -> None:
