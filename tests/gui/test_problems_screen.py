@@ -100,7 +100,7 @@ def test_title_counts_each_problem(width: int, simulated: str, title: str) -> No
     assert line.split('  ')[0] == title
 
 
-def test_findings_are_listed_newest_first_with_evidence_and_action() -> None:
+def test_findings_are_listed_with_evidence_and_action() -> None:
     lost = SAMPLES['lost']
     first = lost.devices[0]
     info = first.info._replace(temperature_slowdown_threshold_celsius=89)

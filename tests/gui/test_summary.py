@@ -8,12 +8,14 @@ import pytest
 
 from nvitop.gui.state.problems import (
     MAX_PROBLEMS,
+    ProblemCount,
     count_problems,
     note_problem,
     own_cost,
     problem_lines,
 )
 from nvitop.gui.state.usage import summarize_users, total_memory, whole_devices
+from nvitop.health import SEVERITIES
 from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessKey, ProcessSample
 from tests.gui.samples import MIB, SAMPLES, mig
 
@@ -136,3 +138,12 @@ def test_own_cost_is_that_of_the_samples_after_the_first() -> None:
     assert cost.seconds == 4.0
     assert own_cost(costs[:1]) is None
     assert own_cost([costs[0], costs[0]]) is None
+
+
+def test_findings_are_listed_the_most_severe_first() -> None:
+    rows = [
+        ProblemCount(DeviceKey(index), severity, 'reason', 'error', index, 9.0, severity=severity)
+        for index, severity in enumerate(reversed(SEVERITIES))
+    ]
+    words = [line.what for line in problem_lines(rows)]
+    assert words == [*SEVERITIES]

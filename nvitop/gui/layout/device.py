@@ -256,7 +256,9 @@ def lay_out_devices(
 def _place_details(width: int, traits: DeviceTraits) -> tuple[PlacedColumn, ...]:
     columns = [c for c in DETAIL_COLUMNS if not c.name.startswith('nvlink') or traits.has_nvlink]
     widths = {'link': _BOTH_LINKS} if traits.has_slow_links else {}
-    return place(columns, inside(width), widths, rest=_REASONS)
+    # The index is above those of devices and processes.
+    cells = Cells(1, inside(width).right - 1)
+    return place(columns, cells, widths, rest=_REASONS)
 
 
 def _box_width(width: int, name_width: int) -> int:

@@ -44,8 +44,8 @@ from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
 LOWEST = 6
 #: Rows of processes that are visible before other panels get more than they need.
 _FEW_PROCESSES = 4
-#: Rows of processes that are visible next to graphs.
-_SOME_PROCESSES = 6
+#: Rows of processes that are visible next to graphs, and next to graphs that are not as low as possible.
+_SOME_PROCESSES, _MANY_PROCESSES = 6, 12
 #: Share of the screen for graphs of averages.
 _AVERAGES = 0.35
 #: Minimum width of the screen for graphs.
@@ -146,8 +146,9 @@ def _forms(
         graphs = min(int(height * MOST_GRAPHS), most)
         if tiles and graphs >= LEAST_GRAPHS + BARS_HEIGHT:
             return _Forms(ROWS, graphs, tiles=tiles)
-        graphs = min(max(LEAST_GRAPHS, int(height * _AVERAGES)), most)
-        if graphs >= LEAST_GRAPHS:
+        wanted = min(int(height * _AVERAGES), below - around - _MANY_PROCESSES)
+        graphs = max(LEAST_GRAPHS, wanted)
+        if graphs <= most:
             return _Forms(ROWS, graphs)
     has_room = below - BARS_HEIGHT >= around + _FEW_PROCESSES
     return _Forms(ROWS, BARS_HEIGHT if has_room else 0)

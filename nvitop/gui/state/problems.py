@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
 
 from nvitop.gui.model.format import join_labels
-from nvitop.health import Finding, is_wrong
+from nvitop.health import SEVERITIES, Finding, is_wrong
 from nvitop.sampling.types import (
     NO_FAILURES,
     STATUS,
@@ -90,7 +90,7 @@ class Tally(NamedTuple):
 def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemLine, ...]:
     """Return the lines of the problems screen: failures before missing values, current before past.
 
-    Findings about devices come before other failures, the newest first. If several devices or
+    Findings about devices come before other failures, the most severe first. If several devices or
     processes share a problem, it is one line with the highest of their counts. A missing value never
     becomes past, because the value is still missing while its device is lost.
     """
@@ -127,8 +127,8 @@ def _gravity(rows: list[ProblemCount]) -> tuple[object, ...]:
     subjects = sorted(subject_order(row.subject) for row in rows)
     begin = (not first.is_failure, first.kind == 'na', is_past)
     if first.severity is not None and not is_past:
-        newest = -max(row.first for row in rows)
-        return (*begin, 0, newest, first.severity, subjects, first.what)
+        gravity = SEVERITIES.index(first.severity)
+        return (*begin, 0, gravity, '', subjects, first.what)
     order = 2 if is_past or first.what != STATUS else 1
     return (*begin, order, -max(row.last for row in rows), '', subjects, first.what)
 
