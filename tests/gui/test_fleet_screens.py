@@ -299,3 +299,11 @@ def test_refresh_is_rare_enough_for_the_server() -> None:
 def test_small_terminal_shows_a_message() -> None:
     state, _ = update_fleet(screen(1, 80, 10), Resized(20, 4))
     assert 'too small' in ''.join(draw_frame(state, History()).lines())
+
+
+def test_enter_shows_the_hosts_of_the_last_user() -> None:
+    users = screen(40, 100, 30, 'U', 'End')
+    name = fleet_of(users).users.users[-1].name
+    state, _ = update_fleet(users, KeyPressed('Enter'))
+    assert (state.screen, state.query) == (Screen.HOSTS, f'user:{name}')
+    assert question_of(state).scope.filters == (('user', name),)

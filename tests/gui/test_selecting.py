@@ -157,3 +157,8 @@ def test_clicks_select_sort_and_clear() -> None:
     state = after(state, MousePressed(pid, layout.heading_y))
     assert state.main.sort == Sort('pid', reverse=True)
     assert after(state, MousePressed(0, 0)).main.selected is None
+
+
+def test_long_lines_scroll_by_the_step_of_their_screen() -> None:
+    assert pressed(state_of(MANY, width=80), 'Right').main.scroll_x == 2
+    assert pressed(state_of(MANY, width=80), 'Right', 'Right', 'Left').main.scroll_x == 2
