@@ -42,4 +42,6 @@ def test_workflow_has_a_job_for_each_suite() -> None:
     assert listed is not None
     named = suites.group(1).replace('\\', '').split()
     assert re.findall(r'- (\S+)', listed.group(1)) == named
+    table = (ROOT / 'CONTRIBUTING.md').read_text(encoding='utf-8').partition('## Checks')[2]
+    assert set(re.findall(r'^\| `make ([\w-]+)`', table, re.MULTILINE)) == set(named)
     assert set(named) <= set(HELP)
