@@ -70,7 +70,12 @@ nitpick_ignore_regex = [
         r'py:class',
         r'(Network|Disk|Filesystem)Sample|ParentProcess|Finding|DeviceSelector|UsedDevice|Watchdog',
     ),
-    (r'py:class', r'nvitop\.api\._cuda_binding\.CodedError'),
+    (r'py:class', r'nvitop\.api\._cuda_binding\.CodedError|DeviceEvent'),
+    (
+        r'py:class',
+        r'nvitop\.api\.device\.device\.[CDM]|nvitop\.api\.process\.gpuprocess\.UsedDevice',
+    ),
+    (r'py:class', r'nvitop\.api\.libnvml\._structures\.\w+'),
 ]
 
 smartquotes_action = 'qe'  # not dashes: options begin with two hyphens

@@ -75,7 +75,7 @@ def read_owner(
 
     Args:
         pid: The process.
-        names: How to look up names, or a word for :func:`lookup_names`.
+        names: How to look up names, or a word for ``lookup_names``.
         cgroup: The result of ``read_cgroup``, if it is known already.
 
     The process may exit meanwhile, and its PID may be reused; compare its start time.
