@@ -177,7 +177,7 @@ def _holders(sample: Sample, device: DeviceSample) -> list[Share]:
         or _has_unknown_processes(sample, device.key)
     ):
         key = UsageKey(gpu_of(device.key), UNKNOWN_USER)
-        return [Share(key, 0.0, memory_bytes=max(0, unseen) if is_unseen else 0)]
+        return [Share(key, 0.0, memory_bytes=unseen if is_unseen else 0)]
     return []
 
 

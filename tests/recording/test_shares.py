@@ -65,7 +65,13 @@ def test_the_example_of_the_rule() -> None:
     ('processes', 'values', 'parts'),
     [
         ([percent('ann', 60), percent('bob', 0)], {}, {('ann', True): 1}),
-        ([percent('ann', 60), percent('bob', 3)], {}, {('ann', True): 1}),
+        ([percent('ann', 60), percent('bob', 4)], {}, {('ann', True): 1}),
+        ([percent('ann', 5), percent('bob', 5)], {}, {('ann', True): 0.5, ('bob', True): 0.5}),
+        (
+            [percent('ann', 0, gpu_memory_bytes=16 << 20)],
+            {'gpu_utilization_percent': 4},
+            {('ann', False): 1},
+        ),
         ([percent('ann', None), percent('bob', 60)], {}, {('ann', True): 0.5, ('bob', True): 0.5}),
         (
             [percent('ann', None), percent('bob', 60)],
@@ -116,6 +122,14 @@ def test_memory_of_a_process_that_is_not_there_is_held_by_an_unknown_user(status
 def test_processes_last_seen_on_a_gpu_do_not_hold_it() -> None:
     machine = one_gpu(percent('ann', 60, is_outdated=True), gpu_utilization_percent=0)
     assert parts_of(machine) == {('?', False): 1.0}
+
+
+def test_the_memory_of_an_unknown_holder_is_what_no_process_shows() -> None:
+    machine = one_gpu(
+        percent('ann', 0, type='G', gpu_memory_bytes=1 << 30), memory_used_bytes=61 << 30
+    )
+    (device,) = divide(machine.sample())
+    assert [(share.key.user, share.memory_bytes) for share in device.shares] == [('?', 60 << 30)]
 
 
 def test_memory_of_another_compute_instance_is_not_that_of_an_unknown_process() -> None:

@@ -141,10 +141,15 @@ def test_a_lost_gpu_is_not_observed(tmp_path: Path) -> None:
 
 
 def test_unknown_process_lists_are_not_idle_time(tmp_path: Path) -> None:
-    machine = SimpleMachine(1)
+    machine = SimpleMachine(2)
+    machine.free(0)
+    machine.free(1)
     machine.problems = (Problem(machine.devices[0].key, PROCESSES, 'no permission', 'denied'),)
     path = recorded(tmp_path / 'a.db', machine, 7)
-    assert {user: sums['share_ms'] for user, sums in usage(path, 'user').items()} == {'?': 60_000}
+    assert {user: sums['share_ms'] for user, sums in usage(path, 'user').items()} == {
+        '?': 60_000,
+        '': 60_000,
+    }
 
 
 @pytest.mark.parametrize(
