@@ -183,7 +183,9 @@ def arrange(report: Report, order: str, top: int | None, users: Iterable[str]) -
         rows = [row for row in rows if row.key[at] in wanted]
     held = [row for row in rows if row.is_held]
     if top is not None and len(held) > top:
-        key = (f'({len(held) - top} others)', *[''] * (len(report.by) - 1))
+        others = len(held) - top
+        text = '(1 other)' if others == 1 else f'({others} others)'
+        key = (text, *[''] * (len(report.by) - 1))
         rest = Row(key, total_of(held[top:]), True)
         rows = [*held[:top], rest, *rows[len(held) :]]
     return report._replace(rows=tuple(rows))

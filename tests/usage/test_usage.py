@@ -249,7 +249,8 @@ def test_rows_are_sorted_and_cut_without_losing_time(tmp_path: Path) -> None:
     assert arranged(report, 'utilization')[:2] == ['bob', 'ann']
     assert arranged(report, 'energy')[:2] == ['ann', 'bob']
     cut = arrange(report, 'hours', 1, ())
-    assert [row.key[0] for row in cut.rows] == ['ann', '(1 others)', *special]
+    names = [('ann',), ('(1 other)',), *((name,) for name in special)]
+    assert [row.key for row in cut.rows] == names
     assert cut.total.seconds == pytest.approx(report.total.seconds)
     only = arrange(report, 'hours', None, ['bob'])
     assert [row.key[0] for row in only.rows] == ['bob', '(unobserved)']
