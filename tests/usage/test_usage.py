@@ -102,6 +102,7 @@ EXAMPLE = {
 @pytest.mark.parametrize('name', ['a.db', 'a.jsonl', 'a.jsonl.gz'])
 def test_the_hours_of_the_example_are_those_computed_by_hand(tmp_path: Path, name: str) -> None:
     record(tmp_path / name, example())
+    assert report_of(tmp_path / name).until >= BEGIN + 1.5 * HOUR
     report = report_of(tmp_path / name, until=2 * HOUR)
     assert hours(report) == EXAMPLE
     assert report.total.seconds == pytest.approx(2 * 2 * HOUR, abs=1e-6)
@@ -158,8 +159,9 @@ def test_a_minute_in_several_recordings_counts_once(tmp_path: Path) -> None:
     record(tmp_path / 'a.db', example())
     shutil.copy(tmp_path / 'a.db', tmp_path / 'b.db')
     record(tmp_path / 'c.jsonl', example(60))
-    paths = [tmp_path / name for name in ('a.db', 'b.db', 'c.jsonl')]
-    assert hours(report_of(*paths, until=2 * HOUR)) == EXAMPLE
+    for names in (('a.db', 'b.db'), ('c.jsonl', 'a.db'), ('a.db', 'b.db', 'c.jsonl')):
+        paths = [tmp_path / name for name in names]
+        assert hours(report_of(*paths, until=2 * HOUR)) == EXAMPLE
 
 
 def test_recordings_of_several_hosts_are_added(tmp_path: Path) -> None:
