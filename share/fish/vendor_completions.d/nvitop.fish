@@ -65,8 +65,8 @@ function _shtab_nvitop_using
   test "$_shtab_nvitop_cmdpath" = "$argv"
 end
 
-set -g _shtab_nvitop_commands query health record replay usage exporter doctor fleet
-set -g _shtab_nvitop_opts_with_value --at --bind --bind-address --by --capture --certfile --client-cafile --client-capath --columns --commands --config --demo --duration --expect --export --fail-on --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --ignore --interval --keep --keep-usage --kernel-log --keyfile --loop --loop-ms --match --max-size --mem-util-thresh --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --since --sort --ssh --textfile --theme --timeout --top --until --user --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -f -i -l -lms -m -o -p -u
+set -g _shtab_nvitop_commands query health record replay usage exporter doctor run claims fleet
+set -g _shtab_nvitop_opts_with_value --account-as-free --at --bind --bind-address --by --capture --certfile --client-cafile --client-capath --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --settle --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -G -H -M -O -f -i -l -lms -m -n -o -p -t -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -216,6 +216,29 @@ complete -c nvitop -n '_shtab_nvitop_using doctor' -s h -l help -d 'show this he
 complete -c nvitop -n '_shtab_nvitop_using doctor' -s V -l version -d 'show the version and exit'
 complete -c nvitop -n '_shtab_nvitop_using doctor' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
 complete -c nvitop -n '_shtab_nvitop_using doctor' -l capture -xka "(__fish_complete_path (commandline -ct))" -d 'write what NVML reports about the GPUs to FILE, for a bug report; - is standard output. It has no names of users, hosts, commands or serial numbers'
+complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a run -d 'wait for free GPUs, claim them, and run a command'
+complete -c nvitop -n '_shtab_nvitop_using run' -s h -l help -d 'show this help and exit'
+complete -c nvitop -n '_shtab_nvitop_using run' -s V -l version -d 'show the version and exit'
+complete -c nvitop -n '_shtab_nvitop_using run' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
+complete -c nvitop -n '_shtab_nvitop_using run' -s i -l inherit -x -d 'choose among the devices that CUDA shows with this value (default: the value in the environment)'
+complete -c nvitop -n '_shtab_nvitop_using run' -l account-as-free -xka "(__fish_complete_users)" -d 'count memory of these users'"'"' processes as free (default: the current user)'
+complete -c nvitop -n '_shtab_nvitop_using run' -l include-unhealthy -d 'include GPUs with critical findings, such as memory errors; see nvitop health'
+complete -c nvitop -n '_shtab_nvitop_using run' -l ignore-claims -d 'choose GPUs too that others have claimed with nvitop run'
+complete -c nvitop -n '_shtab_nvitop_using run' -s n -l count -x -d 'number of GPUs (default: 1)'
+complete -c nvitop -n '_shtab_nvitop_using run' -s f -l min-free-memory -x -d 'require at least SIZE of free memory, for example 4GiB'
+complete -c nvitop -n '_shtab_nvitop_using run' -s t -l min-total-memory -x -d 'require at least SIZE of memory'
+complete -c nvitop -n '_shtab_nvitop_using run' -s G -l max-gpu-utilization -x -d 'require a GPU utilization of at most PERCENT'
+complete -c nvitop -n '_shtab_nvitop_using run' -s M -l max-memory-utilization -x -d 'require a memory bandwidth utilization of at most PERCENT'
+complete -c nvitop -n '_shtab_nvitop_using run' -l tol -l tolerance -x -d 'relax memory limits by PERCENT, and utilization limits by PERCENT points'
+complete -c nvitop -n '_shtab_nvitop_using run' -l wait -x -d 'exit with status 124 if the GPUs are not free after TIME, such as 90s or 8h (default: wait as long as it takes)'
+complete -c nvitop -n '_shtab_nvitop_using run' -l settle -x -d 'require GPUs to be free for TIME (default: 3s)'
+complete -c nvitop -n '_shtab_nvitop_using run' -l dry-run -d 'print the command with its GPUs, and run nothing'
+complete -c nvitop -n '_shtab_nvitop_using run' -s O -l format -xka "index uuid" -d 'form of CUDA_VISIBLE_DEVICES (default: index; MIG devices always have UUIDs)'
+complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a claims -d 'print which GPUs are claimed'
+complete -c nvitop -n '_shtab_nvitop_using claims' -s h -l help -d 'show this help and exit'
+complete -c nvitop -n '_shtab_nvitop_using claims' -s V -l version -d 'show the version and exit'
+complete -c nvitop -n '_shtab_nvitop_using claims' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
+complete -c nvitop -n '_shtab_nvitop_using claims' -l format -xka "table json" -d '(default: table)'
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a fleet -d 'show many machines, from a Prometheus server'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -s h -l help -d 'show this help and exit'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -s V -l version -d 'show the version and exit'
