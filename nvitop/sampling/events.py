@@ -8,12 +8,14 @@ down meanwhile, so the thread leaves the driver before NVML is restarted, see
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Callable
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml import _errors
+from nvitop.api.libnvml._binding import BINDING
 from nvitop.api.libnvml._query import address_of
 from nvitop.api.libnvml._session import SESSION
 from nvitop.sampling.types import DeviceEvent, DeviceKey, DeviceSample
@@ -148,6 +150,9 @@ class EventWatcher:
             while self._may_enter():
                 try:
                     self._listen()
+                except AttributeError as error:  # an old binding
+                    self.problem = str(error)
+                    return
                 except libnvml.NVMLError as error:
                     if _errors.is_unsupported(error):
                         self.problem = str(error)
@@ -190,9 +195,8 @@ class EventWatcher:
                 if not is_complete and began - registered > PAUSE_SECONDS:
                     return
                 try:
-                    data = libnvml.nvmlQuery(
-                        'nvmlEventSetWait_v2', events, limit, ignore_errors=False
-                    )
+                    # nvmlQuery would repeat the call after a restart, when the set is gone.
+                    data = BINDING.nvmlEventSetWait_v2(events, limit)
                 except libnvml.NVMLError_Timeout:
                     if time.monotonic() - began < limit / 2000:
                         raise  # it does not wait
@@ -200,7 +204,8 @@ class EventWatcher:
                 self._note(devices.get(address_of(data.device)), data)
         finally:
             if SESSION.ready and SESSION.epoch == epoch:  # otherwise it no longer exists
-                libnvml.nvmlQuery('nvmlEventSetFree', events)
+                with contextlib.suppress(libnvml.NVMLError):
+                    BINDING.nvmlEventSetFree(events)
 
     def _note(self, device: DeviceKey | None, data: Any) -> None:
         kind = KINDS.get(data.eventType)
@@ -227,7 +232,7 @@ def _register(events: Any) -> tuple[dict[int, DeviceKey], bool]:
             supported = query('nvmlDeviceGetSupportedEventTypes', handle, ignore_errors=False)
             wanted = supported & sum(KINDS)
             if wanted:
-                query('nvmlDeviceRegisterEvents', handle, wanted, events, ignore_errors=False)
+                BINDING.nvmlDeviceRegisterEvents(handle, wanted, events)
                 uuid = query('nvmlDeviceGetUUID', handle, default='')
                 devices[address_of(handle)] = DeviceKey(index, -1, uuid)
         except libnvml.NVMLError as error:
