@@ -31,7 +31,7 @@ def test_quitting_leaves_only_the_report() -> None:
         # The demo has a GPU with a problem.
         assert program.errors().count('nvitop: warning: ') == 1
         report = program.written[program.written.rindex(b'\x1b[?1049l') :].decode()
-        for text in ('H100 80GB HBM3', 'pretrain_gpt', 'ffmpeg', '╭', '╯'):
+        for text in ('H100 80GB HBM3', 'pretrain', 'ffmpeg', '╭', '╯'):
             assert text in report
         assert '\x1b[?' not in report.split('\n', 1)[1]
 
@@ -42,7 +42,7 @@ def test_report_on_exit_has_the_chosen_columns_and_theme() -> None:
         program.press('C', 'Columns')
         program.press(' ', r'\[ \] GPU')
         program.press('q', SHOWN)
-        for theme in ('light', 'classic', 'mono'):
+        for theme in ('dark', 'light', 'classic', 'mono'):
             program.press('L', f'(?i)theme.*{theme}')
         assert program.leave() == 0
         report = program.written[program.written.rindex(b'\x1b[?1049l') :].decode()
