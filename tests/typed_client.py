@@ -33,8 +33,8 @@ def find_devices() -> None:
         cuda[0].gpu_utilisation()  # type: ignore[attr-defined]
     with contextlib.suppress(AttributeError):
         Device.cuda.al()  # type: ignore[attr-defined]
-    indices: list[int] = select_devices()
-    uuids: list[str] = select_devices(format='uuid')
+    indices: list[int] = select_devices(include_unhealthy=True)
+    uuids: list[str] = select_devices(format='uuid', include_unhealthy=True)
     assert [device.index for device in devices] == [gpu.index for gpu in physical]
     assert [mig.parent.index + mig.mig_index for mig in migs]
     assert [device.cuda_index + 1 for device in cuda]
