@@ -25,7 +25,7 @@ def boot_id() -> str:
 def state_folder() -> str:
     """Folder for data that programs keep: of the system for root, otherwise of the user."""
     if sys.platform != 'linux':
-        return folders().user_data_dir('nvitop', appauthor=False)
+        return str(folders().user_data_dir('nvitop', appauthor=False))
     if os.geteuid() == 0:
         return '/var/lib/nvitop'
     state = os.environ.get('XDG_STATE_HOME', '')

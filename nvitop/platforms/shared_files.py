@@ -107,7 +107,7 @@ def is_locked(path: str) -> bool:
 def file_system(device: int) -> str:
     """Return the type of the file system with this device number; ``''`` if it is unknown."""
     if sys.platform == 'win32':
-        raise OSError(ENOTSUP, 'not available on Windows')
+        return ''
     number = f'{os.major(device)}:{os.minor(device)}'
     with contextlib.suppress(OSError), open(
         '/proc/self/mountinfo', encoding='utf-8', errors='replace'

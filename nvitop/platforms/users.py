@@ -45,9 +45,9 @@ def name_of_user(uid: int) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _known_name_of_user(uid: int) -> str:
-    if sys.platform == 'win32':
-        raise KeyError(uid)
-    return pwd.getpwuid(uid).pw_name
+    if sys.platform != 'win32':
+        return pwd.getpwuid(uid).pw_name
+    raise KeyError(uid)
 
 
 def without_domain(name: str) -> str:
