@@ -17,8 +17,8 @@ from tests.e2e.program import DEMO, Program
 from tests.waiting import PATIENCE
 
 BASH = shutil.which('bash') or ''
-#: Part of the command of the first process of the demo.
-SHOWN = '/opt/conda'
+#: The job of the first process of the demo.
+SHOWN = 'slurm 84213'
 
 
 def test_quitting_leaves_only_the_report() -> None:

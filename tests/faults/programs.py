@@ -25,7 +25,7 @@ from tests.faults.running_monitor import is_border, numbers
 _GROWING = ('total_energy', 'total_energy [J]')
 _IS_NA = frozenset({'[N/A]', 'N/A', ''})
 #: Columns that are not measured.
-_NOT_MEASURED = ('status', 'reason', 'timestamp', 'health_status', 'health_findings')
+_NOT_MEASURED = ('status', 'reason', 'timestamp', 'health_status', 'health_findings', 'state')
 _ENVIRONMENT = {'COLUMNS': '200', 'CUDA_DEVICE_ORDER': 'PCI_BUS_ID'}
 
 

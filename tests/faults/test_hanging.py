@@ -34,9 +34,9 @@ PROGRAMS: dict[str, tuple[Callable[[list[str]], int], tuple[str, ...]]] = {
     'visible': (cli.main, ('-1', '--no-config', '--only-visible')),
     'query': (query, ('--all', '--mig', '--format=json')),
     'query of one': (query, ('--gpu=all', '-i', '0')),
-    'nvisel': (select.main, ('-f', '1GiB')),
-    'nvisel by uuid': (select.main, ('-O', 'uuid')),
-    'nvisel of the visible': (select.main, ('-i',)),
+    'nvisel': (select.main, ('-f', '1GiB', '--include-unhealthy')),
+    'nvisel by uuid': (select.main, ('-O', 'uuid', '--include-unhealthy')),
+    'nvisel of the visible': (select.main, ('-i', '--include-unhealthy')),
 }
 
 
