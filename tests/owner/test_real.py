@@ -266,7 +266,7 @@ def test_query_report_and_monitor_show_owners(groups: Hierarchy, tmp_path: pathl
         report = run(*NVITOP, '-1', '--demo', machine, '--columns=pid,owner')
         assert re.search(rf'{job.pid} +slurm 42\.0', report)
         with Program((*NVITOP, '--demo', machine), columns=160, rows=40) as monitor:
-            monitor.wait_for(r'OWNER(.|\n)*slurm 42\.0(.|\n)*pod 5ba385ca')
+            monitor.wait_for(r'JOB(.|\n)*slurm 42\.0(.|\n)*pod 5ba385ca')
             monitor.type('\\owner:pod\r')
             monitor.wait_until_gone('slurm 42')
             assert 'pod 5ba385ca' in monitor.text
@@ -302,7 +302,7 @@ def test_hostile_names_reach_no_screen(groups: Hierarchy, tmp_path: pathlib.Path
             text = run(sys.executable, '-m', 'nvitop', *arguments, '--demo', machine)
             assert is_safe(text.replace('\n', ''))
         with Program((*NVITOP, '--demo', machine), columns=160, rows=40) as monitor:
-            monitor.wait_for(r'OWNER(.|\n)*unit z\.service')
+            monitor.wait_for(r'JOB(.|\n)*unit z\.service')
             assert b'\x1b]0;x' not in monitor.written
             assert '\u202e' not in monitor.text
             assert monitor.leave() == 0
