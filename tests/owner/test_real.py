@@ -268,9 +268,9 @@ def test_query_report_and_monitor_show_owners(groups: Hierarchy, tmp_path: pathl
         with Program((*NVITOP, '--demo', machine), columns=160, rows=40) as monitor:
             monitor.wait_for(r'JOB(.|\n)*slurm 42\.0(.|\n)*pod 5ba385ca')
             monitor.type('\\owner:pod\r')
-            monitor.wait_until_gone('slurm 42')
+            monitor.wait_until_gone(r'slurm 42\.0')
             assert 'pod 5ba385ca' in monitor.text
-            monitor.press('\x1b', 'slurm 42')
+            monitor.press('\x1b', r'slurm 42\.0')
             monitor.press('UU', r'by job \(2\)(.|\n)*slurm 42 ')
             monitor.type('q')
             monitor.wait_for('COMMAND')
