@@ -12,7 +12,9 @@ from nvitop.api.timing import Window
 from nvitop.simulation.driver.nvml import ALL_SYMBOLS
 from tests.api.contract import getters
 from tests.api.machines import SCENARIO, machine
+from tests.simulation.conftest import NEWEST, needs
 
+pytestmark = needs(*NEWEST)
 SYMBOLS = pathlib.Path(__file__).parent.parent / 'captures' / 'nvml-symbols.tsv'
 
 

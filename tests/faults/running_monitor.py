@@ -68,6 +68,8 @@ def means(sample: Sample) -> set[str]:
     leaves = [d for d in sample.devices if not (d.mig_mode == 'Enabled' and not d.key.is_mig)]
     gpus = [d for d in sample.devices if not d.key.is_mig]
     found = {str(process.gpu_memory_percent) for process in sample.processes}
+    # A column for which there may be room only if other values are missing.
+    found |= {str(device.memory_utilization_percent) for device in sample.devices}
     for field in ('memory_percent', 'gpu_utilization_percent'):
         for devices in (leaves, gpus, sample.devices):
             known = [getattr(d, field) for d in devices if getattr(d, field) is not None]

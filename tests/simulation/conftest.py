@@ -34,6 +34,10 @@ def start() -> Iterator[Callable[..., simulation.Machine]]:
         machine.stop()
 
 
+#: Functions of bindings that know all values of the captures.
+NEWEST = ('nvmlDeviceGetAddressingMode', 'nvmlDeviceGetTemperatureV')
+
+
 def needs(*names: str) -> pytest.MarkDecorator:
     """Skip a test if the binding does not have these names yet."""
     missing = [name for name in names if not hasattr(pynvml, name)]

@@ -22,7 +22,9 @@ from nvitop.simulation.capture import (
 from nvitop.simulation.smi_files import read_apps, read_capture
 from tests.command_run import CommandRun
 from tests.gpu.nvidia_smi import COMPARED, difference, raw_value
+from tests.simulation.conftest import NEWEST, needs
 
+pytestmark = needs(*NEWEST)
 CAPTURES = pathlib.Path(__file__).parent.parent / 'captures'
 MACHINES = sorted(
     path for path in CAPTURES.glob('machines/*.tsv') if not path.name.endswith('.q.tsv')

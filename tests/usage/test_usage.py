@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -408,7 +409,8 @@ def test_what_is_readable_of_a_damaged_recording_is_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
-        sqlite3.connect(':memory:').execute('SELECT 1 FROM dbstat')
+        with contextlib.closing(sqlite3.connect(':memory:')) as db:
+            db.execute('SELECT 1 FROM dbstat')
     except sqlite3.OperationalError:
         pytest.skip('SQLite has no dbstat')
     assert main([str(damaged(tmp_path)), '--format', 'json']) == 1

@@ -42,6 +42,10 @@ def digits(uuid: str) -> str:
 class UnknownGpuError(NVMLError_InvalidArgument):
     """There is no GPU with this index."""
 
+    def __new__(cls, *_: object) -> UnknownGpuError:
+        """Create the error; old bindings accept no arguments for a class of one code."""
+        return NVMLError_InvalidArgument.__new__(cls)
+
     def __init__(self, index: int, count: int) -> None:
         """Describe the error for a machine that has this number of GPUs."""
         self.args = index, count
