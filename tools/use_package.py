@@ -16,7 +16,7 @@ USES = (
     (('nvitop', '--no-config', '--demo', '-1'), r'SIMULATED: dgx-h100(.|\n)*H100'),
     (('nvisel', '-n', '2'), r'^\d,\d$'),
     (('nvitop', 'query', '--gpu=index,name', '--format=csv'), r'^index, name\n0, NVIDIA H100'),
-    (('python', '-W', 'error', '-m', 'nvitop', '-1', '--no-config'), r'driver \d'),
+    (('python', '-W', 'error', '-m', 'nvitop', '-1', '--no-config'), r'H100(.|\n)*GPU-Util'),
     (
         (
             'python',
