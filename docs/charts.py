@@ -16,7 +16,7 @@ def bar_chart(rows: Sequence[tuple[str, float, str]], mark: float, name: str) ->
     Args:
         rows: Label, length of the bar (1 is full width) and text of each row.
         mark: Length at which to draw a vertical line.
-        name: What the line stands for.
+        name: Label of the line.
     """
     height = ROW * len(rows) + 36
     lines = [

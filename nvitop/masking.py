@@ -85,7 +85,7 @@ _OPTIONS = {
     # What these run has options of its own.
     **dict.fromkeys(['ssh', 'scp', 'rsync'], ()),
 }
-#: Programs of which only the joined form holds a secret; apart, it is the name of a database.
+#: Programs whose ``-pSECRET`` is a password; the word after a separate ``-p`` is the name of a database.
 _JOINED = dict.fromkeys(
     [
         'mysql',
@@ -100,7 +100,7 @@ _JOINED = dict.fromkeys(
     ],
     ('-p',),
 )
-#: Programs of which ``login`` has options with secrets, and other commands have the same for ports.
+#: Programs whose command ``login`` takes secrets with options that mean ports in other commands.
 _LOGIN_PROGRAMS = frozenset(
     ['docker', 'podman', 'buildah', 'skopeo', 'nerdctl', 'helm', 'az', 'oc', 'singularity']
 )

@@ -134,7 +134,12 @@ def wait_and_claim(
     except OSError as error:
         raise ClaimsUnavailable(f'cannot write claims: {error}') from error
     with contextlib.closing(ticket):
-        return _Waiter(request, directory, ticket).wait(command, announce, clock, sleep)
+        try:
+            return _Waiter(request, directory, ticket).wait(command, announce, clock, sleep)
+        except ClaimTimeout:  # an OSError too
+            raise
+        except OSError as error:  # the directory was removed, for example
+            raise ClaimsUnavailable(f'claims became unusable: {error}') from error
 
 
 class _Waiter:
@@ -199,7 +204,7 @@ class _Waiter:
         return f'{text}, {ahead} ahead in the queue' if ahead else text
 
     def _look(self, now: float) -> dict[str, Device]:
-        """Return the devices that match and that nobody else has claimed, by UUID."""
+        """Return the devices that match and are not claimed by others, by UUID."""
         matching = {
             str(device.uuid()): device for device in self._request.matching(self._claimed())
         }
@@ -229,7 +234,7 @@ class _Waiter:
             os.close(self._locks.pop(uuid))
 
     def _claim(self, command: str) -> ClaimedDevices | None:
-        """Look once more under the locks, then claim; ``None`` if a device no longer matches."""
+        """Check the locked devices again, then claim; ``None`` if one no longer matches."""
         matching = self._look(time.monotonic())
         if not self._locks.keys() <= matching.keys():
             self._collect(())
@@ -284,8 +289,8 @@ def claim(
 
     Args:
         count: Number of devices.
-        devices: Devices to choose from; ``None``: all GPUs. A GPU that is split into MIG devices
-            stands for these.
+        devices: Devices to choose from; ``None``: all GPUs. The MIG devices of a GPU take its
+            place.
         min_free_memory: Bytes, or text such as ``'4GiB'``.
         min_total_memory: Bytes, or text such as ``'4GiB'``.
         max_gpu_utilization: Percent.

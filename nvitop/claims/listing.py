@@ -31,7 +31,7 @@ def make_parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog='nvitop claims',
         usage=['nvitop claims [OPTION ...]'],
-        description='Print which GPUs are claimed, by whom, since when and for which command.',
+        description='Print the claimed GPUs, with user, process, age and command of each claim.',
         examples=_EXAMPLES,
         exit_status={
             '0': 'success, also if nothing is claimed',

@@ -18,6 +18,7 @@ from collections import Counter
 from typing import Any, Iterator, Mapping, NamedTuple
 
 from nvitop.claims.directory import directories_to_read
+from nvitop.platforms.machine import boot_id
 from nvitop.platforms.shared_files import is_locked, open_untrusted, user_id, write_new
 from nvitop.platforms.users import name_of_user
 from nvitop.printable import printable
@@ -202,12 +203,12 @@ def write_claim(directory: str, uuid: str, command: str) -> str:
 def this_process() -> ProcessIdentity:
     """Return the identity of this process."""
     pid = os.getpid()
-    return ProcessIdentity(pid, _start_time(pid) or 1, _boot_id(), _namespace())
+    return ProcessIdentity(pid, _start_time(pid) or 1, boot_id(), _namespace())
 
 
 def is_running(process: ProcessIdentity) -> bool:
     """Return whether a process of this system runs; False if that cannot be known."""
-    is_of_this_system = (process.boot_id, process.namespace) == (_boot_id(), _namespace())
+    is_of_this_system = (process.boot_id, process.namespace) == (boot_id(), _namespace())
     return is_of_this_system and _start_time(process.pid) == process.start_time
 
 
@@ -219,14 +220,6 @@ def _start_time(pid: int) -> int | None:
         return None if words[0] in (b'Z', b'X') else int(words[19])
     except (OSError, IndexError, ValueError):
         return None
-
-
-def _boot_id() -> str:
-    try:
-        with open('/proc/sys/kernel/random/boot_id', encoding='ascii') as file:
-            return file.read().strip()
-    except OSError:
-        return ''
 
 
 def _namespace() -> str:

@@ -49,7 +49,7 @@ def _named(name: str, unit: str, divisor: float = 1) -> tuple[str, float]:
 
 
 def _names(given: Iterable[str]) -> frozenset[str]:
-    """Return names, of which a single one may be given as it is."""
+    """Return names as a list; a single name may be given as text."""
     return frozenset([given] if isinstance(given, str) else given)
 
 

@@ -51,7 +51,7 @@ class Kind:
         ``allowed`` are words that only other packages know. Raises ValueError; its text follows the
         key.
         """
-        raise NotImplementedError
+        raise TypeError(f'{type(self).__name__} has no form in the configuration file')
 
     def format(self, value: Any) -> str:
         """Return a value of Options in TOML."""

@@ -33,7 +33,7 @@ def short_bus_id(text: str) -> str:
 
 
 def read_pci_gpus(root: str = '/') -> tuple[PciGpu, ...]:
-    """Return the GPUs of NVIDIA in ``/sys``, without those of which it cannot be read."""
+    """Return the NVIDIA GPUs in ``/sys`` whose files can be read."""
     folder = os.path.join(root, 'sys/bus/pci/devices')
     try:
         names = sorted(os.listdir(folder))

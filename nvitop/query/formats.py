@@ -60,7 +60,7 @@ class OutputStyle(NamedTuple):
 #: The format of ``--list-gpus``, and the fields that it needs.
 LIST = OutputStyle('list')
 GPU_LIST = 'index, name, uuid, mig_index, mig_profile'
-#: Formats one result after another: text in pieces, each of which is written completely or not at all.
+#: Formats results one after another, as pieces of text that are written completely or not at all.
 Format = Callable[['QueryResult'], List[str]]
 
 

@@ -92,6 +92,7 @@ class EventWatcher:
 
     >>> watcher = EventWatcher(on_event=print)
     >>> watcher.start()
+    >>> watcher.stop()  # before NVML is shut down
 
     Args:
         on_event: Called in that thread with each event that is new or was not seen for a while.

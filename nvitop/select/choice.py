@@ -383,8 +383,8 @@ def select_devices(
     ... )
 
     Args:
-        devices: Devices to choose from; ``None``: all GPUs. A GPU that is split into MIG devices
-            stands for these.
+        devices: Devices to choose from; ``None``: all GPUs. The MIG devices of a GPU take its
+            place.
         format: Form of the result: ``'index'`` (NVML index; the UUID of a MIG device, as in
             ``CUDA_VISIBLE_DEVICES``), ``'uuid'`` or ``'device'``.
         force_index: Return the index of MIG devices too, as a pair (GPU index, MIG index).

@@ -171,6 +171,20 @@ def test_request_that_can_never_match_fails_at_once(machine: simulation.Machine)
         pass
 
 
+def test_directory_that_vanishes_while_waiting_is_an_error(folder: pathlib.Path) -> None:
+    devices: Any = [FakeDevice(0)]
+    request = ClaimRequest(devices, settle_seconds=0.0)
+
+    def remove(_: float) -> None:
+        shutil.rmtree(folder / 'queue')
+        folder.joinpath('queue').mkdir()
+
+    results = [mock.Mock(chosen=devices), *(mock.Mock(chosen=[]) for _ in range(9))]
+    error = pytest.raises(ClaimsUnavailable, match=r'claims became unusable: .*No such file')
+    with mock.patch.object(acquire, 'select', side_effect=results), error:
+        wait_and_claim(request, 'x', sleep=remove)
+
+
 # What others see
 
 
