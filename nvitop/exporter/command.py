@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import errno
 import functools
+import os
 import ssl
 import sys
 from typing import TYPE_CHECKING, NamedTuple
@@ -136,6 +137,11 @@ def _address(text: str, port: int) -> tuple[str, int]:
     return host, whole_number(0, MAX_PORT)(number)
 
 
+def _node_name() -> str:
+    """Return the name of the Kubernetes node: a pod has another name. ``''`` if it is not known."""
+    return os.environ.get('NODE_NAME', '') if 'KUBERNETES_SERVICE_HOST' in os.environ else ''
+
+
 def make_parser(program: str = PROGRAM) -> ArgumentParser:
     """Make the parser of ``nvitop exporter`` or of ``nvitop-exporter``."""
     parser = ArgumentParser(
@@ -222,9 +228,10 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
         '--hostname',
         '--host',
         '-H',
-        default='',
+        default=_node_name(),
         metavar='NAME',
-        help='name of the host in labels (default: the name of this host)',
+        help='name of the host in labels (default: $NODE_NAME in Kubernetes, else the name of '
+        'this host)',
     )
 
 

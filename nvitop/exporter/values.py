@@ -190,7 +190,7 @@ def device_properties(
         gpu_name=parent.name,
         bus_id=parent.bus_id,
         numa_node=info.numa_node,
-        hostname=options.hostname or sample.host.hostname or None,
+        hostname=host_name(sample, options) or None,
         driver_version=sample.driver_version,
         cuda_version=sample.cuda_driver_version,
     )
@@ -213,6 +213,11 @@ def described_devices(
     for device in sample.devices:
         gpu = gpus.get(device.key.physical_index)
         yield device, device_properties(sample, device, gpu, options)
+
+
+def host_name(sample: Sample, options: SeriesOptions) -> str:
+    """Return the name of the host for labels, ``''`` if it is not known."""
+    return options.hostname or sample.host.hostname
 
 
 def texts_of(labels: Labels, properties: Mapping[str, str]) -> dict[str, str]:

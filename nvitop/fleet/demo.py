@@ -141,7 +141,7 @@ class Cluster:
         hostname, uuid = self.name(host), self.uuid(host, gpu)
         labels = {INSTANCE: f'{hostname}:{_PORTS[name]}', 'job': name}
         if name == 'own':
-            return {**labels, 'gpu': str(gpu), 'uuid': uuid}
+            return {**labels, 'gpu': str(gpu), 'uuid': uuid, 'hostname': hostname}
         if name == 'dcgm':
             more = {'UUID': uuid, 'device': f'nvidia{gpu}', 'modelName': _MODEL}
             return {**labels, 'gpu': str(gpu), 'Hostname': hostname, **more}

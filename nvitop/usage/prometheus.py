@@ -31,6 +31,8 @@ _COUNTERS = {
     'kernels': 'kernel_seconds',
     'measured': 'measured_seconds',
 }
+#: Labels with the name of the host, the best one first.
+HOST_NAMES = ('hostname', 'instance')
 _OWNER = ('owner_kind', 'owner_id')
 
 
@@ -38,14 +40,15 @@ class _Query(NamedTuple):
     """What the parts of a query have in common."""
 
     scope: Scope
-    host: str
+    #: Labels that name the host, separated by commas.
+    hosts: str
     seconds: int
 
     def increases(
         self, prefix: str, labels: Sequence[str], counters: Mapping[str, str]
     ) -> Iterator[str]:
         """Yield the expressions of counters, summed by labels."""
-        by = ', '.join((*labels, self.host))
+        by = ', '.join((*labels, self.hosts))
         for mark, counter in counters.items():
             series = vector([f'nvitop_{prefix}_gpu_{counter}_total'], self.scope.match)
             yield marked(f'sum by ({by}) (increase({series}[{self.seconds}s]))', f'{prefix} {mark}')
@@ -56,8 +59,8 @@ class _Query(NamedTuple):
         up = vector(['nvitop_gpu_up'], self.scope.match)
         up = f'{up[:-1]},mig_uuid=""}}'
         step = min(300, max(15, self.seconds // 10))
-        peak = f'max by (user, {self.host}) (max_over_time({memory}[{self.seconds}s]))'
-        gpus = f'max_over_time(count by ({self.host}) ({up})[{self.seconds}s:{step}s])'
+        peak = f'max by (user, {self.hosts}) (max_over_time({memory}[{self.seconds}s]))'
+        gpus = f'max_over_time(count by ({self.hosts}) ({up})[{self.seconds}s:{step}s])'
         return ' or '.join(
             (
                 *self.increases('user', ('user',), _COUNTERS),
@@ -77,14 +80,14 @@ def read_prometheus(
     Raises:
         FleetError: The server does not respond, or knows nothing about the period.
     """
-    label = scope.host_label or 'instance'
+    names = (scope.host_label,) if scope.host_label else HOST_NAMES
     #: Use by host, user and job, and number of GPUs by host.
     uses: dict[tuple[str, str, str], Sums] = {}
     gpus: dict[str, float] = {}
     for start, end, step in _parts(since, until):
-        expression = _Query(scope, label, step).expression(jobs='job' in by)
+        expression = _Query(scope, ', '.join(names), step).expression(jobs='job' in by)
         for values in client.values_over_time(expression, start, end, step):
-            _add(values, label, uses, gpus)
+            _add(values, names, uses, gpus)
     if not gpus:
         raise FleetError(
             'the server has no counters of nvitop exporter for this period',
@@ -114,12 +117,13 @@ def _parts(since: float, until: float) -> Iterator[tuple[float, float, int]]:
 
 def _add(
     values: PastValues,
-    label: str,
+    names: Sequence[str],
     uses: dict[tuple[str, str, str], Sums],
     gpus: dict[str, float],
 ) -> None:
     """Add the values of one row of the query at the ends of all parts."""
     labels = values.labels
+    label = next((name for name in names if labels.get(name)), names[-1])
     host = host_name(label, labels.get(label, ''))
     kind, _, name = labels.get(ROW, '').partition(' ')
     known = [value for _, value in values.points if math.isfinite(value)]

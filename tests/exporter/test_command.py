@@ -104,6 +104,15 @@ def test_defaults() -> None:
     assert theirs.interval == 1.0
 
 
+def test_pods_have_the_name_of_their_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('NODE_NAME', 'gpu07')
+    monkeypatch.delenv('KUBERNETES_SERVICE_HOST', raising=False)
+    assert parse(make_parser(), []).series.hostname == ''
+    monkeypatch.setenv('KUBERNETES_SERVICE_HOST', '10.0.0.1')
+    assert parse(make_parser(), []).series.hostname == 'gpu07'
+    assert parse(make_parser(), ['--hostname', 'h']).series.hostname == 'h'
+
+
 @pytest.mark.parametrize(('text', 'seconds'), [('2', 2.0), ('10s', 10.0), ('500ms', 0.5)])
 def test_interval_is_a_duration(text: str, seconds: float) -> None:
     assert parse(make_parser(), ['--interval', text]).interval == seconds

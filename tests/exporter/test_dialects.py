@@ -173,6 +173,16 @@ def test_units_are_base_units_without_noise() -> None:
     assert values['nvitop_gpu_pcie_tx_throughput_bytes_per_second'][labels] == 3072
 
 
+def test_all_own_series_name_the_host() -> None:
+    observation = observed('dgx-h100')
+    named = observation._replace(options=EVERYTHING._replace(hostname='gpu07'))
+    for one, name in ((observation, observation.sample.host.hostname), (named, 'gpu07')):
+        made = families(one)
+        assert {'nvitop_build_info', 'nvitop_gpu_up', 'nvitop_process_info'} <= made.keys()
+        names = {point.labels['hostname'] for family in made.values() for point in family.points}
+        assert names == {name}
+
+
 def test_mig_devices_have_the_labels_of_their_gpu_and_their_own() -> None:
     used = families(observed('mig'))['nvitop_gpu_memory_used_bytes']
     gpu, first, *_ = [dict(point.labels) for point in used.points if point.labels['gpu'] == '0']

@@ -105,6 +105,23 @@ def test_time_outside_of_jobs_is_a_row_of_the_user() -> None:
     assert report.total.seconds == 2 * 86400
 
 
+def test_a_host_is_known_by_its_name_at_any_address() -> None:
+    host = {'hostname': 'gpu07', 'user': 'ann'}
+    rows = [
+        ('gpus count', {'hostname': 'gpu07', 'instance': '10.0.0.1:9836'}, 2.0),
+        ('user used', {**host, 'instance': '10.0.0.1:9836'}, 3 * HOUR),
+        ('user used', {**host, 'instance': '10.0.0.2:9836'}, HOUR),
+    ]
+    client: Any = FakeClient(*rows)
+    assert read_prometheus(client, Scope(), 0, 86400, ('user',)).hosts == ('gpu07',)
+    assert hours(read_prometheus(client, Scope(), 0, 86400, ('host', 'user'))) == {
+        ('gpu07', 'ann'): (4, 0, 0, 0),
+        ('gpu07', '(unobserved)'): (0, 0, 0, 44),
+    }
+    with_label = read_prometheus(client, Scope(host_label='instance'), 0, 86400, ('user',))
+    assert with_label.hosts == ('10.0.0.1',)
+
+
 def test_a_server_without_counters_is_an_error() -> None:
     with pytest.raises(FleetError, match='no counters'):
         read_prometheus(FakeClient(), Scope(), 0, 60, ('user',))  # type: ignore[arg-type]

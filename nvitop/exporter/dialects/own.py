@@ -21,6 +21,7 @@ from nvitop.exporter.tables import (
 )
 from nvitop.exporter.values import (
     described_devices,
+    host_name,
     label_value,
     owner_properties,
     texts_of,
@@ -77,6 +78,7 @@ EXPORTED = tuple(metric for metric in EXTENDED_METRICS if metric.exported)
 LABELS = {
     'gpu': 'index',
     'uuid': 'gpu_uuid',
+    'hostname': 'hostname',
     'gpu_instance': 'gpu_instance_id',
     'compute_instance': 'compute_instance_id',
     'mig_uuid': 'mig_uuid',
@@ -128,6 +130,15 @@ def _info_labels() -> dict[str, str]:
         'mig': 'mig_index',
         'mig_profile': 'mig_profile',
     }
+
+
+def _named_others(observation: Observation) -> Iterator[Family]:
+    """Yield the other series, with the name of the host."""
+    name = host_name(observation.sample, observation.options)
+    host = {'hostname': label_value(name)} if name else {}
+    for family in _others(observation):
+        points = (Point({**host, **point.labels}, point.value) for point in family.points)
+        yield family._replace(points=tuple(points))
 
 
 def _others(observation: Observation) -> Iterator[Family]:
@@ -311,5 +322,5 @@ DIALECT = Dialect(
     ),
     up=f'{DEVICE_PREFIX}up',
     problems=f'{DEVICE_PREFIX}problem_info',
-    others=_others,
+    others=_named_others,
 )

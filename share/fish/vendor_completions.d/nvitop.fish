@@ -199,7 +199,7 @@ complete -c nvitop -n '_shtab_nvitop_using exporter' -l owners -d 'add the jobs,
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l no-users -d 'leave out the sums for each user'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l profiling -d 'add SM activity and occupancy (GPM); profilers cannot use these counters meanwhile'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l hostname -l host -s H -x -d 'name of the host in labels (default: the name of this host)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l hostname -l host -s H -x -d 'name of the host in labels (default: $NODE_NAME in Kubernetes, else the name of this host)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l web.listen-address -x -d 'serve on this address, such as :9836 (all interfaces), localhost:9000 or [::1]:9000; may be repeated (default: 127.0.0.1:9836)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l bind-address -l bind -s B -x -d 'serve on this host'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l port -s p -x -d 'serve on this port'
