@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import sys
 import threading
@@ -21,10 +22,12 @@ from nvitop.console.terminal import read_keys_from_terminal
 from nvitop.gui.settings import read_options
 from nvitop.gui.show import print_report
 from nvitop.platforms.machine import default_recording
-from nvitop.query.fields import device_table
-from nvitop.query.formats import make_format, parse_style
+from nvitop.printable import printable
+from nvitop.query.fields import device_table, process_table
+from nvitop.query.formats import csv_line, csv_time, escape, make_format, parse_style, quote
 from nvitop.query.measure import TableQuery, make_rows
 from nvitop.query.output import Output
+from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError
 from nvitop.recording.lines import STANDARD
 from nvitop.recording.opening import open_recordings
@@ -32,7 +35,7 @@ from nvitop.recording.reader import Recording
 from nvitop.recording.replay import ReplaySource
 from nvitop.recording.schema import RecordingError
 from nvitop.sampling.serialization import dumps
-from nvitop.times import format_time, parse_time
+from nvitop.times import LATEST_TIME, format_time, iso_time, parse_time
 
 if TYPE_CHECKING:
     import argparse
@@ -45,17 +48,24 @@ NOTICE_SECONDS = 2.0
 EXPORTS = ('csv', 'jsonl')
 #: Times in messages and databases are rounded (seconds).
 _ROUNDING = 0.0005
-#: Columns of the exported table.
+#: Columns of the exported tables.
 EXPORTED = (
     'timestamp,index,mig_index,uuid,name,status,utilization.gpu,utilization.memory,memory.used,'
     'memory.total,temperature.gpu,power.draw,clocks.sm,clocks.mem'
 )
+EXPORTED_PROCESSES = (
+    'timestamp,gpu_index,mig_index,gpu_uuid,pid,user,command,type,start_time,used_gpu_memory,'
+    'gpu_sm_utilization,gpu_idle_time,cpu_percent,host_memory,owner_kind,owner_id'
+)
+EXPORTED_EVENTS = ('timestamp', 'kind', 'gpu', 'code', 'text')
 
 _EXAMPLES = """\
 nvitop replay                            watch the recording of this machine
 nvitop replay night.db --at 03:00        begin at 3 a.m.
 nvitop replay night.db -1 --at=-30m      print one report
+nvitop replay night.db --events          list what happened
 nvitop replay night.db --export csv --at 02:00 --until 03:00
+nvitop replay night.db --export csv --processes
 """
 _EXIT_STATUS = {
     '0': 'success',
@@ -84,11 +94,13 @@ def make_parser() -> ArgumentParser:
         help='begin at TIME, such as 14:05 or "2026-11-22 14:05"; --at=-2h means 2 hours before '
         'the end (default: the beginning; for a report, the end)',
     )
-    add('--until', metavar='TIME', help='export samples until TIME (default: the end)')
+    add('--until', metavar='TIME', help='print or export until TIME (default: the end)')
     output = parser.add_argument_group('output')
     add = output.add_argument
     add('-1', '--once', action='store_true', help='print a report of that time, and exit')
+    add('--events', action='store_true', help='print lost GPUs, findings, gaps and other events')
     add('--export', choices=EXPORTS, help='print samples as a table of GPUs or as lines of JSON')
+    add('--processes', action='store_true', help='with --export csv: print a table of processes')
     add_options(output, 'theme', 'ascii')
     add('--no-config', action='store_true', help='ignore the configuration file')
     return parser
@@ -103,8 +115,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
             parse_time(text, 0.0)
         except ValueError as error:
             parser.error(str(error))
-    if options.until and not options.export:
-        parser.error('--until needs --export')
+    if options.until and not (options.export or options.events):
+        parser.error('--until needs --export or --events')
+    if options.processes and (options.export != 'csv' or options.events):
+        parser.error('--processes needs --export csv, without --events')
     options.paths = options.paths or [default_recording()]
     return options
 
@@ -145,8 +159,8 @@ def _notice_if_slow() -> Iterator[None]:
 
 
 def _show(recording: Recording, options: argparse.Namespace) -> int:
-    if options.export:
-        _export(recording, options)
+    if options.events or options.export:
+        (_print_events if options.events else _export)(recording, options)
         return 0
     messages: list[Message] = []
     layer: dict[str, object] = {'readonly': True}
@@ -211,6 +225,8 @@ def sample_at(recording: Recording, at: str | None) -> Sample:
 def _export(recording: Recording, options: argparse.Namespace) -> None:
     """Print the samples of a span."""
     query = TableQuery(devices=device_table().find(EXPORTED), mig=True)
+    if options.processes:
+        query = TableQuery(processes=process_table().find(EXPORTED_PROCESSES))
     with Interrupts() as interrupts, writing():
         output = Output(interrupts=interrupts)
         table = make_format(query, parse_style('csv'), for_terminal=output.is_terminal())
@@ -225,9 +241,7 @@ def _samples(recording: Recording, options: argparse.Namespace) -> Iterator[Samp
     Raises:
         RecordingError: There are none.
     """
-    span = recording.span()
-    first = span.first_time if options.at is None else _moment(recording, options.at)
-    last = span.last_time if options.until is None else _moment(recording, options.until)
+    first, last = _ends(recording, options)
     frame: int | None = recording.at(first)
     is_empty = True
     while frame is not None and recording.time_of(frame) <= last + _ROUNDING:
@@ -237,4 +251,42 @@ def _samples(recording: Recording, options: argparse.Namespace) -> Iterator[Samp
                 is_empty = False
         frame = recording.neighbor(frame, 1)
     if is_empty:
-        raise RecordingError(f'no sample of that time; the recording is from {span}')
+        raise RecordingError(f'no sample of that time; the recording is from {recording.span()}')
+
+
+def _ends(recording: Recording, options: argparse.Namespace) -> tuple[float, float]:
+    """Return the ends of the span that the options mean."""
+    span = recording.span()
+    first = span.first_time if options.at is None else _moment(recording, options.at)
+    return first, span.last_time if options.until is None else _moment(recording, options.until)
+
+
+def _print_events(recording: Recording, options: argparse.Namespace) -> None:
+    """Print the events of a span, for people or as --export says."""
+    since, until = _ends(recording, options)
+    # Without limits, also those from before the first and after the last frame.
+    since = since - _ROUNDING if options.at else 0.0
+    until = until + _ROUNDING if options.until else LATEST_TIME
+    with Interrupts() as interrupts, writing():
+        output = Output(interrupts=interrupts)
+        if options.export == 'csv':
+            output.write([csv_line([*EXPORTED_EVENTS])])
+        is_empty = True
+        for event in recording.events(since, until):
+            output.write([_event_line(event, options.export, for_terminal=output.is_terminal())])
+            is_empty = False
+    if is_empty:
+        text = f'no events of that time; the recording is from {recording.span()}'
+        print_messages(PROGRAM, [Message('hint', text)])
+
+
+def _event_line(event: RecordedEvent, export: str | None, *, for_terminal: bool) -> str:
+    if not export:
+        return f'{format_time(event.time)}  {event.kind:<9}  {printable(event.text)}\n'
+    is_json = export == 'jsonl'
+    moment = (iso_time if is_json else csv_time)(event.time)
+    values = moment, event.kind, event.gpu, event.code, event.text
+    if is_json:
+        return f'{json.dumps(dict(zip(EXPORTED_EVENTS, values)))}\n'
+    cells = (printable(value) if for_terminal else value for value in values)
+    return csv_line([quote(escape(cell)) for cell in cells])

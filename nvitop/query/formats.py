@@ -114,8 +114,8 @@ class _Csv:
         for _, fields, rows in _tables(self._query, result):
             if not self._has_header:
                 self._has_header = True
-                pieces.append(_line([quote(header_text(field)) for field in fields]))
-            pieces += [_line([self._cell(c, row) for c in fields]) for row in rows]
+                pieces.append(csv_line([quote(header_text(field)) for field in fields]))
+            pieces += [csv_line([self._cell(c, row) for c in fields]) for row in rows]
         return pieces
 
     def _cell(self, field: QueryField, row: AnyRow) -> str:
@@ -129,7 +129,7 @@ class _Csv:
         return quote(escape(text) if isinstance(value, str) else text)
 
 
-def _line(cells: list[str]) -> str:
+def csv_line(cells: list[str]) -> str:
     """Join cells; no space before a quote, which readers accept only at the start of a field."""
     if cells == ['']:
         return '""\n'  # readers skip empty lines
@@ -316,7 +316,8 @@ def branch_of(driver_version: str | None) -> int:
     return int(branch[0]) if branch else 0
 
 
-def _moment(seconds: float) -> str:
+def csv_time(seconds: float) -> str:
+    """Format a time like nvidia-smi: ``'2026/11/22 14:05:30.123'``, in local time."""
     moment = datetime.fromtimestamp(seconds)
     return f'{moment:%Y/%m/%d %H:%M:%S}.{moment.microsecond // 1000:03}'
 
@@ -331,5 +332,5 @@ _BY_KIND: dict[str, Callable[[Any], str]] = {
     'str': str,
     'bool': lambda flag: 'Yes' if flag else 'No',
     'list': ';'.join,
-    'time': _moment,
+    'time': csv_time,
 }

@@ -212,9 +212,9 @@ class LineRecording(DatabaseRecording):
         self._detector.interval = _interval(self._times, default=float('inf'))
         self._times.append(sample.timestamp)
         self._db.executemany(
-            'INSERT INTO event (t, run, kind, text) VALUES (?, 0, ?, ?)',
+            'INSERT INTO event (t, run, kind, gpu, code, text) VALUES (?, 0, ?, ?, ?, ?)',
             [
-                (int(event.time * 1000), event.kind, event.text)
+                (int(event.time * 1000), event.kind, event.gpu, event.code, event.text)
                 for event in self._detector.compare(sample)
             ],
         )

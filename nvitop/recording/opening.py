@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import heapq
 import os
-from typing import Sequence
+from typing import Iterator, Sequence
 
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.lines import LineRecording
@@ -74,6 +75,11 @@ class JoinedRecording:
         known = [event for event in events if event is not None]
         nearest = min if step > 0 else max
         return nearest(known, key=lambda event: event.time) if known else None
+
+    def events(self, since: float, until: float) -> Iterator[RecordedEvent]:
+        """Yield all events from one time to another, oldest first."""
+        parts = [part.events(since, until) for part in self._parts]
+        return heapq.merge(*parts, key=lambda event: event.time)
 
     def interval(self, frame: int) -> float:
         """Return the seconds between the frames around a frame."""

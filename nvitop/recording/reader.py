@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections import OrderedDict
-from typing import Callable, NamedTuple, Protocol, Sequence
+from typing import Callable, Iterator, NamedTuple, Protocol, Sequence
 from urllib.parse import quote
 
 from nvitop.recording.events import RecordedEvent, with_others
@@ -28,6 +30,8 @@ QUERY_SECONDS = 5.0
 _INSTRUCTIONS = 100_000
 #: Maximum number of characters in an event that are read.
 MAX_EVENT_TEXT = 500
+#: Number of events that are read at once.
+EVENTS_AT_ONCE = 1000
 _MS = 1000.0
 #: Events that replays lead to.
 _SHOWN = "kind NOT IN ('start', 'stop', 'note')"
@@ -73,6 +77,9 @@ class Recording(Protocol):
 
     def event(self, moment: float, step: int) -> RecordedEvent | None:
         """Return the next (1) or previous (-1) event after or before a time."""
+
+    def events(self, since: float, until: float) -> Iterator[RecordedEvent]:
+        """Yield all events from one time to another, oldest first."""
 
     def interval(self, frame: int) -> float:
         """Return the seconds between the frames around a frame."""
@@ -202,6 +209,27 @@ class DatabaseRecording:
         (count,) = self._one(f'SELECT count(*) FROM event WHERE {_SHOWN} AND t = ?', row[0])
         return RecordedEvent(_seconds(row[0]), str(row[1]), with_others(str(row[2]), _int(count)))
 
+    def events(self, since: float, until: float) -> Iterator[RecordedEvent]:
+        """Yield all events from one time to another, oldest first."""
+        last = _milliseconds(since), -1
+        while True:
+            rows = self._all(
+                'SELECT t, id, substr(kind, 1, 20), substr(gpu, 1, 100), substr(code, 1, 100), '
+                f'substr(text, 1, {MAX_EVENT_TEXT}) FROM event '
+                'WHERE t >= ? AND (t > ? OR id > ?) AND t <= ? ORDER BY t, id '
+                f'LIMIT {EVENTS_AT_ONCE}',
+                last[0],
+                *last,
+                _milliseconds(until),
+            )
+            for t, _, kind, gpu, code, text in rows:
+                yield RecordedEvent(
+                    _seconds(t), str(kind), str(text or ''), str(gpu or ''), str(code or '')
+                )
+            if len(rows) < EVENTS_AT_ONCE:
+                return
+            last = _int(rows[-1][0]), _int(rows[-1][1])
+
     def gpu_times(self, since: float, until: float) -> GpuTimes:
         """Return the GPU time of each user; lines of JSON have none."""
         try:
@@ -271,8 +299,33 @@ def _connect(path: str) -> sqlite3.Connection:
     except sqlite3.OperationalError:
         # Reading a file in WAL mode needs files next to it. Without a log, all is in the file.
         if os.path.exists(f'{path}-wal'):
-            raise
+            return _copy(path)
         return _checked(f'{address}&immutable=1')
+
+
+def _copy(path: str) -> sqlite3.Connection:
+    """Copy a database and its log, which a killed recorder left, to a temporary database."""
+    files = (path, f'{path}-wal')
+    with tempfile.TemporaryDirectory(prefix='nvitop-') as directory:
+        try:
+            # There are two copies for a moment.
+            if 2 * sum(map(os.path.getsize, files)) > shutil.disk_usage(directory).free:
+                raise RecordingError(
+                    f'cannot read {path}: no room for a copy in {tempfile.gettempdir()}; set '
+                    'TMPDIR, or copy it and its -wal file to a directory that you can write'
+                )
+            for source, name in zip(files, ('copy', 'copy-wal')):
+                shutil.copyfile(source, os.path.join(directory, name))
+        except OSError as error:
+            raise RecordingError(f'cannot read {path}: {error.strerror}') from None
+        db = _checked('')
+        with contextlib.closing(sqlite3.connect(os.path.join(directory, 'copy'))) as copy:
+            try:
+                copy.backup(db)
+            except BaseException:
+                db.close()
+                raise
+        return db
 
 
 def _checked(address: str) -> sqlite3.Connection:

@@ -103,6 +103,8 @@ class Recorder:
         self._minute = -1
         #: Whether frames and rows are not being written.
         self._frames_stopped = False
+        #: Whether no frame was written since a message said so.
+        self._is_stop_reported = False
         self._rows_stopped = False
         self._is_clock_reported = False
         self._run_is_begun = False
@@ -129,11 +131,11 @@ class Recorder:
             self._minutes += self._usage.take(sample.timestamp)
         if self._events or (is_new_minute and self._minutes):
             self._write_rows()
+        if is_new_minute:
+            self._tidy(sample)
         elapsed = sample.monotonic - self._last_frame
         if not 0 <= elapsed < (1 - EARLY) * self.interval_seconds:
             self._write_frame(sample)
-        if is_new_minute:
-            self._tidy(sample)
 
     def _begin_run(self, sample: Sample) -> None:
         if self._run_is_begun:
@@ -163,8 +165,12 @@ class Recorder:
         except (FrameError, sqlite3.Error) as error:
             self._encoder.restart()
             self._stop_frames(str(error))
-        else:
-            self._last_frame = sample.monotonic
+            return
+        self._last_frame = sample.monotonic
+        if self._is_stop_reported:
+            self._is_stop_reported = False
+            self._report('warning', f'{self.path}: frames are recorded again')
+            self._note('frames are recorded again')
 
     def _write_rows(self) -> None:
         """Write minutes and events; keep them for later if that fails."""
@@ -181,9 +187,12 @@ class Recorder:
 
     def _stop_frames(self, why: str) -> None:
         """Stop writing frames until the next minute in which there is room."""
-        self._report('warning', f'{self.path}: no frames are recorded until there is room: {why}')
-        self._note(f'no frames are recorded: {why}')
         self._frames_stopped = True
+        if not self._is_stop_reported:
+            self._is_stop_reported = True
+            what = 'no frames are recorded until there is room'
+            self._report('warning', f'{self.path}: {what}: {why}')
+            self._note(f'no frames are recorded: {why}')
 
     def _stop_rows(self, error: sqlite3.Error) -> None:
         if not self._rows_stopped:
@@ -198,11 +207,9 @@ class Recorder:
             if not self._frames_stopped:
                 self._stop_frames(str(error))
             return
-        if self._frames_stopped and self._store.has_room():
+        if self._store.has_room():
             self._frames_stopped = False
-            self._report('warning', f'{self.path}: frames are recorded again')
-            self._note('frames are recorded again')
-        elif not self._frames_stopped and not self._store.has_room():
+        elif not self._frames_stopped:
             self._stop_frames('the disk is almost full')
 
     def _note(self, text: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import gzip
 import re
+import shutil
 import sqlite3
 import sys
+import tempfile
 import zlib
 from pathlib import Path
 from typing import Iterator
@@ -14,13 +16,15 @@ from typing import Iterator
 import pytest
 
 from nvitop.gui.replay_command import main
+from nvitop.recording import reader
 from nvitop.recording.frames import BLOCK_BYTES, MAX_MARKS, FrameError, parse_text
 from nvitop.recording.opening import open_recording
+from nvitop.recording.recorder import Recorder
 from nvitop.recording.schema import APPLICATION_ID, RecordingError
 from nvitop.sampling.serialization import dumps
 from tests.command_run import CommandRun
 from tests.programs import run_program
-from tests.recording.virtual_clock import SimpleMachine, record
+from tests.recording.virtual_clock import SimpleMachine, record, samples_of
 
 #: A view whose rows never end, in place of a table.
 ENDLESS_VIEW = """
@@ -59,6 +63,36 @@ def changed(path: Path) -> Iterator[sqlite3.Connection]:
         db.commit()
     finally:
         db.close()
+
+
+def test_a_log_that_cannot_be_opened_is_read_from_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, killed = tmp_path / 'a.db', tmp_path / 'killed.db'
+    machine = SimpleMachine()
+    recorder = Recorder(str(path))
+    for _ in range(3):
+        recorder.write(machine.sample(10))
+    for suffix in ('', '-wal'):  # without -shm, the log needs a directory that can be written
+        shutil.copyfile(f'{path}{suffix}', f'{killed}{suffix}')
+    recorder.close()
+    open_address = reader._checked
+
+    def refuse(address: str) -> sqlite3.Connection:
+        if 'killed.db' in address:
+            raise sqlite3.OperationalError('unable to open database file')
+        return open_address(address)
+
+    monkeypatch.setattr(reader, '_checked', refuse)
+    folder = tmp_path / 'temporary'
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, 'tempdir', str(folder))
+    assert len(samples_of(killed)) == 3
+    assert not [*folder.iterdir()]
+    usage = shutil.disk_usage(folder)._replace(free=2 * path.stat().st_size)
+    monkeypatch.setattr(shutil, 'disk_usage', lambda path: usage)
+    with pytest.raises(RecordingError, match=r'no room for a copy in .*; set TMPDIR, or copy it'):
+        open_recording(str(killed))
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, Event, KeyPressed, SampleArrived
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
+from nvitop.recording import reader
 from nvitop.recording.lines import LineWriter
 from nvitop.recording.opening import open_recording, open_recordings
 from nvitop.recording.reader import DatabaseRecording, Recording
@@ -490,6 +491,54 @@ def test_reports_and_exports_of_a_recording(hour: Path) -> None:
     assert len([json.loads(line) for line in samples.out.splitlines()]) == 3
 
 
+def test_events_and_processes_are_exported(tmp_path: Path) -> None:
+    machine = SimpleMachine(2)
+    machine.run(7, command='python3 x.py 2')
+    paths = [tmp_path / 'a.db', tmp_path / 'b.jsonl']
+    for path in paths:
+        # Three events of one moment: they are read in parts, each once.
+        first = machine.sample(10)
+        machine.set(1, status='lost', reason='\x1b[31m=lost, again')
+        record(path, [first, machine.sample(10), machine.sample(100)])
+        machine.set(1, status='ok', reason='')
+    lost = format_time(machine.wall - 100)
+
+    def lines(*arguments: str) -> list[str]:
+        ran = CommandRun(main, *map(str, paths), *arguments)
+        assert ran.status == 0, ran.err
+        return ran.out.splitlines()
+
+    kinds = [line.split()[2] for line in lines('--events')]
+    assert kinds == ['start', 'lost', 'gap', 'stop', 'lost', 'gap']
+    (line,) = lines('--events', '--at', lost, '--until', lost)
+    assert line == f'{lost}  lost       GPU 1: \ufffd[31m=lost, again'
+    (header, row) = lines('--events', '--export=csv', '--at', lost, '--until', lost)
+    assert header == 'timestamp, kind, gpu, code, text'
+    stamp = lost.replace('-', '/')
+    assert row.startswith(f'{stamp}.')
+    assert row.endswith(', lost, GPU-1, lost,"GPU 1: \x1b[31m=lost, again"')
+    events = [json.loads(line) for line in lines('--events', '--export=jsonl')]
+    assert [event['kind'] for event in events] == kinds
+    (header, row) = lines('--processes', '--export=csv', '--at', lost, '--until', lost)
+    assert header.startswith('timestamp, gpu_index, mig_index, gpu_uuid, pid, user, command')
+    assert ', 7, ann, python3 x.py, C, ' in row
+    empty = CommandRun(main, str(paths[0]), '--events', '--at=2001-01-01', '--until=2001-01-02')
+    assert (empty.status, empty.out) == (0, '')
+    assert empty.err.startswith('nvitop replay: hint: no events of that time; the recording is ')
+
+
+def test_many_events_of_one_moment_are_read_once_each(
+    hour: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = DatabaseRecording(str(hour))
+    whole = list(recording.events(0, 1e10))
+    for count in (1, 2, len(whole)):
+        monkeypatch.setattr(reader, 'EVENTS_AT_ONCE', count)
+        assert list(recording.events(0, 1e10)) == whole
+    recording.close()
+    assert len(whole) == 4
+
+
 @pytest.mark.skipif(not os.path.exists('/dev/fd'), reason='needs /dev/fd')
 def test_a_pipe_with_a_name_is_read_once(tmp_path: Path) -> None:
     path = tmp_path / 'a.jsonl'
@@ -523,7 +572,8 @@ def test_names_that_cannot_be_encoded_are_exported(tmp_path: Path) -> None:
         (['hour.db', '-1', '--at=2001-01-01'], 1, 'the recording begins after 2001-01-01'),
         (['hour.db', '--export=csv', '--until=2001-01-01'], 1, 'no sample of that time; the recor'),
         (['hour.db', '--at=noon'], 2, "not a time: 'noon'"),
-        (['hour.db', '--until=12:00'], 2, '--until needs --export'),
+        (['hour.db', '--until=12:00'], 2, '--until needs --export or --events'),
+        (['hour.db', '--processes'], 2, '--processes needs --export csv, without --events'),
     ],
 )
 def test_messages(
