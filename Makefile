@@ -197,7 +197,7 @@ lint-files: .venvs/delivery/.made ## check shell scripts, Dockerfile, workflows,
 	@$(DELIVERY:python=shellcheck) install-nvidia-driver.sh .ci/run share/health/*.sh
 	@if [ -x $(DELIVERY:python=hadolint) ]; then $(DELIVERY:python=hadolint) Dockerfile; else echo 'NOT CHECKED: Dockerfile (hadolint is not available)'; fi
 	@$(DELIVERY:python=yamllint) --strict share .github .pre-commit-config.yaml .readthedocs.yaml .yamllint.yaml
-	@$(DELIVERY:python=kubernetes-validate) --quiet share/kubernetes/nvitop-exporter.yaml
+	@$(DELIVERY:python=kubernetes-validate) --strict --quiet share/kubernetes/nvitop-exporter.yaml
 	@$(DELIVERY:python=check-jsonschema) --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(DELIVERY:python=check-jsonschema) --builtin-schema vendor.dependabot .github/dependabot.yml
 	@$(DELIVERY:python=check-jsonschema) --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml

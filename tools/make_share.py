@@ -1,4 +1,4 @@
-"""Write the man pages and shell completions in share/ from the parsers of the commands.
+"""Write the files in share/ that are made of others: man pages, completions, dashboard, rules.
 
 ``make share`` writes the files; with ``--check`` it lists those that are out of date. They are
 committed, so that building nvitop needs neither its dependencies nor those of this program.
@@ -69,6 +69,21 @@ function _nvitop_scenarios
 end
 """,
 }
+
+_PROMETHEUS_RULE = """\
+# yamllint disable rule:line-length
+# share/prometheus/nvitop-alerts.yml and nvitop-usage.yml for the Prometheus Operator, made by `make share`.
+# Add the labels that your Prometheus selects (ruleSelector), such as release: kube-prometheus-stack.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: nvitop
+  namespace: nvitop
+  labels:
+    app.kubernetes.io/name: nvitop-exporter
+spec:
+  groups:
+"""
 
 #: Functions that complete comma-separated fields. ``{0}``: of GPUs or processes; ``{1}``: fields.
 _FIELDS = {
@@ -267,9 +282,20 @@ def contents() -> dict[str, str]:
     for shell, path in (('bash', BASH), ('zsh', ZSH), ('fish', FISH)):
         made[path.format('nvitop-exporter')] = completion(exporter, shell)
     made['grafana/nvitop.json'] = dashboard()
+    made['kubernetes/nvitop-rules.yaml'] = prometheus_rule()
     for command in COMMANDS:
         made[f'man/man1/nvitop-{command.name}.1'] = _command_page(command)
     return made
+
+
+def prometheus_rule() -> str:
+    """Return the rules of share/prometheus/ as a PrometheusRule of the Prometheus Operator."""
+    texts = [
+        (SHARE / 'prometheus' / f'nvitop-{name}.yml').read_text(encoding='utf-8')
+        for name in ('alerts', 'usage')
+    ]
+    groups = ''.join(text.partition('groups:\n')[2] for text in texts)
+    return _PROMETHEUS_RULE + re.sub(r'^(?=.)', '  ', groups, flags=re.MULTILINE)
 
 
 def _command_page(command: Command) -> str:
@@ -279,11 +305,11 @@ def _command_page(command: Command) -> str:
 def stale(made: Mapping[str, str]) -> list[str]:
     """Files in share/ that are out of date, missing or superfluous."""
     paths = [path.relative_to(SHARE) for path in SHARE.rglob('*') if path.is_file()]
-    generated = {path.partition('/')[0] for path in made}
+    generated = {path.partition('/')[0] for path in made} - {'kubernetes'}
     found = {path.as_posix() for path in paths if path.parts[0] in generated}
     wrong = found - made.keys()
     for path, text in made.items():
-        if path not in found or (SHARE / path).read_text(encoding='utf-8') != text:
+        if not (SHARE / path).is_file() or (SHARE / path).read_text(encoding='utf-8') != text:
             wrong.add(path)
     return sorted(wrong)
 

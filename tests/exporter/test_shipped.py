@@ -7,12 +7,14 @@ import re
 import shlex
 import shutil
 import subprocess
+from typing import Any
 
 import pytest
 
 from nvitop.console.commands import find_command
 from nvitop.exporter.families import make_families
 from nvitop.exporter.tables import Observation
+from nvitop.owner.names import Places
 from nvitop.sampling.types import DeviceEvent
 from tests.exporter.machines import EVERYTHING, observed
 from tests.exporter.shipped import SHARE, dashboard, expressions
@@ -88,3 +90,68 @@ def test_systemd_accepts_the_services() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, '')
+
+
+@pytest.mark.parametrize('name', ['exporter', 'record'])
+@pytest.mark.skipif(not shutil.which('systemd-analyze'), reason='needs systemd-analyze')
+def test_services_are_little_exposed(name: str) -> None:
+    command = ['systemd-analyze', 'security', '--offline=true', '--threshold=40', '--no-pager']
+    done = subprocess.run(
+        [*command, str(SHARE / 'systemd' / f'nvitop-{name}.service')],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    if 'unrecognized option' in done.stdout:
+        pytest.skip('needs systemd 250 or newer')
+    assert done.returncode == 0, done.stdout
+
+
+def manifests(name: str) -> list[Any]:
+    yaml: Any = pytest.importorskip('yaml')
+    return list(yaml.safe_load_all((SHARE / name).read_text(encoding='utf-8')))
+
+
+def test_rules_for_kubernetes_are_those_for_prometheus() -> None:
+    (made,) = manifests('kubernetes/nvitop-rules.yaml')
+    groups = [
+        group
+        for name in ('alerts', 'usage')
+        for group in manifests(f'prometheus/nvitop-{name}.yml')[0]['groups']
+    ]
+    assert made['kind'] == 'PrometheusRule'
+    assert made['spec'] == {'groups': groups}
+
+
+def test_pods_are_restricted_and_monitored() -> None:
+    _, daemons, service = manifests('kubernetes/nvitop-exporter.yaml')
+    (monitor,) = manifests('kubernetes/nvitop-podmonitor.yaml')
+    template = daemons['spec']['template']
+    pod, (container,) = template['spec'], template['spec']['containers']
+    assert pod['securityContext'] == {'seccompProfile': {'type': 'RuntimeDefault'}}
+    assert container['command'][:2] == ['nvitop', 'exporter']
+    found = find_command(container['command'][1:])
+    assert found is not None
+    found[0].load().make_parser().parse(found[1])
+    variables = {entry.pop('name'): entry for entry in container['env']}
+    assert variables['NODE_NAME'] == {'valueFrom': {'fieldRef': {'fieldPath': 'spec.nodeName'}}}
+    mounts = {mount['name']: mount for mount in container['volumeMounts']}
+    assert {volume['name']: volume['hostPath']['path'] for volume in pod['volumes']} == {
+        name: mount['mountPath'] for name, mount in mounts.items()
+    }
+    assert all(mount['readOnly'] for mount in mounts.values())
+    assert {mount['mountPath'] for mount in mounts.values()} == {*Places()[:2]}
+    (port,) = container['ports']
+    endpoint = monitor['spec']['podMetricsEndpoints'][0]
+    probes = {container[f'{kind}Probe']['httpGet']['port'] for kind in ('liveness', 'readiness')}
+    assert probes == {port['name']} == {endpoint['port']}
+    assert service['spec']['ports'][0]['targetPort'] == port['name']
+    labels = template['metadata']['labels']
+    assert monitor['spec']['selector']['matchLabels'] == service['spec']['selector'] == labels
+
+
+def test_image_can_read_web_configuration() -> None:
+    text = (SHARE.parent / 'Dockerfile').read_text(encoding='utf-8')
+    assert "pip install --no-cache-dir '.[exporter]'" in text
