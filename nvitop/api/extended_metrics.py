@@ -82,6 +82,9 @@ EXTENDED_METRICS: tuple[Metric, ...] = (
     _extended('encoder_session_count', 'count', 'int', 'encoder.stats.sessionCount', 'number of sessions of the video encoder'),
     _extended('encoder_average_fps', '', 'int', 'encoder.stats.averageFps', 'frames per second, mean of the encoder sessions'),
     _extended('encoder_average_latency', '', 'int', 'encoder.stats.averageLatency', 'latency in microseconds, mean of the encoder sessions'),
+    _extended('gpm_fp16_active', '%', 'float', None, 'share of time in which the half-precision pipe was busy', mig=True, begin='begin_gpm', exported='gpm_fp16_active'),
+    _extended('gpm_fp32_active', '%', 'float', None, 'share of time in which the single-precision pipe was busy', mig=True, begin='begin_gpm', exported='gpm_fp32_active'),
+    _extended('gpm_fp64_active', '%', 'float', None, 'share of time in which the double-precision pipe was busy', mig=True, begin='begin_gpm', exported='gpm_fp64_active'),
     # clocks
     _extended('application_graphics_clock', 'MHz', 'int', 'clocks.applications.graphics', 'graphics clock set for applications'),
     _extended('application_memory_clock', 'MHz', 'int', 'clocks.applications.memory', 'memory clock set for applications'),
@@ -93,6 +96,12 @@ EXTENDED_METRICS: tuple[Metric, ...] = (
     _extended('sw_thermal_slowdown_time', 'µs', 'int', 'clocks_event_reasons_counters.sw_thermal_slowdown', 'time in which the driver lowered the clocks because of heat', counter=True, exported='clock_event{reason=sw_thermal_slowdown}'),
     _extended('hw_thermal_slowdown_time', 'µs', 'int', 'clocks_event_reasons_counters.hw_thermal_slowdown', 'time in which the hardware lowered the clocks because of heat', counter=True, exported='clock_event{reason=hw_thermal_slowdown}'),
     _extended('hw_power_brake_slowdown_time', 'µs', 'int', 'clocks_event_reasons_counters.hw_power_brake_slowdown', 'time in which the external power brake lowered the clocks', counter=True, exported='clock_event{reason=hw_power_brake_slowdown}'),
+    _extended('thermal_violation_time', 'µs', 'int', None, 'time in which heat lowered the clocks', counter=True),
+    _extended('board_limit_violation_time', 'µs', 'int', None, 'time in which the voltage limit of the board lowered the clocks', counter=True),
+    _extended('low_utilization_violation_time', 'µs', 'int', None, 'time in which low utilization lowered the clocks', counter=True),
+    _extended('reliability_violation_time', 'µs', 'int', None, 'time in which the reliability voltage lowered the clocks', counter=True),
+    _extended('application_clocks_violation_time', 'µs', 'int', None, 'time in which the clocks were below those set for applications', counter=True),
+    _extended('base_clocks_violation_time', 'µs', 'int', None, 'time in which the clocks were below the base clocks', counter=True),
     # heat and power
     _extended('temperature_margin', '°C', 'int', 'temperature.gpu.tlimit', 'degrees below the temperature at which the clocks are lowered', lowest=-250),
     _extended('power_management', '', 'str', 'power.management', 'whether the board has a power limit'),
@@ -130,7 +139,11 @@ EXTENDED_METRICS: tuple[Metric, ...] = (
     _extended('remapping_banks_none', 'count', 'int', 'remapped_rows.histogram.none', 'memory banks with no spare rows left'),
     _extended('reset_required', '', 'bool', 'reset_status.reset_required', 'whether the GPU must be reset before it can be used', method='is_reset_required'),
     _extended('drain_and_reset_recommended', '', 'bool', 'reset_status.drain_and_reset_recommended', 'whether the GPU should be reset once its work is done', method='is_drain_and_reset_recommended'),
-    # fabric and platform
+    # NVLink, fabric and platform
+    _extended('nvlink_crc_flit_errors', '', 'int', None, 'flits with a wrong CRC on all NVLinks', counter=True),
+    _extended('nvlink_crc_data_errors', '', 'int', None, 'data packets with a wrong CRC on all NVLinks', counter=True),
+    _extended('nvlink_replay_errors', '', 'int', None, 'packets sent again on all NVLinks', counter=True),
+    _extended('nvlink_recovery_errors', '', 'int', None, 'times that an NVLink was trained again after errors', counter=True),
     _extended('fabric_state', '', 'str', 'fabric.state', 'progress of the GPU in joining its NVLink fabric'),
     _extended('fabric_status', '', 'str', 'fabric.status', 'result of joining the fabric: Success, or the error'),
     _extended('fabric_clique_id', '', 'int', 'fabric.cliqueId', 'clique of the fabric'),

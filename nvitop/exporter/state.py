@@ -147,7 +147,8 @@ def _holders(
     yield (user,)
     owner = owners.get((key.owner_kind, key.owner_id))
     if owner:
-        yield (user, *owner.items())
+        # A pod may have several containers.
+        yield (user, *((name, text) for name, text in owner.items() if name != 'container'))
 
 
 def _use(share: Share, seconds: float) -> GpuUse:

@@ -24,14 +24,19 @@ if TYPE_CHECKING:
     #: ``switch``: 1 for Enabled, Active, Yes and True, 0 for their opposites;
     #: ``reasons``: a series for each clock event reason, 1 or 0, with the label *item*;
     #: ``reason``: 1 if the list contains *item*, otherwise 0;
+    #: ``mask``: the list as the bit mask of NVML;
     #: ``column``, ``mean``: number *item* of each row of a list, with the label ``link``; or their mean.
-    Form = Literal['number', 'digits', 'switch', 'reasons', 'reason', 'column', 'mean']
+    Form = Literal['number', 'digits', 'switch', 'reasons', 'reason', 'mask', 'column', 'mean']
     #: Name of a label → the property of the device or process that it shows, a key of
     #: :func:`nvitop.exporter.values.device_properties` or
     #: :func:`~nvitop.exporter.values.process_properties`. Without a value there is no label.
     Labels = Mapping[str, str]
     #: Labels of a user of GPUs: ``user``, and those of the owner if it is one; empty: free time.
     Holder = Tuple[Tuple[str, str], ...]
+
+
+#: Properties of devices that change with the processes on them.
+OWNER_PROPERTIES = frozenset({'namespace', 'pod', 'container', 'job_id'})
 
 
 class DeviceRow(NamedTuple):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Callable, Iterator, Mapping, Sequence
 
     from nvitop.exporter.tables import DeviceRow, Labels, ProcessRow, SeriesOptions
-    from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
+    from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
     #: Labels and value of a series.
     Item = tuple[tuple[tuple[str, str], ...], float]
@@ -35,6 +35,9 @@ ALL_METRICS: dict[str, Metric] = {
 ALL_PROCESS_METRICS: dict[str, ProcessMetric] = {metric.name: metric for metric in PROCESS_METRICS}
 #: Label of the series of rows with form ``reasons`` and ``column``.
 REASON_LABEL, LINK_LABEL = 'reason', 'link'
+#: Clock event reasons in the order of their bits in NVML.
+_REASONS = (*CLOCK_EVENT_REASONS, 'display_clock_setting', 'board_limit', 'reliability')
+_REASON_BITS = {name: 1 << place for place, name in enumerate(_REASONS)}
 _ON = frozenset({'enabled', 'active', 'yes', 'true', 'valid', 'supported'})
 _OFF = frozenset({'disabled', 'inactive', 'not active', 'no', 'false', 'invalid', 'not supported'})
 
@@ -96,6 +99,12 @@ def _reason(row: DeviceRow, value: Sequence[str]) -> Sequence[Item]:
     return ((row.labels, float(row.item in value)),)
 
 
+def _mask(row: DeviceRow, value: Sequence[str]) -> Sequence[Item]:
+    # Flags without a name are hexadecimal numbers.
+    bits = [_REASON_BITS.get(name) or int(name, 16) for name in value]
+    return ((row.labels, float(sum(bits))),)
+
+
 def _column(row: DeviceRow, rows: Sequence[Sequence[Any]]) -> Sequence[Item]:
     column = int(row.item)
     return [
@@ -115,6 +124,7 @@ _FORMS: dict[str, Callable[[DeviceRow, Any], Sequence[Item]]] = {
     'switch': _switch,
     'reasons': _reasons,
     'reason': _reason,
+    'mask': _mask,
     'column': _column,
     'mean': _mean,
 }
@@ -167,6 +177,8 @@ def device_properties(
       of MIG devices only;
     - ``hostname``, ``driver_version``, ``cuda_version``, ``numa_node``.
 
+    :func:`described_devices` adds ``namespace``, ``pod``, ``container`` and ``job_id``.
+
     Args:
         sample: The sample that contains the device.
         device: The GPU or MIG device.
@@ -210,9 +222,38 @@ def described_devices(
 ) -> Iterator[tuple[DeviceSample, dict[str, str]]]:
     """Yield all devices of a sample with their properties, even if they do not respond."""
     gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
+    owners = _owners_of_devices(sample) if options.owners else {}
     for device in sample.devices:
         gpu = gpus.get(device.key.physical_index)
-        yield device, device_properties(sample, device, gpu, options)
+        properties = device_properties(sample, device, gpu, options)
+        yield device, {**properties, **owners.get(device.key, {})}
+
+
+def _owners_of_devices(sample: Sample) -> dict[DeviceKey, dict[str, str]]:
+    """Return pod and job of each device: those of the process with the most device memory."""
+    found: dict[DeviceKey, dict[str, str]] = {}
+    for process in sorted(sample.processes, key=lambda process: process.gpu_memory_bytes or 0):
+        if process.owner is not None:
+            texts = found.setdefault(process.key.device, {})
+            pod = pod_properties(process)
+            if pod:
+                texts.pop('container', None)  # that of a process with less memory
+            texts.update(pod)
+            if process.owner.job_id:
+                texts['job_id'] = label_value(process.owner.job_id)
+    return found
+
+
+def pod_properties(process: ProcessSample) -> dict[str, str]:
+    """Return namespace, name and container of a Kubernetes pod as label texts, empty if unknown."""
+    owner = process.owner
+    if owner is None:
+        return {}
+    namespace, _, pod = (owner.pod_name or '').rpartition('/')
+    if not pod:
+        return {}
+    texts = {'namespace': namespace, 'pod': pod, 'container': owner.container_name}
+    return {name: label_value(text) for name, text in texts.items() if text}
 
 
 def host_name(sample: Sample, options: SeriesOptions) -> str:
@@ -252,12 +293,12 @@ def process_properties(process: ProcessSample, options: SeriesOptions) -> dict[s
 
 
 def owner_properties(process: ProcessSample) -> dict[str, str]:
-    """Return kind, ID and name of the owner as label texts; empty if unknown."""
+    """Return kind, ID and name of the owner, and its pod, as label texts; empty if unknown."""
     owner = process.owner
     if owner is None or not owner.kind:
         return {}
     texts = {'owner_kind': owner.kind, 'owner_id': owner.id, 'owner_name': owner.name or ''}
-    return {name: label_value(text) for name, text in texts.items()}
+    return {**{name: label_value(text) for name, text in texts.items()}, **pod_properties(process)}
 
 
 def user_of(process: ProcessSample) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from nvitop.api.metrics import METRICS, Metric
 from nvitop.exporter.dialects import dialect
+from nvitop.exporter.tables import OWNER_PROPERTIES
 from nvitop.exporter.values import (
     ALL_METRICS,
     ALL_PROCESS_METRICS,
@@ -259,10 +260,11 @@ def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) 
         timestamp: When they were measured, in seconds since the epoch.
     """
     table, index, names = dialect(name), _index(name), series_names(name)
+    identities = [label for label, key in table.labels.items() if key not in OWNER_PROPERTIES]
     found: dict[tuple[str, ...], _DeviceSeries] = {}
     for one in series:
         if one.name in names and math.isfinite(one.value):
-            identity = tuple(one.labels.get(label, '') for label in table.labels)
+            identity = tuple(one.labels.get(label, '') for label in identities)
             device = found.get(identity)
             if device is None:
                 device = found[identity] = _DeviceSeries(_properties(table.labels, one.labels))

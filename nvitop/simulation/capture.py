@@ -108,7 +108,10 @@ def _captured_gpu(gpu: Mapping[str, Any]) -> CapturedGpu:
         for one in _tables(gpu, 'process')
     ]
     names = {metric.name: metric.query for metric in (*METRICS, *EXTENDED_METRICS)}
-    texts = {names.get(name) or name: _captured_text(value) for name, value in gpu.items()}
+    texts = {
+        names.get(name) or _VIOLATION.sub(_TIMES + r'\1', name): _captured_text(value)
+        for name, value in gpu.items()
+    }
     return CapturedGpu(texts, migs, processes)
 
 
@@ -194,6 +197,10 @@ EXTRA: dict[str, tuple[str, Converter]] = {
     'fan_count': ('fan_count', _count),
     'nvlink_link_count': ('nvlink_count', _count),
     'nvlink_down_count': ('nvlink_down', _count),
+    **{
+        f'nvlink_{kind}_errors': ('nvlink_errors', _count)
+        for kind in ('crc_flit', 'crc_data', 'replay', 'recovery')
+    },
     'total_energy': ('total_energy', _amount),
     'minor_number': ('minor_number', _count),
     'board_id': ('board_id', _hexadecimal),
@@ -318,11 +325,14 @@ NAMES: dict[str, tuple[str, Converter]] = {
     **EXTRA,
 }
 
+_TIMES = 'clocks_event_reasons_counters.'
+#: Times that nvidia-smi does not report.
+_VIOLATION = re.compile(r'(\w+)_violation_time')
 #: Prefix of names → key that holds their counts by the rest of the name.
 _COUNTS = {
     'ecc.errors.': 'ecc_counts',
     'remapped_rows.histogram.': 'remapping_banks',
-    'clocks_event_reasons_counters.': 'clock_event_times',
+    _TIMES: 'clock_event_times',
 }
 _REASON = 'clocks_event_reasons.'
 #: Name → position in the health mask of the fabric, and the numbers of its words.

@@ -217,6 +217,7 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('pcie_replays', 'count', 0, 'PCIe replay counter'),
     ScenarioKey('nvlink_count', 'count', 0, 'number of NVLinks; 0: no NVLink'),
     ScenarioKey('nvlink_down', 'count', 0, 'number of inactive NVLinks'),
+    ScenarioKey('nvlink_errors', 'count', 0, 'number of errors of each kind on all NVLinks'),
     ScenarioKey('nvlink_version', 'count', 4, 'version of NVLink'),
     ScenarioKey('nvlink_speed', 'MB/s', 26562, 'speed of one NVLink'),
     ScenarioKey('nvlink_tx', 'B/s', None, 'traffic of one NVLink from the GPU; computed from the utilization'),

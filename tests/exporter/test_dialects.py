@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nvitop.api.device import ClockEventReasons
 from nvitop.api.metrics import METRICS
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.dialects.own import DEVICE_PREFIX
@@ -14,7 +15,7 @@ from nvitop.exporter.exposition import render
 from nvitop.exporter.families import MAX_PROCESSES, demand_of, make_families, without_values
 from nvitop.exporter.tables import Family, GpuUse, Observation, SeriesOptions
 from nvitop.exporter.values import ALL_METRICS, ALL_PROCESS_METRICS, label_value, owner_properties
-from nvitop.owner.types import Owner
+from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.types import (
     DeviceSample,
     DiskSample,
@@ -272,6 +273,45 @@ def test_processes_are_measured_only_for_series(
     options: SeriesOptions, needs_processes: bool
 ) -> None:
     assert demand_of(['own'], options).processes is needs_processes
+
+
+def test_series_of_dcgm_name_the_pod_and_job_with_most_memory() -> None:
+    mig, gpu = (d for d in sample_of('mig').devices if d.key.label in ('0:0', '2'))
+    chat, train = (Layer('pod', name, f'ml/{name}') for name in ('chat', 'train'))
+    rows = (
+        (mig, 5, make_owner((chat, Layer('containerd', '2', 'vllm')))),
+        (gpu, 4, make_owner((chat, Layer('containerd', '2', 'vllm')))),
+        (gpu, 7, make_owner((train,))),
+        (gpu, 6, make_owner((Layer('slurm', '42'),))),
+        (gpu, 9, make_owner((Layer('docker', '3', 'web'),))),
+        (gpu, 10, None),
+    )
+    processes = [
+        process._replace(owner=owner, key=process.key._replace(device=device.key))
+        for device, size, owner in rows
+        for process in [process_sample(1, gpu_memory_bytes=size)]
+    ]
+    sample = Sample(0.0, devices=(mig, gpu), processes=tuple(processes))
+    names = ('namespace', 'pod', 'container', 'hpc_job')
+
+    def labels(options: SeriesOptions) -> dict[str, list[str | None]]:
+        used = families(Observation(sample, options), 'dcgm')['DCGM_FI_DEV_FB_USED']
+        return {p.labels['gpu']: [p.labels.get(name) for name in names] for p in used.points}
+
+    expected = {'0': ['ml', 'chat', 'vllm', None], '2': ['ml', 'train', None, '42']}
+    assert labels(SeriesOptions(owners=True)) == expected
+    assert labels(SeriesOptions()) == {'0': [None] * 4, '2': [None] * 4}
+    own = families(Observation(sample, SeriesOptions(owners=True)))['nvitop_gpu_owner_info']
+    found = [[point.labels.get(name) for name in names[:3]] for point in own.points]
+    nobody = [None] * 3
+    assert found == [expected['0'][:3], expected['0'][:3], expected['2'][:3], nobody, nobody]
+
+
+def test_reasons_become_the_bit_mask_of_nvml() -> None:
+    for mask in (*ClockEventReasons, 0, 0x5, 0xC00):
+        device = device_sample(clock_event_reasons=ClockEventReasons(mask).names)
+        made = families(Observation(Sample(0.0, devices=(device,))), 'dcgm')
+        assert [point.value for point in made['DCGM_FI_DEV_CLOCKS_EVENT_REASONS'].points] == [mask]
 
 
 def test_owner_without_a_name_has_an_empty_label() -> None:

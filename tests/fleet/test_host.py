@@ -87,3 +87,13 @@ def test_reading_ignores_what_it_cannot_understand() -> None:
     )
     assert [device.power_usage_mw for device in sample.devices] == [5000, None]
     assert sample.processes == ()
+
+
+def test_a_device_whose_pod_changes_stays_one_device() -> None:
+    labels = {'gpu': '0', 'UUID': 'GPU-1', 'pod': 'a', 'namespace': 'ml'}
+    series = [
+        Series('DCGM_FI_DEV_GPU_UTIL', labels, 5.0),
+        Series('DCGM_FI_DEV_GPU_TEMP', {**labels, 'pod': 'b'}, 50.0),
+    ]
+    (device,) = read_sample('dcgm', series).devices
+    assert (device.gpu_utilization_percent, device.temperature_celsius) == (5, 50)

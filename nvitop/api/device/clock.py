@@ -13,6 +13,9 @@ from nvitop.api.utils import NA, NaType
 # Numbers of NVML_FI_DEV_CLOCKS_EVENT_REASON_…; older bindings lack the names.
 _FIELD_SW_POWER_CAP, _FIELD_SYNC_BOOST = 74, 76
 _FIELD_SW_THERMAL, _FIELD_HW_THERMAL, _FIELD_HW_POWER_BRAKE = 269, 270, 271
+# Numbers of NVML_FI_DEV_PERF_POLICY_…
+_POLICY_THERMAL, _POLICY_BOARD_LIMIT, _POLICY_LOW_UTILIZATION = 75, 77, 78
+_POLICY_RELIABILITY, _POLICY_APPLICATION_CLOCKS, _POLICY_BASE_CLOCKS = 79, 80, 81
 _GRAPHICS, _SM, _MEMORY, _VIDEO = range(4)
 
 
@@ -275,6 +278,48 @@ class ClockMixin(DeviceBase):
         · nvidia-smi: ``clocks_event_reasons_counters.hw_power_brake_slowdown``
         """
         return self._limited_time(_FIELD_HW_POWER_BRAKE)
+
+    def thermal_violation_time(self) -> int | NaType:
+        """Time during which heat lowered the clocks, in µs.
+
+        NVML: ``NVML_FI_DEV_PERF_POLICY_THERMAL``
+        """
+        return self._limited_time(_POLICY_THERMAL)
+
+    def board_limit_violation_time(self) -> int | NaType:
+        """Time during which the voltage limit of the board lowered the clocks, in µs.
+
+        NVML: ``NVML_FI_DEV_PERF_POLICY_BOARD_LIMIT``
+        """
+        return self._limited_time(_POLICY_BOARD_LIMIT)
+
+    def low_utilization_violation_time(self) -> int | NaType:
+        """Time during which low utilization lowered the clocks, in µs.
+
+        NVML: ``NVML_FI_DEV_PERF_POLICY_LOW_UTILIZATION``
+        """
+        return self._limited_time(_POLICY_LOW_UTILIZATION)
+
+    def reliability_violation_time(self) -> int | NaType:
+        """Time during which the reliability voltage lowered the clocks, in µs.
+
+        NVML: ``NVML_FI_DEV_PERF_POLICY_RELIABILITY``
+        """
+        return self._limited_time(_POLICY_RELIABILITY)
+
+    def application_clocks_violation_time(self) -> int | NaType:
+        """Time during which the clocks were below those set for applications, in µs.
+
+        NVML: ``NVML_FI_DEV_PERF_POLICY_TOTAL_APP_CLOCKS``
+        """
+        return self._limited_time(_POLICY_APPLICATION_CLOCKS)
+
+    def base_clocks_violation_time(self) -> int | NaType:
+        """Time during which the clocks were below the base clocks, in µs.
+
+        NVML: ``NVML_FI_DEV_PERF_POLICY_TOTAL_BASE_CLOCKS``
+        """
+        return self._limited_time(_POLICY_BASE_CLOCKS)
 
     def _clock_reasons(self, function: str, older_function: str) -> ClockEventReasons | NaType:
         """Query flags with the first function that the driver has."""

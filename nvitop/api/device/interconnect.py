@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.api import libnvml
-from nvitop.api.device.base import DeviceBase, once_in_oneshot
+from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, once_in_oneshot
 from nvitop.api.libnvml import NVMLError
 from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.libnvml._structures import read_fabric_info, read_platform_info
@@ -22,6 +22,7 @@ _PCIE_TX, _PCIE_RX = 0, 1
 # Numbers of NVML_FI_DEV_…; the oldest bindings lack some of the names.
 _FIELD_NVLINK_LINK_COUNT = 91
 _NVLINK_COUNTERS = (138, 139)  # NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, …_RX
+_NVLINK_CRC_FLITS, _NVLINK_CRC_DATA, _NVLINK_REPLAYS, _NVLINK_RECOVERIES = 38, 45, 52, 59
 _PCIE_COUNTERS = [(197, 0), (198, 0)]  # NVML_FI_DEV_PCIE_COUNT_TX_BYTES, …_RX_BYTES
 #: Performance states in which a PCIe link may run slower to save power.
 _SAVING_STATES = range(3, 16)
@@ -234,6 +235,34 @@ class InterconnectMixin(DeviceBase):
         NVML: ``NVML_FI_DEV_NVLINK_LINK_COUNT``
         """
         return self._remembered('NVLink count', lambda: self._field(_FIELD_NVLINK_LINK_COUNT))
+
+    def nvlink_crc_flit_errors(self) -> int | NaType:
+        """Number of flits with a wrong CRC on all NVLinks; ``NA`` without NVLink.
+
+        NVML: ``NVML_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL``
+        """
+        return self._field(_NVLINK_CRC_FLITS, maximum=MAX_ULONGLONG)
+
+    def nvlink_crc_data_errors(self) -> int | NaType:
+        """Number of data packets with a wrong CRC on all NVLinks; ``NA`` without NVLink.
+
+        NVML: ``NVML_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL``
+        """
+        return self._field(_NVLINK_CRC_DATA, maximum=MAX_ULONGLONG)
+
+    def nvlink_replay_errors(self) -> int | NaType:
+        """Number of packets sent again on all NVLinks; ``NA`` without NVLink.
+
+        NVML: ``NVML_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL``
+        """
+        return self._field(_NVLINK_REPLAYS, maximum=MAX_ULONGLONG)
+
+    def nvlink_recovery_errors(self) -> int | NaType:
+        """Number of times that an NVLink was trained again after errors; ``NA`` without NVLink.
+
+        NVML: ``NVML_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL``
+        """
+        return self._field(_NVLINK_RECOVERIES, maximum=MAX_ULONGLONG)
 
     @once_in_oneshot
     def nvlink_throughput(self, interval: float | None = None) -> list[ThroughputInfo]:

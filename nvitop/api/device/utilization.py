@@ -159,6 +159,10 @@ class GpmMetrics(NamedTuple):
     nvlink_rx: int | NaType = NA
     #: Percent of time during which a graphics or compute engine was busy.
     graphics_active: float | NaType = NA
+    #: Percent of time during which the pipes for numbers of 16, 32 and 64 bits were busy.
+    fp16_active: float | NaType = NA
+    fp32_active: float | NaType = NA
+    fp64_active: float | NaType = NA
 
 
 #: Fields of GpmMetrics → numbers of NVML_GPM_METRIC_…, in percent.
@@ -168,6 +172,9 @@ _PERCENTAGES = {
     'sm_occupancy': 3,
     'tensor_active': 5,
     'dram_active': 10,
+    'fp64_active': 11,
+    'fp32_active': 12,
+    'fp16_active': 13,
 }
 #: Fields of GpmMetrics → numbers of NVML_GPM_METRIC_…, in MiB/s.
 _TRAFFIC = {'pcie_tx': 20, 'pcie_rx': 21, 'nvlink_tx': 61, 'nvlink_rx': 60}
@@ -316,3 +323,15 @@ class GpmMixin(DeviceBase):
     def gpm_dram_active(self) -> float | NaType:
         """Memory bandwidth in use, in percent; see :meth:`gpm_metrics`."""
         return self.gpm_metrics().dram_active
+
+    def gpm_fp16_active(self) -> float | NaType:
+        """Percent of time during which the half-precision pipe was busy; see :meth:`gpm_metrics`."""
+        return self.gpm_metrics().fp16_active
+
+    def gpm_fp32_active(self) -> float | NaType:
+        """Percent of time during which the single-precision pipe was busy; see :meth:`gpm_metrics`."""
+        return self.gpm_metrics().fp32_active
+
+    def gpm_fp64_active(self) -> float | NaType:
+        """Percent of time during which the double-precision pipe was busy; see :meth:`gpm_metrics`."""
+        return self.gpm_metrics().fp64_active

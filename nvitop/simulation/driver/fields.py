@@ -71,6 +71,11 @@ def _link(name: str) -> Reader:
     return read
 
 
+def _nvlink_errors(node: Node, scope: int) -> int:
+    link_count(node)
+    return int(node.read('nvlink_errors'))
+
+
 def _common_speed(node: Node, scope: int) -> int:
     link_count(node)
     return int(node.read('nvlink_speed'))
@@ -124,8 +129,15 @@ FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     29: (UNSIGNED_INT, _key('retired_single_bit')),
     30: (UNSIGNED_INT, _key('retired_double_bit')),
     31: (UNSIGNED_INT, _key('retired_pending')),
+    **dict.fromkeys((38, 45, 52, 59), (UNSIGNED_LONG_LONG, _nvlink_errors)),
     74: (UNSIGNED_LONG_LONG, _throttled('sw_power_cap')),
+    75: (UNSIGNED_LONG_LONG, _throttled('thermal')),
     76: (UNSIGNED_LONG_LONG, _throttled('sync_boost')),
+    77: (UNSIGNED_LONG_LONG, _throttled('board_limit')),
+    78: (UNSIGNED_LONG_LONG, _throttled('low_utilization')),
+    79: (UNSIGNED_LONG_LONG, _throttled('reliability')),
+    80: (UNSIGNED_LONG_LONG, _throttled('application_clocks')),
+    81: (UNSIGNED_LONG_LONG, _throttled('base_clocks')),
     82: (UNSIGNED_INT, _key('memory_temperature')),
     83: (UNSIGNED_LONG_LONG, _energy),
     90: (UNSIGNED_INT, _common_speed),
