@@ -268,6 +268,7 @@ def other_series() -> Iterator[str]:
     device = DeviceKey(0, -1, 'GPU-0')
     good = DeviceSample(device, DeviceInfo(device, 0))
     bad = good._replace(status='lost')
+    asleep = good._replace(key=DeviceKey(1), status='asleep')
     owner = Owner('docker', 'id', 'web')
     process = ProcessSample(
         ProcessKey(1, 0.0, device),
@@ -281,7 +282,7 @@ def other_series() -> Iterator[str]:
     sample = Sample(
         0.0,
         simulated='demo',
-        devices=(good,),
+        devices=(good, asleep),
         processes=(process,),
         missing_gpus=('0000:3d:00.0',),
     )

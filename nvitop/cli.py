@@ -7,7 +7,7 @@ import functools
 import sys
 from typing import Sequence
 
-from nvitop.api import libnvml
+from nvitop.api.device.handles import start_nvml
 from nvitop.api.system import system
 from nvitop.console import outcome
 from nvitop.console.commands import find_command, without_help_word
@@ -78,7 +78,7 @@ def _show(invocation: Invocation, messages: list[Message]) -> int:
         return show_remote(options, messages)
     if options.demo is not None:
         simulate(options.demo, announce=False)
-    start_driver('nvitop', libnvml.nvmlInit)
+    start_driver('nvitop', functools.partial(start_nvml, options.wake))
     return show(options, messages)
 
 

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Mapping, NamedTuple
 
 from nvitop.api import host
 from nvitop.platforms.pci import expected_gpus
+from nvitop.platforms.runtime_power import read_gpu_powers, read_runtime_status, read_sleep_info
 from nvitop.platforms.users import is_superuser
 
 if TYPE_CHECKING:
     from nvitop.api.host import CpuSeconds, MemoryUsage
     from nvitop.api.process.facts import ObservedProcess
+    from nvitop.platforms.runtime_power import GpuPower, SleepInfo
 
 
 class Past(NamedTuple):
@@ -43,6 +45,8 @@ class System:
 
     #: Name of the scenario, ``''`` if the machine is not simulated.
     scenario = ''
+    #: Where ``/sys``, ``/proc`` and ``/dev`` of the GPUs are.
+    root = '/'
 
     def past(self, seconds: float) -> Past | None:
         """Return the values of this many seconds ago, ``None`` unless a simulation knows them."""
@@ -114,7 +118,19 @@ class System:
 
     def expected_gpus(self) -> tuple[str, ...]:
         """Return the PCI bus IDs of the GPUs that the driver should list; empty if unknown."""
-        return expected_gpus()
+        return expected_gpus(self.root)
+
+    def gpu_powers(self) -> tuple[GpuPower, ...]:
+        """Return the GPUs in the order of NVML; empty if none sleeps or may sleep."""
+        return read_gpu_powers(self.root)
+
+    def runtime_status(self, bus_id: str) -> str:
+        """Return whether a GPU is ``'active'``, ``'suspended'``, …; ``''`` if unknown."""
+        return read_runtime_status(bus_id, self.root)
+
+    def sleep_info(self, bus_id: str) -> SleepInfo:
+        """Return what is known of a GPU without waking it."""
+        return read_sleep_info(bus_id, self.root)
 
 
 _actual = System()

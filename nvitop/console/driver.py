@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, TypeVar
 
 from nvitop.api import libnvml
+from nvitop.api.device.handles import start_nvml
 from nvitop.console.outcome import CommandFailure
 from nvitop.sampling import watchdog
 
@@ -81,7 +82,7 @@ def start_devices(
 def _find_devices(names: Iterable[str] | None) -> tuple[DeviceIndex, ...] | None:
     from nvitop.sampling.device_names import require_devices  # not for nvisel
 
-    libnvml.nvmlInit()
+    start_nvml()
     libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
     return None if names is None else require_devices(names)
 

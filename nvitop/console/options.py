@@ -17,6 +17,9 @@ THEME_NAMES = ('auto', 'dark', 'light', 'classic', 'mono', 'colorblind')
 #: sockets of Docker and Podman, or nowhere.
 OWNER_NAMES = ('files', 'sockets', 'none')
 
+#: Whether GPUs that sleep are woken: never, when the user refreshes, or at once.
+WAKE = ('never', 'ask', 'always')
+
 #: Shortest and longest time (seconds) between samples, and that samples are kept in memory.
 INTERVALS = 0.25, 1e6
 SCROLL_BACKS = 0.0, 86400.0
@@ -64,6 +67,8 @@ class Options(NamedTuple):
     columns: tuple[str, ...] | None = None
     #: One of :data:`OWNER_NAMES`.
     owner_names: str = 'files'
+    #: One of :data:`WAKE`.
+    wake: str = 'never'
     #: Devices to show: indices, ``gpu:mig`` or UUIDs; ``None``: all.
     only: tuple[str, ...] | None = None
     #: Show only the devices in CUDA_VISIBLE_DEVICES.

@@ -39,7 +39,7 @@ def find_problems(sample: Sample) -> dict[str, str]:
     """Messages about the problems of a sample, by subject."""
     found: dict[str, str] = {}
     for device in sample.devices:
-        if device.status != 'ok':
+        if device.is_silent:
             text = f'GPU {device.key.label}: {device.reason or device.status}'
             found[f'{device.key.label} {device.status}'] = text
     for problem in sample.problems:

@@ -47,6 +47,7 @@ def show(options: Options, messages: list[Message]) -> int:
         only=devices,
         owner_names=options.owner_names,
         on_the_second=True,
+        wake=options.wake,
     )
     if _shows_monitor(options, messages) and _has_devices(devices):
         status = _try_monitor(source, options, messages)
@@ -152,7 +153,7 @@ def _finish_report(
     messages += warnings_about(sample, driver_responds=driver_responds)
     if not sample.devices and not exit_status(messages):
         messages.append(Message('error', explain_no_device(sample, options)))
-    has_working_gpu = any(device.status == 'ok' for device in sample.devices)
+    has_working_gpu = any(not device.is_silent for device in sample.devices)
     return exit_status(messages) or int(not has_working_gpu)
 
 

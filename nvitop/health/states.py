@@ -10,8 +10,8 @@ from nvitop.sampling.types import PROCESSES, DeviceKey, DeviceSample, ProcessSam
 if TYPE_CHECKING:
     from typing import Sequence
 
-    #: A device that does not respond has the name of its status.
-    DeviceWord = Literal['idle', 'busy', 'held', 'unknown', 'lost', 'timed out', 'error']
+    #: A device that sleeps or does not respond has the name of its status.
+    DeviceWord = Literal['idle', 'busy', 'held', 'unknown', 'asleep', 'lost', 'timed out', 'error']
 
 #: Utilization (percent) from which a device is busy.
 BUSY_PERCENT = 5.0

@@ -89,7 +89,11 @@ class EventDetector:
                 events.append(_event(sample, device.key, 'added', 'added'))
             if device.status == (last or 'ok'):
                 continue
-            if device.status == 'ok':
+            if device.status == 'asleep':
+                events.append(_event(sample, device.key, 'note', 'fell asleep'))
+            elif last == 'asleep' and device.status == 'ok':
+                events.append(_event(sample, device.key, 'note', 'woke up'))
+            elif device.status == 'ok':
                 events.append(_event(sample, device.key, 'recovered', 'works again'))
             else:
                 why = device.reason or device.status

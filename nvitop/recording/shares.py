@@ -99,7 +99,7 @@ def divide(sample: Sample) -> Iterator[DeviceShares]:
         total = _slices_of_gpu(device.info, inside)
         # The part of a GPU lacks that of all its MIG devices, also of those that do not respond.
         part = _slices(device.info) / total if is_mig else 1 - sum(map(_slices, inside)) / total
-        if device.status != 'ok':
+        if device.is_silent:
             yield DeviceShares(device, (), is_leaf)
         elif is_leaf:
             yield DeviceShares(device, _divide_device(sample, device, part), True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Iterable, NamedTuple, Tuple, Union
+from typing import Collection, Iterable, NamedTuple, Tuple, Union
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.device.handles import gpu_range
+from nvitop.api.system import system
 from nvitop.sampling.types import DeviceKey, DeviceSample
 from nvitop.sampling.watchdog import Watchdog, call_with_limit
 
@@ -98,7 +99,12 @@ def match_devices(names: Iterable[str]) -> DeviceMatches:
     """
     names = list(names)
     count = call_with_limit(_count_gpus)
-    known, silent = _read_names(_gpus_to_read(names, count))
+    to_read = _gpus_to_read(names, count)
+    asleep = {gpu: power for gpu, power in enumerate(system().gpu_powers()) if power.is_asleep}
+    known, silent = _read_names(gpu for gpu in to_read if gpu not in asleep)
+    known.update({gpu: _sleeping_names(asleep[gpu].bus_id) for gpu in asleep if gpu in to_read})
+    if asleep and not all(_matches(name, count, known) for name in names):
+        known, silent = _read_names(to_read)  # this wakes them
     found: dict[DeviceIndex, None] = {}
     problems = []
     for name in names:
@@ -138,7 +144,7 @@ def _count_gpus() -> int:
     return count if isinstance(count, int) else 0
 
 
-def _gpus_to_read(names: Iterable[str], count: int) -> Iterable[int]:
+def _gpus_to_read(names: Iterable[str], count: int) -> Collection[int]:
     """The GPUs whose names are needed: none if all devices are given by index."""
     wanted: set[int] = set()
     for name in names:
@@ -165,6 +171,10 @@ def _names_of(index: int) -> _GpuNames:
     device = Device(index)
     mig = {int(each.mig_index): str(each.uuid()) for each in device.mig_devices()}
     return _GpuNames(str(device.uuid()), _full_bus_id(device.bus_id()), str(device.serial()), mig)
+
+
+def _sleeping_names(bus_id: str) -> _GpuNames:
+    return _GpuNames(system().sleep_info(bus_id).uuid, _full_bus_id(bus_id), '', {})
 
 
 def _matches(name: str, count: int, known: dict[int, _GpuNames]) -> list[DeviceIndex]:

@@ -11,12 +11,15 @@ from typing import Callable, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
+from nvitop.api.device.handles import start_nvml
+from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import system
 from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.device import ProcessRecord, outdated
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.gpu import GpuReader, GpuReading, lost_reading, unread_sample
 from nvitop.sampling.plan import DeviceSelection, Due
+from nvitop.sampling.sleep import SleepWatch
 from nvitop.sampling.types import STATUS, DeviceEvent, DeviceSample, Problem
 from nvitop.sampling.value import known_value
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence
@@ -29,6 +32,8 @@ LAST_RESTART_SECONDS = 60.0
 SLOW_SECONDS = 0.25
 #: … this many times in a row.
 SLOW_TIMES = 3
+
+NO_EVENTS = 'not received on a machine with a GPU that may sleep, because that would keep it awake'
 
 _DRIVER = 'driver'
 _VERSION_FUNCTIONS = {
@@ -49,7 +54,9 @@ class DriverInfo(NamedTuple):
     problems: tuple[Problem, ...] = ()
 
 
-def read_driver_info(before: DriverInfo | None, *, restart: bool) -> DriverInfo:
+def read_driver_info(
+    before: DriverInfo | None, *, restart: bool, wake: str = 'never'
+) -> DriverInfo:
     """Read the number of devices, and the versions if ``before`` does not have them.
 
     With ``restart``, NVML is shut down and initialized again. Only then does it see GPUs that came
@@ -58,6 +65,8 @@ def read_driver_info(before: DriverInfo | None, *, restart: bool) -> DriverInfo:
     try:
         if restart:
             _restart()
+        elif not SESSION.ready:
+            start_nvml(wake)
         count = int(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False))
         is_known = before is not None and not before.error and not before.problems
         if before is not None and is_known and not restart:
@@ -97,11 +106,14 @@ class DriverReader:
         *,
         limit: float,
         clock: Callable[[], float] = time.monotonic,
+        wake: str = 'never',
     ) -> None:
         self._selection = selection
         self._watchdog = watchdog
         self._limit = limit
         self._clock = clock
+        self._wake = wake
+        self._sleep = SleepWatch(selection, wake, clock=clock)
         self.info = DriverInfo()
         self._is_known = False
         self._silent_seconds = 0.0
@@ -133,7 +145,8 @@ class DriverReader:
 
     def events(self) -> tuple[DeviceEvent, ...]:
         """Return the errors that the driver has announced, the newest last."""
-        if self.watcher is None or not self._is_known or self.info.error:
+        # Waiting for events would keep all GPUs awake.
+        if self.watcher is None or not self._is_known or self.info.error or self._sleep.is_on:
             return ()
         self.watcher.start()
         return self.watcher.log.observe(self.devices)
@@ -159,7 +172,10 @@ class DriverReader:
         """Why values are missing."""
         problems = [problem for reading in self._all() for problem in reading.problems]
         problems += [p for index in sorted(self._slow()) for p in self._slowness(index)]
+        problems += self._sleep.problems
         problems[:0] = self.info.problems
+        if self.watcher is not None and self._sleep.is_on:
+            problems.append(Problem('driver', 'events', NO_EVENTS))
         if self.watcher is not None and self.watcher.problem:
             problems.append(Problem('driver', 'events', self.watcher.problem))
         if self.info.error:
@@ -169,29 +185,42 @@ class DriverReader:
             problems.insert(0, Problem('driver', 'device_count', reason, 'timed out'))
         return tuple(problems)
 
+    def refresh(self) -> None:
+        """Query GPUs that are only left alone; see :meth:`SleepWatch.refresh`."""
+        self._sleep.refresh()
+
     def _all(self) -> list[GpuReading]:
         return [*(self._readings[index] for index in sorted(self._readings)), *self._missing]
 
     def read(self, due: Due) -> None:
         """Measure what is due. Raises nothing and does not wait much longer than the limit."""
-        if due.slow or not self._is_known:
+        is_quiet = self._sleep.is_quiet and not self._sleep.must_release
+        if not self._is_known or self._sleep.must_release or (due.slow and not is_quiet):
             self._read_info()
         if self.info.error:
             return
         before = list(self._readings.values())
-        for index in self._gpus:
-            self._due[index] = merged(self._due.get(index), due)
+        asleep = self._sleep.rows() if self._sleep.is_on else {}
+        for index, gpu in self._gpus.items():
+            if index in asleep:
+                gpu.close()
+                is_wanted = self._selection.wants_gpu(index, asleep[index].devices[0].key.uuid)
+                self._readings[index] = asleep[index] if is_wanted else GpuReading()
+            else:
+                self._due[index] = merged(self._due.get(index), due)
         # NVML can be restarted only while no thread is inside, so then wait for slow GPUs too.
         waits = due.metrics is not None or self._clock() >= self._restart_at
         steps = {
             index: functools.partial(self._read_gpu, index, gpu, due)
             for index, gpu in self._gpus.items()
+            if index not in asleep
         }
         detached = () if waits else self._slow()
         outcomes = self._watchdog.run(steps, limit=self._limit, detached=detached)
         for index, outcome in outcomes.items():
             last = self._last(index)
             self._readings[index] = keep_processes(self._reading(index, outcome), last)
+            self._sleep.observe(index, self._readings[index], due)
         self._find_missing(before)
         self._plan_restart()
 
@@ -236,13 +265,14 @@ class DriverReader:
         return GpuReading((unread_sample(index, self._gpus[index].info),))
 
     def _read_info(self) -> None:
-        restart = self._clock() >= self._restart_at and self._watchdog.threads_inside == 0
+        restart = self._clock() >= self._restart_at or self._sleep.must_release
+        restart = restart and self._watchdog.threads_inside == 0
         if self.watcher is not None and restart:
             restart = self.watcher.pause()  # otherwise the next time
         elif self.watcher is not None:
             self.watcher.resume()
         before = self.info if self._is_known else None
-        step = functools.partial(read_driver_info, before, restart=restart)
+        step = functools.partial(read_driver_info, before, restart=restart, wake=self._wake)
         outcome = self._watchdog.run({_DRIVER: step}, limit=self._limit)[_DRIVER]
         self._silent_seconds = outcome.silent_seconds
         if restart and self.watcher is not None:
@@ -250,6 +280,7 @@ class DriverReader:
         if outcome.timed_out:
             return
         if restart:
+            self._sleep.released()
             self._restart_pause = min(2 * self._restart_pause, LAST_RESTART_SECONDS)
             self._restart_at = self._clock() + self._restart_pause
         self.info = outcome.value or DriverInfo(error=str(outcome.error))
@@ -272,6 +303,7 @@ class DriverReader:
         """Have a reader for each GPU; existing ones check whether it is still the same GPU."""
         if self._selection.wants_all:
             self._expected = system().expected_gpus()
+        self._sleep.find()
         indices = [i for i in range(self.info.device_count) if self._selection.may_want(i)]
         for index in set(self._gpus) - set(indices):
             del self._gpus[index]
@@ -280,6 +312,7 @@ class DriverReader:
             self._seconds.pop(index, None)
         for index in indices:
             gpu = self._gpus.setdefault(index, GpuReader(index, self._selection))
+            gpu.bus_id = self._sleep.bus_id(index)
             gpu.close()
 
     def _find_missing(self, before: list[GpuReading]) -> None:

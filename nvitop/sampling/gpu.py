@@ -47,6 +47,8 @@ class GpuReader:
         self, index: int, selection: DeviceSelection | None = None, info: DeviceInfo | None = None
     ) -> None:
         self.index = index
+        #: PCI bus ID to open the GPU by, ``''``: its index.
+        self.bus_id = ''
         self._selection = selection or DeviceSelection()
         #: Known properties of the GPU at this index, shown while it does not respond.
         self._info = info
@@ -69,7 +71,9 @@ class GpuReader:
 
     def renewed(self) -> GpuReader:
         """Return a reader that knows the GPU's properties and shares no state with this one."""
-        return GpuReader(self.index, self._selection, self.info)
+        reader = GpuReader(self.index, self._selection, self.info)
+        reader.bus_id = self.bus_id
+        return reader
 
     def close(self) -> None:
         """Find the GPU again at the next reading, because handles do not outlive the driver."""
@@ -103,7 +107,8 @@ class GpuReader:
         return reading
 
     def _open(self) -> None:
-        device = Device(self.index)
+        # Some drivers attach all GPUs up to an index.
+        device = Device(bus_id=self.bus_id) if self.bus_id else Device(self.index)
         value, error = device.reading('uuid')
         uuid = known_value(value) or ''
         if isinstance(error, libnvml.NVMLError) and (

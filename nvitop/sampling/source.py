@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from nvitop.api import libnvml
+from nvitop.api.device.handles import start_nvml
 from nvitop.api.metrics import METRICS
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
@@ -78,6 +79,8 @@ class LiveSource:
         watchdog: Runs the calls that may not return.
         owner_names: How to look up names of containers: ``'files'``, ``'sockets'`` or ``'none'``.
         on_the_second: Measure when a second of the wall clock begins, after the first sample.
+        wake: Whether GPUs that sleep are woken: ``'never'``, ``'ask'`` (by :meth:`refresh`) or
+            ``'always'``. Those in ``only`` are woken anyway.
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class LiveSource:
         watchdog: Watchdog | None = None,
         owner_names: str = 'files',
         on_the_second: bool = False,
+        wake: str = 'never',
     ) -> None:
         self._clock = clock
         self._wall_clock = wall_clock
@@ -102,7 +106,9 @@ class LiveSource:
         self._limit = time_limit(every.devices)
         self._watchdog = watchdog or Watchdog('nvitop-driver', clock=clock)
         selection = DeviceSelection(only, mig_devices=mig_devices)
-        self._driver = DriverReader(selection, self._watchdog, limit=self._limit, clock=clock)
+        self._driver = DriverReader(
+            selection, self._watchdog, limit=self._limit, clock=clock, wake=wake
+        )
         self._host = HostReader(clock=clock)
         self._processes = ProcessReader(
             longest=max(LONGEST_CPU_SECONDS, 3 * every.processes),
@@ -148,6 +154,7 @@ class LiveSource:
     def refresh(self) -> None:
         """Make everything due now."""
         self._plan.refresh()
+        self._driver.refresh()
 
     def sample(self, demand: Demand) -> Sample:
         """Measure what is due for this demand; the rest of the sample is as before."""
@@ -362,5 +369,5 @@ def take_sample(*, metrics: Collection[str] | None = None) -> Sample:
         NVMLError: The driver does not work.
         TimeoutError: It does not respond.
     """
-    call_with_limit(libnvml.nvmlInit)
+    call_with_limit(start_nvml)
     return LiveSource().complete_sample(metrics=metrics)

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     #: A device, a process (its PID), the driver, the host, or nvitop itself.
     Subject = Union['DeviceKey', int, Literal['driver', 'host', 'monitor']]
 
-DeviceStatus = Literal['ok', 'lost', 'timed out', 'error']
+#: ``asleep``: it is off or about to be, and not queried because that would wake it.
+DeviceStatus = Literal['ok', 'asleep', 'lost', 'timed out', 'error']
 #: ``zombie``: exited, not yet reaped; ``gone``: exited; ``no permission``: alive, but its command line
 #: cannot be read; ``foreign``: a PID of another PID namespace (container).
 ProcessStatus = Literal['running', 'zombie', 'gone', 'no permission', 'foreign']
@@ -126,7 +127,7 @@ class DeviceSample(NamedTuple):
     key: DeviceKey
     info: DeviceInfo
     status: DeviceStatus = 'ok'
-    #: Why the status is not ``'ok'``, for people: ``'GPU is lost'``.
+    #: Why the status is not ``'ok'``, for people: ``'GPU is lost'``, ``'asleep for 5 min'``.
     reason: str = ''
     # memory
     memory_used_bytes: int | None = None
@@ -197,6 +198,11 @@ class DeviceSample(NamedTuple):
     gpm_dram_active_percent: float | None = None
     #: Metrics of tier *extended* that were queried: names and values.
     extended: tuple[tuple[str, Value], ...] = ()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it was queried and does not respond."""
+        return self.status not in ('ok', 'asleep')
 
     def extended_value(self, name: str) -> Value:
         """Return the value of a metric of tier *extended*, ``None`` if it is missing."""

@@ -282,6 +282,7 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('xid', 'count', 0, 'number of the last Xid error; setting it is an event of the driver'),
     ScenarioKey('lost', 'flag', False, 'whether every call for the GPU fails with *GPU is lost*'),
     ScenarioKey('present', 'flag', True, 'whether the driver lists the GPU'),
+    ScenarioKey('may_sleep', 'flag', False, 'whether the GPU sleeps (runtime D3) when it has no process and has not been queried for 5 s'),
 )
 
 MIG_KEYS: tuple[ScenarioKey, ...] = (

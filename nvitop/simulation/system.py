@@ -11,6 +11,7 @@ from nvitop.api.process.command import quote
 from nvitop.api.process.facts import HostFacts
 from nvitop.api.system import Past, System, TreeUsage
 from nvitop.platforms.pci import short_bus_id
+from nvitop.platforms.runtime_power import GpuPower, SleepInfo
 from nvitop.simulation.physics import TRAFFIC, bytes_moved
 from nvitop.simulation.world import Node, Task, World
 
@@ -115,7 +116,24 @@ class SimulatedSystem(System):
 
     def expected_gpus(self) -> tuple[str, ...]:
         """Return the bus IDs of all GPUs of the scenario, also of those that are not present."""
-        return tuple(short_bus_id(str(gpu.value('bus_id'))) for gpu in self._world.gpus)
+        return tuple(map(_bus_id, self._world.gpus))
+
+    def gpu_powers(self) -> tuple[GpuPower, ...]:
+        """Return the present GPUs if any may sleep."""
+        gpus = self._world.present()
+        if not any(gpu.value('may_sleep') for gpu in gpus):
+            return ()
+        return tuple(GpuPower(_bus_id(g), _status(g), bool(g.value('may_sleep'))) for g in gpus)
+
+    def runtime_status(self, bus_id: str) -> str:
+        """Return whether a GPU sleeps."""
+        return next((_status(g) for g in self._world.present() if _bus_id(g) == bus_id), '')
+
+    def sleep_info(self, bus_id: str) -> SleepInfo:
+        """Return name and UUID of a GPU, and that it has slept since the last query."""
+        gpu = next(gpu for gpu in self._world.present() if _bus_id(gpu) == bus_id)
+        slept = min(self.uptime(), self._world.seconds() - gpu.queried_at)
+        return SleepInfo(gpu.value('name'), gpu.value('uuid'), 'D3cold', slept)
 
     def container_logs(self) -> list[str]:
         """Return the names of the logs of containers of the scenario."""
@@ -295,3 +313,11 @@ class SimulatedProcess:
                 create_time=world.start_time(task, 0.0), running_time_in_seconds=age + t
             )
         return facts
+
+
+def _bus_id(gpu: Node) -> str:
+    return short_bus_id(str(gpu.value('bus_id')))
+
+
+def _status(gpu: Node) -> str:
+    return 'suspended' if gpu.is_asleep() else 'active'

@@ -136,6 +136,8 @@ at_fork(after_in_child=_renew_locks)
 
 #: Values change once per tick (seconds), so that values read together belong together.
 TICK = 0.1
+#: Time (seconds) without processes and queries after which a GPU that may sleep does so.
+SLEEP_SECONDS = 5.0
 MIB = 1 << 20
 _MISSING = object()
 _NO_MOMENT: tuple[int, dict[str, Value], int] = (-1, {}, SUCCESS)
@@ -263,6 +265,8 @@ class Node:
         self.changes: dict[str, list[Change]] = {}
         self.tasks: list[Task] = []
         self.migs: list[Node] = []
+        #: Time of the last call of the driver for this GPU or a MIG device of it.
+        self.queried_at = -math.inf
         self._rules = rules
         self._moment = _NO_MOMENT
 
@@ -372,7 +376,8 @@ class Node:
 
     def check(self) -> None:
         """Raise the error of every call for this node while it is lost or absent."""
-        code = self.moment()[2]
+        tick, _, code = self.moment()
+        self.gpu.queried_at = tick * TICK
         if code != SUCCESS:
             raise DriverError(code)
 
@@ -386,6 +391,15 @@ class Node:
         if self.mig is None:
             return bool(self.value_at('present', t))
         return bool(self.gpu.value_at('mig_mode', t)) and self.mig.start <= t < self.mig.stop
+
+    def is_asleep(self) -> bool:
+        """Whether a GPU sleeps now."""
+        t = self.world.seconds()
+        return (
+            bool(self.value('may_sleep'))
+            and t - self.queried_at > SLEEP_SECONDS
+            and not any(task.runs(t) for task in self.tasks)
+        )
 
     def index(self) -> int:
         """NVML index: the position among the present GPUs, or the index of the MIG device."""

@@ -370,3 +370,17 @@ def test_hostile_texts_become_short_printable_labels(text: str) -> None:
 def test_only_longer_labels_are_cut() -> None:
     assert label_value('x' * 128) == 'x' * 128
     assert label_value('x' * 129) == 'x' * 127 + '…'
+
+
+def test_a_sleeping_gpu_has_one_series_in_all_dialects_together() -> None:
+    awake = device_sample(0, gpu_utilization_percent=5)
+    asleep = DeviceSample(device_sample(1).key, device_sample(1).info, 'asleep', 'asleep')
+    found = series(Observation(Sample(1.0, devices=(awake, asleep)), EVERYTHING), *DIALECT_NAMES)
+    of_sleeping = {
+        name: points
+        for name, points in found.items()
+        for labels in points
+        if asleep.key.uuid in labels or 'gpu=1' in labels
+    }
+    assert of_sleeping == {'nvitop_gpu_asleep': {f'gpu=1,uuid={asleep.key.uuid}': 1.0}}
+    assert found['nvitop_gpus_expected'] == {'': 2.0}

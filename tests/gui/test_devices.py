@@ -10,7 +10,7 @@ from nvitop.gui.state.process_rows import parse_query
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
-from nvitop.sampling.types import DeviceKey
+from nvitop.sampling.types import DeviceKey, DeviceSample, Problem
 from tests.gui.drawing import lines_of, state_on
 from tests.gui.driving import demand_of, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES
@@ -114,3 +114,30 @@ def test_the_selected_row_is_filled_and_its_page_has_no_cursor() -> None:
     assert styles == {Role.SELECTED}
     page = draw_frame(press(state, 'Enter')[0], History())
     assert not any(style.role is Role.SELECTED for y in range(29) for _, _, style in page.row(y))
+
+
+def test_a_sleeping_gpu_is_neither_wrong_nor_part_of_totals() -> None:
+    third = EIGHT.devices[2]
+    asleep = DeviceSample(third.key, third.info, 'asleep', 'asleep (D3cold) for 5 min')
+    problem = Problem(third.key, 'status', 'asleep; reading its values would wake it')
+    devices = (*EIGHT.devices[:2], asleep, *EIGHT.devices[3:])
+    rows = tuple(row for row in EIGHT.processes if row.key.device != third.key)
+    sample = EIGHT._replace(devices=devices, processes=rows, problems=(problem,))
+    for size, keys in (((120, 40), ''), ((80, 24), ''), ((180, 60), ''), ((160, 50), '3')):
+        state = pressed(state_of(sample, *size), *keys)
+        buffer = draw_frame(state, History())
+        text = '\n'.join(buffer.lines())
+        assert 'asleep (D3cold) for 5 min' in text
+        assert '2!' not in text
+        assert 'unreadable' not in text
+        roles = {
+            style.role
+            for y in range(size[1])
+            for _, piece, style in buffer.row(y)
+            if 'asleep (D3cold)' in piece
+        }
+        assert roles == {Role.DIM}
+    text = '\n'.join(lines_of(state_of(sample, 160, 50)))
+    assert '1 asleep' in text
+    busy = [gpu.gpu_utilization_percent for gpu in devices if gpu.status == 'ok']
+    assert f'{sum(filter(None, busy)) / 7:.0f}% util' in text

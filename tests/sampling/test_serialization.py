@@ -102,7 +102,7 @@ def test_fields_of_newer_versions_are_ignored_and_missing_ones_get_their_default
 
 def test_words_of_newer_versions_become_the_nearest_known_ones() -> None:
     stored = plain()
-    stored['devices'][1]['status'] = 'asleep'
+    stored['devices'][1]['status'] = 'rebooting'
     stored['processes'][0]['status'] = 'frozen'
     stored['problems'][1]['kind'] = 'strange'
     stored['problems'][2]['subject'] = 'fabric'

@@ -265,7 +265,11 @@ class Device(
 
     @classmethod
     def all(cls: type[D]) -> list[D]:
-        """All devices of this class, as returned by :meth:`from_indices`."""
+        """All devices of this class, as returned by :meth:`from_indices`.
+
+        This wakes GPUs that sleep (runtime D3 on laptops), which takes a second or more each;
+        :func:`nvitop.take_sample` does not. See :meth:`power_management_state`.
+        """
         return cls.from_indices()
 
     @classmethod

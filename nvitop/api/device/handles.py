@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nvitop.api import libnvml
 from nvitop.api.libnvml._binding import NVMLError_InvalidArgument
 from nvitop.api.libnvml._errors import is_unreachable
+from nvitop.api.system import system
 from nvitop.api.utils import NA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypeGuard
 
+#: ``NVML_INIT_FLAG_NO_ATTACH``, which old bindings lack: attach no GPU before it is queried.
+_NO_ATTACH = 2
 _UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 
 
@@ -58,6 +61,12 @@ class UnknownGpuError(NVMLError_InvalidArgument):
 def gpu_range(count: int) -> str:
     """Return the indices of this number of GPUs as text, such as ``'GPUs 0 to 7'``."""
     return f'GPUs 0 to {count - 1}' if count > 1 else ('GPU 0' if count else 'no GPU')
+
+
+def start_nvml(wake: str = 'never') -> None:
+    """Initialize NVML; attach no GPU if any of them sleeps or may sleep, unless all are to be woken."""
+    is_careful = wake != 'always' and system().gpu_powers()
+    libnvml.nvmlInitWithFlags(_NO_ATTACH if is_careful else 0)
 
 
 class HandleResult(NamedTuple):

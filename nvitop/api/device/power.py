@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase
+from nvitop.api.system import system
 from nvitop.api.utils import NA, NaType
+from nvitop.platforms.pci import short_bus_id
 
 # Numbers of NVML_FI_DEV_POWER_….
 _FIELD_POWER_AVERAGE, _FIELD_POWER_INSTANT = 185, 186
@@ -23,6 +25,19 @@ class PowerMixin(DeviceBase):
 
     A module is a GPU with its CPU (Grace); its values are ``NA`` on other boards.
     """
+
+    def power_management_state(self) -> str:
+        """Runtime power management state: ``'active'``, ``'suspended'``, ``'resuming'``, ….
+
+        Reading it does not wake the GPU, unlike most other getters. ``NA`` outside Linux, and where
+        ``/sys`` has no such file (WSL, some containers). It is read at each call.
+
+        Source: ``/sys/bus/pci/devices/<bus ID>/power/runtime_status``
+        """
+        pci = self._query('nvmlDeviceGetPciInfo', static=True)
+        bus_id = getattr(pci, 'busId', b'')
+        text = bus_id.decode('ascii', 'replace') if isinstance(bus_id, bytes) else str(bus_id)
+        return system().runtime_status(short_bus_id(text)) or NA
 
     def fan_speed(self) -> int | NaType:
         """Intended fan speed in percent of the maximum; may exceed 100; ``NA`` without a fan.

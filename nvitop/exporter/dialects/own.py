@@ -162,6 +162,10 @@ def _states(
 ) -> Iterator[Family]:
     """Yield the series that a device has even while it does not respond."""
     up, problems = [], []
+    asleep = tuple(Point(texts, 1.0) for device, texts in labeled if device.status == 'asleep')
+    text = '1 while the GPU sleeps: it has no other series, because reading them would wake it'
+    yield Family(f'{DEVICE_PREFIX}asleep', 'gauge', text, asleep)
+    labeled = [(device, texts) for device, texts in labeled if device.status != 'asleep']
     for device, labels in labeled:
         up.append(Point(labels, float(device.status == 'ok')))
         if device.status != 'ok':

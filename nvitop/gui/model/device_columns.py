@@ -76,7 +76,7 @@ class RowState(NamedTuple):
     @property
     def word_style(self) -> Style:
         """Style of what the device is doing."""
-        return {'idle': _IDLE, 'held': _WARNING}.get(self.state.word, PLAIN)
+        return {'idle': _IDLE, 'held': _WARNING, 'asleep': _DIM}.get(self.state.word, PLAIN)
 
     def advice(self, room: int) -> str:
         """Return what to do, or its first sentence, after a separator; ``''`` if there is no room."""
@@ -97,7 +97,7 @@ class MeasuredRow(NamedTuple):
     @property
     def is_wrong(self) -> bool:
         """Whether something is wrong with the device, or it does not respond."""
-        return self.device.status != 'ok' or self.state.is_wrong
+        return self.device.is_silent or self.state.is_wrong
 
 
 class DetailRow(NamedTuple):
@@ -111,7 +111,7 @@ class DetailRow(NamedTuple):
     @property
     def is_wrong(self) -> bool:
         """Whether the device does not respond."""
-        return self.device.status != 'ok'
+        return self.device.is_silent
 
 
 class DeviceColumn(NamedTuple):
@@ -163,7 +163,7 @@ def _mark(row: MeasuredRow, _: int) -> Pieces:
 
 
 def _name(row: MeasuredRow, width: int) -> Pieces:
-    style = _ERROR if row.device.status != 'ok' else row.style
+    style = _ERROR if row.device.is_silent else row.style
     return ((fmt.format_device_name(row.device.info.name, width), style),)
 
 

@@ -65,7 +65,7 @@ def devices_without_list(sample: Sample) -> list[DeviceKey]:
 
 def unknown_devices(sample: Sample) -> list[DeviceKey]:
     """Return the GPUs and MIG devices that do not report their processes, or do not respond."""
-    silent = whole_devices(device for device in sample.devices if device.status != 'ok')
+    silent = whole_devices(device for device in sample.devices if device.is_silent)
     return [*(device.key for device in silent), *devices_without_list(sample)]
 
 

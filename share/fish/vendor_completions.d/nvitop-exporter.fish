@@ -6,7 +6,7 @@
 
 # Custom Preamble
 function _nvitop_scenarios
-  printf '%s\n' cluster-node dgx-h100 empty faults half-busy mig old-driver spark workstation
+  printf '%s\n' cluster-node dgx-h100 empty faults half-busy laptop mig old-driver spark workstation
   __fish_complete_suffix .toml
 end
 

@@ -6,7 +6,7 @@
 
 # Custom Preamble
 function _nvitop_scenarios
-  printf '%s\n' cluster-node dgx-h100 empty faults half-busy mig old-driver spark workstation
+  printf '%s\n' cluster-node dgx-h100 empty faults half-busy laptop mig old-driver spark workstation
   __fish_complete_suffix .toml
 end
 function _nvitop_gpu_fields
@@ -66,7 +66,7 @@ function _shtab_nvitop_using
 end
 
 set -g _shtab_nvitop_commands query health record replay usage exporter doctor run claims fleet
-set -g _shtab_nvitop_opts_with_value --account-as-free --at --bind --bind-address --by --capture --certfile --client-cafile --client-capath --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --settle --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -G -H -M -O -f -i -l -lms -m -n -o -p -t -u
+set -g _shtab_nvitop_opts_with_value --account-as-free --at --bind --bind-address --by --capture --certfile --client-cafile --client-capath --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --settle --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -G -H -M -O -f -i -l -lms -m -n -o -p -t -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -83,6 +83,7 @@ complete -c nvitop -n _shtab_nvitop_using -l no-hints -d 'hide the keys in the l
 complete -c nvitop -n _shtab_nvitop_using -l columns -x -d 'show these columns of processes, comma-separated, such as pid,user,owner,command'
 complete -c nvitop -n _shtab_nvitop_using -l scroll-back -x -d 'keep the samples of the last MINUTES in memory, to look back at; also a time such as 2h (default: 60)'
 complete -c nvitop -n _shtab_nvitop_using -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)'
+complete -c nvitop -n _shtab_nvitop_using -l wake -xka "never ask always" -d 'wake GPUs that sleep (runtime D3 on laptops): never, when you press r, or at once; GPUs of --only are woken anyway (default: never)'
 complete -c nvitop -n _shtab_nvitop_using -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
 complete -c nvitop -n _shtab_nvitop_using -l ssh -x -d 'show another machine over ssh; nvitop must be installed there, too'
 complete -c nvitop -n _shtab_nvitop_using -s o -s i -l only -l id -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers; overrides --only-visible'

@@ -317,7 +317,7 @@ def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState
             left = lines[0][0].rstrip().rpartition(' ')[0]
             x = cells[0].x + cell_width(left) - len(word) - 1
             buf.write(x, 0, f' {word}' if word else '', word_style)
-    if device.status != 'ok' or state.is_wrong:
+    if device.is_silent or state.is_wrong:
         buf.write(cells[0].x, 0, f'{device.key.label:>{LABEL}}!', _ERROR)
 
 
@@ -386,7 +386,8 @@ def _draw_lost(buf: Buffer, y: int, columns: Sequence[DevicePlace], row: Measure
         elif not x:
             x = place.x
     right = columns[-1].right
-    x += buf.write(x, y, clip(safe(row.device.reason or row.device.status), right - x), _ERROR)
+    style = _ERROR if row.is_wrong else _DIM
+    x += buf.write(x, y, clip(safe(row.device.reason or row.device.status), right - x), style)
     buf.write(x, y, row.state.advice(right - x), _DIM)
 
 
@@ -475,7 +476,7 @@ def _models(gpus: Sequence[DeviceSample]) -> tuple[str, ...]:
 
 
 def total_notes(sample: Sample, states: Mapping[DeviceKey, RowState]) -> tuple[Note, ...]:
-    """Return totals of all GPUs that respond, and how many are idle and held."""
+    """Return totals of all GPUs that respond, and how many are idle, held and asleep."""
     gpus = [device for device in whole_devices(sample.devices) if device.status == 'ok']
     notes = []
     loads = [g.gpu_utilization_percent for g in gpus if g.gpu_utilization_percent is not None]
@@ -494,7 +495,7 @@ def total_notes(sample: Sample, states: Mapping[DeviceKey, RowState]) -> tuple[N
         for key, row in states.items()
         if key.is_mig or key.physical_index not in divided
     ]
-    for word, style in (('idle', _IDLE), ('held', _HELD)):
+    for word, style in (('idle', _IDLE), ('held', _HELD), ('asleep', _DIM)):
         if word in words:
             notes.append(Note((f'{words.count(word)} {word}',), style, rank=2))
     return tuple(notes)

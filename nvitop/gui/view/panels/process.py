@@ -75,7 +75,7 @@ def unknown_note(sample: Sample) -> tuple[str, ...]:
 
 def no_processes_message(sample: Sample) -> str:
     """Return the message of a list without processes; GPUs that do not respond may have some."""
-    silent = sum(device.status != 'ok' for device in sample.devices)
+    silent = sum(device.is_silent for device in sample.devices)
     if (
         sample.devices
         and not silent

@@ -120,7 +120,8 @@ def _draw_tile(
         )
     if device.status != 'ok':
         text = safe(device.reason or device.status)
-        buf.write(area.x + 1, area.y, text, _ERROR, width=max(0, area.width - 2))
+        style = _ERROR if device.is_silent else Style(Role.DIM)
+        buf.write(area.x + 1, area.y, text, style, width=max(0, area.width - 2))
         return
     graph = GRAPHS_BY_METRIC[metric]
     values = past.values(device.key, metric, area.width)
@@ -150,7 +151,7 @@ def _draw_tile(
 
 def _device_notes(device: DeviceSample, state: RowState, *, selected: bool) -> list[Note]:
     """Return index, what the device is doing, and who uses it."""
-    index = f'{device.key.label}!' if device.status != 'ok' or state.is_wrong else device.key.label
+    index = f'{device.key.label}!' if device.is_silent or state.is_wrong else device.key.label
     style = _ERROR if index.endswith('!') else TITLE
     forms = (f'►GPU {index}', f'►{index}') if selected else (f'GPU {index}', index)
     notes = [Note(forms, _SELECTED if selected else style, 0)]

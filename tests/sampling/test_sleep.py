@@ -1,0 +1,320 @@
+"""GPUs that sleep: they are not woken, and idle ones are left alone, so that they can fall asleep.
+
+The trees of ``/sys`` and ``/proc`` are made here; the simulated driver counts the calls.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import random
+import sys
+from typing import Iterator
+
+import pytest
+
+from nvitop import simulation
+from nvitop.api import libnvml
+from nvitop.api.device import Device
+from nvitop.api.device.handles import start_nvml
+from nvitop.api.system import System, system
+from nvitop.health.check import check_health
+from nvitop.sampling.device_names import match_devices
+from nvitop.sampling.sleep import ASLEEP, HELD_AWAKE
+from nvitop.sampling.source import LiveSource
+from nvitop.sampling.types import Demand, Sample
+from tests.clock import Clock
+from tests.sampling.clocked_machine import statuses
+
+#: Paths that were opened, while a test records them.
+OPENED: list[str] = []
+_is_recording = False
+
+BUS_IDS = ('0000:1b:00.0', '0000:43:00.0')
+
+
+def _note_open(event: str, arguments: tuple[object, ...]) -> None:
+    if _is_recording and event == 'open':
+        OPENED.append(str(arguments[0]))
+
+
+sys.addaudithook(_note_open)
+
+
+class Tree:
+    """A tree of the files of two GPUs, and the simulated driver of the first ``count``."""
+
+    def __init__(self, root: pathlib.Path, monkeypatch: pytest.MonkeyPatch, count: int = 2) -> None:
+        self.root, self.monkeypatch = root, monkeypatch
+        for index, bus_id in enumerate(BUS_IDS[:count]):
+            functions = root / 'sys/bus/pci/devices' / bus_id
+            driver = root / 'proc/driver/nvidia/gpus' / bus_id
+            (functions / 'power').mkdir(parents=True)
+            driver.mkdir(parents=True)
+            for name in ('config', 'current_link_speed'):
+                (functions / name).write_text('reading this wakes the GPU')
+            (functions / 'vendor').write_text('0x10de\n')
+            (functions / 'class').write_text('0x030000\n')
+            (functions / 'power_state').write_text('D3cold\n')
+            (functions / 'power/runtime_suspended_time').write_text('7800000\n')
+            (driver / 'information').write_text(
+                'Model: \t\t NVIDIA GeForce RTX 4070 Laptop GPU\nIRQ:   \t\t 181\n'
+                f'GPU UUID: \t GPU-????????-????-????-????-????????????\nDevice Minor: \t {index}\n'
+            )
+            (root / 'dev').mkdir(exist_ok=True)
+            (root / f'dev/nvidia{index}').touch()
+            self.set(index, 'active')
+            self.allow(index, 'auto', 'Enabled (fine-grained)')
+
+    def set(self, index: int, status: str) -> None:
+        path = self.root / 'sys/bus/pci/devices' / BUS_IDS[index] / 'power/runtime_status'
+        path.write_text(f'{status}\n')
+
+    def allow(self, index: int, control: str, rtd3: str) -> None:
+        folder = self.root / 'sys/bus/pci/devices' / BUS_IDS[index]
+        (folder / 'power/control').write_text(f'{control}\n')
+        power = self.root / 'proc/driver/nvidia/gpus' / BUS_IDS[index] / 'power'
+        power.write_text(f'Runtime D3 status:          {rtd3}\nVideo Memory:               Off\n')
+
+    def use(self) -> None:
+        """Have the simulated machine read this tree."""
+        actual = System()
+        actual.root = str(self.root)
+        for name in ('expected_gpus', 'gpu_powers', 'runtime_status', 'sleep_info'):
+            self.monkeypatch.setattr(system(), name, getattr(actual, name))
+
+
+@pytest.fixture
+def tree(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+    return Tree(tmp_path, monkeypatch)
+
+
+class Bench:
+    """Two GPUs, whose driver counts calls, and a source that samples them."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree, self.clock = tree, Clock()
+        gpu = '[[gpu]]\nmodel = "RTX 4090"\nbus_id = "0000{}"\n'
+        path = tree.root / 'two.toml'
+        path.write_text(''.join(map(gpu.format, BUS_IDS)))
+        self.machine = simulation.machine(str(path), clock=self.clock, processes='fixed')
+
+    def source(self, wake: str = 'never', only: list[int | str] | None = None) -> LiveSource:
+        self.tree.use()
+        return LiveSource(
+            clock=self.clock,
+            wall_clock=lambda: 1.7e9 + self.clock.now,
+            sleep=self.clock.turn,
+            wake=wake,
+            only=only,
+        )
+
+    def sample(self, source: LiveSource, seconds: float = 1.0) -> Sample:
+        self.clock.turn(seconds)
+        return source.sample(Demand())
+
+    def queried(self) -> list[bool]:
+        """Return which GPUs the driver was asked about since the last time."""
+        gpus = self.machine.world.gpus
+        found = [gpu.queried_at > float('-inf') for gpu in gpus]
+        for gpu in gpus:
+            gpu.queried_at = float('-inf')
+        return found
+
+
+@pytest.fixture
+def bench(tree: Tree) -> Iterator[Bench]:
+    bench = Bench(tree)
+    with bench.machine:
+        yield bench
+
+
+def record(*, start: bool) -> list[str]:
+    global _is_recording
+    _is_recording = start
+    found = OPENED.copy()
+    OPENED.clear()
+    return found
+
+
+@pytest.mark.parametrize('asleep', [(0, 1), (1,)])
+def test_a_sleeping_gpu_is_never_touched(bench: Bench, asleep: tuple[int, ...]) -> None:
+    for index in asleep:
+        bench.tree.set(index, 'suspended')
+    source = bench.source()
+    start_nvml()
+    record(start=True)
+    first = bench.sample(source)
+    files = record(start=True)
+    for _ in range(1000):
+        last = bench.sample(source)
+        if len(asleep) == 1:
+            bench.machine.set(gpu=0, memory_base='1 GiB', gpu_utilization=50)
+        assert [bench.machine.world.gpus[i].queried_at for i in asleep] == [float('-inf')] * len(
+            asleep
+        )
+    ticks = record(start=False)
+    assert [d.status == 'asleep' for d in last.devices] == [i in asleep for i in (0, 1)]
+    assert first.devices[1].reason == 'asleep (D3cold), 2 h 10 min since boot'
+    assert last.devices[1].reason == 'asleep (D3cold), 2 h 27 min since boot'
+    assert last.devices[1].info.name == 'NVIDIA GeForce RTX 4070 Laptop GPU'
+    assert last.devices[1].info.bus_id == '00000000:43:00.0'
+    assert last.devices[1].memory_used_bytes is None
+    assert [p.reason for p in last.problems if p.device == last.devices[1].key] == [ASLEEP]
+    assert last.missing_gpus == ()
+    opened = [path for path in files + ticks if any(BUS_IDS[i] in path for i in asleep)]
+    assert not [path for path in opened if path.endswith(('config', 'current_link_speed'))]
+    assert not [path for path in files + ticks if '/dev/nvidia' in path]
+    # One small read per second and GPU.
+    of_tree = [path for path in ticks if path.startswith(str(bench.tree.root))]
+    assert {pathlib.Path(path).name for path in of_tree} == {'runtime_status'}
+    assert len(of_tree) == 2000
+    if len(asleep) == 2:
+        assert bench.machine.calls['nvmlDeviceGetCount_v2'] == 1
+
+
+def test_gpus_follow_transitions_at_random_times(bench: Bench) -> None:
+    source, random_ = bench.source(), random.Random(31)
+    bench.machine.set(gpu_utilization=50)
+    now = ['active', 'active']
+    for _ in range(400):
+        for index in (0, 1):
+            if random_.random() < 0.2:
+                now[index] = random_.choice(['active', 'suspended', 'suspending', 'resuming'])
+                bench.tree.set(index, now[index])
+        bench.queried()
+        sample = bench.sample(source, random_.choice([1.0, 2.0, 5.0]))
+        sleeping = [status in ('suspended', 'suspending') for status in now]
+        assert not any(map(bool.__and__, sleeping, bench.queried()))
+        assert [status == 'asleep' for status in statuses(sample)] == sleeping
+        for device in sample.devices:
+            assert (device.temperature_celsius is None) == (device.status == 'asleep')
+
+
+def test_an_idle_gpu_is_left_alone_until_it_is_used(bench: Bench) -> None:
+    bench.machine.set(gpu=0, gpu_utilization=50)
+    source = bench.source()
+    assert {tuple(statuses(bench.sample(source))) for _ in range(4)} == {('ok', 'ok')}
+    bench.sample(source)
+    bench.queried()
+    resting = bench.sample(source)
+    assert statuses(resting) == ['ok', 'asleep']
+    assert resting.devices[1].reason.startswith('idle; not queried')
+    assert bench.queried() == [True, False]
+    bench.tree.set(1, 'suspended')
+    assert bench.sample(source, 60.0).devices[1].reason == 'asleep (D3cold) for 0 s'
+    assert bench.sample(source, 300.0).devices[1].reason == 'asleep (D3cold) for 5 min'
+    # Another program wakes it.
+    bench.tree.set(1, 'active')
+    sample = bench.sample(source)
+    assert statuses(sample) == ['ok', 'ok']
+    assert sample.devices[1].info.name == 'NVIDIA GeForce RTX 4090'
+    assert not [p for p in sample.problems if p.reason == HELD_AWAKE]
+
+
+def test_a_gpu_that_only_nvitop_keeps_awake_is_reported(bench: Bench) -> None:
+    bench.machine.set(gpu=0, gpu_utilization=50)
+    source = bench.source()
+    for _ in range(15):
+        bench.sample(source)
+    sample = bench.sample(source, 2.0)
+    assert statuses(sample) == ['ok', 'ok']
+    assert [p.device for p in sample.problems if p.reason == HELD_AWAKE] == [sample.devices[1].key]
+    for _ in range(30):  # it is not left alone again
+        assert statuses(bench.sample(source)) == ['ok', 'ok']
+    bench.machine.set(gpu=1, gpu_utilization=5)
+    assert not [p for p in bench.sample(source).problems if p.reason == HELD_AWAKE]
+
+
+def test_nvml_lets_go_of_the_last_gpu(bench: Bench) -> None:
+    source = bench.source()
+    start_nvml()
+    for _ in range(5):
+        bench.sample(source)
+    bench.queried()
+    shutdowns = bench.machine.calls['nvmlShutdown']
+    counts = bench.machine.calls['nvmlDeviceGetCount_v2']
+    for _ in range(4):
+        assert statuses(bench.sample(source)) == ['asleep', 'asleep']
+    assert bench.queried() == [False, False]
+    assert bench.machine.calls['nvmlShutdown'] == shutdowns + 1
+    assert bench.machine.calls['nvmlDeviceGetCount_v2'] == counts + 1
+    # Something else keeps them awake.
+    sample = bench.sample(source, 10.0)
+    assert statuses(sample) == ['ok', 'ok']
+    assert not [p for p in sample.problems if p.reason == HELD_AWAKE]
+
+
+def test_gpus_that_may_not_sleep_are_always_queried(bench: Bench) -> None:
+    bench.tree.allow(0, 'on', 'Enabled (fine-grained)')
+    bench.tree.allow(1, 'auto', 'Not supported')
+    source = bench.source()
+    for _ in range(30):
+        assert statuses(bench.sample(source)) == ['ok', 'ok']
+    assert bench.machine.calls['nvmlDeviceGetHandleByPciBusId_v2'] == 0
+
+
+def test_missing_files_turn_it_off(bench: Bench) -> None:
+    """In WSL there is no /sys of the GPU, in some containers no /proc/driver/nvidia."""
+    for folder in (bench.tree.root / 'sys', bench.tree.root / 'proc'):
+        kept = folder.rename(bench.tree.root / 'away')
+        bench.queried()
+        source = bench.source()
+        for _ in range(8):
+            assert statuses(bench.sample(source)) == ['ok', 'ok']
+        kept.rename(folder)
+
+
+def test_wake_decides_and_a_named_gpu_is_woken(bench: Bench) -> None:
+    for index in (0, 1):
+        bench.tree.set(index, 'suspended')
+    asking = bench.source('ask')
+    assert statuses(bench.sample(asking)) == ['asleep', 'asleep']
+    asking.refresh()
+    assert statuses(bench.sample(asking)) == ['ok', 'ok']
+    assert statuses(bench.sample(asking)) == ['asleep', 'asleep']  # the files still say so
+    never = bench.source()
+    never.refresh()
+    assert statuses(bench.sample(never)) == ['asleep', 'asleep']
+    assert statuses(bench.sample(bench.source('always'))) == ['ok', 'ok']
+    bench.queried()
+    assert statuses(bench.sample(bench.source(only=[1]))) == ['ok']
+    assert bench.queried() == [False, True]
+
+
+def test_a_gpu_is_found_by_its_bus_id_without_waking_others(bench: Bench) -> None:
+    for index in (0, 1):
+        bench.tree.set(index, 'suspended')
+    bench.source()
+    bench.queried()
+    assert match_devices([BUS_IDS[1]]).found == (1,)
+    assert bench.queried() == [False, False]
+    uuid = bench.machine.world.gpus[1].value('uuid')  # unknown without the driver
+    assert match_devices([uuid]).found == (1,)
+
+
+def test_nvml_attaches_no_gpu_at_the_start(bench: Bench) -> None:
+    from nvitop.api.libnvml._session import SESSION
+
+    bench.tree.use()
+    start_nvml()
+    assert SESSION.flags[-1:] == [2]
+    start_nvml('always')
+    assert SESSION.flags[-1:] == [0]
+    libnvml.nvmlShutdown()
+
+
+def test_health_of_a_sleeping_gpu_is_fine(bench: Bench) -> None:
+    for index in (0, 1):
+        bench.tree.set(index, 'suspended')
+    bench.source()
+    check = check_health()
+    assert (check.found, check.gpus, check.expected, check.error) == ((), 2, 2, '')
+    assert bench.queried() == [False, False]
+
+
+def test_power_management_state(bench: Bench) -> None:
+    bench.source()
+    device = Device(1)
+    assert device.power_management_state() == 'active'
+    bench.tree.set(1, 'suspended')
+    assert device.power_management_state() == 'suspended'
