@@ -18,6 +18,7 @@ from collections import Counter
 from typing import Any, Iterator, Mapping, NamedTuple
 
 from nvitop.claims.directory import directories_to_read
+from nvitop.masking import mask_command
 from nvitop.platforms.machine import boot_id
 from nvitop.platforms.shared_files import is_locked, open_untrusted, user_id, write_new
 from nvitop.platforms.users import name_of_user
@@ -183,7 +184,7 @@ def write_claim(directory: str, uuid: str, command: str) -> str:
         **process._asdict(),
         'uuid': uuid,
         'since': time.time(),
-        'command': command.encode('utf-8', 'replace').decode()[:_MAX_COMMAND],
+        'command': mask_command(command).encode('utf-8', 'replace').decode()[:_MAX_COMMAND],
     }
     name = f'{uuid.replace("/", "_")}.{process.pid}.{process.start_time}'
     path = os.path.join(directory, f'{name}.claim')

@@ -167,6 +167,11 @@ def _gpu_field(field: str, row: Any) -> CellValue:
     return None if row.gpu is None else getattr(row.gpu.info, field)
 
 
+def _claim_value(name: str, row: DeviceQueryRow) -> CellValue:
+    value: CellValue = getattr(row.sample.claim_of(row.device), name, None)
+    return value
+
+
 # Special formats in CSV
 
 
@@ -276,6 +281,21 @@ def _state_fields() -> tuple[QueryField, ...]:
             'health_status', 'str', judged, lambda row: health_status(_wrong(row)), metrics=rules
         ),
         _plain('health_findings', 'list', problems, _health_findings, metrics=rules),
+        *(
+            _plain(
+                f'claim_{name}',
+                kind,
+                text,
+                functools.partial(_claim_value, field),
+                metrics=('uuid',),
+            )
+            for name, field, kind, text in (
+                ('user', 'username', 'str', 'user who has claimed it with nvitop run'),
+                ('since', 'since', 'time', 'time since which it is claimed'),
+                ('pid', 'pid', 'int', 'process that has claimed it'),
+                ('command', 'command', 'str', 'command for which it is claimed'),
+            )
+        ),
         _plain('mig_index', 'int', mig, lambda row: _mig_index(row.device.key)),
         *(
             # Read together with the name of a MIG device.
@@ -491,7 +511,8 @@ def device_table() -> QueryTable:
         f'clocks_throttle_reasons.{reason}': f'clocks_event_reasons.{reason}'
         for reason in CLOCK_EVENT_REASONS
     }
-    aliases = {**nvidia_smi.DEVICE_ALIASES, **reasons}
+    claims = {f'claim.{name}': f'claim_{name}' for name in ('user', 'since', 'pid', 'command')}
+    aliases = {**nvidia_smi.DEVICE_ALIASES, **reasons, **claims}
     return make_table(_device_fields(), aliases, _unavailable_fields())
 
 

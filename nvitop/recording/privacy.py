@@ -53,6 +53,9 @@ class CommandFilter(NamedTuple):
         return sample._replace(
             processes=tuple(map(self._reduce, sample.processes)),
             host_processes=tuple(map(self._reduce_host, sample.host_processes)),
+            claims=tuple(
+                claim._replace(command=self._command(claim.command)) for claim in sample.claims
+            ),
         )
 
     def _reduce(self, process: ProcessSample) -> ProcessSample:

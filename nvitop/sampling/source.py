@@ -11,6 +11,7 @@ from nvitop.api.device.handles import start_nvml
 from nvitop.api.metrics import METRICS
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
+from nvitop.claims.records import read_claims
 from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.history import past_processes
@@ -27,6 +28,7 @@ from nvitop.sampling.process_tree import TreeReader
 from nvitop.sampling.types import (
     LIVE,
     PROCESSES,
+    ClaimSample,
     Cost,
     Demand,
     HostIo,
@@ -127,6 +129,7 @@ class LiveSource:
         self._owners: OwnerReader | None = None
         self._host_io = HostIo()
         self._host_io_failures: tuple[Problem, ...] = ()
+        self._claims: tuple[ClaimSample, ...] = ()
         self._sequence = 0
 
     @property
@@ -222,6 +225,8 @@ class LiveSource:
             self._driver.read(due)
             if self._driver.begun and is_planned:
                 self._plan.add_second_reading(shown=self._driver.begun)
+        if due.slow or due.fast:
+            self._read_claims()
         if due.host:
             self._host.read()
             self._read_host_io(demand)
@@ -259,12 +264,23 @@ class LiveSource:
             processes_monotonic=self._processes_monotonic,
             missing_gpus=self._driver.missing_gpus,
             events=self._driver.events(),
+            claims=self._claims,
         )
 
     def _cost(self, started: float, calls: int) -> Cost:
         """Return the cost since then."""
         spent = self._clock() - started
         return Cost(spent, libnvml.call_count() - calls, time.process_time())
+
+    def _read_claims(self) -> None:
+        """Read the claims of the devices, without waiting long for a directory that hangs."""
+        outcome = self._watchdog.run({'claims': read_claims}, limit=self._limit)['claims']
+        known = {device.key.uuid for device in self._driver.devices}
+        self._claims = tuple(
+            ClaimSample(uuid, claim.username, claim.process.pid, claim.since, claim.command)
+            for uuid, claim in sorted((outcome.value or {}).items())
+            if uuid in known
+        )
 
     def _read_host_io(self, demand: Demand) -> None:
         """Read input and output of the host, without waiting long for a file system that hangs."""

@@ -423,6 +423,17 @@ class DeviceEvent(NamedTuple):
     is_over: bool = False
 
 
+class ClaimSample(NamedTuple):
+    """A claim of a device, see :mod:`nvitop.claims`. Other users have written its texts."""
+
+    uuid: str
+    username: str = ''
+    pid: int = 0
+    #: Seconds since the epoch.
+    since: float = 0.0
+    command: str | None = None
+
+
 class Sample(NamedTuple):
     """The state of a machine at one moment."""
 
@@ -450,6 +461,12 @@ class Sample(NamedTuple):
     missing_gpus: tuple[str, ...] = ()
     #: Errors that the driver has announced since this program watches them, the newest last.
     events: tuple[DeviceEvent, ...] = ()
+    #: Claims of these devices.
+    claims: tuple[ClaimSample, ...] = ()
+
+    def claim_of(self, device: DeviceSample) -> ClaimSample | None:
+        """Return the claim of a device."""
+        return next((claim for claim in self.claims if claim.uuid == device.key.uuid), None)
 
 
 #: The sample before the first one is taken.

@@ -27,6 +27,9 @@ from nvitop.claims.directory import ClaimsUnavailable, directory_to_write, why_u
 from nvitop.claims.records import claimed_by_others, read_claims
 from nvitop.platforms import shared_files
 from nvitop.platforms.shared_files import is_locked
+from nvitop.recording.privacy import CommandFilter
+from nvitop.sampling.source import LiveSource
+from nvitop.sampling.types import ClaimSample, Demand, Sample
 from nvitop.select.choice import Criteria, select_devices
 from tests.claims.waiters import FakeDevice
 from tests.waiting import PATIENCE, wait_until
@@ -436,3 +439,51 @@ def test_full_file_system_leaves_no_half_claim(machine: simulation.Machine) -> N
     assert not [*files(folder, 'claim'), *files(folder, 'new'), *files(folder, 'ticket')]
     with claimed(4):  # all locks are free
         pass
+
+
+# Claims in samples
+
+
+def test_monitor_and_query_show_who_has_claimed_an_idle_device(folder: pathlib.Path) -> None:
+    script = 'import signal\nprint(1, flush=True)\nsignal.pause()'
+    with start_claim(script) as process:
+        report = run('-1', '--demo', 'half-busy').stdout
+        fields = 'index,claim.user,claim.command,claim_pid,claim.since'
+        rows = run('query', '--demo', 'half-busy', f'--gpu={fields}', '--format', 'json').stdout
+        process.kill()
+    user = nvitop.host.getuser()
+    assert ' 1 claimed ' in report
+    assert f'claimed {user}'[:15] in report
+    *others, claimed_row = json.loads(rows)['devices']
+    assert claimed_row['claim_user'] == user
+    assert "-c 'import signal\ufffdprint(" in claimed_row['claim_command']
+    assert (claimed_row['index'], claimed_row['claim_pid']) == (7, process.pid)
+    assert [row['claim_user'] for row in others] == [None] * 7
+
+
+def test_sample_reads_the_directory_once_and_needs_no_turn_for_it(
+    machine: simulation.Machine,
+) -> None:
+    now = 0.0
+    source = LiveSource(clock=lambda: now, wall_clock=lambda: 1.7e9 + now)
+    with claimed(3), mock.patch('os.scandir', wraps=os.scandir) as scanned:
+        turns = 0
+        while now < 10.0:
+            sample = source.sample(Demand(processes=False))
+            turns += 1
+            now = max(source.next_due(), now + 0.01)
+    folder = os.environ[directory.VARIABLE]
+    assert len(sample.claims) == 3
+    assert turns <= 13  # as without claims: one a second, and second readings at the start
+    assert [call.args for call in scanned.mock_calls if call.args == (folder,)] == [(folder,)] * 10
+    assert source.complete_sample().claims == ()
+
+
+def test_recorded_claims_have_short_commands() -> None:
+    sample = Sample(
+        1.0, claims=(ClaimSample('GPU-1', 'ann', 7, 1.0, 'python train.py --api-key 1'),)
+    )
+    (short,) = CommandFilter('name').apply(sample).claims
+    assert short.command == 'python train.py'
+    (masked,) = CommandFilter('full').apply(sample).claims
+    assert masked.command == 'python train.py --api-key ••••••••'

@@ -47,6 +47,8 @@ class RowState(NamedTuple):
     other_users: int = 0
     #: Whether the user of the monitor is this user.
     is_own: bool = False
+    #: Whether the user has only claimed the device, which is idle; ``job`` is for how long.
+    is_claimed: bool = False
     #: Whether the device is selected, and whether the selected process runs on it.
     is_selected: bool = False
     is_marked: bool = False
@@ -71,11 +73,15 @@ class RowState(NamedTuple):
         word, seconds = self.state
         if word == 'unknown':
             return ''
+        if self.is_claimed:
+            return 'claimed'
         return word if seconds is None else f'{word} {fmt.format_idle_time(seconds)}'
 
     @property
     def word_style(self) -> Style:
         """Style of what the device is doing."""
+        if self.is_claimed:
+            return PLAIN
         return {'idle': _IDLE, 'held': _WARNING, 'asleep': _DIM}.get(self.state.word, PLAIN)
 
     def advice(self, room: int) -> str:
@@ -207,7 +213,8 @@ def _clock(row: MeasuredRow, width: int) -> Pieces:
 def _state(row: MeasuredRow, width: int) -> Pieces:
     state = row.state
     if state.finding is None or (not state.is_wrong and state.state.word != 'busy'):
-        word = state.word if len(state.word) <= width else state.state.word
+        fits = state.is_claimed or len(state.word) <= width
+        word = state.word if fits else state.state.word
         return ((clip(word, width, ''), state.word_style),)
     mark = state.finding.mark
     if len(state.word) + 1 + len(mark) > width:
@@ -220,7 +227,8 @@ def _user(row: MeasuredRow, width: int) -> Pieces:
     others = f' +{state.other_users}' if state.other_users else ''
     name = clip(state.user, width - len(others), '+')
     room = width - cell_width(name) - len(others)
-    job = f' {clip(state.job, room - 1)}' if state.job and room > _LEAST_JOB else ''
+    has_room = room > (len(state.job) if state.is_claimed else _LEAST_JOB)
+    job = f' {clip(state.job, room - 1)}' if state.job and has_room else ''
     style = _OWN if state.is_own else row.style
     return ((name, style), (others, row.style), (job, _DIM))
 
@@ -297,7 +305,7 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
     DeviceColumn('pcie_tx', 'PCIe TX', 'PCIe traffic from the GPU',
                  _plain(lambda device: fmt.format_rate(device.pcie_tx_throughput_kib_per_s)), ((310, 10),),
                  ('pcie_tx_throughput',), is_detail=True),
-    DeviceColumn('state', 'STATE', '`idle`, `busy` or `held` (memory of processes, but no kernel for 10 minutes), and what is wrong or limits it (`HOT`, `PWR`)', _state,
+    DeviceColumn('state', 'STATE', '`idle`, `claimed` (idle, but claimed with `nvitop run`), `busy` or `held` (memory of processes, but no kernel for 10 minutes), and what is wrong or limits it (`HOT`, `PWR`)', _state,
                  ((70, 5), (95, 8), (215, 14)), of_mig=True, align='<'),
     DeviceColumn('user', 'USER', 'the user with the most memory, the number of others, and the job, pod or container', _user,
                  ((75, 7), (105, 9), (125, USER_WITH_JOB), (195, 24), (285, 36)), of_mig=True, align='<'),

@@ -179,10 +179,21 @@ def _row_uprights(layout: DeviceLayout, device: DeviceSample) -> tuple[int, ...]
 def row_states(sample: Sample, findings: Mapping[DeviceKey, Finding]) -> dict[DeviceKey, RowState]:
     """Return what is wrong with each device, what it is doing and who uses it."""
     users = _users_of(sample)
-    return {
+    states = {
         key: RowState(findings.get(key), state, *users.get(key, ('', '', 0, False)))
         for key, state in device_states(sample).items()
     }
+    for device in sample.devices:
+        claim, row = sample.claim_of(device), states[device.key]
+        if claim is not None and row.state.word in ('idle', 'asleep'):
+            seconds = max(0.0, sample.timestamp - claim.since)
+            states[device.key] = row._replace(
+                user=safe(claim.username),
+                job=fmt.format_idle_time(seconds),
+                is_own=claim.username == sample.host.username,
+                is_claimed=True,
+            )
+    return states
 
 
 def _users_of(sample: Sample) -> dict[DeviceKey, tuple[str, str, int, bool]]:
@@ -315,7 +326,10 @@ def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState
         if word != 'busy':
             # Left of the persistence mode, over the end of a long name.
             left = lines[0][0].rstrip().rpartition(' ')[0]
-            x = cells[0].x + cell_width(left) - len(word) - 1
+            claim = f'{word} {state.user} {state.job}'.rstrip()
+            if state.is_claimed and cell_width(claim) < cell_width(left) - LABEL - 2:
+                word = claim
+            x = cells[0].x + cell_width(left) - cell_width(word) - 1
             buf.write(x, 0, f' {word}' if word else '', word_style)
     if device.is_silent or state.is_wrong:
         buf.write(cells[0].x, 0, f'{device.key.label:>{LABEL}}!', _ERROR)
@@ -491,11 +505,12 @@ def total_notes(sample: Sample, states: Mapping[DeviceKey, RowState]) -> tuple[N
         notes += _power_note(gpus)
     divided = {key.physical_index for key in states if key.is_mig}
     words = [
-        row.state.word
+        'claimed' if row.is_claimed else row.state.word
         for key, row in states.items()
         if key.is_mig or key.physical_index not in divided
     ]
-    for word, style in (('idle', _IDLE), ('held', _HELD), ('asleep', _DIM)):
+    styles = {'idle': _IDLE, 'claimed': Style(), 'held': _HELD, 'asleep': _DIM}
+    for word, style in styles.items():
         if word in words:
             notes.append(Note((f'{words.count(word)} {word}',), style, rank=2))
     return tuple(notes)
