@@ -27,6 +27,7 @@ from nvitop.recording.frames import (
 from nvitop.recording.privacy import CommandFilter
 from nvitop.recording.reader import DatabaseRecording, Span
 from nvitop.recording.schema import TABLES, RecordingError
+from nvitop.recording.usage import UsageAccount
 from nvitop.sampling.types import Sample
 
 #: Window bits of zlib for the gzip format, and the first bytes of each of its parts.
@@ -158,6 +159,9 @@ class LineRecording(DatabaseRecording):
         self._encoder = FrameEncoder()
         self._detector = EventDetector(float('inf'))
         self._times: collections.deque[float] = collections.deque(maxlen=2 * NEAR + 1)
+        self._account = UsageAccount(0.0)
+        #: The first samples, until they show how often samples were taken.
+        self._first: list[Sample] = []
         # A pipe can be read only once; later, the terminal takes the place of standard input.
         self._grows = path != STANDARD and os.path.isfile(path)
         with contextlib.ExitStack() as stack:
@@ -211,11 +215,32 @@ class LineRecording(DatabaseRecording):
         )
         self._detector.interval = _interval(self._times, default=float('inf'))
         self._times.append(sample.timestamp)
+        self._count_use(sample)
         self._db.executemany(
             'INSERT INTO event (t, run, kind, gpu, code, text) VALUES (?, 0, ?, ?, ?, ?)',
             [
                 (int(event.time * 1000), event.kind, event.gpu, event.code, event.text)
                 for event in self._detector.compare(sample)
+            ],
+        )
+
+    def _count_use(self, sample: Sample) -> None:
+        """Count the use of GPUs up to the last whole minute."""
+        self._first.append(sample)
+        if self._count < NEAR:
+            return
+        self._account.expect(_interval(self._times, default=0.0))
+        for each in self._first:
+            self._account.add(each)
+        self._first.clear()
+        # A minute occurs again if the clock was set back.
+        self._db.executemany(
+            'INSERT OR IGNORE INTO usage (minute, gpu, user, owner_kind, owner_id, command, '
+            'share_ms, idle_held_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+            [
+                (rows.minute, *key, usage.share_ms, usage.idle_held_ms)
+                for rows in self._account.take(sample.timestamp)
+                for key, usage in rows.usage.items()
             ],
         )
 

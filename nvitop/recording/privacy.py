@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from typing import NamedTuple
@@ -22,9 +23,14 @@ _INTERPRETER = re.compile(r'(python|pypy|perl|ruby|node|bash|sh|zsh|java|Rscript
 
 def short_command(command: str | None, name: str | None) -> str:
     """Return the name of a program, and of the script or module that it runs: ``python3 train.py``."""
-    words = WORD.findall(mask_command((command or '')[:1000]))
+    return _shortened((command or '')[:1000]) or (name or '')[:MAX_SHORT]
+
+
+@functools.lru_cache(maxsize=1024)  # the same processes run at each sample
+def _shortened(command: str) -> str:
+    words = WORD.findall(mask_command(command))
     if not words:
-        return (name or '')[:MAX_SHORT]
+        return ''
     program = _base(words[0])
     if not _INTERPRETER.fullmatch(program):
         return program[:MAX_SHORT]

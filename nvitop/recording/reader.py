@@ -231,7 +231,7 @@ class DatabaseRecording:
             last = _int(rows[-1][0]), _int(rows[-1][1])
 
     def gpu_times(self, since: float, until: float) -> GpuTimes:
-        """Return the GPU time of each user; lines of JSON have none."""
+        """Return the GPU time of each user in whole minutes."""
         try:
             rows = self._all(
                 'SELECT substr(user, 1, 256), sum(share_ms), sum(idle_held_ms) FROM usage '

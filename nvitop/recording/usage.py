@@ -24,7 +24,8 @@ from nvitop.sampling.types import DeviceSample, Sample
 
 #: A gap of more intervals than this is not observed.
 MAX_INTERVALS = 2.5
-
+#: Longest expected time (seconds) between samples, whatever a file says.
+MAX_SECONDS = 86400.0
 
 #: User → seconds × GPUs that were used, and that were held idle.
 GpuTimes = Dict[str, Tuple[float, float]]
@@ -101,7 +102,7 @@ class Meter:
     """
 
     def __init__(self, longest: float) -> None:
-        self._longest = longest
+        self.longest = longest
         self._last: Sample | None = None
         #: Device → its energy counter (J) and power (mW) when last read.
         self._counters: dict[str, float] = {}
@@ -111,7 +112,7 @@ class Meter:
         """Return the seconds that a sample covers, 0 after a gap, and the use of its devices."""
         last, self._last = self._last, sample
         seconds = 0.0 if last is None else sample.monotonic - last.monotonic
-        if not 0 < seconds <= self._longest:
+        if not 0 < seconds <= self.longest:
             seconds = 0.0
         energies = {
             gpu_of(device.key): self._energy(device, seconds)
@@ -148,8 +149,13 @@ class UsageAccount:
     """Adds samples up to minutes; ``interval`` is the expected time between samples in seconds."""
 
     def __init__(self, interval: float) -> None:
-        self._meter = Meter(MAX_INTERVALS * interval)
+        self._meter = Meter(0.0)
         self._minutes: dict[int, MinuteRows] = {}
+        self.expect(interval)
+
+    def expect(self, interval: float) -> None:
+        """Change the expected time between samples, in seconds."""
+        self._meter.longest = MAX_INTERVALS * min(interval, MAX_SECONDS)
 
     def add(self, sample: Sample) -> float:
         """Count a sample; return the seconds that it covers, 0 after a gap."""

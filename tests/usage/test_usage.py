@@ -191,6 +191,13 @@ def test_a_clock_that_was_set_back_gives_no_hours(tmp_path: Path, name: str) -> 
     assert report.total.seconds == pytest.approx(HOUR, abs=1e-6)
 
 
+def test_times_of_another_age_are_a_gap(tmp_path: Path) -> None:
+    machine = SimpleMachine(1, start=1000.0)
+    machine.run(1)
+    record(tmp_path / 'a.jsonl', [machine.sample(seconds) for seconds in (10, 9e10)])
+    assert report_of(tmp_path / 'a.jsonl').total.used == 0
+
+
 def test_the_default_is_the_last_week_recorded(tmp_path: Path) -> None:
     machine = SimpleMachine(1, start=BEGIN)
     samples = [machine.sample(HOUR) for _ in range(24 * 9 + 1)]
