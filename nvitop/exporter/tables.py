@@ -101,6 +101,8 @@ class Dialect(NamedTuple):
     up: str = ''
     #: Name of the series with labels ``status`` and ``reason`` for devices that do not respond.
     problems: str = ''
+    #: Name of the series that is 1 for devices that sleep; they have no others.
+    asleep: str = ''
     #: Makes the other series.
     others: Callable[[Observation], Iterable[Family]] | None = None
 

@@ -230,7 +230,7 @@ def _index(name: str) -> _Index:
 def series_names(name: str) -> frozenset[str]:
     """Return the names of all series from which samples of a dialect are read."""
     table, index = dialect(name), _index(name)
-    others = {table.up, table.problems} - {''}
+    others = {table.up, table.problems, table.asleep} - {''}
     return frozenset({*others}.union(*index))
 
 
@@ -280,6 +280,8 @@ def _add(table: Dialect, index: _Index, device: _DeviceSeries, one: Series) -> N
     name, labels = one.name, one.labels
     if name == table.up:
         device.is_up = bool(one.value)
+    elif name == table.asleep:
+        device.is_up, device.status, device.reason = False, 'asleep', 'asleep'
     elif name == table.problems:
         status = labels.get('status', '')
         device.status = cast('DeviceStatus', status) if status in _DEVICE_STATUSES else 'error'

@@ -123,11 +123,17 @@ def _findings(scope: Scope, gpus: str) -> list[str]:
     health = _select({'own': ('nvitop_gpu_health',)}, scope, (kinds,))
     return [
         marked(f'max by ({gpus}) ({_select(up, scope)}) == 0', 'down'),
+        _asleep(scope),
         marked(f'max by ({gpus}, kind) ({health} > 1)', 'health'),
         marked(f'max by ({hosts}, pci_bus_id) ({missing})', 'missing'),
         marked(f'max by ({gpus}) ({_select(xid, scope)} > 0)', 'xid'),
         marked(f'max by ({gpus}) ({_select(failed, scope)} > 0)', 'remap'),
     ]
+
+
+def _asleep(scope: Scope) -> str:
+    asleep = _select({'own': (dialect('own').asleep,)}, scope)
+    return marked(f'max by ({_labels(scope, gpus=True)}) ({asleep})', 'asleep')
 
 
 def _ages(scope: Scope) -> str:
@@ -166,7 +172,7 @@ def gpus_query(scope: Scope, metric: str) -> str:
     up = {'own': (dialect('own').up,)}
     instances = _labels(scope, gpus=True, instances=True)
     down = marked(f'max by ({gpus}) ({_select(up, scope)}) == 0', 'down')
-    return ' or '.join((down, _ages(scope), f'max by ({instances}) ({expression})'))
+    return ' or '.join((down, _asleep(scope), _ages(scope), f'max by ({instances}) ({expression})'))
 
 
 def users_query(scope: Scope) -> str:

@@ -67,6 +67,7 @@ class _Member:
         #: Metric → value of the host.
         self.values: dict[str, float] = {}
         self.findings: dict[str, list[str]] = {}
+        self.asleep: set[str] = set()
         #: User → number of processes or rows.
         self.users: dict[str, float] = {}
         self.measured: float | None = None
@@ -143,6 +144,11 @@ def _add(hosts: _Hosts, one: Series) -> None:
             user = labels.get(USER_SERIES[dialect][1], '')
             users = hosts.member(dialect, labels).users
             users[user] = users.get(user, 0) + one.value
+    elif row == 'asleep':
+        member = hosts.member('own', labels)
+        gpu = _gpu_id(member, labels)
+        member.gpus.setdefault(gpu, {})
+        member.asleep.add(gpu)
     elif row in ('down', 'health', 'missing', 'xid', 'remap'):
         _add_finding(hosts, row, one)
     else:
@@ -253,6 +259,7 @@ def _host(name: str, members: list[_Member]) -> FleetHost:
             indices.setdefault(gpu, index)
         for gpu, words in member.findings.items():
             findings.setdefault(gpu, []).extend(words)
+    asleep = set().union(*(member.asleep for member in members))
     users: dict[str, float] = {}
     for member in members:
         users = users or member.users
@@ -260,7 +267,10 @@ def _host(name: str, members: list[_Member]) -> FleetHost:
     return FleetHost(
         name,
         gpus=tuple(
-            _gpu(gpu, indices.get(gpu, ''), gpus[gpu], findings.get(gpu, ())) for gpu in order
+            _gpu(gpu, indices.get(gpu, ''), gpus[gpu], findings.get(gpu, ()))._replace(
+                is_asleep=gpu in asleep
+            )
+            for gpu in order
         ),
         exporters=tuple(member.exporter for member in members),
         utilization_percent=mean(values.get('gpu_utilization') for values in gpus.values()),

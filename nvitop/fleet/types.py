@@ -55,6 +55,8 @@ class FleetGpu(NamedTuple):
     temperature_celsius: float | None = None
     #: Words about faults: ``'lost'``, ``'Xid 79'``.
     findings: tuple[str, ...] = ()
+    #: Whether it sleeps, so that it has no values.
+    is_asleep: bool = False
 
     @property
     def is_idle(self) -> bool:

@@ -53,7 +53,7 @@ def broken(scenario: str) -> Observation:
 def test_expressions_use_series_that_exist(name: str) -> None:
     made = {
         family.name
-        for scenario in ('dgx-h100', 'faults')
+        for scenario in ('dgx-h100', 'faults', 'laptop')
         for family in make_families(['own'], broken(scenario))
     }
     used = set(NAME.findall(re.sub(r'"[^"]*"', '', expressions()[name])))

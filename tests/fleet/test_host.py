@@ -74,6 +74,13 @@ def test_names_for_reading_include_all_series_of_devices() -> None:
     assert 'nvitop_build_info' not in names
 
 
+def test_a_sleeping_gpu_is_read_from_its_only_series() -> None:
+    assert 'nvitop_gpu_asleep' in series_names('own')
+    labels = {'gpu': '1', 'uuid': 'GPU-1'}
+    (device,) = read_sample('own', [Series('nvitop_gpu_asleep', labels, 1.0)]).devices
+    assert (device.key, device.status, device.reason) == ((1, -1, 'GPU-1'), 'asleep', 'asleep')
+
+
 def test_reading_ignores_what_it_cannot_understand() -> None:
     labels = {'gpu': '0', 'uuid': 'GPU-1'}
     sample = read_sample(

@@ -12,7 +12,7 @@ from nvitop import simulation
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
 from nvitop.fleet.host import read_history, read_host
 from nvitop.fleet.promql import ROW, Matcher, parse_selector, quoted
-from nvitop.fleet.queries import Scope, hosts_query, parse_filter
+from nvitop.fleet.queries import Scope, gpus_query, hosts_query, parse_filter
 from nvitop.fleet.reading import read_fleet
 from nvitop.fleet.source import Question, ask
 from nvitop.fleet.types import Fleet, Series, remember, totals
@@ -110,6 +110,19 @@ def test_all_warnings_and_missing_gpus_are_findings() -> None:
         'GPU ? missing: 0000:5a:00.0',
         'GPU ? missing: unknown bus ID',
     )
+
+
+def test_a_sleeping_gpu_has_no_values_and_no_findings() -> None:
+    labels = {'instance': 'a:1', 'uuid': UUID, 'gpu': '0'}
+    series = [
+        row('nvitop_gpu_utilization_ratio', 0.5, **labels),
+        row('nvitop_gpu_asleep', 1, 'asleep', instance='a:1', gpu='1'),
+    ]
+    host = only(read_fleet(series, Scope(), NOW).hosts)
+    assert [gpu.is_asleep for gpu in host.gpus] == [False, True]
+    assert (host.findings, host.idle, host.utilization_percent) == ((), 0, 50.0)
+    for query in (hosts_query(Scope()), gpus_query(Scope(), 'utilization')):
+        assert 'nvitop_gpu_asleep' in query
 
 
 def test_findings_are_queried_whatever_their_kind() -> None:

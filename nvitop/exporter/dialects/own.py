@@ -329,5 +329,6 @@ DIALECT = Dialect(
     ),
     up=f'{DEVICE_PREFIX}up',
     problems=f'{DEVICE_PREFIX}problem_info',
+    asleep=f'{DEVICE_PREFIX}asleep',
     others=_named_others,
 )

@@ -260,7 +260,7 @@ def _glyph(gpu: FleetGpu, heights: str) -> tuple[str, Style]:
         return '!', _ERROR
     percent = gpu.utilization_percent
     if percent is None:
-        return '·', _DIM
+        return 'z' if gpu.is_asleep else '·', _DIM
     if gpu.is_held:
         return heights[0], _WARNING
     return height_of(percent, heights), _heat(percent)
@@ -342,7 +342,7 @@ def draw_heat_map(buf: Buffer, state: AppState, _: History) -> None:
 
 
 def _heat_glyph(gpu: FleetGpu, metric: str, heights: str) -> tuple[str, Style]:
-    if gpu.findings or metric == 'utilization':
+    if gpu.findings or gpu.is_asleep or metric == 'utilization':
         return _glyph(gpu, heights)
     if metric == 'memory':
         percent = gpu.memory_percent
