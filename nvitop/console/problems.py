@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from nvitop.console.messages import print_message
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 _FAILED = frozenset({'error', 'impossible', 'reset needed'})
 
 
+#: A problem that returns within this time (seconds) is still the same one: a sensor that fails now
+#: and then must not fill logs.
+SAME_SECONDS = 600.0
+
+
 class ProblemReporter:
     """Prints each problem once for as long as it lasts.
 
@@ -24,15 +30,20 @@ class ProblemReporter:
 
     def __init__(self, program: str) -> None:
         self._program = program
-        self._reported: frozenset[str] = frozenset()
+        #: Subjects of the last sample.
+        self._last: frozenset[str] = frozenset()
+        #: Subject → when it last had the problem, on the clock of the samples.
+        self._seen: dict[str, float] = {}
 
     def report(self, sample: Sample) -> None:
-        """Print the problems that the last sample did not have."""
-        found = find_problems(sample)
+        """Print the problems that the last samples did not have."""
+        found, now = find_problems(sample), sample.monotonic
         for subject, text in found.items():
-            if subject not in self._reported:
+            is_new = now - self._seen.get(subject, -math.inf) > SAME_SECONDS
+            if is_new and subject not in self._last:
                 print_message(self._program, 'warning', text)
-        self._reported = frozenset(found)
+            self._seen[subject] = now
+        self._last = frozenset(found)
 
 
 def find_problems(sample: Sample) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import collections
 import hashlib
 import os
 import queue
@@ -222,36 +223,47 @@ class TooManyPasswords(Exception):
 
 
 class _PasswordChecker:
-    """Checks passwords in a thread, one at a time and in order.
+    """Checks passwords in a thread, one at a time, the last one first.
 
-    Wrong passwords use at most one core, and do not overtake a right one.
+    Wrong passwords use at most one core, and those that wait do not delay a right one.
     """
 
     def __init__(self) -> None:
-        self._queue: queue.Queue[tuple[bytes, str, queue.SimpleQueue[bool]]] = queue.Queue(
-            _MAX_WAITING
+        #: Password, hash, and where the result goes; ``None``: too many others wait.
+        self._waiting: collections.deque[tuple[bytes, str, queue.SimpleQueue[bool | None]]] = (
+            collections.deque()
         )
+        self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name='nvitop-passwords', daemon=True)
         self._is_started = False
-        self._lock = threading.Lock()
 
     def check(self, password: bytes, hashed: str) -> bool:
-        """Return whether a password has this hash."""
-        answer: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        try:
-            self._queue.put_nowait((password, hashed, answer))
-        except queue.Full:
-            raise TooManyPasswords from None
-        with self._lock:
+        """Return whether a password has this hash.
+
+        Raises:
+            TooManyPasswords: Too many later ones wait.
+        """
+        answer: queue.SimpleQueue[bool | None] = queue.SimpleQueue()
+        with self._changed:
+            self._waiting.append((password, hashed, answer))
+            if len(self._waiting) > _MAX_WAITING:
+                self._waiting.popleft()[-1].put(None)
             if not self._is_started:
                 self._is_started = True
                 self._thread.start()
-        return answer.get()
+            self._changed.notify()
+        is_right = answer.get()
+        if is_right is None:
+            raise TooManyPasswords
+        return is_right
 
     def _run(self) -> None:
         bcrypt = _bcrypt()
         while True:
-            password, hashed, answer = self._queue.get()
+            with self._changed:
+                while not self._waiting:
+                    self._changed.wait()
+                password, hashed, answer = self._waiting.pop()
             answer.put(b'\0' not in password and bcrypt.checkpw(password, hashed.encode()))
 
 
@@ -320,7 +332,7 @@ class Access:
         """Return whether the header ``Authorization`` has a known user and their password.
 
         Raises:
-            TooManyPasswords: Too many others wait to be checked.
+            TooManyPasswords: Too many later ones wait to be checked.
         """
         self._refresh()
         users = self.config.users

@@ -313,8 +313,9 @@ class _HttpConnection(BaseHTTPRequestHandler):
     def _send(self, response: Response) -> None:
         lengths = self.headers.get_all('Content-Length', ['0'])
         has_body = lengths != ['0'] or 'Transfer-Encoding' in self.headers
+        is_folded = any('\n' in value for value in self.headers.values())
         # Another server may find the end of such a request elsewhere. Serve nothing that follows it.
-        if has_body or self.headers.defects or self._server.is_crowded:
+        if has_body or is_folded or self.headers.defects or self._server.is_crowded:
             self.close_connection = True
         self.send_response(response.status)
         self.send_header('Content-Type', response.content_type)

@@ -149,9 +149,12 @@ class SlowBcrypt:
         return password == b'secret'
 
 
-def start_login(site: Site, password: str, statuses: dict[str, int]) -> threading.Thread:
+def start_login(
+    slow: SlowBcrypt, site: Site, password: str, statuses: dict[str, int]
+) -> threading.Thread:
     """Log in from a thread, and wait until the password is being checked or waits for that."""
-    known = site._access._checker._queue.unfinished_tasks
+    waiting = site._access._checker._waiting
+    checked = len(slow.checked)
 
     def log_in() -> None:
         headers = {'authorization': basic(f'ada:{password}')}
@@ -160,26 +163,31 @@ def start_login(site: Site, password: str, statuses: dict[str, int]) -> threadin
     thread = threading.Thread(target=log_in)
     thread.start()
     wait_until(
-        lambda: password in statuses or site._access._checker._queue.unfinished_tasks > known,
+        lambda: (
+            password in statuses
+            or len(slow.checked) > checked
+            or any(one[0] == password.encode() for one in list(waiting))
+        ),
         password,
     )
     return thread
 
 
-def test_wrong_passwords_delay_the_right_one_and_do_not_lock_it_out(
+def test_right_password_waits_only_for_the_one_being_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     slow = SlowBcrypt(monkeypatch)
     site, _ = make_site(WebConfig(users={'ada': '$2b$'}), max_requests=1)
     statuses: dict[str, int] = {}
-    passwords = ['wrong1', 'wrong2', 'secret', 'wrong3', 'wrong4']
-    threads = [start_login(site, password, statuses) for password in passwords]
+    threads = [start_login(slow, site, 'wrong1', statuses)]
+    wait_until(lambda: slow.checked, 'the check of the first password')
+    threads += [start_login(slow, site, text, statuses) for text in ('wrong2', 'wrong3', 'secret')]
     slow.go_on.set()
     for thread in threads:
         thread.join(PATIENCE)
     assert statuses.pop('secret') == 200
     assert set(statuses.values()) == {401}
-    assert slow.checked == [password.encode() for password in passwords]
+    assert slow.checked == [b'wrong1', b'secret', b'wrong3', b'wrong2']
     assert slow.most_at_once == 1
 
 
@@ -189,12 +197,13 @@ def test_known_password_does_not_wait_for_wrong_ones(monkeypatch: pytest.MonkeyP
     site, _ = make_site(WebConfig(users={'ada': '$2b$'}), max_requests=1)
     statuses: dict[str, int] = {}
     slow.go_on.set()
-    start_login(site, 'secret', statuses).join(PATIENCE)
+    start_login(slow, site, 'secret', statuses).join(PATIENCE)
     slow.go_on.clear()
-    threads = [start_login(site, 'wrong1', statuses)]
+    threads = [start_login(slow, site, 'wrong1', statuses)]
     wait_until(lambda: len(slow.checked) == 2, 'the check of a wrong password')
-    threads += [start_login(site, f'wrong{number}', statuses) for number in range(2, 5)]
-    assert statuses == {'secret': 200, 'wrong4': 503}
+    threads += [start_login(slow, site, f'wrong{number}', statuses) for number in range(2, 5)]
+    wait_until(lambda: 'wrong2' in statuses, 'the refusal of the oldest one that waits')
+    assert statuses == {'secret': 200, 'wrong2': 503}
     assert site.respond('/metrics', {'authorization': basic('ada:secret')}).status == 200
     slow.go_on.set()
     for thread in threads:

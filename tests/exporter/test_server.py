@@ -218,6 +218,7 @@ SMUGGLED = b'GET /-/healthy HTTP/1.1\r\n\r\n'
         f'Content-Length : {len(SMUGGLED)}',
         f'no header\r\nContent-Length: {len(SMUGGLED)}',
         'Content-Length: +0',
+        f'X: y\r\n Content-Length: {len(SMUGGLED)}',
         'Content-Length: 0\r\nContent-Length: 0',
         'Transfer-Encoding: chunked',
     ],

@@ -21,13 +21,14 @@ from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.cli import main as nvitop
 from nvitop.console.outcome import InterruptedByUser
-from nvitop.console.problems import find_problems
+from nvitop.console.problems import SAME_SECONDS, ProblemReporter, find_problems
 from nvitop.query.command import main
 from nvitop.query.fields import device_table
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, Sample
 from tests.command_run import CommandRun
 from tests.programs import run_program
 from tests.query.schema_check import violations
+from tests.sampling.fakes import device_sample
 from tests.waiting import PATIENCE
 
 
@@ -346,7 +347,7 @@ def test_a_problem_is_reported_once_while_it_lasts(machine: simulation.Machine) 
         turn = next(turns, '')
         if turn:
             machine.set(gpu=0, lost=turn == 'lose')
-        loop.now += 70.0  # lost GPUs are retried at most once a minute
+        loop.now += SAME_SECONDS + 1  # later than that, it is another problem
         loop.sleep(seconds)
 
     ran = CommandRun(main, '--gpu=status', '-i', '0', '-l', '1', '--format=csv,noheader', clock=loop.clock,
@@ -486,3 +487,16 @@ def test_a_missing_gpu_is_reported_unless_another_problem_explains_it() -> None:
     problem = Problem('driver', 'initialization', 'Driver Not Loaded', 'error')
     assert list(find_problems(Sample(0.0))) == ['none']
     assert list(find_problems(Sample(0.0, problems=(problem,)))) == ['driver: initialization']
+
+
+def test_problem_that_comes_and_goes_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    reporter = ProblemReporter('nvitop exporter')
+    good = device_sample()
+    lost = good._replace(status='lost', reason='GPU is lost')
+
+    def printed(device: DeviceSample, monotonic: float) -> int:
+        reporter.report(Sample(0.0, monotonic=monotonic, devices=(device,)))
+        return capsys.readouterr().err.count('GPU is lost')
+
+    devices = (lost, good, lost, good, lost)
+    assert [printed(device, 60.0 * turn) for turn, device in enumerate(devices)] == [1, 0, 0, 0, 0]
