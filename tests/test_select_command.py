@@ -151,3 +151,23 @@ def test_devices_that_cuda_would_ignore_are_status_2(machine: simulation.Machine
     ran = nvisel('-i 0,9,1')
     assert (ran.status, ran.out) == (2, '')
     assert "CUDA would ignore '9,1'" in ran.err
+
+
+def test_wait_for_a_device_until_it_is_free_or_the_time_is_over(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr('nvitop.select.choice.time.monotonic', lambda: sum(waits))
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            machine.set(gpu=1, gpu_utilization=0)
+
+    monkeypatch.setattr('nvitop.select.choice.time.sleep', sleep)
+    ran = nvisel('--wait 8 -G 10')
+    assert (ran.status, ran.out, waits) == (4, '\n', [5.0, 3.0])
+    assert ran.err.count('nvisel: waiting: not enough devices: 1 required, 0 found\n') == 1
+    assert nvisel('--wait 1h -G 10').out == '1\n'
+    assert len(waits) == 3
+    assert nvisel('--wait 5 -C 0').status == 2

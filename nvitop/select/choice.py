@@ -374,36 +374,30 @@ def select_devices(
     """Return the devices that match all criteria, best first.
 
     Unsupported values pass lower limits, fail upper limits and sort last. Devices that do not
-    respond are never chosen. CUDA shows a program at most one MIG device, so if the best device is
-    one, it is returned alone; otherwise, or if at least ``min_count`` GPUs match that are not split
-    into MIG devices, no MIG device is returned. Without a working driver, the list is empty.
+    respond are never chosen. CUDA shows a program at most one MIG device: if that is the best device
+    and fewer than ``min_count`` whole GPUs match, it is returned alone; otherwise none is returned.
 
     >>> os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(
     ...     select_devices(format='uuid', min_count=2, max_count=2, min_free_memory='8GiB')
     ... )
 
     Args:
-        devices: Devices to choose from; ``None``: all GPUs. The MIG devices of a GPU take its
-            place.
-        format: Form of the result: ``'index'`` (NVML index; the UUID of a MIG device, as in
-            ``CUDA_VISIBLE_DEVICES``), ``'uuid'`` or ``'device'``.
-        force_index: Return the index of MIG devices too, as a pair (GPU index, MIG index).
+        devices: Devices to choose from; ``None``: all GPUs. MIG devices take the place of their GPU.
+        format: ``'index'`` (UUIDs of MIG devices), ``'uuid'`` or ``'device'``.
+        force_index: Return indices of MIG devices too, as pairs (GPU index, MIG index).
         min_count: Number of devices that are needed; if fewer match, they are returned anyway.
         max_count: Maximum number of devices to return; ``None``: all.
         min_free_memory: Bytes, or text such as ``'4GiB'``; so is ``min_total_memory``.
         max_gpu_utilization: Percent; so is ``max_memory_utilization``, of the memory bandwidth.
-        tolerance: Percent by which memory limits are lowered, and points by which utilization
-            limits are raised. Devices that need it come after those that do not.
+        tolerance: Percent by which memory limits are lowered, and points by which others are raised.
         free_accounts: Names of users whose processes' memory counts as free.
-        sort: Best first: most free memory, least used memory, least GPU utilization, least memory
-            utilization, highest index. ``False``: keep the order of ``devices``.
-        include_unhealthy: Whether to return GPUs with critical findings, such as memory errors.
-        wait: Whether to wait until ``min_count`` devices match, and at least one; a number is the time
-            in seconds between two attempts (``True``: 5). Nothing is
-            reserved; :func:`nvitop.claim` does that.
+        sort: Best first: without tolerance, most free memory, least used, lowest utilization, highest
+            index. ``False``: keep the order of ``devices``.
+        include_unhealthy: Return GPUs with critical findings too, such as memory errors.
+        wait: Wait until ``min_count`` devices match, and at least one; a number is the time in
+            seconds between two attempts (``True``: 5). :func:`nvitop.claim` also reserves them.
         timeout: Maximum time to wait, in seconds; ``None``: forever.
-        ignore_claims: Choose devices too that others have claimed with ``nvitop run`` or
-            :func:`nvitop.claim`.
+        ignore_claims: Return devices too that others have claimed with :func:`nvitop.claim`.
         **kwargs: Ignored with a warning.
 
     Raises:
@@ -420,25 +414,14 @@ def select_devices(
     free = limit_in_bytes('min_free_memory', min_free_memory)
     total = limit_in_bytes('min_total_memory', min_total_memory)
     criteria = Criteria(free, total, max_gpu_utilization, max_memory_utilization, tolerance)
-    accounts = [free_accounts] if isinstance(free_accounts, str) else free_accounts or ()
-    options = SelectOptions(
-        min_count,
-        max_count,
-        format,
-        force_index,
-        sort,
-        frozenset(accounts),
-        include_unhealthy,
-        ignore_claims,
-    )
-    if wait is False:
-        if timeout is not None:
-            raise ValueError('timeout needs wait=True')
-        return _choose(devices, criteria, options)
-    if not (wait > 0 and (timeout is None or timeout >= 0)):
-        raise ValueError(f'wait and timeout must be positive, not {wait!r} and {timeout!r}')
-    period = WAIT_SECONDS if wait is True else wait
-    return _wait(devices, criteria, options, period, timeout)
+    accounts = frozenset([free_accounts] if isinstance(free_accounts, str) else free_accounts or ())
+    form = (format, force_index, sort, accounts, include_unhealthy, ignore_claims)
+    options = SelectOptions(min_count, max_count, *form)
+    if wait is not False:
+        return _wait(devices, criteria, options, WAIT_SECONDS if wait is True else wait, timeout)
+    if timeout is not None:
+        raise ValueError('timeout needs wait=True')
+    return _choose(devices, criteria, options)
 
 
 def _wait(
@@ -449,20 +432,42 @@ def _wait(
     timeout: float | None,
 ) -> list[Any]:
     """Choose for :func:`select_devices` until enough devices match."""
+    if not (period > 0 and (timeout is None or timeout >= 0)):
+        raise ValueError(f'wait and timeout must be positive, not {period!r} and {timeout!r}')
     given = None if devices is None else list(devices)
-    needed = max(options.min_count, 1)
-    start = time.monotonic()
-    while True:
+    options = options._replace(min_count=max(options.min_count, 1))
+
+    def choose() -> Selection:
         candidates = Device.all() if given is None else given
         error = None if candidates else _driver_error()
         if error is not None:
             raise error
-        chosen = select(candidates, criteria, options).chosen
-        if len(chosen) >= needed:
-            return chosen
-        remaining = math.inf if timeout is None else start + timeout - time.monotonic()
-        if remaining <= 0:
-            raise TimeoutError(f'{too_few(len(chosen), needed)} after {timeout:g} s')
+        return select(candidates, criteria, options)
+
+    chosen = select_in_time(choose, options.min_count, timeout, period).chosen
+    if len(chosen) < options.min_count:
+        raise TimeoutError(f'{too_few(len(chosen), options.min_count)} after {timeout:g} s')
+    return chosen
+
+
+def select_in_time(
+    choose: Callable[[], Selection],
+    needed: int,
+    timeout: float | None,
+    period: float = WAIT_SECONDS,
+    *,
+    on_wait: Callable[[Selection], object] = lambda _: None,
+) -> Selection:
+    """Choose until enough devices match or the time (seconds) is over; return the last choice.
+
+    ``on_wait`` is called before each pause, which takes ``period`` seconds.
+    """
+    end = math.inf if timeout is None else time.monotonic() + timeout
+    while True:
+        selection, remaining = choose(), end - time.monotonic()
+        if len(selection.chosen) >= needed or remaining <= 0:
+            return selection
+        on_wait(selection)
         time.sleep(min(period, remaining))
 
 

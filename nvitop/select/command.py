@@ -13,19 +13,37 @@ from typing import Any, Callable, Sequence
 from nvitop.api import host, libnvml
 from nvitop.api.device import Device
 from nvitop.console import outcome
-from nvitop.console.arguments import ArgumentParser, add_general, checked, size, whole_number
+from nvitop.console.arguments import (
+    ArgumentParser,
+    add_general,
+    checked,
+    duration,
+    size,
+    whole_number,
+)
 from nvitop.console.driver import driver_errors, simulate, start_driver
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.sampling import watchdog
-from nvitop.select.choice import FORMATS, Criteria, Selection, SelectOptions, select, too_few
+from nvitop.select.choice import (
+    FORMATS,
+    Criteria,
+    Selection,
+    SelectOptions,
+    select,
+    select_in_time,
+    too_few,
+)
 
 #: Maximum time (seconds) to read one GPU before it is skipped.
 LIMIT_SECONDS = 5.0
+#: Longest ``--wait``.
+MAX_WAIT_SECONDS = 30 * 86400.0
 _EXAMPLES = """\
 nvisel -n 1 -f 20GiB
 gpus="$(nvisel -n 2 -O uuid)" && CUDA_VISIBLE_DEVICES="$gpus" python train.py
 nvisel -G 10 --account-as-free
+nvisel --wait 10m -n 1
 nvisel --demo half-busy --newline
 """
 _EXIT_STATUS = {
@@ -33,7 +51,7 @@ _EXIT_STATUS = {
     '1': 'the driver does not respond, or the output cannot be written',
     '2': 'invalid arguments',
     '3': 'CUDA_VISIBLE_DEVICES cannot be evaluated',
-    '4': 'fewer devices match than --min-count',
+    '4': 'fewer devices match than --min-count, or none within --wait',
 }
 #: Exit status if CUDA_VISIBLE_DEVICES cannot be evaluated.
 CUDA_ERROR = 3
@@ -54,6 +72,9 @@ def make_parser() -> ArgumentParser:
     add_general(parser)
     _add_choice(parser)
     add_limits(parser)
+    add_wait(
+        parser, 4, 'wait until --min-count devices match, and at least one; nothing is reserved'
+    )
     _add_format(parser)
     return parser
 
@@ -152,6 +173,16 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_wait(parser: argparse.ArgumentParser, status: int, text: str) -> None:
+    """Add the option for the maximum time to wait."""
+    parser.add_argument_group('waiting').add_argument(
+        '--wait',
+        type=duration(0, MAX_WAIT_SECONDS),
+        metavar='TIME',
+        help=f'{text}; exit with status {status} after TIME, such as 90s or 8h',
+    )
+
+
 def _add_format(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group('output')
     group.add_argument(
@@ -198,6 +229,10 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         parser.error(
             f'--max-count ({options.max_count}) is less than --min-count ({options.min_count})'
         )
+    if options.wait is not None:
+        if options.max_count == 0:
+            parser.error('--wait needs a --max-count of 1 or more')
+        options.min_count = max(options.min_count, 1)
     if options.account_as_free == []:
         options.account_as_free = [host.getuser()]
     return options
@@ -229,8 +264,20 @@ def _run(options: argparse.Namespace) -> int:
     first_calls = functools.partial(devices_to_choose_from, options.inherit)
     devices = start_driver('nvisel', first_calls, limit=limit)
     with driver_errors('nvisel'):
-        selection = select(devices, criteria, wanted, _read_with_time_limit)
+        choose = functools.partial(select, devices, criteria, wanted, _read_with_time_limit)
+        selection = select_in_time(
+            choose,
+            options.min_count,
+            options.wait or 0.0,
+            on_wait=lambda seen: _announce(too_few(len(seen.chosen), options.min_count)),
+        )
     return _print(selection, options)
+
+
+@functools.lru_cache(maxsize=1)  # not again until the text changes
+def _announce(text: str) -> None:
+    with contextlib.suppress(OSError):
+        print(f'nvisel: waiting: {text}', file=sys.stderr, flush=True)
 
 
 def criteria_of(options: argparse.Namespace) -> Criteria:

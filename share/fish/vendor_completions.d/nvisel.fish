@@ -58,7 +58,7 @@ function _shtab_nvisel_using
 end
 
 set -g _shtab_nvisel_commands
-set -g _shtab_nvisel_opts_with_value --account-as-free --count --demo --format --inherit --max-count --max-gpu-utilization --max-memory-utilization --min-count --min-free-memory --min-total-memory --sep --separator --tol --tolerance -C -G -M -O -c -f -i -n -s -t
+set -g _shtab_nvisel_opts_with_value --account-as-free --count --demo --format --inherit --max-count --max-gpu-utilization --max-memory-utilization --min-count --min-free-memory --min-total-memory --sep --separator --tol --tolerance --wait -C -G -M -O -c -f -i -n -s -t
 
 complete -c nvisel -e
 complete -c nvisel -f
@@ -78,6 +78,7 @@ complete -c nvisel -n _shtab_nvisel_using -s t -l min-total-memory -x -d 'requir
 complete -c nvisel -n _shtab_nvisel_using -s G -l max-gpu-utilization -x -d 'require a GPU utilization of at most PERCENT'
 complete -c nvisel -n _shtab_nvisel_using -s M -l max-memory-utilization -x -d 'require a memory bandwidth utilization of at most PERCENT'
 complete -c nvisel -n _shtab_nvisel_using -l tol -l tolerance -x -d 'relax memory limits by PERCENT, and utilization limits by PERCENT points'
+complete -c nvisel -n _shtab_nvisel_using -l wait -x -d 'wait until --min-count devices match, and at least one; nothing is reserved; exit with status 4 after TIME, such as 90s or 8h'
 complete -c nvisel -n _shtab_nvisel_using -s O -l format -xka "index uuid" -d 'print indices or UUIDs (default: index; MIG devices are always printed as UUIDs)'
 complete -c nvisel -n _shtab_nvisel_using -s s -l sep -l separator -x -d 'print SEP between devices (default: a comma)'
 complete -c nvisel -n _shtab_nvisel_using -l newline -d 'print one device per line'
