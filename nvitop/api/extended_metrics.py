@@ -128,7 +128,6 @@ EXTENDED_METRICS: tuple[Metric, ...] = (
     _extended('sram_microcontroller_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.mcu', 'uncorrected errors in the SRAM of microcontrollers over the life of the board', counter=True),
     _extended('sram_pcie_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.pcie', 'uncorrected errors in the SRAM of PCIe over the life of the board', counter=True),
     _extended('sram_other_errors', 'count', 'int', 'ecc.errors.uncorrected.aggregate.sram.other', 'uncorrected errors in the SRAM of other parts over the life of the board', counter=True),
-    _extended('sram_threshold_exceeded', '', 'bool', 'ecc.errors.uncorrected.aggregate.sram.thresholdExceeded', 'whether the SRAM had enough errors that the board should be replaced', method='is_sram_threshold_exceeded'),
     _extended('retired_pages_pending', '', 'bool', 'retired_pages.pending', 'whether pages are to be retired at the next restart'),
     _extended('inactive_remapped_rows_correctable', 'count', 'int', 'remapped_rows.correctable_inactive', 'rows remapped because of correctable errors that take effect later'),
     _extended('inactive_remapped_rows_uncorrectable', 'count', 'int', 'remapped_rows.uncorrectable_inactive', 'rows remapped because of uncorrectable errors that take effect later'),
@@ -136,7 +135,6 @@ EXTENDED_METRICS: tuple[Metric, ...] = (
     _extended('remapping_banks_high', 'count', 'int', 'remapped_rows.histogram.high', 'memory banks with many spare rows left'),
     _extended('remapping_banks_partial', 'count', 'int', 'remapped_rows.histogram.partial', 'memory banks with some spare rows left'),
     _extended('remapping_banks_low', 'count', 'int', 'remapped_rows.histogram.low', 'memory banks with few spare rows left'),
-    _extended('remapping_banks_none', 'count', 'int', 'remapped_rows.histogram.none', 'memory banks with no spare rows left'),
     _extended('reset_required', '', 'bool', 'reset_status.reset_required', 'whether the GPU must be reset before it can be used', method='is_reset_required'),
     _extended('drain_and_reset_recommended', '', 'bool', 'reset_status.drain_and_reset_recommended', 'whether the GPU should be reset once its work is done', method='is_drain_and_reset_recommended'),
     # NVLink, fabric and platform
@@ -144,7 +142,6 @@ EXTENDED_METRICS: tuple[Metric, ...] = (
     _extended('nvlink_crc_data_errors', '', 'int', None, 'data packets with a wrong CRC on all NVLinks', counter=True),
     _extended('nvlink_replay_errors', '', 'int', None, 'packets sent again on all NVLinks', counter=True),
     _extended('nvlink_recovery_errors', '', 'int', None, 'times that an NVLink was trained again after errors', counter=True),
-    _extended('fabric_state', '', 'str', 'fabric.state', 'progress of the GPU in joining its NVLink fabric'),
     _extended('fabric_status', '', 'str', 'fabric.status', 'result of joining the fabric: Success, or the error'),
     _extended('fabric_clique_id', '', 'int', 'fabric.cliqueId', 'clique of the fabric'),
     _extended('fabric_cluster_uuid', '', 'str', 'fabric.clusterUuid', 'UUID of the cluster'),

@@ -259,6 +259,9 @@ METRICS: tuple[Metric, ...] = (
     _metric('remapped_rows_uncorrectable', 'count', 'int', 'shown', 'remapped_rows.uncorrectable', 'rows remapped because of uncorrectable errors', exported='remapped_rows{cause=uncorrectable}'),
     _metric('remapped_rows_pending', '', 'bool', 'slow', 'remapped_rows.pending', 'whether a remapping waits for a GPU reset'),
     _metric('remapped_rows_failure', '', 'bool', 'slow', 'remapped_rows.failure', 'whether a remapping failed; then replace the board'),
+    _metric('remapping_banks_none', 'count', 'int', 'slow', 'remapped_rows.histogram.none', 'memory banks with no spare rows left'),
+    _metric('sram_threshold_exceeded', '', 'bool', 'slow', 'ecc.errors.uncorrected.aggregate.sram.thresholdExceeded', 'whether the SRAM had enough errors that the board should be replaced', method='is_sram_threshold_exceeded'),
+    _metric('fabric_state', '', 'str', 'slow', 'fabric.state', 'progress of the GPU in joining its NVLink fabric'),
     _metric('recovery_action', '', 'str', 'slow', 'gpu_recovery_action', 'action that makes the GPU usable again'),
     # GPM: Hopper and newer
     _metric('gpm_graphics_active', '%', 'float', 'shown', None, 'share of time in which a graphics or compute engine was busy', mig=True, history=True, begin='begin_gpm'),

@@ -73,12 +73,15 @@ KINDS: dict[str, _Label] = {
     'recovery_needed': _Label('RECOVER', 'to recover'),
     'memory_errors': _Label('ECC', 'with ECC errors'),
     'remap_failed': _Label('REMAP', 'with failed row remapping'),
+    'sram_errors': _Label('SRAM', 'with too many SRAM errors'),
+    'fabric': _Label('FABRIC', 'outside their NVLink fabric'),
     'hot': _Label('HOT', 'hot'),
     'thermal_slowdown': _Label('HOT', 'hot'),
     'power_brake': _Label('BRAKE', 'with power brake'),
     'hardware_slowdown': _Label('HW', 'slowed by hardware'),
     'slow': _Label('LAG', 'slow to respond'),
     'remap_pending': _Label('REMAP', 'with pending row remapping'),
+    'remap_exhausted': _Label('REMAP', 'without spare memory rows'),
     'nvlink_down': _Label('NVLINK', 'with NVLinks down'),
     'pcie_link': _Label('PCIE', 'with slow PCIe link'),
     'implausible': _Label('ODD', 'with implausible values'),
@@ -100,6 +103,9 @@ _NEEDED_METRICS = (
     'total_volatile_uncorrected_ecc_errors',
     'remapped_rows_pending',
     'remapped_rows_failure',
+    'remapping_banks_none',
+    'sram_threshold_exceeded',
+    'fabric_state',
     'pcie_link_generation',
     'pcie_link_width',
     'max_pcie_link_generation',
@@ -143,6 +149,7 @@ _EVENTS = {
     'unavailable': 'announced as unavailable by the driver',
 }
 _RESET = 'Stop its processes, then reset it: nvidia-smi --gpu-reset -i {index}'
+_REPLACE = 'Run the field diagnostics and have the board replaced'
 _COOL = 'Check fans, airflow and room temperature; lowering the power limit helps meanwhile'
 #: Recovery action of the driver → kind, words, what to do.
 _RECOVERY: dict[str, tuple[str, str, str]] = {
@@ -375,13 +382,19 @@ def _memory(case: _Case) -> Iterator[Finding]:
         )
     if device.remapped_rows_failure:
         evidence = 'a memory row could not be remapped'
-        action = 'Run the field diagnostics and have the board replaced'
-        yield case.finding('remap_failed', 'critical', 'failed row remapping', evidence, action)
+        yield case.finding('remap_failed', 'critical', 'failed row remapping', evidence, _REPLACE)
+    if device.sram_threshold_exceeded:
+        evidence = 'more SRAM errors over its life than the limit of the driver'
+        yield case.finding('sram_errors', 'critical', 'too many SRAM errors', evidence, _REPLACE)
     if device.remapped_rows_pending:
         evidence = 'a memory row will be remapped at the next reset'
         action = 'Running work is not affected. When convenient, reset it: '
         action += 'nvidia-smi --gpu-reset -i {index}'
         yield case.finding('remap_pending', 'warning', 'pending row remapping', evidence, action)
+    banks = device.remapping_banks_none
+    if banks:
+        evidence = f'{banks} memory {"bank has" if banks == 1 else "banks have"} no spare rows'
+        yield case.finding('remap_exhausted', 'warning', 'no spare memory rows', evidence, _REPLACE)
 
 
 def _pcie(case: _Case) -> Iterator[Finding]:
@@ -407,6 +420,15 @@ def _nvlink(case: _Case) -> Iterator[Finding]:
     evidence = f'{total - active} of {total} links are down'
     action = 'See nvidia-smi nvlink --status; check the NVSwitches and the fabric manager'
     yield case.finding('nvlink_down', 'warning', 'NVLinks are down', evidence, action)
+
+
+def _fabric(case: _Case) -> Iterator[Finding]:
+    state = case.device.fabric_state
+    # Without active NVLinks, a virtual machine may have one GPU of several.
+    if state in (None, 'Completed') or _active_links(case.device) == 0:
+        return
+    action = 'Programs cannot use it until it has joined: check the fabric manager'
+    yield case.finding('fabric', 'critical', 'not in its NVLink fabric', f'state: {state}', action)
 
 
 def _implausible(case: _Case) -> Iterator[Finding]:
@@ -483,6 +505,7 @@ _RULES: tuple[_Rule, ...] = (
     _memory,
     _pcie,
     _nvlink,
+    _fabric,
     _implausible,
     _unreadable,
 )

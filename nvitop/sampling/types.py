@@ -188,6 +188,10 @@ class DeviceSample(NamedTuple):
     remapped_rows_uncorrectable: int | None = None
     remapped_rows_pending: bool | None = None
     remapped_rows_failure: bool | None = None
+    remapping_banks_none: int | None = None
+    sram_threshold_exceeded: bool | None = None
+    #: ``'Not Started'``, ``'In Progress'`` or ``'Completed'``.
+    fabric_state: str | None = None
     #: Step that makes the GPU usable again, ``'None'`` if it is usable: ``'GPU Reset'``.
     recovery_action: str | None = None
     # GPM

@@ -73,6 +73,9 @@ def test_a_healthy_device_and_a_device_without_values_have_no_findings() -> None
         total_volatile_uncorrected_ecc_errors=0,
         remapped_rows_pending=False,
         remapped_rows_failure=False,
+        remapping_banks_none=0,
+        sram_threshold_exceeded=False,
+        fabric_state='Completed',
         recovery_action='None',
     )
     assert found(healthy, DeviceSample(DeviceKey(4), DeviceInfo(DeviceKey(4), 4))) == ()
@@ -129,6 +132,19 @@ def test_a_healthy_device_and_a_device_without_values_have_no_findings() -> None
         (
             {'remapped_rows_failure': True},
             'remap_failed critical a memory row could not be remapped',
+        ),
+        (
+            {'remapping_banks_none': 1},
+            'remap_exhausted warning 1 memory bank has no spare rows',
+        ),
+        (
+            {'sram_threshold_exceeded': True},
+            'sram_errors critical more SRAM errors over its life than the limit of the driver',
+        ),
+        ({'fabric_state': 'Not Started'}, 'fabric critical state: Not Started'),
+        (
+            {'fabric_state': 'In Progress', 'nvlink_down_count': 0},
+            'fabric critical state: In Progress',
         ),
         (
             {**BUSY, 'pcie_link_generation': 5, 'pcie_link_width': 8},
@@ -230,6 +246,7 @@ def test_unused_nvlinks_are_normal_unless_a_gpu_of_the_same_kind_has_links() -> 
         'nvlink_down warning 18 of 18 links are down'
     ]
     assert found(device(3, nvlink_down_count=2, mig_mode='Enabled')) == ()
+    assert found(device(3, nvlink_down_count=18, fabric_state='Not Started')) == ()
 
 
 def test_a_lost_device_has_no_other_findings() -> None:

@@ -109,6 +109,9 @@ def test_a_tick_makes_these_calls_and_no_others(bench: ClockedMachine) -> None:
         'nvmlDeviceGetCurrPcieLinkGeneration': 1,
         'nvmlDeviceGetCurrPcieLinkWidth': 1,
         'nvmlDeviceGetFieldValues': 1,
+        'nvmlDeviceGetRowRemapperHistogram': 1,
+        'nvmlDeviceGetSramEccErrorStatus': 1,
+        'nvmlDeviceGetGpuFabricInfoV': 1,
     }
 
 
