@@ -20,6 +20,7 @@ from nvitop.gui.state.app_state import (
     make_program,
     no_lines,
 )
+from nvitop.gui.state.appearance import columns_in_order
 from nvitop.gui.state.bindings import USUAL
 from nvitop.gui.state.environ import begin_reading, environ_lines, owner_lines
 from nvitop.gui.state.help_contents import help_lines
@@ -163,6 +164,27 @@ def _long_variables(state: AppState) -> tuple[list[str], int]:
     return [f'{name}={value}' for name, value in environ_lines(state.environ)], state.width
 
 
+def _texts_of_help(state: AppState) -> list[str]:
+    return [' '.join(part.text for part in line) for line in help_lines(state)]
+
+
+def _texts_of_variables(state: AppState) -> list[str]:
+    return _long_variables(state)[0]
+
+
+def _texts_of_problems(state: AppState) -> list[str]:
+    return [f'{line.subject} {line.what} {line.reason}' for line in listed_problems(state)]
+
+
+def _texts_of_users(state: AppState) -> list[str]:
+    return [user.name or '' for user in listed_users(state)]
+
+
+def _texts_of_columns(state: AppState) -> list[str]:
+    named = {column.name: f'{column.title} {column.help}' for column in COLUMNS}
+    return [named[name] for name in columns_in_order(state)]
+
+
 def _prepare_tree(before: AppState, state: AppState) -> Result:
     """Select the process in the tree that is selected on the main screen."""
     selected = before.main.selected
@@ -187,8 +209,8 @@ MAIN = ScreenSpec(
     draw=draw_main_screen,
     hints=('h', 'q'),
     menu=(
-        *('h', 'S s', 'N n', 'Up Down', 'Enter', 'T', 'K', 'e', 'Space', 'Esc', '\\', 'F6', 't'),
-        *('!', 'U', 'd', 'C', 'z', '( )', '{ }', 'b', 'q'),
+        *('h', 'S s', 'n N', 'Up Down', 'Enter', 'T', 'K', 'e', 'Space', 'Esc', '\\', 'F6', 't'),
+        *('!', 'U', '/', 'd', 'C', 'z', '( )', '{ }', 'b', 'q'),
     ),
     lines=lambda state: state.rows,
     demand=main_demand,
@@ -200,7 +222,23 @@ TREE = ScreenSpec(
     draw=_now(draw_tree),
     hints=('h', 't'),
     menu=(
-        *('h', 'S s', 'N n', 'Up Down', 'T', 'K', 'e', 'Space', 'x', 'Esc', '\\', 'U', '!', 'z'),
+        *(
+            'h',
+            'S s',
+            'n N',
+            'Up Down',
+            'T',
+            'K',
+            'e',
+            'Space',
+            'x',
+            'Esc',
+            '/',
+            '\\',
+            'U',
+            '!',
+            'z',
+        ),
         't',
     ),
     lines=lambda state: state.tree_rows,
@@ -214,10 +252,11 @@ TREE = ScreenSpec(
 ENVIRON = ScreenSpec(
     draw=_now(draw_environ),
     hints=('h', 'e'),
-    menu=('h', 'v', 'Left Right', 'q'),
+    menu=('h', 'v', '/', 'n N', 'Left Right', 'q'),
     lines=lambda state: state.environ.variables or (),
     demand=basic_demand,
     margins=lambda state: (2 + len(owner_lines(state)), 0),
+    texts=_texts_of_variables,
     long_lines=LongLines(5, _long_variables),
     prepare=begin_reading,
 )
@@ -233,37 +272,41 @@ METRICS = ScreenSpec(
 HELP = ScreenSpec(
     draw=_now(draw_help),
     hints=('q',),
-    menu=('PageUp PageDown', 'q'),
+    menu=('PageUp PageDown', '/', 'n N', 'q'),
     lines=help_lines,
     demand=basic_demand,
     margins=_rows(2),
     has_cursor=False,
+    texts=_texts_of_help,
 )
 PROBLEMS = ScreenSpec(
     draw=_now(draw_problems),
     hints=('h', 'q'),
-    menu=('h', 'Enter', 'z', 'q'),
+    menu=('h', 'Enter', '/', 'n N', 'z', 'q'),
     lines=listed_problems,
     demand=problems_demand,
     margins=_problem_margins,
+    texts=_texts_of_problems,
 )
 USERS = ScreenSpec(
     draw=_now(draw_users),
     hints=('h', 'q'),
-    menu=('h', 'Enter', 'U', '!', 'z', 'q'),
+    menu=('h', 'Enter', 'U', '/', 'n N', '!', 'z', 'q'),
     lines=listed_users,
     demand=users_demand,
     margins=_rows(2, 1),
+    texts=_texts_of_users,
     filter_example=_FILTER,
     prepare=_prepare_users,
 )
 COLUMN_CHOICE = ScreenSpec(
     draw=_now(draw_columns),
     hints=('Space', 'K J', 'q'),
-    menu=('h', 'Space', 'K J', 'q'),
+    menu=('h', 'Space', 'K J', '/', 'n N', 'q'),
     lines=lambda _: COLUMNS,
     demand=columns_demand,
     margins=_rows(2),
+    texts=_texts_of_columns,
 )
 
 SCREENS: dict[Screen, ScreenSpec] = {

@@ -32,7 +32,7 @@ def test_each_signal_reaches_the_named_process(tmp_path: pathlib.Path) -> None:
         monitor.wait_until_gone('Cancel')
         for name, key, signal, number in (
             ('victim-a', 'T', 'SIGTERM', 15),
-            ('victim-b', 'k', 'SIGKILL', 9),
+            ('victim-b', 'K', 'SIGKILL', 9),
             ('victim-c', 'I', 'SIGINT', 2),
         ):
             pid = victims[name].pid
@@ -67,7 +67,7 @@ def test_all_tagged_processes_get_the_signal_and_an_exited_one_is_reported(
         # The dialog accepts no key for 0.2 s after its text has changed.
         monitor.wait_for(rf'│ {victims["victim-b"].pid} \(\S+, no longer listed\)')
         monitor.wait_until_armed()
-        monitor.type('k')
+        monitor.type('K')
         assert victims['victim-a'].wait(PATIENCE) == -9
         monitor.wait_for(f'Sent SIGKILL to {victims["victim-a"].pid}')
         monitor.wait_for(f'SIGKILL to {victims["victim-b"].pid}: already exited')

@@ -116,7 +116,7 @@ class Table:
         self.signaled.append((pid, self.starts[pid]))
 
 
-_KEYS = ('Down', 'Down', 'Up', 'Space', 'k', 'T', 'Ctrl-C', 'Esc', 'Tab', 'Right', 'Left')
+_KEYS = ('Down', 'Down', 'Up', 'Space', 'K', 'T', 'Ctrl-C', 'Esc', 'Tab', 'Right', 'Left')
 
 
 def play(seed: int, steps: int = 60) -> int:
@@ -152,7 +152,7 @@ def play(seed: int, steps: int = 60) -> int:
             events = [SampleArrived(table.sample())]
         elif state.dialog is not None and table.random.random() < 0.6:
             # The dialog has been visible for long enough to accept keys.
-            answer = KeyPressed(table.random.choice(('t', 'k', 'i', 'Enter')))
+            answer = KeyPressed(table.random.choice(('t', 'K', 'i', 'Enter')))
             events = [FrameDrawn(table.now), InputAwaited(table.now + 1.0), answer]
         else:
             events = [KeyPressed(table.random.choice(_KEYS))]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.style import Role
-from nvitop.gui.state.events import MousePressed, MouseScrolled
+from nvitop.gui.state.events import MousePressed, MouseScrolled, Quit
 from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.state.process_rows import parse_query
 from nvitop.gui.state.update import update
@@ -12,7 +14,7 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, DeviceSample, Problem
 from tests.gui.drawing import lines_of, state_on
-from tests.gui.driving import demand_of, press, pressed, state_of, texts
+from tests.gui.driving import after, demand_of, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES
 
 EIGHT = SAMPLES['h100x8']
@@ -80,6 +82,19 @@ def test_double_click_shows_graphs_and_right_click_asks_for_a_signal() -> None:
     later = once._replace(monotonic=once.monotonic + 1)
     assert update(later, click)[0].screen is Screen.MAIN
     assert update(state, click._replace(button=3))[0].dialog is not None
+
+
+@pytest.mark.parametrize('keys', ['', '2', 'Down'])
+def test_double_click_on_a_gpu_opens_its_page(keys: str) -> None:
+    state = pressed(state_of(EIGHT, 120, 40), *keys.split())
+    click = MousePressed(5, main_layout(state).devices.rows[2].y)
+    page = after(state, click, click)
+    assert (page.main.shows_page, page.main.selected_device) == (True, EIGHT.devices[2].key)
+    # The only row of the page is not another GPU for the next click.
+    assert after(page, click).main == page.main
+    left, effects = press(page, 'q')
+    assert (left.main.shows_page, effects) == (False, ())
+    assert press(left, 'q')[1] == (Quit(),)
 
 
 def test_clicks_and_the_wheel_select_gpus() -> None:

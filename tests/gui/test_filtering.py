@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nvitop.gui.state.events import Pasted
+from nvitop.gui.state.navigation import current_line
 from nvitop.gui.state.process_rows import (
     filter_processes,
     matches,
@@ -16,7 +17,7 @@ from nvitop.gui.state.process_rows import (
 from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 from tests.gui.driving import MANY, after, press, pressed, state_of, texts
-from tests.gui.samples import with_families
+from tests.gui.samples import SAMPLES, with_families
 
 PROCESS = ProcessSample(
     ProcessKey(4321, 1.0, DeviceKey(1, 0, 'MIG-ab12')),
@@ -145,6 +146,36 @@ def test_search_moves_the_selection_and_filters_nothing() -> None:
     assert len(state.rows) == len(MANY.processes)
     state = pressed(state, 'Enter')
     assert (state.field, state.query) == (None, '')
+
+
+def test_search_goes_on_with_n_and_its_esc_returns_to_where_it_began() -> None:
+    state = pressed(state_of(MANY), 'Down', '/', *f'user:{MANY.processes[0].username}', 'Enter')
+    hits = [row.key for row in state.rows if row.username == MANY.processes[0].username]
+    assert state.main.selected == hits[0]
+    assert pressed(state, 'n', 'n').main.selected == hits[2]
+    assert pressed(state, 'N').main.selected == hits[-1]
+    assert pressed(state, 'n', '/', *'user:', 'Esc').main == pressed(state, 'n').main
+    assert texts(pressed(state, 'Esc', 'n')) == ['Search first (/)']
+
+
+@pytest.mark.parametrize(
+    ('screen', 'text'),
+    [('U', 'alice'), ('!', 'memory'), ('C', 'owner'), ('h', 'SIGKILL'), ('e', 'PATH')],
+)
+def test_search_moves_to_lines_of_other_screens(screen: str, text: str) -> None:
+    sample = SAMPLES['missing']._replace(processes=SAMPLES['h100x8'].processes)
+    state = pressed(state_of(sample, 80, 24), screen)
+    state = state._replace(
+        environ=state.environ._replace(variables=(('A', 'b'), ('PATH', '/bin'), ('Z', '')))
+    )
+    found = pressed(state, '/', *text, 'Enter')
+    assert state.spec.texts is not None
+    line = current_line(found)
+    assert line is not None
+    seen = state.spec.texts(found)[line : line + (1 if state.spec.has_cursor else 24)]
+    assert any(text in each for each in seen)
+    assert not texts(found)
+    assert texts(pressed(state, '/', *'~~~')) == ['Not found: ~~~']
 
 
 @pytest.mark.parametrize('screen', ['', 't'])

@@ -21,11 +21,11 @@ pytestmark = pytest.mark.usefixtures('utc')
 @pytest.mark.parametrize(
     ('width', 'keys', 'left', 'right'),
     [
-        (80, r'\ b o b', 'Filter: bob', '^U delete  Enter keep  Esc discard  1 of 8'),
-        (40, r'\ n o n e', 'Filter: none', 'Esc discard  0 of 8'),
+        (80, r'\ b o b', 'Filter: bob', '^U delete  Enter apply  Esc cancel  1 of 8'),
+        (40, r'\ n o n e', 'Filter: none', 'Esc cancel  0 of 8'),
         (40, r'\ ' + 'x ' * 30, f'Filter: ..{21 * "x"}', '0 of 8'),
-        (80, 'F3 b o b', 'Search: bob', 'F3 next  Up previous  Enter stay  Esc leave'),
-        (40, 'F3 b o b', 'Search: bob', 'Enter stay  Esc leave'),
+        (80, 'F3 b o b', 'Search: bob', 'Down next  Up previous  Enter apply  Esc cancel'),
+        (40, 'F3 b o b', 'Search: bob', 'Enter apply  Esc cancel'),
     ],
 )
 def test_input_line_has_its_keys_and_the_number_of_matches(
@@ -148,7 +148,7 @@ def test_signal_keys_are_named_while_a_signal_has_a_target(screen: str) -> None:
     ):
         assert bool(signal_targets(seen)) is is_named
         lines = lines_of(seen)
-        assert any('T terminate  k kill' in line for line in lines) is is_named
+        assert any('T terminate  K kill' in line for line in lines) is is_named
         assert not screen or lines[0].endswith('h help  t back') is not is_named
 
 

@@ -16,7 +16,7 @@ from nvitop.fleet.types import Fleet, FleetError, FleetHost, totals
 from nvitop.gui.fleet.command import FleetApp, state_of
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
-from nvitop.gui.fleet.state import fleet_of, question_of, update_fleet
+from nvitop.gui.fleet.state import fleet_of, lay_out_heat_map, question_of, update_fleet
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
@@ -166,6 +166,28 @@ def test_clicks_select_and_open_hosts_and_press_hints() -> None:
     assert update_fleet(state, event)[0].screen is Screen.PROBLEMS
 
 
+def test_heat_map_has_a_cursor_that_opens_a_host() -> None:
+    state = screen(40, 120, 30, 'g', 'Down', 'Right', 'j')
+    columns = lay_out_heat_map(state).columns
+    hosts = fleet_of(state).gpus.hosts
+    assert fleet_of(state).selected == hosts[columns + 1].name
+    _, effects = update_fleet(state, KeyPressed('Enter'))
+    assert [effect.host.name for effect in effects if isinstance(effect, OpenHost)] == [
+        hosts[columns + 1].name
+    ]
+    x = 2 * lay_out_heat_map(state).stride
+    clicked, _ = update_fleet(state, MousePressed(x, 3))
+    assert fleet_of(clicked).selected == hosts[2].name
+    assert update_fleet(clicked, MousePressed(x, 3))[1] == (OpenHost(fleet_of(state).rows[2]),)
+
+
+def test_search_and_order_of_hosts() -> None:
+    state = screen(40, 120, 30, '/', *'23', 'Enter', 'n')
+    assert '23' in fleet_of(state).selected
+    state = screen(40, 120, 30, 'o', 'u', 'R')
+    assert [notice.text for notice in state.notices] == ['Order reversed: UTIL, lowest first']
+
+
 def test_keys_of_the_configuration_file_apply() -> None:
     keymap, _ = rebind({'open-users': ['x'], 'freeze': ['o']}, FLEET_KEYS)
     state = screen(40, 120, 30)._replace(keys=keymap)
@@ -179,7 +201,7 @@ def test_keys_of_the_configuration_file_apply() -> None:
 def test_each_key_costs_little_with_1000_hosts() -> None:
     state = screen(1000, 160, 50)
     times = []
-    for key in ('Down', 'End', 'PageUp', 'o', 'u', '/', 'Home', 'Down') * 4:
+    for key in ('Down', 'End', 'PageUp', 'o', 'u', 'R', 'Home', 'Down') * 4:
         started = time.thread_time()
         state, _ = update_fleet(state, KeyPressed(key))
         draw_frame(state, History())

@@ -29,7 +29,7 @@ def last_row(keys: str = '', width: int = 120, height: int = 30) -> str:
 
 
 def test_last_row_follows_the_selection() -> None:
-    before = ' h Help  Up Down Select  \\ Filter  o Sort  t Tree  ! Problems  U Users  d Details  C Columns  z Pause  q Quit'
+    before = ' h Help  Up Down Select  \\ Filter  o Sort  t Tree  ! Problems  U Users  / Search  d Details  C Columns  z Pause  q Quit'
     assert last_row() == before
     assert 'Enter Graphs  T Terminate  K Kill  e Env  Space Tag' in last_row('Down')
     assert 'Enter GPU page' in last_row('1')
@@ -46,13 +46,13 @@ def test_paused_display_names_the_keys_that_resume_and_travel_first() -> None:
     shown = ' h Help  z Resume  ( ) Step  { } Minute  b Go to  Up Down Select'
     assert lines_of(paused)[-1].startswith(shown)
     recording = paused._replace(frozen=None, origin=Origin(is_live=False, can_travel=True))
-    assert ' N n Event  z Pause  ( ) Step' in lines_of(recording)[-1]
-    assert last_row('! z') == ' h Help  z Resume  Enter GPU  q Back'
+    assert ' n N Event  z Pause  ( ) Step' in lines_of(recording)[-1]
+    assert last_row('! z') == ' h Help  z Resume  Enter GPU  / Search  q Back'
 
 
 def test_last_row_names_only_keys_that_lead_somewhere() -> None:
     assert last_row('h').startswith(' PageUp PageDown Scroll')
-    assert last_row('h', height=60) == ' q Back'
+    assert last_row('h', height=60) == ' / Search  q Back'
     assert last_row('U').count('Back') == last_row('U U').count('Back') == 1
 
 
@@ -64,8 +64,8 @@ def test_empty_input_line_shows_what_can_be_typed(key: str, example: str) -> Non
 
 
 def test_last_row_names_the_keys_of_the_line_being_typed() -> None:
-    assert last_row('\\') == ' ^U Delete  Enter Keep  Esc Discard'
-    assert last_row('F3') == ' F3 Next  Up Previous  Enter Stay  Esc Leave'
+    assert last_row('\\') == ' ^U Delete  Enter Apply  Esc Cancel'
+    assert last_row('F3') == ' Down Next  Up Previous  Enter Apply  Esc Cancel'
 
 
 @pytest.mark.parametrize('screen', SCREENS, ids=lambda screen: screen.value)

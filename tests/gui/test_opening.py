@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.model.choices import Screen, ViewState
+from nvitop.gui.model.choices import Screen, Sort, ViewState
 from nvitop.gui.monitor_screens import SCREENS
 from nvitop.gui.state.app_state import make_program
 from nvitop.gui.state.bindings import BINDINGS, USUAL
-from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment, RingBell, SignalSent
+from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment, Redraw, RingBell, SignalSent
 from nvitop.gui.state.navigation import current_line, line_count
 from tests.gui.driving import (
     KEYS,
@@ -120,7 +120,37 @@ def test_escape_leaves_the_tree_when_nothing_is_selected() -> None:
     assert pressed(state, 'Esc').screen is Screen.MAIN
 
 
-@pytest.mark.parametrize('key', ['x', 'q', 'Down', 'o', '/'])
+@pytest.mark.parametrize('key', ['l', 'F5', 'Esc', 'Up', 'Ctrl-L', '2'])
+def test_next_key_removes_a_message_about_a_key(key: str) -> None:
+    state = pressed(state_of(MANY), 'F12')
+    assert texts(state) == ['F12: unknown key; h lists the keys']
+    assert not any('F12' in text for text in texts(pressed(state, key)))
+
+
+def test_reversed_order_is_named() -> None:
+    state = pressed(state_of(MANY), 'o', 'c', 'R')
+    assert (state.main.sort, texts(state)) == (
+        Sort('cpu_percent', reverse=True),
+        ['Order reversed: %CPU, lowest first'],
+    )
+    assert texts(pressed(state_of(MANY), 'R')) == ['Order reversed: GPU, user and PID, backwards']
+
+
+def test_esc_ends_the_pause_after_everything_else() -> None:
+    state = pressed(state_of(MANY), 'z', 'Down', 'Space', 'Esc')
+    assert state.frozen is not None
+    assert pressed(state, 'Esc').frozen is None
+    assert press(state, 'Ctrl-L')[1] == (Redraw(),)
+
+
+def test_half_pages() -> None:
+    state = pressed(state_of(MANY, 80, 24), 'h', 'Ctrl-D')
+    page = pressed(state_of(MANY, 80, 24), 'h', 'PageDown')
+    assert 0 < state.position.cursor < page.position.cursor
+    assert pressed(state, 'Ctrl-U').position.cursor == 0
+
+
+@pytest.mark.parametrize('key', ['x', 'q', 'Down', 'o', 'R'])
 def test_unknown_key_after_a_prefix_is_reported_and_the_prefix_stays(key: str) -> None:
     before = pressed(state_of(MANY), 'Down')
     state, effects = press(before, 'o', key)
@@ -146,10 +176,10 @@ def test_key_whose_need_is_not_met_shows_why(keys: str, notices: list[str]) -> N
 
 def test_signal_is_refused_with_the_reason() -> None:
     others = tuple(process._replace(is_own=False) for process in MANY.processes)
-    state = pressed(state_of(MANY._replace(processes=others)), 'Down', 'k')
+    state = pressed(state_of(MANY._replace(processes=others)), 'Down', 'K')
     pid = state.rows[0].key.pid
     assert texts(state) == [f'{pid} is not yours; tag it to try']
-    state = pressed(state_of(MANY), 'Down', 't', 'k')
+    state = pressed(state_of(MANY), 'Down', 't', 'K')
     assert texts(state) == ['The tree has not been measured yet']
 
 

@@ -61,7 +61,7 @@ def test_configured_key_replaces_the_default_one() -> None:
     assert press(state, 'x', 'p')[0].main.sort == Sort('pid')
     assert press(state, 'o', 'p')[0].main.sort == Sort()
     assert press(state, 'o', 'g')[0].main.sort == Sort('gpu_memory')
-    assert press(state, 'Down', 'k')[0].dialog is None
+    assert press(state, 'Down', 'K')[0].dialog is None
     assert press(state, 'Down', 'T')[0].dialog is not None
 
 

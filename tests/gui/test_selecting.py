@@ -55,6 +55,7 @@ def test_space_tags_and_moves_on() -> None:
     assert state.main.tagged == {state.rows[0].key, state.rows[1].key}
     assert state.main.selected == state.rows[2].key
     assert pressed(state, 'Up', 'Space').main.tagged == {state.rows[0].key}
+    assert pressed(state_of(MANY), 'Space', 'Space').main == state.main
 
 
 def test_esc_clears_the_filter_first_and_then_selection_and_tags() -> None:

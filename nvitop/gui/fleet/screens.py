@@ -11,6 +11,10 @@ from nvitop.gui.fleet.state import (
     clear_filter,
     demanded_question,
     fleet_of,
+    go_to_heated_line,
+    heated_line,
+    lay_out_heat_map,
+    move_in_heat_map,
     next_metric,
     open_host,
     reverse_hosts,
@@ -26,19 +30,18 @@ from nvitop.gui.fleet.view import (
     draw_hosts,
     draw_problems_of_fleet,
     draw_users_of_fleet,
-    lay_out_heat_map,
     problem_texts,
     trouble_of,
 )
 from nvitop.gui.layout.screens import HelpEntry, HelpGroup, HelpPart
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.state.actions import leave, open_sort_menu, suspend
+from nvitop.gui.state.actions import leave, need_search, open_sort_menu, redraw, suspend
 from nvitop.gui.state.app_state import AppState, KeyedSelection, ScreenSpec, make_program
 from nvitop.gui.state.appearance import next_theme
 from nvitop.gui.state.bindings import MOVE, PROCESS, SCREEN, SORT, VIEW, opening
 from nvitop.gui.state.help_contents import lines_about_keys
-from nvitop.gui.state.input_line import open_field
+from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import SORT_BY, Binding, Keymap, leaving
 from nvitop.gui.state.navigation import (
     go_back,
@@ -64,18 +67,26 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Ctrl-C',), 'quit', leave, '', _ALL, VIEW),
     Binding(('h', '?', 'F1'), 'help', partial(open_screen, screen=Screen.HELP), 'this help', _ALL - {Screen.HELP}, VIEW, hint='help', opens=Screen.HELP),
     Binding(('z',), 'freeze', toggle_freeze, 'pause or resume', _VALUES, VIEW, hint='pause'),
-    Binding(('r', 'R', 'Ctrl-R', 'F5'), 'refresh', ask_again, 'refresh', _ALL, VIEW),
+    Binding(('r', 'Ctrl-R', 'F5'), 'refresh', ask_again, 'refresh', _ALL, VIEW),
+    Binding(('Ctrl-L',), 'redraw', redraw, 'draw the screen again', _ALL, VIEW),
     Binding(('L',), 'next-theme', next_theme, 'next theme', _ALL, VIEW),
     Binding(('Ctrl-Z',), 'suspend', suspend, 'suspend (resume with fg)', _ALL, VIEW),
     Binding(('Up', 'Shift-Tab', 'Alt-k', 'k'), 'select-previous', partial(move_by_lines, step=-1), 'previous line', _ALL, MOVE),
     Binding(('Down', 'Tab', 'Alt-j', 'j'), 'select-next', partial(move_by_lines, step=1), 'next line', _ALL, MOVE),
-    Binding(('PageUp', '['), 'scroll-up', partial(move_by_pages, step=-1), 'previous page', _ALL, MOVE, hint='scroll'),
-    Binding(('PageDown', ']'), 'scroll-down', partial(move_by_pages, step=1), 'next page', _ALL, MOVE),
+    Binding(('PageUp', '[', 'Ctrl-B'), 'scroll-up', partial(move_by_pages, step=-1), 'previous page', _ALL, MOVE, hint='scroll'),
+    Binding(('PageDown', ']', 'Ctrl-F'), 'scroll-down', partial(move_by_pages, step=1), 'next page', _ALL, MOVE),
+    Binding(('Ctrl-U',), 'half-page-up', partial(move_by_pages, step=-0.5), 'half a page up', _ALL, MOVE),
+    Binding(('Ctrl-D',), 'half-page-down', partial(move_by_pages, step=0.5), 'half a page down', _ALL, MOVE),
+    Binding(('Left', 'Alt-h'), 'previous-host', partial(move_in_heat_map, step=-1), 'previous host', _HEAT_MAP, MOVE),
+    Binding(('Right', 'Alt-l'), 'next-host', partial(move_in_heat_map, step=1), 'next host', _HEAT_MAP, MOVE),
     Binding(('Home',), 'select-first', move_to_first, 'first line', _ALL, MOVE),
     Binding(('End',), 'select-last', move_to_last, 'last line', _ALL, MOVE),
-    Binding(('Esc',), 'clear', clear_filter, 'clear filter, selection', _HOSTS, MOVE),
+    Binding(('Esc',), 'clear', clear_filter, 'clear filter, selection, pause', _HOSTS, MOVE),
     Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: name, host: gpu: user: model:', _VALUES, PROCESS, hint='filter'),
-    Binding(('Enter',), 'show-page', open_host, 'screens of the host; q: back', _HOSTS, SCREEN, hint='host'),
+    Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _ALL - _HEAT_MAP, PROCESS, hint='search'),
+    Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _ALL - _HEAT_MAP, PROCESS, hint='match', needs=(need_search,)),
+    Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _ALL - _HEAT_MAP, PROCESS, hint='match', needs=(need_search,)),
+    Binding(('Enter',), 'show-page', open_host, 'screens of the host; q: back', _HOSTS | _HEAT_MAP, SCREEN, hint='host'),
     Binding(('Enter',), 'show-user', show_hosts_of_user, 'show the hosts', _USERS, SCREEN, hint='hosts of the user'),
     opening(('g',), Screen.HEAT_MAP, 'all GPUs as a heat map', _HOSTS | _USERS, 'GPUs'),
     Binding(('g', 'm'), 'next-graph', next_metric, 'next metric', _HEAT_MAP, SCREEN, hint='next metric'),
@@ -84,7 +95,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', go_back, 'back', _ALL - _HOSTS, SCREEN, hint='back'),
     Binding((',', '<'), 'sort-previous', partial(sort_by_next_column, step=-1), 'sort by the previous column', _HOSTS, SORT),
     Binding(('.', '>'), 'sort-next', partial(sort_by_next_column, step=1), 'sort by the next column', _HOSTS, SORT),
-    Binding(('/',), 'sort-reverse', reverse_hosts, 'reverse the order', _HOSTS, SORT),
+    Binding(('R',), 'sort-reverse', reverse_hosts, 'reverse the order', _HOSTS, SORT),
     Binding(('F6',), 'sort-menu', open_sort_menu, 'menu of orders', _HOSTS, SORT, hint='sort'),
     *(Binding((f'o {order.letter}',), f'{SORT_BY}{order.name}', partial(sort_hosts, order=order.name, reverse=False), f'sort by {order.title}', _HOSTS, SORT, order.title) for order in ORDERS),
     *(Binding((f'o {order.letter.upper()}',), f'{SORT_BY}{order.name}-reversed', partial(sort_hosts, order=order.name, reverse=True), '', _HOSTS, SORT) for order in ORDERS),
@@ -96,10 +107,10 @@ FLEET_KEYS = Keymap((*_BINDINGS, *leaving(_BINDINGS, go_back)))
 
 _OTHER_HELP = (
     HelpGroup(
-        'Typing a filter',
+        'Typing a filter or a search',
         (
-            HelpEntry('Enter', 'send it to the server; names are filtered at once'),
-            HelpEntry('Esc', 'discard it (also Ctrl-C)'),
+            HelpEntry('Enter', 'apply: ask the server; names are filtered at once'),
+            HelpEntry('Esc', 'cancel (also Ctrl-C)'),
             HelpEntry('Ctrl-U Ctrl-W', 'delete line, word'),
         ),
     ),
@@ -139,53 +150,65 @@ def _draw_help(buf: Buffer, state: AppState, _: History) -> None:
     draw_help_lines(buf, state, _help(state))
 
 
+def _texts_of_help(state: AppState) -> list[str]:
+    return [' '.join(part.text for part in line) for line in _help(state)]
+
+
+def _texts_of_hosts(state: AppState) -> list[str]:
+    return [' '.join((host.name, *host.users, *host.findings)) for host in fleet_of(state).rows]
+
+
 FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.HOSTS: ScreenSpec(
         draw=draw_hosts,
         hints=('h', 'q'),
-        menu=('h', 'Enter', 'g', 'U', 'F6', '\\', 'z', '!', 'q'),
+        menu=('h', 'Enter', 'g', 'U', 'F6', '/', 'n N', '\\', 'z', '!', 'q'),
         lines=lambda state: fleet_of(state).rows,
         demand=demanded_question,
         margins=_margins,
         selection=KeyedSelection(selected_host, select_host),
+        texts=_texts_of_hosts,
         filter_example=_FILTER,
     ),
     Screen.HEAT_MAP: ScreenSpec(
         draw=draw_heat_map,
         hints=('g', 'h', 'q'),
-        menu=('h', 'g', 'U', '\\', 'z', '!', 'q'),
+        menu=('h', 'Enter', 'g', 'U', '\\', 'z', '!', 'q'),
         lines=lambda state: range(lay_out_heat_map(state).lines),
         demand=demanded_question,
         margins=_margins,
-        has_cursor=False,
+        selection=KeyedSelection(heated_line, go_to_heated_line),
         filter_example=_FILTER,
     ),
     Screen.USERS: ScreenSpec(
         draw=draw_users_of_fleet,
         hints=('h', 'q'),
-        menu=('h', 'Enter', 'g', '\\', 'z', '!', 'q'),
+        menu=('h', 'Enter', 'g', '/', 'n N', '\\', 'z', '!', 'q'),
         lines=lambda state: fleet_of(state).users.users,
         demand=demanded_question,
         margins=_margins,
+        texts=lambda state: [user.name for user in fleet_of(state).users.users],
         filter_example=_FILTER,
     ),
     Screen.PROBLEMS: ScreenSpec(
         draw=draw_problems_of_fleet,
         hints=('h', 'q'),
-        menu=('h', 'PageUp PageDown', 'q'),
+        menu=('h', 'PageUp PageDown', '/', 'n N', 'q'),
         lines=problem_texts,
         demand=demanded_question,
         margins=_margins,
         has_cursor=False,
+        texts=lambda state: [text for text, _ in problem_texts(state)],
     ),
     Screen.HELP: ScreenSpec(
         draw=_draw_help,
         hints=('q',),
-        menu=('PageUp PageDown', 'q'),
+        menu=('PageUp PageDown', '/', 'n N', 'q'),
         lines=_help,
         demand=demanded_question,
         margins=lambda _: (2, 0),
         has_cursor=False,
+        texts=_texts_of_help,
     ),
 }
 

@@ -11,16 +11,19 @@ from nvitop.fleet.source import Question, used_labels
 from nvitop.fleet.types import Fleet, FleetHost
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen
+from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
 from nvitop.gui.state.events import (
     Event,
     FleetArrived,
     FleetFailed,
+    MousePressed,
     OpenHost,
     Redraw,
     Refresh,
 )
 from nvitop.gui.state.navigation import lines_layout, move_by_lines
+from nvitop.gui.state.notices import answer, refuse
 from nvitop.gui.state.process_rows import contains
 from nvitop.gui.state.update import update
 
@@ -81,6 +84,8 @@ def update_fleet(state: AppState, event: Event) -> Result:
         if event.question == question_of(state):
             fleet = fleet._replace(error=event.text, error_since=since)
         return state._replace(fleet=fleet), ()
+    if isinstance(event, MousePressed) and state.screen is Screen.HEAT_MAP and not event.keys:
+        state = _point_at_host(state, event)
     after, effects = update(state, event)
     if after.query != state.query or after.field != state.field:
         after = _filter(after)
@@ -174,6 +179,88 @@ def select_host(state: AppState, line: int) -> AppState:
     return state._replace(position=state.position._replace(scroll_y=scroll_y))
 
 
+class HeatLayout(NamedTuple):
+    """Places of hosts in the heat map: several in each line."""
+
+    hosts: int
+    #: Number of hosts in a line.
+    columns: int
+    #: Cells of a host: its name and its GPUs.
+    name_width: int
+    gpus: int
+
+    @property
+    def lines(self) -> int:
+        """Number of lines."""
+        return -(-self.hosts // self.columns)
+
+    @property
+    def stride(self) -> int:
+        """Cells from one host to the next."""
+        return self.name_width + self.gpus + 3
+
+
+#: Maximum width of the name of a host in the heat map.
+_NAME_WIDTH = 16
+
+
+def lay_out_heat_map(state: AppState) -> HeatLayout:
+    """Return the places of hosts on the screen."""
+    hosts, width = fleet_of(state).gpus.hosts, state.width
+    names = max((cell_width(host.name) for host in hosts), default=1)
+    name_width = min(_NAME_WIDTH, names)
+    gpus = min(max((len(host.gpus) for host in hosts), default=1), max(1, width - name_width - 3))
+    columns = max(1, (width + 2) // (name_width + gpus + 3))
+    return HeatLayout(len(hosts), columns, name_width, gpus)
+
+
+def _heated_host(state: AppState) -> int | None:
+    """Return the index of the selected host in the heat map."""
+    fleet = fleet_of(state)
+    hosts = enumerate(fleet.gpus.hosts)
+    return next((place for place, host in hosts if host.name == fleet.selected), None)
+
+
+def heated_line(state: AppState) -> int | None:
+    """Return the line of the selected host in the heat map."""
+    place = _heated_host(state)
+    return None if place is None else place // lay_out_heat_map(state).columns
+
+
+def _select_heated(state: AppState, place: int) -> AppState:
+    fleet = fleet_of(state)
+    hosts = fleet.gpus.hosts
+    if not hosts:
+        return state
+    host = hosts[max(0, min(place, len(hosts) - 1))]
+    state = state._replace(fleet=fleet._replace(selected=host.name))
+    return state._replace(position=state.position._replace(scroll_y=lines_layout(state).scroll_y))
+
+
+def go_to_heated_line(state: AppState, line: int) -> AppState:
+    """Select the host in a line of the heat map, in the same column as before."""
+    heat = lay_out_heat_map(state)
+    column = (_heated_host(state) or 0) % heat.columns
+    line = max(0, min(line, heat.lines - 1))
+    return _select_heated(state, line * heat.columns + column)
+
+
+def move_in_heat_map(state: AppState, step: int) -> Result:
+    """Select the next (1) or previous (-1) host of the heat map."""
+    place = _heated_host(state)
+    return _select_heated(state, 0 if place is None else place + step), ()
+
+
+def _point_at_host(state: AppState, event: MousePressed) -> AppState:
+    """Select the host of the heat map under the mouse."""
+    line = lines_layout(state).at(event.y)
+    heat = lay_out_heat_map(state)
+    column = event.x // heat.stride
+    if line is None or column >= heat.columns:
+        return state
+    return _select_heated(state, line * heat.columns + column)
+
+
 # Keys
 
 
@@ -183,7 +270,9 @@ def open_host(state: AppState) -> Result:
     if line is None:
         return move_by_lines(state, 1)
     host = fleet_of(state).rows[line]
-    return (state, (OpenHost(host),)) if host.exporters else (state, ())
+    if not host.exporters:
+        return refuse(state, f'{host.name} has no current values')
+    return state, (OpenHost(host),)
 
 
 def show_hosts_of_user(state: AppState) -> Result:
@@ -220,7 +309,10 @@ def sort_by_next_column(state: AppState, step: int) -> Result:
 def reverse_hosts(state: AppState) -> Result:
     """Reverse the order of the hosts."""
     fleet = fleet_of(state)
-    return arrange(state, fleet._replace(is_reversed=not fleet.is_reversed)), ()
+    order, is_reversed = ORDERS_BY_NAME[fleet.order], not fleet.is_reversed
+    first = 'highest' if order.is_descending != is_reversed else 'lowest'
+    state = arrange(state, fleet._replace(is_reversed=is_reversed))
+    return answer(state, 'key', f'Order reversed: {order.title}, {first} first'), ()
 
 
 def toggle_freeze(state: AppState) -> Result:
@@ -232,10 +324,12 @@ def toggle_freeze(state: AppState) -> Result:
 
 
 def clear_filter(state: AppState) -> Result:
-    """Clear the filter, or else the selection."""
+    """Clear the filter, or else the selection, or else the pause."""
     if state.query:
         return state._replace(query=''), ()
-    return state._replace(fleet=fleet_of(state)._replace(selected='')), ()
+    if not fleet_of(state).selected and state.frozen is not None:
+        return toggle_freeze(state)
+    return state._replace(searched='', fleet=fleet_of(state)._replace(selected='')), ()
 
 
 def ask_again(state: AppState) -> Result:

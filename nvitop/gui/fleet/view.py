@@ -19,7 +19,7 @@ from nvitop.fleet.output import (
 )
 from nvitop.fleet.queries import HEAT_METRICS
 from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, Fleet, FleetGpu, FleetHost
-from nvitop.gui.fleet.state import ORDERS_BY_NAME, fleet_of, selected_host
+from nvitop.gui.fleet.state import ORDERS_BY_NAME, fleet_of, lay_out_heat_map, selected_host
 from nvitop.gui.layout.screens import ListLayout
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
@@ -47,8 +47,6 @@ _MAX_GLYPHS = 16
 _MAX_NAME = 28
 #: Sums that a narrow screen leaves out, the first one first.
 _LEFT_OUT = ('age', 'power', 'memory', 'idle', 'utilization')
-#: Maximum width of the name of a host in the heat map.
-_NAME_WIDTH = 16
 #: Maximum number of hosts with old data that are listed.
 _MAX_OLD = 50
 _HEADING = Style(Role.TITLE, bold=True)
@@ -284,37 +282,6 @@ def _heights(state: AppState) -> str:
 # Other screens
 
 
-class HeatLayout(NamedTuple):
-    """Places of hosts in the heat map: several in each line."""
-
-    hosts: int
-    #: Number of hosts in a line.
-    columns: int
-    #: Cells of a host: its name and its GPUs.
-    name_width: int
-    gpus: int
-
-    @property
-    def lines(self) -> int:
-        """Number of lines."""
-        return -(-self.hosts // self.columns)
-
-    @property
-    def stride(self) -> int:
-        """Cells from one host to the next."""
-        return self.name_width + self.gpus + 3
-
-
-def lay_out_heat_map(state: AppState) -> HeatLayout:
-    """Return the places of hosts on the screen."""
-    hosts, width = fleet_of(state).gpus.hosts, state.width
-    names = max((cell_width(host.name) for host in hosts), default=1)
-    name_width = min(_NAME_WIDTH, names)
-    gpus = min(max((len(host.gpus) for host in hosts), default=1), max(1, width - name_width - 3))
-    columns = max(1, (width + 2) // (name_width + gpus + 3))
-    return HeatLayout(len(hosts), columns, name_width, gpus)
-
-
 def draw_heat_map(buf: Buffer, state: AppState, _: History) -> None:
     """Draw the heat map: one block per GPU."""
     fleet = fleet_of(state)
@@ -334,7 +301,8 @@ def draw_heat_map(buf: Buffer, state: AppState, _: History) -> None:
             host, x = hosts[place], column * heat.stride
             is_old = _age_style(host.age(_now(state))) != PLAIN
             name = fit(host.name, heat.name_width)
-            buf.write(x, y, name, _DIM if host.gone_since or is_old else PLAIN)
+            style = _DIM if host.gone_since or is_old else PLAIN
+            buf.write(x, y, name, _SELECTED if host.name == fleet.selected else style)
             x += heat.name_width + 1
             for number, gpu in enumerate(host.gpus[: heat.gpus]):
                 glyph, style = _heat_glyph(gpu, fleet.metric, heights)

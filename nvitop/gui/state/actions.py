@@ -20,11 +20,12 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.keymap import Binding, Need
 from nvitop.gui.state.navigation import (
     go_back,
+    go_to_line,
     move_by_lines,
 )
 from nvitop.gui.state.notices import answer
 from nvitop.gui.state.process_lists import relist, sort_by
-from nvitop.gui.state.process_rows import next_order
+from nvitop.gui.state.process_rows import describe_order, next_order
 from nvitop.gui.state.selection import (
     clear_selection,
     hidden_by_filter,
@@ -34,6 +35,7 @@ from nvitop.gui.state.selection import (
     toggle_subtree_tags,
     toggle_tag,
 )
+from nvitop.gui.state.times import toggle_freeze
 
 
 def binding_for(state: AppState, keys: str) -> Binding | None:
@@ -76,6 +78,19 @@ def need_process(state: AppState) -> str:
     return hidden_by_filter(state) or 'Select a process first'
 
 
+def need_taggable(state: AppState) -> str:
+    """A process to tag: the selected one, or the first one."""
+    if selected_process(state) is not None:
+        return ''
+    return hidden_by_filter(state) or ('' if state.spec.lines(state) else 'No process to tag')
+
+
+def need_search(state: AppState) -> str:
+    """Text that was searched for."""
+    key = state.keymap.instead_of(state.screen, '/')
+    return '' if state.searched else f'Search first ({key})' if key else 'Search first'
+
+
 def need_visible_selection(state: AppState) -> str:
     """No process that is selected but hidden by the filter."""
     return '' if state.screen is Screen.METRICS else hidden_by_filter(state)
@@ -110,7 +125,9 @@ def need_processes_here(state: AppState) -> str:
 
 
 def leave(state: AppState) -> Result:
-    """Leave the monitor."""
+    """Leave the page of a device, else the monitor."""
+    if state.main.shows_page:
+        return toggle_page(state)
     return state, (Quit(),)
 
 
@@ -149,10 +166,16 @@ def refresh(state: AppState) -> Result:
     return state._replace(main=main, tree=TreeState(), position=ListPosition()), effects
 
 
+def redraw(state: AppState) -> Result:
+    """Draw the whole screen again, over what other programs have written."""
+    return state, (Redraw(),)
+
+
 def clear(state: AppState) -> Result:
-    """Clear the filter, else the selection, else leave the page of a device or the tree."""
+    """Clear the filter, else the selection, else leave the page of a device, the tree or the pause."""
     if state.query:
         return relist(state._replace(query='')), ()
+    state = state._replace(searched='')
     cleared = clear_selection(state)
     if cleared == state and state.main.shows_page:
         return toggle_page(state)
@@ -160,11 +183,15 @@ def clear(state: AppState) -> Result:
         return select_device(state, None), ()
     if cleared == state and state.screen is Screen.TREE:
         return go_back(state)
+    if cleared == state and state.frozen is not None:
+        return toggle_freeze(state)
     return cleared, ()
 
 
 def tag(state: AppState) -> Result:
-    """Tag or untag the process, and go to the next."""
+    """Tag or untag the process, the first one if none is selected, and go to the next."""
+    if selected_process(state) is None:
+        state = go_to_line(state, 0)
     return move_by_lines(toggle_tag(state), 1)[0], ()
 
 
@@ -182,7 +209,8 @@ def sort_by_neighbor(state: AppState, step: int) -> Result:
 def reverse_order(state: AppState) -> Result:
     """Reverse the order of the processes."""
     sort = state.main.sort
-    return sort_by(state, sort._replace(reverse=not sort.reverse)), ()
+    state = sort_by(state, sort._replace(reverse=not sort.reverse))
+    return answer(state, 'key', f'Order reversed: {describe_order(state.main.sort)}'), ()
 
 
 def sum_by_owner(state: AppState) -> Result:

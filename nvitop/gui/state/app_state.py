@@ -100,10 +100,19 @@ PARENT = 'parent'
 #: The buttons of the signal dialog: signal (``''`` cancels), label, hot keys.
 BUTTONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ('SIGTERM', 'SIGTERM', ('t', '1')),
-    ('SIGKILL', 'SIGKILL', ('k', '2')),
+    ('SIGKILL', 'SIGKILL', ('K', '2')),
     ('SIGINT', 'SIGINT', ('i', '3')),
     ('', 'Cancel', ('c', '4')),
 )
+
+
+class SearchStart(NamedTuple):
+    """What is selected, and how far the lists are scrolled."""
+
+    main: MainState
+    tree: TreeState
+    position: ListPosition
+    host: str = ''
 
 
 class TextField(NamedTuple):
@@ -114,6 +123,8 @@ class TextField(NamedTuple):
     text: str = ''
     #: The filter that Esc restores.
     before: str = ''
+    #: Where a search began, to which Esc returns.
+    start: SearchStart | None = None
 
 
 class Notice(NamedTuple):
@@ -180,6 +191,8 @@ class ScreenSpec(NamedTuple):
     has_cursor: bool = True
     #: ``None`` unless processes or hosts are selected, which stay selected when lines move.
     selection: KeyedSelection | None = None
+    #: The text of each line for the search; ``None`` if it searches processes.
+    texts: Callable[[AppState], Sequence[str]] | None = None
     #: What can be typed into the filter that restricts it; ``''`` if none does.
     filter_example: str = ''
     long_lines: LongLines | None = None
@@ -271,6 +284,8 @@ class AppState(NamedTuple):
     fleet: FleetState | None = None
     #: The filter as typed.
     query: str = ''
+    #: The text that was searched for; ``''`` after Esc.
+    searched: str = ''
     theme: str = 'dark'
     #: Whether the background of the terminal chooses between dark and light.
     theme_is_auto: bool = False

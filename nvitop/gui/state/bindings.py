@@ -16,10 +16,13 @@ from nvitop.gui.state.actions import (
     need_process,
     need_processes_here,
     need_recording,
+    need_search,
     need_sums_by_user,
+    need_taggable,
     need_target,
     need_visible_selection,
     open_sort_menu,
+    redraw,
     refresh,
     reverse_order,
     sort_by_neighbor,
@@ -44,7 +47,7 @@ from nvitop.gui.state.appearance import (
 )
 from nvitop.gui.state.dialog import ask_for_signal
 from nvitop.gui.state.environ import toggle_secrets
-from nvitop.gui.state.input_line import open_field
+from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import SORT_BY, Binding, Keymap, Need, leaving
 from nvitop.gui.state.navigation import (
     go_back,
@@ -159,15 +162,16 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('+', '='), 'longer-time', partial(change_time, step=1), 'zoom graphs out, up to 60 min', _GRAPHS, VIEW, hint='time'),
     Binding(('-', '_'), 'shorter-time', partial(change_time, step=-1), 'zoom graphs in', _GRAPHS, VIEW, hint='time'),
     Binding(('z',), 'freeze', toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause'),
-    Binding(('r', 'R', 'Ctrl-R', 'F5'), 'refresh', refresh, 'refresh, clear the selection', _NOT_HELP, VIEW),
+    Binding(('r', 'Ctrl-R', 'F5'), 'refresh', refresh, 'refresh, clear the selection', _NOT_HELP, VIEW),
+    Binding(('Ctrl-L',), 'redraw', redraw, 'draw the screen again', ALL_SCREENS, VIEW),
     Binding(('L',), 'next-theme', next_theme, 'next theme', _NOT_HELP, VIEW),
     Binding(('m',), 'toggle-hints', toggle_hints, 'hide or show the hint line', _NOT_HELP, VIEW),
     Binding(('W',), 'save-settings', save_settings, 'save theme, layout, columns', _NOT_HELP, VIEW, hint='save'),
     Binding(('M',), 'toggle-mouse', toggle_mouse, 'mouse: nvitop or terminal', _NOT_HELP, VIEW),
     Binding(('Ctrl-Z',), 'suspend', suspend, 'suspend (resume with fg)', ALL_SCREENS, VIEW),
     # moving
-    Binding(('Up', 'Alt-k'), 'select-previous', partial(move_by_lines, step=-1), 'previous process or line', _LINES, MOVE, hint='select'),
-    Binding(('Down', 'Alt-j'), 'select-next', partial(move_by_lines, step=1), 'next process or line', _LINES, MOVE),
+    Binding(('Up', 'k', 'Alt-k'), 'select-previous', partial(move_by_lines, step=-1), 'previous process or line', _LINES, MOVE, hint='select'),
+    Binding(('Down', 'j', 'Alt-j'), 'select-next', partial(move_by_lines, step=1), 'next process or line', _LINES, MOVE),
     Binding(('Shift-Tab',), 'select-previous', partial(move_by_lines, step=-1), '', _LINES - _MAIN, MOVE),
     Binding(('Tab',), 'select-next', partial(move_by_lines, step=1), '', _LINES - _MAIN, MOVE),
     Binding(('Tab',), 'next-device', partial(select_next_device, step=1), 'next GPU: its graphs and processes', _MAIN, MOVE, hint='GPU'),
@@ -176,24 +180,27 @@ _BINDINGS: tuple[Binding, ...] = (
     *(Binding((digit,), f'select-device-{digit}', partial(select_by_index, index=int(digit)), '', _MAIN, MOVE) for digit in '123456789'),
     Binding(('Home',), 'select-first', move_to_first, 'first process or line', _LINES, MOVE),
     Binding(('End',), 'select-last', move_to_last, 'last process or line', _LINES, MOVE),
-    Binding(('PageUp',), 'scroll-up', partial(move_by_pages, step=-1), 'scroll up by a page', _LINES, MOVE, hint='scroll'),
-    Binding(('PageDown',), 'scroll-down', partial(move_by_pages, step=1), 'scroll down by a page', _LINES, MOVE),
+    Binding(('PageUp', 'Ctrl-B'), 'scroll-up', partial(move_by_pages, step=-1), 'scroll up by a page', _LINES, MOVE, hint='scroll'),
+    Binding(('PageDown', 'Ctrl-F'), 'scroll-down', partial(move_by_pages, step=1), 'scroll down by a page', _LINES, MOVE),
+    Binding(('Ctrl-U',), 'half-page-up', partial(move_by_pages, step=-0.5), 'scroll up by half a page', _LINES, MOVE),
+    Binding(('Ctrl-D',), 'half-page-down', partial(move_by_pages, step=0.5), 'scroll down by half a page', _LINES, MOVE),
     Binding(('[', 'Alt-K'), 'line-up', partial(scroll_by_lines, step=-1), 'scroll up by a line', _LINES, MOVE),
     Binding((']', 'Alt-J'), 'line-down', partial(scroll_by_lines, step=1), 'scroll down by a line', _LINES, MOVE),
     Binding(('Left', 'Alt-h'), 'scroll-left', partial(move_by_steps, steps=-1), 'scroll long lines to the left', _WIDE, MOVE),
     Binding(('Right', 'Alt-l'), 'scroll-right', partial(move_by_steps, steps=1), 'scroll long lines to the right', _WIDE, MOVE),
     Binding(('Ctrl-A', '^'), 'scroll-begin', partial(move_to_edge, direction=-1), 'beginning of long lines', _WIDE, MOVE),
     Binding(('Ctrl-E', '$'), 'scroll-end', partial(move_to_edge, direction=1), 'end of long lines', _WIDE, MOVE),
-    Binding(('Esc',), 'clear', clear, 'clear filter, selection, GPU', _PROCESSES, MOVE, hint='clear'),
+    Binding(('Esc',), 'clear', clear, 'clear filter, selection, GPU, pause', _PROCESSES, MOVE, hint='clear'),
     # processes
-    Binding(('Space',), 'tag', tag, 'tag the process, go to the next', _PROCESSES, PROCESS, hint='tag', needs=(need_process,)),
-    Binding(('Space',), 'select-first', move_to_first, '', _PROCESSES, PROCESS),
+    Binding(('Space',), 'tag', tag, 'tag the process, go to the next', _PROCESSES, PROCESS, hint='tag', needs=(need_taggable,)),
     Binding(('x',), 'tag-subtree', tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(need_process,)),
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
     _signal(('T',), 'terminate', 'SIGTERM', 'terminate'),
-    _signal(('K', 'k', 'F9'), 'kill', 'SIGKILL', 'kill'),
+    _signal(('K', 'F9'), 'kill', 'SIGKILL', 'kill'),
     Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: text, user: gpu: pid: type: owner:', _PROCESSES, PROCESS, hint='filter'),
-    Binding(('F3',), 'search', partial(open_field, purpose='search'), 'search: select the next match', _PROCESSES, PROCESS, hint='search'),
+    Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _LINES, PROCESS, hint='search'),
+    Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES, PROCESS, hint='match', needs=(need_search,)),
+    Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES, PROCESS, hint='match', needs=(need_search,)),
     # screens
     opening(('t',), Screen.TREE, 'tree of processes', _MAIN, 'tree'),
     opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (need_processes_here, need_visible_selection)),
@@ -228,7 +235,7 @@ _BINDINGS: tuple[Binding, ...] = (
     # sorting
     Binding((',', '<'), 'sort-previous', partial(sort_by_neighbor, step=-1), 'sort by the previous column', _MAIN, SORT),
     Binding(('.', '>'), 'sort-next', partial(sort_by_neighbor, step=1), 'sort by the next column', _MAIN, SORT),
-    Binding(('/',), 'sort-reverse', reverse_order, 'reverse the order', _MAIN, SORT),
+    Binding(('R',), 'sort-reverse', reverse_order, 'reverse the order', _MAIN, SORT),
     Binding(('F6',), 'sort-menu', open_sort_menu, 'menu of orders', _MAIN, SORT, hint='sort'),
     *_sort_bindings(),
 )

@@ -169,8 +169,8 @@ def _parent_of(process: HostProcessSample, sample: Sample) -> ParentProcess | No
 #: Keys of the dialog, in addition to the hot keys of its buttons.
 CANCEL_KEYS = ('n', 'N', 'Esc', 'q', 'Q')
 CONFIRM_KEYS = ('Enter', 'Space')
-PREVIOUS_KEYS = ('Left', 'Up', 'Shift-Tab', ',', '<', '[', 'Alt-h', 'Alt-k')
-NEXT_KEYS = ('Right', 'Down', 'Tab', '.', '>', ']', 'Alt-l', 'Alt-j')
+PREVIOUS_KEYS = ('Left', 'Up', 'Shift-Tab', ',', '<', '[', 'Alt-h', 'Alt-k', 'k')
+NEXT_KEYS = ('Right', 'Down', 'Tab', '.', '>', ']', 'Alt-l', 'Alt-j', 'j')
 #: Keys that scroll a long list of targets → number of lines.
 SCROLL_KEYS = {'PageUp': -10, 'PageDown': 10, 'Home': -1 << 20, 'End': 1 << 20}
 #: Time (seconds) the dialog must be on the screen before it can be confirmed. Keys that were typed
@@ -269,7 +269,7 @@ def press_in_dialog(state: AppState, dialog: SignalDialog, key: str) -> Result:
     if key in CONFIRM_KEYS:
         return confirm(state, dialog, dialog.button)
     for button, (_, _, keys) in enumerate(buttons_of(dialog)):
-        if key.lower() in keys:
+        if key in keys or key.lower() in keys:
             return confirm(state, dialog, button)
     return state, ()
 

@@ -21,6 +21,8 @@ _TOGETHER: dict[tuple[str, ...], str] = {
     ('next-device', 'previous-device'): 'select the next, previous GPU',
     ('select-first', 'select-last'): 'first, last process or line',
     ('line-up', 'line-down', 'scroll-up', 'scroll-down'): 'scroll by a line, a page',
+    ('half-page-up', 'half-page-down'): 'scroll by half a page',
+    ('search-next', 'search-previous'): 'next, previous match',
     ('scroll-left', 'scroll-right'): 'scroll long lines',
     ('scroll-begin', 'scroll-end'): 'beginning, end of long lines',
     ('mode-auto', 'mode-full', 'mode-compact'): 'layout: automatic, full, compact',
@@ -47,9 +49,9 @@ _TOGETHER: dict[tuple[str, ...], str] = {
 #: Maximum width of the keys of a line; the others are listed at the end.
 _KEYS_WIDTH = 13
 TYPING = HelpGroup(
-    'Typing a filter or a search',
+    'Typing a search, a filter or a time',
     (
-        HelpEntry('Enter Esc', 'keep it, discard it (also Ctrl-C)'),
+        HelpEntry('Enter Esc', 'apply, cancel (also Ctrl-C)'),
         HelpEntry('Up Down F3', 'previous or next match'),
         HelpEntry('Ctrl-U Ctrl-W', 'delete line, word'),
     ),

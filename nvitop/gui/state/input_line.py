@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state.app_state import AppState, Result, TextField
-from nvitop.gui.state.navigation import current_line, go_to_line
+from nvitop.gui.state.app_state import AppState, Result, SearchStart, TextField
+from nvitop.gui.state.navigation import current_line, go_to_line, line_count, lines_layout
 from nvitop.gui.state.notices import replace_notice, withdraw_notice
 from nvitop.gui.state.process_lists import relist, uses_of_devices
-from nvitop.gui.state.process_rows import matches, matches_host_process, parse_query
+from nvitop.gui.state.process_rows import (
+    contains,
+    matches,
+    matches_host_process,
+    parse_query,
+)
 from nvitop.gui.state.times import go_to_time
 
 #: Maximum number of characters.
@@ -19,7 +24,13 @@ _NOT_FOUND = 'Not found'
 def open_field(state: AppState, purpose: str) -> Result:
     """Open the input line for a ``'filter'`` (at first the current one), a ``'search'`` or a ``'time'``."""
     text = state.query if purpose == 'filter' else ''
-    return state._replace(field=TextField(purpose, text, before=state.query)), ()
+    start = _place(state) if purpose == 'search' else None
+    return state._replace(field=TextField(purpose, text, before=state.query, start=start)), ()
+
+
+def _place(state: AppState) -> SearchStart:
+    host = '' if state.fleet is None else state.fleet.selected
+    return SearchStart(state.main, state.tree, state.position, host)
 
 
 def press_in_field(state: AppState, field: TextField, key: str) -> Result:
@@ -27,12 +38,29 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
     if key == 'Enter' and field.purpose == 'time':
         return go_to_time(state, field.text)
     if key == 'Enter':
-        return state._replace(field=None), ()
+        return keep_line(state, field), ()
     if key in ('Esc', 'Ctrl-C'):
         return _close(state, field), ()
-    if key in ('Up', 'Down', 'F3') and field.purpose != 'time' and state.fleet is None:
+    if key in ('Up', 'Down', 'F3') and (field.purpose == 'search' or _selects(state, field)):
         return find(state, field.text, -1 if key == 'Up' else 1), ()
     return _change(state, field, edit(field.text, key)), ()
+
+
+def _selects(state: AppState, field: TextField) -> bool:
+    """Whether Up and Down select a process that the filter keeps."""
+    return field.purpose == 'filter' and state.screen in (Screen.MAIN, Screen.TREE)
+
+
+def keep_line(state: AppState, field: TextField) -> AppState:
+    """Apply what was typed. A search goes on with ``n`` and ``N``."""
+    if field.purpose == 'search':
+        state = state._replace(searched=field.text.strip())
+    return state._replace(field=None)
+
+
+def search_again(state: AppState, step: int) -> Result:
+    """Go to the next (1) or previous (-1) line that matches the last search."""
+    return find(state, state.searched, step), ()
 
 
 def insert_text(state: AppState, field: TextField, text: str) -> Result:
@@ -75,28 +103,51 @@ def _close(state: AppState, field: TextField) -> AppState:
     state = state._replace(field=None, query=field.before)
     if field.purpose == 'time':
         return state
-    return withdraw_notice(state, _NOT_FOUND) if field.purpose == 'search' else relist(state)
+    if field.start is not None:
+        main, tree, position, host = field.start
+        main = state.main._replace(selected=main.selected, scroll_y=main.scroll_y)
+        state = state._replace(main=main, tree=tree, position=position)
+        if state.fleet is not None:
+            state = state._replace(fleet=state.fleet._replace(selected=host))
+        state = withdraw_notice(state, _NOT_FOUND)
+    return relist(state)
 
 
 def find(state: AppState, text: str, step: int) -> AppState:
-    """Select the next (1) or previous (-1) process that matches, wrapping around.
+    """Go to the next (1) or previous (-1) line that matches, wrapping around.
 
     With step 0 the selection stays if it matches. A notice reports that nothing was found.
     """
-    query = parse_query(text)
     state = withdraw_notice(state, _NOT_FOUND)
-    if not query:
+    hits = _hits(state, text)
+    if hits:
+        return go_to_line(state, _next(hits, current_line(state), step))
+    if not text.split() or (state.spec.texts is None and not parse_query(text)):
         return state
-    if state.screen is Screen.TREE:
+    where = ' among the filtered processes' if state.query and state.spec.is_filtered else ''
+    return replace_notice(state, _NOT_FOUND, f'{text.strip()}{where}')
+
+
+def _hits(state: AppState, text: str) -> list[int]:
+    """Return the lines that match. Lists without a cursor are scrolled as far as they can be."""
+    query = parse_query(text)
+    words = text.split()
+    if not words:
+        return []
+    if state.spec.texts is not None:
+        found = [all(contains(line, word) for word in words) for line in state.spec.texts(state)]
+    elif not query:
+        return []
+    elif state.screen is Screen.TREE:
         uses = uses_of_devices(state)
         found = [matches_host_process(row.process, query, uses) for row in state.tree_rows]
     else:
         found = [matches(row, query) for row in state.rows]
     hits = [line for line, is_hit in enumerate(found) if is_hit]
-    if hits:
-        return go_to_line(state, _next(hits, current_line(state), step))
-    where = ' among the filtered processes' if state.query else ''
-    return replace_notice(state, _NOT_FOUND, f'{text.strip()}{where}')
+    if state.spec.has_cursor:
+        return hits
+    last = max(0, line_count(state) - lines_layout(state).area.height)
+    return sorted({min(line, last) for line in hits})
 
 
 def _next(hits: list[int], at: int | None, step: int) -> int:

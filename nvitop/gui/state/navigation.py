@@ -15,10 +15,12 @@ from nvitop.gui.state.process_lists import (
 )
 from nvitop.gui.state.selection import (
     clear_selection,
+    select_device,
     select_next_device,
     select_process,
     toggle_device,
 )
+from nvitop.sampling.types import DeviceKey
 
 
 def line_count(state: AppState) -> int:
@@ -88,11 +90,11 @@ def move_by_lines(state: AppState, step: int) -> Result:
     return moved, ()
 
 
-def move_by_pages(state: AppState, step: int) -> Result:
+def move_by_pages(state: AppState, step: float) -> Result:
     """Move by screens. The main screen scrolls without changing the selection."""
     if state.screen is Screen.MAIN:
-        return scroll_by_lines(state, step * max(1, state.body_height - 1))
-    return move_by_lines(state, step * max(1, len(lines_layout(state).shown) - 1))
+        return scroll_by_lines(state, int(step * max(2, state.body_height - 1)))
+    return move_by_lines(state, int(step * max(2, len(lines_layout(state).shown) - 1)))
 
 
 def scroll_by_lines(state: AppState, step: int) -> Result:
@@ -200,6 +202,14 @@ def is_on_line(state: AppState, event: MousePressed) -> bool:
     return state.spec.margins is not None and lines_layout(state).at(event.y) is not None
 
 
+def device_at(state: AppState, event: MousePressed) -> DeviceKey | None:
+    """Return the device in the row of a click on the main screen."""
+    if state.screen is not Screen.MAIN or not event.y:
+        return None
+    index = main_layout(state).devices.at(event.x, event.y)
+    return None if index is None else state.page[0].devices[index].key
+
+
 def click(state: AppState, event: MousePressed) -> Result:
     """Press a button of the dialog, or select a line. Elsewhere, clear the selection."""
     if state.dialog is not None:
@@ -223,9 +233,11 @@ def _click_main(state: AppState, event: MousePressed) -> AppState:
         sort = state.main.sort
         reverse = not sort.reverse if sort.order == column.order else False
         return sort_by(state, Sort(column.order, reverse))
-    device = layout.devices.at(event.x, event.y)
+    device = device_at(state, event)
+    if device is not None and is_double(state, event):
+        return select_device(select_process(state, None), device)
     if device is not None:
-        return toggle_device(state, state.page[0].devices[device].key)
+        return state if state.main.shows_page else toggle_device(state, device)
     index = layout.processes.at(event.x, event.y)
     return clear_selection(state) if index is None else select_process(state, index)
 

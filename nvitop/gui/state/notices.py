@@ -75,13 +75,14 @@ def withdraw_notice(state: AppState, subject: str) -> AppState:
 
 
 def drop_answers(before: AppState, after: AppState) -> AppState:
-    """Drop answers to earlier keys once a later key has taken effect.
+    """Drop answers to earlier keys.
 
     While a line is typed, its keys belong to the key that opened it.
     """
-    if after == before or after.notices is not before.notices or before.field is not None:
+    if before.field is not None:
         return after
-    return after._replace(notices=tuple(n for n in after.notices if not n.is_answer))
+    earlier = {id(notice) for notice in before.notices if notice.is_answer}
+    return after._replace(notices=tuple(n for n in after.notices if id(n) not in earlier))
 
 
 def refuse(state: AppState, why: str, *, subject: str = 'key') -> Result:

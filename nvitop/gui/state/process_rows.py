@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.model.choices import ProcessFilter, Sort
-from nvitop.gui.model.columns import owner_text
+from nvitop.gui.model.columns import COLUMNS, owner_text
 from nvitop.gui.model.format import SPECIAL_COMMANDS
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
@@ -212,6 +212,14 @@ def sort_processes(processes: Iterable[ProcessSample], sort: Sort) -> list[Proce
         return flat
 
     return sorted(processes, key=key, reverse=descending)
+
+
+def describe_order(sort: Sort) -> str:
+    """Return an order in words: ``'%CPU, lowest first'``."""
+    if sort.order == 'natural':
+        return 'GPU, user and PID, backwards' if sort.reverse else 'GPU, user and PID'
+    title = next(column.title for column in COLUMNS if column.order == sort.order)
+    return f'{title}, {"highest" if is_descending(sort) else "lowest"} first'
 
 
 def next_order(name: str, step: int) -> str:

@@ -42,7 +42,7 @@ from nvitop.gui.state.events import (
     exit_status,
 )
 from nvitop.gui.state.input_line import insert_text, press_in_field
-from nvitop.gui.state.navigation import click, go_back, is_double, is_on_line, scroll
+from nvitop.gui.state.navigation import click, device_at, go_back, is_double, is_on_line, scroll
 from nvitop.gui.state.notices import (
     answer,
     drop_answers,
@@ -58,7 +58,14 @@ from nvitop.gui.state.times import complete_details, show_past
 from nvitop.health import findings
 
 #: Actions that scroll away from the selection.
-_SCROLLING = ('scroll-up', 'scroll-down', 'line-up', 'line-down')
+_SCROLLING = (
+    'scroll-up',
+    'scroll-down',
+    'half-page-up',
+    'half-page-down',
+    'line-up',
+    'line-down',
+)
 
 _OUTCOMES = {
     'sent': 'sent',
@@ -148,12 +155,15 @@ def _click(state: AppState, event: MousePressed) -> Result:
     if event.keys:
         return _press_all(state, event.keys)
     key = ''
-    if state.dialog is None and is_on_line(state, event):
-        usual = 'T' if event.button == 3 else 'Enter' if is_double(state, event) else ''
-        key = state.keymap.instead_of(state.screen, usual) if usual else ''
     if state.dialog is None:
-        state = state._replace(clicked=(-1, 0.0) if key else (event.y, state.monotonic))
+        is_line = is_on_line(state, event)
+        opens = is_double(state, event) and (is_line or device_at(state, event) is not None)
+        usual = 'T' if is_line and event.button == 3 else 'Enter' if opens else ''
+        key = state.keymap.instead_of(state.screen, usual) if usual else ''
+    is_answer = state.dialog is not None
     state, effects = click(state, event)
+    if not is_answer:
+        state = state._replace(clicked=(-1, 0.0) if key else (event.y, state.monotonic))
     if not key:
         return state, effects
     state, more = _press_all(state, key)

@@ -31,13 +31,13 @@ _Pieces = Tuple[Tuple[str, Style], ...]
 #: Empty cells before the first hint and between two hints.
 _MARGIN, _GAP = 1, 2
 #: Keys that come first while the display is paused or shows a recording.
-_FIRST_IN_PAST = ('h', 'S s', 'N n', 'z', '( )', '{ }', 'b')
+_FIRST_IN_PAST = ('h', 'S s', 'n N', 'z', '( )', '{ }', 'b')
 _SORT, _REVERSE = 'Sort by:', '(Shift: reverse)'
 #: Purpose of the input line → its keys and what they do.
 _TYPING = {
-    'filter': (('Ctrl-U', 'delete'), ('Enter', 'keep'), ('Esc', 'discard')),
-    'time': (('Ctrl-U', 'delete'), ('Enter', 'go'), ('Esc', 'discard')),
-    'search': (('F3', 'next'), ('Up', 'previous'), ('Enter', 'stay'), ('Esc', 'leave')),
+    'filter': (('Ctrl-U', 'delete'), ('Enter', 'apply'), ('Esc', 'cancel')),
+    'time': (('Ctrl-U', 'delete'), ('Enter', 'apply'), ('Esc', 'cancel')),
+    'search': (('Down', 'next'), ('Up', 'previous'), ('Enter', 'apply'), ('Esc', 'cancel')),
 }
 
 
@@ -138,7 +138,7 @@ def _menu(state: AppState) -> list[Hint]:
             continue  # the last key does the same
         if binding.name == 'sort-menu':
             keys = [state.keymap.sort_prefix(state.screen) or keys[0]]
-        words = binding.hint
+        words = _words(state, binding)
         if binding.name == 'show-page' and state.main.shows_page:
             words = 'all GPUs'
         elif binding.name == 'freeze' and state.is_paused:
@@ -156,7 +156,7 @@ def _is_pointless(state: AppState, binding: Binding) -> bool:
         return False
     if binding.name == 'clear':
         return not (state.query or state.main.selected_device or tree_tags(state))
-    if binding.opens is Screen.ENVIRON:  # without a selection, that of nvitop
+    if binding.name == 'tag' or binding.opens is Screen.ENVIRON:  # that of the first, of nvitop
         return current_line(state) is None
     return binding.name == 'select-previous' and current_line(state) is not None
 
@@ -190,7 +190,7 @@ def signal_hints(state: AppState) -> _Pieces:
     """Return a hint with the keys that open the signal dialog, if a signal has any target."""
     if state.body_height < state.height or not has_targets(state):
         return ()
-    keys = _pieces(_bound(state, ('Ctrl-C', 'T', 'k')))
+    keys = _pieces(_bound(state, ('Ctrl-C', 'T', 'K')))
     return (('signals: ', HINT), *keys) if keys else ()
 
 
@@ -205,6 +205,10 @@ def format_key(keys: str) -> str:
     return f'^{key[5:]}' if key.startswith('Ctrl-') and len(key) == 6 else key
 
 
+def _words(state: AppState, binding: Binding) -> str:
+    return 'back' if binding.name == 'quit' and state.main.shows_page else binding.hint
+
+
 def _bound(state: AppState, usual_keys: Iterable[str]) -> list[tuple[str, str]]:
     """Return keys, given by their default names, and what they do; ``'K J'`` share one hint.
 
@@ -215,7 +219,7 @@ def _bound(state: AppState, usual_keys: Iterable[str]) -> list[tuple[str, str]]:
         keys = [shown_key(state, key) for key in usual.split(' ')]
         binding = state.keymap.usual.find(state.screen, usual.split(' ')[0])
         if binding is not None and all(keys):
-            hints.append((' '.join(keys), binding.hint))
+            hints.append((' '.join(keys), _words(state, binding)))
     return hints
 
 
