@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
+from nvitop.api.system import system
 from nvitop.console.driver import driver_errors
 from nvitop.console.messages import Message, exit_status
 from nvitop.console.outcome import CommandFailure, writing
@@ -95,7 +96,8 @@ def find_devices(options: Options, messages: list[Message]) -> Sequence[DeviceSe
         CommandFailure: No name of ``--only`` matches a device, or the driver does not respond.
     """
     if options.only is None:
-        if not options.only_visible:
+        is_limited = 'CUDA_VISIBLE_DEVICES' in os.environ or not system().gpu_powers()
+        if not options.only_visible or not is_limited:  # CUDA would wake all GPUs
             return None
         parse = Device.parse_cuda_visible_devices
         with driver_errors('nvitop'):

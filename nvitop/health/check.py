@@ -160,8 +160,12 @@ def _about(
         if finding.device in matches
         or (finding.device.physical_index in gpus and not finding.device.is_mig)
     ]
-    silent = [d.key.label for d in sample.devices if d.status != 'ok' and not d.key.uuid]
+    unnamed = [device for device in sample.devices if not device.key.uuid]
+    silent = [device.key.label for device in unnamed if device.is_silent]
+    asleep = [device.key.label for device in unnamed if device.status == 'asleep']
     evidence = 'the driver lists no such GPU'
+    if asleep:
+        evidence += f'; asleep, so that only the bus ID is known: GPU {", ".join(asleep)}'
     if silent:
         evidence += f'; GPU {", ".join(silent)} is not responding'
     kept += [

@@ -64,7 +64,7 @@ def format_text(verdict: Verdict) -> str:
     if check.error:
         return f'unknown: {printable(check.error)}\n'
     if not verdict.wrong:
-        return f'ok: {_gpus(check.gpus)}\n'
+        return f'ok: {_gpus(check.gpus)}{_asleep(check)}\n'
     lines = []
     for _, found in itertools.groupby(
         sorted(verdict.wrong, key=lambda f: (_place(f), importance(f))), key=_place
@@ -148,7 +148,7 @@ def _summary(verdict: Verdict) -> str:
     if check.error:
         return printable(check.error)
     words = [f'{_subject(finding)} {finding.words}' for finding in verdict.worst]
-    return printable('; '.join(words) or f'{_gpus(check.gpus)} healthy')
+    return printable('; '.join(words) or f'{_gpus(check.gpus)} healthy{_asleep(check)}')
 
 
 def _performance(verdict: Verdict) -> Iterator[str]:
@@ -182,3 +182,9 @@ def _subject(finding: Finding) -> str:
 
 def _gpus(count: int) -> str:
     return '1 GPU' if count == 1 else f'{count} GPUs'
+
+
+def _asleep(check: HealthCheck) -> str:
+    """Return how many GPUs sleep, ``''`` if none does: nothing is known about them."""
+    count = sum(device.status == 'asleep' for device in check.sample.devices)
+    return f' ({count} asleep)' if count else ''

@@ -21,9 +21,9 @@ class GpuPower(NamedTuple):
     #: Such as ``'0000:01:00.0'``.
     bus_id: str
     #: ``'active'``, ``'suspended'``, ``'suspending'``, ``'resuming'``, …; ``''`` if unknown.
-    status: str = ''
+    status: str
     #: Whether kernel and driver let it sleep when no program uses it.
-    may_sleep: bool = False
+    may_sleep: bool
 
     @property
     def is_asleep(self) -> bool:

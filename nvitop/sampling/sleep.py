@@ -77,7 +77,7 @@ class _SleepyGpu:
             reason = f'asleep ({self.found.power_state})' if deep else 'asleep'
             seconds, before = now - self.since, self.found.suspended_seconds
             if before is not None:
-                reason += f', {format_duration(before + seconds)} since boot'
+                reason += f', {format_duration(before + seconds)} in total'
             elif self.is_known:
                 reason += f' for {format_duration(seconds)}'
         sample = DeviceSample(self.info.key, self.info, 'asleep', reason)

@@ -17,7 +17,10 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.device.handles import start_nvml
 from nvitop.api.system import System, system
+from nvitop.console.options import Options
+from nvitop.gui.show import find_devices
 from nvitop.health.check import check_health
+from nvitop.health.formats import format_npd, format_text, judge
 from nvitop.sampling.device_names import match_devices
 from nvitop.sampling.sleep import ASLEEP, HELD_AWAKE
 from nvitop.sampling.source import LiveSource
@@ -154,9 +157,10 @@ def test_a_sleeping_gpu_is_never_touched(bench: Bench, asleep: tuple[int, ...]) 
         )
     ticks = record(start=False)
     assert [d.status == 'asleep' for d in last.devices] == [i in asleep for i in (0, 1)]
-    assert first.devices[1].reason == 'asleep (D3cold), 2 h 10 min since boot'
-    assert last.devices[1].reason == 'asleep (D3cold), 2 h 27 min since boot'
+    assert first.devices[1].reason == 'asleep (D3cold), 2 h 10 min in total'
+    assert last.devices[1].reason == 'asleep (D3cold), 2 h 27 min in total'
     assert last.devices[1].info.name == 'NVIDIA GeForce RTX 4070 Laptop GPU'
+    assert last.devices[1].key.uuid == ''  # /proc shows question marks
     assert last.devices[1].info.bus_id == '00000000:43:00.0'
     assert last.devices[1].memory_used_bytes is None
     assert [p.reason for p in last.problems if p.device == last.devices[1].key] == [ASLEEP]
@@ -292,6 +296,17 @@ def test_a_gpu_is_found_by_its_bus_id_without_waking_others(bench: Bench) -> Non
     assert match_devices([uuid]).found == (1,)
 
 
+def test_only_visible_wakes_no_gpu_if_all_are_visible(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.source()
+    monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
+    assert find_devices(Options(only_visible=True), []) is None
+    assert bench.queried() == [False, False]
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '1')
+    assert find_devices(Options(only_visible=True), []) == (1,)
+
+
 def test_nvml_attaches_no_gpu_at_the_start(bench: Bench) -> None:
     from nvitop.api.libnvml._session import SESSION
 
@@ -309,6 +324,12 @@ def test_health_of_a_sleeping_gpu_is_fine(bench: Bench) -> None:
     bench.source()
     check = check_health()
     assert (check.found, check.gpus, check.expected, check.error) == ((), 2, 2, '')
+    assert format_text(judge(check)) == 'ok: 2 GPUs (2 asleep)\n'
+    assert format_npd(judge(check)) == '2 GPUs healthy (2 asleep)\n'
+    named = check_health([BUS_IDS[1]])
+    assert (named.found, named.gpus) == ((), 1)
+    (unknown,) = check_health(['GPU-1']).found
+    assert unknown.evidence.endswith('; asleep, so that only the bus ID is known: GPU 0, 1')
     assert bench.queried() == [False, False]
 
 
