@@ -6,7 +6,7 @@ import json
 import pathlib
 import re
 import runpy
-from typing import Callable
+from typing import Any, Callable
 
 SHARE = pathlib.Path(__file__).parent.parent.parent / 'share'
 
@@ -15,12 +15,22 @@ dashboard: Callable[[], str] = runpy.run_path(str(SHARE.parent / 'tools' / 'make
 ]
 
 
+def panels() -> list[dict[str, Any]]:
+    """Return all panels, those of collapsed rows too."""
+    found = json.loads(dashboard())['panels']
+    return [panel for each in found for panel in (each, *each.get('panels', ()))]
+
+
+def instant(expression: str) -> str:
+    """Return PromQL without the variables of Grafana, for all hosts and the last minute."""
+    return re.sub(r'\$\w+', '.*', expression.replace('$__range', '1m'))
+
+
 def expressions() -> dict[str, str]:
     """Return the PromQL of each panel and alert."""
-    panels = json.loads(dashboard())['panels']
     found = {
         f'{panel["id"]} {panel["title"]} {target["refId"]}': target['expr']
-        for panel in panels
+        for panel in panels()
         for target in panel.get('targets', ())
     }
     alerts = (SHARE / 'prometheus' / 'nvitop-alerts.yml').read_text(encoding='utf-8')
