@@ -15,12 +15,7 @@ from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence
 from nvitop.api.device import Device
 from nvitop.claims.directory import ClaimsUnavailable, directories_to_read, directory_to_write
 from nvitop.claims.queue import Ticket
-from nvitop.claims.records import (
-    lock_path,
-    read_claims,
-    remove_dead_claims,
-    write_claim,
-)
+from nvitop.claims.records import lock_path, read_claims, remove_dead_claims, write_claim
 from nvitop.platforms.shared_files import take_lock
 from nvitop.select.choice import Criteria, SelectOptions, limit_in_bytes, select
 
@@ -113,18 +108,10 @@ def wait_and_claim(
 ) -> ClaimedDevices:
     """Wait until enough devices match, and claim them.
 
-    Args:
-        request: What to wait for.
-        command: What other users see.
-        announce: Called with a line about the wait whenever it changes.
-        clock: Returns a time in seconds.
-        sleep: Waits for a number of seconds.
+    Others see ``command``. ``announce`` is called with a line about the wait whenever it changes.
 
     Raises:
-        ClaimImpossible: The devices of this machine can never match.
-        ClaimTimeout: They did not match in time.
-        ClaimsUnavailable: Claims cannot be written.
-        NVMLError: The driver does not work.
+        ClaimImpossible, ClaimTimeout, ClaimsUnavailable, NVMLError: As :func:`claim`.
     """
     possible = {str(device.uuid()): device for device in request.possible()}
     try:
@@ -135,7 +122,7 @@ def wait_and_claim(
         raise ClaimsUnavailable(f'cannot write claims: {error}') from error
     with contextlib.closing(ticket):
         try:
-            return _Waiter(request, directory, ticket).wait(command, announce, clock, sleep)
+            return _Waiter(request, directory, ticket, clock, sleep).wait(command, announce)
         except ClaimTimeout:  # an OSError too
             raise
         except OSError as error:  # the directory was removed, for example
@@ -145,28 +132,29 @@ def wait_and_claim(
 class _Waiter:
     """Collects the locks of devices that match."""
 
-    def __init__(self, request: ClaimRequest, directory: str, ticket: Ticket) -> None:
-        self._request = request
-        self._directory = directory
-        self._ticket = ticket
+    def __init__(
+        self,
+        request: ClaimRequest,
+        directory: str,
+        ticket: Ticket,
+        clock: Callable[[], float],
+        sleep: Callable[[float], object],
+    ) -> None:
+        self._request, self._directory, self._ticket = request, directory, ticket
+        self._clock, self._sleep = clock, sleep
         #: UUID → since when the device has matched at every look.
         self._since: dict[str, float] = {}
         #: UUID → descriptor of its lock.
         self._locks: dict[str, int] = {}
 
-    def wait(
-        self,
-        command: str,
-        announce: Callable[[str], object],
-        clock: Callable[[], float],
-        sleep: Callable[[float], object],
-    ) -> ClaimedDevices:
-        started, settle, said = clock(), self._request.settle_seconds, ''
+    def wait(self, command: str, announce: Callable[[str], object]) -> ClaimedDevices:
+        """Wait until enough devices match, and claim them."""
+        started, settle, said = self._clock(), self._request.settle_seconds, ''
         limit = self._request.timeout_seconds
         deadline = math.inf if limit is None else started + limit
         try:
             while True:
-                matching, now = self._look(clock()), clock()
+                matching, now = self._look(self._clock()), self._clock()
                 ahead = self._ticket.programs_ahead()
                 if ahead:
                     self._release(set(self._locks))
@@ -188,7 +176,7 @@ class _Waiter:
                 settling = [
                     rest for since in self._since.values() if (rest := since + settle - now) > 0
                 ]
-                sleep(max(0.05, min(pause, deadline - now, *settling)))
+                self._sleep(max(0.05, min(pause, deadline - now, *settling)))
         except BaseException:
             self._release(set(self._locks))
             raise
@@ -235,7 +223,7 @@ class _Waiter:
 
     def _claim(self, command: str) -> ClaimedDevices | None:
         """Check the locked devices again, then claim; ``None`` if one no longer matches."""
-        matching = self._look(time.monotonic())
+        matching = self._look(self._clock())
         if not self._locks.keys() <= matching.keys():
             self._collect(())
             return None
@@ -283,23 +271,16 @@ def claim(
     >>> with claim(count=2, min_free_memory='20GiB', timeout=600) as devices:
     ...     os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(device.uuid() for device in devices)
 
-    Programs that wait get devices in the order in which they began. Without limits, a device is free
-    if at most 10 % of its memory is used. Claims bind only programs that look at them: ``nvitop
-    run``, ``nvisel``, :func:`nvitop.select_devices` and this function.
+    Programs get devices in the order in which they began to wait. Without limits, a device is free
+    if at most 10 % of its memory is used. Claims bind only programs that look at them.
 
     Args:
         count: Number of devices.
-        devices: Devices to choose from; ``None``: all GPUs. The MIG devices of a GPU take its
-            place.
-        min_free_memory: Bytes, or text such as ``'4GiB'``.
-        min_total_memory: Bytes, or text such as ``'4GiB'``.
-        max_gpu_utilization: Percent.
-        max_memory_utilization: Percent of the memory bandwidth.
-        free_accounts: Names of users whose processes' memory counts as free.
         settle: Time in seconds for which a device must match.
         timeout: Maximum time to wait in seconds; ``None``: as long as it takes.
         ignore_claims: Take devices that others have claimed.
-        include_unhealthy: Take devices with critical findings, such as memory errors.
+
+    All other arguments are those of :func:`nvitop.select_devices`.
 
     Yields:
         The claimed devices, in the order of their indices.

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
-import tempfile
 from typing import Mapping
 
-from nvitop.platforms.shared_files import file_system, user_id
+from nvitop.platforms.shared_files import make_shared, why_unusable
 
 #: Names the directory of claims instead of the usual places.
 VARIABLE = 'NVITOP_CLAIMS'
@@ -20,9 +18,6 @@ VARIABLE = 'NVITOP_CLAIMS'
 PLACES = ('/run/nvitop', '/run/lock/nvitop', '/dev/shm/nvitop')
 #: Places in which the directory may be made.
 _CREATABLE = PLACES[1:]
-_ALL_USERS = 0o1777
-#: File systems whose locks other hosts see too, or that emulate flock.
-_REMOTE = frozenset(('nfs', 'nfs4', 'cifs', 'smb3', '9p', 'afs', 'ceph'))
 
 
 class ClaimsUnavailable(RuntimeError):
@@ -54,37 +49,3 @@ def directory_to_write(environ: Mapping[str, str] = os.environ) -> str:
             if not why_unusable(place):
                 return place
     raise ClaimsUnavailable(f'no directory for claims ({"; ".join(reasons)}); set {VARIABLE}')
-
-
-def make_shared(path: str) -> None:
-    """Create a directory in which every user may put files, without a moment of other rights.
-
-    Raises:
-        OSError: The directory cannot be created.
-    """
-    parent, name = os.path.split(path)
-    new = tempfile.mkdtemp(prefix=f'.{name}.', dir=parent)
-    try:
-        os.chmod(new, _ALL_USERS)
-        os.rename(new, path)  # replaces only an empty directory
-    except OSError:
-        os.rmdir(new)
-        if not os.path.isdir(path):
-            raise
-
-
-def why_unusable(path: str) -> str:
-    """Return why a directory cannot be used for claims; ``''`` if it can."""
-    try:
-        status = os.lstat(path)
-    except OSError as error:
-        return error.strerror or str(error)
-    if not stat.S_ISDIR(status.st_mode):
-        return 'a symbolic link' if stat.S_ISLNK(status.st_mode) else 'not a directory'
-    is_sticky = bool(status.st_mode & stat.S_ISVTX)
-    if status.st_uid not in (0, user_id()) and not is_sticky:
-        return 'it belongs to another user and is not sticky'
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not is_sticky:
-        return 'other users can remove files in it, because it is not sticky'
-    kind = file_system(status.st_dev)
-    return f'it is on {kind}, whose locks cannot be relied on' if kind in _REMOTE else ''

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import sys
 import time
 from typing import Sequence
 
@@ -59,17 +58,16 @@ def _print_claims(options: argparse.Namespace) -> int:
     indices = _indices() if claims else {}
     with writing():
         if options.format == 'json':
-            print(json.dumps([_as_json(claim, indices) for claim in claims], indent=2), flush=True)
+            listed = [_as_json(claim, indices.get(claim.uuid)) for claim in claims]
+            print(json.dumps(listed, indent=2), flush=True)
         elif not claims:
             print('no GPU is claimed', flush=True)
         else:
-            rows: list[tuple[str, ...]] = [('GPU', 'USER', 'PID', 'SINCE', 'COMMAND')]
-            rows += [_as_row(claim, indices) for claim in claims]
+            rows = [_as_row(claim, indices.get(claim.uuid, claim.uuid)) for claim in claims]
+            rows.insert(0, ('GPU', 'USER', 'PID', 'SINCE', 'COMMAND'))
             widths = [max(map(len, column)) for column in zip(*rows)]
-            for row in rows:
-                cells = (f'{cell:{width}}' for cell, width in zip(row, widths))
-                print('  '.join(cells).rstrip())
-            sys.stdout.flush()
+            lines = ('  '.join(map(str.ljust, row, widths)).rstrip() for row in rows)
+            print('\n'.join(lines), flush=True)
     return 0
 
 
@@ -77,27 +75,17 @@ def _indices() -> dict[str, str]:
     """Return the index of each device by UUID; nothing without a driver."""
     try:
         leaves = [leaf for device in Device.all() for leaf in device.to_leaf_devices()]
-        return {str(leaf.uuid()): _index_text(leaf.index) for leaf in leaves}
+        return {str(leaf.uuid()): str(leaf.index).strip('()').replace(', ', ':') for leaf in leaves}
     except (libnvml.NVMLError, OSError):
         return {}
 
 
-def _index_text(index: int | tuple[int, int]) -> str:
-    return str(index) if isinstance(index, int) else ':'.join(map(str, index))
-
-
-def _as_row(claim: Claim, indices: dict[str, str]) -> tuple[str, ...]:
-    device = indices.get(claim.uuid, claim.uuid)
+def _as_row(claim: Claim, device: str) -> tuple[str, ...]:
     age = format_duration(max(0.0, time.time() - claim.since))
     return (device, claim.username, str(claim.process.pid), age, claim.command)
 
 
-def _as_json(claim: Claim, indices: dict[str, str]) -> dict[str, object]:
-    return {
-        'uuid': claim.uuid,
-        'index': indices.get(claim.uuid),
-        'user': claim.username,
-        'pid': claim.process.pid,
-        'since': claim.since,
-        'command': claim.command,
-    }
+def _as_json(claim: Claim, index: str | None) -> dict[str, object]:
+    user, pid = claim.username, claim.process.pid
+    values = {'user': user, 'pid': pid, 'since': claim.since, 'command': claim.command}
+    return {'uuid': claim.uuid, 'index': index, **values}

@@ -15,9 +15,13 @@ import re
 import time
 from typing import Iterator, Sequence
 
-from nvitop.claims.directory import make_shared
-from nvitop.claims.records import read_object
-from nvitop.platforms.shared_files import is_locked, take_lock, write_new
+from nvitop.platforms.shared_files import (
+    is_locked,
+    make_shared,
+    read_small_json,
+    take_lock,
+    write_new,
+)
 
 #: A program that has not looked at the queue for this time (seconds), because it is suspended or its
 #: driver hangs, is skipped until it does, unless it holds locks.
@@ -103,7 +107,7 @@ class Ticket:
                     os.unlink(path)
                 continue
             try:
-                values, status = read_object(path)
+                values, status = read_small_json(path)
                 uuids, is_collecting = frozenset(values['uuids']), bool(values['is_collecting'])
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 continue

@@ -12,39 +12,25 @@ import contextlib
 import json
 import os
 import re
-import stat
 import time
 from collections import Counter
-from typing import Any, Iterator, Mapping, NamedTuple
+from typing import Iterator, Mapping, NamedTuple
 
 from nvitop.claims.directory import directories_to_read
 from nvitop.masking import mask_command
-from nvitop.platforms.machine import boot_id
-from nvitop.platforms.shared_files import is_locked, open_untrusted, user_id, write_new
+from nvitop.platforms.identity import ProcessIdentity, is_running, this_process
+from nvitop.platforms.shared_files import is_locked, read_small_json, user_id, write_complete
 from nvitop.platforms.users import name_of_user
 from nvitop.printable import printable
 
 #: The devices that ``nvitop run`` has claimed for a program, separated by commas.
 CLAIM_VARIABLE = 'NVITOP_CLAIM'
-#: Maximum size of a file in bytes.
-_MAX_BYTES = 4096
 #: Maximum number of files of one user that are read in a directory.
 _MAX_FILES = 128
 #: Number of characters of a command that are kept.
 _MAX_COMMAND = 200
 _UUID = r'(?:GPU|MIG)-[0-9A-Za-z/_-]{1,80}'
 _CLAIM_NAME = re.compile(rf'({_UUID})\.(\d{{1,10}})\.(\d{{1,20}})\.claim')
-
-
-class ProcessIdentity(NamedTuple):
-    """A process that is not confused with one of the same PID, after a reboot or in a container."""
-
-    pid: int
-    #: Clock ticks from the start of the system to that of the process (``/proc/PID/stat``).
-    start_time: int
-    boot_id: str
-    #: Inode of the PID namespace.
-    namespace: str
 
 
 class Claim(NamedTuple):
@@ -123,7 +109,7 @@ def _claims_in(directory: str) -> Iterator[Claim]:
 
 
 def _read_claim(path: str) -> Claim:
-    values, status = read_object(path)
+    values, status = read_small_json(path)
     identity = ProcessIdentity(
         _whole(values['pid']),
         _whole(values['start_time']),
@@ -154,25 +140,6 @@ def _whole(value: object) -> int:
     return value
 
 
-def read_object(path: str) -> tuple[dict[str, Any], os.stat_result]:
-    """Read a JSON object of at most 4 KiB from a regular file; return it and the file's status.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is something else.
-    """
-    descriptor = open_untrusted(path)
-    try:
-        status = os.fstat(descriptor)
-        data = os.read(descriptor, _MAX_BYTES + 1) if stat.S_ISREG(status.st_mode) else b''
-    finally:
-        os.close(descriptor)
-    values = json.loads(data) if len(data) <= _MAX_BYTES else None
-    if not isinstance(values, dict):
-        raise ValueError(f'not a small JSON object: {path}')
-    return values, status
-
-
 def write_claim(directory: str, uuid: str, command: str) -> str:
     """Write the file of a claim by this process; return its path. It appears complete or not at all.
 
@@ -186,45 +153,7 @@ def write_claim(directory: str, uuid: str, command: str) -> str:
         'since': time.time(),
         'command': mask_command(command).encode('utf-8', 'replace').decode()[:_MAX_COMMAND],
     }
-    name = f'{uuid.replace("/", "_")}.{process.pid}.{process.start_time}'
-    path = os.path.join(directory, f'{name}.claim')
-    temporary = os.path.join(directory, f'.{name}.new')
-    os.close(write_new(temporary, json.dumps(values).encode()))
-    try:
-        os.rename(temporary, path)
-    except OSError:
-        os.unlink(temporary)
-        raise
+    name = f'{uuid.replace("/", "_")}.{process.pid}.{process.start_time}.claim'
+    path = os.path.join(directory, name)
+    write_complete(path, json.dumps(values).encode())
     return path
-
-
-# Processes
-
-
-def this_process() -> ProcessIdentity:
-    """Return the identity of this process."""
-    pid = os.getpid()
-    return ProcessIdentity(pid, _start_time(pid) or 1, boot_id(), _namespace())
-
-
-def is_running(process: ProcessIdentity) -> bool:
-    """Return whether a process of this system runs; False if that cannot be known."""
-    is_of_this_system = (process.boot_id, process.namespace) == (boot_id(), _namespace())
-    return is_of_this_system and _start_time(process.pid) == process.start_time
-
-
-def _start_time(pid: int) -> int | None:
-    """Return the start time of a running process in clock ticks; ``None`` if it has exited."""
-    try:
-        with open(f'/proc/{pid}/stat', 'rb') as file:
-            words = file.read().rpartition(b')')[2].split()
-        return None if words[0] in (b'Z', b'X') else int(words[19])
-    except (OSError, IndexError, ValueError):
-        return None
-
-
-def _namespace() -> str:
-    try:
-        return os.readlink('/proc/self/ns/pid')
-    except OSError:
-        return ''

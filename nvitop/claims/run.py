@@ -31,7 +31,15 @@ from nvitop.console.driver import simulate, start_driver
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.platforms import WINDOWS
 from nvitop.sampling import watchdog
-from nvitop.select.command import add_devices, add_limits, criteria_of, devices_to_choose_from
+from nvitop.select.command import (
+    MAX_WAIT_SECONDS,
+    add_devices,
+    add_identifiers,
+    add_limits,
+    add_wait,
+    criteria_of,
+    devices_to_choose_from,
+)
 
 PROGRAM = 'nvitop run'
 #: Exit status if the devices did not become free in time, as with timeout(1).
@@ -39,7 +47,6 @@ TIMED_OUT = 124
 #: Exit status if nvitop itself fails, or the devices can never match.
 FAILED = 125
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
-_MAX_SECONDS = 30 * 86400.0
 _EXAMPLES = """\
 nvitop run python train.py
 nvitop run -n 2 -f 20GiB --wait 8h -- torchrun --nproc-per-node 2 train.py
@@ -78,33 +85,17 @@ def make_parser() -> ArgumentParser:
         help='number of GPUs (default: 1)',
     )
     add_limits(parser)
-    add = parser.add_argument_group('waiting').add_argument
-    add(
-        '--wait',
-        type=duration(0, _MAX_SECONDS),
-        metavar='TIME',
-        help='exit with status 124 if the GPUs are not free after TIME, such as 90s or 8h '
-        '(default: wait as long as it takes)',
-    )
+    add = add_wait(parser, TIMED_OUT, 'maximum time to wait (default: any)').add_argument
     add(
         '--settle',
-        type=duration(0, _MAX_SECONDS),
+        type=duration(0, MAX_WAIT_SECONDS),
         default=SETTLE_SECONDS,
         metavar='TIME',
         help=f'require GPUs to be free for TIME (default: {SETTLE_SECONDS:g}s)',
     )
-    add(
-        '--dry-run',
-        action='store_true',
-        help='print the command with its GPUs, and run nothing',
-    )
-    parser.add_argument_group('output').add_argument(
-        '-O',
-        '--format',
-        choices=('index', 'uuid'),
-        default='index',
-        help='form of CUDA_VISIBLE_DEVICES (default: index; MIG devices always have UUIDs)',
-    )
+    text = 'print the command with its GPUs, and run nothing'
+    add('--dry-run', action='store_true', help=text)
+    add_identifiers(parser)
     parser.add_argument('words', nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
 
@@ -140,8 +131,11 @@ def _run(options: argparse.Namespace, command: list[str]) -> int:
     try:
         if options.dry_run:
             return _print_choice(request, options.format, command)
-        with _Progress() as progress:
-            held = wait_and_claim(request, shlex.join(command), progress.show)
+        try:
+            held = wait_and_claim(request, shlex.join(command), _show)
+        finally:
+            if sys.stderr.isatty():
+                print('\r\x1b[K', end='', file=sys.stderr, flush=True)
     except ClaimTimeout as error:
         raise CommandFailure(str(error), TIMED_OUT) from error
     except (ClaimImpossible, ClaimsUnavailable) as error:
@@ -214,24 +208,7 @@ def _execute(held: ClaimedDevices, form: str, command: list[str]) -> int:
         raise CommandFailure(text, NOT_FOUND if is_missing else NOT_EXECUTABLE) from error
 
 
-class _Progress:
-    """One line on stderr about the wait, which is rewritten on a terminal."""
-
-    def __init__(self) -> None:
-        self._is_terminal = sys.stderr.isatty()
-        self._is_open = False
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def show(self, text: str) -> None:
-        """Show the line."""
-        if self._is_terminal:
-            print(f'\r\x1b[K{PROGRAM}: {text}', end='', file=sys.stderr, flush=True)
-            self._is_open = True
-        else:
-            print(f'{PROGRAM}: {text}', file=sys.stderr, flush=True)
-
-    def __exit__(self, *_: object) -> None:
-        if self._is_open:
-            print('\r\x1b[K', end='', file=sys.stderr, flush=True)
+def _show(text: str) -> None:
+    """Show a line about the wait on stderr, in place of the last one on a terminal."""
+    begin, end = ('\r\x1b[K', '') if sys.stderr.isatty() else ('', '\n')
+    print(f'{begin}{PROGRAM}: {text}', end=end, file=sys.stderr, flush=True)

@@ -4,14 +4,22 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import stat
 import sys
 import time
 from errno import ENOTSUP
+from typing import Any
 
 #: Attempts to lock while a reader tests the lock for a moment.
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.01
+_ALL_USERS = 0o1777
+#: Maximum size (bytes) of a file that is read.
+_MAX_BYTES = 4096
+#: File systems whose locks other hosts see too, or that emulate flock.
+_REMOTE = frozenset(('nfs', 'nfs4', 'cifs', 'smb3', '9p', 'afs', 'ceph'))
 
 
 def user_id() -> int:
@@ -51,6 +59,41 @@ def write_new(path: str, data: bytes) -> int:
         os.unlink(path)
         raise
     return descriptor
+
+
+def write_complete(path: str, data: bytes) -> None:
+    """Create or replace a file that all users can read; it appears complete or not at all.
+
+    Raises:
+        OSError: It cannot be written, for example because the file system is full.
+    """
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f'.{name}.new')
+    os.close(write_new(temporary, data))
+    try:
+        os.rename(temporary, path)
+    except OSError:
+        os.unlink(temporary)
+        raise
+
+
+def read_small_json(path: str) -> tuple[dict[str, Any], os.stat_result]:
+    """Read a JSON object of at most 4 KiB from a regular file; return it and the file's status.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is something else.
+    """
+    descriptor = open_untrusted(path)
+    try:
+        status = os.fstat(descriptor)
+        data = os.read(descriptor, _MAX_BYTES + 1) if stat.S_ISREG(status.st_mode) else b''
+    finally:
+        os.close(descriptor)
+    values = json.loads(data) if len(data) <= _MAX_BYTES else None
+    if not isinstance(values, dict):
+        raise ValueError(f'not a small JSON object: {path}')
+    return values, status
 
 
 def take_lock(path: str) -> int | None:
@@ -117,3 +160,38 @@ def file_system(device: int) -> str:
             if mount.split(' ')[2:3] == [number]:
                 return rest.split(' ')[0]
     return ''
+
+
+def make_shared(path: str) -> None:
+    """Create a directory in which every user may put files, without a moment of other rights.
+
+    Raises:
+        OSError: The directory cannot be created.
+    """
+    parent, name = os.path.split(path)
+    new = os.path.join(parent, f'.{name}.{os.getpid()}.{time.time_ns()}')
+    os.mkdir(new, 0o700)
+    try:
+        os.chmod(new, _ALL_USERS)
+        os.rename(new, path)  # replaces only an empty directory
+    except OSError:
+        os.rmdir(new)
+        if not os.path.isdir(path):
+            raise
+
+
+def why_unusable(path: str) -> str:
+    """Return why a directory is not for files that several users share; ``''`` if it is."""
+    try:
+        status = os.lstat(path)
+    except OSError as error:
+        return error.strerror or str(error)
+    if not stat.S_ISDIR(status.st_mode):
+        return 'a symbolic link' if stat.S_ISLNK(status.st_mode) else 'not a directory'
+    is_sticky = bool(status.st_mode & stat.S_ISVTX)
+    if status.st_uid not in (0, user_id()) and not is_sticky:
+        return 'it belongs to another user and is not sticky'
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not is_sticky:
+        return 'other users can remove files in it, because it is not sticky'
+    kind = file_system(status.st_dev)
+    return f'it is on {kind}, whose locks cannot be relied on' if kind in _REMOTE else ''

@@ -173,25 +173,33 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_wait(parser: argparse.ArgumentParser, status: int, text: str) -> None:
-    """Add the option for the maximum time to wait."""
-    parser.add_argument_group('waiting').add_argument(
+def add_wait(parser: argparse.ArgumentParser, status: int, text: str) -> argparse._ArgumentGroup:
+    """Add the group of options about waiting, with the maximum time; return it."""
+    group = parser.add_argument_group('waiting')
+    group.add_argument(
         '--wait',
         type=duration(0, MAX_WAIT_SECONDS),
         metavar='TIME',
         help=f'{text}; exit with status {status} after TIME, such as 90s or 8h',
     )
+    return group
 
 
-def _add_format(parser: argparse.ArgumentParser) -> None:
+def add_identifiers(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the group of options about output, with the form of devices; return it."""
     group = parser.add_argument_group('output')
     group.add_argument(
         '-O',
         '--format',
         choices=FORMATS[:2],
         default='index',
-        help='print indices or UUIDs (default: index; MIG devices are always printed as UUIDs)',
+        help='use indices or UUIDs (default: index; MIG devices always have UUIDs)',
     )
+    return group
+
+
+def _add_format(parser: argparse.ArgumentParser) -> None:
+    group = add_identifiers(parser)
     separators = group.add_mutually_exclusive_group()
     add = separators.add_argument
     add(

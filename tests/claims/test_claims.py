@@ -23,10 +23,11 @@ from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.claims import acquire, directory, records
 from nvitop.claims.acquire import ClaimImpossible, ClaimRequest, ClaimTimeout, wait_and_claim
-from nvitop.claims.directory import ClaimsUnavailable, directory_to_write, why_unusable
+from nvitop.claims.directory import ClaimsUnavailable, directory_to_write
 from nvitop.claims.records import claimed_by_others, read_claims
 from nvitop.platforms import shared_files
-from nvitop.platforms.shared_files import is_locked
+from nvitop.platforms.identity import is_running
+from nvitop.platforms.shared_files import is_locked, why_unusable
 from nvitop.recording.privacy import CommandFilter
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import ClaimSample, Demand, Sample
@@ -292,11 +293,25 @@ def test_claim_lasts_as_long_as_a_child_of_the_command(folder: pathlib.Path) -> 
     ) as leader:
         assert leader.wait(PATIENCE) == 0
         (claim,) = read_claims().values()
-        assert not records.is_running(claim.process)
+        assert not is_running(claim.process)
         child = subprocess.run(['pgrep', '-f', 'pid or time.sleep'], capture_output=True, text=True)
         for pid in child.stdout.split():
             os.kill(int(pid), signal.SIGKILL)
         wait_until(lambda: not read_claims(), 'the end of the claim')
+
+
+@pytest.mark.skipif(shutil.which('lslocks') is None, reason='NOT TESTED: lslocks is missing')
+def test_lslocks_sees_the_lock_of_the_command(folder: pathlib.Path) -> None:
+    with start_claim('import signal\nprint(1, flush=True)\nsignal.pause()') as process:
+        (claim,) = read_claims().values()
+        (lock,) = files(folder, 'lock')
+        words = ['lslocks', '--json', '--output', 'PID,TYPE,MODE,INODE', '--pid', str(process.pid)]
+        listed = json.loads(subprocess.check_output(words))['locks']
+        process.kill()
+    assert lock.name == f'{claim.uuid}.lock'
+    assert [(int(each['inode']), each['type'], each['mode']) for each in listed] == [
+        (lock.stat().st_ino, 'FLOCK', 'WRITE')
+    ]
 
 
 def test_claim_of_a_command_that_closes_all_descriptors_is_live(folder: pathlib.Path) -> None:
@@ -304,7 +319,7 @@ def test_claim_of_a_command_that_closes_all_descriptors_is_live(folder: pathlib.
     with start_claim(script) as process:
         (claim,) = read_claims().values()
         assert not is_locked(records.lock_path(str(folder), claim.uuid))
-        assert records.is_running(claim.process)
+        assert is_running(claim.process)
         process.kill()
         process.wait(PATIENCE)
     assert read_claims() == {}
@@ -347,8 +362,6 @@ def test_hostile_files_are_ignored_and_cleaned(folder: pathlib.Path) -> None:
         )
     ):  # fmt: skip
         (folder / f'GPU-4.{number + 1}.1.claim').write_text(text)
-    for number in range(1000):
-        (folder / f'GPU-5.{number + 1}.7.claim').write_text('{}')
     with mock.patch.object(records, '_MAX_FILES', 10_000):
         assert set(read_claims()) == {'GPU-9'}
     claim = records.live_claim(list(records._claims_in(str(folder))), '') or read_claims().get(
@@ -357,6 +370,19 @@ def test_hostile_files_are_ignored_and_cleaned(folder: pathlib.Path) -> None:
     if claim is not None:
         assert claim.command.startswith('evil �[31m�x')
         assert len(claim.command) == 200
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='NOT TESTED: files of two users need root')
+def test_ten_thousand_files_of_a_user_hide_no_claim_of_another(folder: pathlib.Path) -> None:
+    for number in range(10_000):
+        path = folder / f'GPU-5.{number + 1}.7.claim'
+        path.write_text('{"uuid": "GPU-9"}')
+        os.chown(path, NOBODY, NOBODY)
+    records.write_claim(str(folder), 'GPU-9', 'x')
+    with mock.patch('os.open', wraps=os.open) as opened:
+        assert set(read_claims()) == {'GPU-9'}
+    # Files of the other user up to the limit, and the claim.
+    assert opened.call_count == records._MAX_FILES + 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='NOT TESTED: files of two users need root')
@@ -412,9 +438,9 @@ def test_directories_that_cannot_be_trusted_are_refused(
     assert why_unusable(str(link)) == 'a symbolic link'
     assert why_unusable(str(file)) == 'not a directory'
     assert 'not sticky' in why_unusable(str(open_to_all))
-    with mock.patch.object(directory, 'user_id', return_value=NOBODY):
+    with mock.patch.object(shared_files, 'user_id', return_value=NOBODY):
         assert ('belongs to another user' in why_unusable(str(tmp_path))) == (os.getuid() != 0)
-    monkeypatch.setattr(directory, 'file_system', lambda _: 'nfs4')
+    monkeypatch.setattr(shared_files, 'file_system', lambda _: 'nfs4')
     assert 'nfs4' in why_unusable(str(tmp_path))
     monkeypatch.setenv(directory.VARIABLE, str(file))
     with pytest.raises(ClaimsUnavailable, match=r'not a directory.*set NVITOP_CLAIMS'):

@@ -79,7 +79,7 @@ complete -c nvisel -n _shtab_nvisel_using -s G -l max-gpu-utilization -x -d 'req
 complete -c nvisel -n _shtab_nvisel_using -s M -l max-memory-utilization -x -d 'require a memory bandwidth utilization of at most PERCENT'
 complete -c nvisel -n _shtab_nvisel_using -l tol -l tolerance -x -d 'relax memory limits by PERCENT, and utilization limits by PERCENT points'
 complete -c nvisel -n _shtab_nvisel_using -l wait -x -d 'wait until --min-count devices match, and at least one; nothing is reserved; exit with status 4 after TIME, such as 90s or 8h'
-complete -c nvisel -n _shtab_nvisel_using -s O -l format -xka "index uuid" -d 'print indices or UUIDs (default: index; MIG devices are always printed as UUIDs)'
+complete -c nvisel -n _shtab_nvisel_using -s O -l format -xka "index uuid" -d 'use indices or UUIDs (default: index; MIG devices always have UUIDs)'
 complete -c nvisel -n _shtab_nvisel_using -s s -l sep -l separator -x -d 'print SEP between devices (default: a comma)'
 complete -c nvisel -n _shtab_nvisel_using -l newline -d 'print one device per line'
 complete -c nvisel -n _shtab_nvisel_using -s 0 -l null -d 'print a NUL character after each device, for xargs -0'
