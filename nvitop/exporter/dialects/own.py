@@ -137,7 +137,7 @@ def _named_others(observation: Observation) -> Iterator[Family]:
     name = host_name(observation.sample, observation.options)
     host = {'hostname': label_value(name)} if name else {}
     for family in _others(observation):
-        points = (Point({**host, **point.labels}, point.value) for point in family.points)
+        points = (Point({**point.labels, **host}, point.value) for point in family.points)
         yield family._replace(points=tuple(points))
 
 
