@@ -33,6 +33,8 @@ _COUNTERS = {
 }
 #: Labels with the name of the host, the best one first.
 HOST_NAMES = ('hostname', 'instance')
+#: Counters that show only whether a job used a GPU.
+_PRESENCE = {name: _COUNTERS[name] for name in ('used', 'held_idle')}
 _OWNER = ('owner_kind', 'owner_id')
 
 
@@ -54,7 +56,8 @@ class _Query(NamedTuple):
             yield marked(f'sum by ({by}) (increase({series}[{self.seconds}s]))', f'{prefix} {mark}')
 
     def expression(self, *, jobs: bool) -> str:
-        """Return the query of one part of the period."""
+        """Return the query of one part of the period; ``jobs``: with the use of each job."""
+        by_job = _COUNTERS if jobs else _PRESENCE
         memory = vector(['nvitop_user_gpu_memory_bytes'], self.scope.match)
         up = vector(['nvitop_gpu_up'], self.scope.match)
         up = f'{up[:-1]},mig_uuid=""}}'
@@ -64,7 +67,7 @@ class _Query(NamedTuple):
         return ' or '.join(
             (
                 *self.increases('user', ('user',), _COUNTERS),
-                *(self.increases('owner', ('user', *_OWNER), _COUNTERS) if jobs else ()),
+                *self.increases('owner', ('user', *_OWNER), by_job),
                 *self.increases('free', (), {'idle': 'seconds', 'joules': 'energy_joules'}),
                 marked(peak, 'user peak_bytes'),
                 marked(gpus, 'gpus count'),
@@ -94,7 +97,10 @@ def read_prometheus(
             'check --since and --match',
         )
     table = Table(by)
-    _add_jobs_to_users(uses)
+    if 'job' in by:
+        _take_jobs_from_users(uses)
+    else:
+        _count_jobs_of_users(uses)
     observed = dict.fromkeys(gpus, 0.0)
     for (host, user, job), sums in uses.items():
         table.add(Place(user, job, host=host), sums)
@@ -138,7 +144,15 @@ def _add(
     sums.add(Sums(**{name: total}))
 
 
-def _add_jobs_to_users(uses: dict[tuple[str, str, str], Sums]) -> None:
+def _count_jobs_of_users(uses: dict[tuple[str, str, str], Sums]) -> None:
+    """Replace the use of jobs by the number of jobs of each user."""
+    for host, user, job in [key for key in uses if key[2]]:
+        sums = uses.pop((host, user, job))
+        if sums.seconds:
+            uses.setdefault((host, user, ''), Sums()).jobs.add((job, ''))
+
+
+def _take_jobs_from_users(uses: dict[tuple[str, str, str], Sums]) -> None:
     """Reduce the use of each user to that outside of jobs."""
     for (host, user, job), sums in list(uses.items()):
         if not job:

@@ -125,8 +125,9 @@ class Table:
             is_held = place.user not in (NO_USER, UNOBSERVED) or not {*WHO}.intersection(self.by)
             row = self._rows[key] = Row(key, Sums(), is_held)
         row.sums.add(sums)
-        if place.user not in _SPECIAL and sums.used + sums.held_idle:
-            row.sums.jobs.add((place.job, '' if place.job else place.command))
+        job = (place.job, '' if place.job else place.command)
+        if any(job) and place.user not in _SPECIAL and sums.used + sums.held_idle:
+            row.sums.jobs.add(job)
 
     def merge(self, other: Table) -> None:
         """Add all rows of another table with the same dimensions."""

@@ -122,6 +122,19 @@ def test_a_host_is_known_by_its_name_at_any_address() -> None:
     assert with_label.hosts == ('10.0.0.1',)
 
 
+def test_jobs_are_counted_whatever_the_rows_are() -> None:
+    other = ('owner held_idle', {**JOB, 'owner_id': '43'}, HOUR)
+    unused = ('owner used', {**JOB, 'owner_id': '44'}, 0.0)
+    client: Any = FakeClient(*ROWS, ('owner used', JOB, 4 * HOUR), other, unused)
+    by_user = read_prometheus(client, Scope(), 0, 86400, ('user',))
+    assert hours(by_user)['ann'] == (10, 2, 0, 0)
+    assert {row.key[0]: len(row.sums.jobs) for row in by_user.rows if row.sums.jobs} == {'ann': 2}
+    by_job = read_prometheus(client, Scope(), 0, 86400, ('user', 'job'))
+    jobs = {row.key[1]: len(row.sums.jobs) for row in by_job.rows}
+    assert (jobs['slurm 42'], jobs['slurm 43'], jobs['(no job)']) == (1, 1, 0)
+    assert len(by_job.total.jobs) == 2
+
+
 def test_a_server_without_counters_is_an_error() -> None:
     with pytest.raises(FleetError, match='no counters'):
         read_prometheus(FakeClient(), Scope(), 0, 60, ('user',))  # type: ignore[arg-type]
