@@ -261,19 +261,20 @@ def garbage_collection() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures('garbage_collection')
+@pytest.mark.parametrize('mode', ['full', 'compact'])
 def test_leaving_the_monitor_prints_the_report_of_its_last_sample(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    mode: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collection: list[tuple[bool, int, bool]] = []
 
     def run_monitor(*_: object, **__: object) -> monitor.MonitorExit:
         collection.append((gc.isenabled(), gc.get_threshold()[0], gc.get_freeze_count() > 0))
-        return monitor.MonitorExit(0, SAMPLES['lost'], True, Options())
+        return monitor.MonitorExit(0, SAMPLES['lost'], True, Options(mode=mode))
 
     monkeypatch.setattr(monitor, 'run_monitor', run_monitor)
     messages: list[Message] = []
     assert show.show_monitor(LiveSource(), Options(), messages) == 0
-    assert 'GPU-Util' in capsys.readouterr().out
+    assert ('GPU-Util' in capsys.readouterr().out) is (mode == 'full')
     assert [(message.kind, message.text.splitlines()[0]) for message in messages] == [
         ('warning', 'GPU 1: lost: GPU is lost'),
         ('warning', 'GPU 2: not responding: the driver has not answered for 12 s'),

@@ -8,7 +8,7 @@ import re
 from typing import Any, Collection, Mapping, NamedTuple
 
 from nvitop.console.option_table import SETTINGS, KeyTable, Option, format_value
-from nvitop.console.options import Options
+from nvitop.console.options import PRESET, Options
 from nvitop.platforms import config_file
 from nvitop.toml import TomlDocument, TomlError, suggestion
 
@@ -86,7 +86,7 @@ def parse_config(text: str, path: str, choices: Choices) -> Config:
             hint = suggestion(name, SETTINGS) or f'; known keys: {", ".join(SETTINGS)}'
             wrong[name,] = f'unknown key {name!r}{hint}'
         elif isinstance(option.kind, KeyTable):
-            given = _check_keys(name, value, choices.get(option.key, ()), wrong)
+            given = _check_keys(name, value, choices, wrong)
             layer.update({option.field: given} if given else {})
         else:
             try:
@@ -109,14 +109,22 @@ def check_value(option: Option, value: object, choices: Choices) -> object:
 
 
 def _check_keys(
-    name: str, value: object, allowed: Collection[str], wrong: dict[tuple[str, ...], str]
+    name: str, value: object, choices: Choices, wrong: dict[tuple[str, ...], str]
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return actions with their keys; add a message for each invalid action to ``wrong``."""
     if not isinstance(value, dict):
         wrong[name,] = f'{name} must be a table, not {value!r}'
         return ()
     given = []
+    allowed, presets = choices.get(name, ()), choices.get(PRESET, ())
     for action, keys in value.items():
+        if action == PRESET:
+            if keys in presets:
+                given.append((action, (str(keys),)))
+            else:
+                names = ', '.join(map(repr, presets))
+                wrong[name, action] = f'{action} must be one of {names}, not {keys!r}'
+            continue
         keys = [keys] if isinstance(keys, str) else keys
         if action not in allowed:
             wrong[name, action] = f'unknown action {action!r}{suggestion(action, allowed)}'
@@ -160,7 +168,8 @@ def _key_lines(
     lines = [f'[{key}]']
     for name, default in {**default_keys, **given}.items():
         mark = '' if name in given else '# '
-        lines.append(f'{mark}{name} = {format_value(given.get(name, default))}')
+        value = given.get(name, default)
+        lines.append(f'{mark}{name} = {format_value(value[0] if name == PRESET else value)}')
     return lines
 
 
@@ -170,6 +179,7 @@ def _key_lines(
 def save_settings(path: str, values: Mapping[str, object]) -> str:
     """Write settings by name to a file, which is created if necessary; return its path.
 
+    If the file has these settings already, or none is needed, return ``''`` and write nothing.
     ``''`` is the file at :func:`nvitop.platforms.config_file`. Raises OSError if it cannot be
     written, ValueError if it is not a valid configuration file, which is then left unchanged.
     """
@@ -180,10 +190,11 @@ def save_settings(path: str, values: Mapping[str, object]) -> str:
             text = file.read()
     except FileNotFoundError:
         text = ''
-        os.makedirs(os.path.dirname(target), exist_ok=True)
     changed = with_settings(text, values)
-    if changed != text:
-        _replace(target, changed)
+    if changed == text:
+        return ''
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    _replace(target, changed)
     return shown
 
 

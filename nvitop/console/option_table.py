@@ -309,6 +309,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
                'show-host', 'show the host panel', applies='monitor'),
         Option('hints', _SWITCH, ('--no-hints',), 'hide the keys in the last row of the monitor (press m to show them)',
                'hints', 'show keys in the last row', applies='monitor'),
+        Option('report_on_exit', _SWITCH, ('--no-report',), 'print no report when the monitor is left',
+               'report-on-exit', 'print a report when the monitor is left', applies='monitor'),
         Option('columns', Names(), ('--columns',), 'show these columns of processes, comma-separated, such as pid,user,owner,command',
                'columns', 'columns of the process panel, from left to right'),
         Option('scroll_back', Duration(SCROLL_BACKS, unit='m', metavar='MINUTES'), ('--scroll-back',), 'keep the samples of the last MINUTES in memory, to look back at; also a time such as 2h (default: 60)',

@@ -63,6 +63,8 @@ class Options(NamedTuple):
     show_host: bool = True
     #: Whether the last row of the monitor shows keys.
     hints: bool = True
+    #: Whether a report is printed when the monitor is left.
+    report_on_exit: bool = True
     #: Columns of the process panel, from left to right; ``None``: the default ones.
     columns: tuple[str, ...] | None = None
     #: One of :data:`OWNER_NAMES`.
@@ -95,6 +97,10 @@ class Options(NamedTuple):
     def thresholds(self) -> Thresholds:
         """The percentages at which utilizations count as moderate and as heavy."""
         return Thresholds(self.gpu_thresholds, self.memory_thresholds)
+
+
+#: Name in the table of keys for a whole set of keys.
+PRESET = 'preset'
 
 
 def merge(*layers: Mapping[str, object]) -> Options:

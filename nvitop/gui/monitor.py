@@ -9,17 +9,20 @@ import sys
 import time
 from typing import TYPE_CHECKING, Iterator, NamedTuple, Sequence
 
-from nvitop.console.options import Options
+from nvitop.console.options import PRESET, Options
 from nvitop.gui.app import App, NoThreadError
+from nvitop.gui.layout.device import FULL
 from nvitop.gui.model.choices import MainState
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.ansi import lacks_fine_blocks
 from nvitop.gui.render.theme import ALL_COLORS, resolve_theme
 from nvitop.gui.report import filter_of, view_of
 from nvitop.gui.state.app_state import AppState, Notice, Program
+from nvitop.gui.state.bindings import PRESETS
 from nvitop.gui.state.events import HUNG_UP, SampleArrived
 from nvitop.gui.state.keymap import rebind
 from nvitop.gui.state.notices import NOTICE_SECONDS
+from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.term.terminal import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.platforms.kernel import open_nameless_file
 from nvitop.recording.recent import RecentSamples
@@ -49,7 +52,7 @@ class MonitorExit(NamedTuple):
     sample: Sample | None
     #: Whether all calls of the driver have returned.
     has_stopped: bool
-    #: The options with the changes by the user that apply to a report.
+    #: The options with the changes by the user that apply to a report; the mode is that of the screen.
     options: Options
     #: A message about a crash; ``''`` if there was none.
     crash: str = ''
@@ -65,7 +68,7 @@ def first_state(
     """Return the state set by the options, with notices that are shown for a while."""
     options = options._replace(readonly=options.readonly or not origin.can_signal)
     until = time.monotonic() + 2 * NOTICE_SECONDS
-    keys, problems = rebind(dict(options.keys), program.keys) if options.keys else (None, ())
+    keys, problems = rebind(_chosen_keys(options), program.keys) if options.keys else (None, ())
     notices = (*notices, *problems)
     return AppState(
         program,
@@ -80,6 +83,13 @@ def first_state(
         notices=tuple(Notice(text, until, is_error=True) for text in notices),
         origin=origin,
     )
+
+
+def _chosen_keys(options: Options) -> dict[str, tuple[str, ...]]:
+    """Return the keys of the configuration file, after those of the set that it names."""
+    keys = dict(options.keys)
+    (preset,) = keys.pop(PRESET, ('',))
+    return {**PRESETS.get(preset, {}), **keys}
 
 
 def prepare_terminal(options: Options) -> tuple[Options, CursesTerminal]:
@@ -138,8 +148,10 @@ def run_monitor(
         seconds = _HANGING_SECONDS if source.threads_inside else STOP_SECONDS
         has_stopped = sampler.stop(seconds) and not source.threads_inside
     sample = app.state.sample
-    is_wanted = sample.sequence > 0 and status != HUNG_UP and not crash
-    options = options._replace(columns=app.state.view.columns, theme=app.state.theme)
+    is_wanted = sample.sequence > 0 and status != HUNG_UP and not crash and options.report_on_exit
+    state = app.state
+    mode = 'full' if main_layout(state).devices.form == FULL else 'compact'
+    options = options._replace(columns=state.view.columns, theme=state.theme, mode=mode)
     return MonitorExit(status, sample if is_wanted else None, has_stopped, options, crash)
 
 

@@ -193,7 +193,7 @@ def _show_monitor(
     except (TerminalError, NoThreadError) as error:
         raise CommandFailure(str(error)) from None
     if ended.sample is not None:
-        print_report(ended.sample, ended.options)
+        print_report(ended.sample, ended.options, mode=ended.options.mode)
         left = format_time(ended.sample.timestamp)
         text = f"the recording is from {recording.span()}; continue with --at '{left}'"
         messages.append(Message('hint', text))

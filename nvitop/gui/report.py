@@ -76,7 +76,13 @@ def filter_of(options: Options) -> ProcessFilter:
 
 
 def report_text(
-    sample: Sample, options: Options, *, width: int, colors: int, halves: bool = False
+    sample: Sample,
+    options: Options,
+    *,
+    width: int,
+    colors: int,
+    halves: bool = False,
+    mode: str = 'full',
 ) -> str:
     """Return the report for a terminal of this width as text with ANSI escape sequences.
 
@@ -85,7 +91,8 @@ def report_text(
     view = view_of(options, halves=halves)
     view = view._replace(colorful=has_gradient(options.theme, colors, options.colorful))
     header = Header(format_timestamp(sample.timestamp))
-    buffer = draw_report(sample, width, view, wanted=filter_of(options), header=header)
+    wanted = filter_of(options)
+    buffer = draw_report(sample, width, view, wanted=wanted, header=header, mode=mode)
     if options.ascii or view.halves:
         buffer = to_ascii(buffer) if options.ascii else to_halves(buffer)
     return to_ansi(buffer, theme_named(options.theme), colors)
@@ -98,17 +105,18 @@ def draw_report(
     *,
     wanted: ProcessFilter = _ALL,
     header: Header = _HEADER,
+    mode: str = 'full',
 ) -> Buffer:
     """Draw a report for a terminal of this width.
 
-    Devices are drawn in full, the host in two lines, and processes in their natural order.
+    Devices are drawn in this mode, the host in two lines, and processes in their natural order.
     """
     state = MainState(filter=wanted)
     if wanted != _ALL:
         from nvitop.gui.view.hints import option_badges  # loads much that a report does not show
 
         header = header._replace(badges=option_badges(wanted))
-    view = view._replace(mode='full')
+    view = view._replace(mode=mode)
     if view.columns == DEFAULT_COLUMNS:
         columns = tuple(name for name in view.columns if name not in OPTIONAL_COLUMNS)
         view = view._replace(columns=columns)

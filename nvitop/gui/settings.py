@@ -8,7 +8,7 @@ import sys
 from typing import Collection, Mapping
 
 from nvitop.console.messages import Message
-from nvitop.console.options import Invocation, Options, merge, parse_environment
+from nvitop.console.options import PRESET, Invocation, Options, merge, parse_environment
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.platforms import config_file
@@ -33,9 +33,15 @@ def _usual_keys() -> Mapping[str, tuple[str, ...]]:
     return USUAL_KEYS
 
 
+def _presets() -> Collection[str]:
+    from nvitop.gui.state.bindings import PRESETS
+
+    return PRESETS
+
+
 def choices() -> dict[str, Collection[str]]:
     """Return the words that the settings of the configuration file may have."""
-    return {'columns': _COLUMN_NAMES, 'keys': _usual_keys()}
+    return {'columns': _COLUMN_NAMES, 'keys': _usual_keys(), PRESET: _presets()}
 
 
 def _read_config(invocation: Invocation, messages: list[Message]) -> dict[str, object]:

@@ -131,7 +131,7 @@ def show_monitor(source: MonitoredSource, options: Options, messages: list[Messa
     collect_garbage_rarely()
     ended = run_monitor(source, options, notices=[message.text for message in messages])
     if ended.sample is not None:
-        print_report(ended.sample, ended.options)
+        print_report(ended.sample, ended.options, mode=ended.options.mode)
         messages += warnings_about(ended.sample, driver_responds=ended.has_stopped)
     if ended.crash:
         messages.append(Message('error', ended.crash))
@@ -159,12 +159,14 @@ def _finish_report(
     return exit_status(messages) or int(not has_working_gpu)
 
 
-def print_report(sample: Sample, options: Options) -> None:
-    """Print the report of a sample."""
+def print_report(sample: Sample, options: Options, *, mode: str = 'full') -> None:
+    """Print the report of a sample, with devices ``'full'`` or ``'compact'``."""
     options = options._replace(theme=resolve_theme(options.theme, os.environ))
     colors = color_depth(os.environ, is_terminal=sys.stdout.isatty(), force=options.force_color)
     halves = sys.stdout.isatty() and lacks_fine_blocks(os.environ)
-    text = report_text(sample, options, width=stdout_width(), colors=colors, halves=halves)
+    text = report_text(
+        sample, options, width=stdout_width(), colors=colors, halves=halves, mode=mode
+    )
     with writing():
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -16,6 +16,7 @@ DEFAULT_KEYS = {'quit': ('q', 'Q'), 'sort-by-pid': ('o p',), 'filter': ('\\', 'F
 CHOICES = {
     'columns': ('pid', 'user', 'command'),
     'keys': tuple(DEFAULT_KEYS),
+    'preset': ('nvitop-1',),
 }
 
 
@@ -46,6 +47,8 @@ CHOICES = {
             "[keys]\nfilter = ['Alt-Shift-Up', 'g \\']",
             {'keys': (('filter', ('Alt-Shift-Up', 'g \\')),)},
         ),
+        ('[keys]\npreset = "nvitop-1"', {'keys': (('preset', ('nvitop-1',)),)}),
+        ('report-on-exit = false', {'report_on_exit': False}),
         ('[keys]', {}),
     ],
 )

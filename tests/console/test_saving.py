@@ -44,7 +44,10 @@ def test_default_values_are_written_only_over_others() -> None:
 
 def test_file_is_created_or_changed_behind_a_link(tmp_path: pathlib.Path) -> None:
     path = tmp_path / 'new' / 'config.toml'
+    assert save_settings(str(path), {'theme': 'auto'}) == ''  # the default: no file is needed
+    assert not path.parent.exists()
     assert save_settings(str(path), {'theme': 'mono'}) == str(path)
+    assert save_settings(str(path), {'theme': 'mono'}) == ''
     link = tmp_path / 'link.toml'
     link.symlink_to(path)
     save_settings(str(link), {'theme': 'light'})

@@ -65,12 +65,14 @@ def targets_of(state: AppState) -> list[int]:
 
 def message(state: AppState) -> tuple[str, ...]:
     """Return the text of the dialog after the question: notes, then a line for each target."""
-    return dialog_message(state, dialog_of(state))[1:]
+    lines = dialog_message(state, dialog_of(state))[1:]
+    return tuple(' '.join(line.split()) for line in lines)  # subjects are padded to a column
 
 
 def line_of(process: ProcessSample, note: str = '') -> str:
     """Return the line of a target."""
-    return f'{process.key.pid} ({process.username}{note}) {process.command}'
+    where = f'GPU {process.key.device.label}'
+    return f'{process.key.pid} ({process.username}, {where}{note}) {process.command}'
 
 
 def without(sample: Sample, *pids: int) -> Sample:
@@ -331,6 +333,20 @@ def click_on_kill(state: AppState) -> Event:
     """Return a click on the button SIGKILL."""
     kill = dialog_layout(state, dialog_of(state)).buttons[1]
     return MousePressed(kill.x, kill.y)
+
+
+def test_targets_in_a_list_show_their_gpus_and_what_differs_in_their_commands() -> None:
+    ranks = tuple(
+        process._replace(command=f'/opt/conda/bin/python3 train.py {"--flag " * 30}--rank={rank}')
+        for rank, process in enumerate(MANY.processes)
+    )
+    state = pressed(state_of(MANY._replace(processes=ranks), 80, 24), *['Space'] * 3, 'T')
+    lines = message(state)[1:]
+    assert len(lines) == 3
+    for rank, (line, process) in enumerate(zip(lines, ranks)):
+        assert line.startswith(f'{process.key.pid} (alice, GPU {process.key.device.label}) python3')
+        assert line.endswith(f'--rank={rank}')
+        assert len(line) <= 76
 
 
 def test_input_typed_ahead_of_the_dialog_confirms_nothing() -> None:

@@ -56,7 +56,7 @@ def test_long_notice_is_wrapped_or_cut_to_a_third_of_the_screen() -> None:
 
 def test_dialog_names_its_targets_and_is_drawn_on_any_size() -> None:
     text = text_of(state_on('h100x8', 100, 40, 'Down', 'T'))
-    assert '20100 (alice) /usr/bin/python3 -m torch.distributed.run' in text
+    assert '20100 (alice, GPU 0) /usr/bin/python3 -m torch.distributed.run' in text
     assert ' SIGTERM ' in text
     text = text_of(state_on('h100x8', 30, 4, 'Down', 'T'))
     assert 'No room to list the' in text

@@ -145,6 +145,21 @@ def test_monitor_starts_with_configured_keys_and_reports_conflicts() -> None:
     assert first_state(Options()).keymap is USUAL
 
 
+def test_preset_brings_the_keys_of_nvitop_1_back_and_single_actions_change_them() -> None:
+    state = first_state(Options(keys=(('preset', ('nvitop-1',)), ('open-tree', ('y',)))))
+    assert state.notices == ()
+    state = state._replace(width=100, height=40)
+    state = update(state, SampleArrived(SAMPLES['processes200']._replace(sequence=1)))[0]
+    chosen = press(state, 'Down', 'Tab')[0]
+    assert chosen.main.selected == state.rows[1].key
+    assert press(chosen, 'k')[0].dialog is not None
+    assert press(state, '/')[0].main.sort.reverse
+    assert press(chosen, 'R')[0].main.selected is None
+    assert press(state, 'PageDown')[0].main.scroll_y == 1
+    assert press(state, 'y')[0].screen is Screen.TREE
+    assert press(state, 'q')[1] == (Quit(),)
+
+
 def test_letter_bound_to_suspend_can_still_be_typed() -> None:
     state, effects = press(state_with(rebound(suspend=['Z'])), '\\', 'Z')
     assert (state.query, effects) == ('Z', ())

@@ -176,5 +176,7 @@ def test_w_saves_the_choices_and_shows_where() -> None:
     }
     saved, _ = update(state, SettingsSaved('/home/ann/config.toml'))
     assert texts(saved)[-1].endswith(' to /home/ann/config.toml')
+    same, _ = update(state, SettingsSaved(''))
+    assert texts(same) == ['Nothing to save: theme, layout, columns and hints are as saved']
     failed, _ = update(saved, SettingsSaved('/config.toml', 'Permission denied'))
     assert texts(failed) == ['Not saved: /config.toml: Permission denied']

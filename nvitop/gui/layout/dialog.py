@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
+from nvitop.gui.model.format import brief_commands
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.width import cell_width, clip, safe, wrap
+from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 
 #: Maximum width of a dialog with paragraphs. Lists may be wider.
 _MAX_WIDTH = 100
+#: Columns of the border and the padding.
+DIALOG_MARGIN = 4
 #: Maximum number of lines of a wrapped paragraph, such as a long command.
 _MAX_LINES = 3
 #: Columns between two buttons, if there is room.
@@ -59,8 +62,7 @@ def lay_out_dialog(
     """
     message = [safe(paragraph) for paragraph in message]
     sizes = [cell_width(button_text(label)) for label in labels]
-    # Two columns for the border, two for the padding.
-    room = (min(area.width, _MAX_WIDTH) if wrapped else area.width) - 4
+    room = (min(area.width, _MAX_WIDTH) if wrapped else area.width) - DIALOG_MARGIN
     gaps = max(0, len(sizes) - 1)
     gap = next((gap for gap in range(_GAP, 0, -1) if sum(sizes) + gap * gaps <= room), 0)
     in_a_row = sum(sizes) + gap * gaps
@@ -82,13 +84,24 @@ def lay_out_dialog(
     widest = [cell_width(line) for line in (*head, *body, *lines)]
     width = min(room, max([*widest, max(sizes, default=0) if stacked else in_a_row]))
     height = len(lines) + (button_rows + 1 if sizes else 0)
-    box = area.centered(width + 4, height + 2)
+    box = area.centered(width + DIALOG_MARGIN, height + 2)
     inner = box.inset(2, 1)
     text, below = inner.split_top(len(lines))
     buttons = _buttons(below, sizes, gap, stacked=stacked)
     is_cut = len(head) + len(body) > text_rows
     body_rows = text_rows - min(len(head), max(0, text_rows - 2)) - 1 if is_cut else len(body)
     return DialogLayout(box, text, tuple(lines), buttons, scroll_limit, max(0, body_rows))
+
+
+def align_targets(
+    subjects: Sequence[str], commands: Sequence[str], width: int
+) -> tuple[list[str], list[str]]:
+    """Return subjects of equal width, and commands that fit next to them on a screen of this width."""
+    safe_subjects = [safe(subject) for subject in subjects]
+    most = max(map(cell_width, safe_subjects))
+    room = max(0, width - DIALOG_MARGIN - most - 1)
+    brief = brief_commands([safe(command) for command in commands], room)
+    return [pad(subject, most) for subject in safe_subjects], brief
 
 
 def _wrapped(paragraph: str, room: int) -> list[str]:

@@ -15,6 +15,7 @@ from nvitop.health import Finding
 from nvitop.sampling.types import (
     EMPTY_SAMPLE,
     LIVE,
+    DeviceKey,
     Origin,
     ParentProcess,
     ProcessKey,
@@ -77,6 +78,8 @@ class SignalTarget(NamedTuple):
     command: str
     #: Only of a zombie: signals have no effect on it, but may have on its parent.
     parent: ParentProcess | None = None
+    #: The devices that it runs on.
+    devices: tuple[DeviceKey, ...] = ()
 
 
 class SignalDialog(NamedTuple):

@@ -75,6 +75,10 @@ def note_saved(state: AppState, event: SettingsSaved) -> AppState:
     """Show where the settings were written, or why they could not be."""
     if event.error:
         return replace_notice(state, 'Not saved', f'{event.path}: {event.error}'.lstrip(': '))
+    if not event.path:
+        return answer(
+            state, 'Not saved', 'Nothing to save: theme, layout, columns and hints are as saved'
+        )
     return answer(state, 'Not saved', f'Saved theme, layout, columns and hints to {event.path}')
 
 

@@ -251,3 +251,17 @@ USUAL: Keymap = Keymap(BINDINGS)
 USUAL_KEYS: dict[str, tuple[str, ...]] = {}
 for _binding in BINDINGS:
     USUAL_KEYS.setdefault(_binding.name, _binding.keys)
+
+#: Sets of keys for the configuration file: those that other programs give these actions.
+PRESETS: dict[str, dict[str, tuple[str, ...]]] = {
+    'nvitop-1': {
+        'kill': ('K', 'k', 'F9'),
+        'refresh': ('r', 'R', 'Ctrl-R', 'F5'),
+        'sort-reverse': ('/',),
+        'search': ('F3',),
+        'select-previous': ('Up', 'Shift-Tab', 'Alt-k'),
+        'select-next': ('Down', 'Tab', 'Alt-j'),
+        'line-up': ('PageUp', '[', 'Alt-K'),
+        'line-down': ('PageDown', ']', 'Alt-J'),
+    }
+}

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, Sequence
+from typing import Callable, Iterable, Iterator, Sequence
 
-from nvitop.gui.layout.dialog import DialogLayout, lay_out_dialog
+from nvitop.gui.layout.dialog import DialogLayout, align_targets, lay_out_dialog
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import devices_text, special_command
 from nvitop.gui.render.geometry import Rect
@@ -155,7 +155,9 @@ def _target(process: ProcessSample | HostProcessSample, state: AppState) -> Sign
             parent = _parent_of(process, state.shown)
     name = process.name
     command = process.command or special_command(process.status, name) or name or ''
-    return SignalTarget(key, process.username or '?', command, parent)
+    place = key[:2]
+    devices = tuple(each.key.device for each in state.shown.processes if each.key[:2] == place)
+    return SignalTarget(key, process.username or '?', command, parent, devices)
 
 
 def _parent_of(process: HostProcessSample, sample: Sample) -> ParentProcess | None:
@@ -346,7 +348,7 @@ def dialog_message(state: AppState, dialog: SignalDialog) -> tuple[str, ...]:
     return (
         question,
         ', '.join((*_about_zombie(dialog, notes), *about)),
-        *(_target_line(target, note) for target, note in zip(dialog.targets, notes)),
+        *_target_lines(dialog.targets, notes, state.width),
     )
 
 
@@ -362,6 +364,19 @@ def _about_zombie(dialog: SignalDialog, notes: Sequence[str]) -> tuple[str, ...]
     return (f'{text} status: a signal to it usually has no effect',)
 
 
-def _target_line(target: SignalTarget, note: str) -> str:
-    who = f'{target.username}, {note}' if note else target.username
-    return f'{target.key.pid} ({who}) {target.command}'.rstrip()
+def _target_lines(
+    targets: Sequence[SignalTarget], notes: Sequence[str], width: int
+) -> Iterator[str]:
+    """Yield a line for each target; in a list, where commands are cut, what differs is shown."""
+    subjects = [_subject(target, note) for target, note in zip(targets, notes)]
+    commands = [target.command for target in targets]
+    if len(targets) > 1:
+        subjects, commands = align_targets(subjects, commands, width)
+    for subject, command in zip(subjects, commands):
+        yield f'{subject} {command}'.rstrip()
+
+
+def _subject(target: SignalTarget, note: str) -> str:
+    where = devices_text(target.devices) if target.devices else ''
+    about = ', '.join(filter(None, (target.username, where, note)))
+    return f'{target.key.pid} ({about})'

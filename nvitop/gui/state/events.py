@@ -124,6 +124,7 @@ class EnvironmentRead(NamedTuple):
 class SettingsSaved(NamedTuple):
     """Settings were written to the configuration file, or could not be."""
 
+    #: ``''`` if the file needed no change.
     path: str
     error: str = ''
 

@@ -102,7 +102,7 @@ def _close(state: AppState, field: TextField) -> AppState:
     """Discard what was typed."""
     state = state._replace(field=None, query=field.before)
     if field.purpose == 'time':
-        return state
+        return withdraw_notice(state, 'Time')
     if field.start is not None:
         main, tree, position, host = field.start
         main = state.main._replace(selected=main.selected, scroll_y=main.scroll_y)

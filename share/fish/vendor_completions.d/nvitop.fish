@@ -80,6 +80,7 @@ complete -c nvitop -n _shtab_nvitop_using -s U -l ascii -l no-unicode -d 'draw w
 complete -c nvitop -n _shtab_nvitop_using -l readonly -d 'disable sending signals to processes'
 complete -c nvitop -n _shtab_nvitop_using -l no-host -d 'hide the host panel of the monitor (press H to show it)'
 complete -c nvitop -n _shtab_nvitop_using -l no-hints -d 'hide the keys in the last row of the monitor (press m to show them)'
+complete -c nvitop -n _shtab_nvitop_using -l no-report -d 'print no report when the monitor is left'
 complete -c nvitop -n _shtab_nvitop_using -l columns -x -d 'show these columns of processes, comma-separated, such as pid,user,owner,command'
 complete -c nvitop -n _shtab_nvitop_using -l scroll-back -x -d 'keep the samples of the last MINUTES in memory, to look back at; also a time such as 2h (default: 60)'
 complete -c nvitop -n _shtab_nvitop_using -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)'
