@@ -203,6 +203,7 @@ lint-files: .venvs/delivery/.made ## check shell scripts, Dockerfile, workflows,
 	@$(DELIVERY:python=check-jsonschema) --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	@$(DELIVERY:python=check-jsonschema) --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
 	@$(DELIVERY:python=check-jsonschema) --builtin-schema vendor.readthedocs .readthedocs.yaml
+	@$(DELIVERY:python=check-jsonschema) --check-metaschema share/health/health.schema.json
 	@$(DELIVERY:python=zizmor) --offline --quiet .github
 	@$(DELIVERY) tools/make_share.py --check
 

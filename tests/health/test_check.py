@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Iterator
 
 import pytest
@@ -13,6 +14,7 @@ from nvitop.health import KINDS, check
 from nvitop.health.command import main
 from nvitop.health.formats import NPD_BYTES
 from tests.command_run import CommandRun
+from tests.programs import ROOT
 
 
 @pytest.fixture
@@ -128,6 +130,32 @@ def test_json_has_what_a_ticket_needs(machine: simulation.Machine) -> None:
     }
     ignored = json.loads(health('--format=json', '--ignore=memory_errors').out)
     assert (ignored['status'], ignored['findings'][0]['counts']) == ('ok', False)
+
+
+def violations(value: Any, schema: dict[str, Any], path: str = '') -> list[str]:
+    """Return where a value differs from a JSON schema, for the keywords of the one in share/."""
+    if 'const' in schema or 'enum' in schema:
+        return [] if value in schema.get('enum', [schema.get('const')]) else [path]
+    names = {str: 'string', bool: 'boolean', int: 'integer', dict: 'object', list: 'array'}
+    if names.get(type(value), 'null') not in schema['type']:
+        return [path]
+    if isinstance(value, list):
+        return [bad for item in value for bad in violations(item, schema['items'], f'{path}[]')]
+    if not isinstance(value, dict):
+        return [] if re.search(schema.get('pattern', ''), str(value)) else [path]
+    assert list(value) == schema['required'] == list(schema['properties'])
+    each = ((v, schema['properties'][name], f'{path}.{name}') for name, v in value.items())
+    return [bad for item in each for bad in violations(*item)]
+
+
+@pytest.mark.parametrize('scenario', ['faults', 'half-busy', 'empty', 'mig'])
+def test_json_follows_its_schema(scenario: str) -> None:
+    schema = json.loads((ROOT / 'share/health/health.schema.json').read_text(encoding='utf-8'))
+    with simulation.machine(scenario, processes='none'):
+        data = json.loads(health('--format=json', '--expect=9').out)
+    assert violations(data, schema) == []
+    data['findings'][0]['gpu'] = 'GPU 3'
+    assert violations({**data, 'status': 'bad'}, schema) == ['.status', '.findings[].gpu']
 
 
 def test_the_line_for_the_node_problem_detector_is_cut(machine: simulation.Machine) -> None:
