@@ -25,6 +25,7 @@ from typing import (
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.libnvml._errors import is_harmless, is_lost
+from nvitop.api.system import system
 from nvitop.api.utils import human2bytes
 from nvitop.claims.records import claimed_by_others
 from nvitop.health.check import critical_finding
@@ -271,7 +272,17 @@ def select(
     options: SelectOptions,
     gather: Gather = _read_in_turn,
 ) -> Selection:
-    """Choose among the given devices, or indices of GPUs; ``gather`` reads them."""
+    """Choose among the given devices, or indices of GPUs; ``gather`` reads them.
+
+    GPUs that sleep are only woken if the others are too few, or if their number is not limited.
+    """
+    devices = list(devices)
+    asleep = {index for index, gpu in enumerate(system().gpu_powers()) if gpu.is_asleep}
+    if options.max_count is not None and not asleep.isdisjoint(devices):
+        awake = [device for device in devices if device not in asleep]
+        found = select(awake, criteria, options, gather)
+        if len(found.chosen) >= options.max_count:
+            return found
     steps = [functools.partial(_read_leaves, device, options) for device in devices]
     candidates: list[Candidate] = []
     unhealthy: dict[str, None] = {}

@@ -25,8 +25,11 @@ from nvitop.sampling.device_names import match_devices
 from nvitop.sampling.sleep import ASLEEP, HELD_AWAKE
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
+from nvitop.select import command as select_command
 from tests.clock import Clock
 from tests.sampling.clocked_machine import statuses
+
+pytestmark = pytest.mark.skipif(sys.platform == 'win32', reason='folders are named like bus IDs')
 
 #: Paths that were opened, while a test records them.
 OPENED: list[str] = []
@@ -305,6 +308,21 @@ def test_only_visible_wakes_no_gpu_if_all_are_visible(
     assert bench.queried() == [False, False]
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '1')
     assert find_devices(Options(only_visible=True), []) == (1,)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'out', 'queried'),
+    [('-n 1', '1\n', [False, True]), ('-n 2', '0,1\n', [True, True]), ('', '0,1\n', [True, True])],
+)
+def test_nvisel_wakes_a_gpu_only_if_it_may_choose_it(
+    bench: Bench, capsys: pytest.CaptureFixture[str], arguments: str, out: str, queried: list[bool]
+) -> None:
+    bench.tree.set(0, 'suspended')
+    bench.source()
+    bench.queried()
+    assert select_command.main([*arguments.split(), '--ignore-claims', '--no-sort']) == 0
+    assert capsys.readouterr().out == out
+    assert bench.queried() == queried
 
 
 def test_nvml_attaches_no_gpu_at_the_start(bench: Bench) -> None:
