@@ -82,10 +82,23 @@ class ArgumentParser(argparse.ArgumentParser):
     def parse(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:
         """Parse all arguments; exit with status 2 and a suggestion if one is unknown."""
         given = self._given = list(sys.argv[1:] if arguments is None else arguments)
+        self._refuse_values_of_flags(given)
         parsed, unknown = self.parse_known_args(given)
         if unknown:
             self.error(self._explain(unknown[0], given))
         return parsed
+
+    def _refuse_values_of_flags(self, given: Sequence[str]) -> None:
+        """Exit if a short option without a value has one: argparse takes ``-1=1`` for ``-1 -1``."""
+        flags = {
+            name for action in self._actions if action.nargs == 0 for name in action.option_strings
+        }
+        for word in given:
+            option, equals, value = word.partition('=')
+            if not option.startswith('-'):  # the command of nvitop run begins here at the earliest
+                break
+            if equals and option in flags:
+                self.error(f'{option} takes no value, not {value!r}')
 
     def _explain(self, word: str, given: Sequence[str]) -> str:
         from nvitop.console.hints import COMMAND_HINTS, OPTION_HINTS, advise_on_argument
@@ -97,8 +110,8 @@ class ArgumentParser(argparse.ArgumentParser):
                 return f'{option!r} must be the first argument: nvitop --ssh HOST {name} ...'
             if option == '--ssh' and name:
                 return f'{name!r} does not take {option}; run it there: ssh HOST nvitop {name} ...'
-            if self.prog == 'nvitop' and option in OPTION_HINTS:
-                return f'unknown option {option!r}; use {OPTION_HINTS[option]}'
+            if option in OPTION_HINTS.get(self.prog, ()):
+                return f'unknown option {option!r}; use {OPTION_HINTS[self.prog][option]}'
             for command in self._commands:
                 if option in command.load().make_parser().option_names():
                     return (

@@ -32,8 +32,33 @@ COMMAND_HINTS = {
     'demo': 'nvitop --demo',
     'config': 'nvitop --print-config',
 }
-#: Option of another program → the options of nvitop instead.
-OPTION_HINTS = {
+_JSON = '--format=json'
+_SORT = 'the keys o and O of the monitor, or pipe the output to sort'
+#: Command → option of another program → the options of this one instead.
+OPTION_HINTS: dict[str, dict[str, str]] = {
+    'nvitop query': {
+        **dict.fromkeys(('-w', '--watch', '--interval', '--delay', '-d', '-n'), '-l TIME'),
+        **dict.fromkeys(('--sort', '--order'), _SORT),
+        **dict.fromkeys(('--filter', '--user', '-u'), 'the column user, and grep'),
+        **dict.fromkeys(('--json', '--xml', '-x'), _JSON),
+        '--csv': '--format=csv',
+        '--fields': '--gpu=FIELDS',
+    },
+    'nvitop run': {
+        **dict.fromkeys(('--gpus', '--num-gpus', '-g', '--gpu'), '-n N'),
+        '--timeout': '--wait TIME',
+    },
+    'nvitop claims': {'--json': _JSON, '--release': 'kill PID: a claim ends with its command'},
+    'nvitop health': {'--json': _JSON, '--watch': 'watch nvitop health'},
+    'nvitop usage': {'--json': _JSON, '--csv': '--format=csv'},
+    'nvitop exporter': {'--listen': '--web.listen-address'},
+    'nvisel': {
+        '--timeout': '--wait TIME',
+        '--gpus': '-n N',
+        '--': 'nvitop run to start a command',
+    },
+}
+OPTION_HINTS['nvitop'] = {
     **dict.fromkeys(('-x', '--xml'), 'nvitop query --all --format=json'),
     **dict.fromkeys(('-q', '--query', '--json'), 'nvitop query --all --format=json'),
     '--csv': 'nvitop query --gpu',
@@ -41,6 +66,8 @@ OPTION_HINTS = {
     **dict.fromkeys(('--no-color', '--no-colour'), '--theme mono'),
     **dict.fromkeys(('--color', '--colour'), '--force-color'),
     '--dark': '--theme dark',
+    **dict.fromkeys(('--monochrome', '--mono', '--plain'), '--theme mono'),
+    **dict.fromkeys(('--sort', '-s', '--filter'), 'the keys o (sort) and \\ (filter)'),
     **dict.fromkeys(('-v', '-Version'), '--version'),
     '-?': '--help',
     **dict.fromkeys(('--gpus', '--device', '--devices', '--gpu-id'), '-o DEVICE ...'),
@@ -108,11 +135,11 @@ def advise_on_argument(prog: str, word: str, given: Sequence[str]) -> str:
         if word in ('gpu', 'processes', 'all', 'list'):
             return f'; did you mean {"--" + word!r}?'
         return f'; name fields with an option: nvitop query --gpu={word}'
-    if word.isdigit():
-        if prog == 'nvisel':
-            return f'; for {word} GPUs: nvisel -n {word}'
-        if prog in ('nvitop', 'nvitop query'):
-            return f'; for GPU {word} only: {prog} -i {word}'
+    if prog == 'nvisel':
+        count = f'for {word} GPUs: nvisel -n {word}'
+        return f'; {count if word.isdigit() else "to start a command: nvitop run"}'
+    if word.isdigit() and prog in ('nvitop', 'nvitop query'):
+        return f'; for GPU {word} only: {prog} -i {word}'
     return ''
 
 

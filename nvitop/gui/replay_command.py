@@ -62,9 +62,7 @@ EXPORTED_EVENTS = ('timestamp', 'kind', 'gpu', 'code', 'text')
 _EXAMPLES = """\
 nvitop replay                            watch the recording of this machine
 nvitop replay night.db --at 03:00        begin at 3 a.m.
-nvitop replay night.db -1 --at=-30m      print one report
 nvitop replay night.db --events          list what happened
-nvitop replay night.db --export csv --at 02:00 --until 03:00
 nvitop replay night.db --export csv --processes
 """
 _EXIT_STATUS = {

@@ -40,10 +40,9 @@ LIMIT_SECONDS = 5.0
 #: Longest ``--wait``.
 MAX_WAIT_SECONDS = 30 * 86400.0
 _EXAMPLES = """\
-nvisel -n 1 -f 20GiB
+nvisel -n 1 -f 20GiB --wait 8h
 gpus="$(nvisel -n 2 -O uuid)" && CUDA_VISIBLE_DEVICES="$gpus" python train.py
 nvisel -G 10 --account-as-free
-nvisel --wait 10m -n 1
 nvisel --demo half-busy --newline
 """
 _EXIT_STATUS = {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 import time
@@ -251,6 +252,9 @@ def _joined(arguments: Sequence[str]) -> list[str]:
 
 def _print(given: argparse.Namespace, read: Callable[[Sequence[str]], Report]) -> int:
     paths = given.files or [default_recording()]
+    if not given.files and not os.path.exists(paths[0]) and not given.prometheus:
+        text = 'run nvitop record first, or name a FILE'
+        raise CommandFailure(f'{paths[0]} does not exist; {text}')
     if given.held:
         text, problems = _held(paths)
     else:

@@ -126,7 +126,11 @@ def test_arguments_of_options_have_the_same_names_in_all_commands(name: str) -> 
             '--min-free 3',
             "unknown option '--min-free'; did you mean '--min-free-memory'?",
         ),
-        ('nvisel', 'everything', "unexpected argument 'everything'"),
+        (
+            'nvisel',
+            'everything',
+            "unexpected argument 'everything'; to start a command: nvitop run",
+        ),
         ('nvisel', '--\x1b[2J', r"unknown option '--\x1b[2J'"),
     ],
 )

@@ -51,6 +51,22 @@ nvitop -l 5                               did you mean 'nvitop query -l'?
 nvitop --gpu index                        did you mean 'nvitop query --gpu'?
 nvitop --colorfull                        did you mean '--colorful'?
 nvitop --once=1                           --once takes no value, not '1'
+nvitop -1=1                               -1 takes no value, not '1'
+nvitop --monochrome                       use --theme mono
+nvitop --sort memory                      use the keys o (sort)
+nvitop query --sort memory.used           pipe the output to sort
+nvitop query --watch 1                    use -l TIME
+nvitop run                                no command given
+nvitop run --wait abc true                --wait: must be a duration
+nvitop run --gpus 2 true                  use -n N
+nvitop run --timeout 5 true               use --wait TIME
+nvitop claims --json                      use --format=json
+nvitop claims --release GPU-1             a claim ends with its command
+nvitop health --watch                     use watch nvitop health
+nvitop usage --since tomorrow             --since: not a time: 'tomorrow'
+nvisel --timeout 5                        use --wait TIME
+nvisel python train.py                    to start a command: nvitop run
+nvisel -n 2 -- python train.py            use nvitop run
 nvitop -1 -m                              -m and -1 cannot be combined|-1 and -m cannot be combined
 nvitop -m wide                            -m must be one of auto, full, compact, not 'wide'
 nvitop --theme drak                       did you mean 'dark'?
@@ -110,6 +126,7 @@ nvisel --min-free 2GiB                    did you mean '--min-free-memory'?
 #: Command line → status and part of its message, for what is wrong with files and machines.
 FAILING = """
 nvitop replay none.db                     1  cannot read none.db
+nvitop usage                              1  does not exist; run nvitop record first, or name a FILE
 nvitop replay bad.toml                    1  bad.toml
 nvitop query -f none/x.csv                1  cannot write to none/x.csv
 nvisel -n 9                               4  9 required, 8 found
@@ -120,6 +137,7 @@ nvisel -n 9                               4  9 required, 8 found
 def machine(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv('PROMETHEUS_URL', raising=False)
+    monkeypatch.setattr('nvitop.usage.command.default_recording', lambda: 'record.db')
     (tmp_path / 'bad.toml').write_text('x = [')
     (tmp_path / 'wrong.toml').write_text('them = "dark"')
 
