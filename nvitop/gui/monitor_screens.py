@@ -9,6 +9,7 @@ from nvitop.gui.layout.main import MainLayout
 from nvitop.gui.layout.process import has_room_for_owner
 from nvitop.gui.model.choices import DETAILS, PROCESS_TRAFFIC, Screen
 from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.model.device_facts import FACT_METRICS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import (
@@ -111,6 +112,8 @@ def metrics_demand(state: AppState) -> Demand:
 
 def _metrics_of_panels(state: AppState) -> tuple[str, ...]:
     shown = DETAILS if state.page[1].shows_details or state.awaits_details else ()
+    if state.main.shows_page:
+        shown += FACT_METRICS
     if not main_layout(state).host.plots_devices:
         return shown
     graphs = state.main.graphs

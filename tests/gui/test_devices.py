@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.model.choices import Screen
+from nvitop.gui.model.choices import DETAILS, Screen
+from nvitop.gui.model.device_facts import FACT_METRICS
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.events import MousePressed, MouseScrolled, Quit
 from nvitop.gui.state.process_lists import main_layout
@@ -112,8 +113,14 @@ def test_clicks_and_the_wheel_select_gpus() -> None:
 def test_enter_shows_the_page_of_the_selected_gpu() -> None:
     page = pressed(state_on('h100x8', 120, 40), '3', 'Enter')
     assert [device.key for device in page.page[0].devices] == [EIGHT.devices[3].key]
-    assert 'pcie_tx_throughput' in demand_of(page).shown_metrics
+    assert {*DETAILS, *FACT_METRICS} <= {*demand_of(page).shown_metrics}
     assert len(main_layout(page).devices.rows) == 1
+    for size, number in (((120, 40), 12), ((180, 60), 12), ((100, 30), 5), ((40, 12), 0)):
+        sized = pressed(state_on('h100x8', *size), '3', 'Enter')
+        text = '\n'.join(lines_of(sized))
+        assert (f'UUID         {EIGHT.devices[3].info.uuid}' in text) == bool(number)
+        assert len(main_layout(sized).devices.facts) == number
+        assert ('PWR' in text) == (size[0] >= 100)
     following = pressed(page, 'Tab')
     assert following.page[0].devices[0].key == EIGHT.devices[4].key
     back = pressed(page, 'Esc')
@@ -156,3 +163,26 @@ def test_a_sleeping_gpu_is_neither_wrong_nor_part_of_totals() -> None:
     assert '1 asleep' in text
     busy = [gpu.gpu_utilization_percent for gpu in devices if gpu.status == 'ok']
     assert f'{sum(filter(None, busy)) / 7:.0f}% util' in text
+
+
+def test_tiles_show_only_known_metrics_on_axes_that_fit() -> None:
+    one = SAMPLES['one']
+    device = one.devices[0]._replace(power_limit_mw=None, enforced_power_limit_mw=None)
+    device = device._replace(info=device.info._replace(max_power_limit_mw=None))
+
+    def tiles(gpu: DeviceSample) -> tuple[int, str]:
+        state = state_of(one._replace(devices=(gpu,)), 120, 40)
+        history = History()
+        for _ in range(3):
+            history.record(state.sample)
+        frame = draw_frame(state, history)
+        return len(main_layout(state).host.tiles), '\n'.join(frame.lines())
+
+    count, text = tiles(device)
+    assert count == 6
+    assert '│0 W' not in text
+    brief = device._replace(fan_speed_percent=None, sm_clock_mhz=None, memory_clock_mhz=None)
+    few = brief._replace(encoder_utilization_percent=None, decoder_utilization_percent=None)
+    count, text = tiles(few)
+    assert count == 4
+    assert 'ENC' not in text

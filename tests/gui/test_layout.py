@@ -277,7 +277,8 @@ def test_columns_of_devices_name_metrics() -> None:
         (16, 240, 70, 16, 4),
         (3, 180, 60, 3, 1),
         (2, 180, 60, 8, 2),
-        (1, 120, 40, 6, 2),
+        (1, 120, 40, 8, 2),
+        (1, 100, 30, 8, 2),
         (1, 99, 40, 0, 0),
     ],
 )
@@ -288,7 +289,7 @@ def test_tiles_are_as_many_as_fit(
     host = lay_out_main(content, width, height).host
     assert len(host.tiles) == tiles
     assert len({tile.y for tile in host.tiles}) == rows
-    assert all(tile.width >= 34 and tile.height >= 4 for tile in host.tiles)
+    assert all(tile.width >= (34 if count > 1 else 23) and tile.height >= 4 for tile in host.tiles)
 
 
 @given(CONTENTS, st.integers(NARROWEST, 250), st.integers(10, 80))

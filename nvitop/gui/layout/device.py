@@ -21,6 +21,7 @@ from nvitop.gui.model.device_columns import (
     USER_WITH_JOB,
     DeviceColumn,
 )
+from nvitop.gui.model.device_facts import FACTS
 from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, TWO_BARS, Cells, Rect, inside
 from nvitop.gui.render.width import cell_width
 from nvitop.sampling.types import DeviceKey, DeviceSample
@@ -34,6 +35,8 @@ CELL_WIDTHS = (31, 22, 22)
 AROUND_NAME = 12
 #: Minimum columns to the right of these cells for one bar, and for two.
 _BAR_ROOM, _BARS_ROOM = 17, 35
+#: Minimum width of a column of facts.
+_FACT = 54
 #: Rows above the details: a line with their title, and their headings.
 _DETAILS_TOP = 2
 #: Minimum width of the reasons for low clocks, and width of a link that is slower than possible.
@@ -163,6 +166,8 @@ class DeviceLayout(NamedTuple):
     cells: tuple[Cells, ...] = ()
     bars: tuple[Cells, ...] = ()
     details: DetailsLayout | None = None
+    #: Places of the facts about the only device, below a line with their title.
+    facts: tuple[Rect, ...] = ()
 
     @property
     def has_jobs(self) -> bool:
@@ -198,11 +203,13 @@ def _detailed(keys: Sequence[DeviceKey]) -> tuple[int, ...]:
     return tuple(i for i, key in enumerate(keys) if not key.is_mig)
 
 
-def device_height(keys: Sequence[DeviceKey], form: str, *, details: bool = False) -> int:
+def device_height(
+    keys: Sequence[DeviceKey], form: str, *, details: bool = False, fact_rows: int = 0
+) -> int:
     """Return the rows of the panel without its bottom border."""
     if not keys:
         return 2
-    count = 2 + len(keys)
+    count = 2 + len(keys) + (1 + fact_rows if fact_rows else 0)
     if form == FULL:
         # A second row of headings, a line below them, and a second row for each GPU.
         count += 2 + sum(not key.is_mig for key in keys) + sum(map(is_separated, keys, keys[1:]))
@@ -219,6 +226,7 @@ def lay_out_devices(
     traits: DeviceTraits,
     *,
     details: bool = False,
+    fact_rows: int = 0,
     name_width: int = 0,
 ) -> DeviceLayout:
     """Lay out the devices in a panel of this width that begins at row ``y``.
@@ -226,7 +234,7 @@ def lay_out_devices(
     In the full form, the first cell is wide enough for names of ``name_width`` columns, if that
     leaves enough room for the bars.
     """
-    area = Rect(0, y, width, device_height(keys, form, details=details))
+    area = Rect(0, y, width, device_height(keys, form, details=details, fact_rows=fact_rows))
     if not keys:
         return DeviceLayout(area, form)
     is_full = form == FULL
@@ -250,7 +258,25 @@ def lay_out_devices(
         _cells(width, name_width) if is_full else (),
         _bars(width, _box_width(width, name_width)) if is_full else (),
         DetailsLayout(row_y, _place_details(width, traits), detailed) if detailed else None,
+        _place_facts(width, area.bottom - fact_rows, fact_rows),
     )
+
+
+def fact_columns(width: int) -> int:
+    """Return the number of columns of facts."""
+    return max(1, inside(width).width // _FACT)
+
+
+def _place_facts(width: int, y: int, rows: int) -> tuple[Rect, ...]:
+    """Return the places of facts, column by column."""
+    cells, count = inside(width), fact_columns(width)
+    each = cells.width // count
+    places = [
+        Rect(cells.x + column * each, y + row, each - (count > 1), 1)
+        for column in range(count)
+        for row in range(rows)
+    ]
+    return tuple(places[: len(FACTS)])
 
 
 def _place_details(width: int, traits: DeviceTraits) -> tuple[PlacedColumn, ...]:

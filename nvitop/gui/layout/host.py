@@ -22,6 +22,13 @@ _TWO_GRAPHS = 5
 MOST_GRAPHS = 0.45
 #: Minimum number of GPUs with one tile each, and minimum size of a tile with its frame.
 _MANY_GPUS, _TILE_WIDTH, _TILE_HEIGHT = 3, 36, 5
+#: Minimum width of a tile of a single GPU, whose title is shorter, and maximum number of its tiles.
+_NARROW_TILE = 24
+MOST_TILES = 8
+#: Number of metrics from which a single GPU has tiles.
+_FEWEST_METRICS = 2
+#: Number of tiles that are always in one row.
+_ONE_ROW = 3
 #: Cells between two bars.
 _GAP = 3
 
@@ -94,12 +101,23 @@ def lay_out_host(y: int, width: int, height: int, *, tiles: int = 0) -> HostLayo
     return HostLayout(area)
 
 
-def tile_count(gpus: int, width: int, height: int) -> int:
-    """Return the number of tiles on a screen of this size; 0 if there is no room for them."""
+def tile_count(gpus: int, width: int, height: int, metrics: int = MOST_TILES) -> int:
+    """Return the number of tiles on a screen of this size; 0 if there is no room for them.
+
+    One or two GPUs have several tiles each, at most one for each of ``metrics``.
+    """
     if gpus >= _MANY_GPUS:
         has_room = width >= 160 and height >= 45
         return gpus if has_room and gpus <= _tile_columns(width) * _tile_rows(height) else 0
-    return gpus * min(4, _tile_columns(width)) * (3 - gpus) if width >= 100 and height >= 30 else 0
+    if not gpus or width < 100 or height < 29:  # the last row has hints
+        return 0
+    if gpus > 1:
+        return gpus * min(4, _tile_columns(width), metrics)
+    if metrics < _FEWEST_METRICS:
+        return 0
+    most = min(MOST_TILES, 2 * ((width - 1) // _NARROW_TILE), metrics)
+    # Full rows have no empty places.
+    return most if most <= _ONE_ROW else most // 2 * 2
 
 
 def _tile_columns(width: int) -> int:
@@ -113,7 +131,13 @@ def _tile_rows(height: int) -> int:
 def _tiles(area: Rect, count: int) -> tuple[Rect, ...]:
     """Return the places of tiles of about the same size, in as few rows as possible."""
     most = _tile_columns(area.width)
-    rows = -(-count // most)
+    rows = (
+        -(-count // most)
+        if count > MOST_TILES
+        else 1
+        if count <= _ONE_ROW
+        else min(2, -(-count // most))
+    )
     # Full rows look better.
     rows = next((n for n in (rows, rows + 1) if count % n == 0), rows)
     columns = -(-count // rows)

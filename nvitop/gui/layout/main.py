@@ -13,6 +13,7 @@ from nvitop.gui.layout.device import (
     DeviceLayout,
     DeviceTraits,
     device_height,
+    fact_columns,
     lay_out_devices,
     traits_of,
 )
@@ -21,6 +22,7 @@ from nvitop.gui.layout.host import (
     FULL_GRAPHS,
     LEAST_GRAPHS,
     MOST_GRAPHS,
+    MOST_TILES,
     HostLayout,
     lay_out_host,
     tile_count,
@@ -33,8 +35,9 @@ from nvitop.gui.layout.process import (
     place_columns,
     process_height,
 )
-from nvitop.gui.model.choices import MainState, ViewState
+from nvitop.gui.model.choices import GraphState, MainState, ViewState, tile_metrics
 from nvitop.gui.model.columns import column_widths
+from nvitop.gui.model.device_facts import FACTS
 from nvitop.gui.model.format import product_name
 from nvitop.gui.render.geometry import CLASSIC, NARROWEST, ONE_BAR, Rect
 from nvitop.gui.render.width import cell_width
@@ -46,8 +49,10 @@ LOWEST = 6
 _FEW_PROCESSES = 4
 #: Rows of processes that are visible next to graphs, and next to graphs that are not as low as possible.
 _SOME_PROCESSES, _MANY_PROCESSES = 6, 12
-#: Share of the screen for graphs of averages.
-_AVERAGES = 0.35
+#: Rows of facts about a GPU that are more important than graphs.
+_FEW_FACTS = 3
+#: Share of the screen for graphs of averages, and at most for those of the page of a GPU.
+_AVERAGES, _PAGE_GRAPHS = 0.35, 0.55
 #: Minimum width of the screen for graphs.
 GRAPHS_WIDTH = 60
 #: Share of the screen that processes get at most by scrolling the other panels away.
@@ -73,6 +78,10 @@ class Content(NamedTuple):
     has_details: bool = False
     #: Width of the longest name of a GPU.
     name_width: int = 0
+    #: Whether this is the page of one GPU, with facts about it.
+    is_page: bool = False
+    #: Number of metrics that a tile can show, of the GPU that has the fewest.
+    metrics: int = MOST_TILES
 
 
 class RowCounts(NamedTuple):
@@ -136,14 +145,15 @@ def _forms(
         return _Forms(FULL, graphs if show_host else 0, content.is_grouped)
     if not show_host:
         return _Forms(ROWS, 0)
-    below = height - 1 - device_height(content.devices, ROWS, details=content.has_details)
+    facts = _fact_rows(content, width, height)
+    below = height - 1 - _devices_height(content, ROWS, facts)
     around = process_height((), separated=False) - 1
     if mode == 'auto' and not is_report and width >= GRAPHS_WIDTH:
         # Whatever runs, so that nothing moves when a process starts or a filter is typed.
-        most = below - around - _SOME_PROCESSES
+        most = below - around - (_FEW_PROCESSES if content.is_page else _SOME_PROCESSES)
         gpus = len({key.physical_index for key in content.devices})
-        tiles = tile_count(gpus, width, height)
-        graphs = min(int(height * MOST_GRAPHS), most)
+        tiles = tile_count(gpus, width, height, content.metrics)
+        graphs = min(int(height * (_PAGE_GRAPHS if content.is_page else MOST_GRAPHS)), most)
         if tiles and graphs >= LEAST_GRAPHS + BARS_HEIGHT:
             return _Forms(ROWS, graphs, tiles=tiles)
         wanted = min(int(height * _AVERAGES), below - around - _MANY_PROCESSES)
@@ -174,7 +184,8 @@ def lay_out_main(
     if width < NARROWEST or height < LOWEST:
         return _nothing(width, height)
     forms = _forms(content, width, height, mode=mode, show_host=show_host, is_report=is_report)
-    devices_height = device_height(content.devices, forms.device, details=content.has_details)
+    facts = _fact_rows(content, width, height)
+    devices_height = _devices_height(content, forms.device, facts)
     above = devices_height + forms.host_height
     all_processes = process_height(content.groups, separated=forms.separated)
     page_height = 1 + above + all_processes
@@ -196,6 +207,7 @@ def lay_out_main(
             forms.device,
             content.traits,
             details=content.has_details,
+            fact_rows=facts,
             name_width=content.name_width,
         ),
         lay_out_host(y + devices_height, width, forms.host_height, tiles=forms.tiles),
@@ -207,6 +219,23 @@ def lay_out_main(
             offset=scroll_y - min(scroll_y, limit),
         ),
     )
+
+
+def _devices_height(content: Content, form: str, facts: int) -> int:
+    return device_height(content.devices, form, details=content.has_details, fact_rows=facts)
+
+
+def _fact_rows(content: Content, width: int, height: int) -> int:
+    """Return the rows of facts: all, or as many as leave room for some processes and for graphs."""
+    if not content.is_page:
+        return 0
+    around = process_height((), separated=False) - 1
+    # Without the line above the facts.
+    room = height - 2 - _devices_height(content, ROWS, 0) - around
+    most = -(-len(FACTS) // fact_columns(width))
+    if tile_count(1, width, height):
+        most = min(most, max(_FEW_FACTS, room - LEAST_GRAPHS - BARS_HEIGHT - _FEW_PROCESSES))
+    return max(0, min(most, room - BARS_HEIGHT - _FEW_PROCESSES))
 
 
 def _scroll_limit(above: int, processes: int, height: int) -> int:
@@ -248,6 +277,8 @@ def lay_out_page(
         traits,
         view.shows_details,
         _name_width(sample),
+        main.shows_page,
+        _tile_metrics(sample, main.graphs),
     )
     return lay_out_main(
         content,
@@ -264,6 +295,12 @@ def _name_width(sample: Sample) -> int:
     """Return the width of the longest name drawn: not of MIG devices or of GPUs that never responded."""
     names = {device.info.name for device in sample.devices if not device.key.is_mig}
     return max((cell_width(product_name(name)) for name in names if name is not None), default=0)
+
+
+def _tile_metrics(sample: Sample, graphs: GraphState) -> int:
+    """Return the number of metrics of the GPU that has the fewest."""
+    gpus = [gpu for gpu in sample.devices if gpu.status == 'ok' and not gpu.key.is_mig]
+    return min((len(tile_metrics(gpu, graphs)) for gpu in gpus), default=MOST_TILES)
 
 
 def _nothing(width: int, height: int) -> MainLayout:

@@ -9,7 +9,7 @@ from typing import Collection, NamedTuple
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME, Metric, metrics_of_tier
 from nvitop.console.options import Thresholds
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
-from nvitop.sampling.types import DeviceKey, ProcessKey, Sample
+from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, Sample
 
 
 class Screen(enum.Enum):
@@ -139,6 +139,24 @@ class GraphState(NamedTuple):
     lower: str = 'gpu_utilization'
     #: Time shown by the width of a graph; 0 is one second per column of dots.
     minutes: int = 0
+
+
+#: Metrics of the tiles of one or two GPUs, the most important first; the graphs that the user chose
+#: come before them.
+_TILES = (
+    *('power_usage', 'temperature', 'sm_clock', 'memory_utilization'),
+    *('pcie_rx_throughput', 'nvlink_rx_throughput', 'encoder_utilization', 'decoder_utilization'),
+    *('pcie_tx_throughput', 'fan_speed', 'memory_clock', 'memory_percent', 'gpu_utilization'),
+)
+
+
+def tile_metrics(device: DeviceSample, graphs: GraphState) -> list[str]:
+    """Return the metrics that tiles of this device can show, in order."""
+    others = [name for name in _TILES if name not in (graphs.upper, graphs.lower)]
+    return [
+        graphs.lower,
+        *(name for name in others if getattr(device, METRICS_BY_NAME[name].field) is not None),
+    ]
 
 
 class MainState(NamedTuple):

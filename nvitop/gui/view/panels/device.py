@@ -20,11 +20,12 @@ from nvitop.gui.model.device_columns import (
     RowState,
     Sparkline,
 )
+from nvitop.gui.model.device_facts import FACTS, Fact
 from nvitop.gui.model.format import format_word, product_name
 from nvitop.gui.model.load_style import load_style, row_role
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, safe
 from nvitop.gui.state.usage import whole_devices
 from nvitop.gui.view.panels.device_full import (
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 
 _HEADING = Style(Role.HEADING)
 _ERROR = Style(Role.ERROR, bold=True)
+#: Cells of the label of a fact.
+_LABEL = 13
 _NO_FINDINGS: Mapping[DeviceKey, Finding] = {}
 
 
@@ -149,6 +152,8 @@ def draw_device_panel(
         buf.paste(row.y, device_rows(shape, device, state, row.height))
     if layout.details is not None:
         draw_details(buf, layout.details, ends, above, devices, view, note=listed.details_note)
+    if layout.facts:
+        _draw_facts(buf, layout.facts, ends, devices[0])
 
 
 def bottom_uprights(layout: DeviceLayout, devices: Sequence[DeviceSample]) -> tuple[int, ...]:
@@ -444,6 +449,25 @@ def draw_details(
         device = devices[index]
         row = DetailRow(device, highest, Style(row_role(device, view.thresholds)))
         _draw_detail(buf, y, layout.columns, row, note)
+
+
+def _draw_facts(
+    buf: Buffer, places: Sequence[Rect], ends: tuple[int, int], device: DeviceSample
+) -> None:
+    """Draw facts about a device, each with its label."""
+    top = places[0].y
+    draw_border(buf, top - 1, ends, ends, (Note((f'GPU {device.key.label}',), TITLE, 0),))
+    rows: dict[int, list[tuple[Rect, Fact]]] = {}
+    for place, fact in zip(places, FACTS):
+        rows.setdefault(place.y, []).append((place, fact))
+    for y, cells in rows.items():
+        draw_uprights(buf, y, ends[:1])
+        for place, fact in cells:
+            buf.write(place.x, y, clip(fact.label, place.width), _HEADING)
+            text = fact.text(device)
+            style = _DIM if text == fmt.NOT_AVAILABLE else PLAIN
+            buf.write(place.x + _LABEL, y, clip(text, max(0, place.width - _LABEL)), style)
+        draw_uprights(buf, y, ends[1:])
 
 
 def _draw_detail(

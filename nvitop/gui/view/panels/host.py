@@ -241,7 +241,7 @@ def _draw_devices(
     ]
     scale = scale_of(graph, graphs, sample, highest)
     # On an axis that fits the values, a color would not say how high they are.
-    is_fixed = bool(graph.top or graph.top_field)
+    is_fixed = bool(highest_possible(graph, graphs, sample))
     style = graph_style(graph, _mean(now), view) if is_fixed else Style(Role.CPU)
     place = graph_area(area, scale)
     line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
@@ -300,15 +300,20 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
+def highest_possible(graph: Graph, graphs: DeviceGraphs, sample: Sample) -> float:
+    """Return the maximum of all plotted devices, such as a power limit; 0 if it is not known."""
+    if not graph.top_field:
+        return graph.top
+    plotted = [device for device in sample.devices if device.key in graphs.keys]
+    tops = [getattr(part, graph.top_field, None) for d in plotted for part in (d, d.info)]
+    return max((top for top in tops if top is not None), default=graph.top)
+
+
 def scale_of(
     graph: Graph, graphs: DeviceGraphs, sample: Sample, values: Sequence[float | None]
 ) -> Scale:
     """Return the scale: up to the maximum of all plotted devices, or to the highest value."""
-    top = graph.top
-    if graph.top_field:
-        plotted = [device for device in sample.devices if device.key in graphs.keys]
-        tops = [getattr(part, graph.top_field, None) for d in plotted for part in (d, d.info)]
-        top = max((top for top in tops if top is not None), default=graph.top)
+    top = highest_possible(graph, graphs, sample)
     if not top:
         base = 1024 if graph.unit == 'KiB/s' else 1000
         top = graph_bound(values, 1.0, math.inf, base=base)

@@ -12,14 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import GRAPHS_BY_METRIC, GraphState, ViewState
+from nvitop.gui.model.choices import GRAPHS_BY_METRIC, GraphState, ViewState, tile_metrics
 from nvitop.gui.model.device_columns import RowState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.usage import whole_devices
-from nvitop.gui.view.panels.host import DeviceGraphs, graph_style, scale_of
+from nvitop.gui.view.panels.host import DeviceGraphs, graph_style, highest_possible, scale_of
 from nvitop.gui.view.widgets.box import TITLE, Note, draw_notes, draw_rule, draw_uprights
 from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, GraphWindow, draw_plot
 from nvitop.sampling.history import DEVICE_FIELDS, History
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 _DIM, _ERROR = Style(Role.DIM), Style(Role.ERROR, bold=True)
 _SELECTED = Style(Role.KEY, bold=True)
 _LINE = Style(Role.MEMORY)
-#: Metrics of one or two GPUs, the most important first.
-_METRICS = (
-    *('gpu_utilization', 'power_usage', 'temperature', 'sm_clock', 'memory_utilization'),
-    *('memory_percent', 'encoder_utilization', 'decoder_utilization', 'fan_speed', 'memory_clock'),
-)
 
 
 class TileDetails(NamedTuple):
@@ -76,7 +71,17 @@ def draw_tiles(
     devices = whole_devices(sample.devices)
     tiles = _tiles(devices, len(layout.tiles), graphs)
     for tile, area in zip(tiles, layout.tiles):
-        _draw_tile(buf, area, tile, sample, view, details, past, is_only=len(devices) < len(tiles))
+        _draw_tile(
+            buf,
+            area,
+            tile,
+            sample,
+            view,
+            details,
+            past,
+            has_metric=len(devices) < len(tiles),
+            has_index=len(devices) > 1,
+        )
 
 
 def _tiles(devices: Sequence[DeviceSample], count: int, graphs: GraphState) -> list[_Tile]:
@@ -84,13 +89,12 @@ def _tiles(devices: Sequence[DeviceSample], count: int, graphs: GraphState) -> l
     if not devices:
         return []
     each = count // len(devices)
-    metrics = [metric for metric in _METRICS if metric != graphs.lower and metric != graphs.upper]
     tiles = []
     for device in devices:
-        known = [name for name in metrics if getattr(device, DEVICE_FIELDS[name]) is not None]
-        tiles.append(_Tile(device, graphs.lower, graphs.upper))
-        tiles += [_Tile(device, metric) for metric in known[: each - 1]]
-        tiles += [_Tile(device, '')] * (each - 1 - len(known))
+        first, *others = tile_metrics(device, graphs)
+        tiles.append(_Tile(device, first, graphs.upper))
+        tiles += [_Tile(device, metric) for metric in others[: each - 1]]
+        tiles += [_Tile(device, '')] * (each - 1 - len(others))
     return tiles
 
 
@@ -103,15 +107,16 @@ def _draw_tile(
     details: TileDetails,
     past: GraphWindow,
     *,
-    is_only: bool,
+    has_metric: bool,
+    has_index: bool,
 ) -> None:
-    """Draw a graph and its frame; ``is_only`` if other tiles show other metrics of the device."""
+    """Draw a graph and its frame; ``has_metric`` if the title names the metric and not the device."""
     device, metric, line = tile
     if not metric:
         return
     frame = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
-    if is_only:
-        draw_notes(buf, frame, _metric_notes(device, metric, line))
+    if has_metric:
+        draw_notes(buf, frame, _metric_notes(device, metric, line, has_index=has_index))
     else:
         state = details.states.get(device.key, RowState())
         selected = device.key == details.selected
@@ -127,8 +132,8 @@ def _draw_tile(
     values = past.values(device.key, metric, area.width)
     now = getattr(device, DEVICE_FIELDS[metric])
     one = DeviceGraphs((device.key,))
-    is_fixed = bool(graph.top or graph.top_field)
-    scale = scale_of(graph, one, sample, values if not is_fixed else ())
+    is_fixed = bool(highest_possible(graph, one, sample))
+    scale = scale_of(graph, one, sample, values)
     over: tuple[float | None, ...] | None = None
     if line and line != metric:
         over = past.values(device.key, line, area.width)
@@ -145,7 +150,7 @@ def _draw_tile(
         line=over,
         line_style=_LINE,
         colorful=view.colorful and is_fixed,
-        has_labels=is_only,
+        has_labels=has_metric,
     )
 
 
@@ -179,13 +184,14 @@ def _values(device: DeviceSample, state: RowState) -> list[Note]:
     return [Note((text,), style, 3) for text, style, value in texts if value is not None]
 
 
-def _metric_notes(device: DeviceSample, metric: str, line: str) -> list[Note]:
+def _metric_notes(device: DeviceSample, metric: str, line: str, *, has_index: bool) -> list[Note]:
     """Return the GPU, and the names and values of what is plotted."""
     notes: list[Note] = []
     for name, style in ((metric, TITLE), (line, _LINE)):
         if name:
             graph = GRAPHS_BY_METRIC[name]
             text = fmt.format_measured(graph.unit, getattr(device, DEVICE_FIELDS[name]))
-            forms = (f'GPU {device.key.label} {graph.title} {text}', f'{graph.title} {text}', text)
-            notes.append(Note(forms[1:] if notes else forms, style, len(notes)))
+            brief = f'{graph.title} {text}'
+            forms = (f'GPU {device.key.label} {brief}', brief, brief.replace(' ', ''), text)
+            notes.append(Note(forms[1:] if notes or not has_index else forms, style, len(notes)))
     return notes
