@@ -73,7 +73,7 @@ ROOMS: dict[str, str] = {
     'query.command': 'api console query sampling.device_names sampling.types',
     'query.samples': 'query recording.privacy sampling',
     'exporter': 'api.extended_metrics health sampling.types',
-    'fleet': 'exporter health sampling.types',
+    'fleet': 'exporter health owner.types sampling.types',
     'fleet.command': 'console fleet',
     'exporter.access': '',
     'exporter.state': 'api.host api.process exporter recording.shares recording.usage sampling.types',

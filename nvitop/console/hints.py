@@ -129,8 +129,6 @@ def advise_on_argument(prog: str, word: str, given: Sequence[str]) -> str:
     fields = _split_fields(word, given) if prog == 'nvitop query' else ''
     if fields:
         return f'; separate names with commas: {fields}'
-    if prog == 'nvitop fleet' and '://' in word:
-        return f'; to use this server: nvitop fleet --prometheus {word}'
     if prog == 'nvitop query' and not word.isdigit():
         if word in ('gpu', 'processes', 'all', 'list'):
             return f'; did you mean {"--" + word!r}?'

@@ -15,8 +15,10 @@ from nvitop.console.config import read_config
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.fleet.client import Client
-from nvitop.fleet.output import FORMATS, fleet_text, no_hosts
+from nvitop.fleet.output import FORMATS, VIEWS, fleet_text, no_hosts
+from nvitop.fleet.queries import matches, of_server, parse_filter
 from nvitop.fleet.settings import (
+    MAX_IDLE_SECONDS,
     MAX_SECONDS,
     MIN_SECONDS,
     SettingsError,
@@ -25,29 +27,33 @@ from nvitop.fleet.settings import (
     has_login,
     make_settings,
 )
-from nvitop.fleet.source import Question, ask
+from nvitop.fleet.source import Question, ask, used_labels
 from nvitop.fleet.types import FleetError
+from nvitop.toml import suggestion
 
 if TYPE_CHECKING:
     from nvitop.fleet.settings import Settings
     from nvitop.fleet.source import Server
+    from nvitop.fleet.types import Fleet
 
     #: Runs the screens; returns the exit status.
     Show = Callable[[argparse.Namespace, Settings], int]
 
 PROGRAM = 'nvitop fleet'
+#: What a filter can be, in the help.
+FILTER_EXAMPLE = 'names, host: gpu: user: model: free:4'
 #: Number of machines of ``--demo``.
 DEMO_HOSTS = 40
 MAX_DEMO_HOSTS = 10_000
 _EXAMPLES = """\
-nvitop fleet --prometheus http://prometheus:9090
-nvitop fleet --match '{cluster="a"}' --host-label node
-nvitop fleet -1 --format json
+nvitop fleet http://prometheus:9090
+nvitop fleet -1 --filter free:4 --sort free
+nvitop fleet -1 --problems --fail-on critical
 nvitop fleet --demo
 """
 _EXIT_STATUS = {
     '0': 'success',
-    '1': 'the server does not respond, its response is invalid, or there is no host',
+    '1': 'no valid response of the server, no host, or a finding of --fail-on',
     '2': 'invalid arguments or settings',
 }
 
@@ -56,7 +62,7 @@ def make_parser() -> ArgumentParser:
     """Make the parser of ``nvitop fleet``."""
     parser = ArgumentParser(
         prog=PROGRAM,
-        usage=['nvitop fleet [OPTION ...]'],
+        usage=['nvitop fleet [OPTION ...] [URL]'],
         description='Show the GPUs of many machines. A Prometheus server, or one with its API,\n'
         'collects the values from an exporter on each machine. Keep passwords in files\n'
         'or environment variables; see the documentation.',
@@ -74,6 +80,7 @@ def make_parser() -> ArgumentParser:
     )
     group.add_argument('--config', metavar='FILE', help='read FILE instead of the default file')
     add = parser.add_argument_group('server').add_argument
+    add('url', nargs='?', metavar='URL', help='same as --prometheus URL')
     add('--prometheus', metavar='URL', help='URL of the server (default: $PROMETHEUS_URL)')
     add('--match', metavar='SELECTOR', help='only series with these labels: \'{cluster="a"}\'')
     add('--host-label', metavar='LABEL', help='the label that names the host (default: automatic)')
@@ -85,9 +92,31 @@ def make_parser() -> ArgumentParser:
         help='minimum time between requests (default: 5s)',
     )
     add('--timeout', metavar='TIME', type=seconds, help='limit of a request (default: 10s)')
-    add = parser.add_argument_group('output').add_argument
-    add('-1', '--once', action='store_true', help='print the hosts once and exit')
+    add(
+        '--idle-for',
+        metavar='TIME',
+        type=duration(MIN_SECONDS, MAX_IDLE_SECONDS),
+        help='time without work after which memory in use is held (default: 10m)',
+    )
+    group = parser.add_argument_group('output')
+    add = group.add_argument
+    add('-1', '--once', action='store_true', help='print a list once and exit')
+    lists = group.add_mutually_exclusive_group()
+    for name in VIEWS:
+        if name != 'hosts':
+            text = f'list {name.replace("gpus", "GPUs")} instead of hosts'
+            lists.add_argument(
+                f'--{name}', dest='view', action='store_const', const=name, help=text
+            )
+    add('--filter', metavar='WORDS', default='', help=f'only these: {FILTER_EXAMPLE}')
+    add('--sort', metavar='COLUMN', help='sort by a column of --format csv, such as free_gpus')
     add('--format', choices=FORMATS, help='write table, json or csv once (default: table)')
+    add(
+        '--fail-on',
+        choices=('warning', 'critical'),
+        help='print once; exit with status 1 if there are such findings, or worse ones',
+    )
+    parser.set_defaults(view='hosts')
     return parser
 
 
@@ -99,10 +128,23 @@ def main(arguments: list[str], show: Show | None = None) -> int:
     parser = make_parser()
     given = parser.parse(arguments)
     settings = read_settings(parser, given)
+    _check_output(parser, given)
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    if show is None or given.once or given.format or not has_terminal:
+    if show is None or given.once or given.format or given.fail_on or not has_terminal:
         return outcome.run(PROGRAM, functools.partial(_print_once, given, settings))
     return outcome.run(PROGRAM, functools.partial(show, given, settings))
+
+
+def _check_output(parser: ArgumentParser, given: argparse.Namespace) -> None:
+    """Exit with status 2 if options of the output do not fit together; complete ``sort``."""
+    if given.fail_on and given.view in ('users', 'jobs'):
+        parser.error(f'--fail-on applies to hosts, --gpus and --problems, not to --{given.view}')
+    names = [column.name for column in VIEWS[given.view].columns]
+    found = [name for name in names if given.sort and name.startswith(given.sort)]
+    if given.sort and not found:
+        hint = suggestion(given.sort, names) or f'; columns: {", ".join(names)}'
+        parser.error(f'--sort: unknown column {given.sort!r}{hint}')
+    given.sort = found[0] if found else ''
 
 
 def read_settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings:
@@ -113,12 +155,16 @@ def read_settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings
             if given.config is not None:
                 parser.error(str(problem))
             print_message(PROGRAM, 'warning', str(problem))
+    if given.url is not None:
+        if given.prometheus not in (None, given.url):
+            parser.error('two servers given: use either URL or --prometheus URL')
+        given.prometheus = given.url
     if given.prometheus is not None and has_login(given.prometheus):
         parser.error('other users can read arguments: set the login with PROMETHEUS_URL')
     is_demo = given.demo is not None
     if is_demo and (given.prometheus or given.match or given.host_label):
         parser.error('--demo queries no server: omit --prometheus, --match and --host-label')
-    names = ('match', 'host_label', 'interval', 'timeout')
+    names = ('match', 'host_label', 'interval', 'timeout', 'idle_for')
     arguments = {'url': given.prometheus, **{name: getattr(given, name) for name in names}}
     of_server = {} if is_demo else config.tables.get('fleet', {})
     environment = {} if is_demo else from_environment(os.environ)
@@ -127,7 +173,7 @@ def read_settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings
     except SettingsError as error:
         parser.error(str(error))
     if not settings.url and not is_demo:
-        parser.error('no server given: use --prometheus URL or set PROMETHEUS_URL, or try --demo')
+        parser.error('no server given: use nvitop fleet URL or set PROMETHEUS_URL, or try --demo')
     return settings
 
 
@@ -143,7 +189,7 @@ def make_server(demo: int | None, settings: Settings) -> Server:
 def _print_once(given: argparse.Namespace, settings: Settings) -> int:
     server = make_server(given.demo, settings)
     try:
-        fleet = ask(server, Question('hosts', settings.scope))
+        fleet = _ask_once(server, given, settings)
     except FleetError as error:
         raise CommandFailure(error.line) from None
     finally:
@@ -151,13 +197,32 @@ def _print_once(given: argparse.Namespace, settings: Settings) -> int:
     for warning in fleet.warnings:
         print_message(PROGRAM, 'warning', warning)
     kind = given.format or 'table'
-    if fleet.hosts or kind != 'table':
+    is_known = bool(fleet.hosts or fleet.users or fleet.jobs or given.filter)
+    is_known = is_known or given.view in ('users', 'jobs')
+    if is_known or kind != 'table':
         with writing():
-            text = fleet_text(fleet, kind, fleet.timestamp)
+            text = fleet_text(fleet, kind, given.view, given.sort)
             encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
             sys.stdout.write(text.encode(encoding, 'replace').decode(encoding))
             sys.stdout.flush()
-    if not fleet.hosts:
+    if not is_known:
         print_message(PROGRAM, 'error', no_hosts(settings.scope))
         return 1
-    return 0
+    failing = ('critical',) if given.fail_on == 'critical' else ('critical', 'warning')
+    return int(bool(given.fail_on) and any(host.severity in failing for host in fleet.hosts))
+
+
+def _ask_once(server: Server, given: argparse.Namespace, settings: Settings) -> Fleet:
+    """Return the response for a list. A filter needs the labels of hosts first."""
+    view, scope = VIEWS[given.view], settings.scope
+    filters = parse_filter(given.filter)
+    if filters:
+        hosts = ask(server, Question('hosts', scope))
+        scope = scope._replace(filters=of_server(filters), used_labels=used_labels(hosts))
+        if view.kind == 'hosts' and not scope.filters:
+            return hosts._replace(
+                hosts=tuple(host for host in hosts.hosts if matches(host, filters))
+            )
+    fleet = ask(server, Question(view.kind, scope, metric=''))
+    names = [part for part in filters if part[0] in ('host', 'free')]
+    return fleet._replace(hosts=tuple(host for host in fleet.hosts if matches(host, names)))

@@ -13,6 +13,7 @@ from nvitop.exporter.values import bare_uuid
 from nvitop.fleet.names import (
     HOST_LABELS,
     INSTANCE,
+    OWNER_SERIES,
     USER_MEMORY,
     USER_SERIES,
     XID,
@@ -111,6 +112,8 @@ class Cluster:
     ) -> Iterator[Series]:
         name, load = self.dialect(host), self._load(host, gpu, now)
         labels = self._labels(name, host, gpu)
+        if name == 'dcgm' and load.user:
+            labels.update(namespace=load.user, pod=f'train-{host * 7919 % 101}')
         if name == 'own':
             is_up = not self._is_down(host, gpu)
             yield Series('nvitop_gpu_up', labels, float(is_up))
@@ -130,6 +133,8 @@ class Cluster:
         if load.user:
             pid = 1000 + 10 * host + gpu
             yield from _series_of_processes(name, labels, load, pid)
+            if name == 'own':
+                yield Series(OWNER_SERIES, {**labels, **_owner(host, load)}, 1.0)
             if processes and name == 'own':
                 about = {'pid': str(pid), 'user': load.user, 'name': 'python', 'type': 'C'}
                 process = {**labels, 'pid': str(pid)}
@@ -158,6 +163,16 @@ class Cluster:
     def uuid(self, host: int, gpu: int) -> str:
         """Return the UUID of a GPU."""
         return f'GPU-{host:08x}-0000-4000-8000-{gpu:012x}'
+
+
+def _owner(host: int, load: _Load) -> dict[str, str]:
+    """Return the labels of a job of four hosts, or of a notebook if it only holds memory."""
+    if load.percent:
+        number = str(41000 + host // 4 * 10 + len(load.user))
+        owner = {'owner_kind': 'slurm', 'owner_id': number, 'owner_name': ''}
+    else:
+        owner = {'owner_kind': 'jupyter', 'owner_id': str(host), 'owner_name': 'work/try.ipynb'}
+    return {'user': load.user, **owner}
 
 
 @functools.lru_cache(maxsize=None)
@@ -218,9 +233,9 @@ class DemoServer:
         if question.kind == 'host':
             own = [*self._cluster.series(now, self._places(question), processes=True)]
             seen = [Series('', {ROW: 'time'}, now - now % 5)] if own else []
-            return CurrentValues((*own, *seen)), 0
+            return CurrentValues(iter((*own, *seen))), 0
         measured = now - now % 5
-        return CurrentValues(tuple(evaluate(self._cluster.series(now), question, measured))), 0
+        return CurrentValues(iter(evaluate(self._cluster.series(now), question, measured))), 0
 
     def query_range(
         self, question: Question, start: float, end: float, step: float
@@ -259,6 +274,7 @@ class DemoServer:
 
 _HOSTS = (*HOST_LABELS, INSTANCE)
 _USER_NAMES = frozenset(name for name, _ in USER_SERIES.values())
+_USAGE = frozenset(name for names in names_of('gpu_utilization').values() for name in names)
 #: Metrics that the query of hosts adds over the GPUs of a host.
 _SUMS = ('memory_total', 'memory_free', 'memory_reserved', 'power_usage', 'power_limit')
 
@@ -268,15 +284,23 @@ def evaluate(series: Iterable[Series], question: Question, measured: float) -> l
     found = _filtered(list(series), question.scope.filters)
     if question.kind == 'users':
         return _rows_of_users(found)
+    if question.kind == 'jobs':
+        return _rows_of_jobs(found)
     hosts = {_host_labels(one): None for one in found}
     times = [Series('', {**dict(labels), ROW: 'time'}, measured) for labels in hosts]
     down = [_marked(one, 'down') for one in found if one.name == 'nvitop_gpu_up' and not one.value]
     if question.kind == 'gpus':
-        metrics = HEAT_METRICS[question.metric][1]
+        keys = [question.metric] if question.metric else [*HEAT_METRICS]
+        metrics = [metric for key in keys for metric in HEAT_METRICS[key][1]]
         wanted = {
             name for metric in metrics for names in names_of(metric).values() for name in names
         }
-        return [*(one for one in found if one.name in wanted), *down, *times]
+        users = (
+            []
+            if question.metric
+            else [_marked(one, 'user') for one in found if one.name in _USER_NAMES]
+        )
+        return [*(one for one in found if one.name in wanted), *down, *users, *times]
     return [*_rows_of_hosts(found), *down, *times]
 
 
@@ -314,15 +338,26 @@ def _rows_of_hosts(found: list[Series]) -> Iterator[Series]:
 def _rows_of_users(found: list[Series]) -> list[Series]:
     rows = []
     for one in found:
-        meaning = meanings().get(one.name)
-        if meaning is not None and meaning.metric == 'gpu_utilization':
-            rows += [_marked(one, 'idle')] if one.value * meaning.factor < BUSY_PERCENT else []
+        if one.name in _USAGE and _is_idle(one):
+            rows.append(_marked(one, 'idle'))
         if one.name in _USER_NAMES:
             rows.append(_marked(one, 'processes'))
             rows.append(_marked(one._replace(value=1.0), 'count'))
         if one.name in USER_MEMORY:
             rows.append(_marked(one, 'memory'))
     return rows
+
+
+def _rows_of_jobs(found: list[Series]) -> list[Series]:
+    usage = [one for one in found if one.name in _USAGE]
+    owners = [_marked(one, 'owner') for one in found if one.name == OWNER_SERIES]
+    owners += [_marked(one, 'owner') for one in usage if 'pod' in one.labels]
+    idle = [_marked(one, 'idle') for one in usage if _is_idle(one)]
+    return [*owners, *idle, *usage]
+
+
+def _is_idle(one: Series) -> bool:
+    return one.value * meanings()[one.name].factor < BUSY_PERCENT
 
 
 def _filtered(found: list[Series], filters: tuple[tuple[str, str], ...]) -> list[Series]:

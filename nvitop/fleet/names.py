@@ -33,6 +33,13 @@ USER_MEMORY = {'nvitop_user_gpu_memory_bytes': 1.0, 'process_gpu_memory_MiB': fl
 XID = 'DCGM_FI_DEV_XID_ERRORS'
 #: Labels of MIG devices in DCGM, which have the same series as their GPU.
 MIG_LABELS = ('GPU_I_ID',)
+#: The owners of processes on each GPU.
+OWNER_SERIES = 'nvitop_gpu_owner_info'
+OWNER_LABELS = ('user', 'owner_kind', 'owner_id', 'owner_name')
+#: Labels with which dcgm-exporter names the pod or job of a GPU. Prometheus renames those of pods
+#: if the target has the same labels.
+POD_LABELS = (('namespace', 'pod'), ('exported_namespace', 'exported_pod'))
+JOB_LABEL = 'hpc_job'
 _IDENTITIES = ('uuid', 'gpu_uuid', 'bare_uuid')
 _INDICES = ('index', 'label')
 

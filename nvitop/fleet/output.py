@@ -1,45 +1,124 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts as text: tables for people, CSV and JSON for programs. Pure."""
+"""Hosts, GPUs, users, jobs and problems as text: tables for people, CSV and JSON for programs. Pure."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
-from nvitop.fleet.types import FleetHost, Totals, totals
+from nvitop.fleet.reading import natural
+from nvitop.fleet.types import Totals, totals
 from nvitop.printable import printable
 
 if TYPE_CHECKING:
-    from typing import Any, Sequence
+    from typing import Sequence
 
     from nvitop.fleet.queries import Scope
-    from nvitop.fleet.types import Fleet
+    from nvitop.fleet.types import Fleet, FleetProblem, Kind
 
 FORMATS = ('table', 'json', 'csv')
 #: Version of the JSON structure; increased by changes that would break programs.
 SCHEMA = 1
 
 
-def host_values(host: FleetHost, now: float) -> dict[str, Any]:
-    """Return the values of a host by name; ``None`` if not available."""
-    return {
-        'host': host.name,
-        'gpus': len(host.gpus),
-        'utilization_percent': rounded(host.utilization_percent, 1),
-        'memory_used_bytes': rounded(host.memory_used_bytes),
-        'memory_total_bytes': rounded(host.memory_total_bytes),
-        'power_watts': rounded(host.power_watts, 1),
-        'power_limit_watts': rounded(host.power_limit_watts, 1),
-        'temperature_celsius': rounded(host.temperature_celsius),
-        'idle_gpus': host.idle,
-        'held_gpus': host.held,
-        'users': list(host.users),
-        'findings': list(host.findings),
-        'age_seconds': rounded(host.age(now), 1),
-        'exporters': sorted({one.dialect for one in host.exporters}),
-    }
+class ListColumn(NamedTuple):
+    """A column of a list."""
+
+    #: Name in CSV, JSON and ``--sort``.
+    name: str
+    #: The value of a row at a time.
+    value: Callable[[Any, float], Any]
+    #: Heading of the table; ``''``: not in the table.
+    title: str = ''
+    #: The text in the table, if it is not that of the value.
+    text: Callable[[Any, float], str] | None = None
+
+
+class View(NamedTuple):
+    """A list that can be printed."""
+
+    columns: tuple[ListColumn, ...]
+    rows: Callable[[Fleet], Sequence[Any]]
+    #: The question that it asks.
+    kind: Kind
+    #: Shown instead of an empty table.
+    empty: str
+
+
+# fmt: off
+_HOST_COLUMNS = (
+    ListColumn('host', lambda host, _: host.name, 'HOST'),
+    ListColumn('gpus', lambda host, _: len(host.gpus), 'GPUS'),
+    ListColumn('utilization_percent', lambda host, _: rounded(host.utilization_percent, 1), 'UTIL', lambda host, _: percent_text(host.utilization_percent)),
+    ListColumn('memory_used_bytes', lambda host, _: rounded(host.memory_used_bytes), 'MEMORY', lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes)),
+    ListColumn('memory_total_bytes', lambda host, _: rounded(host.memory_total_bytes)),
+    ListColumn('power_watts', lambda host, _: rounded(host.power_watts, 1), 'POWER', lambda host, _: power_text(host.power_watts, host.power_limit_watts)),
+    ListColumn('power_limit_watts', lambda host, _: rounded(host.power_limit_watts, 1)),
+    ListColumn('temperature_celsius', lambda host, _: rounded(host.temperature_celsius), 'TEMP', lambda host, _: temperature_text(host.temperature_celsius)),
+    ListColumn('free_gpus', lambda host, _: host.free, 'FREE'),
+    ListColumn('idle_gpus', lambda host, _: host.idle),
+    ListColumn('held_gpus', lambda host, _: host.held),
+    ListColumn('age_seconds', lambda host, now: rounded(host.age(now), 1), 'AGE', lambda host, now: age_text(host.age(now))),
+    ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users)),
+    ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'FINDINGS'),
+    ListColumn('gpu_utilization_percent', lambda host, _: [rounded(gpu.utilization_percent, 1) for gpu in host.gpus]),
+    ListColumn('exporters', lambda host, _: sorted({one.dialect for one in host.exporters})),
+)
+_GPU_COLUMNS = (
+    ListColumn('host', lambda pair, _: pair[0].name, 'HOST'),
+    ListColumn('gpu', lambda pair, _: pair[1].label, 'GPU'),
+    ListColumn('uuid', lambda pair, _: pair[1].id),
+    ListColumn('state', lambda pair, _: 'free' if pair[1].is_free else pair[1].state, 'STATE'),
+    ListColumn('utilization_percent', lambda pair, _: rounded(pair[1].utilization_percent, 1), 'UTIL', lambda pair, _: percent_text(pair[1].utilization_percent)),
+    ListColumn('memory_used_bytes', lambda pair, _: rounded(pair[1].memory_used_bytes), 'MEMORY', lambda pair, _: memory_text(pair[1].memory_used_bytes, pair[1].memory_total_bytes)),
+    ListColumn('memory_total_bytes', lambda pair, _: rounded(pair[1].memory_total_bytes)),
+    ListColumn('power_watts', lambda pair, _: rounded(pair[1].power_watts, 1), 'POWER', lambda pair, _: power_text(pair[1].power_watts)),
+    ListColumn('temperature_celsius', lambda pair, _: rounded(pair[1].temperature_celsius), 'TEMP', lambda pair, _: temperature_text(pair[1].temperature_celsius)),
+    ListColumn('users', lambda pair, _: list(pair[1].users), 'USERS'),
+    ListColumn('findings', lambda pair, _: [finding.words for finding in pair[1].findings], 'FINDINGS'),
+)
+_USER_COLUMNS = (
+    ListColumn('user', lambda user, _: user.name, 'USER'),
+    ListColumn('hosts', lambda user, _: user.hosts, 'HOSTS'),
+    ListColumn('gpus', lambda user, _: user.gpus, 'GPUS'),
+    ListColumn('idle_gpus', lambda user, _: user.idle_gpus, 'IDLE GPUS'),
+    ListColumn('processes', lambda user, _: user.processes, 'PROCESSES'),
+    ListColumn('memory_bytes', lambda user, _: rounded(user.memory_bytes), 'MEMORY', lambda user, _: memory_text(user.memory_bytes, None)),
+)
+_JOB_COLUMNS = (
+    ListColumn('job', lambda job, _: job.name, 'JOB'),
+    ListColumn('users', lambda job, _: list(job.users), 'USERS'),
+    ListColumn('gpus', lambda job, _: job.gpus, 'GPUS'),
+    ListColumn('idle_gpus', lambda job, _: job.idle_gpus, 'IDLE GPUS'),
+    ListColumn('utilization_percent', lambda job, _: rounded(job.utilization_percent, 1), 'UTIL', lambda job, _: percent_text(job.utilization_percent)),
+    ListColumn('hosts', lambda job, _: list(job.hosts), 'HOSTS', lambda job, _: users_text(job.hosts)),
+)
+_PROBLEM_COLUMNS = (
+    ListColumn('host', lambda problem, _: problem.host, 'HOST'),
+    ListColumn('gpu', lambda problem, _: problem.gpu, 'GPU'),
+    ListColumn('severity', lambda problem, _: problem.finding.severity, 'SEVERITY'),
+    ListColumn('finding', lambda problem, _: problem.finding.words, 'FINDING'),
+)
+#: The lists that can be printed.
+VIEWS = {
+    'hosts': View(_HOST_COLUMNS, lambda fleet: fleet.hosts, 'hosts', 'No host matches'),
+    'gpus': View(_GPU_COLUMNS, lambda fleet: [(host, gpu) for host in fleet.hosts for gpu in host.gpus], 'gpus', 'No GPU matches'),
+    'users': View(_USER_COLUMNS, lambda fleet: fleet.users, 'users', "No exporter reports users. nvitop's own exporter and nvitop-exporter do."),
+    'jobs': View(_JOB_COLUMNS, lambda fleet: fleet.jobs, 'jobs', 'No exporter reports jobs. "nvitop exporter --owners" does, and dcgm-exporter can.'),
+    'problems': View(_PROBLEM_COLUMNS, lambda fleet: problems_of(fleet), 'hosts', 'Nothing wrong is known'),
+}
+# fmt: on
+_WORDS = frozenset(
+    {'host', 'user', 'users', 'job', 'state', 'severity', 'finding', 'findings', 'exporters'}
+)
+
+
+def problems_of(fleet: Fleet) -> list[FleetProblem]:
+    """Return all findings of a fleet, critical ones first."""
+    found = [problem for host in fleet.hosts for problem in host.problems]
+    return sorted(found, key=lambda problem: problem.finding.severity)  # by the alphabet
 
 
 def rounded(value: float | None, digits: int = 0) -> float | int | None:
@@ -49,86 +128,100 @@ def rounded(value: float | None, digits: int = 0) -> float | int | None:
     return round(value, digits) if digits else round(value)
 
 
-def fleet_text(fleet: Fleet, kind: str, now: float) -> str:
-    """Return the hosts in one of :data:`FORMATS`."""
+def sorted_rows(view: View, fleet: Fleet, order: str) -> Sequence[Any]:
+    """Return the rows of a list, sorted by a column: names ascending, numbers descending.
+
+    Without a column they keep their order. Rows without a value are last.
+    """
+    rows = view.rows(fleet)
+    column = next((one for one in view.columns if one.name == order), None)
+    if column is None:
+        return rows
+    values = [(column.value(row, fleet.timestamp), row) for row in rows]
+    known = [pair for pair in values if pair[0] is not None]
+    if any(isinstance(value, str) for value, _ in known):
+        known.sort(key=lambda pair: natural(pair[0]))
+    else:
+        known.sort(key=lambda pair: -_size(pair[0]))
+    return [row for _, row in known] + [row for value, row in values if value is None]
+
+
+def _size(value: Any) -> float:
+    """Return a number, or the length of a list."""
+    return float(len(value) if isinstance(value, list) else value)
+
+
+def fleet_text(fleet: Fleet, kind: str, name: str = 'hosts', order: str = '') -> str:
+    """Return one of :data:`VIEWS` in one of :data:`FORMATS`, sorted by a column."""
+    view = VIEWS[name]
+    rows = sorted_rows(view, fleet, order)
+    if kind == 'table':
+        return _table(fleet, view, rows)
+    table = [[column.value(row, fleet.timestamp) for column in view.columns] for row in rows]
+    names = [column.name for column in view.columns]
     if kind == 'json':
-        return _json(fleet, now)
-    return _csv(fleet, now) if kind == 'csv' else _table(fleet, now)
+        return _json(fleet, name, [dict(zip(names, values)) for values in table])
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator='\n')
+    writer.writerow(names)
+    writer.writerows([_cell(value) for value in values] for values in table)
+    return text.getvalue()
 
 
-def _json(fleet: Fleet, now: float) -> str:
-    sums = totals(fleet.hosts, now)
-    document = {
-        'schema': SCHEMA,
-        'timestamp': round(fleet.timestamp, 3),
-        'totals': {
+def _json(fleet: Fleet, name: str, rows: list[dict[str, Any]]) -> str:
+    sums = totals(fleet.hosts, fleet.timestamp)
+    document: dict[str, Any] = {'schema': SCHEMA, 'timestamp': round(fleet.timestamp, 3)}
+    if fleet.hosts:
+        document['totals'] = {
             'hosts': sums.hosts,
             'gpus': sums.gpus,
             'utilization_percent': rounded(sums.utilization_percent, 1),
             'memory_used_bytes': rounded(sums.memory_used_bytes),
             'memory_total_bytes': rounded(sums.memory_total_bytes),
             'power_watts': rounded(sums.power_watts, 1),
+            'free_gpus': sums.free,
             'idle_gpus': sums.idle,
             'held_gpus': sums.held,
             'faulty_gpus': sums.faulty,
+            'critical_gpus': sums.critical,
             'age_seconds': rounded(sums.age, 1),
-        },
-        'warnings': list(fleet.warnings),
-        'hosts': [
-            {
-                **host_values(host, now),
-                'gpu_utilization_percent': [
-                    rounded(gpu.utilization_percent, 1) for gpu in host.gpus
-                ],
-            }
-            for host in fleet.hosts
-        ],
-    }
-    return json.dumps(document, indent=2) + '\n'
-
-
-def _csv(fleet: Fleet, now: float) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator='\n')
-    writer.writerow(host_values(FleetHost(''), now))
-    for host in fleet.hosts:
-        writer.writerow([_cell(value) for value in host_values(host, now).values()])
-    return text.getvalue()
+        }
+    document['warnings'] = list(fleet.warnings)
+    return json.dumps({**document, name: rows}, indent=2) + '\n'
 
 
 def _cell(value: object) -> object:
     if isinstance(value, list):
-        value = ';'.join(map(str, value))
+        value = ';'.join('' if item is None else str(item) for item in value)
     if isinstance(value, str) and value.startswith(('=', '+', '-', '@')):
         return f"'{value}"  # spreadsheets would run it as a formula
     return '' if value is None else value
 
 
-def _table(fleet: Fleet, now: float) -> str:
-    rows = [('HOST', 'GPUS', 'UTIL', 'MEMORY', 'POWER', 'TEMP', 'AGE', 'USERS', 'FINDINGS')]
-    rows += [
-        (
-            host.name,
-            str(len(host.gpus)),
-            percent_text(host.utilization_percent),
-            memory_text(host.memory_used_bytes, host.memory_total_bytes),
-            power_text(host.power_watts, host.power_limit_watts),
-            temperature_text(host.temperature_celsius),
-            age_text(host.age(now)),
-            users_text(host.users),
-            ', '.join(host.findings),
-        )
-        for host in fleet.hosts
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = ['  '.join(totals_texts(totals(fleet.hosts, now)).values())]
-    for row in rows:
+def _table(fleet: Fleet, view: View, rows: Sequence[Any]) -> str:
+    columns = [column for column in view.columns if column.title]
+    lines = ['  '.join(totals_texts(totals(fleet.hosts, fleet.timestamp)).values())]
+    table = [[column.title for column in columns]]
+    table += [[_text(column, row, fleet.timestamp) for column in columns] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*table)]
+    for texts in table if rows else ():
         cells = [
-            text.ljust(width) if place in (0, 7, 8) else text.rjust(width)
-            for place, (text, width) in enumerate(zip(row, widths))
+            text.ljust(width) if column.name in _WORDS else text.rjust(width)
+            for column, text, width in zip(columns, texts, widths)
         ]
         lines.append('  '.join(cells).rstrip())
-    return '\n'.join(map(printable, lines)) + '\n'
+    lines += [] if rows else [view.empty]
+    has_totals = view.kind == 'hosts'  # other responses lack values for some of them
+    return '\n'.join(map(printable, lines if has_totals else lines[1:])) + '\n'
+
+
+def _text(column: ListColumn, row: Any, now: float) -> str:
+    if column.text is not None:
+        return column.text(row, now)
+    value = column.value(row, now)
+    if isinstance(value, list):
+        return ', '.join(value)
+    return 'N/A' if value is None else str(value)
 
 
 def no_hosts(scope: Scope) -> str:
@@ -150,8 +243,8 @@ def totals_texts(sums: Totals) -> dict[str, str]:
         'utilization': f'util {percent_text(sums.utilization_percent)}',
         'memory': f'mem {percent_text(sums.memory_percent)}',
         'power': power_text(sums.power_watts),
-        'idle': f'idle {sums.idle:,} ({sums.held:,} held)',
-        'faulty': f'bad {sums.faulty:,}',
+        'idle': f'{sums.free:,} free  {sums.held:,} held',
+        'faulty': f'bad {sums.faulty:,} ({sums.critical:,} critical)' if sums.faulty else 'bad 0',
         'age': f'age {age_text(sums.age)}',
     }
 

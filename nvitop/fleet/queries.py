@@ -11,7 +11,11 @@ from nvitop.fleet.host import series_names
 from nvitop.fleet.names import (
     HOST_LABELS,
     INSTANCE,
+    JOB_LABEL,
     MIG_LABELS,
+    OWNER_LABELS,
+    OWNER_SERIES,
+    POD_LABELS,
     PREFERENCE,
     USER_MEMORY,
     USER_SERIES,
@@ -19,18 +23,20 @@ from nvitop.fleet.names import (
     identity_labels,
     index_labels,
     label_of,
+    meanings,
     names_of,
 )
 from nvitop.fleet.promql import Matcher, containing, marked, vector
 from nvitop.health import BUSY_PERCENT, KINDS
+from nvitop.health.states import HELD_SECONDS
 
 if TYPE_CHECKING:
-    from typing import Callable, Collection, Iterable, Mapping
+    from typing import Callable, Collection, Iterable, Iterator, Literal, Mapping
 
     from nvitop.fleet.types import FleetHost
 
 #: Prefixes of the filter.
-PREFIXES = ('host', 'gpu', 'user', 'model')
+PREFIXES = ('host', 'gpu', 'user', 'model', 'free')
 #: Metrics of the heat map: key, title, and the metrics it needs.
 HEAT_METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
     'utilization': ('GPU utilization', ('gpu_utilization',)),
@@ -57,13 +63,15 @@ class Scope(NamedTuple):
     filters: tuple[tuple[str, str], ...] = ()
     #: The labels that name hosts in the last response, each with the dialect.
     used_labels: tuple[tuple[str, str], ...] = ()
+    #: Time (seconds) without work after which memory in use counts as held.
+    idle_seconds: float = HELD_SECONDS
 
     @property
     def host_labels(self) -> tuple[str, ...]:
         """The labels that may name the host, the most specific first."""
         own = (self.host_label,) if self.host_label else ()
         every = tuple(dict.fromkeys((*own, *HOST_LABELS, INSTANCE)))
-        if not self.filters:
+        if not self.filters or not self.used_labels:
             return every
         # Filters make queries long, and servers limit their length.
         used = (*own, *(label for _, label in self.used_labels), INSTANCE)
@@ -76,15 +84,36 @@ class Scope(NamedTuple):
 
 
 def parse_filter(text: str) -> tuple[tuple[str, str], ...]:
-    """Parse the words of a filter: ``host: gpu: user: model:``, or the name of a host."""
+    """Parse the words of a filter: ``host: gpu: user: model: free:``, or the name of a host."""
     parts = []
     for word in text.split():
         prefix, colon, rest = word.partition(':')
-        if not colon or prefix.lower() not in PREFIXES:
+        prefix = prefix.lower()
+        is_number = rest.isdecimal() or not rest
+        if not colon or prefix not in PREFIXES or (prefix == 'free' and not is_number):
             parts.append(('host', word))
         elif rest:
-            parts.append((prefix.lower(), rest))
+            parts.append((prefix, rest))
     return tuple(parts)
+
+
+def matches(host: FleetHost, filters: Iterable[tuple[str, str]]) -> bool:
+    """Whether a host has these words in its name, and at least that number of free GPUs.
+
+    Other words are left to the server.
+    """
+    for prefix, word in filters:
+        name = host.name if word != word.lower() else host.name.lower()
+        if prefix == 'host' and word not in name:
+            return False
+        if prefix == 'free' and host.free < int(word[:9]):
+            return False
+    return True
+
+
+def of_server(filters: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return the words of a filter that become conditions of queries."""
+    return tuple(part for part in filters if part[0] != 'free')
 
 
 def hosts_query(scope: Scope) -> str:
@@ -101,9 +130,11 @@ def hosts_query(scope: Scope) -> str:
     return ' or '.join(
         (
             *_findings(scope, gpus),
+            _silent(scope),
+            *(marked(one, 'recent') for one in _idle(scope, 'busy')),
             _ages(scope),
             marked(f'max by ({hosts}) ({_select(_named("temperature"), scope)})', 'max'),
-            marked(f'count by ({user_labels}) ({_select(users, scope)})', 'user'),
+            marked(f'count by ({user_labels}) ({_select(users, scope, is_whole=False)})', 'user'),
             marked(f'sum by ({hosts}, job) ({_select(memory, scope)})', 'sum'),
             # Count a GPU with several series once.
             marked(f'sum by ({hosts}) (max by ({gpus}) ({_select(power, scope)}))', 'power'),
@@ -120,7 +151,7 @@ def _findings(scope: Scope, gpus: str) -> list[str]:
     kinds = Matcher('kind', '!~', '|'.join(OMITTED_KINDS))
     missing = _select({'own': ('nvitop_gpu_missing',)}, scope)
     hosts = _labels(scope)
-    health = _select({'own': ('nvitop_gpu_health',)}, scope, (kinds,))
+    health = _select({'own': ('nvitop_gpu_health',)}, scope, (kinds,), is_whole=False)
     return [
         marked(f'max by ({gpus}) ({_select(up, scope)}) == 0', 'down'),
         _asleep(scope),
@@ -134,6 +165,42 @@ def _findings(scope: Scope, gpus: str) -> list[str]:
 def _asleep(scope: Scope) -> str:
     asleep = _select({'own': (dialect('own').asleep,)}, scope)
     return marked(f'max by ({_labels(scope, gpus=True)}) ({asleep})', 'asleep')
+
+
+def _silent(scope: Scope) -> str:
+    """Return the GPUs without a utilization, so that they count even without memory in use."""
+    names = {
+        name: (up,) if (up := dialect(name).up) else series
+        for name, series in names_of('temperature').items()
+    }
+    values = _select(_named('gpu_utilization'), scope)
+    others = f'{_select(names, scope)} unless on ({_joining(scope)}) {values}'
+    return marked(f'max by ({_labels(scope, gpus=True)}) ({others})', 'silent')
+
+
+def _idle(scope: Scope, before: Literal['busy', 'idle']) -> Iterator[str]:
+    """Yield vectors of the GPUs that are idle and were busy, or idle, in the time before."""
+    on = _joining(scope)
+    groups: dict[tuple[int, float], dict[str, tuple[str, ...]]] = {}
+    for name, several in names_of('gpu_utilization').items():
+        # max_over_time drops names, so that two series of an exporter would look the same.
+        for place, series in enumerate(several):
+            limit = BUSY_PERCENT / meanings()[series].factor
+            groups.setdefault((place, limit), {})[name] = (series,)
+    comparison = '>=' if before == 'busy' else '<'
+    for (_, limit), names in groups.items():
+        times = ' or '.join(
+            f'max_over_time({one}[{scope.idle_seconds:.0f}s])'
+            for one in _vectors(names, scope.of_hosts)
+        )
+        past = f'max by ({on}) ({times}) {comparison} {limit:g}'
+        now = f'{_select(names, scope)} < {limit:g}'
+        yield f'max by ({_labels(scope, gpus=True)}) ({now} and on ({on}) ({past}))'
+
+
+def _joining(scope: Scope) -> str:
+    """Return the labels that identify a GPU, for series with different names."""
+    return ', '.join((*scope.host_labels, *identity_labels(), *index_labels()))
 
 
 def _ages(scope: Scope) -> str:
@@ -166,27 +233,69 @@ def _age_names(dialects: Iterable[str]) -> list[dict[str, tuple[str, ...]]]:
 
 
 def gpus_query(scope: Scope, metric: str) -> str:
-    """Return the query of the heat map of a metric, a key of :data:`HEAT_METRICS`."""
+    """Return the query of the heat map of a metric, a key of :data:`HEAT_METRICS`.
+
+    Without one, the query of the list of GPUs: all of these metrics, findings and users.
+    """
+    if not metric:
+        return _list_query(scope)
     gpus = _labels(scope, gpus=True)
     expression = _select(_named(*HEAT_METRICS[metric][1]), scope)
     up = {'own': (dialect('own').up,)}
     instances = _labels(scope, gpus=True, instances=True)
     down = marked(f'max by ({gpus}) ({_select(up, scope)}) == 0', 'down')
-    return ' or '.join((down, _asleep(scope), _ages(scope), f'max by ({instances}) ({expression})'))
+    rows = f'max by ({instances}) ({expression})'
+    return ' or '.join((down, _asleep(scope), _silent(scope), _ages(scope), rows))
+
+
+def _list_query(scope: Scope) -> str:
+    gpus = _labels(scope, gpus=True)
+    metrics = (name for _, several in HEAT_METRICS.values() for name in several)
+    values = _select(_named(*dict.fromkeys(metrics)), scope)
+    users = _select({name: (one,) for name, (one, _) in USER_SERIES.items()}, scope, is_whole=False)
+    return ' or '.join(
+        (
+            *_findings(scope, gpus),
+            _silent(scope),
+            *(marked(one, 'recent') for one in _idle(scope, 'busy')),
+            _ages(scope),
+            marked(f'count by ({gpus}, user, username) ({users})', 'user'),
+            f'max by ({_labels(scope, gpus=True, instances=True)}) ({values})',
+        )
+    )
+
+
+def jobs_query(scope: Scope) -> str:
+    """Return the query of the list of jobs."""
+    gpus = _labels(scope, gpus=True)
+    own = _select({'own': (OWNER_SERIES,)}, scope, is_whole=False)
+    usage = _named('gpu_utilization')
+    dcgm = {'dcgm': usage['dcgm']}
+    names = (*(pod for _, pod in POD_LABELS), JOB_LABEL)
+    pods = [one for name in names for one in _vectors(dcgm, scope, (Matcher(name, '!=', ''),))]
+    labels = ', '.join((gpus, *itertools.chain(*POD_LABELS), JOB_LABEL))
+    return ' or '.join(
+        (
+            marked(f'max by ({gpus}, {", ".join(OWNER_LABELS)}) ({own})', 'owner'),
+            *(marked(f'max by ({labels}) ({one})', 'owner') for one in pods),
+            *(marked(one, 'idle') for one in _idle(scope, 'idle')),
+            f'max by ({gpus}) ({_select(usage, scope)})',
+        )
+    )
 
 
 def users_query(scope: Scope) -> str:
     """Return the query of the list of users."""
     labels = f'{_labels(scope, gpus=True)}, user, username'
-    counts = {name: (series,) for name, (series, _) in USER_SERIES.items()}
-    memory = dict.fromkeys(('own', 'nvitop-exporter'), USER_MEMORY)
-    usage = _select(_named('gpu_utilization'), scope)
+    names = {name: (series,) for name, (series, _) in USER_SERIES.items()}
+    counts = _select(names, scope, is_whole=False)
+    memory = _select(dict.fromkeys(('own', 'nvitop-exporter'), USER_MEMORY), scope, is_whole=False)
     return ' or '.join(
         (
-            marked(f'sum by ({labels}) ({_select(counts, scope)})', 'processes'),
-            marked(f'count by ({labels}) ({_select(counts, scope)})', 'count'),
-            marked(f'sum by ({labels}) ({_select(memory, scope)})', 'memory'),
-            marked(f'max by ({_labels(scope, gpus=True)}) ({usage}) < {BUSY_PERCENT:g}', 'idle'),
+            marked(f'sum by ({labels}) ({counts})', 'processes'),
+            marked(f'count by ({labels}) ({counts})', 'count'),
+            marked(f'sum by ({labels}) ({memory})', 'memory'),
+            *(marked(one, 'idle') for one in _idle(scope, 'idle')),
         )
     )
 
@@ -251,20 +360,31 @@ def _named(*metrics: str) -> dict[str, tuple[str, ...]]:
 
 
 def _select(
-    names: Mapping[str, Iterable[str]], scope: Scope, more: tuple[Matcher, ...] = ()
+    names: Mapping[str, Iterable[str]],
+    scope: Scope,
+    more: tuple[Matcher, ...] = (),
+    *,
+    is_whole: bool = True,
 ) -> str:
-    """Return the vector of these series (dialect → names) within the scope."""
-    found = _vectors(names, scope, more)
+    """Return the vector of these series (dialect → names) within the scope.
+
+    Without ``is_whole``, those of MIG devices are included.
+    """
+    found = _vectors(names, scope, more, is_whole=is_whole)
     if not found:
         return '(vector(0) > 0)'
     return found[0] if len(found) == 1 else f'({" or ".join(found)})'
 
 
 def _vectors(
-    names: Mapping[str, Iterable[str]], scope: Scope, more: tuple[Matcher, ...] = ()
+    names: Mapping[str, Iterable[str]],
+    scope: Scope,
+    more: tuple[Matcher, ...] = (),
+    *,
+    is_whole: bool = True,
 ) -> list[str]:
     # Only nvitop's own names have this label, and each condition costs time.
-    whole_gpus = (Matcher('mig_uuid', '=', ''),) if 'own' in names else ()
+    whole_gpus = (Matcher('mig_uuid', '=', ''),) if 'own' in names and is_whole else ()
     base = (*scope.match, *whole_gpus, *more)
     others = [part for part in scope.filters if part[0] != 'host']
     if not others:

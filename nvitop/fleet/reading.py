@@ -15,7 +15,10 @@ from nvitop.exporter.values import bare_uuid
 from nvitop.fleet.names import (
     COUNTING_SERIES,
     INSTANCE,
+    JOB_LABEL,
     MIG_LABELS,
+    OWNER_SERIES,
+    POD_LABELS,
     PREFERENCE,
     USER_MEMORY,
     USER_SERIES,
@@ -27,14 +30,19 @@ from nvitop.fleet.promql import ROW
 from nvitop.fleet.types import (
     Exporter,
     Fleet,
+    FleetFinding,
     FleetGpu,
     FleetHost,
+    FleetJob,
     FleetUser,
     available,
+    drained,
     mean,
     total,
 )
-from nvitop.health import BUSY_PERCENT, KINDS
+from nvitop.health import KINDS
+from nvitop.health.xid import severity_of, xid_of
+from nvitop.owner.types import PLAIN, TOOLS, Layer
 from nvitop.printable import printable
 
 if TYPE_CHECKING:
@@ -47,6 +55,8 @@ if TYPE_CHECKING:
 _DIGITS = re.compile('([0-9]{1,18})')
 #: Kind of finding → words.
 COUNTED: dict[str, str] = {kind: label.counted for kind, label in KINDS.items()}
+#: Value of ``nvitop_gpu_health`` of critical findings.
+CRITICAL = 3.0
 _RANKS = {name: rank for rank, name in enumerate(PREFERENCE)}
 _USER_DIALECTS = {series: name for name, (series, _) in USER_SERIES.items()}
 _INSTANCE_SUMS = ('memory_used', 'memory_total', 'memory_free', 'memory_reserved')
@@ -66,10 +76,13 @@ class _Member:
         self.indices: dict[str, str] = {}
         #: Metric → value of the host.
         self.values: dict[str, float] = {}
-        self.findings: dict[str, list[str]] = {}
+        self.findings: dict[str, list[FleetFinding]] = {}
+        #: GPUs that are idle, but were busy a short time ago.
+        self.recent: set[str] = set()
         self.asleep: set[str] = set()
         #: User → number of processes or rows.
         self.users: dict[str, float] = {}
+        self.users_of_gpus: dict[str, set[str]] = {}
         self.measured: float | None = None
 
     def order(self) -> tuple[int, int, str]:
@@ -122,8 +135,10 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
             _add(hosts, one)
     for key, member in hosts.members.items():
         member.measured = hosts.times.get(key[1])
-    found = [_host(name, members) for name, members in _joined(hosts.members.values())]
-    return Fleet(tuple(sorted(found, key=lambda host: natural(host.name))), timestamp=timestamp)
+    joined = sorted(_joined(hosts.members.values()), key=lambda pair: natural(pair[0]))
+    hosts.members.clear()
+    found = tuple(_host(name, members) for name, members in drained(joined))
+    return Fleet(found, timestamp=timestamp)
 
 
 def natural(text: str) -> tuple[list[str | int], str]:
@@ -142,15 +157,19 @@ def _add(hosts: _Hosts, one: Series) -> None:
         dialect = _USER_DIALECTS.get(one.name)
         if dialect is not None:
             user = labels.get(USER_SERIES[dialect][1], '')
-            users = hosts.member(dialect, labels).users
-            users[user] = users.get(user, 0) + one.value
-    elif row == 'asleep':
-        member = hosts.member('own', labels)
-        gpu = _gpu_id(member, labels)
-        member.gpus.setdefault(gpu, {})
-        member.asleep.add(gpu)
+            member = hosts.member(dialect, labels)
+            member.users[user] = member.users.get(user, 0) + one.value
+            if user and _first(labels, identity_labels()):  # the list of GPUs
+                member.users_of_gpus.setdefault(_gpu_id(member, labels), set()).add(user)
     elif row in ('down', 'health', 'missing', 'xid', 'remap'):
         _add_finding(hosts, row, one)
+    elif row in ('silent', 'recent', 'asleep'):
+        meaning = meanings().get(one.name)
+        member = hosts.member('own' if meaning is None else meaning.dialect, labels)
+        gpu = _gpu_id(member, labels)
+        member.gpus.setdefault(gpu, {})
+        if row != 'silent':
+            (member.recent if row == 'recent' else member.asleep).add(gpu)
     else:
         meaning = meanings().get(one.name)
         if meaning is None:
@@ -188,9 +207,16 @@ def _add_finding(hosts: _Hosts, row: str, one: Series) -> None:
         'xid': f'Xid {one.value:g}',
         'remap': 'with failed remapping',
     }[row]
+    is_warning = row == 'health' and one.value < CRITICAL
+    if row == 'xid':
+        severity = severity_of(xid_of(int(one.value)))
+        if severity == 'info':  # an error of the program
+            return
+        is_warning = severity != 'critical'
     gpu = _gpu_id(member, {'uuid': bus_id} if row == 'missing' else one.labels)
     member.gpus.setdefault(gpu, {})
-    member.findings.setdefault(gpu, []).append(words)
+    finding = FleetFinding(words, 'warning' if is_warning else 'critical')
+    member.findings.setdefault(gpu, []).append(finding)
 
 
 def _gpu_id(member: _Member, labels: Mapping[str, str]) -> str:
@@ -251,7 +277,7 @@ def _host(name: str, members: list[_Member]) -> FleetHost:
     members.sort(key=_Member.order)
     gpus: dict[str, dict[str, float]] = {}
     indices: dict[str, str] = {}
-    findings: dict[str, list[str]] = {}
+    findings: dict[str, list[FleetFinding]] = {}
     for member in sorted(members, key=lambda one: _RANKS.get(one.exporter.dialect, 99)):
         for gpu, values in member.gpus.items():
             gpus[gpu] = {**values, **_memory_of_gpu(values), **gpus.get(gpu, {})}
@@ -268,7 +294,9 @@ def _host(name: str, members: list[_Member]) -> FleetHost:
         name,
         gpus=tuple(
             _gpu(gpu, indices.get(gpu, ''), gpus[gpu], findings.get(gpu, ()))._replace(
-                is_asleep=gpu in asleep
+                is_asleep=gpu in asleep,
+                was_busy=any(gpu in member.recent for member in members),
+                users=_users_of_gpu(members, gpu),
             )
             for gpu in order
         ),
@@ -288,7 +316,14 @@ def _host(name: str, members: list[_Member]) -> FleetHost:
     )
 
 
-def _gpu(gpu: str, label: str, values: Mapping[str, float], findings: Iterable[str]) -> FleetGpu:
+def _users_of_gpu(members: list[_Member], gpu: str) -> tuple[str, ...]:
+    found = next((users for one in members if (users := one.users_of_gpus.get(gpu))), ())
+    return tuple(sorted(map(printable, found)))
+
+
+def _gpu(
+    gpu: str, label: str, values: Mapping[str, float], findings: Iterable[FleetFinding]
+) -> FleetGpu:
     return FleetGpu(
         gpu,
         label,
@@ -352,10 +387,7 @@ def read_users(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
         if not math.isfinite(one.value):
             continue
         if row == 'idle':
-            meaning = meanings().get(one.name)
-            # The query compares numbers of any unit; ratios always match.
-            if meaning is not None and one.value * meaning.factor < BUSY_PERCENT:
-                idle.add(_gpu_id(hosts.member(meaning.dialect, one.labels), one.labels))
+            idle.add(_gpu_of_value(hosts, one))
             continue
         dialect = _USER_DIALECTS.get(one.name, 'own')
         user = one.labels.get(USER_SERIES[dialect][1], '')
@@ -394,3 +426,68 @@ def _user(name: str, usages: list[tuple[str, _Usage]], idle: set[str]) -> FleetU
         memory_bytes=total(usage.memory for _, usage in usages),
         idle_gpus=sum(gpu in idle for gpu, _ in usages),
     )
+
+
+def _gpu_of_value(hosts: _Hosts, one: Series) -> str:
+    """Return the GPU with the value of a metric."""
+    return _gpu_id(hosts.member(meanings()[one.name].dialect, one.labels), one.labels)
+
+
+class _Job:
+    """Where a job runs."""
+
+    def __init__(self) -> None:
+        self.users: set[str] = set()
+        self.hosts: set[str] = set()
+        self.gpus: set[str] = set()
+
+
+def read_jobs(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet:
+    """Return the jobs of a response to ``jobs_query``, those with the most GPUs first."""
+    hosts = _Hosts(scope)
+    jobs: dict[tuple[str, str], _Job] = {}
+    idle: set[str] = set()
+    usage: dict[str, float] = {}
+    for one in series:
+        row = one.labels.get(ROW, '')
+        if not math.isfinite(one.value):
+            continue
+        if row == 'owner':
+            member = hosts.member('own' if one.name == OWNER_SERIES else 'dcgm', one.labels)
+            owner = _owner(one.labels)
+            # Sessions of several hosts have nothing in common but a number.
+            place = member.name if owner.kind in TOOLS or owner.kind in PLAIN else ''
+            job = jobs.setdefault((printable(str(owner)), place), _Job())
+            job.hosts.add(member.name)
+            job.gpus.add(_gpu_id(member, one.labels))
+            job.users.update(filter(None, [printable(one.labels.get('user', ''))]))
+        elif one.name in meanings():
+            gpu = _gpu_of_value(hosts, one)
+            if row == 'idle':
+                idle.add(gpu)
+            else:
+                usage.setdefault(gpu, one.value * meanings()[one.name].factor)
+    found = [
+        FleetJob(
+            name,
+            tuple(sorted(job.users)),
+            tuple(sorted(job.hosts, key=natural)),
+            len(job.gpus),
+            len(job.gpus & idle),
+            mean(usage.get(gpu) for gpu in job.gpus),
+        )
+        for (name, _), job in jobs.items()
+    ]
+    found.sort(key=lambda job: (-job.gpus, natural(job.name)))
+    return Fleet(jobs=tuple(found), timestamp=timestamp)
+
+
+def _owner(labels: Mapping[str, str]) -> Layer:
+    kind = labels.get('owner_kind', '')
+    if kind:
+        return Layer(kind, labels.get('owner_id', ''), labels.get('owner_name') or None)
+    job = labels.get(JOB_LABEL)
+    if job:
+        return Layer('slurm', job)
+    names = [[labels.get(label, '') for label in pair] for pair in reversed(POD_LABELS)]
+    return Layer('pod', '', next(('/'.join(pair) for pair in names if pair[1]), None))

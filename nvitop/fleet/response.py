@@ -7,11 +7,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nvitop.fleet.types import FleetError, Series
+from nvitop.fleet.types import FleetError, Series, drained
 from nvitop.printable import printable
 
 if TYPE_CHECKING:
-    from typing import Callable
+    from typing import Callable, Iterator
 
 #: Maximum length of an error message or warning of the server.
 MAX_MESSAGE = 300
@@ -45,7 +45,8 @@ _HINTS = {
 class CurrentValues(NamedTuple):
     """Series with their values, and notes of the server."""
 
-    series: tuple[Series, ...]
+    #: Each can be read once, so that large responses are freed row by row.
+    series: Iterator[Series]
     warnings: tuple[str, ...] = ()
 
 
@@ -72,7 +73,7 @@ def parse_response(status: int, content_type: str, body: bytes) -> CurrentValues
         series.append(Series(labels.get('__name__', ''), labels, float(row['value'][1])))
 
     warnings = _read_rows(status, content_type, body, keep)
-    return CurrentValues(tuple(series), warnings)
+    return CurrentValues(drained(series), warnings)
 
 
 def parse_history(

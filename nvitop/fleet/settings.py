@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nvitop.fleet.promql import LABEL, parse_selector
 from nvitop.fleet.queries import Scope
 from nvitop.fleet.types import FleetError
+from nvitop.health.states import HELD_SECONDS
 from nvitop.times import read_duration
 from nvitop.toml import suggestion
 
@@ -23,6 +24,9 @@ TIMEOUT = 10.0
 INTERVAL = 5.0
 #: Limits of both.
 MIN_SECONDS, MAX_SECONDS = 1, 3600
+#: Maximum time (seconds) without work after which memory in use counts as held.
+MAX_IDLE_SECONDS = 7 * 86400
+_DURATIONS = frozenset({'interval', 'timeout', 'idle_for'})
 
 
 class Settings(NamedTuple):
@@ -42,12 +46,15 @@ class Settings(NamedTuple):
     client_certificate: str = ''
     client_key: str = ''
     org_id: str = ''
+    #: Time (seconds) without work after which memory in use counts as held.
+    idle_for: float = HELD_SECONDS
     headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def scope(self) -> Scope:
         """Scope of the queries. Raises ValueError if the selector is invalid."""
-        return Scope(parse_selector(self.match), self.host_label)
+        match = parse_selector(self.match)
+        return Scope(match, self.host_label, idle_seconds=self.idle_for)
 
     def request_headers(self, hostname: str) -> dict[str, str]:
         """Return the headers that log in. Files are read each time, because tokens change."""
@@ -113,7 +120,7 @@ def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
             if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
                 raise SettingsError('[fleet]: headers must be a table of texts')
             value = tuple(value.items())
-        elif name not in ('interval', 'timeout') and not isinstance(value, str):
+        elif name.replace('-', '_') not in _DURATIONS and not isinstance(value, str):
             raise SettingsError(f'[fleet]: {key} must be a text, not {value!r}')
         found[name.replace('-', '_')] = value
     return found
@@ -126,11 +133,12 @@ def make_settings(*layers: Mapping[str, Any]) -> Settings:
         SettingsError: A value is invalid.
     """
     given = {name: value for layer in layers for name, value in layer.items() if value is not None}
-    for name in given.keys() & {'interval', 'timeout'}:
+    for name in given.keys() & _DURATIONS:
+        most = MAX_IDLE_SECONDS if name == 'idle_for' else MAX_SECONDS
         try:
-            given[name] = read_duration(given[name], MIN_SECONDS, MAX_SECONDS)
+            given[name] = read_duration(given[name], MIN_SECONDS, most)
         except ValueError as error:
-            raise SettingsError(f'{name} {error}') from None
+            raise SettingsError(f'{name.replace("_", "-")} {error}') from None
     settings = Settings(**given)
     if settings.host_label and not LABEL.fullmatch(settings.host_label):
         raise SettingsError(

@@ -14,19 +14,17 @@ from nvitop.fleet.queries import (
     history_query,
     host_query,
     hosts_query,
+    jobs_query,
     users_query,
 )
-from nvitop.fleet.reading import read_fleet, read_users
+from nvitop.fleet.reading import read_fleet, read_jobs, read_users
 from nvitop.fleet.types import LATE_SECONDS, Fleet, FleetError, FleetHost
 from nvitop.sampling.types import EMPTY_SAMPLE, Origin, Problem, Sample
 
 if TYPE_CHECKING:
-    from typing import Literal
-
     from nvitop.fleet.response import CurrentValues, PastValues
+    from nvitop.fleet.types import Kind
     from nvitop.sampling.types import Demand
-
-    Kind = Literal['hosts', 'gpus', 'users', 'host', 'history']
 
 #: Metrics in the graphs of a host.
 GRAPH_METRICS = (
@@ -50,7 +48,7 @@ class Question(NamedTuple):
 
     kind: Kind = 'hosts'
     scope: Scope = Scope()
-    #: Metric of the heat map.
+    #: Metric of the heat map; ``''``: the list of GPUs.
     metric: str = 'utilization'
     #: The host, for ``'host'`` and ``'history'``.
     host: FleetHost = FleetHost('')
@@ -64,7 +62,8 @@ class Question(NamedTuple):
             return history_query(self.host, self.scope, GRAPH_METRICS)
         if self.kind == 'gpus':
             return gpus_query(self.scope, self.metric)
-        return users_query(self.scope) if self.kind == 'users' else hosts_query(self.scope)
+        queries = {'users': users_query, 'jobs': jobs_query}
+        return queries.get(self.kind, hosts_query)(self.scope)
 
 
 class Server(Protocol):
@@ -86,7 +85,7 @@ class Server(Protocol):
 
 
 def ask(server: Server, question: Question, *, clock: Callable[[], float] = time.time) -> Fleet:
-    """Return the hosts or users of a response.
+    """Return the hosts, users or jobs of a response.
 
     Raises:
         FleetError: There is no valid response.
@@ -94,8 +93,8 @@ def ask(server: Server, question: Question, *, clock: Callable[[], float] = time
     started = clock()
     response, size = server.query(question)
     now = clock()
-    read = read_users if question.kind == 'users' else read_fleet
-    fleet = read(response.series, question.scope, now)
+    readers = {'users': read_users, 'jobs': read_jobs}
+    fleet = readers.get(question.kind, read_fleet)(response.series, question.scope, now)
     return fleet._replace(warnings=response.warnings, seconds=now - started, size_bytes=size)
 
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from nvitop.health import state_of_values
 
 if TYPE_CHECKING:
-    from typing import Iterable, Mapping
+    from typing import Iterable, Iterator, Literal, Mapping, TypeVar
+
+    from nvitop.health.states import DeviceWord
+
+    #: Severities of findings; others are not queried.
+    FaultSeverity = Literal['critical', 'warning']
+    Kind = Literal['hosts', 'gpus', 'users', 'jobs', 'host', 'history']
+    _Item = TypeVar('_Item')
 
 #: Ages (seconds) from which data is late (amber) and old (red).
 LATE_SECONDS, OLD_SECONDS = 120.0, 300.0
@@ -41,6 +48,14 @@ class Series(NamedTuple):
     value: float
 
 
+class FleetFinding(NamedTuple):
+    """Something that is wrong with a GPU."""
+
+    #: ``'lost'``, ``'Xid 79'``.
+    words: str
+    severity: FaultSeverity = 'critical'
+
+
 class FleetGpu(NamedTuple):
     """One GPU, even if several exporters report it."""
 
@@ -53,29 +68,60 @@ class FleetGpu(NamedTuple):
     memory_total_bytes: float | None = None
     power_watts: float | None = None
     temperature_celsius: float | None = None
-    #: Words about faults: ``'lost'``, ``'Xid 79'``.
-    findings: tuple[str, ...] = ()
+    findings: tuple[FleetFinding, ...] = ()
+    #: Whether it was busy within the time after which memory in use counts as held.
+    was_busy: bool = False
     #: Whether it sleeps, so that it has no values.
     is_asleep: bool = False
+    #: Users with processes on it; empty unless GPUs are listed.
+    users: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> DeviceWord:
+        """What it is doing: idle, held, busy, asleep, or unknown without a value."""
+        if self.is_asleep:
+            return 'asleep'
+        word = state_of_values(self.utilization_percent, self.memory_used_bytes).word
+        return 'busy' if word == 'held' and self.was_busy else word
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is idle. A GPU without a value is not."""
-        return self._state in ('idle', 'held')
+        """Whether it is idle, or held."""
+        return self.state in ('idle', 'held')
 
     @property
-    def is_held(self) -> bool:
-        """Whether it is idle while a process keeps memory on it."""
-        return self._state == 'held'
+    def is_free(self) -> bool:
+        """Whether it is idle or asleep, not held, and has no critical finding."""
+        return self.state in ('idle', 'asleep') and self.severity != 'critical'
 
     @property
-    def _state(self) -> str:
-        return state_of_values(self.utilization_percent, self.memory_used_bytes).word
+    def severity(self) -> FaultSeverity | None:
+        """Highest severity of its findings; ``None`` if there are none."""
+        return _worst(finding.severity for finding in self.findings)
 
     @property
     def memory_percent(self) -> float | None:
         """Share of its memory in use."""
         return percent_of(self.memory_used_bytes, self.memory_total_bytes)
+
+
+def _worst(severities: Iterable[FaultSeverity]) -> FaultSeverity | None:
+    found = {*severities}
+    return 'critical' if 'critical' in found else 'warning' if found else None
+
+
+class FleetProblem(NamedTuple):
+    """A finding about a GPU of the fleet."""
+
+    host: str
+    #: Index of the GPU, ``'?'`` if unknown.
+    gpu: str
+    finding: FleetFinding
+
+    @property
+    def text(self) -> str:
+        """The GPU and what is wrong with it: ``'GPU 3 lost'``."""
+        return f'GPU {self.gpu} {self.finding.words}'
 
 
 class Exporter(NamedTuple):
@@ -117,7 +163,12 @@ class FleetHost(NamedTuple):
     @property
     def held(self) -> int:
         """Number of its idle GPUs on which a process keeps memory."""
-        return sum(gpu.is_held for gpu in self.gpus)
+        return sum(gpu.state == 'held' for gpu in self.gpus)
+
+    @property
+    def free(self) -> int:
+        """Number of its GPUs that are idle and not held, without a critical finding."""
+        return sum(gpu.is_free for gpu in self.gpus)
 
     @property
     def faulty(self) -> int:
@@ -130,11 +181,19 @@ class FleetHost(NamedTuple):
         return percent_of(self.memory_used_bytes, self.memory_total_bytes)
 
     @property
-    def findings(self) -> tuple[str, ...]:
-        """Faults of its GPUs: ``'GPU 3 lost'``."""
-        return tuple(
-            f'GPU {gpu.label or "?"} {words}' for gpu in self.gpus for words in gpu.findings
-        )
+    def problems(self) -> tuple[FleetProblem, ...]:
+        """The findings about its GPUs, critical ones first."""
+        found = [
+            FleetProblem(self.name, gpu.label or '?', finding)
+            for gpu in self.gpus
+            for finding in gpu.findings
+        ]
+        return tuple(sorted(found, key=lambda one: one.finding.severity))  # by the alphabet
+
+    @property
+    def severity(self) -> FaultSeverity | None:
+        """Highest severity of the findings about its GPUs; ``None`` if there are none."""
+        return _worst(gpu.severity for gpu in self.gpus if gpu.severity)
 
     def age(self, now: float) -> float | None:
         """Return the age of its values in seconds; ``None`` if unknown."""
@@ -153,11 +212,26 @@ class FleetUser(NamedTuple):
     idle_gpus: int | None = None
 
 
+class FleetJob(NamedTuple):
+    """One job, pod, container, unit or session, over all hosts."""
+
+    #: As in the column ``JOB``: ``'slurm 1392969'``, ``'pod serving/chat-0'``.
+    name: str
+    users: tuple[str, ...]
+    hosts: tuple[str, ...]
+    gpus: int
+    #: Number of its GPUs that are idle.
+    idle_gpus: int = 0
+    #: Mean utilization of its GPUs.
+    utilization_percent: float | None = None
+
+
 class Fleet(NamedTuple):
-    """All hosts, or all users, of one response of the server."""
+    """All hosts, users or jobs of one response of the server."""
 
     hosts: tuple[FleetHost, ...] = ()
     users: tuple[FleetUser, ...] = ()
+    jobs: tuple[FleetJob, ...] = ()
     #: Time of the server, or of this machine if it does not report it.
     timestamp: float = 0.0
     #: Notes of the server, such as a partial response.
@@ -184,7 +258,10 @@ class Totals(NamedTuple):
     power_watts: float | None = None
     idle: int = 0
     held: int = 0
+    free: int = 0
     faulty: int = 0
+    #: Number of faulty GPUs with a critical finding.
+    critical: int = 0
     #: Largest age of the values of a host in seconds.
     age: float | None = None
 
@@ -192,6 +269,13 @@ class Totals(NamedTuple):
     def memory_percent(self) -> float | None:
         """Share of the memory in use."""
         return percent_of(self.memory_used_bytes, self.memory_total_bytes)
+
+
+def drained(items: list[_Item]) -> Iterator[_Item]:
+    """Yield the items and free each one: freeing all at once would block other threads."""
+    items.reverse()
+    while items:
+        yield items.pop()
 
 
 def mean(values: Iterable[float | None]) -> float | None:
@@ -235,7 +319,9 @@ def totals(hosts: tuple[FleetHost, ...], now: float) -> Totals:
         power_watts=total(host.power_watts for host in present),
         idle=sum(host.idle for host in present),
         held=sum(host.held for host in present),
+        free=sum(host.free for host in present),
         faulty=sum(host.faulty for host in present),
+        critical=sum(gpu.severity == 'critical' for host in present for gpu in host.gpus),
         age=max(ages, default=None),
     )
 

@@ -108,8 +108,7 @@ nvitop replay --at noon x.db              not a time: 'noon'
 nvitop exporter --names dcmg              did you mean 'dcgm'?
 nvitop exporter --port 99999              --port: must be a whole number from 0 to 65535
 nvitop exporter --interval 0              --interval: must be from 0.1
-nvitop fleet                              use --prometheus URL
-nvitop fleet http://prom:9090             nvitop fleet --prometheus http://prom:9090
+nvitop fleet                              use nvitop fleet URL
 nvitop fleet --config none.toml --demo    none.toml: file not found
 nvitop fleet --format xml --demo          must be one of table, json, csv
 nvisel -i 99                              no such device

@@ -319,6 +319,30 @@ def test_simulated_cluster_needs_no_server(capsys: pytest.CaptureFixture[str]) -
     assert hosts == ['host', 'gpu0001', 'gpu0002', 'gpu0003']
 
 
+@pytest.mark.parametrize(
+    ('arguments', 'rows', 'status'),
+    [
+        (['--filter', 'free:4', '--sort', 'host'], ['gpu0004,8,0.0', 'gpu0008,8,0.0'], 0),
+        (['--filter', 'user:carol gpu0', '--sort', 'util'], ['gpu0007,7,'], 0),
+        (['--users', '--sort', 'idle'], ['erin,2,12,4', 'dave,2,12,0'], 0),
+        (['--gpus', '--filter', 'gpu0007 gpu:3'], ['gpu0007,3,00000006'], 0),
+        (['--jobs', '--sort', 'job'], ['nb try.ipynb,erin,4,4', 'slurm 41004,erin,4,0'], 0),
+        (['--problems'], ['gpu0007,3,critical,not responding'], 0),
+        (['--problems', '--fail-on', 'warning'], ['gpu0007,3,critical'], 1),
+        (['--filter', 'gpu0001', '--fail-on', 'critical'], ['gpu0001,8,'], 0),
+    ],
+)
+def test_lists_are_filtered_and_sorted(
+    arguments: list[str],
+    rows: list[str],
+    status: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command.main(['--demo', '9', '-1', '--format', 'csv', *arguments]) == status
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert [line[: len(row)] for line, row in zip(lines, rows)] == rows
+
+
 def test_table_replaces_characters_that_the_output_cannot_encode(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,7 +350,7 @@ def test_table_replaces_characters_that_the_output_cannot_encode(
     monkeypatch.setattr('sys.stdout', output)
     row = {'__name__': 'nvitop_gpu_utilization_ratio', 'node': 'h\u00f4te', 'uuid': 'GPU-1'}
     server.replies = [Reply(body=result((row, '0.5')))]
-    assert command.main(['--prometheus', server.url, '-1']) == 0
+    assert command.main([server.url, '-1']) == 0
     output.seek(0)
     assert 'h?te' in output.read()
 
@@ -340,6 +364,10 @@ def test_table_replaces_characters_that_the_output_cannot_encode(
         (['--demo', '--host-label=a'], '--demo queries no server'),
         (['--demo', '0'], 'from 1 to 10000'),
         (['--interval', '500ms', '--prometheus', 'x'], 'from 1 to 3600 seconds'),
+        (['--prometheus', 'x', 'y'], 'two servers given'),
+        (['--demo', '--users', '--fail-on=warning'], 'not to --users'),
+        (['--demo', '--sort=utl'], "unknown column 'utl'"),
+        (['--demo', '--jobs', '--gpus'], 'cannot be combined'),
     ],
 )
 def test_refused_arguments_are_explained(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import Callable
 
 import pytest
 
@@ -12,15 +12,21 @@ from nvitop import simulation
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
 from nvitop.fleet.host import read_history, read_host
 from nvitop.fleet.promql import ROW, Matcher, parse_selector, quoted
-from nvitop.fleet.queries import Scope, gpus_query, hosts_query, parse_filter
-from nvitop.fleet.reading import read_fleet
+from nvitop.fleet.queries import (
+    Scope,
+    gpus_query,
+    hosts_query,
+    jobs_query,
+    matches,
+    of_server,
+    parse_filter,
+    users_query,
+)
+from nvitop.fleet.reading import read_fleet, read_jobs
 from nvitop.fleet.source import Question, ask
-from nvitop.fleet.types import Fleet, Series, remember, totals
+from nvitop.fleet.types import Fleet, FleetGpu, FleetHost, Series, remember, totals
 from nvitop.health import KINDS, findings, is_wrong
 from nvitop.sampling import LiveSource
-
-if TYPE_CHECKING:
-    from nvitop.fleet.types import FleetHost
 
 NOW = 1_795_000_000.0
 UUID = 'GPU-11111111-2222-3333-4444-555555555555'
@@ -34,6 +40,10 @@ def demo_fleet(hosts: int, **scope: object) -> Fleet:
 def only(hosts: tuple[FleetHost, ...]) -> FleetHost:
     (host,) = hosts
     return host
+
+
+def texts(host: FleetHost) -> list[str]:
+    return [problem.text for problem in host.problems]
 
 
 def row(name: str, value: float, mark: str = '', **labels: str) -> Series:
@@ -89,7 +99,7 @@ def test_nan_and_inf_values_are_left_out() -> None:
     host = only(read_fleet(series, Scope(), NOW).hosts)
     assert host.utilization_percent is None
     assert host.memory_used_bytes is None
-    assert host.findings == ('GPU 0 not responding',)
+    assert texts(host) == ['GPU 0 not responding']
 
 
 def test_all_warnings_and_missing_gpus_are_findings() -> None:
@@ -103,13 +113,15 @@ def test_all_warnings_and_missing_gpus_are_findings() -> None:
     ]
     host = only(read_fleet(series, Scope(), NOW).hosts)
     assert host.faulty == 3
-    assert host.findings == (
-        'GPU 0 with pending row remapping',
+    assert texts(host) == [
         'GPU 0 to recover',
-        'GPU 0 of_a_newer_version',
         'GPU ? missing: 0000:5a:00.0',
         'GPU ? missing: unknown bus ID',
-    )
+        'GPU 0 with pending row remapping',
+        'GPU 0 of_a_newer_version',
+    ]
+    assert host.severity == 'critical'
+    assert only(read_fleet(series[:1], Scope(), NOW).hosts).severity == 'warning'
 
 
 def test_a_sleeping_gpu_has_no_values_and_no_findings() -> None:
@@ -120,7 +132,7 @@ def test_a_sleeping_gpu_has_no_values_and_no_findings() -> None:
     ]
     host = only(read_fleet(series, Scope(), NOW).hosts)
     assert [gpu.is_asleep for gpu in host.gpus] == [False, True]
-    assert (host.findings, host.idle, host.utilization_percent) == ((), 0, 50.0)
+    assert (host.problems, host.free, host.utilization_percent) == ((), 1, 50.0)
     for query in (hosts_query(Scope()), gpus_query(Scope(), 'utilization')):
         assert 'nvitop_gpu_asleep' in query
 
@@ -222,3 +234,80 @@ def test_selector_is_parsed_and_quoted() -> None:
     assert quoted('a\\"\n') == r'"a\\\"\n"'
     with pytest.raises(ValueError, match='expected'):
         parse_selector('{cluster="a"} or vector(1)')
+
+
+def test_gpus_without_values_count_and_pauses_are_not_held() -> None:
+    def labels(number: int) -> dict[str, str]:
+        return {'hostname': 'a', 'gpu': str(number), 'uuid': f'GPU-{number}'}
+
+    series = [
+        row('nvitop_gpu_up', 1, 'silent', **labels(0)),
+        *(row('nvitop_gpu_utilization_ratio', 0.0, **labels(number)) for number in (1, 2, 3, 4)),
+        *(row('nvitop_gpu_memory_used_bytes', 2**33, **labels(number)) for number in (1, 2)),
+        row('nvitop_gpu_utilization_ratio', 0.0, 'recent', **labels(2)),
+        row('nvitop_gpu_health', 3, 'health', **labels(4), kind='reset_needed'),
+    ]
+    host = only(read_fleet(series, Scope(), NOW).hosts)
+    assert [gpu.state for gpu in host.gpus] == ['unknown', 'held', 'busy', 'idle', 'idle']
+    assert (host.free, host.held, host.idle) == (1, 1, 3)
+    sums = totals((host,), NOW)
+    assert (sums.gpus, sums.free, sums.faulty, sums.critical) == (5, 1, 1, 1)
+
+
+def test_jobs_span_hosts_and_sessions_do_not() -> None:
+    def owner(host: str, kind: str, number: str, name: str = '', user: str = 'ann') -> Series:
+        labels = {'owner_kind': kind, 'owner_id': number, 'owner_name': name, 'user': user}
+        uuid = f'GPU-{host}'
+        return row('nvitop_gpu_owner_info', 1, 'owner', hostname=host, uuid=uuid, **labels)
+
+    pod = {'Hostname': 'c', 'UUID': 'GPU-c', 'namespace': 'dcgm', 'pod': 'exporter'}
+    series = [
+        owner('a', 'slurm', '42'),
+        owner('b', 'slurm', '42', user='bob'),
+        owner('a', 'tmux', '7'),
+        owner('b', 'tmux', '7'),
+        owner('c', 'pod', '5ba385ca', 'ml/train-0'),
+        row(
+            'DCGM_FI_DEV_GPU_UTIL',
+            3,
+            'owner',
+            **pod,
+            exported_namespace='ml',
+            exported_pod='train-0',
+        ),
+        row('DCGM_FI_DEV_GPU_UTIL', 3, 'owner', Hostname='d', UUID='GPU-d', hpc_job='43'),
+        row('DCGM_FI_DEV_GPU_UTIL', 3, 'owner', Hostname='e', UUID='GPU-e'),
+        row('nvitop_gpu_utilization_ratio', 0.6, hostname='a', uuid='GPU-a'),
+        row('nvitop_gpu_utilization_ratio', 0.0, hostname='b', uuid='GPU-b'),
+        row('nvitop_gpu_utilization_ratio', 0.0, 'idle', hostname='b', uuid='GPU-b'),
+    ]
+    jobs = read_jobs(series, Scope(), NOW).jobs
+    assert [(job.name, job.hosts) for job in jobs] == [
+        ('slurm 42', ('a', 'b')),
+        ('pod', ('e',)),
+        ('pod ml/train-0', ('c',)),
+        ('slurm 43', ('d',)),
+        ('tmux server 7', ('a',)),
+        ('tmux server 7', ('b',)),
+    ]
+    job = jobs[0]
+    assert (job.gpus, job.idle_gpus, job.utilization_percent) == (2, 1, 30)
+    assert job.users == ('ann', 'bob')
+
+
+@pytest.mark.parametrize('query', [hosts_query, users_query, jobs_query])
+def test_users_and_jobs_on_mig_devices_are_queried(query: Callable[[Scope], str]) -> None:
+    selectors = re.findall(r'{__name__=~"([^"]*)"([^}]*)}', query(Scope()))
+    found = {names: rest for names, rest in selectors if 'user' in names or 'owner' in names}
+    assert found
+    assert not any(found.values())
+
+
+def test_free_gpus_are_filtered_here_and_not_by_the_server() -> None:
+    filters = parse_filter('free:2 gpu0 free:many free:')
+    assert filters == (('free', '2'), ('host', 'gpu0'), ('host', 'free:many'))
+    assert of_server(filters) == filters[1:]
+    host = FleetHost('GPU01', gpus=2 * (FleetGpu('x', utilization_percent=0.0),))
+    assert matches(host, filters[:2])
+    assert not matches(host, (('free', '3'),))
+    assert not matches(host, (('host', 'Gpu'),))

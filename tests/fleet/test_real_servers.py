@@ -90,9 +90,16 @@ def values(fleet: Fleet) -> list[object]:
             round(host.power_watts or 0, 3),
             host.temperature_celsius,
             host.users,
-            host.findings,
+            [problem.text for problem in host.problems],
         ]
         for host in fleet.hosts
+    ]
+
+
+def counts(fleet: Fleet) -> list[object]:
+    return [
+        *((user.name, user.hosts, user.gpus, user.idle_gpus) for user in fleet.users),
+        *((job.name, job.users, job.hosts, job.gpus, job.idle_gpus) for job in fleet.jobs),
     ]
 
 
@@ -115,8 +122,10 @@ def check_all_questions(url: str, data: Data) -> float:
         assert [host.name for host in hosts] == [
             host.name for host in ask(reference, filtered).hosts
         ], text
-    assert ask(client, Question('users')).users
-    for metric in ('utilization', 'memory', 'temperature', 'power'):
+    for kind in ('users', 'jobs'):
+        question = Question(kind)
+        assert counts(ask(client, question)) == counts(ask(reference, question))
+    for metric in ('', 'utilization', 'memory', 'temperature', 'power'):
         gpus = ask(client, Question('gpus', metric=metric)).hosts
         assert sum(len(host.gpus) for host in gpus) == 8 * HOSTS
     for host in fleet.hosts[:4]:
@@ -232,6 +241,7 @@ def test_from_the_exporter_to_the_hosts(tmp_path: pathlib.Path) -> None:
         fleet = ask(client, Question(scope=Scope(host_label='node')))
         client.close()
     assert [host.name for host in fleet.hosts] == ['half-busy', 'mig']
+    assert {'ann', 'bob'} <= {*fleet.hosts[1].users}  # on MIG devices only
     host = fleet.hosts[0]
     assert {one.dialect for one in host.exporters} == {'own', 'dcgm'}
     fields = 'uuid,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu'

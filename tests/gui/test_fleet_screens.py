@@ -12,11 +12,12 @@ from nvitop.console.options import Options
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
 from nvitop.fleet.response import CurrentValues, PastValues
 from nvitop.fleet.source import Pace, Question, ask
-from nvitop.fleet.types import Fleet, FleetError, FleetHost, totals
-from nvitop.gui.fleet.command import FleetApp, state_of
+from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetGpu, FleetHost, totals
+from nvitop.gui.fleet.command import FleetApp, begin_with, state_of
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
 from nvitop.gui.fleet.state import fleet_of, lay_out_heat_map, question_of, update_fleet
+from nvitop.gui.fleet.view import findings_text
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
@@ -72,6 +73,7 @@ def screen(hosts: int, width: int, height: int, *keys: str, in_ascii: bool = Fal
         ('40', lambda: screen(40, 120, 30, 'Down', 'o', 'f')),
         ('40-narrow', lambda: screen(40, 50, 12)),
         ('40-ascii', lambda: screen(40, 80, 12, in_ascii=True)),
+        ('40-jobs', lambda: screen(40, 80, 12, 'J')),
         ('40-gpus', lambda: screen(40, 80, 14, 'g', 'm')),
         ('40-problems', lambda: screen(40, 80, 24, '!')),
         ('40-help', lambda: screen(40, 90, 44, 'h')),
@@ -144,7 +146,31 @@ def test_filter_is_sent_to_the_server_on_enter() -> None:
     assert len(fleet_of(state).rows) == 40
 
 
-@pytest.mark.parametrize('key', ['', 'g', 'U', '!', 'h'])
+def test_command_line_chooses_list_filter_and_order() -> None:
+    server = DemoServer(Cluster(9), clock=lambda: NOW)
+    state = state_of(FleetState(server='demo'), Options())
+    hosts = answered(begin_with(state, 'hosts', 'user:carol', 'free_gpus'), server)
+    assert (fleet_of(hosts).order, len(fleet_of(hosts).rows)) == ('free', 9)
+    hosts = answered(hosts, server)
+    assert [host.name for host in fleet_of(hosts).rows] == ['gpu0007']
+    jobs = answered(begin_with(state, 'jobs', 'gpu000', ''), server)
+    assert (jobs.screen, question_of(jobs).scope.filters) == (Screen.JOBS, (('host', 'gpu000'),))
+    assert fleet_of(jobs).jobs.jobs
+    assert update_fleet(jobs, KeyPressed('q'))[0].screen is Screen.HOSTS
+
+
+def test_free_gpus_are_filtered_and_findings_are_counted() -> None:
+    state = screen(40, 120, 40, '\\', *'free:8', 'Enter')
+    assert {host.free for host in fleet_of(state).rows} == {8}
+    assert question_of(state).scope.filters == ()
+    faults = (FleetFinding('hot', 'warning'), FleetFinding('slow', 'warning'), FleetFinding('lost'))
+    host = FleetHost('a', (FleetGpu('x', '0', findings=faults),))
+    assert findings_text(host, 40) == 'GPU 0 lost, GPU 0 hot, GPU 0 slow'
+    assert findings_text(host, 25) == 'GPU 0 lost, GPU 0 hot +1'
+    assert findings_text(host, 12) == 'GPU 0 l.. +2'
+
+
+@pytest.mark.parametrize('key', ['', 'g', 'U', 'J', '!', 'h'])
 def test_ctrl_c_quits_on_each_screen(key: str) -> None:
     assert update_fleet(screen(3, 80, 24, *key), KeyPressed('Ctrl-C'))[1] == (Quit(),)
 

@@ -14,12 +14,14 @@ from nvitop.console.outcome import CommandFailure
 from nvitop.console.startup import collect_garbage_rarely
 from nvitop.fleet import command
 from nvitop.fleet.command import make_parser, make_server
+from nvitop.fleet.queries import of_server, parse_filter
 from nvitop.fleet.source import HostSource, Pace, ask
 from nvitop.fleet.types import Fleet, FleetError, remember, totals
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET
-from nvitop.gui.fleet.state import fleet_of, update_fleet
+from nvitop.gui.fleet.state import ORDERS, fleet_of, update_fleet
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.settings import choices
 from nvitop.gui.state.app_state import AppState, Notice
@@ -32,6 +34,7 @@ from nvitop.gui.state.events import (
     Resized,
     SampleArrived,
 )
+from nvitop.gui.state.navigation import open_screen
 from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.term.curses_terminal import TerminalError
 from nvitop.sampling.history import History
@@ -185,6 +188,13 @@ def _subject(question: Question) -> tuple[object, ...]:
     return question.kind, question.scope.filters, question.metric
 
 
+#: List of the command line → its screen.
+_FIRST_SCREENS = {
+    'gpus': Screen.HEAT_MAP,
+    'users': Screen.USERS,
+    'jobs': Screen.JOBS,
+    'problems': Screen.PROBLEMS,
+}
 #: Resolution (seconds) of the graphs of a host.
 _GRAPH_SECONDS = 15.0
 __all__ = ['main', 'make_parser']
@@ -205,6 +215,7 @@ def _show(given: argparse.Namespace, settings: Settings) -> int:
     collect_garbage_rarely()
     options, terminal = prepare_terminal(options)
     state = state_of(fleet, options, is_demo=is_demo)
+    state = begin_with(state, given.view, given.filter, given.sort)
     app = FleetApp(terminal, state, server, options, interval=settings.interval)
     try:
         with errors_held_back():
@@ -228,6 +239,18 @@ def state_of(fleet: FleetState, options: Options, *, is_demo: bool = False) -> A
         sample=state.sample._replace(simulated='cluster' if is_demo else ''),
         view=state.view._replace(shows_hints=True),
     )
+
+
+def begin_with(state: AppState, view: str, words: str, column: str) -> AppState:
+    """Return the state with the list, the filter and the order of the command line."""
+    fleet = fleet_of(state)
+    order = next((one.name for one in ORDERS if column.startswith(one.name)), fleet.order)
+    state = state._replace(query=words, fleet=fleet._replace(order=order))
+    if view == 'hosts':
+        return state  # the first answer teaches the labels for the filter
+    filters = of_server(parse_filter(words))
+    fleet = fleet_of(state)._replace(scope=fleet.scope._replace(filters=filters))
+    return open_screen(state._replace(fleet=fleet), _FIRST_SCREENS[view])[0]
 
 
 class FleetApp(App):

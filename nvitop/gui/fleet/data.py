@@ -23,6 +23,7 @@ class FleetState(NamedTuple):
     gpus: Fleet = Fleet()
     gpus_metric: str = ''
     users: Fleet = Fleet()
+    jobs: Fleet = Fleet()
     #: Metric of the heat map.
     metric: str = 'utilization'
     order: str = 'host'

@@ -28,6 +28,7 @@ from nvitop.gui.fleet.state import (
 from nvitop.gui.fleet.view import (
     draw_heat_map,
     draw_hosts,
+    draw_jobs,
     draw_problems_of_fleet,
     draw_users_of_fleet,
     problem_texts,
@@ -57,8 +58,9 @@ from nvitop.sampling.history import History
 _HOSTS = frozenset({Screen.HOSTS})
 _HEAT_MAP = frozenset({Screen.HEAT_MAP})
 _USERS = frozenset({Screen.USERS})
+_JOBS = frozenset({Screen.JOBS})
 _PROBLEMS = frozenset({Screen.PROBLEMS})
-_VALUES = _HOSTS | _HEAT_MAP | _USERS
+_VALUES = _HOSTS | _HEAT_MAP | _USERS | _JOBS
 _ALL = _VALUES | _PROBLEMS | {Screen.HELP}
 
 # fmt: off
@@ -82,15 +84,16 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Home',), 'select-first', move_to_first, 'first line', _ALL, MOVE),
     Binding(('End',), 'select-last', move_to_last, 'last line', _ALL, MOVE),
     Binding(('Esc',), 'clear', clear_filter, 'clear filter, selection, pause', _HOSTS, MOVE),
-    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: name, host: gpu: user: model:', _VALUES, PROCESS, hint='filter'),
+    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: name, host: gpu: user: model: free:', _VALUES, PROCESS, hint='filter'),
     Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _ALL - _HEAT_MAP, PROCESS, hint='search'),
     Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _ALL - _HEAT_MAP, PROCESS, hint='match', needs=(need_search,)),
     Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _ALL - _HEAT_MAP, PROCESS, hint='match', needs=(need_search,)),
     Binding(('Enter',), 'show-page', open_host, 'screens of the host; q: back', _HOSTS | _HEAT_MAP, SCREEN, hint='host'),
     Binding(('Enter',), 'show-user', show_hosts_of_user, 'show the hosts', _USERS, SCREEN, hint='hosts of the user'),
-    opening(('g',), Screen.HEAT_MAP, 'all GPUs as a heat map', _HOSTS | _USERS, 'GPUs'),
+    opening(('g',), Screen.HEAT_MAP, 'all GPUs as a heat map', _VALUES - _HEAT_MAP, 'GPUs'),
     Binding(('g', 'm'), 'next-graph', next_metric, 'next metric', _HEAT_MAP, SCREEN, hint='next metric'),
-    opening(('U',), Screen.USERS, 'users over all hosts', _HOSTS | _HEAT_MAP, 'users'),
+    opening(('U',), Screen.USERS, 'users over all hosts', _VALUES - _USERS, 'users'),
+    opening(('J',), Screen.JOBS, 'jobs and pods over all hosts', _VALUES - _JOBS, 'jobs'),
     opening(('!',), Screen.PROBLEMS, 'server, exporters, findings, old data', _ALL - _PROBLEMS, 'problems'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', go_back, 'back', _ALL - _HOSTS, SCREEN, hint='back'),
     Binding((',', '<'), 'sort-previous', partial(sort_by_next_column, step=-1), 'sort by the previous column', _HOSTS, SORT),
@@ -129,12 +132,13 @@ _OTHER_HELP = (
             HelpEntry('▁', 'in the color of warnings: held (idle, with over 1 GiB in use)'),
             HelpEntry('!', 'something is wrong with this GPU'),
             HelpEntry('·', 'no exporter reports its utilization'),
+            HelpEntry('FREE', 'idle GPUs without held memory and critical findings'),
             HelpEntry('AGE', 'age of the values; late from 2 minutes, old from 5 minutes'),
         ),
         kind='legend',
     ),
 )
-_FILTER = 'name, or host: gpu: user: model: (Enter asks the server)'
+_FILTER = 'name, or host: gpu: user: model: free:4 (Enter asks the server)'
 
 
 def _margins(state: AppState) -> tuple[int, int]:
@@ -155,14 +159,16 @@ def _texts_of_help(state: AppState) -> list[str]:
 
 
 def _texts_of_hosts(state: AppState) -> list[str]:
-    return [' '.join((host.name, *host.users, *host.findings)) for host in fleet_of(state).rows]
+    rows = fleet_of(state).rows
+    findings = [[problem.text for problem in host.problems] for host in rows]
+    return [' '.join((host.name, *host.users, *f)) for host, f in zip(rows, findings)]
 
 
 FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.HOSTS: ScreenSpec(
         draw=draw_hosts,
         hints=('h', 'q'),
-        menu=('h', 'Enter', 'g', 'U', 'F6', '/', 'n N', '\\', 'z', '!', 'q'),
+        menu=('h', 'Enter', 'g', 'U', 'J', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
         lines=lambda state: fleet_of(state).rows,
         demand=demanded_question,
         margins=_margins,
@@ -173,7 +179,7 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.HEAT_MAP: ScreenSpec(
         draw=draw_heat_map,
         hints=('g', 'h', 'q'),
-        menu=('h', 'Enter', 'g', 'U', '\\', 'z', '!', 'q'),
+        menu=('h', 'Enter', 'g', 'U', 'J', '\\', '!', 'z', 'q'),
         lines=lambda state: range(lay_out_heat_map(state).lines),
         demand=demanded_question,
         margins=_margins,
@@ -183,11 +189,21 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.USERS: ScreenSpec(
         draw=draw_users_of_fleet,
         hints=('h', 'q'),
-        menu=('h', 'Enter', 'g', '/', 'n N', '\\', 'z', '!', 'q'),
+        menu=('h', 'Enter', 'g', 'J', '/', 'n N', '\\', '!', 'z', 'q'),
         lines=lambda state: fleet_of(state).users.users,
         demand=demanded_question,
         margins=_margins,
         texts=lambda state: [user.name for user in fleet_of(state).users.users],
+        filter_example=_FILTER,
+    ),
+    Screen.JOBS: ScreenSpec(
+        draw=draw_jobs,
+        hints=('h', 'q'),
+        menu=('h', 'g', 'U', '/', 'n N', '\\', '!', 'z', 'q'),
+        lines=lambda state: fleet_of(state).jobs.jobs,
+        demand=demanded_question,
+        margins=_margins,
+        texts=lambda state: [job.name for job in fleet_of(state).jobs.jobs],
         filter_example=_FILTER,
     ),
     Screen.PROBLEMS: ScreenSpec(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple
 
-from nvitop.fleet.queries import HEAT_METRICS, parse_filter
+from nvitop.fleet.queries import HEAT_METRICS, matches, of_server, parse_filter
 from nvitop.fleet.reading import natural
 from nvitop.fleet.source import Question, used_labels
 from nvitop.fleet.types import Fleet, FleetHost
@@ -24,7 +24,6 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.navigation import lines_layout, move_by_lines
 from nvitop.gui.state.notices import answer, refuse
-from nvitop.gui.state.process_rows import contains
 from nvitop.gui.state.update import update
 
 
@@ -50,6 +49,7 @@ ORDERS = (
     HostOrder('age', 'a', 'AGE', lambda host: host.measured and -host.measured),
     HostOrder('gpus', 'g', 'GPUS', lambda host: len(host.gpus)),
     HostOrder('idle', 'i', 'idle GPUs', lambda host: host.idle),
+    HostOrder('free', 'r', 'FREE', lambda host: host.free),
     HostOrder('findings', 'f', 'FINDINGS', lambda host: host.faulty),
 )
 ORDERS_BY_NAME = {order.name: order for order in ORDERS}
@@ -66,7 +66,9 @@ def question_of(state: AppState) -> Question:
     fleet = fleet_of(state)
     if state.screen is Screen.HEAT_MAP:
         return Question('gpus', fleet.scope, fleet.metric)
-    return Question('users' if state.screen is Screen.USERS else 'hosts', fleet.scope)
+    if state.screen is Screen.USERS:
+        return Question('users', fleet.scope)
+    return Question('jobs' if state.screen is Screen.JOBS else 'hosts', fleet.scope)
 
 
 def demanded_question(state: AppState) -> Question | None:
@@ -104,13 +106,17 @@ def _show(state: AppState, event: FleetArrived) -> AppState:
     fleet = event.fleet
     if event.question.kind == 'users':
         return state._replace(fleet=shown._replace(users=fleet))
+    if event.question.kind == 'jobs':
+        return state._replace(fleet=shown._replace(jobs=fleet))
     if event.question.kind == 'gpus':
         fleet = _with_findings(fleet, shown.fleet)
         return state._replace(fleet=shown._replace(gpus=fleet, gpus_metric=event.question.metric))
     scope = shown.scope
     if not scope.filters and fleet.hosts:
         scope = scope._replace(used_labels=used_labels(fleet) or scope.used_labels)
-    return arrange(state, shown._replace(fleet=fleet, sums=event.sums, scope=scope))
+    is_first = not shown.fleet.timestamp
+    state = arrange(state, shown._replace(fleet=fleet, sums=event.sums, scope=scope))
+    return _filter(state) if is_first and state.query else state
 
 
 def _with_findings(fleet: Fleet, hosts: Fleet) -> Fleet:
@@ -133,9 +139,9 @@ def _with_findings(fleet: Fleet, hosts: Fleet) -> Fleet:
 def arrange(state: AppState, fleet: FleetState) -> AppState:
     """Filter and sort the hosts. Hosts without a value are last; ties are in the order of names."""
     hosts: tuple[FleetHost, ...] | list[FleetHost] = fleet.fleet.hosts
-    words = [word for prefix, word in parse_filter(state.query) if prefix == 'host']
-    if words:
-        hosts = [host for host in hosts if all(contains(host.name, word) for word in words)]
+    filters = parse_filter(state.query)
+    if filters:
+        hosts = [host for host in hosts if matches(host, filters)]
     order = ORDERS_BY_NAME[fleet.order]
     descending = order.is_descending != fleet.is_reversed
     if order.name == 'host':
@@ -153,7 +159,7 @@ def _filter(state: AppState) -> AppState:
     """Filter names of hosts at once; once the filter is complete, the server filters the rest."""
     fleet = fleet_of(state)
     if state.field is None:
-        filters = parse_filter(state.query)
+        filters = of_server(parse_filter(state.query))
         fleet = fleet._replace(scope=fleet.scope._replace(filters=filters))
     return arrange(state, fleet)
 

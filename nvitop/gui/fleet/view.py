@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from nvitop.exporter.dialects import dialect
 from nvitop.fleet.output import (
+    VIEWS,
     age_text,
     counted,
     memory_text,
     no_hosts,
     percent_text,
     power_text,
+    problems_of,
     temperature_text,
     totals_texts,
     users_text,
@@ -32,6 +34,9 @@ from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.view.hints import draw_screen_title, title_hints
 from nvitop.gui.view.widgets.text import HINT, draw_bar_row, draw_message, draw_text
 from nvitop.sampling.history import History
+
+if TYPE_CHECKING:
+    from nvitop.fleet.types import FaultSeverity
 
 _DIM = Style(Role.DIM)
 _ERROR = Style(Role.ERROR, bold=True)
@@ -73,12 +78,13 @@ HOST_COLUMNS: tuple[HostColumn, ...] = (
     HostColumn('glyphs', 'GPU', 3, lambda *_: '', '<'),
     HostColumn('utilization', 'UTIL', 5, lambda host, _: percent_text(host.utilization_percent), style=lambda host, _: _heat(host.utilization_percent)),
     HostColumn('memory', 'MEMORY', 13, lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes), least=60),
-    HostColumn('power', 'POWER', 11, lambda host, _: power_text(host.power_watts, host.power_limit_watts), least=74),
+    HostColumn('power', 'POWER', 11, lambda host, _: power_text(host.power_watts, host.power_limit_watts), least=90),
     HostColumn('temperature', 'TEMP', 5, lambda host, _: temperature_text(host.temperature_celsius), least=60),
+    HostColumn('free', 'FREE', 5, lambda host, _: str(host.free or ''), least=50),
     HostColumn('gpus', 'GPUS', 4, lambda host, _: str(len(host.gpus)), least=86),
     HostColumn('age', 'AGE', 6, lambda host, now: age_text(host.age(now)), least=60, style=lambda host, now: _age_style(host.age(now))),
     HostColumn('users', 'USERS', 14, lambda host, _: users_text(host.users), '<', least=90),
-    HostColumn('findings', 'FINDINGS', 0, lambda host, _: ', '.join(host.findings), '<', style=lambda *_: _ERROR),
+    HostColumn('findings', 'FINDINGS', 0, lambda *_: '', '<', style=lambda host, _: _style_of(host.severity)),
 )
 # fmt: on
 
@@ -118,6 +124,8 @@ def _answer(state: AppState) -> Fleet:
     fleet = fleet_of(state)
     if state.screen is Screen.HEAT_MAP:
         return fleet.gpus
+    if state.screen is Screen.JOBS:
+        return fleet.jobs
     return fleet.users if state.screen is Screen.USERS else fleet.fleet
 
 
@@ -233,11 +241,27 @@ def _draw_host(
         if column.name == 'glyphs':
             _draw_gpus(buf, x, y, host.gpus[: column.width], heights)
         else:
-            text = fit(column.text(host, now), column.width, column.align)
+            text = column.text(host, now)
+            if column.name == 'findings':
+                text = findings_text(host, column.width)
+            text = fit(text, column.width, column.align)
             style = _SELECTED if is_current else column.style(host, now)
             if text.strip():
                 draw_text(buf, x, y, text, style)
         x += column.width + 1
+
+
+def findings_text(host: FleetHost, width: int) -> str:
+    """Return the findings that fit, and the number of the others: ``'GPU 3 lost +2'``."""
+    texts = [problem.text for problem in host.problems]
+    for count in range(len(texts), 1, -1):
+        text = ', '.join(texts[:count]) + (f' +{len(texts) - count}' if len(texts) > count else '')
+        if cell_width(text) <= width:
+            return text
+    if len(texts) < 2:
+        return ''.join(texts)
+    rest = f' +{len(texts) - 1}'
+    return clip(texts[0], max(0, width - len(rest))) + rest
 
 
 def _draw_gpus(buf: Buffer, x: int, y: int, gpus: tuple[FleetGpu, ...], heights: str) -> None:
@@ -255,13 +279,17 @@ def _draw_gpus(buf: Buffer, x: int, y: int, gpus: tuple[FleetGpu, ...], heights:
 
 def _glyph(gpu: FleetGpu, heights: str) -> tuple[str, Style]:
     if gpu.findings:
-        return '!', _ERROR
+        return '!', _style_of(gpu.severity)
     percent = gpu.utilization_percent
     if percent is None:
         return 'z' if gpu.is_asleep else '·', _DIM
-    if gpu.is_held:
+    if gpu.state == 'held':
         return heights[0], _WARNING
     return height_of(percent, heights), _heat(percent)
+
+
+def _style_of(severity: FaultSeverity | None) -> Style:
+    return _ERROR if severity == 'critical' else _WARNING
 
 
 def _heat(percent: float | None) -> Style:
@@ -350,6 +378,30 @@ def draw_users_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
             draw_text(buf, 0, y, clip(text, buf.width))
 
 
+def draw_jobs(buf: Buffer, state: AppState, _: History) -> None:
+    """Draw the jobs, pods and others over all hosts."""
+    jobs = fleet_of(state).jobs
+    width = max(12, min(40, max((cell_width(job.name) for job in jobs.jobs), default=0)))
+    headings = f'{pad("JOB", width)}   GPUS  IDLE GPUS   UTIL  HOSTS  {pad("USER", 16)} FIRST HOST'
+    layout = _draw_frame(buf, state, headings)
+    if not jobs.jobs:
+        text = 'Waiting for the answer ...' if not fleet_of(state).error else ''
+        draw_message(buf, layout.area, VIEWS['jobs'].empty if jobs.timestamp else text, _DIM)
+    cursor = current_line(state)
+    for line in layout.shown:
+        job = jobs.jobs[line]
+        text = (
+            f'{fit(job.name, width)} {job.gpus:>6,} {job.idle_gpus:>10,} '
+            f'{percent_text(job.utilization_percent):>6} {len(job.hosts):>6,}  '
+            f'{fit(users_text(job.users), 16)} {job.hosts[0]}'
+        )
+        y = layout.row_of(line)
+        if line == cursor:
+            draw_bar_row(buf, y, clip(text, buf.width), _SELECTED)
+        else:
+            draw_text(buf, 0, y, clip(text, buf.width))
+
+
 def draw_problems_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
     """Draw what is wrong, and what is known about the server and the exporters."""
     lines = problem_texts(state)
@@ -384,7 +436,9 @@ def problem_texts(state: AppState) -> list[tuple[str, Style]]:
     if not counts:
         lines.append(('  none found', _DIM))
     lines += [('', PLAIN), ('GPUs', _HEADING)]
-    found = [(f'  {host.name}: {text}', _ERROR) for host in fleet.hosts for text in host.findings]
+    found = [
+        (f'  {one.host}: {one.text}', _style_of(one.finding.severity)) for one in problems_of(fleet)
+    ]
     lines += found or [('  nothing wrong is known', _DIM)]
     lines += [('', PLAIN), ('Age of data', _HEADING)]
     old = [_age_line(host, now) for host in fleet.hosts]

@@ -26,6 +26,7 @@ class Screen(enum.Enum):
     #: Only in the fleet, which has users, problems and help of its own.
     HOSTS = 'list of hosts'
     HEAT_MAP = 'heat map'
+    JOBS = 'jobs'
 
 
 #: Units whose values are drawn on a scale up to 100.

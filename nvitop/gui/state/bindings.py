@@ -71,7 +71,7 @@ from nvitop.gui.state.selection import (
 from nvitop.gui.state.times import toggle_freeze, travel
 
 #: The screens of the monitor.
-ALL_SCREENS = frozenset(Screen) - {Screen.HOSTS, Screen.HEAT_MAP}
+ALL_SCREENS = frozenset(Screen) - {Screen.HOSTS, Screen.HEAT_MAP, Screen.JOBS}
 _MAIN = frozenset({Screen.MAIN})
 _TREE = frozenset({Screen.TREE})
 _ENVIRON = frozenset({Screen.ENVIRON})

@@ -66,7 +66,7 @@ function _shtab_nvitop_using
 end
 
 set -g _shtab_nvitop_commands query health record replay usage exporter doctor run claims fleet
-set -g _shtab_nvitop_opts_with_value --account-as-free --at --bind --bind-address --by --capture --certfile --client-cafile --client-capath --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --format --gpu --gpu-util-thresh --host --host-label --hostname --id --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --settle --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -G -H -M -O -f -i -l -lms -m -n -o -p -t -u
+set -g _shtab_nvitop_opts_with_value --account-as-free --at --bind --bind-address --by --capture --certfile --client-cafile --client-capath --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --filter --format --gpu --gpu-util-thresh --host --host-label --hostname --id --idle-for --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --settle --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -G -H -M -O -f -i -l -lms -m -n -o -p -t -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -253,5 +253,13 @@ complete -c nvitop -n '_shtab_nvitop_using fleet' -l match -x -d 'only series wi
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l host-label -x -d 'the label that names the host (default: automatic)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l interval -x -d 'minimum time between requests (default: 5s)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l timeout -x -d 'limit of a request (default: 10s)'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -s 1 -l once -d 'print the hosts once and exit'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l idle-for -x -d 'time without work after which memory in use is held (default: 10m)'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -s 1 -l once -d 'print a list once and exit'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l gpus -d 'list GPUs instead of hosts'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l users -d 'list users instead of hosts'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l jobs -d 'list jobs instead of hosts'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l problems -d 'list problems instead of hosts'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l filter -x -d 'only these: names, host: gpu: user: model: free:4'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l sort -x -d 'sort by a column of --format csv, such as free_gpus'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l format -xka "table json csv" -d 'write table, json or csv once (default: table)'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l fail-on -xka "warning critical" -d 'print once; exit with status 1 if there are such findings, or worse ones'
