@@ -29,7 +29,7 @@ REST_SECONDS = 10.0
 
 ASLEEP = 'asleep; reading its values would wake it'
 RESTING = 'idle; not queried, so that it can fall asleep'
-HELD_AWAKE = 'nvitop alone keeps this GPU awake; quit it to let the GPU sleep'
+HELD_AWAKE = 'only nvitop seems to keep this GPU awake; quit it to let the GPU sleep'
 
 
 class _SleepyGpu:

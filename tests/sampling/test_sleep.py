@@ -159,6 +159,9 @@ def test_a_sleeping_gpu_is_never_touched(bench: Bench, asleep: tuple[int, ...]) 
             asleep
         )
     ticks = record(start=False)
+    # By index, some drivers attach all GPUs up to it.
+    assert bench.machine.calls['nvmlDeviceGetHandleByIndex_v2'] == 0
+    assert bench.machine.calls['nvmlDeviceGetHandleByPciBusId_v2'] == 2 - len(asleep)
     assert [d.status == 'asleep' for d in last.devices] == [i in asleep for i in (0, 1)]
     assert first.devices[1].reason == 'asleep (D3cold), 2 h 10 min in total'
     assert last.devices[1].reason == 'asleep (D3cold), 2 h 27 min in total'
@@ -216,6 +219,13 @@ def test_an_idle_gpu_is_left_alone_until_it_is_used(bench: Bench) -> None:
     assert statuses(sample) == ['ok', 'ok']
     assert sample.devices[1].info.name == 'NVIDIA GeForce RTX 4090'
     assert not [p for p in sample.problems if p.reason == HELD_AWAKE]
+
+
+def test_a_gpu_whose_processes_are_not_listed_is_not_left_alone(bench: Bench) -> None:
+    source = bench.source()
+    for _ in range(8):
+        bench.clock.turn(1.0)
+        assert statuses(source.sample(Demand(processes=False))) == ['ok', 'ok']
 
 
 def test_a_gpu_that_only_nvitop_keeps_awake_is_reported(bench: Bench) -> None:
