@@ -12,7 +12,7 @@ from nvitop import simulation
 from nvitop.api.system import system
 from nvitop.health import KINDS, check
 from nvitop.health.command import main
-from nvitop.health.formats import NPD_BYTES
+from nvitop.health.formats import FORMATS, NPD_BYTES
 from tests.command_run import CommandRun
 from tests.programs import ROOT
 
@@ -113,12 +113,12 @@ def test_json_has_what_a_ticket_needs(machine: simulation.Machine) -> None:
         'expected_gpus': 8,
         'findings': 0,
     }
-    assert {**finding, 'since': 0, 'uuid': 0} == {
+    assert {**finding, 'since': 0} == {
         'kind': 'memory_errors',
         'severity': 'critical',
         'gpu': 5,
         'mig': None,
-        'uuid': 0,
+        'uuid': machine.world.gpus[5].value('uuid'),
         'serial': '1652323000005',
         'pci_bus_id': '00000000:84:00.0',
         'words': 'uncorrected memory errors',
@@ -146,6 +146,29 @@ def violations(value: Any, schema: dict[str, Any], path: str = '') -> list[str]:
     assert list(value) == schema['required'] == list(schema['properties'])
     each = ((v, schema['properties'][name], f'{path}.{name}') for name, v in value.items())
     return [bad for item in each for bad in violations(*item)]
+
+
+def test_each_format_names_the_faults_of_a_machine() -> None:
+    with simulation.machine('faults', processes='fixed', clock=lambda: 0.0):
+        text, data, nagios, npd = (health('--format', form) for form in FORMATS)
+    assert [ran.status for ran in (text, data, nagios, npd)] == [2, 2, 2, 1]
+    worst = {
+        1: 'critical: lost',
+        2: 'critical: too hot',
+        3: 'unknown: unreadable values',
+        5: 'critical: uncorrected memory errors',
+        6: 'warning: implausible values',
+        7: 'critical: needs a reset',  # only the lists of processes say so
+    }
+    lines = [line for line in text.out.splitlines() if line.startswith('GPU')]
+    assert lines == [f'GPU {index}: {words}' for index, words in worst.items()]
+    kinds = {
+        finding['gpu']: finding['severity'] for finding in json.loads(data.out)['findings'][::-1]
+    }
+    assert kinds == {index: words.split(':')[0] for index, words in worst.items()}
+    assert nagios.out.startswith('GPU CRITICAL - GPU 1 lost; GPU 7 needs a reset; GPU 5 unc')
+    assert ' critical=4;;;0;8 warning=1;;;0;8 unknown=1;;;0;8 ' in nagios.out
+    assert npd.out.startswith('GPU 1 lost; GPU 7 needs a reset; ')
 
 
 @pytest.mark.parametrize('scenario', ['faults', 'half-busy', 'empty', 'mig'])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -172,8 +173,9 @@ def test_records_of_the_device_are_read_one_by_one(monkeypatch: pytest.MonkeyPat
         return answer
 
     monkeypatch.setattr(os, 'read', read)
-    (found,) = read_kernel_log('/dev/null')
-    assert (found.place, found.code) == ('0000:3d:00', 79)
+    monkeypatch.setattr(time, 'time', lambda: 5000.0)
+    monkeypatch.setattr(time, 'monotonic', lambda: 1000.0)
+    assert read_kernel_log('/dev/null') == [(4060.0, '0000:3d:00', 79)]
     assert not answers
 
 

@@ -325,6 +325,7 @@ def test_gpus_that_the_driver_does_not_list_are_missing() -> None:
         'critical',
         '0000:5a:00.0',
     )
+    assert finding.evidence == 'on the PCI bus, but not listed by the driver'
     assert headline([finding]) == 'GPU 0000:5a:00.0: missing'
     assert findings(some) == ()
     assert unnamed.missing_gpus == ('',)
