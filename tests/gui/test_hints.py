@@ -47,7 +47,7 @@ def test_paused_display_names_the_keys_that_resume_and_travel_first() -> None:
     assert lines_of(paused)[-1].startswith(shown)
     recording = paused._replace(frozen=None, origin=Origin(is_live=False, can_travel=True))
     assert ' n N Event  z Pause  ( ) Step' in lines_of(recording)[-1]
-    assert last_row('! z') == ' h Help  z Resume  Enter GPU  / Search  q Back'
+    assert last_row('! z') == ' h Help  z Resume  Enter GPU  o Sort  / Search  \\ Filter  q Back'
 
 
 def test_last_row_names_only_keys_that_lead_somewhere() -> None:

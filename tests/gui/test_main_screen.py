@@ -16,6 +16,7 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import ProcessKey, Sample
 from tests.gui.drawing import assert_is_drawn_inside, lines_of, state_on
+from tests.gui.driving import arrived, pressed
 from tests.gui.random_samples import RandomSamples
 from tests.gui.samples import SAMPLES, history_of
 
@@ -102,3 +103,30 @@ def test_process_hidden_by_the_filter_marks_no_gpu() -> None:
     nothing = state._replace(main=state.main._replace(selected=None))
     frame, expected = draw_frame(state, History()), draw_frame(nothing, History())
     assert [frame.row(y) for y in range(40)] == [expected.row(y) for y in range(40)]
+
+
+@given(
+    st.sampled_from(['h100x8', 'one', 'gpus16', 'mig', 'workstation', 'lost']),
+    st.tuples(st.integers(40, 260), st.integers(8, 80)),
+    st.lists(
+        st.sampled_from(['\\ b Enter', '\\ ~', '0', '1', 'Down', '/ a', 'Esc', 'job', 'z']),
+        max_size=6,
+    ),
+)
+@settings(max_examples=60)
+def test_borders_stay_while_a_user_filters_or_selects_and_while_jobs_start_and_end(
+    machine: str, size: tuple[int, int], steps: list[str]
+) -> None:
+    sample = SAMPLES[machine]
+    state = state_on(sample, *size, view=ViewState())
+    before = main_layout(state)
+    for number, step in enumerate(steps):
+        if step == 'job':
+            processes = sample.processes if number % 2 else sample.processes[:1]
+            state = arrived(state, sample._replace(processes=processes))
+        else:
+            state = pressed(state, *step.split())
+        layout = main_layout(state._replace(main=state.main._replace(scroll_y=0)))
+        assert layout.devices.area == before.devices.area
+        assert layout.host.area == before.host.area
+        assert layout.processes.area.y == before.processes.area.y

@@ -44,7 +44,7 @@ def test_every_screen_has_lines_and_keys_as_described(screen: Screen) -> None:
     for key, is_used in (
         ('End', spec.has_lines),
         ('Left', spec.long_lines is not None),
-        ('\\', spec.selection is not None),
+        ('\\', spec.selection is not None or screen in (Screen.USERS, Screen.PROBLEMS)),
     ):
         assert (USUAL.find(screen, key) is not None) is is_used, key
 
@@ -69,7 +69,11 @@ def test_screen_without_a_description_is_an_error() -> None:
         ),
         (Screen.TREE, 'C', 'C works only on the main screen'),
         (Screen.METRICS, 'T', 'T works only on the main screen and in the tree (t)'),
-        (Screen.USERS, 'o', 'o works only on the main screen'),
+        (
+            Screen.COLUMNS,
+            'o',
+            'o works only on the main screen, in the problems (!) and in the users (U)',
+        ),
         (Screen.PROBLEMS, 'v', 'v works only in the environment (e)'),
         (Screen.MAIN, 'x', 'x works only in the tree (t)'),
         (Screen.MAIN, 'F12', 'F12: unknown key; h lists the keys'),

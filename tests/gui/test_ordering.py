@@ -9,6 +9,7 @@ import pytest
 
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.state.process_lists import listed_problems, listed_users
 from nvitop.gui.state.process_rows import (
     ORDERS,
     is_descending,
@@ -16,6 +17,8 @@ from nvitop.gui.state.process_rows import (
     sort_processes,
 )
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
+from tests.gui.drawing import lines_of
+from tests.gui.driving import pressed, state_of, texts
 from tests.gui.samples import SAMPLES
 
 
@@ -93,3 +96,31 @@ def test_processes_that_started_together_are_sorted_by_pid() -> None:
         for pid in (3, 1, 2)
     ]
     assert [row.key.pid for row in sort_processes(rows, Sort('time'))] == [1, 2, 3]
+
+
+def test_users_and_problems_are_sorted_with_the_same_keys() -> None:
+    users = pressed(state_of(SAMPLES['h100x8']), 'U')
+    by_memory = [user.name for user in listed_users(users)]
+    assert [user.name for user in listed_users(pressed(users, 'R'))] == by_memory[::-1]
+    by_name = pressed(users, 'o', 'u')
+    assert [user.name for user in listed_users(by_name)] == sorted(filter(None, by_memory))
+    assert texts(by_name) == ['Order: USER, lowest first']
+    assert listed_users(pressed(users, '.')) == listed_users(by_name)
+    problems = pressed(state_of(SAMPLES['lost']), '!')
+    places = [line.subject for line in listed_problems(pressed(problems, 'o', 'W'))]
+    assert places == sorted(places, reverse=True)
+    assert len(set(places)) > 1
+    assert listed_problems(pressed(problems, 'o', 'W', 'o', 's')) == listed_problems(problems)
+
+
+def test_users_and_problems_have_a_filter() -> None:
+    users = pressed(state_of(SAMPLES['h100x8']), 'U', '\\', *'user:bob', 'Enter')
+    assert [user.name for user in listed_users(users)] == ['bob']
+    problems = pressed(state_of(SAMPLES['lost']), '!')
+    found = pressed(problems, '\\', *'gpu responding')
+    assert {line.what for line in listed_problems(found)} == {'not responding'}
+    assert (found.query, len(found.rows)) == ('', len(problems.rows))
+    assert listed_problems(pressed(found, 'Esc')) == listed_problems(problems)
+    assert listed_problems(pressed(found, 'Enter', 'q', '!')) == listed_problems(problems)
+    nothing = pressed(problems, '\\', *'~~~', 'Enter')
+    assert 'No problem matches the filter' in '\n'.join(lines_of(nothing))

@@ -18,6 +18,7 @@ from nvitop.gui.state.events import (
     Suspend,
 )
 from nvitop.gui.state.keymap import Binding, Need
+from nvitop.gui.state.list_orders import LIST_ORDERS, reverse_list, sort_list_by_neighbor
 from nvitop.gui.state.navigation import (
     go_back,
     go_to_line,
@@ -203,11 +204,15 @@ def toggle_mouse(state: AppState) -> Result:
 
 def sort_by_neighbor(state: AppState, step: int) -> Result:
     """Sort by the next (1) or previous (-1) order."""
+    if state.screen in LIST_ORDERS:
+        return sort_list_by_neighbor(state, step)
     return sort_by(state, Sort(next_order(state.main.sort.order, step))), ()
 
 
 def reverse_order(state: AppState) -> Result:
-    """Reverse the order of the processes."""
+    """Reverse the order of the lines."""
+    if state.screen in LIST_ORDERS:
+        return reverse_list(state)
     sort = state.main.sort
     state = sort_by(state, sort._replace(reverse=not sort.reverse))
     return answer(state, 'key', f'Order reversed: {describe_order(state.main.sort)}'), ()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.layout.main import RowCounts
-from nvitop.gui.model.choices import MainState, Screen, ViewState
+from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.state.events import Effect
 from nvitop.gui.state.keymap import Keymap
 from nvitop.gui.state.problems import Tally
@@ -258,6 +258,10 @@ class AppState(NamedTuple):
     metrics: ProcessKey | None = None
     #: Position in the list on the screen.
     position: ListPosition = ListPosition()
+    #: Orders chosen on the screens of users and problems.
+    list_sorts: tuple[tuple[Screen, Sort], ...] = ()
+    #: The filter of the problems screen.
+    problem_query: str = ''
     #: Whether the users screen sums up by owner instead.
     sums_by_owner: bool = False
     dialog: SignalDialog | None = None

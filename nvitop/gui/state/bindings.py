@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import COLUMNS
@@ -49,6 +49,7 @@ from nvitop.gui.state.dialog import ask_for_signal
 from nvitop.gui.state.environ import toggle_secrets
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import SORT_BY, Binding, Keymap, Need, leaving
+from nvitop.gui.state.list_orders import LIST_ORDERS, sort_list
 from nvitop.gui.state.navigation import (
     go_back,
     move_by_lines,
@@ -78,6 +79,7 @@ _ENVIRON = frozenset({Screen.ENVIRON})
 _COLUMNS = frozenset({Screen.COLUMNS})
 _GRAPHS = frozenset({Screen.MAIN, Screen.METRICS})
 _PROCESSES = _MAIN | _TREE
+_USERS_AND_PROBLEMS = frozenset({Screen.USERS, Screen.PROBLEMS})
 _LINES = ALL_SCREENS - {Screen.METRICS}
 #: Keys of the help only scroll or leave it, because nothing else would be seen.
 _NOT_HELP = ALL_SCREENS - {Screen.HELP}
@@ -146,6 +148,18 @@ def _sort_bindings() -> tuple[Binding, ...]:
     return tuple(rows)
 
 
+def _list_sort_bindings() -> Iterator[Binding]:
+    for screen, orders in LIST_ORDERS.items():
+        places = frozenset({screen})
+        for order in orders:
+            name = f'{SORT_BY}{screen.value}-{order.name}'
+            text = f'sort by {order.title}'
+            run = partial(sort_list, order=order.name, reverse=False)
+            yield Binding((f'o {order.letter}',), name, run, text, places, SORT, order.title)
+            run = partial(sort_list, order=order.name, reverse=True)
+            yield Binding((f'o {order.letter.upper()}',), f'{name}-reversed', run, '', places, SORT)
+
+
 # fmt: off
 _BINDINGS: tuple[Binding, ...] = (
     # leaving
@@ -197,7 +211,7 @@ _BINDINGS: tuple[Binding, ...] = (
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
     _signal(('T',), 'terminate', 'SIGTERM', 'terminate'),
     _signal(('K', 'F9'), 'kill', 'SIGKILL', 'kill'),
-    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: text, user: gpu: pid: type: owner:', _PROCESSES, PROCESS, hint='filter'),
+    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: text, user: gpu: pid: type: owner:', _PROCESSES | _USERS_AND_PROBLEMS, PROCESS, hint='filter'),
     Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _LINES, PROCESS, hint='search'),
     Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES, PROCESS, hint='match', needs=(need_search,)),
     Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES, PROCESS, hint='match', needs=(need_search,)),
@@ -233,11 +247,12 @@ _BINDINGS: tuple[Binding, ...] = (
     _travel(('S',), 'faster', partial(travel, unit='speed', amount=1), 'replay faster', 'speed', need_recording),
     _travel(('s',), 'slower', partial(travel, unit='speed', amount=-1), 'replay slower', 'speed', need_recording),
     # sorting
-    Binding((',', '<'), 'sort-previous', partial(sort_by_neighbor, step=-1), 'sort by the previous column', _MAIN, SORT),
-    Binding(('.', '>'), 'sort-next', partial(sort_by_neighbor, step=1), 'sort by the next column', _MAIN, SORT),
-    Binding(('R',), 'sort-reverse', reverse_order, 'reverse the order', _MAIN, SORT),
-    Binding(('F6',), 'sort-menu', open_sort_menu, 'menu of orders', _MAIN, SORT, hint='sort'),
+    Binding((',', '<'), 'sort-previous', partial(sort_by_neighbor, step=-1), 'sort by the previous column', _MAIN | _USERS_AND_PROBLEMS, SORT),
+    Binding(('.', '>'), 'sort-next', partial(sort_by_neighbor, step=1), 'sort by the next column', _MAIN | _USERS_AND_PROBLEMS, SORT),
+    Binding(('R',), 'sort-reverse', reverse_order, 'reverse the order', _MAIN | _USERS_AND_PROBLEMS, SORT),
+    Binding(('F6',), 'sort-menu', open_sort_menu, 'menu of orders', _MAIN | _USERS_AND_PROBLEMS, SORT, hint='sort'),
     *_sort_bindings(),
+    *_list_sort_bindings(),
 )
 # fmt: on
 

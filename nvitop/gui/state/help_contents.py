@@ -96,7 +96,9 @@ def brief_groups(bindings: tuple[Binding, ...], *, readonly: bool) -> tuple[Help
     synonyms: dict[str, list[str]] = {}
     done: list[Binding] = []
     for binding in listed:
-        if binding in done or binding.name == 'sort-menu':
+        # The menu of the keys that sort users and problems is on their screens.
+        is_in_menu = binding.name == 'sort-menu' or (binding.sorts and _where(binding))
+        if binding in done or is_in_menu:
             continue
         together, text = _together(binding, listed)
         done += together
@@ -124,7 +126,13 @@ def _together(binding: Binding, listed: list[Binding]) -> tuple[list[Binding], s
     """Return the bindings that share the line of a binding, and the text of the line."""
     if binding.sorts and ' ' in binding.keys[0]:
         first = binding.keys[0].split(' ')[0]
-        same = [each for each in listed if each.sorts and each.keys[0].startswith(f'{first} ')]
+        same = [
+            each
+            for each in listed
+            if each.sorts
+            and each.screens == binding.screens
+            and each.keys[0].startswith(f'{first} ')
+        ]
         return same, ''
     for names, text in _TOGETHER.items():
         if binding.name in names:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state.app_state import AppState, Result, SearchStart, TextField
+from nvitop.gui.state.app_state import AppState, ListPosition, Result, SearchStart, TextField
 from nvitop.gui.state.navigation import current_line, go_to_line, line_count, lines_layout
 from nvitop.gui.state.notices import replace_notice, withdraw_notice
 from nvitop.gui.state.process_lists import relist, uses_of_devices
@@ -23,9 +23,19 @@ _NOT_FOUND = 'Not found'
 
 def open_field(state: AppState, purpose: str) -> Result:
     """Open the input line for a ``'filter'`` (at first the current one), a ``'search'`` or a ``'time'``."""
-    text = state.query if purpose == 'filter' else ''
+    text = _filter(state) if purpose == 'filter' else ''
     start = _place(state) if purpose == 'search' else None
-    return state._replace(field=TextField(purpose, text, before=state.query, start=start)), ()
+    return state._replace(field=TextField(purpose, text, before=_filter(state), start=start)), ()
+
+
+def _filter(state: AppState) -> str:
+    return state.problem_query if state.screen is Screen.PROBLEMS else state.query
+
+
+def _with_filter(state: AppState, text: str) -> AppState:
+    if state.screen is Screen.PROBLEMS:
+        return state._replace(problem_query=text, position=ListPosition())
+    return relist(state._replace(query=text))
 
 
 def _place(state: AppState) -> SearchStart:
@@ -95,12 +105,14 @@ def _change(state: AppState, field: TextField, text: str) -> AppState:
         return find(state, text, 0)
     if field.purpose == 'time':
         return state
-    return relist(state._replace(query=text))
+    return _with_filter(state, text)
 
 
 def _close(state: AppState, field: TextField) -> AppState:
     """Discard what was typed."""
-    state = state._replace(field=None, query=field.before)
+    state = state._replace(field=None)
+    if field.purpose == 'filter':
+        return _with_filter(state, field.before)
     if field.purpose == 'time':
         return withdraw_notice(state, 'Time')
     if field.start is not None:

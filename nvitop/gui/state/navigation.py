@@ -169,6 +169,7 @@ def open_screen(state: AppState, screen: Screen) -> Result:
         behind=(*state.behind, (state.screen, state.position)),
         position=ListPosition(),
         prefix='',
+        problem_query='' if screen is Screen.PROBLEMS else state.problem_query,
     )
     prepare = opened.spec.prepare
     return (opened, ()) if prepare is None else prepare(state, opened)

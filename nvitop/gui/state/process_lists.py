@@ -11,11 +11,13 @@ from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
 from nvitop.gui.model.columns import growing_widths
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.list_orders import sorted_lines
 from nvitop.gui.state.problems import ProblemLine, problem_lines
 from nvitop.gui.state.process_rows import (
     TreeRow,
     Uses,
     build_tree,
+    contains,
     filter_processes,
     is_listed,
     list_processes,
@@ -195,15 +197,21 @@ def selected_index(state: AppState) -> int | None:
 def listed_users(state: AppState) -> tuple[UserSummary, ...]:
     """Return the lines of the users screen."""
     users = summarize_users(state.rows, by_owner=state.sums_by_owner)
-    if state.sums_by_owner or not state.gpu_times:
-        return users
-    unknown = '?'
-    return tuple(
-        user._replace(gpu_times=state.gpu_times.get(user.name or unknown, (0.0, 0.0)))
-        for user in users
-    )
+    if not state.sums_by_owner and state.gpu_times:
+        unknown = '?'
+        users = tuple(
+            user._replace(gpu_times=state.gpu_times.get(user.name or unknown, (0.0, 0.0)))
+            for user in users
+        )
+    return sorted_lines(state, Screen.USERS, users)
 
 
 def listed_problems(state: AppState) -> tuple[ProblemLine, ...]:
     """Return the lines of the problems screen."""
-    return problem_lines(state.shown_tally.problems)
+    lines = sorted_lines(state, Screen.PROBLEMS, problem_lines(state.shown_tally.problems))
+    words = state.problem_query.split()
+    return tuple(
+        line
+        for line in lines
+        if all(contains(f'{line.subject} {line.what} {line.reason}', word) for word in words)
+    )

@@ -143,7 +143,7 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     x += buf.write(x, 0, clip_left(safe(field.text), right - x - 1), _INPUT)
     x += buf.write(x, 0, ' ', _CURSOR)
     example = '14:05 or -30m' if field.purpose == 'time' else state.spec.filter_example
-    if field.purpose == 'search' and state.spec.texts is not None:
+    if (field.purpose == 'search' and state.spec.texts is not None) or not example:
         example = 'words of a line'
     has_hint_row = state.body_height < state.height
     if has_hint_row and not field.text and x + 1 + len(example) <= right:

@@ -271,10 +271,20 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
     badges += option_badges(state.main.filter) if is_limited else ()
     if state.main.selected_device is not None and is_limited:
         badges.append(_badge(_INPUT, f'GPU {state.main.selected_device.label}'))
-    if state.query and is_limited:
-        query = safe(state.query)
+    is_of_problems = state.screen is Screen.PROBLEMS
+    typed = state.problem_query if is_of_problems else state.query if is_limited else ''
+    if typed:
+        query = safe(typed)
         shorter = clip(query, _QUERY_WIDTH)
-        badges.append(_badge(_INPUT, f'filter: {query}', f'filter: {shorter}', 'filter', key='Esc'))
+        badges.append(
+            _badge(
+                _INPUT,
+                f'filter: {query}',
+                f'filter: {shorter}',
+                'filter',
+                key='\\' if is_of_problems else 'Esc',
+            )
+        )
     if not state.captures_mouse:
         badges.append(_badge(_WARNING, 'mouse: terminal', 'no mouse', key='M'))
     return tuple(badges)

@@ -89,7 +89,8 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
         else:
             buf.write(0, y, text, _style(line))
     if not lines:
-        draw_message(buf, layout.area, 'No problems', _DIM)
+        text = 'No problem matches the filter' if state.problem_query else 'No problems'
+        draw_message(buf, layout.area, text, _DIM)
     else:
         chosen = lines[cursor]
         below = Rect(0, layout.area.bottom, buf.width, buf.height - 1 - layout.area.bottom)
