@@ -122,6 +122,19 @@ def test_findings_are_listed_with_evidence_and_action() -> None:
     assert lines_of(cooled)[4].startswith('03:05:05')
 
 
+def test_values_are_named_in_words() -> None:
+    keys = ('sm_clock', 'power_usage', 'fan_speed')
+    failing = tuple(Problem(DeviceKey(0), key, 'Unknown Error', 'error') for key in keys)
+    odd = Problem(DeviceKey(1), 'memory_used', '2 TiB', 'impossible')
+    sample = SAMPLES['one']._replace(sequence=1, problems=(*failing, odd))
+    state, _ = update_all(state_on('one', 120, 24), (SampleArrived(sample), KeyPressed('!')))
+    lines = lines_of(state)
+    assert 'fan speed and 2 more unreadable  Unknown Error' in text_of(state)
+    assert 'memory used  ' in text_of(state)
+    assert lines[0].startswith('Problems: 2 now')
+    assert 'sm clock' in ' '.join(lines[-4:])
+
+
 def test_failed_signal_is_listed_as_a_problem() -> None:
     state = state_on('one', 120, 24)
     key = state.rows[0].key

@@ -147,3 +147,34 @@ def test_findings_are_listed_the_most_severe_first() -> None:
     ]
     words = [line.what for line in problem_lines(rows)]
     assert words == [*SEVERITIES]
+
+
+def test_problems_of_a_gpu_are_together_and_say_each_thing_once() -> None:
+    def row(gpu: int, what: str, reason: str, kind: Any, severity: Any = None) -> ProblemCount:
+        return ProblemCount(DeviceKey(gpu), what, reason, kind, 9.0, 9.0, severity=severity)
+
+    rows = [
+        row(3, 'unreadable values', 'temperature: Unknown Error', 'error', 'unknown'),
+        *(row(3, what, 'Unknown Error', 'error') for what in ('max_temperature', 'temperature')),
+        row(2, 'slowed', '1005 MHz', 'error', 'warning'),
+        row(6, 'power_usage', '4 MW', 'impossible'),
+        *(row(gpu, what, 'Not Supported', 'na') for what in ('fan', 'numa') for gpu in (0, 1)),
+        row(4, 'late', '0.4 s', 'error', 'warning'),
+        row(2, 'fan_speed', 'Unknown Error', 'error'),
+        *(row(5, what, 'GPU is tired', 'error') for what in ('clock', 'power_usage')),
+        row(4, 'lost', 'GPU is lost', 'error', 'critical'),
+    ]
+    lines = problem_lines(rows)
+    assert [(line.subject, line.what, line.value_count) for line in lines] == [
+        ('GPU 4', 'lost', 1),
+        ('GPU 4', 'late', 1),
+        ('GPU 2', 'slowed', 1),
+        ('GPU 2', 'fan_speed', 1),
+        ('GPU 3', 'unreadable values', 1),
+        ('GPU 5', 'clock, power_usage', 2),
+        ('GPU 6', 'power_usage', 1),
+        ('GPU 0,1', 'fan, numa', 2),
+    ]
+    assert lines[4].reason == 'temperature, max temperature: Unknown Error'
+    past = [line._replace(is_current=False) for line in rows[:2]]
+    assert len(problem_lines(past)) == 2

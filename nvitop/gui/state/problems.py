@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model.format import join_labels
 from nvitop.health import SEVERITIES, Finding, is_wrong
@@ -71,6 +71,8 @@ class ProblemLine(NamedTuple):
     action: str = ''
     #: The first of the devices that share it.
     device: DeviceKey | None = None
+    #: Number of values that are missing for the same reason; ``what`` has their names.
+    value_count: int = 1
 
     @property
     def is_failure(self) -> bool:
@@ -87,26 +89,77 @@ class Tally(NamedTuple):
     costs: tuple[tuple[float, Cost], ...] = ()
 
 
+#: Words of a finding about single values → kind of the problems of these values, which it explains.
+_EXPLAINED: dict[str, ProblemKind] = {
+    'unreadable values': 'error',
+    'implausible values': 'impossible',
+    'needs a reset': 'reset needed',
+}
+
+
 def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemLine, ...]:
     """Return the lines of the problems screen: failures before missing values, current before past.
 
-    Findings about devices come before other failures, the most severe first. If several devices or
-    processes share a problem, it is one line with the highest of their counts. A missing value never
-    becomes past, because the value is still missing while its device is lost.
+    Failures of the device with the most severe finding come first, its most severe one at the top.
+    If several devices or processes share a problem, it is one line with the highest of their counts.
+    So are the values that a device cannot read for the same reason. A missing value never becomes
+    past, because the value is still missing while its device is lost.
     """
-    groups: dict[tuple[str, str, str, ProblemKind, bool], list[ProblemCount]] = {}
-    for row in counts:
+    rows = _without_explained(list(counts))
+    shared: dict[tuple[str, str, str, ProblemKind, bool], list[ProblemCount]] = {}
+    worst: dict[Subject, int] = {}
+    for row in rows:
         is_past = row.is_failure and not row.is_current
         key = (row.what, row.reason, row.action, row.kind, is_past)
-        groups.setdefault(key, []).append(row)
-    return tuple(_line(rows) for rows in sorted(groups.values(), key=_gravity))
+        shared.setdefault(key, []).append(row)
+        if row.severity is not None and row.is_current:
+            gravity = SEVERITIES.index(row.severity)
+            worst[row.subject] = min(gravity, worst.get(row.subject, gravity))
+    lines: dict[tuple[object, ...], list[ProblemCount]] = {}
+    for key, group in shared.items():
+        first = group[0]
+        subjects = frozenset(row.subject for row in group)
+        is_value = first.severity is None and first.what != STATUS and not key[-1]
+        of_device = all(isinstance(subject, DeviceKey) for subject in subjects)
+        same = (subjects, first.reason, first.kind) if is_value and of_device else key
+        lines.setdefault(same, []).extend(group)
+    return tuple(_line(rows) for rows in sorted(lines.values(), key=lambda g: _gravity(g, worst)))
+
+
+def _without_explained(rows: list[ProblemCount]) -> list[ProblemCount]:
+    """Return findings with all values that they explain, and the problems that none explains."""
+    values: dict[tuple[Subject, ProblemKind], dict[str, list[str]]] = {}
+    for row in rows:
+        if row.is_current and row.severity is None:
+            reasons = values.setdefault((row.subject, row.kind), {})
+            reasons.setdefault(row.reason, []).append(row.what.replace('_', ' '))
+    explained = set()
+    kept = []
+    for row in rows:
+        kind = _EXPLAINED.get(row.what) if row.severity is not None and row.is_current else None
+        if kind is not None and (row.subject, kind) in values:
+            explained.add((row.subject, kind))
+            reasons = values[row.subject, kind]
+            evidence = '; '.join(
+                f'{", ".join(sorted(names, key=len))}: {why}' for why, names in reasons.items()
+            )
+            row = row._replace(reason=evidence)
+        kept.append(row)
+    return [
+        row
+        for row in kept
+        if row.severity is not None
+        or not row.is_current
+        or (row.subject, row.kind) not in explained
+    ]
 
 
 def _line(rows: list[ProblemCount]) -> ProblemLine:
     first = rows[0]
+    names = dict.fromkeys(row.what for row in rows)
     return ProblemLine(
         subjects_text(row.subject for row in rows),
-        first.what,
+        ', '.join(names),
         first.reason,
         first.kind,
         min(row.first for row in rows),
@@ -116,21 +169,23 @@ def _line(rows: list[ProblemCount]) -> ProblemLine:
         first.severity,
         first.action,
         min((row.subject for row in rows if isinstance(row.subject, DeviceKey)), default=None),
+        len(names),
     )
 
 
-def _gravity(rows: list[ProblemCount]) -> tuple[object, ...]:
-    """Return the sort key of a line: devices that do not respond come before single values, and the
-    problems of one device are together."""
+def _gravity(rows: list[ProblemCount], worst: Mapping[Subject, int]) -> tuple[object, ...]:
+    """Return the sort key of a line: the problems of one device are together, those of devices that
+    do not respond come before single values."""
     first = rows[0]
     is_past = not any(row.is_current for row in rows)
     subjects = sorted(subject_order(row.subject) for row in rows)
     begin = (not first.is_failure, first.kind == 'na', is_past)
-    if first.severity is not None and not is_past:
-        gravity = SEVERITIES.index(first.severity)
-        return (*begin, 0, gravity, '', subjects, first.what)
+    known = [worst[row.subject] for row in rows if row.subject in worst]
+    if known and first.is_failure and not is_past:
+        own = len(SEVERITIES) if first.severity is None else SEVERITIES.index(first.severity)
+        return (*begin, 0, min(known), subjects[:1], own, '', first.what)
     order = 2 if is_past or first.what != STATUS else 1
-    return (*begin, order, -max(row.last for row in rows), '', subjects, first.what)
+    return (*begin, order, -max(row.last for row in rows), subjects, 0, '', first.what)
 
 
 class OwnCost(NamedTuple):

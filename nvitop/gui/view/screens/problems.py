@@ -25,6 +25,7 @@ from nvitop.gui.view.widgets.text import (
     row_text,
     title_room,
 )
+from nvitop.sampling.types import STATUS
 
 _DIM = Style(Role.DIM)
 #: Cells of the last hint and the gap before it.
@@ -46,6 +47,14 @@ def _last(line: ProblemLine, width: int, now: float) -> str:
     return 'past' if width == _BRIEF_WIDTH else fmt.format_moment(line.last, now)
 
 
+def _what(line: ProblemLine) -> str:
+    """Return the problem in words: ``temperature unreadable``, ``fan speed and 4 more unreadable``."""
+    first = line.what.partition(', ')[0]
+    name = first if line.value_count == 1 else f'{first} and {line.value_count - 1} more'
+    is_value = line.device is not None and line.severity is None and line.what != STATUS
+    return f'{name} unreadable' if is_value and line.kind == 'error' else name
+
+
 # fmt: off
 #: Columns. Text: of a :class:`ProblemLine`, for the width and the current time.
 PROBLEM_COLUMNS: tuple[Column, ...] = (
@@ -57,7 +66,7 @@ PROBLEM_COLUMNS: tuple[Column, ...] = (
            rank=3),
     Column('subject', 'WHERE', 8, 'device, process, host or driver', lambda line, *_: safe(line.subject),
            align='<', gap=2),
-    Column('what', 'WHAT', 8, 'metric or NVML function', lambda line, *_: safe(line.what),
+    Column('what', 'WHAT', 8, 'metric or NVML function', lambda line, *_: safe(_what(line)),
            align='<', gap=2),
     Column('reason', 'REASON', 0, 'why there is no value', lambda line, *_: safe(line.reason),
            align='<', gap=2),
@@ -113,8 +122,8 @@ def _title(lines: tuple[ProblemLine, ...], with_all: int, room: int) -> str:
         return 'Problems'
     failures = [line.is_current for line in lines if line.is_failure]
     now, past = sum(failures), len(failures) - sum(failures)
-    lacking = sum(line.kind == 'na' for line in lines)
-    denied = len(lines) - len(failures) - lacking
+    lacking = sum(line.value_count for line in lines if line.kind == 'na')
+    denied = sum(line.value_count for line in lines if not line.is_failure) - lacking
     missing = [
         f', {n} {what}' for n, what in ((denied, 'not permitted'), (lacking, 'not supported')) if n
     ]
@@ -148,7 +157,7 @@ def _places(lines: tuple[ProblemLine, ...], width: int) -> tuple[PlacedColumn, .
 
 
 def _wanted(lines: tuple[ProblemLine, ...], column: Column) -> int:
-    return max([column.width, *(cell_width(safe(getattr(line, column.name))) for line in lines)])
+    return max([column.width, *(cell_width(column.text(line, 0, 0.0)) for line in lines)])
 
 
 def _in_full(line: ProblemLine, state: AppState, area: Rect) -> str:
