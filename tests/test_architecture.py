@@ -108,10 +108,10 @@ ROOMS: dict[str, str] = {
     ),
     # The description of a screen has the function that draws it into a Buffer.
     'gui.state.app_state': (
-        'health owner.types sampling.history sampling.types gui.layout gui.model '
+        'health owner.types recording.events sampling.history sampling.types gui.layout gui.model '
         'gui.fleet.data gui.render.buffer gui.state'
     ),
-    'gui.state.events': 'fleet owner.types sampling.history sampling.types',
+    'gui.state.events': 'fleet owner.types recording.events sampling.history sampling.types',
     'gui.model': (
         'console.options gui.render.style gui.render.width health owner.types sampling.types'
     ),
@@ -124,7 +124,7 @@ ROOMS: dict[str, str] = {
     'gui.effect_runner': (
         'api.host console.config api.process owner gui.state.events sampling.types'
     ),
-    'gui': 'health console.options owner.types recording.recent recording.replay sampling',
+    'gui': 'health console.options owner.types recording.events recording.recent recording.replay sampling',
     'gui.settings': 'console gui.model.columns gui.state.bindings',
     'gui.show': 'api console gui health sampling',
     'gui.replay_command': 'console gui query recording sampling',

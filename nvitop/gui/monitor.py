@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Iterator, NamedTuple, Sequence
 from nvitop.console.options import PRESET, Options
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.layout.device import FULL
-from nvitop.gui.model.choices import MainState
+from nvitop.gui.model.choices import MainState, Screen
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.ansi import lacks_fine_blocks
 from nvitop.gui.render.theme import ALL_COLORS, resolve_theme
 from nvitop.gui.report import filter_of, view_of
-from nvitop.gui.state.app_state import AppState, Notice, Program
+from nvitop.gui.state.app_state import AppState, ListPosition, Notice, Program
 from nvitop.gui.state.bindings import PRESETS
 from nvitop.gui.state.events import HUNG_UP, SampleArrived
 from nvitop.gui.state.keymap import rebind
@@ -64,6 +64,7 @@ def first_state(
     origin: Origin = LIVE,
     *,
     program: Program = MONITOR,
+    shows_events: bool = False,
 ) -> AppState:
     """Return the state set by the options, with notices that are shown for a while."""
     options = options._replace(readonly=options.readonly or not origin.can_signal)
@@ -72,7 +73,8 @@ def first_state(
     notices = (*notices, *problems)
     return AppState(
         program,
-        screen=program.home,
+        screen=Screen.EVENTS if shows_events else program.home,
+        behind=((program.home, ListPosition()),) if shows_events else (),
         keys=keys,
         captures_mouse=not holds_escape_back(os.environ),
         view=view_of(options, halves=lacks_fine_blocks(os.environ)),
@@ -111,8 +113,11 @@ def run_monitor(
     *,
     notices: Sequence[str] = (),
     replay: ReplaySource | None = None,
+    shows_events: bool = False,
 ) -> MonitorExit:
     """Run the monitor; ``replay`` is the source if it can show other times.
+
+    ``shows_events``: begin with the list of events.
 
     Raises TerminalError if the terminal cannot be used, NoThreadError if no thread can measure.
     """
@@ -121,7 +126,7 @@ def run_monitor(
     every = intervals(options.interval if replay is None else replay.interval())
     app = App(
         terminal,
-        first_state(options, notices, source.origin),
+        first_state(options, notices, source.origin, shows_events=shows_events),
         history=History(every.devices, every.processes),
         owner_names=options.owner_names,
         config_path=options.config_path,
@@ -168,6 +173,7 @@ def deliver(
                 history=news.history,
                 message=news.message,
                 gpu_times=news.gpu_times,
+                events=news.events,
             )
         )
         return

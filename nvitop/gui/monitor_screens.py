@@ -37,8 +37,10 @@ from nvitop.gui.state.process_lists import (
 )
 from nvitop.gui.state.process_rows import parse_query
 from nvitop.gui.state.selection import select_process, select_tree_row
+from nvitop.gui.state.times import select_event
 from nvitop.gui.view.frame import draw_main_screen
 from nvitop.gui.view.screens.environ import draw_environ
+from nvitop.gui.view.screens.events import draw_events
 from nvitop.gui.view.screens.help import draw_columns, draw_help
 from nvitop.gui.view.screens.metrics import draw_metrics
 from nvitop.gui.view.screens.problems import draw_problems
@@ -311,6 +313,16 @@ COLUMN_CHOICE = ScreenSpec(
     margins=_rows(2),
     texts=_texts_of_columns,
 )
+EVENTS = ScreenSpec(
+    draw=_now(draw_events),
+    hints=('h', 'q'),
+    menu=('h', 'Enter', '/', 'z', 'S s', 'q'),
+    lines=lambda state: state.events,
+    demand=basic_demand,
+    margins=_rows(2),
+    texts=lambda state: [event.text for event in state.events],
+    prepare=select_event,
+)
 
 SCREENS: dict[Screen, ScreenSpec] = {
     Screen.MAIN: MAIN,
@@ -321,6 +333,7 @@ SCREENS: dict[Screen, ScreenSpec] = {
     Screen.PROBLEMS: PROBLEMS,
     Screen.USERS: USERS,
     Screen.COLUMNS: COLUMN_CHOICE,
+    Screen.EVENTS: EVENTS,
 }
 
 MONITOR = make_program(SCREENS, USUAL)

@@ -187,7 +187,8 @@ def _show_monitor(
     source = ReplaySource(recording, at=at)
     notices = [message.text for message in messages]
     try:
-        ended = run_monitor(source, shown, notices=notices, replay=source)
+        has_events = at is None and recording.event(0.0, 1) is not None
+        ended = run_monitor(source, shown, notices=notices, replay=source, shows_events=has_events)
     except (TerminalError, NoThreadError) as error:
         raise CommandFailure(str(error)) from None
     if ended.sample is not None:

@@ -8,13 +8,14 @@ import contextlib
 import time
 from typing import Callable, ClassVar, Mapping, NamedTuple
 
+from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError
 from nvitop.recording.reader import Recording
 from nvitop.recording.schema import RecordingError
 from nvitop.recording.usage import MAX_INTERVALS, GpuTimes
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
-from nvitop.times import format_time
+from nvitop.times import LATEST_TIME, format_time
 
 #: Speeds, slowest first.
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
@@ -29,6 +30,9 @@ OLDER_FRAMES = 100
 LONGEST_GAP = 2.0
 #: Time (seconds) between two checks for new frames at the end of the recording.
 LOOK_SECONDS = 1.0
+#: Maximum number of events that are listed, and time (seconds) after which new ones are read.
+MOST_EVENTS = 1000
+EVENTS_SECONDS = 60.0
 #: Maximum number of damaged frames that are skipped in a row.
 MOST_SKIPPED = 50
 #: Maximum difference (seconds) of the two clocks between two frames of the same boot.
@@ -47,6 +51,8 @@ class Delivery(NamedTuple):
     message: str = ''
     #: GPU time of each user since midnight.
     gpu_times: Mapping[str, tuple[float, float]] = {}
+    #: The last events of the recording, oldest first.
+    events: tuple[RecordedEvent, ...] = ()
 
 
 class ReplaySource:
@@ -86,6 +92,9 @@ class ReplaySource:
         self._times_minute = -1
         self._times: GpuTimes = {}
         self._messages: list[str] = []
+        #: The last frame when events were read, and when they may be read again.
+        self._events_until = (-1, 0.0)
+        self._events: tuple[RecordedEvent, ...] = ()
 
     @property
     def origin(self) -> Origin:
@@ -114,7 +123,18 @@ class ReplaySource:
         """Return the values that accompany the last sample, once."""
         history, self._history = self._history, None
         messages, self._messages = self._messages, []
-        return Delivery(self.origin, history, '; '.join(messages), self._gpu_times())
+        return Delivery(
+            self.origin, history, '; '.join(messages), self._gpu_times(), self._read_events()
+        )
+
+    def _read_events(self) -> tuple[RecordedEvent, ...]:
+        """Return the last events; those of a recording that grows are read once a minute."""
+        frame, due = self._events_until
+        if frame != self._recording.span().last and self._clock() >= due:
+            self._events_until = self._recording.span().last, self._clock() + EVENTS_SECONDS
+            events = self._recording.events(0.0, LATEST_TIME)
+            self._events = tuple(collections.deque(events, MOST_EVENTS))
+        return self._events
 
     def _gpu_times(self) -> GpuTimes:
         """Return the GPU time of each user on the day of the sample, up to its minute."""

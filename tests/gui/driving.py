@@ -19,10 +19,25 @@ from nvitop.gui.state.events import (
     SampleArrived,
 )
 from nvitop.gui.state.update import update
-from nvitop.sampling.types import Demand, HostProcessSample, Sample
+from nvitop.recording.events import RecordedEvent
+from nvitop.sampling.types import Demand, HostProcessSample, Origin, Sample
 from tests.gui.samples import SAMPLES
 
 MANY = SAMPLES['processes200']
+REPLAY = Origin(is_live=False, no_signals='a recording', can_travel=True)
+EVENTS = tuple(
+    RecordedEvent(1700000000.0 + 600 * i, kind, text)
+    for i, (kind, text) in enumerate(
+        (
+            ('start', 'recording begins, every 10 s'),
+            ('finding', 'GPU 3: too hot (91 °C, slows down at 89 °C)'),
+            ('lost', 'GPU 3: GPU is \x1b[31mlost'),
+            ('gap', 'no samples for 8 min'),
+            ('recovered', 'GPU 3: works again'),
+            *(('cleared', f'GPU {i}: resolved: too hot') for i in range(40)),
+        )
+    )
+)
 #: A machine with a small tree of host processes; one of them runs on a GPU.
 TREE = MANY._replace(
     host_processes=(
@@ -54,6 +69,8 @@ def update_all(state: AppState, events: Iterable[Event]) -> Result:
     """Return the state after several events, and the effects to carry out."""
     effects: tuple[Effect, ...] = ()
     for event in events:
+        if event == KeyPressed('V') and state.origin.is_live:  # works only in a replay
+            state = state._replace(origin=REPLAY, events=EVENTS)
         state, more = update(state, event)
         effects += more
     return state, effects

@@ -134,6 +134,12 @@ CASES = [
     Case('columns-usual', 'one', 60, 20, 'C Down'),
     Case('columns-usual', 'one', 100, 30, 'C Down'),
     Case('columns-usual', 'one', 123, 40, 'C Down'),
+    Case('events-narrow', 'one', 40, 12, 'V Down'),
+    Case('events-search', 'one', 60, 20, 'V / l o s t'),
+    Case('events-usual', 'one', 80, 24, 'V'),
+    Case('events-end', 'one', 100, 30, 'V End'),
+    Case('events-ascii', 'one', 123, 40, 'V', ASCII),
+    Case('events-large', 'one', 160, 50, 'V'),
 ]
 # fmt: on
 #: The goldens that show the header; the others leave out its rows.

@@ -65,7 +65,7 @@ def test_screen_without_a_description_is_an_error() -> None:
         (
             Screen.TREE,
             'Enter',
-            'Enter works only on the main screen, in the problems (!), in the users (U) and in the columns (C)',
+            'Enter works only on the main screen, in the problems (!), in the users (U), in the columns (C) and in the events (V)',
         ),
         (Screen.TREE, 'C', 'C works only on the main screen'),
         (Screen.METRICS, 'T', 'T works only on the main screen and in the tree (t)'),

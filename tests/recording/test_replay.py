@@ -15,9 +15,11 @@ from typing import Callable, Iterable, Sequence
 
 import pytest
 
+from nvitop.console.options import Options
 from nvitop.gui import replay_command
 from nvitop.gui.app import App
-from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.choices import Screen, ViewState
+from nvitop.gui.monitor import first_state
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.replay_command import main
 from nvitop.gui.state.app_state import AppState
@@ -96,7 +98,9 @@ class Replay:
         self.clock.turn(seconds)
         sample = self.source.sample(Demand())
         news = self.source.take_delivery()
-        return SampleArrived(sample, news.origin, (), news.history, news.message)
+        return SampleArrived(
+            sample, news.origin, (), news.history, news.message, news.gpu_times, news.events
+        )
 
     def travel(self, unit: str, amount: float) -> SampleArrived:
         """Return what the source shows after a step."""
@@ -364,9 +368,16 @@ def test_keys_of_a_replay(hour: Path) -> None:
     time_of_day = format_time(START + 600)[11:]
     assert press(f'b {" ".join(time_of_day)} Enter') == 59
     assert press('b - 1 m Enter') == 53
+    assert press('V Home Down Enter') == 180
+    assert app.state.screen is Screen.MAIN
+    assert app.state.notices[-1].text.endswith('GPU 1: lost')
+    assert app.state.origin.is_paused
+    assert press('V Up Enter') == 0  # the list begins at the last event up to now
+    assert press(f'b {" ".join(format_time(START + 540)[11:])} Enter') == 53
     assert press('b x Enter') == 53
     assert "not a time: 'x'" in app.state.notices[-1].text
     app._handle(KeyPressed('Esc'))
+    assert app.state.origin.is_paused
     assert press('S') == 53
     assert app.state.origin.speed == 2.0
     assert press('z') == 53
@@ -375,6 +386,17 @@ def test_keys_of_a_replay(hour: Path) -> None:
     assert press('Down T') == 53
     assert app.state.dialog is None
     replay.close()
+
+
+def test_events_are_the_first_page_of_a_replay(hour: Path) -> None:
+    replay = Replay(hour)
+    state = first_state(Options(), origin=replay.source.origin, shows_events=True)
+    state, _ = update(state, replay.next())
+    lines = draw_frame(state, History()).lines()
+    assert lines[0].startswith('Events: ')
+    assert 'recording begins' in '\n'.join(lines)
+    state, effects = update(state, KeyPressed('q'))
+    assert (state.screen, effects) == (Screen.MAIN, ())
 
 
 def test_no_time_is_shown_before_the_first_sample(hour: Path) -> None:

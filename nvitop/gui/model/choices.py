@@ -23,6 +23,8 @@ class Screen(enum.Enum):
     PROBLEMS = 'problems'
     USERS = 'users'
     COLUMNS = 'columns'
+    #: Only in a replay.
+    EVENTS = 'events'
     #: Only in the fleet, which has users, problems and help of its own.
     HOSTS = 'list of hosts'
     HEAT_MAP = 'heat map'

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nvitop.gui.fleet.data import FleetState
     from nvitop.gui.render.buffer import Buffer
     from nvitop.owner.types import Owner
+    from nvitop.recording.events import RecordedEvent
     from nvitop.sampling.history import History
 
 #: Minimum height of a screen with a row of hints.
@@ -280,6 +281,8 @@ class AppState(NamedTuple):
     origin: Origin = LIVE
     #: User → seconds × GPUs used and held idle: in the scroll-back, or today in a recording.
     gpu_times: Mapping[str, tuple[float, float]] = {}
+    #: Events of the recording, oldest first.
+    events: tuple[RecordedEvent, ...] = ()
     #: Processes that match the filters, in the order of the list.
     rows: tuple[ProcessSample, ...] = ()
     row_counts: RowCounts = RowCounts()

@@ -69,7 +69,7 @@ from nvitop.gui.state.selection import (
     show_user,
     toggle_page,
 )
-from nvitop.gui.state.times import toggle_freeze, travel
+from nvitop.gui.state.times import show_event_time, toggle_freeze, travel
 
 #: The screens of the monitor.
 ALL_SCREENS = frozenset(Screen) - {Screen.HOSTS, Screen.HEAT_MAP, Screen.JOBS}
@@ -222,6 +222,7 @@ _BINDINGS: tuple[Binding, ...] = (
     opening(('U', 'u'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
     Binding(('U', 'u'), 'sum-by-owner', sum_by_owner, 'by job, pod or container', frozenset({Screen.USERS}), SCREEN, hint='by job', needs=(need_sums_by_user,)),
     opening(('!',), Screen.PROBLEMS, 'what is wrong, and why values are missing', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
+    opening(('V',), Screen.EVENTS, 'events of a recording', _NOT_HELP - {Screen.EVENTS}, 'events', (need_recording,)),
     opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
     Binding(('v',), 'reveal', toggle_secrets, 'show secrets', _ENVIRON, SCREEN, hint='secrets'),
     Binding(('Space', 'Enter'), 'choose', choose_column, 'show or hide the column', _COLUMNS, SCREEN, hint='show or hide'),
@@ -229,6 +230,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('J', '>'), 'move-down', partial(move_column, step=1), 'move the column to the right', _COLUMNS, SCREEN, hint='move'),
     Binding(('Enter',), 'show-page', toggle_page, 'page of the selected GPU', _MAIN, SCREEN, hint='GPU page', needs=(need_device,)),
     Binding(('Enter',), 'show-user', show_user, 'show the processes', frozenset({Screen.USERS}), SCREEN, hint='processes'),
+    Binding(('Enter',), 'show-event', show_event_time, 'go to the time of the event', frozenset({Screen.EVENTS}), SCREEN, hint='go there', needs=(need_recording,)),
     Binding(('Enter',), 'show-device', show_device, 'go to the GPU', frozenset({Screen.PROBLEMS}), SCREEN, hint='GPU'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', go_back, 'back', ALL_SCREENS - _MAIN - _TREE, SCREEN, hint='back'),
     Binding(('t', 'q', 'Q', 'F10'), 'back', go_back, 'back to the main screen', _TREE, SCREEN, hint='back'),

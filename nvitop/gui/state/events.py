@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from nvitop.fleet.source import Pace, Question
     from nvitop.fleet.types import Fleet, FleetHost, Totals
     from nvitop.owner.types import Owner
+    from nvitop.recording.events import RecordedEvent
 
 
 class KeyPressed(NamedTuple):
@@ -79,6 +80,8 @@ class SampleArrived(NamedTuple):
     message: str = ''
     #: User → seconds × GPUs used and held idle so far.
     gpu_times: Mapping[str, tuple[float, float]] = {}
+    #: The events of a recording, oldest first.
+    events: tuple[RecordedEvent, ...] = ()
 
 
 class PastShown(NamedTuple):

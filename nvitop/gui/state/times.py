@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from nvitop.api.metrics import METRICS
 from nvitop.gui.model.choices import DETAILS
-from nvitop.gui.state.app_state import AppState, Frozen, Result
+from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
 from nvitop.gui.state.events import PastShown, Travel
 from nvitop.gui.state.notices import refuse, replace_notice, withdraw_notice
 from nvitop.gui.state.problems import Tally, count_problems
 from nvitop.gui.state.process_lists import relist
 from nvitop.health import findings
 from nvitop.sampling.types import DeviceSample, Sample
-from nvitop.times import parse_time
+from nvitop.times import format_time, parse_time
 
 #: Number of samples after freezing that complete the details. Some metrics need two readings.
 _SAMPLES_TO_COMPLETE = 3
@@ -58,6 +58,23 @@ def _completed(device: DeviceSample, later: DeviceSample | None) -> DeviceSample
 def travel(state: AppState, unit: str, amount: float) -> Result:
     """Request a step to another time, see :class:`~nvitop.gui.state.events.Travel`."""
     return withdraw_notice(state, 'Time'), (Travel(unit, amount),)
+
+
+def show_event_time(state: AppState) -> Result:
+    """Return to the main screen, and pause at the time of the event in the current line."""
+    if not state.events:
+        return state, ()
+    event = state.events[min(state.position.cursor, len(state.events) - 1)]
+    state = state._replace(screen=state.program.home, behind=(), position=ListPosition())
+    state = replace_notice(state, 'Time', f'{format_time(event.time)} {event.text}')
+    pause = () if state.origin.is_paused else (Travel('pause', 0.0),)
+    return state, (Travel('time', event.time), *pause)
+
+
+def select_event(_: AppState, state: AppState) -> Result:
+    """Begin the list of events at the last one up to the time on the screen."""
+    past = [event for event in state.events if event.time < state.shown.timestamp + 0.001]
+    return state._replace(position=ListPosition(cursor=max(0, len(past) - 1))), ()
 
 
 def go_to_time(state: AppState, text: str) -> Result:

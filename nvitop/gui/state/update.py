@@ -260,6 +260,7 @@ def _show_sample(state: AppState, event: SampleArrived) -> AppState:
         origin=event.origin,
         tally=Tally(problems, found, costs),
         gpu_times=event.gpu_times,
+        events=event.events,
     )
     after = complete_details(after, sample)
     # Processes are measured less often than devices: most samples repeat them.
