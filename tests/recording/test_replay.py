@@ -413,7 +413,7 @@ def test_live_monitor_lists_no_keys_of_recordings() -> None:
     state, _ = update(
         AppState(MONITOR, height=200), SampleArrived(EMPTY_SAMPLE._replace(sequence=1))
     )
-    state, _ = update(state, KeyPressed('n'))
+    state, _ = update(state, KeyPressed('s'))
     assert 'only in a recording' in state.notices[-1].text
     state, _ = update(state, KeyPressed('h'))
     assert 'next event' not in '\n'.join(draw_frame(state, History()).lines())
