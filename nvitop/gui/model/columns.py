@@ -83,7 +83,7 @@ COLUMNS: tuple[Column, ...] = (
            order='pid', source='`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`'),
     Column('type', '', 1, f'use of the GPU: {TYPES}', lambda row, _: fmt.format_process_type(row.type),
            align='<', rank=2, source='the lists that contain the process'),
-    Column('user', 'USER', 7, 'owner of the process', lambda row, _: fmt.format_user(row.username, _USER),
+    Column('user', 'USER', 7, 'user who runs it', lambda row, _: fmt.format_user(row.username, _USER),
            order='username', rank=1, source='psutil `username`'),
     Column('owner', 'JOB', 5, 'job, pod, container, unit or session that it belongs to', lambda row, _: owner_text(row),
            align='<', gap=2, order='owner', rank=10, source='`/proc/PID/cgroup`, see [Owners of processes](owners.md)'),
@@ -118,7 +118,7 @@ COLUMNS: tuple[Column, ...] = (
 TREE_COLUMNS: tuple[Column, ...] = (
     Column('pid', 'PID', 7, 'process ID', lambda row: str(row.pid),
            gap=0, source='psutil `pids`, `ppid`'),
-    Column('user', 'USER', 7, 'owner of the process', lambda row: fmt.format_user(row.username, 7),
+    Column('user', 'USER', 7, 'user who runs it', lambda row: fmt.format_user(row.username, 7),
            align='<', rank=2, source='psutil `username`'),
     Column('device', 'DEVICE', 6, 'GPUs of the process; Host if none', lambda row: devices_text(row.devices),
            align='<', source='the process lists of each GPU'),

@@ -59,7 +59,7 @@ def _hours(user: UserSummary, at: int) -> str:
 # fmt: off
 #: Columns. Text: of a :class:`UserSummary`, for the width and the memory of all devices.
 USER_COLUMNS: tuple[Column, ...] = (
-    Column('user', 'USER', 10, 'owner of the processes', lambda row, width, _: fmt.format_user(row.name, width),
+    Column('user', 'USER', 10, 'user who runs the processes', lambda row, width, _: fmt.format_user(row.name, width),
            align='<', gap=0, source='psutil `username`'),
     Column('processes', 'PROCESSES', 9, 'GPU processes, each counted once', lambda row, *_: fmt.format_count(row.processes),
            rank=1, unit='count', source='PIDs of the process rows'),
