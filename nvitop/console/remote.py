@@ -12,6 +12,7 @@ from nvitop.console.commands import COMMANDS
 from nvitop.console.messages import print_message
 from nvitop.console.options import Options
 from nvitop.console.outcome import CommandFailure
+from nvitop.printable import printable
 from nvitop.recording.ssh import RemoteError, RemoteSource, ssh_command
 from nvitop.sampling.types import Demand, Sample
 
@@ -72,6 +73,9 @@ def connected(options: Options, *, once: bool) -> Iterator[tuple[RemoteSource, S
         source = RemoteSource(host, arguments, interval=interval)
     except RemoteError as error:
         raise CommandFailure(str(error), 2) from None
+    if sys.stderr.isatty():
+        text = f'nvitop: connecting to {printable(host)} ... (Ctrl-C quits)'
+        print(text, file=sys.stderr, flush=True)
     try:
         yield source, source.first_sample(Demand(owners=True), FIRST_SECONDS)
     except RemoteError as error:

@@ -16,6 +16,9 @@ import psutil
 import pytest
 
 from nvitop.cli import main
+from nvitop.console.options import Options
+from nvitop.console.outcome import CommandFailure
+from nvitop.console.remote import connected
 from nvitop.recording.ssh import RemoteError, RemoteSource, explain, ssh_command
 from nvitop.sampling.serialization import dumps_demand, loads_demand
 from nvitop.sampling.types import Demand, DeviceKey, ProcessKey, Sample
@@ -104,6 +107,19 @@ def test_a_broken_connection_is_reported_and_replaced(stand_in: Callable[[str], 
         assert after.sequence > stale.sequence
     finally:
         source.close()
+
+
+def test_a_terminal_shows_which_machine_is_connected_to(
+    stand_in: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stand_in('exit 3')
+    for is_terminal in (True, False):
+        monkeypatch.setattr('sys.stderr.isatty', [is_terminal].pop)
+        with pytest.raises(CommandFailure), connected(Options(ssh='gpu07'), once=True):
+            pass
+    assert capsys.readouterr().err.count('connecting to gpu07 ...') == 1
 
 
 @pytest.mark.parametrize(
