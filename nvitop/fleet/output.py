@@ -234,10 +234,14 @@ def no_hosts(scope: Scope) -> str:
 # Texts of values
 
 
-def totals_texts(sums: Totals) -> dict[str, str]:
-    """Return the sums over all hosts, in the order of the screen."""
+def totals_texts(sums: Totals, everything: Totals | None = None) -> dict[str, str]:
+    """Return the sums over hosts, and what a filter hides, in the order of the screen."""
+    hidden = 0 if everything is None else everything.faulty - sums.faulty
+    hosts = counted(sums.hosts, 'host')
+    if everything is not None and everything.hosts > sums.hosts:
+        hosts = f'{sums.hosts:,} of {counted(everything.hosts, "host")}'
     return {
-        'hosts': counted(sums.hosts, 'host'),
+        'hosts': hosts,
         **({'gone': f'{sums.gone:,} gone'} if sums.gone else {}),
         'gpus': counted(sums.gpus, 'GPU'),
         'utilization': f'util {percent_text(sums.utilization_percent)}',
@@ -245,6 +249,7 @@ def totals_texts(sums: Totals) -> dict[str, str]:
         'power': power_text(sums.power_watts),
         'idle': f'{sums.free:,} free  {sums.held:,} held',
         'faulty': f'bad {sums.faulty:,} ({sums.critical:,} critical)' if sums.faulty else 'bad 0',
+        **({'hidden': f'{hidden:,} bad hidden'} if hidden > 0 else {}),
         'age': f'age {age_text(sums.age)}',
     }
 

@@ -16,13 +16,20 @@ from typing import TYPE_CHECKING, Iterator
 import psutil
 import pytest
 
+from nvitop.console.options import Options
 from nvitop.fleet.client import Client
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
 from nvitop.fleet.host import read_history, read_host
 from nvitop.fleet.queries import Scope, parse_filter
 from nvitop.fleet.settings import make_settings
-from nvitop.fleet.source import Question, ask, used_labels
-from nvitop.fleet.types import Fleet
+from nvitop.fleet.source import Pace, Question, ask, used_labels
+from nvitop.fleet.types import Fleet, totals
+from nvitop.gui.fleet.command import state_of
+from nvitop.gui.fleet.data import FleetState
+from nvitop.gui.fleet.state import question_of, update_fleet
+from nvitop.gui.state.events import FleetArrived, KeyPressed
+from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
 from tests.fleet.servers import (
     STEP,
     environment,
@@ -38,6 +45,7 @@ from tests.fleet.servers import (
 )
 
 if TYPE_CHECKING:
+    from nvitop.gui.state.app_state import AppState
     from tests.e2e.pseudoterminal import Pseudoterminal
 
 pytestmark = [
@@ -154,6 +162,12 @@ def test_victoria_metrics_answers_all_questions(data: Data, tmp_path: pathlib.Pa
     print(f'\nVictoriaMetrics, {HOSTS} hosts: {seconds:.2f} s')
 
 
+def answered_by_fleet(fleet: Fleet) -> AppState:
+    state = state_of(FleetState(server='demo'), Options())._replace(width=160, height=40)
+    event = FleetArrived(question_of(state), fleet, totals(fleet.hosts, fleet.timestamp), Pace())
+    return update_fleet(state, event)[0]
+
+
 def read_until_quiet(terminal: Pseudoterminal, seconds: float) -> str:
     """Return the output until there is none for a time."""
     return b''.join(iter(lambda: terminal.read(seconds), b'')).decode('utf-8', 'replace')
@@ -217,7 +231,8 @@ def test_from_the_exporter_to_the_hosts(tmp_path: pathlib.Path) -> None:
     """Simulated machines → exporter → Prometheus → fleet: the numbers are those of nvitop query."""
     with contextlib.ExitStack() as stack:
         targets = {}
-        for scenario, names in (('half-busy', ('own', 'dcgm')), ('mig', ('own',))):
+        scenarios = {'half-busy': ('own', 'dcgm'), 'mig': ('own',), 'dgx-h100': ('own',)}
+        for scenario, names in scenarios.items():
             port = free_port()
             targets[scenario] = f'localhost:{port}'
             address = f'--web.listen-address=127.0.0.1:{port}'
@@ -236,13 +251,21 @@ def test_from_the_exporter_to_the_hosts(tmp_path: pathlib.Path) -> None:
             f'scrape_configs: [{{job_name: gpus, static_configs: [{jobs}]}}]\n'
         )
         url = stack.enter_context(prometheus(tmp_path, config=config))
-        wait_for(lambda: len(query(url, 'count(nvitop_gpu_up) by (node)')) == 2, 'all machines')
+        wait_for(lambda: len(query(url, 'count(nvitop_gpu_up) by (node)')) == 3, 'all machines')
         client = Client(make_settings({'url': url, 'host_label': 'node'}))
         fleet = ask(client, Question(scope=Scope(host_label='node')))
         client.close()
-    assert [host.name for host in fleet.hosts] == ['half-busy', 'mig']
-    assert {'ann', 'bob'} <= {*fleet.hosts[1].users}  # on MIG devices only
-    host = fleet.hosts[0]
+    assert [host.name for host in fleet.hosts] == ['dgx-h100', 'half-busy', 'mig']
+    sick, host, mig = fleet.hosts
+    assert [problem.text for problem in sick.problems] == ['GPU 5 with pending row remapping']
+    state = answered_by_fleet(fleet)
+    for keys in ((), ('!',)):  # the list, and all problems
+        shown = functools.reduce(
+            lambda one, key: update_fleet(one, KeyPressed(key))[0], keys, state
+        )
+        lines = draw_frame(shown, History()).lines()
+        assert any('dgx-h100' in line and 'GPU 5 with pending' in line for line in lines)
+    assert {'ann', 'bob'} <= {*mig.users}  # on MIG devices only
     assert {one.dialect for one in host.exporters} == {'own', 'dcgm'}
     fields = 'uuid,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu'
     command = [*NVITOP, 'query', '--demo', 'half-busy', f'--gpu={fields}']

@@ -163,6 +163,11 @@ def test_free_gpus_are_filtered_and_findings_are_counted() -> None:
     state = screen(40, 120, 40, '\\', *'free:8', 'Enter')
     assert {host.free for host in fleet_of(state).rows} == {8}
     assert question_of(state).scope.filters == ()
+    head = draw_frame(state, History()).lines()[1]
+    assert head.startswith(' 5 of 40 hosts  40 GPUs')
+    assert 'bad 0  1 bad hidden' in head
+    state, _ = update_fleet(state, KeyPressed('Esc'))
+    assert fleet_of(state).sums == fleet_of(state).everything
     faults = (FleetFinding('hot', 'warning'), FleetFinding('slow', 'warning'), FleetFinding('lost'))
     host = FleetHost('a', (FleetGpu('x', '0', findings=faults),))
     assert findings_text(host, 40) == 'GPU 0 lost, GPU 0 hot, GPU 0 slow'

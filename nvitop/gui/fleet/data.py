@@ -18,6 +18,8 @@ class FleetState(NamedTuple):
     #: The last list of hosts, with those that are gone, and its sums.
     fleet: Fleet = Fleet()
     sums: Totals = Totals()
+    #: Sums of the last answer without a filter.
+    everything: Totals = Totals()
     #: The hosts in the order of the screen.
     rows: tuple[FleetHost, ...] = ()
     gpus: Fleet = Fleet()

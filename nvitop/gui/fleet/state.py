@@ -8,7 +8,7 @@ from typing import Callable, NamedTuple
 from nvitop.fleet.queries import HEAT_METRICS, matches, of_server, parse_filter
 from nvitop.fleet.reading import natural
 from nvitop.fleet.source import Question, used_labels
-from nvitop.fleet.types import Fleet, FleetHost
+from nvitop.fleet.types import Fleet, FleetHost, totals
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.width import cell_width
@@ -115,7 +115,10 @@ def _show(state: AppState, event: FleetArrived) -> AppState:
     if not scope.filters and fleet.hosts:
         scope = scope._replace(used_labels=used_labels(fleet) or scope.used_labels)
     is_first = not shown.fleet.timestamp
-    state = arrange(state, shown._replace(fleet=fleet, sums=event.sums, scope=scope))
+    shown = shown._replace(fleet=fleet, sums=event.sums, scope=scope)
+    if not scope.filters:
+        shown = shown._replace(everything=event.sums)
+    state = arrange(state, shown)
     return _filter(state) if is_first and state.query else state
 
 
@@ -142,6 +145,8 @@ def arrange(state: AppState, fleet: FleetState) -> AppState:
     filters = parse_filter(state.query)
     if filters:
         hosts = [host for host in hosts if matches(host, filters)]
+    if len(hosts) != fleet.sums.hosts + fleet.sums.gone:
+        fleet = fleet._replace(sums=totals(tuple(hosts), fleet.fleet.timestamp))
     order = ORDERS_BY_NAME[fleet.order]
     descending = order.is_descending != fleet.is_reversed
     if order.name == 'host':

@@ -137,14 +137,15 @@ def _draw_totals(buf: Buffer, state: AppState) -> None:
     shown = sums
     if sums.age is not None:
         shown = sums._replace(age=sums.age + max(0.0, now - fleet.fleet.timestamp))
-    parts = totals_texts(shown)
+    parts = totals_texts(shown, fleet.everything)
     for name in _LEFT_OUT:
         if cell_width('  '.join(parts.values())) < buf.width:
             break
-        del parts[name]
+        parts.pop(name)
     styles = {
         'gone': _WARNING,
-        'faulty': _ERROR if sums.faulty else PLAIN,
+        'hidden': _WARNING,
+        'faulty': _style_of('critical' if sums.critical else 'warning') if sums.faulty else PLAIN,
         'age': _age_style(shown.age),
     }
     x = 1
@@ -440,6 +441,10 @@ def problem_texts(state: AppState) -> list[tuple[str, Style]]:
         (f'  {one.host}: {one.text}', _style_of(one.finding.severity)) for one in problems_of(fleet)
     ]
     lines += found or [('  nothing wrong is known', _DIM)]
+    silent = sum(all(one.dialect != 'own' for one in host.exporters) for host in fleet.hosts)
+    if silent:
+        text = f'  {counted(silent, "host")} without "nvitop exporter": few or no findings are reported'
+        lines.append((text, _DIM))
     lines += [('', PLAIN), ('Age of data', _HEADING)]
     old = [_age_line(host, now) for host in fleet.hosts]
     shown = [line for line in old if line is not None]
