@@ -2,7 +2,7 @@
 
 Uses the driver that the loader finds. Each ``nvitop-exporter`` measures once a second and is scraped
 once a second over a kept connection, all of them at the same time. Prints CPU time per second, memory
-and the time of a scrape. ``nvitop exporter`` with its own names and interval follows.
+and the time of a scrape. ``nvitop exporter`` with its own names and interval follows, and with more names.
 """
 
 from __future__ import annotations
@@ -110,6 +110,7 @@ def main() -> None:
         Exporter('nvitop-exporter', ours),
         *(Exporter(peer, [f'{peer}/bin/nvitop-exporter']) for peer in options.peers),
         Exporter('nvitop exporter', own),
+        Exporter('… --names own,dcgm --owners', [*own, '--names=own,dcgm', '--owners']),
     ]
     try:
         costs = measure(exporters, options.seconds)

@@ -307,6 +307,17 @@ def test_series_of_dcgm_name_the_pod_and_job_with_most_memory() -> None:
     assert found == [expected['0'][:3], expected['0'][:3], expected['2'][:3], nobody, nobody]
 
 
+def test_counters_of_dcgm_are_those_of_the_metrics() -> None:
+    names = {row.name for row in dialect('dcgm').devices if row.type == 'unknown'}
+    counters = {
+        row.name
+        for row in dialect('dcgm').devices
+        if all(ALL_METRICS[name].counter for name in row.metrics)
+        or re.search('CORRECTABLE_(REMAPPED|TOTAL)|_RETIRED_[SD]BE', row.name)
+    }
+    assert names == counters
+
+
 def test_reasons_become_the_bit_mask_of_nvml() -> None:
     for mask in (*ClockEventReasons, 0, 0x5, 0xC00):
         device = device_sample(clock_event_reasons=ClockEventReasons(mask).names)
