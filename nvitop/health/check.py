@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, Mapping, N
 from nvitop.api.system import system
 from nvitop.health.kernel_log import LoggedXid, with_logged_events
 from nvitop.health.rules import RULE_METRICS, Finding, findings, missing_finding
+from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.device_names import match_measured
 from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.gpu import GpuReader
 from nvitop.sampling.plan import DeviceSelection, Due
-from nvitop.sampling.types import PROCESSES, HostSample, Sample
+from nvitop.sampling.types import PROCESSES, DeviceSample, HostSample, Sample
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, start_daemon
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def check_health(
         driver_version=reader.info.driver_version,
         simulated=system().scenario,
         host=host,
-        devices=reader.devices,
+        devices=tuple(_with_bus_ids(reader)),
         problems=reader.problems,
         missing_gpus=() if expected is not None else reader.missing_gpus,
     )
@@ -136,6 +137,24 @@ def critical_finding(index: int) -> Finding | None:
     reading = GpuReader(index, DeviceSelection(mig_devices=False)).read(_DUE)
     found = findings(Sample(time.time(), devices=reading.devices, problems=reading.problems))
     return next((finding for finding in found if finding.severity == 'critical'), None)
+
+
+def _with_bus_ids(reader: DriverReader) -> Iterator[DeviceSample]:
+    """Yield the devices with their PCI bus IDs, which lost GPUs no longer report.
+
+    The driver lists GPUs in the order of the bus.
+    """
+    places = reader.expected_gpus
+    are_known = len(places) == reader.info.device_count and all(
+        short_bus_id(device.info.bus_id) == places[device.key.physical_index]
+        for device in reader.devices
+        if device.info.bus_id
+    )
+    for device in reader.devices:
+        if are_known and not device.key.is_mig and not device.info.bus_id:
+            bus_id = places[device.key.physical_index]
+            device = device._replace(info=device.info._replace(bus_id=bus_id))
+        yield device
 
 
 def _selection(names: Iterable[str] | None) -> DeviceSelection:

@@ -130,7 +130,7 @@ class DriverReader:
         #: Receives errors that the driver announces, from the first reading on.
         self.watcher: EventWatcher | None = None
         #: PCI bus IDs of the GPUs that the driver should list.
-        self._expected: tuple[str, ...] = ()
+        self.expected_gpus: tuple[str, ...] = ()
 
     @property
     def devices(self) -> tuple[DeviceSample, ...]:
@@ -154,11 +154,11 @@ class DriverReader:
     @property
     def missing_gpus(self) -> tuple[str, ...]:
         """PCI bus IDs of GPUs that the driver should list and does not, ``''`` if unknown."""
-        count = len(self._expected) - self.info.device_count
+        count = len(self.expected_gpus) - self.info.device_count
         if count <= 0 or self.info.error or not self._is_known:
             return ()
         listed = {short_bus_id(sample.info.bus_id or '') for sample in self.devices}
-        missing = [bus_id for bus_id in self._expected if short_bus_id(bus_id) not in listed]
+        missing = [bus_id for bus_id in self.expected_gpus if short_bus_id(bus_id) not in listed]
         # A lost GPU that is no longer listed still has its row. Rows may lack a bus ID.
         return tuple(missing) if len(missing) <= count else ('',) * count
 
@@ -302,7 +302,7 @@ class DriverReader:
     def _find_gpus(self) -> None:
         """Have a reader for each GPU; existing ones check whether it is still the same GPU."""
         if self._selection.wants_all:
-            self._expected = system().expected_gpus()
+            self.expected_gpus = system().expected_gpus()
         self._sleep.find()
         indices = [i for i in range(self.info.device_count) if self._selection.may_want(i)]
         for index in set(self._gpus) - set(indices):

@@ -132,6 +132,19 @@ def test_json_has_what_a_ticket_needs(machine: simulation.Machine) -> None:
     assert (ignored['status'], ignored['findings'][0]['counts']) == ('ok', False)
 
 
+def test_a_lost_gpu_has_the_bus_id_of_its_place(machine: simulation.Machine) -> None:
+    machine.set(gpu=3, lost=True)
+    (finding,) = json.loads(health('--format=json').out)['findings']
+    assert (finding['kind'], finding['pci_bus_id'], finding['uuid']) == (
+        'lost',
+        '0000:5a:00.0',
+        None,
+    )
+    machine.set(gpu=6, present=False)  # the place is not known
+    found = json.loads(health('--format=json').out)['findings']
+    assert [(f['kind'], f['pci_bus_id']) for f in found] == [('missing', None), ('lost', None)]
+
+
 def violations(value: Any, schema: dict[str, Any], path: str = '') -> list[str]:
     """Return where a value differs from a JSON schema, for the keywords of the one in share/."""
     if 'const' in schema or 'enum' in schema:

@@ -131,6 +131,16 @@ def test_a_thread_at_rest_makes_no_calls(machine: simulation.Machine) -> None:
     assert dict(machine.calls) == {'nvmlEventSetWait_v2': 1}
 
 
+@pytest.mark.parametrize('is_lost', [False, True])
+def test_the_thread_wakes_up_rarely_unless_a_gpu_is_lost(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch, is_lost: bool
+) -> None:
+    for name, is_used in (('WAIT_MS', not is_lost), ('BRIEF_WAIT_MS', is_lost)):
+        monkeypatch.setattr(f'nvitop.sampling.events.{name}', 20 if is_used else 600_000)
+    machine.set(gpu=3, lost=is_lost)
+    Watched(machine).wait_for_calls('nvmlEventSetWait_v2', 5)
+
+
 def test_a_lost_gpu_does_not_end_the_events_of_others(machine: simulation.Machine) -> None:
     watched = Watched(machine)
     machine.set(gpu=3, lost=True)
