@@ -156,6 +156,11 @@ def test_search_goes_on_with_n_and_its_esc_returns_to_where_it_began() -> None:
     assert pressed(state, 'N').main.selected == hits[-1]
     assert pressed(state, 'n', '/', *'user:', 'Esc').main == pressed(state, 'n').main
     assert texts(pressed(state, 'Esc', 'n')) == ['Search first (/)']
+    typed = pressed(state, '/', *f'user:{MANY.processes[0].username}')
+    assert pressed(typed, 'Down', 'F3').main.selected == hits[2]
+    assert pressed(typed, 'Down', 'Up').main.selected == hits[0]
+    filtered = pressed(state, '\\', *f'user:{MANY.processes[0].username}', 'Down')
+    assert filtered.main.selected == filtered.rows[1].key
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,8 @@ def test_users_and_problems_are_sorted_with_the_same_keys() -> None:
     assert [user.name for user in listed_users(by_name)] == sorted(filter(None, by_memory))
     assert texts(by_name) == ['Order: USER, lowest first']
     assert listed_users(pressed(users, '.')) == listed_users(by_name)
+    hours = users._replace(gpu_times={'bob': (9.0, 0.0), 'alice': (5.0, 0.0)})
+    assert [user.name for user in listed_users(pressed(hours, 'o', 'h'))][:2] == ['bob', 'alice']
     problems = pressed(state_of(SAMPLES['lost']), '!')
     places = [line.subject for line in listed_problems(pressed(problems, 'o', 'W'))]
     assert places == sorted(places, reverse=True)
