@@ -168,7 +168,7 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.HOSTS: ScreenSpec(
         draw=draw_hosts,
         hints=('h', 'q'),
-        menu=('h', 'Enter', 'g', 'U', 'J', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
+        menu=('h', 'Enter', 'g', 'U', 'J', '!', 'F6', '\\', '/', 'n N', 'z', 'q'),
         lines=lambda state: fleet_of(state).rows,
         demand=demanded_question,
         margins=_margins,
