@@ -72,7 +72,11 @@ def parse_moment(text: str, now: float) -> Moment:
     }
     found = periods.get(' '.join(text.lower().split()))
     if found is None:
-        return Moment(parse_time(text, now))
+        try:
+            return Moment(parse_time(text, now))
+        except ValueError:
+            expected = "'2026-11-01', '2026-11-22 14:05', '-7d', 'yesterday' or 'last month'"
+            raise ValueError(f'not a time: {text!r}; expected {expected}') from None
     begin, end = map(_midnight, found)
     return Moment(begin, end if end <= now else None)
 

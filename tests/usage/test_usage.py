@@ -397,6 +397,9 @@ def test_the_command_prints_a_table_and_accepts_negative_times(
     with pytest.raises(SystemExit):
         main(['--by', 'users'])
     assert "unknown column 'users'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(['--since', 'last moon'])
+    assert "not a time: 'last moon'; expected '2026-11-01', " in capsys.readouterr().err
 
 
 def damaged(tmp_path: Path) -> Path:
