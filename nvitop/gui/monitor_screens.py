@@ -107,6 +107,7 @@ def metrics_demand(state: AppState) -> Demand:
     return demand._replace(
         shown_metrics=shown if PROCESS_TRAFFIC in shown else (*shown, PROCESS_TRAFFIC),
         visible_processes=visible if visible is None or state.metrics is None else (state.metrics,),
+        owners=True,
         process_codec=True,
         detailed_process=state.metrics,
     )

@@ -17,7 +17,7 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Problem
 from tests.gui.drawing import lines_of
-from tests.gui.driving import update_all
+from tests.gui.driving import demand_of, update_all
 from tests.gui.samples import NOW, SAMPLES, history_of
 
 pytestmark = pytest.mark.usefixtures('utc')
@@ -70,6 +70,22 @@ def test_current_value_never_exceeds_the_highest_value() -> None:
     assert ' GPU-SM 45% · max 45% ' in '\n'.join(draw_frame(state, history).lines())
 
 
+def test_whole_command_and_start_are_shown_if_there_is_room() -> None:
+    sample = SAMPLES['h100x8']._replace(sequence=1)
+    command = ' '.join(
+        ['python3', 'train.py', *(f'--option-{i}=value' for i in range(12)), '--last']
+    )
+    first = sample.processes[0]._replace(command=command, username='ann')
+    sample = sample._replace(processes=(first, *sample.processes[1:]))
+    events = (SampleArrived(sample), KeyPressed('Down'), KeyPressed('Enter'))
+    for height, is_shown in ((24, True), (12, False)):
+        state, _ = update_all(AppState(MONITOR, 100, height, timestamp=NOW), events)
+        lines = lines_of(state)
+        assert ('--last' in ' '.join(lines[4:8])) == is_shown
+        assert (' by ann' in lines[3]) == is_shown
+    assert demand_of(state).owners
+
+
 def test_missing_process_is_unknown_if_its_gpu_does_not_respond() -> None:
     state, _ = metrics_of('h100x8', 120, 30)
     sample = state.sample._replace(sequence=2, processes=state.sample.processes[1:])
@@ -101,7 +117,8 @@ def test_graphs_of_a_frozen_display_do_not_move() -> None:
 def test_graphs_are_inside_their_box_and_do_not_overlap(
     width: int, height: int, count: int
 ) -> None:
-    layout = lay_out_metrics(width, height, {}, count)
+    layout = lay_out_metrics(width, height, {}, count, facts=count)
+    assert layout.facts.bottom <= layout.box.y
     assert len(layout.graphs) <= count
     rows: set[tuple[int, int]] = set()
     for graph in layout.graphs:

@@ -50,7 +50,7 @@ ORDERS = (
     HostOrder('gpus', 'g', 'GPUS', lambda host: len(host.gpus)),
     HostOrder('idle', 'i', 'idle GPUs', lambda host: host.idle),
     HostOrder('free', 'r', 'FREE', lambda host: host.free),
-    HostOrder('findings', 'f', 'FINDINGS', lambda host: host.faulty),
+    HostOrder('findings', 'f', 'PROBLEMS', lambda host: host.faulty),
 )
 ORDERS_BY_NAME = {order.name: order for order in ORDERS}
 

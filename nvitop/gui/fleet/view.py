@@ -84,7 +84,7 @@ HOST_COLUMNS: tuple[HostColumn, ...] = (
     HostColumn('gpus', 'GPUS', 4, lambda host, _: str(len(host.gpus)), least=86),
     HostColumn('age', 'AGE', 6, lambda host, now: age_text(host.age(now)), least=60, style=lambda host, now: _age_style(host.age(now))),
     HostColumn('users', 'USERS', 14, lambda host, _: users_text(host.users), '<', least=90),
-    HostColumn('findings', 'FINDINGS', 0, lambda *_: '', '<', style=lambda host, _: _style_of(host.severity)),
+    HostColumn('findings', 'PROBLEMS', 0, lambda *_: '', '<', style=lambda host, _: _style_of(host.severity)),
 )
 # fmt: on
 

@@ -111,6 +111,8 @@ class MetricsLayout(NamedTuple):
     box: Rect
     #: The graphs in reading order; the title of each is in the row above it.
     graphs: tuple[Rect, ...] = ()
+    #: Rows for the whole command and other facts, above the box.
+    facts: Rect = Rect(0, 0, 0, 0)
 
     def uprights(self, y: int) -> tuple[int, ...]:
         """Return the columns of the vertical lines between graphs in this row; ``()`` if none."""
@@ -119,18 +121,20 @@ class MetricsLayout(NamedTuple):
 
 
 def lay_out_metrics(
-    width: int, height: int, widths: Mapping[str, int], count: int = 0
+    width: int, height: int, widths: Mapping[str, int], count: int = 0, *, facts: int = 0
 ) -> MetricsLayout:
     """Lay out a screen of this size with up to ``count`` graphs, two in a row.
 
-    ``widths`` are those of columns wider than usual.
+    ``widths`` are those of columns wider than usual. Above the graphs are up to ``facts`` rows of text,
+    as long as there is room for two rows of graphs.
     """
     columns = place_columns(_COLUMNS, width, widths)
-    box = Rect(0, 0, width, height).split_top(_TOP_ROWS)[1]
+    below = Rect(0, 0, width, height).split_top(_TOP_ROWS)[1]
+    texts, box = below.split_top(max(0, min(facts, below.height - 1 - 2 * _USUAL)))
     room = box.height - 1
     rows = min((count + 1) // 2, max(2, room // _USUAL), room // _LEAST)
     if rows < 1:
-        return MetricsLayout(columns, Rect(0, box.y, 0, 0))
+        return MetricsLayout(columns, Rect(0, box.y, 0, 0), facts=texts)
     middle = width // 2
     graphs = []
     for row in range(rows):
@@ -141,7 +145,7 @@ def lay_out_metrics(
         else:
             graphs.append(Rect(1, top, middle - 1, rows_high))
             graphs.append(Rect(middle + 1, top, width - middle - 2, rows_high))
-    return MetricsLayout(columns, box, tuple(graphs))
+    return MetricsLayout(columns, box, tuple(graphs), texts)
 
 
 #: Minimum width of the screen for two columns.

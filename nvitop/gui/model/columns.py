@@ -120,7 +120,7 @@ TREE_COLUMNS: tuple[Column, ...] = (
            gap=0, source='psutil `pids`, `ppid`'),
     Column('user', 'USER', 7, 'user who runs it', lambda row: fmt.format_user(row.username, 7),
            align='<', rank=2, source='psutil `username`'),
-    Column('device', 'DEVICE', 6, 'GPUs of the process; Host if none', lambda row: devices_text(row.devices),
+    Column('device', 'GPU', 6, 'GPUs of the process; Host if none', lambda row: devices_text(row.devices),
            align='<', source='the process lists of each GPU'),
     Column('threads', 'NLWP', 4, 'number of its threads', lambda row: fmt.format_count(row.thread_count),
            rank=6, unit='count', source='psutil `num_threads`'),

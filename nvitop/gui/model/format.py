@@ -84,7 +84,7 @@ def format_measured(unit: str, value: float | None) -> str:
 
 
 def format_energy(joules: float | None) -> str:
-    """Format joules as watt-hours, the unit of electricity bills: ``41.7Wh``, ``12.3kWh``."""
+    """Format joules as watt-hours, the unit of electricity bills: ``41.7 Wh``, ``12.3 kWh``."""
     if joules is None or _is_missing(joules):
         return NOT_AVAILABLE
     hours = joules / 3600
@@ -92,7 +92,7 @@ def format_energy(joules: float | None) -> str:
         if hours < 999.95 or unit == 'MWh':
             break
         hours /= 1000
-    return f'{hours:.1f}{unit}'
+    return f'{hours:.1f} {unit}'
 
 
 def format_count(count: float | None) -> str:

@@ -10,12 +10,12 @@ from nvitop.api.utils import GiB
 from nvitop.gui.layout.screens import MetricsLayout, lay_out_metrics
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import GRAPHS_BY_METRIC, PROCESS_TRAFFIC, ViewState
-from nvitop.gui.model.columns import column_widths
+from nvitop.gui.model.columns import column_widths, owner_text
 from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, Rect
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.render.width import clip, safe
+from nvitop.gui.render.width import clip, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.usage import devices_without_list
 from nvitop.gui.view.hints import draw_screen_title
@@ -36,6 +36,8 @@ from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, ProcessSa
 
 #: Graphs of the device, after those of the process.
 _DEVICE_METRICS = (PROCESS_TRAFFIC, 'power_usage', 'sm_clock')
+#: Cells of the labels of facts; maximum number of lines of the command.
+_LABEL, _COMMAND_LINES = 9, 4
 #: Minimum width of a screen with the name of the GPU in its title, and maximum width of the name.
 _WITH_NAME, _NAME_WIDTH = 100, 24
 
@@ -72,7 +74,8 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         if plot.now is not None or history.last(plot.key, plot.metric) is not None
     ]
     widths = column_widths([process] if process else [])
-    layout = lay_out_metrics(buf.width, buf.height, widths, len(plots))
+    facts = [] if process is None else _facts(process, buf.width)
+    layout = lay_out_metrics(buf.width, buf.height, widths, len(plots), facts=len(facts))
     title = f'{key.pid} on GPU {key.device.label}'
     past = GraphWindow(history, state.main.graphs.minutes, ASCII if state.view.ascii else BRAILLE)
     has_room = layout.graphs and buf.width >= CLASSIC
@@ -90,9 +93,27 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         driver_model = None if device is None else device.current_driver_model
         texts = [place.column.text(process, driver_model) for place in layout.columns]
         draw_text(buf, 0, 2, row_text(layout.columns, texts, '..'))
+    for y, (label, text) in enumerate(facts[: layout.facts.height], layout.facts.y):
+        buf.write(1, y, label, Style(Role.HEADING))
+        buf.write(1 + _LABEL, y, text)
     _draw_lines(buf, layout)
     for plot, area in zip(plots, layout.graphs):
         _draw_plot(buf, area, plot, past, state.view)
+
+
+def _facts(process: ProcessSample, width: int) -> list[tuple[str, str]]:
+    """Return rows of text, each with a label: job and start, then the whole command."""
+    room = max(2, width - _LABEL - 2)
+    start = fmt.format_start(process.key.start_time, process.running_time_seconds)
+    job = '' if process.owner is None else f'  {owner_text(process)}'
+    user = 'N/A' if process.username is None else safe(process.username)
+    facts = [('STARTED', clip(f'{start} by {user}{job}', room))]
+    command = fmt.format_command(process.command, process.status, name=process.name)
+    lines = wrap(command, room)
+    if len(lines) > _COMMAND_LINES:
+        lines[_COMMAND_LINES - 1] = clip(' '.join(lines[_COMMAND_LINES - 1 :]), room)
+    labels = ['COMMAND'] + [''] * (_COMMAND_LINES - 1)
+    return [*facts, *zip(labels, lines)]
 
 
 def _why_missing(state: AppState, key: ProcessKey, device: DeviceSample | None) -> str:
