@@ -336,9 +336,11 @@ def test_process_of_another_boot_time_or_namespace_keeps_no_claim(
     values = {**json.loads(pathlib.Path(path).read_text()), **change}
     pathlib.Path(path).write_text(json.dumps(values))
     assert read_claims() == {}
+    older = {**values, 'since': values['since'] - 60.0, 'command': 'older'}
+    (folder / 'GPU-1.1.1.claim').write_text(json.dumps(older))
     lock = shared_files.take_lock(records.lock_path(str(folder), 'GPU-1'))
     assert lock is not None
-    assert set(read_claims()) == {'GPU-1'}
+    assert [claim.command for claim in read_claims().values()] == ['x']  # the newest
     os.close(lock)
     records.remove_dead_claims(str(folder))
     assert not files(folder, 'claim')
