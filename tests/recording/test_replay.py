@@ -395,6 +395,8 @@ def test_events_are_the_first_page_of_a_replay(hour: Path) -> None:
     lines = draw_frame(state, History()).lines()
     assert lines[0].startswith('Events: ')
     assert 'recording begins' in '\n'.join(lines)
+    quiet, effects = update(state._replace(events=()), KeyPressed('Enter'))
+    assert (quiet.screen, effects) == (Screen.EVENTS, ())
     state, effects = update(state, KeyPressed('q'))
     assert (state.screen, effects) == (Screen.MAIN, ())
 
