@@ -37,7 +37,7 @@ def test_each_signal_reaches_the_named_process(tmp_path: pathlib.Path) -> None:
         ):
             pid = victims[name].pid
             open_dialog(monitor, name, key)
-            monitor.wait_for(rf'│ {pid} \({user}\) {name} -c ')
+            monitor.wait_for(rf'│ {pid} \({user}, GPU [0-9,-]+\) {name} -c ')
             assert victims[name].poll() is None
             monitor.key('Enter')
             monitor.wait_until_gone('Cancel')
@@ -61,11 +61,11 @@ def test_all_tagged_processes_get_the_signal_and_an_exited_one_is_reported(
         monitor.press('K', 'these 2 processes')
         monitor.wait_until_armed()
         for name in ('victim-a', 'victim-b'):
-            monitor.wait_for(rf'│ {victims[name].pid} \(\S+\) {name} -c ')
+            monitor.wait_for(rf'│ {victims[name].pid} \([^)]+\) +{name} -c ')
         victims['victim-b'].kill()
         victims['victim-b'].wait(PATIENCE)
         # The dialog accepts no key for 0.2 s after its text has changed.
-        monitor.wait_for(rf'│ {victims["victim-b"].pid} \(\S+, no longer listed\)')
+        monitor.wait_for(rf'│ {victims["victim-b"].pid} \([^)]+, no longer listed\)')
         monitor.wait_until_armed()
         monitor.type('K')
         assert victims['victim-a'].wait(PATIENCE) == -9
