@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nvitop.fleet.types import FleetError, Series, drained
+from nvitop.fleet.types import PAUSE_SECONDS, SLICE, FleetError, Series, drained
 from nvitop.printable import printable
 
 if TYPE_CHECKING:
@@ -135,9 +136,12 @@ def _read_rows(
 def _parse_rows(text: str, start: int, keep: Callable[[Any], None]) -> int:
     """Parse the items of a list one by one; return where the list ends."""
     parse = json.JSONDecoder().raw_decode
-    place = start
+    place, number = start, 0
     try:
         while True:
+            number += 1
+            if number % SLICE == 0:
+                time.sleep(PAUSE_SECONDS)
             while text[place] in _BETWEEN:
                 place += 1
             if text[place] == ']':

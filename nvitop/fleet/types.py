@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.health import state_of_values
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     Kind = Literal['hosts', 'gpus', 'users', 'jobs', 'host', 'history']
     _Item = TypeVar('_Item')
 
+#: Number of rows that are read between two pauses, in which the thread of the screen runs.
+SLICE = 250
+PAUSE_SECONDS = 0.0005
 #: Ages (seconds) from which data is late (amber) and old (red).
 LATE_SECONDS, OLD_SECONDS = 120.0, 300.0
 
@@ -272,9 +276,11 @@ class Totals(NamedTuple):
 
 
 def drained(items: list[_Item]) -> Iterator[_Item]:
-    """Yield the items and free each one: freeing all at once would block other threads."""
+    """Yield the items and free each one, with pauses: otherwise keys would have to wait."""
     items.reverse()
     while items:
+        if len(items) % SLICE == 0:
+            time.sleep(PAUSE_SECONDS)
         yield items.pop()
 
 

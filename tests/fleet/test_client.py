@@ -18,7 +18,7 @@ from nvitop.fleet.client import Client
 from nvitop.fleet.response import parse_response
 from nvitop.fleet.settings import SettingsError, from_environment, from_table, make_settings
 from nvitop.fleet.source import Question, ask
-from nvitop.fleet.types import Fleet, FleetError
+from nvitop.fleet.types import SLICE, Fleet, FleetError
 from nvitop.gui.fleet import command
 from tests.exporter.serving import make_certificate
 from tests.fleet.fake import FakeServer, Reply, fake_server, one_host, result
@@ -238,6 +238,15 @@ def test_values_that_are_not_numbers_are_accepted() -> None:
         200, '', result(({'a': 'x'}, 'NaN'), ({'a': 'y'}, '+Inf'), ({'a': 'z'}, 'nonsense'))
     )
     assert [one.labels['a'] for one in response.series] == ['x', 'y']
+
+
+def test_large_response_is_read_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr('time.sleep', pauses.append)
+    response = parse_response(200, '', result(*[({}, '1')] * (2 * SLICE)))
+    assert len(pauses) == 2
+    assert len([*response.series]) == 2 * SLICE
+    assert len(pauses) == 4
 
 
 def test_logins_come_from_environment_and_files(server: FakeServer, tmp_path: pathlib.Path) -> None:
