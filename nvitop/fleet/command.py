@@ -127,6 +127,10 @@ def main(arguments: list[str], show: Show | None = None) -> int:
     """
     parser = make_parser()
     given = parser.parse(arguments)
+    if given.url is not None:
+        if given.prometheus not in (None, given.url):
+            parser.error('two servers given: use either URL or --prometheus URL')
+        given.prometheus = given.url
     settings = read_settings(parser, given)
     _check_output(parser, given)
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -155,10 +159,6 @@ def read_settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings
             if given.config is not None:
                 parser.error(str(problem))
             print_message(PROGRAM, 'warning', str(problem))
-    if given.url is not None:
-        if given.prometheus not in (None, given.url):
-            parser.error('two servers given: use either URL or --prometheus URL')
-        given.prometheus = given.url
     if given.prometheus is not None and has_login(given.prometheus):
         parser.error('other users can read arguments: set the login with PROMETHEUS_URL')
     is_demo = given.demo is not None

@@ -65,7 +65,7 @@ _COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
     'nvisel inherit': (select.main, '-i'),
     'nvisel inherit a slice': (select.main, '-i'),
     **{
-        f'nvisel {limits}': (select.main, limits)
+        f'nvisel {limits}': (select.main, f'{limits} --include-unhealthy')
         for limits in ('-f 20GiB', '-t 30GiB', '-G 10', '-M 40 -f 10GiB')
     },
 }
