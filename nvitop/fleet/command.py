@@ -152,7 +152,10 @@ def _check_output(parser: ArgumentParser, given: argparse.Namespace) -> None:
 
 
 def read_settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings:
-    """Return the settings; exit with status 2 if they are invalid."""
+    """Return the settings; exit with status 2 if they are invalid.
+
+    The command may lack some options: their defaults apply.
+    """
     config = read_config(given.config, {})
     for problem in config.problems:
         if problem.line == 0:  # it cannot be read; other problems are about the monitor
@@ -165,7 +168,7 @@ def read_settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings
     if is_demo and (given.prometheus or given.match or given.host_label):
         parser.error('--demo queries no server: omit --prometheus, --match and --host-label')
     names = ('match', 'host_label', 'interval', 'timeout', 'idle_for')
-    arguments = {'url': given.prometheus, **{name: getattr(given, name) for name in names}}
+    arguments = {'url': given.prometheus, **{name: getattr(given, name, None) for name in names}}
     of_server = {} if is_demo else config.tables.get('fleet', {})
     environment = {} if is_demo else from_environment(os.environ)
     try:

@@ -119,7 +119,7 @@ def make_parser() -> ArgumentParser:
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(config=None, demo=None, host_label=None, interval=None)
+    parser.set_defaults(config=None, demo=None)
     add = parser.add_argument_group('server').add_argument
     add(
         '--prometheus',
