@@ -352,4 +352,4 @@ def _wait(
 
 
 def _status(sample: Sample) -> int:
-    return int(not any(device.status == 'ok' for device in sample.devices))
+    return int(all(device.is_silent for device in sample.devices))
