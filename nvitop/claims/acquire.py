@@ -10,14 +10,26 @@ import random
 import shlex
 import sys
 import time
-from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Sequence
 
+from nvitop.api import libnvml
 from nvitop.api.device import Device
+from nvitop.api.device.handles import start_nvml
 from nvitop.claims.directory import ClaimsUnavailable, directories_to_read, directory_to_write
 from nvitop.claims.queue import Ticket
 from nvitop.claims.records import lock_path, read_claims, remove_dead_claims, write_claim
 from nvitop.platforms.shared_files import take_lock
-from nvitop.select.choice import Criteria, SelectOptions, limit_in_bytes, select
+from nvitop.select.choice import (
+    Criteria,
+    Selection,
+    SelectOptions,
+    limit_in_bytes,
+    read_in_turn,
+    select,
+)
+
+if TYPE_CHECKING:
+    from nvitop.select.choice import Gather
 
 #: Time (seconds) for which a device must match before it is claimed.
 SETTLE_SECONDS = 3.0
@@ -41,28 +53,24 @@ class ClaimRequest(NamedTuple):
     devices: Sequence[Device | int]
     needed: int = 1
     criteria: Criteria = Criteria()
-    #: Memory of these users' processes counts as free.
-    accounts: frozenset[str] = frozenset()
+    #: Whose memory counts as free, and whether unhealthy and claimed devices are taken.
+    options: SelectOptions = SelectOptions()
     settle_seconds: float = SETTLE_SECONDS
     #: Maximum time to wait; ``None``: as long as it takes.
     timeout_seconds: float | None = None
-    #: Whether to take devices that others have claimed, and those with critical findings.
-    ignores_claims: bool = False
-    includes_unhealthy: bool = False
+    #: Reads the devices.
+    gather: Gather = read_in_turn
 
-    def matching(
-        self, skipped: Iterable[str] = (), criteria: Criteria | None = None
-    ) -> list[Device]:
+    def matching(self, skipped: Iterable[str] = (), criteria: Criteria | None = None) -> Selection:
         """Return the devices that match now, best first."""
-        options = SelectOptions(
-            self.needed,
+        options = self.options._replace(
+            min_count=self.needed,
             format='device',
-            accounts=self.accounts,
-            include_unhealthy=self.includes_unhealthy,
             ignore_claims=True,
             skipped=frozenset(skipped),
+            enough=self.needed,
         )
-        return select(self.devices, criteria or self.criteria, options).chosen
+        return select(self.devices, criteria or self.criteria, options, self.gather)
 
     def possible(self) -> list[Device]:
         """Return the devices that can match some day.
@@ -73,12 +81,14 @@ class ClaimRequest(NamedTuple):
         sizes = (self.criteria.min_total_memory, self.criteria.min_free_memory)
         largest = max((size for size in sizes if size is not None), default=None)
         found = self.matching(criteria=Criteria(min_total_memory=largest))
-        if len(found) < self.needed:
+        if len(found.chosen) < self.needed:
             limit = '' if largest is None else f' with {largest / 2**30:.4g} GiB of memory'
+            bad = len(found.unhealthy) + found.lost
+            rest = f' and {bad} that must not be used, see nvitop health' if bad else ''
             raise ClaimImpossible(
-                f'{_devices(self.needed)} needed, but this machine has {len(found)}{limit}'
+                f'{_devices(self.needed)} needed, but this machine has {len(found.chosen)}{limit}{rest}'
             )
-        return found
+        return found.chosen
 
 
 class ClaimedDevices(NamedTuple):
@@ -142,6 +152,8 @@ class _Waiter:
     ) -> None:
         self._request, self._directory, self._ticket = request, directory, ticket
         self._clock, self._sleep = clock, sleep
+        #: UUID → device, of those that match now, best first.
+        self._matching: dict[str, Device] = {}
         #: UUID → since when the device has matched at every look.
         self._since: dict[str, float] = {}
         #: UUID → descriptor of its lock.
@@ -149,34 +161,34 @@ class _Waiter:
 
     def wait(self, command: str, announce: Callable[[str], object]) -> ClaimedDevices:
         """Wait until enough devices match, and claim them."""
-        started, settle, said = self._clock(), self._request.settle_seconds, ''
         limit = self._request.timeout_seconds
-        deadline = math.inf if limit is None else started + limit
+        limit = math.inf if limit is None else limit
+        settle = min(self._request.settle_seconds, limit)
+        started = now = self._clock()
+        said = ''
         try:
             while True:
-                matching, now = self._look(self._clock()), self._clock()
+                self._look(now)
                 ahead = self._ticket.programs_ahead()
                 if ahead:
                     self._release(set(self._locks))
-                    self._ticket.set_collecting(False)
-                else:
-                    self._ticket.set_collecting(True)
-                    self._collect([u for u in matching if now - self._since[u] >= settle])
-                    held = self._claim(command) if self._has_enough() else None
-                    if held is not None:
-                        return held
+                self._ticket.set_collecting(not ahead)
+                if not ahead:
+                    self._collect([u for u, since in self._since.items() if now - since >= settle])
+                    if self._has_enough() and self._still_match():
+                        return self._claim(command)
                 text = self._describe(ahead)
+                if now >= started + limit:
+                    raise ClaimTimeout(f'{text}; gave up after {limit:g} s')
                 if text != said:
                     announce(text)
                     said = text
-                if now >= deadline:
-                    raise ClaimTimeout(f'{text}; gave up after {limit:g} s')
                 first, last = _POLL_SECONDS
                 pause = min(last, max(first, (now - started) / 20)) * random.uniform(0.8, 1.2)
-                settling = [
-                    rest for since in self._since.values() if (rest := since + settle - now) > 0
-                ]
-                self._sleep(max(0.05, min(pause, deadline - now, *settling)))
+                moments = [started + limit, *(since + settle for since in self._since.values())]
+                rests = [moment - now for moment in moments if moment > now]
+                self._sleep(max(0.05, min(pause, *rests)))
+                now = self._clock()
         except BaseException:
             self._release(set(self._locks))
             raise
@@ -185,34 +197,28 @@ class _Waiter:
         return len(self._locks) == self._request.needed
 
     def _describe(self, ahead: int) -> str:
-        missing = self._request.needed - len(self._locks)
-        text = f'waiting for {_devices(missing if self._locks else self._request.needed)}'
-        if self._locks:
-            text += f' more, {len(self._locks)} held'
+        held = len(self._locks)
+        if held:
+            return f'waiting for {_devices(self._request.needed - held, "more ")}, {held} held'
+        text = f'waiting for {_devices(self._request.needed)}'
         return f'{text}, {ahead} ahead in the queue' if ahead else text
 
-    def _look(self, now: float) -> dict[str, Device]:
-        """Return the devices that match and are not claimed by others, by UUID."""
-        matching = {
-            str(device.uuid()): device for device in self._request.matching(self._claimed())
-        }
-        self._since = {uuid: self._since.get(uuid, now) for uuid in matching}
-        return matching
-
-    def _claimed(self) -> set[str]:
-        if self._request.ignores_claims:
-            return set()
-        return set(read_claims([*{self._directory, *directories_to_read()}])) - set(self._locks)
+    def _look(self, now: float) -> None:
+        """Find the devices that match and are not claimed by others."""
+        claimed: set[str] = set()
+        if not self._request.options.ignore_claims:
+            claimed = set(read_claims([*{self._directory, *directories_to_read()}]))
+        found = self._request.matching(claimed - set(self._locks)).chosen
+        self._matching = {str(device.uuid()): device for device in found}
+        self._since = {uuid: self._since.get(uuid, now) for uuid in self._matching}
 
     def _collect(self, uuids: Sequence[str]) -> None:
         """Lock devices until there are enough; give back those that no longer match."""
-        self._release({uuid for uuid in self._locks if uuid not in self._since})
+        self._release(self._locks.keys() - self._matching.keys())
         for uuid in uuids:
-            if self._has_enough():
-                break
-            if uuid not in self._locks:
+            if uuid not in self._locks and not self._has_enough():
                 lock = take_lock(lock_path(self._directory, uuid))
-                if lock is None and self._request.ignores_claims:
+                if lock is None and self._request.options.ignore_claims:
                     lock = os.open(os.devnull, os.O_RDONLY)
                 if lock is not None:
                     self._locks[uuid] = lock
@@ -221,12 +227,13 @@ class _Waiter:
         for uuid in uuids:
             os.close(self._locks.pop(uuid))
 
-    def _claim(self, command: str) -> ClaimedDevices | None:
-        """Check the locked devices again, then claim; ``None`` if one no longer matches."""
-        matching = self._look(self._clock())
-        if not self._locks.keys() <= matching.keys():
-            self._collect(())
-            return None
+    def _still_match(self) -> bool:
+        """Look again at the locked devices, because not all programs look at claims."""
+        self._look(self._clock())
+        self._collect(())
+        return self._has_enough()
+
+    def _claim(self, command: str) -> ClaimedDevices:
         files: list[str] = []
         try:
             # Files that were written before an error are in the list then.
@@ -234,14 +241,14 @@ class _Waiter:
         except OSError as error:
             ClaimedDevices([], [], files).release()
             raise ClaimsUnavailable(f'cannot write the claim: {error}') from error
+        locks, self._locks = self._locks, {}
         # In the order of CUDA, which programs expect.
-        uuids = sorted(self._locks, key=lambda uuid: matching[uuid].index)
-        locks, self._locks = list(self._locks.values()), {}
-        return ClaimedDevices([matching[uuid] for uuid in uuids], locks, files)
+        devices = sorted((self._matching[uuid] for uuid in locks), key=lambda each: each.index)
+        return ClaimedDevices(devices, list(locks.values()), files)
 
 
-def _devices(count: int) -> str:
-    return '1 GPU' if count == 1 else f'{count} GPUs'
+def _devices(count: int, more: str = '') -> str:
+    return f'{count} {more}GPU{"s" if count > 1 else ""}'
 
 
 def free_enough(criteria: Criteria) -> Criteria:
@@ -276,7 +283,7 @@ def claim(
 
     Args:
         count: Number of devices.
-        settle: Time in seconds for which a device must match.
+        settle: Time in seconds for which a device must match, at most ``timeout``.
         timeout: Maximum time to wait in seconds; ``None``: as long as it takes.
         ignore_claims: Take devices that others have claimed.
 
@@ -300,16 +307,16 @@ def claim(
         max_gpu_utilization,
         max_memory_utilization,
     )
-    request = ClaimRequest(
-        Device.all() if devices is None else list(devices),
-        count,
-        free_enough(criteria),
-        frozenset(free_accounts),
-        settle,
-        timeout,
-        ignore_claims,
-        include_unhealthy,
+    options = SelectOptions(
+        accounts=frozenset(free_accounts),
+        include_unhealthy=include_unhealthy,
+        ignore_claims=ignore_claims,
     )
+    among: Sequence[Device | int] = () if devices is None else list(devices)
+    if devices is None:
+        start_nvml()
+        among = range(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False))
+    request = ClaimRequest(among, count, free_enough(criteria), options, settle, timeout)
     held = wait_and_claim(request, shlex.join(_program()))
     try:
         yield held.devices

@@ -9,15 +9,18 @@ import json
 import time
 from typing import Sequence
 
-from nvitop.api import libnvml
-from nvitop.api.device import Device
 from nvitop.claims.records import Claim, read_claims
 from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.driver import simulate
 from nvitop.console.outcome import writing
+from nvitop.sampling.driver import DriverReader
+from nvitop.sampling.plan import DeviceSelection, Due
+from nvitop.sampling.watchdog import Watchdog
 from nvitop.times import format_duration
 
+#: Maximum time (seconds) to read the index of a GPU.
+LIMIT_SECONDS = 2.0
 _EXAMPLES = """\
 nvitop claims
 nvitop claims --format json
@@ -72,12 +75,10 @@ def _print_claims(options: argparse.Namespace) -> int:
 
 
 def _indices() -> dict[str, str]:
-    """Return the index of each device by UUID; nothing without a driver."""
-    try:
-        leaves = [leaf for device in Device.all() for leaf in device.to_leaf_devices()]
-        return {str(leaf.uuid()): str(leaf.index).strip('()').replace(', ', ':') for leaf in leaves}
-    except (libnvml.NVMLError, OSError):
-        return {}
+    """Return the index of each device by UUID, as far as the driver responds; wake no GPU."""
+    reader = DriverReader(DeviceSelection(), Watchdog('nvitop claims'), limit=LIMIT_SECONDS)
+    reader.read(Due())
+    return {sample.key.uuid: sample.key.label for sample in reader.devices}
 
 
 def _as_row(claim: Claim, device: str) -> tuple[str, ...]:

@@ -27,10 +27,9 @@ from nvitop.claims.directory import ClaimsUnavailable
 from nvitop.claims.records import CLAIM_VARIABLE, read_claims
 from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_general, duration, whole_number
-from nvitop.console.driver import simulate, start_driver
+from nvitop.console.driver import simulate
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.platforms import WINDOWS
-from nvitop.sampling import watchdog
 from nvitop.select.command import (
     MAX_WAIT_SECONDS,
     add_devices,
@@ -38,7 +37,9 @@ from nvitop.select.command import (
     add_limits,
     add_wait,
     criteria_of,
-    devices_to_choose_from,
+    limited_reader,
+    options_of,
+    start_devices_to_choose_from,
 )
 
 PROGRAM = 'nvitop run'
@@ -91,7 +92,7 @@ def make_parser() -> ArgumentParser:
         type=duration(0, MAX_WAIT_SECONDS),
         default=SETTLE_SECONDS,
         metavar='TIME',
-        help=f'require GPUs to be free for TIME (default: {SETTLE_SECONDS:g}s)',
+        help=f'require GPUs to be free for TIME, at most --wait (default: {SETTLE_SECONDS:g}s)',
     )
     text = 'print the command with its GPUs, and run nothing'
     add('--dry-run', action='store_true', help=text)
@@ -108,7 +109,7 @@ def _parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     options = parser.parse(given[:end])
     command = [*options.words, *given[end:]] if options.words else given[end + 1 :]
     if not command:
-        parser.error('no command given; for example: nvitop run python train.py')
+        parser.error('no command given; for example: nvitop run -- python train.py')
     if options.account_as_free == []:
         options.account_as_free = [host.getuser()]
     return options, command
@@ -125,23 +126,21 @@ def _run(options: argparse.Namespace, command: list[str]) -> int:
         raise CommandFailure('not available on Windows, which cannot replace a process', FAILED)
     try:
         request = _request(options)
-    except CommandFailure as failure:
-        status = failure.status if failure.status == 2 else FAILED
-        raise CommandFailure(str(failure), status) from failure
-    try:
         if options.dry_run:
             return _print_choice(request, options.format, command)
-        try:
-            held = wait_and_claim(request, shlex.join(command), _show)
-        finally:
-            if sys.stderr.isatty():
-                print('\r\x1b[K', end='', file=sys.stderr, flush=True)
+        held = wait_and_claim(request, shlex.join(command), _show)
     except ClaimTimeout as error:
         raise CommandFailure(str(error), TIMED_OUT) from error
     except (ClaimImpossible, ClaimsUnavailable) as error:
         raise CommandFailure(str(error), FAILED) from error
     except libnvml.NVMLError as error:
         raise CommandFailure(libnvml.explain_init_error(error), FAILED) from error
+    except CommandFailure as failure:
+        status = failure.status if failure.status in (2, TIMED_OUT) else FAILED
+        raise CommandFailure(str(failure), status) from failure
+    finally:
+        if sys.stderr.isatty():
+            print('\r\x1b[K', end='', file=sys.stderr, flush=True)
     return _execute(held, options.format, command)
 
 
@@ -149,24 +148,21 @@ def _request(options: argparse.Namespace) -> ClaimRequest:
     """Start the driver and return what to wait for."""
     if options.demo is not None:
         simulate(options.demo)
-    limit = None if options.inherit is None else watchdog.VISIBLE_SECONDS
-    find = functools.partial(devices_to_choose_from, options.inherit)
     return ClaimRequest(
-        start_driver(PROGRAM, find, limit=limit),
+        start_devices_to_choose_from(PROGRAM, options.inherit),
         options.count,
         free_enough(criteria_of(options)),
-        frozenset(options.account_as_free or ()),
+        options_of(options),
         options.settle,
         options.wait,
-        options.ignore_claims,
-        options.include_unhealthy,
+        limited_reader(PROGRAM),
     )
 
 
 def _print_choice(request: ClaimRequest, form: str, command: list[str]) -> int:
     request.possible()
-    skipped = () if request.ignores_claims else read_claims()
-    devices = request.matching(skipped)[: request.needed]
+    skipped = () if request.options.ignore_claims else read_claims()
+    devices = request.matching(skipped).chosen[: request.needed]
     if len(devices) < request.needed:
         text = f'would wait: {len(devices)} of {request.needed} GPUs are free now'
         raise CommandFailure(text, TIMED_OUT)

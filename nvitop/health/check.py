@@ -129,12 +129,14 @@ def check_health(
     return HealthCheck(sample, found, gpus, wanted)
 
 
-def critical_finding(index: int) -> Finding | None:
+def critical_finding(index: int, bus_id: str = '') -> Finding | None:
     """Read the GPU with this index, and return the first critical finding about it.
 
-    Calls of the driver may hang.
+    Calls of the driver may hang. With a PCI bus ID, no other GPU is woken.
     """
-    reading = GpuReader(index, DeviceSelection(mig_devices=False)).read(_DUE)
+    gpu = GpuReader(index, DeviceSelection(mig_devices=False))
+    gpu.bus_id = bus_id
+    reading = gpu.read(_DUE)
     found = findings(Sample(time.time(), devices=reading.devices, problems=reading.problems))
     return next((finding for finding in found if finding.severity == 'critical'), None)
 

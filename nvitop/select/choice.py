@@ -15,6 +15,7 @@ from typing import (
     Iterable,
     List,
     Literal,
+    Mapping,
     NamedTuple,
     Optional,
     Sequence,
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     T = TypeVar('T')
     #: Calls functions that read devices; the result of one that does not respond is ``[None]``.
     Gather = Callable[
-        [Sequence[Callable[[], List[Optional['Candidate']]]]], List[List[Optional['Candidate']]]
+        [Mapping[int, Callable[[], List[Optional['Candidate']]]]],
+        Iterable[List[Optional['Candidate']]],
     ]
 
 FORMATS = ('index', 'uuid', 'device')
@@ -73,6 +75,8 @@ class SelectOptions(NamedTuple):
     ignore_claims: bool = False
     #: UUIDs of other devices that are not chosen.
     skipped: frozenset[str] = frozenset()
+    #: Number of devices that are enough, so that no GPU that sleeps is woken; ``None``: max_count.
+    enough: int | None = None
 
 
 class Candidate(NamedTuple):
@@ -233,11 +237,13 @@ def _identify(device: Device, options: SelectOptions) -> Any:
     return str(device.uuid()) if device.uuid() else None
 
 
-def _read_leaves(device: Device | int, options: SelectOptions) -> list[Candidate | None]:
+def _read_leaves(
+    device: Device | int, bus_id: str, options: SelectOptions
+) -> list[Candidate | None]:
     """Read the leaf devices of a device; ``None`` for each one that does not respond."""
     if isinstance(device, int):
         try:
-            device = Device(device)
+            device = Device(bus_id=bus_id) if bus_id else Device(device)
         except libnvml.NVMLError:
             return [None]
     with device.oneshot():
@@ -248,13 +254,14 @@ def _read_leaves(device: Device | int, options: SelectOptions) -> list[Candidate
     candidates = [_read(leaf, options) for leaf in leaves]
     if options.include_unhealthy or not any(candidates):
         return candidates
-    finding = critical_finding(device.physical_index)
+    finding = critical_finding(device.physical_index, bus_id)
     fault = '' if finding is None else f'GPU {device.physical_index}: {finding.words}'
     return [candidate and candidate._replace(fault=fault) for candidate in candidates]
 
 
-def _read_in_turn(steps: Sequence[Callable[[], T]]) -> list[T]:
-    return [step() for step in steps]
+def read_in_turn(steps: Mapping[int, Callable[[], T]]) -> list[T]:
+    """Call functions without a time limit."""
+    return [step() for step in steps.values()]
 
 
 def _driver_error() -> libnvml.NVMLError | None:
@@ -270,25 +277,37 @@ def select(
     devices: Iterable[Device | int],
     criteria: Criteria,
     options: SelectOptions,
-    gather: Gather = _read_in_turn,
+    gather: Gather = read_in_turn,
 ) -> Selection:
     """Choose among the given devices, or indices of GPUs; ``gather`` reads them.
 
     GPUs that sleep are only woken if the others are too few, or if their number is not limited.
     """
-    devices = list(devices)
-    asleep = {index for index, gpu in enumerate(system().gpu_powers()) if gpu.is_asleep}
-    if options.max_count is not None and not asleep.isdisjoint(devices):
-        awake = [device for device in devices if device not in asleep]
-        found = select(awake, criteria, options, gather)
-        if len(found.chosen) >= options.max_count:
+    powers = dict(enumerate(system().gpu_powers()))
+    steps, awake = {}, {}
+    for place, device in enumerate(devices):
+        # By index, some drivers attach all GPUs up to it.
+        power = powers.get(device) if isinstance(device, int) else None
+        bus_id = '' if power is None else power.bus_id
+        steps[place] = functools.partial(_read_leaves, device, bus_id, options)
+        if power is None or not power.is_asleep:
+            awake[place] = steps[place]
+    enough = options.max_count if options.enough is None else options.enough
+    if enough is not None and len(awake) < len(steps):
+        found = _select_among(gather(awake), criteria, options)
+        if len(found.chosen) >= enough:
             return found
-    steps = [functools.partial(_read_leaves, device, options) for device in devices]
+    return _select_among(gather(steps), criteria, options)
+
+
+def _select_among(
+    readings: Iterable[list[Candidate | None]], criteria: Criteria, options: SelectOptions
+) -> Selection:
     candidates: list[Candidate] = []
     unhealthy: dict[str, None] = {}
     skipped = options.skipped | (frozenset() if options.ignore_claims else claimed_by_others())
     unknown = lost = 0
-    for read in itertools.chain.from_iterable(gather(steps)):
+    for read in itertools.chain.from_iterable(readings):
         if read is None:
             lost += 1
             continue

@@ -8,10 +8,11 @@ import contextlib
 import functools
 import signal
 import sys
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from nvitop.api import host, libnvml
 from nvitop.api.device import Device
+from nvitop.api.device.handles import start_nvml
 from nvitop.console import outcome
 from nvitop.console.arguments import (
     ArgumentParser,
@@ -34,6 +35,9 @@ from nvitop.select.choice import (
     select_in_time,
     too_few,
 )
+
+if TYPE_CHECKING:
+    from nvitop.select.choice import Gather
 
 #: Maximum time (seconds) to read one GPU before it is skipped.
 LIMIT_SECONDS = 5.0
@@ -258,20 +262,15 @@ def _run(options: argparse.Namespace) -> int:
     if options.demo is not None:
         simulate(options.demo)
     criteria = criteria_of(options)
-    wanted = SelectOptions(
-        options.min_count,
-        options.max_count,
-        options.format,
+    wanted = options_of(options)._replace(
+        min_count=options.min_count,
+        max_count=options.max_count,
+        format=options.format,
         sort=options.sort,
-        accounts=frozenset(options.account_as_free or ()),
-        include_unhealthy=options.include_unhealthy,
-        ignore_claims=options.ignore_claims,
     )
-    limit = None if options.inherit is None else watchdog.VISIBLE_SECONDS
-    first_calls = functools.partial(devices_to_choose_from, options.inherit)
-    devices = start_driver('nvisel', first_calls, limit=limit)
+    devices = start_devices_to_choose_from('nvisel', options.inherit)
     with driver_errors('nvisel'):
-        choose = functools.partial(select, devices, criteria, wanted, _read_with_time_limit)
+        choose = functools.partial(select, devices, criteria, wanted, limited_reader('nvisel'))
         selection = select_in_time(
             choose,
             options.min_count,
@@ -298,8 +297,23 @@ def criteria_of(options: argparse.Namespace) -> Criteria:
     )
 
 
-def devices_to_choose_from(inherit: bool | str | None) -> list[Device | int]:
-    """The devices in ``inherit``, or the indices of all GPUs."""
+def options_of(options: argparse.Namespace) -> SelectOptions:
+    """Return the options of :func:`add_devices`."""
+    return SelectOptions(
+        accounts=frozenset(options.account_as_free or ()),
+        include_unhealthy=options.include_unhealthy,
+        ignore_claims=options.ignore_claims,
+    )
+
+
+def start_devices_to_choose_from(program: str, inherit: bool | str | None) -> list[Device | int]:
+    """Start the driver; return the devices in ``inherit``, or the indices of all GPUs."""
+    limit = None if inherit is None else watchdog.VISIBLE_SECONDS
+    return start_driver(program, functools.partial(_devices_in, inherit), limit=limit)
+
+
+def _devices_in(inherit: bool | str | None) -> list[Device | int]:
+    start_nvml()
     # Counted first: without a driver, an empty CUDA_VISIBLE_DEVICES would not be an error.
     count = libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
     if inherit is None:
@@ -317,14 +331,18 @@ def devices_to_choose_from(inherit: bool | str | None) -> list[Device | int]:
     return [Device(index) for index in indices]
 
 
-def _read_with_time_limit(steps: Sequence[Callable[[], list[Any]]]) -> list[list[Any]]:
-    """Read devices; one that does not respond counts as lost."""
-    found = watchdog.Watchdog('nvisel').run(dict(enumerate(steps)), limit=LIMIT_SECONDS)
-    outcomes = [found[place] for place in range(len(steps))]
-    errors = [outcome.error for outcome in outcomes if outcome.error is not None]
-    if errors:
-        raise errors[0]
-    return [[None] if outcome.value is None else outcome.value for outcome in outcomes]
+def limited_reader(program: str) -> Gather:
+    """Return a function that reads devices; one that does not respond counts as lost."""
+    guard = watchdog.Watchdog(program)
+
+    def read(steps: Mapping[int, Callable[[], Any]]) -> list[list[Any]]:
+        outcomes = guard.run(steps, limit=LIMIT_SECONDS)
+        errors = [out.error for out in outcomes.values() if out.error is not None]
+        if errors:
+            raise errors[0]
+        return [[None] if out.value is None else out.value for out in outcomes.values()]
+
+    return read
 
 
 def _print(selection: Selection, options: argparse.Namespace) -> int:

@@ -173,6 +173,9 @@ def test_request_that_can_never_match_fails_at_once(machine: simulation.Machine)
         ClaimRequest(Device.all(), 1, Criteria(min_free_memory=100 << 30)).possible()
     with pytest.raises(ValueError, match='count'), nvitop.claim(0):
         pass
+    machine.fail('nvmlDeviceGetCount*', 'DRIVER_NOT_LOADED')
+    with pytest.raises(nvitop.NVMLError, match='Driver Not Loaded'), nvitop.claim():
+        pass
 
 
 def test_directory_that_vanishes_while_waiting_is_an_error(folder: pathlib.Path) -> None:
@@ -229,7 +232,8 @@ def test_command_gets_devices_and_its_own_claim_does_not_hide_them(folder: pathl
     done = run_on_demo('-n', '2', 'sh', '-c', script, 'sh', 'device={}')
     assert done.returncode == 7
     assert done.stdout == 'device=6,7 PCI_BUS_ID 6,7\n7,6,5,4,3,2,1,0\n'
-    uuids = run_on_demo('-O', 'uuid', '--', 'sh', '-c', 'echo $CUDA_VISIBLE_DEVICES').stdout
+    words = ['--settle', '3', '--wait', '0', '-O', 'uuid', '--']  # not longer than --wait
+    uuids = run_on_demo(*words, 'sh', '-c', 'echo $CUDA_VISIBLE_DEVICES').stdout
     assert uuids.startswith('GPU-')
     assert run_on_demo('--dry-run', 'echo', '{}', '--', 'a b').stdout == (
         "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=7 echo 7 -- 'a b'\n"
@@ -240,7 +244,11 @@ def test_command_gets_devices_and_its_own_claim_does_not_hide_them(folder: pathl
 @pytest.mark.parametrize(
     ('words', 'status', 'message'),
     [
-        ('-n 5 --wait 0 true', 124, 'gave up after 0 s'),
+        (
+            '-n 5 --wait 0 true',
+            124,
+            'GPUs\nnvitop run: error: waiting for 2 more GPUs, 3 held; gave',
+        ),
         ('-n 5 --dry-run true', 124, ' of 5 GPUs are free now'),
         ('-n 9 true', 125, '9 GPUs needed, but this machine has 8'),
         ('-t 500GiB true', 125, 'this machine has 0 with 500 GiB of memory'),

@@ -31,7 +31,7 @@ class FakeDevice(NamedTuple):
         return f'GPU-{self.number:08}'
 
 
-def fake_select(devices: list[FakeDevice], _criteria: object, options: Any) -> mock.Mock:
+def fake_select(devices: list[FakeDevice], _: object, options: Any, *__: object) -> mock.Mock:
     """Return all devices that are not claimed."""
     return mock.Mock(chosen=[each for each in devices if each.uuid() not in options.skipped])
 
@@ -68,10 +68,10 @@ def main(waiters: int, count: int, seed: int) -> None:
             if chance.random() < 0.3:
                 disturb(chance, living, killed)
     while living:
-        if len(killed) < waiters / 4:
-            disturb(chance, living, killed)
         pid, _ = os.waitpid(-1, os.WNOHANG)
         living.discard(pid)
+        if living and len(killed) < waiters / 4:
+            disturb(chance, living, killed)
         time.sleep(0.005)
     with open(path, encoding='ascii') as file:
         print(json.dumps({'log': file.read().splitlines(), 'killed': killed}))

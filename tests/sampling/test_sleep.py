@@ -5,6 +5,7 @@ The trees of ``/sys`` and ``/proc`` are made here; the simulated driver counts t
 
 from __future__ import annotations
 
+import json
 import pathlib
 import random
 import sys
@@ -16,11 +17,15 @@ from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.device.handles import start_nvml
+from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import System, system
+from nvitop.claims import directory, listing, records
+from nvitop.claims import run as run_command
 from nvitop.console.options import Options
 from nvitop.gui.show import find_devices
 from nvitop.health.check import check_health
 from nvitop.health.formats import format_npd, format_text, judge
+from nvitop.query import command as query_command
 from nvitop.sampling.device_names import match_devices
 from nvitop.sampling.sleep import ASLEEP, HELD_AWAKE
 from nvitop.sampling.source import LiveSource
@@ -322,22 +327,45 @@ def test_only_visible_wakes_no_gpu_if_all_are_visible(
 
 @pytest.mark.parametrize(
     ('arguments', 'out', 'queried'),
-    [('-n 1', '1\n', [False, True]), ('-n 2', '0,1\n', [True, True]), ('', '0,1\n', [True, True])],
+    [
+        ('nvisel -S -n 1', '1\n', [False, True]),
+        ('nvisel -S -n 2', '0,1\n', [True, True]),
+        ('nvisel -S', '0,1\n', [True, True]),
+        ('run --dry-run echo {}', 'echo 1\n', [False, True]),
+        ('run --dry-run -n 2 echo {}', 'echo 0,1\n', [True, True]),
+    ],
 )
-def test_nvisel_wakes_a_gpu_only_if_it_may_choose_it(
+def test_only_chosen_gpus_are_woken_and_by_their_bus_id(
     bench: Bench, capsys: pytest.CaptureFixture[str], arguments: str, out: str, queried: list[bool]
 ) -> None:
     bench.tree.set(0, 'suspended')
     bench.source()
     bench.queried()
-    assert select_command.main([*arguments.split(), '--ignore-claims', '--no-sort']) == 0
-    assert capsys.readouterr().out == out
+    program, *words = arguments.split()
+    main = run_command.main if program == 'run' else select_command.main
+    assert main(['--ignore-claims', *words]) == 0
+    assert capsys.readouterr().out.endswith(out)
     assert bench.queried() == queried
+    assert SESSION.flags == [2]
+    # By index, some drivers attach all GPUs up to it.
+    assert bench.machine.calls['nvmlDeviceGetHandleByIndex_v2'] == 0
+
+
+def test_a_claimed_gpu_is_listed_without_waking_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.tree.set(0, 'suspended')
+    bench.source()
+    bench.queried()
+    monkeypatch.setenv(directory.VARIABLE, str(bench.tree.root))
+    for gpu in bench.machine.world.gpus:
+        records.write_claim(str(bench.tree.root), str(gpu.value('uuid')), 'x')
+    assert listing.main(['--format', 'json']) == 0
+    assert [claim['index'] for claim in json.loads(capsys.readouterr().out)] == [None, '1']
+    assert bench.queried() == [False, True]
 
 
 def test_nvml_attaches_no_gpu_at_the_start(bench: Bench) -> None:
-    from nvitop.api.libnvml._session import SESSION
-
     bench.tree.use()
     start_nvml()
     assert SESSION.flags[-1:] == [2]
@@ -346,7 +374,7 @@ def test_nvml_attaches_no_gpu_at_the_start(bench: Bench) -> None:
     libnvml.nvmlShutdown()
 
 
-def test_health_of_a_sleeping_gpu_is_fine(bench: Bench) -> None:
+def test_health_and_query_of_a_sleeping_gpu_are_fine(bench: Bench) -> None:
     for index in (0, 1):
         bench.tree.set(index, 'suspended')
     bench.source()
@@ -358,6 +386,7 @@ def test_health_of_a_sleeping_gpu_is_fine(bench: Bench) -> None:
     assert (named.found, named.gpus) == ((), 1)
     (unknown,) = check_health(['GPU-1']).found
     assert unknown.evidence.endswith('; asleep, so that only the bus ID is known: GPU 0, 1')
+    assert query_command.main(['--gpu=index,memory.used']) == 0
     assert bench.queried() == [False, False]
 
 

@@ -235,7 +235,7 @@ complete -c nvitop -n '_shtab_nvitop_using run' -s G -l max-gpu-utilization -x -
 complete -c nvitop -n '_shtab_nvitop_using run' -s M -l max-memory-utilization -x -d 'require a memory bandwidth utilization of at most PERCENT'
 complete -c nvitop -n '_shtab_nvitop_using run' -l tol -l tolerance -x -d 'relax memory limits by PERCENT, and utilization limits by PERCENT points'
 complete -c nvitop -n '_shtab_nvitop_using run' -l wait -x -d 'maximum time to wait (default: any); exit with status 124 after TIME, such as 90s or 8h'
-complete -c nvitop -n '_shtab_nvitop_using run' -l settle -x -d 'require GPUs to be free for TIME (default: 3s)'
+complete -c nvitop -n '_shtab_nvitop_using run' -l settle -x -d 'require GPUs to be free for TIME, at most --wait (default: 3s)'
 complete -c nvitop -n '_shtab_nvitop_using run' -l dry-run -d 'print the command with its GPUs, and run nothing'
 complete -c nvitop -n '_shtab_nvitop_using run' -s O -l format -xka "index uuid" -d 'use indices or UUIDs (default: index; MIG devices always have UUIDs)'
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a claims -d 'print which GPUs are claimed'
