@@ -140,10 +140,14 @@ def _without_explained(rows: list[ProblemCount]) -> list[ProblemCount]:
         if kind is not None and (row.subject, kind) in values:
             explained.add((row.subject, kind))
             reasons = values[row.subject, kind]
-            evidence = '; '.join(
-                f'{", ".join(sorted(names, key=len))}: {why}' for why, names in reasons.items()
+            # The reason comes first where a list of names would push it out of the line.
+            evidence = (
+                f'{names[0]}: {why}'
+                if len(names) == 1
+                else f'{why}: {", ".join(sorted(names, key=len))}'
+                for why, names in reasons.items()
             )
-            row = row._replace(reason=evidence)
+            row = row._replace(reason='; '.join(evidence))
         kept.append(row)
     return [
         row
