@@ -215,8 +215,8 @@ MAIN = ScreenSpec(
     draw=draw_main_screen,
     hints=('h', 'q'),
     menu=(
-        *('h', 'S s', 'n N', 'Up Down', 'Enter', 'T', 'K', 'e', 'Space', 'Esc', '\\', 'F6', 't'),
-        *('!', 'U', '/', 'd', 'C', 'z', '( )', '{ }', 'b', 'q'),
+        *('h', 'S s', 'n N', 'PageUp PageDown', 'Up Down', 'Enter', 'T', 'K', 'e', 'Space', 'Esc'),
+        *('\\', 'F6', 't', '!', 'U', '/', 'd', 'C', 'z', '( )', '{ }', 'b', 'q'),
     ),
     lines=lambda state: state.rows,
     demand=main_demand,

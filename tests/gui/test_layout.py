@@ -79,12 +79,17 @@ def rects_of(layout: MainLayout) -> list[Rect]:
     devices, host, processes = layout.devices, layout.host, layout.processes
     for row in devices.rows:
         runs = [*devices.cells, *devices.bars, *(Cells(p.x, p.width) for p in devices.columns)]
-        rects.extend(Rect(run.x, row.y, run.width, row.height) for run in runs)
+        x = devices.frames[row.frame].x
+        rects.extend(Rect(x + run.x, row.y, run.width, row.height) for run in runs)
     if devices.details is not None:
         for y in range(devices.details.first_y, devices.area.bottom):
             rects.extend(Rect(place.x, y, place.width, 1) for place in devices.details.columns)
     parts = (*(host.graphs or ()), *host.bars, *host.tiles)
     rects.extend(part for part in parts if isinstance(part, Rect))
+    # The process panel covers what is below its border.
+    above = Rect(0, -1000, layout.width, 1000 + processes.area.y)
+    rects = [rect.intersect(above) for rect in rects]
+    rects = [rect for rect in rects if rect.height]
     for place in processes.columns:
         rects.append(Rect(place.x, processes.heading_y, place.width, 1))
         rects.extend(Rect(place.x, row.y, place.width, 1) for row in processes.rows[:3])
@@ -100,9 +105,13 @@ def test_panels_are_stacked_and_fill_the_page(layout: MainLayout) -> None:
     panels = [layout.devices.area, layout.host.area, layout.processes.area]
     y = 1 - min(layout.scroll_y, layout.scroll_limit)
     for area in panels:
+        if area is layout.processes.area and layout.kept_rows:
+            y = min(y, layout.height - layout.kept_rows)
         assert (area.x, area.y, area.width) == (0, y, layout.width)
         y = area.bottom
     assert y >= layout.height
+    # All of the panels above can be scrolled into view.
+    assert layout.scroll_y < layout.scroll_limit or not layout.rows_below
     assert 0 <= layout.scroll_y <= max(0, layout.page_height - layout.height)
 
 
@@ -123,8 +132,8 @@ def test_places_are_inside_the_page_and_do_not_overlap(layout: MainLayout) -> No
 
 @given(LAYOUTS)
 def test_rows_are_in_order_and_processes_on_the_screen(layout: MainLayout) -> None:
-    ys = [row.y for row in layout.devices.rows]
-    assert ys == sorted(set(ys))
+    places = [(row.frame, row.y) for row in layout.devices.rows]
+    assert places == sorted(set(places))
     rows = layout.processes.rows
     assert [row.process for row in rows] == list(
         range(rows[0].process, rows[0].process + len(rows)) if rows else ()

@@ -10,13 +10,14 @@ from nvitop.gui.model.choices import MainState, Sort, ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.events import MousePressed
 from nvitop.gui.state.process_lists import main_layout, relist
 from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import ProcessKey, Sample
 from tests.gui.drawing import assert_is_drawn_inside, lines_of, state_on
-from tests.gui.driving import arrived, pressed
+from tests.gui.driving import after, arrived, pressed
 from tests.gui.random_samples import RandomSamples
 from tests.gui.samples import SAMPLES, history_of
 
@@ -130,3 +131,41 @@ def test_borders_stay_while_a_user_filters_or_selects_and_while_jobs_start_and_e
         assert layout.devices.area == before.devices.area
         assert layout.host.area == before.host.area
         assert layout.processes.area.y == before.processes.area.y
+
+
+def test_sixteen_gpus_and_eight_processes_fit_80_by_24() -> None:
+    state = state_on('gpus16', 80, 24, view=ViewState(shows_hints=True))
+    layout = main_layout(state)
+    assert len(layout.processes.rows) >= 8
+    lines = lines_of(state)
+    for row in range(8):
+        left, right = lines[3 + row][1:].split('│')[:2]
+        assert (left.split()[0], right.split()[0]) == (str(row), str(row + 8))
+    for x, index in ((5, 2), (45, 10)):
+        clicked = after(state, MousePressed(x, layout.devices.rows[2].y))
+        assert clicked.main.selected_device == state.shown.devices[index].key
+    # An odd number of rows leaves the frame closed.
+    odd = state.sample._replace(devices=state.sample.devices[:15], processes=())
+    assert_is_drawn_inside(draw(arrived(state, odd)), state)
+    # Side by side only where rows are short.
+    assert len(main_layout(state_on('gpus16', 80, 40)).devices.frames) == 1
+
+
+def test_processes_stay_on_the_screen_below_long_panels() -> None:
+    for keys in (('f',), ('d',)):
+        state = pressed(state_on('h100x8', 80, 24, view=ViewState(shows_hints=True)), *keys)
+        assert len(main_layout(state).processes.rows) >= 2
+        assert state.main.scroll_y == 0
+    state = pressed(state, 'f')
+    layout = main_layout(state)
+    assert layout.rows_below
+    lines = lines_of(state)
+    assert '▼ 4 more devices' in lines[layout.processes.area.y]
+    assert 'PageUp PageDown Scroll' in lines[-1]
+    # What is covered does not react.
+    row = layout.processes.rows[0]
+    clicked = after(state, MousePressed(5, row.y))
+    assert clicked.main.selected == state.rows[row.process].key
+    end = pressed(state, *['PageDown'] * 4)
+    assert not main_layout(end).rows_below
+    assert 'PageUp' not in lines_of(end)[-1]

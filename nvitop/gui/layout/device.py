@@ -131,6 +131,8 @@ class DeviceLine(NamedTuple):
     height: int
     #: Whether there is a line above.
     separated: bool
+    #: Index of its frame.
+    frame: int = 0
 
 
 class DetailsLayout(NamedTuple):
@@ -159,7 +161,9 @@ class DeviceLayout(NamedTuple):
     #: Number of rows of headings, below the border.
     heading_height: int = 0
     rows: tuple[DeviceLine, ...] = ()
-    #: The columns of the form with one row per GPU.
+    #: The frames side by side around the rows, which share their border.
+    frames: tuple[Cells, ...] = ()
+    #: The columns of the form with one row per GPU, in a frame that begins at 0.
     columns: tuple[DevicePlace, ...] = ()
     #: The three cells of the full form with their padding, and the bars to their right without
     #: padding: none, one or two.
@@ -186,7 +190,8 @@ class DeviceLayout(NamedTuple):
         if not 0 < x < self.area.width - 1:
             return None
         for row in self.rows:
-            if row.y <= y < row.y + row.height:
+            frame = self.frames[row.frame]
+            if row.y <= y < row.y + row.height and frame.x <= x < frame.right:
                 return row.device
         if self.details is not None and 0 <= y - self.details.first_y < len(self.details.devices):
             return self.details.devices[y - self.details.first_y]
@@ -204,12 +209,17 @@ def _detailed(keys: Sequence[DeviceKey]) -> tuple[int, ...]:
 
 
 def device_height(
-    keys: Sequence[DeviceKey], form: str, *, details: bool = False, fact_rows: int = 0
+    keys: Sequence[DeviceKey],
+    form: str,
+    *,
+    details: bool = False,
+    fact_rows: int = 0,
+    frames: int = 1,
 ) -> int:
     """Return the rows of the panel without its bottom border."""
     if not keys:
         return 2
-    count = 2 + len(keys) + (1 + fact_rows if fact_rows else 0)
+    count = 2 + -(-len(keys) // frames) + (1 + fact_rows if fact_rows else 0)
     if form == FULL:
         # A second row of headings, a line below them, and a second row for each GPU.
         count += 2 + sum(not key.is_mig for key in keys) + sum(map(is_separated, keys, keys[1:]))
@@ -228,36 +238,46 @@ def lay_out_devices(
     details: bool = False,
     fact_rows: int = 0,
     name_width: int = 0,
+    frames: int = 1,
 ) -> DeviceLayout:
     """Lay out the devices in a panel of this width that begins at row ``y``.
 
     In the full form, the first cell is wide enough for names of ``name_width`` columns, if that
-    leaves enough room for the bars.
+    leaves enough room for the bars. In the other form, the rows can be in two ``frames``.
     """
-    area = Rect(0, y, width, device_height(keys, form, details=details, fact_rows=fact_rows))
+    height = device_height(keys, form, details=details, fact_rows=fact_rows, frames=frames)
+    area = Rect(0, y, width, height)
     if not keys:
         return DeviceLayout(area, form)
     is_full = form == FULL
     rows = []
-    row_y = y + (4 if is_full else 2)
+    first_y = row_y = y + (4 if is_full else 2)
     above = None
+    in_frame = -(-len(keys) // frames)
     for index, key in enumerate(keys):
+        if index % in_frame == 0:
+            row_y = first_y
         separated = above is not None and is_full and is_separated(above, key)
         row_y += separated
         height = 2 if is_full and not key.is_mig else 1
-        rows.append(DeviceLine(index, row_y, height, separated))
+        rows.append(DeviceLine(index, row_y, height, separated, index // in_frame))
         row_y += height
         above = key
+    bottom = max(row.y + row.height for row in rows)
     detailed = _detailed(keys) if details else ()
+    middle = width // frames - 1
     return DeviceLayout(
         area,
         form,
         2 if is_full else 1,
         tuple(rows),
-        () if is_full else place_device_columns(width, traits),
+        (Cells(0, width),)
+        if frames == 1
+        else (Cells(0, middle + 1), Cells(middle, width - middle)),
+        () if is_full else place_device_columns(width if frames == 1 else middle + 1, traits),
         _cells(width, name_width) if is_full else (),
         _bars(width, _box_width(width, name_width)) if is_full else (),
-        DetailsLayout(row_y, _place_details(width, traits), detailed) if detailed else None,
+        DetailsLayout(bottom, _place_details(width, traits), detailed) if detailed else None,
         _place_facts(width, area.bottom - fact_rows, fact_rows),
     )
 

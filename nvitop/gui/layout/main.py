@@ -49,6 +49,9 @@ LOWEST = 6
 _FEW_PROCESSES = 4
 #: Rows of processes that are visible next to graphs, and next to graphs that are not as low as possible.
 _SOME_PROCESSES, _MANY_PROCESSES = 6, 12
+#: Minimum number of devices that can be in two columns, minimum width of the screen for these, and rows
+#: of processes that are visible then.
+_MANY_DEVICES, _TWO_FRAMES, _USUAL_PROCESSES = 8, 2 * NARROWEST - 1, 8
 #: Rows of facts about a GPU that are more important than graphs.
 _FEW_FACTS = 3
 #: Share of the screen for graphs of averages, and at most for those of the page of a GPU.
@@ -105,7 +108,8 @@ class MainLayout(NamedTuple):
     """Places of the panels from top to bottom, below the first line of the screen.
 
     The page scrolls in two steps: first devices and host leave the screen, as far as the list of
-    processes needs their room, then the list scrolls in its panel.
+    processes needs their room, then the list scrolls in its panel. The process panel covers the end
+    of the others if they leave no room for a few processes.
     """
 
     width: int
@@ -118,6 +122,17 @@ class MainLayout(NamedTuple):
     devices: DeviceLayout
     host: HostLayout
     processes: ProcessLayout
+    #: Rows of the process panel that are always on the screen.
+    kept_rows: int = 0
+
+    @property
+    def rows_below(self) -> int:
+        """The number of rows of devices and host that the process panel covers."""
+        return max(0, self.host.area.bottom - self.processes.area.y)
+
+    def device_at(self, x: int, y: int) -> int | None:
+        """Return the index of the device in this cell of the screen."""
+        return self.devices.at(x, y) if y < self.processes.area.y else None
 
     @property
     def is_too_small(self) -> bool:
@@ -146,7 +161,8 @@ def _forms(
     if not show_host:
         return _Forms(ROWS, 0)
     facts = _fact_rows(content, width, height)
-    below = height - 1 - _devices_height(content, ROWS, facts)
+    frames = _frames(content, width, height)
+    below = height - 1 - _devices_height(content, ROWS, facts, frames)
     around = process_height((), separated=False) - 1
     if mode == 'auto' and not is_report and width >= GRAPHS_WIDTH:
         # Whatever runs, so that nothing moves when a process starts or a filter is typed.
@@ -160,7 +176,8 @@ def _forms(
         graphs = max(LEAST_GRAPHS, wanted)
         if graphs <= most:
             return _Forms(ROWS, graphs)
-    has_room = below - BARS_HEIGHT >= around + _FEW_PROCESSES
+    least = _FEW_PROCESSES if frames == 1 else _USUAL_PROCESSES
+    has_room = below - BARS_HEIGHT >= around + least
     return _Forms(ROWS, BARS_HEIGHT if has_room else 0)
 
 
@@ -185,14 +202,16 @@ def lay_out_main(
         return _nothing(width, height)
     forms = _forms(content, width, height, mode=mode, show_host=show_host, is_report=is_report)
     facts = _fact_rows(content, width, height)
-    devices_height = _devices_height(content, forms.device, facts)
+    frames = 1 if is_report or forms.device == FULL else _frames(content, width, height)
+    devices_height = _devices_height(content, forms.device, facts, frames)
     above = devices_height + forms.host_height
-    all_processes = process_height(content.groups, separated=forms.separated)
+    kept = 0 if is_report else _kept_rows(height)
+    all_processes = max(kept, process_height(content.groups, separated=forms.separated))
     page_height = 1 + above + all_processes
     scroll_y = max(0, min(scroll_y, page_height - height))
     limit = _scroll_limit(above, all_processes, height)
     y = 1 - min(scroll_y, limit)
-    top = y + above
+    top = min(y + above, height - kept) if kept else y + above
     bottom = top + all_processes if is_report else height
     return MainLayout(
         width,
@@ -209,6 +228,7 @@ def lay_out_main(
             details=content.has_details,
             fact_rows=facts,
             name_width=content.name_width,
+            frames=frames,
         ),
         lay_out_host(y + devices_height, width, forms.host_height, tiles=forms.tiles),
         lay_out_processes(
@@ -218,11 +238,23 @@ def lay_out_main(
             separated=forms.separated,
             offset=scroll_y - min(scroll_y, limit),
         ),
+        kept,
     )
 
 
-def _devices_height(content: Content, form: str, facts: int) -> int:
-    return device_height(content.devices, form, details=content.has_details, fact_rows=facts)
+def _devices_height(content: Content, form: str, facts: int, frames: int = 1) -> int:
+    return device_height(
+        content.devices, form, details=content.has_details, fact_rows=facts, frames=frames
+    )
+
+
+def _frames(content: Content, width: int, height: int) -> int:
+    """Return 2 if devices in one column would leave too few rows for processes, else 1."""
+    if content.is_page or width < _TWO_FRAMES or len(content.devices) < _MANY_DEVICES:
+        return 1
+    below = height - 1 - _devices_height(content, ROWS, 0)
+    around = process_height((), separated=False) - 1
+    return 1 if below >= around + _SOME_PROCESSES else 2
 
 
 def _fact_rows(content: Content, width: int, height: int) -> int:
@@ -236,6 +268,12 @@ def _fact_rows(content: Content, width: int, height: int) -> int:
     if tile_count(1, width, height):
         most = min(most, max(_FEW_FACTS, room - LEAST_GRAPHS - BARS_HEIGHT - _FEW_PROCESSES))
     return max(0, min(most, room - BARS_HEIGHT - _FEW_PROCESSES))
+
+
+def _kept_rows(height: int) -> int:
+    """Return the rows of the process panel that are always on the screen; 0 on a low one."""
+    rows = min(TOP_ROWS + 1 + _FEW_PROCESSES, (height - 1) // 3)
+    return rows if rows > TOP_ROWS + 1 else 0
 
 
 def _scroll_limit(above: int, processes: int, height: int) -> int:
@@ -314,9 +352,10 @@ def _nothing(width: int, height: int) -> MainLayout:
 def scroll_to_process(layout: MainLayout, process: int) -> int:
     """Return the ``scroll_y`` nearest to the present one at which a process is visible."""
     line = layout.processes.line_of(process)
-    # The row of the first process if nothing is scrolled.
-    first_y = layout.processes.lines.y + min(layout.scroll_y, layout.scroll_limit)
-    lowest = first_y + line + 1 - (layout.height - 1)
+    # The row of the first process if nothing is scrolled or covered.
+    first_y = layout.host.area.bottom + TOP_ROWS + min(layout.scroll_y, layout.scroll_limit)
+    is_kept = line < layout.kept_rows - TOP_ROWS - 1
+    lowest = 0 if is_kept else first_y + line + 1 - (layout.height - 1)
     return max(lowest, min(layout.scroll_y, layout.scroll_limit + line))
 
 

@@ -143,7 +143,7 @@ def lay_out_processes(
     for size in groups if separated else (sum(groups),):
         if first:
             firsts.append(first)
-            if places.y <= y < places.bottom:
+            if places.y <= y < places.bottom - 1:
                 separators.append(y)
             y += 1
         visible = range(max(0, places.y - y), min(size, places.bottom - y))

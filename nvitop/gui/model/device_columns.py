@@ -306,9 +306,9 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
                  _plain(lambda device: fmt.format_rate(device.pcie_tx_throughput_kib_per_s)), ((310, 10),),
                  ('pcie_tx_throughput',), is_detail=True),
     DeviceColumn('state', 'STATE', '`idle`, `claimed` (idle, but claimed with `nvitop run`), `busy` or `held` (memory of processes, but no kernel for 10 minutes), and what is wrong or limits it (`HOT`, `PWR`)', _state,
-                 ((70, 5), (95, 8), (215, 14)), of_mig=True, align='<'),
+                 ((55, 5), (95, 8), (215, 14)), of_mig=True, align='<'),
     DeviceColumn('user', 'USER', 'the user with the most memory, the number of others, and the job, pod or container', _user,
-                 ((75, 7), (105, 9), (125, USER_WITH_JOB), (195, 24), (285, 36)), of_mig=True, align='<'),
+                 ((57, 7), (58, 8), (105, 9), (125, USER_WITH_JOB), (195, 24), (285, 36)), of_mig=True, align='<'),
 )
 # fmt: on
 

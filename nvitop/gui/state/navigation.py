@@ -207,7 +207,7 @@ def device_at(state: AppState, event: MousePressed) -> DeviceKey | None:
     """Return the device in the row of a click on the main screen."""
     if state.screen is not Screen.MAIN or not event.y:
         return None
-    index = main_layout(state).devices.at(event.x, event.y)
+    index = main_layout(state).device_at(event.x, event.y)
     return None if index is None else state.page[0].devices[index].key
 
 
@@ -249,7 +249,7 @@ def scroll(state: AppState, event: MouseScrolled) -> Result:
         return turn_in_dialog(state, state.dialog, event.dy or event.dx)
     if state.screen is Screen.MAIN and event.dy and not event.shift:
         layout = main_layout(state)
-        if layout.devices.at(event.x, event.y) is not None:
+        if layout.device_at(event.x, event.y) is not None:
             return select_next_device(state, event.dy)
     speed = 5 if event.ctrl else 1
     if event.shift or event.dx:

@@ -31,9 +31,6 @@ from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
 _CURSOR = Style(Role.INPUT, reverse=True)
-#: Mark in the lower right corner of a page that continues below the screen.
-_MORE_BELOW = '▼'
-_MARK = Style(Role.KEY, bold=True)
 
 
 def draw_frame(state: AppState, history: History) -> Buffer:
@@ -86,9 +83,6 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
     main = state.main._replace(selected=None) if hidden_by_filter(state) else state.main
     sample, view = state.page
     draw_main(buf, arranged, sample, main, view, header, history=history)
-    # Otherwise the border of the processes shows the position.
-    if arranged.layout.processes.heading_y >= buf.height:
-        buf.write(buf.width - 1, buf.height - 1, _MORE_BELOW, _MARK)
 
 
 def _details_note(state: AppState) -> tuple[str, ...]:

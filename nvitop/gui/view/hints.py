@@ -18,6 +18,7 @@ from nvitop.gui.state.dialog import has_targets
 from nvitop.gui.state.keymap import Binding, Need
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.problems import has_failures
+from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.state.selection import tree_tags
 from nvitop.gui.view.widgets.text import HINT, KEY, Badge, draw_title, fit_title, title_room
 from nvitop.health import headline, health_status
@@ -150,6 +151,8 @@ def _menu(state: AppState) -> list[Hint]:
 def _is_pointless(state: AppState, binding: Binding) -> bool:
     """Whether a key would do something, but not what the user looks for now."""
     if binding.name == 'scroll-up':
+        if state.screen is Screen.MAIN:
+            return not main_layout(state).rows_below
         layout = lines_layout(state)
         return layout.length <= layout.area.height
     if state.spec.selection is None:

@@ -126,12 +126,11 @@ def draw_device_panel(
         traits = traits_of(devices)
         _draw_full_headings(buf, layout, traits, devices[0])
     else:
-        draw_uprights(buf, layout.heading_y, ends[:1])
         _draw_headings(buf, layout, history)
-        draw_uprights(buf, layout.heading_y, ends[1:])
-    shape = _shape_of(
-        layout.form, layout.area.width, layout.columns, layout.cells, layout.bars, traits, view
-    )
+    shapes = [
+        _shape_of(layout.form, cells.width, layout.columns, layout.cells, layout.bars, traits, view)
+        for cells in layout.frames
+    ]
     above = inner
     place = next((p for p in layout.columns if p.column.name == 'sparkline'), None)
     if history is not None and history.device_slot < CHANGE_SECONDS:
@@ -149,7 +148,13 @@ def draw_device_panel(
             is_marked=listed.marked is not None and _contains(device.key, listed.marked),
             sparkline=_sparkline(place, device, history, view),
         )
-        buf.paste(row.y, device_rows(shape, device, state, row.height))
+        drawn = device_rows(shapes[row.frame], device, state, row.height)
+        if len(shapes) == 1:
+            buf.paste(row.y, drawn)
+        else:
+            buf.write_spans(layout.frames[row.frame].x, row.y, drawn[0])
+    if len(shapes) > 1 and len(devices) % 2:
+        draw_uprights(buf, layout.rows[len(devices) // 2].y, ends)
     if layout.details is not None:
         draw_details(buf, layout.details, ends, above, devices, view, note=listed.details_note)
     if layout.facts:
@@ -164,7 +169,9 @@ def bottom_uprights(layout: DeviceLayout, devices: Sequence[DeviceSample]) -> tu
 
 
 def _inner_uprights(layout: DeviceLayout) -> tuple[int, ...]:
-    """Return the columns of all vertical lines of the full form."""
+    """Return the columns of all vertical lines of the full form, or of frames side by side."""
+    if len(layout.frames) > 1:
+        return (*(frame.x for frame in layout.frames), layout.area.width - 1)
     cells = [cell.right for cell in layout.cells]
     bars = [bar.right + 1 for bar in layout.bars]
     return (0, *cells, *bars) if cells else ()
@@ -175,7 +182,7 @@ def _row_uprights(layout: DeviceLayout, device: DeviceSample) -> tuple[int, ...]
     inner = _inner_uprights(layout)
     if not inner:
         return (0, layout.area.width - 1)
-    if device.status == 'ok':
+    if device.status == 'ok' or not layout.cells:
         return inner
     # The reason is written across the cells.
     return (0, *inner[len(layout.cells) :])
@@ -261,11 +268,18 @@ def _sparkline(
 
 
 def _draw_headings(buf: Buffer, layout: DeviceLayout, history: History | None) -> None:
-    for place in layout.columns:
-        title = place.column.title
-        if place.column.name == 'sparkline' and history is not None:
-            title = span_text(place.width * _cell_seconds(history), place.width)
-        _draw_pieces(buf, layout.heading_y, place, ((title, _HEADING),))
+    y = layout.heading_y
+    for frame in layout.frames:
+        draw_uprights(buf, y, (frame.x,))
+        for place in layout.columns:
+            title = place.column.title
+            if place.column.name == 'sparkline' and history is not None:
+                title = span_text(place.width * _cell_seconds(history), place.width)
+            elif place.column.bar is not None:
+                # Its percentage has no heading.
+                place = place._replace(width=max(place.width, len(title)))
+            _draw_pieces(buf, y, place._replace(x=frame.x + place.x), ((title, _HEADING),))
+    draw_uprights(buf, y, (layout.area.width - 1,))
 
 
 def _draw_full_headings(

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from nvitop.sampling.history import History
 
 _WARNING = Style(Role.WARNING)
+#: Mark of a page that continues below.
+_MORE_BELOW = '▼'
+_MARK = Style(Role.KEY, bold=True)
 
 
 class MainView(NamedTuple):
@@ -88,7 +91,7 @@ def draw_main(
         state.selected,
         state.tagged,
         state.scroll_x,
-        notes=() if is_report else _notes(has_foreign=has_foreign),
+        notes=() if is_report else _notes(layout, has_foreign=has_foreign),
         hints=header.signal_hint,
     )
     styles = {
@@ -96,7 +99,13 @@ def draw_main(
         for device in sample.devices
     }
     above = layout.host.uprights or above
+    if layout.rows_below:
+        buf.fill(layout.processes.area)
+        above = (0, buf.width - 1)
     draw_process_panel(buf, layout.processes, listed, sample, styles, above)
+    # Otherwise the border of the processes shows the position.
+    if layout.processes.heading_y >= buf.height:
+        buf.write(buf.width - 1, buf.height - 1, _MORE_BELOW, _MARK)
     if layout.scroll_y:  # the first line stays visible
         buf.fill(Rect(0, 0, buf.width, 1))
     draw_header(buf, 0, sample, header)
@@ -108,12 +117,18 @@ def draw_too_small(buf: Buffer) -> None:
     draw_centered_line(buf, buf.area, text if len(text) <= buf.width else 'too small')
 
 
-def _notes(*, has_foreign: bool) -> tuple[Note, ...]:
-    """Return warnings about the processes."""
-    if not has_foreign:
-        return ()
-    text = 'another PID namespace: run with --pid=host'
-    return (Note((text, 'run with --pid=host'), _WARNING, 2),)
+def _notes(layout: MainLayout, *, has_foreign: bool) -> tuple[Note, ...]:
+    """Return warnings about the processes, and what is below the devices on the screen."""
+    notes = []
+    if layout.rows_below:
+        bottom = layout.processes.area.y
+        hidden = sum(row.y + row.height > bottom for row in layout.devices.rows)
+        what = f'{hidden} more device{"" if hidden == 1 else "s"}' if hidden else 'more'
+        notes.append(Note((f'{_MORE_BELOW} {what}', _MORE_BELOW), _MARK, 1))
+    if has_foreign:
+        text = 'another PID namespace: run with --pid=host'
+        notes.append(Note((text, 'run with --pid=host'), _WARNING, 2))
+    return tuple(notes)
 
 
 _TITLE = Style(Role.TITLE, bold=True)
