@@ -47,7 +47,7 @@ PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 #: Maximum time (seconds) to wait for ssh to exit.
 END_SECONDS = 1.0
 #: Number of lines from the other machine that are kept to explain a failure.
-KEPT_LINES = 5
+KEPT_LINES = 10
 
 #: Exit statuses of ssh itself, and of a shell that does not find a program.
 SSH_FAILED = 255
@@ -79,7 +79,7 @@ def ssh_command(
 
 
 def explain(host: str, status: int, lines: Sequence[str]) -> str:
-    """Explain in one or two lines why ssh or the program on the host exited."""
+    """Explain in a few lines why ssh or the program on the host exited."""
     last = lines[-1] if lines else ''
     if status == SSH_FAILED:
         if 'Host key verification failed' in last:
@@ -92,7 +92,10 @@ def explain(host: str, status: int, lines: Sequence[str]) -> str:
         )
     if any('--samples' in line for line in lines):
         return f'nvitop on {host} is too old: it has no "query --samples". Update it there.'
-    return last.partition('error: ')[2] or last or f'nvitop on {host} ended with status {status}'
+    for place, line in enumerate(lines):
+        if 'error: ' in line:  # what to do follows in more lines
+            return '\n'.join((line.partition('error: ')[2], *lines[place + 1 :]))
+    return last or f'nvitop on {host} ended with status {status}'
 
 
 class _Connection:
