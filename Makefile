@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 ARGS   ?=
+# A process of pytest for each of up to four processors.
+WORKERS := --numprocesses=logical --maxprocesses=4 --dist=worksteal
 # For `make bench`: number of runs, and an environment with another nvitop to compare with.
 RUNS   ?= 15
 PEER   ?=
@@ -65,8 +67,8 @@ run: .venvs/run/.made ## show this machine's GPUs, or a simulated machine if the
 	@.venvs/run/bin/python tools/run.py $(ARGS)
 
 .PHONY: test
-test: lint ## check style and types, then run the tests
-	@$(PYTEST) $(ARGS)
+test: lint ## check style and types, then run the tests on several processors
+	@$(PYTEST) $(WORKERS) $(ARGS)
 
 .PHONY: test-only
 test-only: $(VENV)/.tests ## run the tests without the checks; ARGS='-x tests/gui' for some of them

@@ -27,6 +27,8 @@ LIBRARY = 'not slow and (api or collector or compat or query or sampling or simu
 PEERS = ('pynvml==13.0.1', 'igpu==0.1.2')
 #: Released nvitop and its exporter. The exporter also runs on this nvitop, whose version it refuses.
 RELEASED = ('nvitop==1.7.2', 'nvitop-exporter==1.7.2')
+#: A process of pytest for each of up to four processors.
+WORKERS = ('--numprocesses=logical', '--maxprocesses=4', '--dist=worksteal')
 #: ``+cpu`` marks CPU builds. Without it pip may install several GB of CUDA libraries.
 TORCH = 'torch==2.13.0+cpu'
 FRAMEWORKS = ('keras>=3', 'lightning>=2', 'pandas>=2', 'pytorch-lightning>=2', 'tensorboard>=2')
@@ -75,14 +77,14 @@ def pythons(session: nox.Session) -> None:
     if session.python == f'{sys.version_info[0]}.{sys.version_info[1]}':
         session.skip('same Python as `make test`')
     install(session)
-    run_tests(session, *(('-m', LIBRARY) if session.python != NEWEST else ()))
+    run_tests(session, *WORKERS, *(('-m', LIBRARY) if session.python != NEWEST else ()))
 
 
 @nox.session(python=OLDEST)
 def oldest(session: nox.Session) -> None:
     """All tests with the oldest Python, dependencies and binding."""
     install(session, *oldest_requirements())
-    run_tests(session)
+    run_tests(session, *WORKERS)
 
 
 @nox.session
@@ -90,7 +92,7 @@ def oldest(session: nox.Session) -> None:
 def bindings(session: nox.Session, binding: str) -> None:
     """Tests of the library with older NVML bindings."""
     install(session, f'nvidia-ml-py=={binding}')
-    run_tests(session, '-m', LIBRARY)
+    run_tests(session, *WORKERS, '-m', LIBRARY)
 
 
 @nox.session
