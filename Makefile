@@ -144,12 +144,11 @@ bench: ## measure times and costs; PEER=DIRECTORY of an environment with another
 	@test -x $(BENCH) || { $(call make_venv,.venvs/bench); }
 	@$(BENCH) $(install) --upgrade .
 	@rm -rf build *.egg-info
-	@$(BENCH) -m benchmarks.programs --runs $(RUNS) $(PEER)
-	@$(BENCH) -m benchmarks.library --runs $(RUNS) --seconds $(RUNS) $(PEER)
+	@$(BENCH) -m benchmarks.programs --runs $(RUNS) --seconds $(RUNS) $(PEER)
 	@$(BENCH) -m benchmarks.exporter --seconds $(RUNS) $(PEER)
 	@$(BENCH) -m benchmarks.tick
 	@$(BENCH) -m benchmarks.growth
-	@$(BENCH) -m benchmarks.render
+	@$(BENCH) -m benchmarks.frames
 	@$(BENCH) -m benchmarks.monitor --seconds $(RUNS) --keys 60 $(PEER:%=--peer %/bin/nvitop)
 
 .PHONY: test-callbacks
