@@ -18,7 +18,7 @@ from typing import Iterator, Mapping, NamedTuple
 
 from nvitop.claims.directory import directories_to_read
 from nvitop.masking import mask_command
-from nvitop.platforms.identity import ProcessIdentity, is_running, this_process
+from nvitop.platforms.machine import ProcessIdentity, is_running, this_process
 from nvitop.platforms.shared_files import is_locked, read_small_json, user_id, write_complete
 from nvitop.platforms.users import name_of_user
 from nvitop.printable import printable

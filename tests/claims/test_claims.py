@@ -26,7 +26,7 @@ from nvitop.claims.acquire import ClaimImpossible, ClaimRequest, ClaimTimeout, w
 from nvitop.claims.directory import ClaimsUnavailable, directory_to_write
 from nvitop.claims.records import claimed_by_others, read_claims
 from nvitop.platforms import shared_files
-from nvitop.platforms.identity import is_running
+from nvitop.platforms.machine import is_running
 from nvitop.platforms.shared_files import is_locked, why_unusable
 from nvitop.recording.privacy import CommandFilter
 from nvitop.sampling.source import LiveSource
