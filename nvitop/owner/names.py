@@ -3,14 +3,17 @@
 
 By default only files that every user may read are used: entries in ``/var/log/containers`` and
 ``/var/log/pods``, and the arguments of the processes that watch containers. The names
-of Docker are only known to its socket, which is used only if the user asks for it.
+of Docker are only known to its socket. Users of such a socket can become root, so it is used only if
+the user asks for it.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
+import socket
 import threading
 import time
 from typing import Callable, Iterable, NamedTuple, Optional, Tuple
@@ -25,9 +28,13 @@ LOOKUPS = ('none', 'files', 'sockets')
 KEPT_SECONDS = 60.0
 #: Maximum number of containers whose names are kept.
 _MAX_NAMES = 4096
+#: Maximum time (seconds) and size (bytes) of a response of a socket, whatever the other side sends.
+TIMEOUT_SECONDS = 0.5
+_MAX_BYTES = 1 << 20
 
 _DNS = '[a-z0-9][a-z0-9.-]{0,252}'
 _LABEL = '[a-z0-9][a-z0-9-]{0,62}'
+_is_name = re.compile(r'/?([A-Za-z0-9][A-Za-z0-9_.-]{0,254})', re.ASCII).fullmatch
 _log = re.compile(rf'({_DNS})_({_LABEL})_({_LABEL})-([0-9a-f]{{64}})\.log', re.ASCII)
 _pod = re.compile(rf'({_LABEL})_({_DNS})_([0-9a-f]{{32}}|[0-9a-f-]{{36}})', re.ASCII)
 
@@ -131,8 +138,6 @@ class NameLookup:
             at, name = self._answers.get(container_id, (float('-inf'), None))
         if now - at < KEPT_SECONDS:
             return name
-        from nvitop.owner.sockets import container_name
-
         names = (container_name(path, container_id) for path in self._sockets(runtime, uid))
         name = next(filter(None, names), None)
         with self._lock:
@@ -185,3 +190,39 @@ def parse_pod_log(name: str) -> tuple[str, ContainerName] | None:
         return None
     namespace, pod, uid = match.groups()
     return uid, ContainerName('', '', None, f'{namespace}/{pod}', uid)
+
+
+def container_name(path: str, container_id: str) -> str | None:
+    """Ask Docker or Podman for the name of a container; ``None`` if the socket does not have it."""
+    try:
+        body = _request(path, f'/containers/{container_id}/json')
+        described = json.loads(body) if body else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(described, dict) or described.get('Id') != container_id:
+        return None
+    match = _is_name(str(described.get('Name')))
+    return match[1] if match else None
+
+
+def _request(path: str, target: str) -> bytes | None:
+    """Return the body of an HTTP response; ``None`` if it is not a success."""
+    family = getattr(socket, 'AF_UNIX', None)  # Windows does not have it
+    if family is None:
+        return None
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    response = b''
+    with socket.socket(family, socket.SOCK_STREAM) as connection:
+        connection.settimeout(TIMEOUT_SECONDS)
+        connection.connect(path)
+        connection.sendall(f'GET {target} HTTP/1.0\r\nHost: localhost\r\n\r\n'.encode())
+        while len(response) < _MAX_BYTES:
+            connection.settimeout(max(0.001, deadline - time.monotonic()))
+            chunk = connection.recv(1 << 16)
+            if not chunk:
+                break
+            response += chunk
+            if time.monotonic() > deadline:
+                return None
+    head, _, body = response.partition(b'\r\n\r\n')
+    return body if re.match(rb'HTTP/1\.\d 200 ', head) else None

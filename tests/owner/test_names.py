@@ -15,10 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.owner import NameLookup
-from nvitop.owner import sockets as sockets_module
-from nvitop.owner.names import KEPT_SECONDS, Places, parse_container_log, parse_pod_log
-from nvitop.owner.sockets import container_name
+from nvitop.owner import NameLookup, names
+from nvitop.owner.names import (
+    KEPT_SECONDS,
+    Places,
+    container_name,
+    parse_container_log,
+    parse_pod_log,
+)
 from tests.clock import Clock
 from tests.owner.values import CONTAINER, OUTER, POD, is_safe
 
@@ -156,7 +160,7 @@ def test_name_from_a_socket(short: pathlib.Path, answer: bytes, name: str | None
 def test_silent_socket_costs_a_limited_time(
     short: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sockets_module, 'TIMEOUT_SECONDS', 0.05)
+    monkeypatch.setattr(names, 'TIMEOUT_SECONDS', 0.05)
     daemon = Daemon(short / 'docker.sock', b'', is_silent=True)
     begin = time.monotonic()
     assert container_name(str(short / 'docker.sock'), CONTAINER) is None
