@@ -126,7 +126,7 @@ ROOMS: dict[str, str] = {
     ),
     'gui': 'health console.options owner.types recording.events recording.recent recording.replay sampling',
     'gui.settings': 'console gui.model.columns gui.state.bindings',
-    'gui.show': 'api console gui health sampling',
+    'gui.show': 'api console gui health recording.replay sampling',
     'gui.replay_command': 'console gui query recording sampling',
     'gui.fleet': 'fleet gui sampling',
     'gui.fleet.data': 'fleet',

@@ -17,10 +17,9 @@ from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.option_table import add_options
 from nvitop.console.options import Invocation, Options
 from nvitop.console.outcome import CommandFailure, Interrupts, writing
-from nvitop.console.startup import collect_garbage_rarely
 from nvitop.console.terminal import read_keys_from_terminal
 from nvitop.gui.settings import read_options
-from nvitop.gui.show import print_report
+from nvitop.gui.show import print_report, show_monitor
 from nvitop.platforms.machine import default_recording
 from nvitop.printable import printable
 from nvitop.query.fields import device_table, process_table
@@ -161,6 +160,7 @@ def _show(recording: Recording, options: argparse.Namespace) -> int:
         (_print_events if options.events else _export)(recording, options)
         return 0
     messages: list[Message] = []
+    status: int | None = None
     layer: dict[str, object] = {'readonly': True}
     given = {'theme': options.theme, 'ascii': options.ascii}
     layer.update({name: value for name, value in given.items() if value is not None})
@@ -170,34 +170,31 @@ def _show(recording: Recording, options: argparse.Namespace) -> int:
     if options.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
         print_report(sample_at(recording, options.at), shown)
     else:
-        _show_monitor(recording, options, shown, messages)
+        status = _show_monitor(recording, options, shown, messages)
     print_messages(PROGRAM, messages)
-    return exit_status(messages)
+    return status or exit_status(messages)
 
 
 def _show_monitor(
     recording: Recording, options: argparse.Namespace, shown: Options, messages: list[Message]
-) -> None:
-    from nvitop.gui.app import NoThreadError
-    from nvitop.gui.monitor import run_monitor
-    from nvitop.gui.term.curses_terminal import TerminalError
-
-    collect_garbage_rarely()
+) -> int | None:
     at = None if options.at is None else _moment(recording, options.at)
     source = ReplaySource(recording, at=at)
-    notices = [message.text for message in messages]
-    try:
-        has_events = at is None and recording.event(0.0, 1) is not None
-        ended = run_monitor(source, shown, notices=notices, replay=source, shows_events=has_events)
-    except (TerminalError, NoThreadError) as error:
-        raise CommandFailure(str(error)) from None
-    if ended.sample is not None:
-        print_report(ended.sample, ended.options, mode=ended.options.mode)
-        left = format_time(ended.sample.timestamp)
+
+    def where_to_continue(sample: Sample) -> Message:
+        left = format_time(sample.timestamp)
         text = f"the recording is from {recording.span()}; continue with --at '{left}'"
-        messages.append(Message('hint', text))
-    if ended.crash:
-        messages.append(Message('error', ended.crash))
+        return Message('hint', text)
+
+    has_events = at is None and recording.event(0.0, 1) is not None
+    return show_monitor(
+        source,
+        shown,
+        messages,
+        replay=source,
+        shows_events=has_events,
+        notes=where_to_continue,
+    )
 
 
 def _moment(recording: Recording, text: str) -> float:

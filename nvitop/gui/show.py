@@ -32,7 +32,10 @@ from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nvitop.console.options import Options
+    from nvitop.recording.replay import ReplaySource
     from nvitop.sampling.plan import DeviceSelector
     from nvitop.sampling.types import MonitoredSource, Sample
 
@@ -51,7 +54,7 @@ def show(options: Options, messages: list[Message]) -> int:
         wake=options.wake,
     )
     if _shows_monitor(options, messages) and _has_devices(devices):
-        status = _try_monitor(source, options, messages)
+        status = show_monitor(source, options, messages)
         if status is not None:
             return status
     return _report(source, options, messages)
@@ -63,7 +66,7 @@ def show_remote(options: Options, messages: list[Message]) -> int:
 
     shows_monitor = _shows_monitor(options, messages)
     with connected(options, once=not shows_monitor) as (source, sample):
-        status = _try_monitor(source, options, messages) if shows_monitor else None
+        status = show_monitor(source, options, messages) if shows_monitor else None
         return _finish_report(sample, options, messages) if status is None else status
 
 
@@ -72,21 +75,6 @@ def _shows_monitor(options: Options, messages: list[Message]) -> bool:
     if options.monitor and not has_terminal:
         messages.append(Message('error', 'the monitor needs a terminal for input and output'))
     return has_terminal and not options.once
-
-
-def _try_monitor(source: MonitoredSource, options: Options, messages: list[Message]) -> int | None:
-    """Run the monitor and return the exit status; ``None`` if it cannot run here."""
-    from nvitop.gui.app import NoThreadError
-    from nvitop.gui.term.curses_terminal import TerminalError
-
-    try:
-        return show_monitor(source, options, messages)
-    except TerminalError as error:
-        messages.append(Message('error', f'{error}\nTry: TERM=xterm-256color nvitop'))
-    except NoThreadError as error:
-        text = f'the monitor cannot run: {error}\nShow the limit of threads: ulimit -u'
-        messages.append(Message('error', text))
-    return None
 
 
 def find_devices(options: Options, messages: list[Message]) -> Sequence[DeviceSelector] | None:
@@ -124,15 +112,47 @@ def _device_count() -> int:
     return count if isinstance(count, int) else 0
 
 
-def show_monitor(source: MonitoredSource, options: Options, messages: list[Message]) -> int:
-    """Run the monitor, then print the report of its last sample."""
+def show_monitor(
+    source: MonitoredSource,
+    options: Options,
+    messages: list[Message],
+    *,
+    replay: ReplaySource | None = None,
+    shows_events: bool = False,
+    notes: Callable[[Sample], Message] | None = None,
+) -> int | None:
+    """Run the monitor, then print the report of its last sample.
+
+    Returns the exit status, ``None`` if the monitor cannot run here. For ``replay`` and
+    ``shows_events`` see :func:`~nvitop.gui.monitor.run_monitor`.
+
+    Args:
+        notes: Makes the message after the report; ``None``: the warnings about the sample.
+    """
+    from nvitop.gui.app import NoThreadError  # reports need none of these
     from nvitop.gui.monitor import run_monitor
+    from nvitop.gui.term.curses_terminal import TerminalError
 
     collect_garbage_rarely()
-    ended = run_monitor(source, options, notices=[message.text for message in messages])
+    notices = [message.text for message in messages]
+    try:
+        ended = run_monitor(
+            source, options, notices=notices, replay=replay, shows_events=shows_events
+        )
+    except TerminalError as error:
+        messages.append(Message('error', f'{error}\nTry: TERM=xterm-256color nvitop'))
+        return None
+    except NoThreadError as error:
+        text = f'the monitor cannot run: {error}\nShow the limit of threads: ulimit -u'
+        messages.append(Message('error', text))
+        return None
     if ended.sample is not None:
         print_report(ended.sample, ended.options, mode=ended.options.mode)
-        messages += warnings_about(ended.sample, driver_responds=ended.has_stopped)
+        messages += (
+            warnings_about(ended.sample, driver_responds=ended.has_stopped)
+            if notes is None
+            else [notes(ended.sample)]
+        )
     if ended.crash:
         messages.append(Message('error', ended.crash))
     return ended.status or exit_status(messages)

@@ -454,6 +454,17 @@ def test_lines_from_a_pipe_are_shown_on_the_terminal(tmp_path: Path) -> None:
         assert 'the recording is from' in program.errors()
 
 
+@pytest.mark.skipif(sys.platform == 'win32', reason='needs a pseudoterminal')
+def test_signal_ends_a_replay_with_its_status(hour: Path) -> None:
+    from tests.e2e.program import NVITOP, Program
+
+    with Program([*NVITOP[:3], 'replay', '--no-config', str(hour)]) as program:
+        program.wait_for('Events')
+        program.process.terminate()
+        assert program.wait_for_exit() == 143
+        assert 'continue with --at' in program.errors()
+
+
 def test_events_of_lines_of_json_are_those_of_a_database(hour: Path) -> None:
     lines = hour.with_name('a.jsonl')
     record(lines, samples_of(hour))
