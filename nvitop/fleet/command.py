@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 PROGRAM = 'nvitop fleet'
 #: What a filter can be, in the help.
-FILTER_EXAMPLE = 'names, host: gpu: user: model: free:4'
+FILTER_EXAMPLE = 'names, host: gpu: user: job: model: free:4'
 #: Number of machines of ``--demo``.
 DEMO_HOSTS = 40
 MAX_DEMO_HOSTS = 10_000

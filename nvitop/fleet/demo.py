@@ -366,9 +366,12 @@ def _filtered(found: list[Series], filters: tuple[tuple[str, str], ...]) -> list
         labels = {
             'host': _HOSTS,
             'user': ('user', 'username'),
+            'job': ('owner_id', 'owner_name', 'pod'),
             'gpu': ('gpu', 'index'),
             'model': ('name', 'modelName', 'devicename'),
         }[prefix]
+        if prefix == 'job':
+            word = word.rpartition('/')[2]
         pattern = re.compile(literal(word) if prefix == 'gpu' else containing(word))
         gpus = {
             _gpu_of(one)

@@ -31,12 +31,15 @@ from nvitop.health import BUSY_PERCENT, KINDS
 from nvitop.health.states import HELD_SECONDS
 
 if TYPE_CHECKING:
-    from typing import Callable, Collection, Iterable, Iterator, Literal, Mapping
+    from typing import Callable, Collection, Iterable, Iterator, List, Literal, Mapping, Tuple
 
     from nvitop.fleet.types import FleetHost
 
+    #: Series with a property, and conditions of which one must match. No series: all have it.
+    _Place = Tuple[Tuple[str, ...], List[Tuple[Matcher, ...]]]
+
 #: Prefixes of the filter.
-PREFIXES = ('host', 'gpu', 'user', 'model', 'free')
+PREFIXES = ('host', 'gpu', 'user', 'job', 'model', 'free')
 #: Metrics of the heat map: key, title, and the metrics it needs.
 HEAT_METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
     'utilization': ('GPU utilization', ('gpu_utilization',)),
@@ -84,7 +87,7 @@ class Scope(NamedTuple):
 
 
 def parse_filter(text: str) -> tuple[tuple[str, str], ...]:
-    """Parse the words of a filter: ``host: gpu: user: model: free:``, or the name of a host."""
+    """Parse the words of a filter: ``host: gpu: user: job: model: free:``, or the name of a host."""
     parts = []
     for word in text.split():
         prefix, colon, rest = word.partition(':')
@@ -426,23 +429,51 @@ def _filtered(
     matchers, joins = list(base), []
     on = ', '.join((*scope.host_labels, *identity_labels(name)))
     for prefix, word in filters:
-        if prefix == 'user':
-            if name not in USER_SERIES:
-                return []
-            users, label = USER_SERIES[name]
-            condition = Matcher(label, '=~', containing(word))
-            joins.append(f' and on ({on}) {vector((users,), (*scope.match, condition))}')
-            continue
-        keys = ('index', 'label') if prefix == 'gpu' else ('name', 'gpu_name')
-        place = label_of(name, keys)
+        place = _place(name, prefix, word)
         if place is None:
             return []
-        info, label = place
-        condition = (
-            Matcher(label, '=', word) if prefix == 'gpu' else Matcher(label, '=~', containing(word))
-        )
-        if info:
-            joins.append(f' and on ({on}) {vector((info,), (*scope.match, condition))}')
+        others, alternatives = place
+        if others:
+            found = [vector(others, (*scope.match, *one)) for one in alternatives]
+            joined = found[0] if len(found) == 1 else f'({" or ".join(found)})'
+            joins.append(f' and on ({on}) {joined}')
         else:
-            matchers.append(condition)
+            matchers.extend(alternatives[0])
     return [f'({vector(series, matchers)}{"".join(joins)})' if joins else vector(series, matchers)]
+
+
+def _place(name: str, prefix: str, word: str) -> _Place | None:
+    """Return where a dialect has the property of a filter; ``None`` if it lacks it."""
+    if prefix == 'job':
+        return _place_of_job(name, word)
+    if prefix == 'user':
+        if name not in USER_SERIES:
+            return None
+        users, label = USER_SERIES[name]
+        return (users,), [(Matcher(label, '=~', containing(word)),)]
+    place = label_of(name, ('index', 'label') if prefix == 'gpu' else ('name', 'gpu_name'))
+    if place is None:
+        return None
+    info, label = place
+    is_exact = prefix == 'gpu'
+    condition = Matcher(label, '=' if is_exact else '=~', word if is_exact else containing(word))
+    return (info,) if info else (), [(condition,)]
+
+
+def _place_of_job(name: str, word: str) -> _Place | None:
+    """Return where a dialect has jobs with this number, or with the word in their names."""
+    if name == 'own':
+        names = (Matcher('owner_name', '=~', containing(word)),)
+        return (OWNER_SERIES,), [(Matcher('owner_id', '=', word),), names]
+    if name != 'dcgm':
+        return None
+    namespace, _, pod = word.rpartition('/')
+    renamed = POD_LABELS[1][1]
+    conditions: list[tuple[Matcher, ...]] = [(Matcher(JOB_LABEL, '=', word),)]
+    for labels in POD_LABELS:
+        # If Prometheus renamed the labels, the others name the pod of the exporter.
+        only = () if renamed in labels else (Matcher(renamed, '=', ''),)
+        wanted = [pair for pair in zip(labels, (namespace, pod)) if pair[1]]
+        pods = (Matcher(label, '=~', containing(text)) for label, text in wanted)
+        conditions.append((*pods, *only))
+    return names_of('gpu_utilization')[name], conditions

@@ -42,7 +42,7 @@ from nvitop.fleet.types import (
 )
 from nvitop.health import KINDS
 from nvitop.health.xid import severity_of, xid_of
-from nvitop.owner.types import PLAIN, TOOLS, Layer
+from nvitop.owner.types import JOBS, PLAIN, TOOLS, Layer
 from nvitop.printable import printable
 
 if TYPE_CHECKING:
@@ -436,7 +436,8 @@ def _gpu_of_value(hosts: _Hosts, one: Series) -> str:
 class _Job:
     """Where a job runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: str) -> None:
+        self.filter = words
         self.users: set[str] = set()
         self.hosts: set[str] = set()
         self.gpus: set[str] = set()
@@ -457,7 +458,8 @@ def read_jobs(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet
             owner = _owner(one.labels)
             # Sessions of several hosts have nothing in common but a number.
             place = member.name if owner.kind in TOOLS or owner.kind in PLAIN else ''
-            job = jobs.setdefault((printable(str(owner)), place), _Job())
+            name = printable(str(owner))
+            job = jobs.setdefault((name, place), _Job(_filter(owner, place)))
             job.hosts.add(member.name)
             job.gpus.add(_gpu_id(member, one.labels))
             job.users.update(filter(None, [printable(one.labels.get('user', ''))]))
@@ -470,6 +472,7 @@ def read_jobs(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet
     found = [
         FleetJob(
             name,
+            job.filter,
             tuple(sorted(job.users)),
             tuple(sorted(job.hosts, key=natural)),
             len(job.gpus),
@@ -480,6 +483,14 @@ def read_jobs(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet
     ]
     found.sort(key=lambda job: (-job.gpus, natural(job.name)))
     return Fleet(jobs=tuple(found), timestamp=timestamp)
+
+
+def _filter(owner: Layer, place: str) -> str:
+    """Return the words of the filter for the hosts of a job, or of a session on one host."""
+    name = owner.id if owner.kind in JOBS else owner.name or owner.id
+    # Each word makes the query longer, and servers limit its length.
+    words = [f'job:{word}' for word in sorted(printable(name).split(), key=len)[-1:]]
+    return ' '.join([*words, f'host:{place}'] if place else words)
 
 
 def _owner(labels: Mapping[str, str]) -> Layer:

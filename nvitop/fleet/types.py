@@ -221,6 +221,8 @@ class FleetJob(NamedTuple):
 
     #: As in the column ``JOB``: ``'slurm 1392969'``, ``'pod serving/chat-0'``.
     name: str
+    #: Words of the filter for its hosts: ``'job:1392969'``.
+    filter: str
     users: tuple[str, ...]
     hosts: tuple[str, ...]
     gpus: int

@@ -222,6 +222,18 @@ def test_age_is_that_of_the_values_with_any_filter(text: str) -> None:
     assert set(re.findall(r'timestamp\((.)', query)) == {'{'}
 
 
+def test_filter_for_a_job_matches_its_number_or_a_part_of_its_name() -> None:
+    query = jobs_query(Scope(filters=parse_filter('job:ml/train-0')))
+    assert 'owner_id="ml/train-0"' in query
+    assert 'owner_name=~"(?i).*ml/train-0.*"' in query
+    assert 'hpc_job="ml/train-0"' in query
+    for labels in (
+        'namespace=~{},pod=~{},exported_pod=""',
+        'exported_namespace=~{},exported_pod=~{}',
+    ):
+        assert labels.format('"(?i).*ml.*"', '"(?i).*train-0.*"') in query
+
+
 def test_filter_restricts_the_simulated_cluster() -> None:
     hosts = demo_fleet(40, filters=(('host', 'gpu0007'),)).hosts
     assert [host.name for host in hosts] == ['gpu0007']
@@ -266,6 +278,7 @@ def test_jobs_span_hosts_and_sessions_do_not() -> None:
         owner('b', 'slurm', '42', user='bob'),
         owner('a', 'tmux', '7'),
         owner('b', 'tmux', '7'),
+        owner('a', 'jupyter', '8', 'my try.ipynb'),
         owner('c', 'pod', '5ba385ca', 'ml/train-0'),
         row(
             'DCGM_FI_DEV_GPU_UTIL',
@@ -282,13 +295,14 @@ def test_jobs_span_hosts_and_sessions_do_not() -> None:
         row('nvitop_gpu_utilization_ratio', 0.0, 'idle', hostname='b', uuid='GPU-b'),
     ]
     jobs = read_jobs(series, Scope(), NOW).jobs
-    assert [(job.name, job.hosts) for job in jobs] == [
-        ('slurm 42', ('a', 'b')),
-        ('pod', ('e',)),
-        ('pod ml/train-0', ('c',)),
-        ('slurm 43', ('d',)),
-        ('tmux server 7', ('a',)),
-        ('tmux server 7', ('b',)),
+    assert [(job.name, job.hosts, job.filter) for job in jobs] == [
+        ('slurm 42', ('a', 'b'), 'job:42'),
+        ('nb my try.ipynb', ('a',), 'job:try.ipynb host:a'),
+        ('pod', ('e',), ''),
+        ('pod ml/train-0', ('c',), 'job:ml/train-0'),
+        ('slurm 43', ('d',), 'job:43'),
+        ('tmux server 7', ('a',), 'job:7 host:a'),
+        ('tmux server 7', ('b',), 'job:7 host:b'),
     ]
     job = jobs[0]
     assert (job.gpus, job.idle_gpus, job.utilization_percent) == (2, 1, 30)

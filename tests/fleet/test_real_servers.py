@@ -123,7 +123,16 @@ def check_all_questions(url: str, data: Data) -> float:
     assert {round(host.measured or 0) for host in fleet.hosts} == {data.moment}
     scope = Scope(used_labels=used_labels(fleet))
     reference = DemoServer(data.cluster, clock=lambda: data.moment)
-    for text in ('host:gpu0007', 'user:alice', 'gpu:3', 'model:H100', 'user:bob host:gpu00', 'a"b'):
+    for text in (
+        'host:gpu0007',
+        'user:alice',
+        'gpu:3',
+        'model:H100',
+        'user:bob host:gpu00',
+        'job:41005',
+        'job:train-7',
+        'a"b',
+    ):
         filtered = Question('hosts', scope._replace(filters=parse_filter(text)))
         hosts = ask(client, filtered).hosts
         assert {host.measured for host in hosts} <= {data.moment}

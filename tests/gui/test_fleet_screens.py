@@ -360,3 +360,12 @@ def test_enter_shows_the_hosts_of_the_last_user() -> None:
     state, _ = update_fleet(users, KeyPressed('Enter'))
     assert (state.screen, state.query) == (Screen.HOSTS, f'user:{name}')
     assert question_of(state).scope.filters == (('user', name),)
+
+
+def test_enter_shows_the_hosts_of_a_job() -> None:
+    jobs = screen(40, 100, 30, 'J', 'Down')
+    job = fleet_of(jobs).jobs.jobs[1]
+    state, _ = update_fleet(jobs, KeyPressed('Enter'))
+    assert (state.screen, state.query) == (Screen.HOSTS, job.filter)
+    state = answered(state, DemoServer(Cluster(40, dialects=MIXED), clock=lambda: NOW))
+    assert tuple(host.name for host in fleet_of(state).rows) == job.hosts

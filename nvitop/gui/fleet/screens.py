@@ -20,6 +20,7 @@ from nvitop.gui.fleet.state import (
     reverse_hosts,
     select_host,
     selected_host,
+    show_hosts_of_job,
     show_hosts_of_user,
     sort_by_next_column,
     sort_hosts,
@@ -84,12 +85,13 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Home',), 'select-first', move_to_first, 'first line', _ALL, MOVE),
     Binding(('End',), 'select-last', move_to_last, 'last line', _ALL, MOVE),
     Binding(('Esc',), 'clear', clear_filter, 'clear filter, selection, pause', _HOSTS, MOVE),
-    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: name, host: gpu: user: model: free:', _VALUES, PROCESS, hint='filter'),
+    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: name, host: gpu: user: job: model: free:', _VALUES, PROCESS, hint='filter'),
     Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _ALL - _HEAT_MAP, PROCESS, hint='search'),
     Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _ALL - _HEAT_MAP, PROCESS, hint='match', needs=(need_search,)),
     Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _ALL - _HEAT_MAP, PROCESS, hint='match', needs=(need_search,)),
     Binding(('Enter',), 'show-page', open_host, 'screens of the host; q: back', _HOSTS | _HEAT_MAP, SCREEN, hint='host'),
     Binding(('Enter',), 'show-user', show_hosts_of_user, 'show the hosts', _USERS, SCREEN, hint='hosts of the user'),
+    Binding(('Enter',), 'show-job', show_hosts_of_job, 'show the hosts', _JOBS, SCREEN, hint='hosts of the job'),
     opening(('g',), Screen.HEAT_MAP, 'all GPUs as a heat map', _VALUES - _HEAT_MAP, 'GPUs'),
     Binding(('g', 'm'), 'next-graph', next_metric, 'next metric', _HEAT_MAP, SCREEN, hint='next metric'),
     opening(('U',), Screen.USERS, 'users over all hosts', _VALUES - _USERS, 'users'),
@@ -138,7 +140,7 @@ _OTHER_HELP = (
         kind='legend',
     ),
 )
-_FILTER = 'name, or host: gpu: user: model: free:4 (Enter asks the server)'
+_FILTER = 'name, or host: gpu: user: job: model: free:4 (Enter asks the server)'
 
 
 def _margins(state: AppState) -> tuple[int, int]:
@@ -199,7 +201,7 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.JOBS: ScreenSpec(
         draw=draw_jobs,
         hints=('h', 'q'),
-        menu=('h', 'g', 'U', '/', 'n N', '\\', '!', 'z', 'q'),
+        menu=('h', 'Enter', 'g', 'U', '/', 'n N', '\\', '!', 'z', 'q'),
         lines=lambda state: fleet_of(state).jobs.jobs,
         demand=demanded_question,
         margins=_margins,

@@ -292,7 +292,18 @@ def show_hosts_of_user(state: AppState) -> Result:
     if not users:
         return state, ()
     name = users[min(state.position.cursor, len(users) - 1)].name
-    query = ' '.join(f'user:{word}' for word in name.split())
+    return _show_hosts(state, ' '.join(f'user:{word}' for word in name.split()))
+
+
+def show_hosts_of_job(state: AppState) -> Result:
+    """Return to the hosts, and show those of the job in the current line."""
+    jobs = fleet_of(state).jobs.jobs
+    if not jobs:
+        return state, ()
+    return _show_hosts(state, jobs[min(state.position.cursor, len(jobs) - 1)].filter)
+
+
+def _show_hosts(state: AppState, query: str) -> Result:
     hosts = state._replace(screen=Screen.HOSTS, behind=(), position=ListPosition(), query=query)
     return hosts, ()
 

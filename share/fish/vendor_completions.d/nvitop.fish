@@ -259,7 +259,7 @@ complete -c nvitop -n '_shtab_nvitop_using fleet' -l gpus -d 'list GPUs instead 
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l users -d 'list users instead of hosts'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l jobs -d 'list jobs instead of hosts'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l problems -d 'list problems instead of hosts'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -l filter -x -d 'only these: names, host: gpu: user: model: free:4'
+complete -c nvitop -n '_shtab_nvitop_using fleet' -l filter -x -d 'only these: names, host: gpu: user: job: model: free:4'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l sort -x -d 'sort by a column of --format csv, such as free_gpus'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l format -xka "table json csv" -d 'write table, json or csv once (default: table)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l fail-on -xka "warning critical" -d 'print once; exit with status 1 if there are such findings, or worse ones'
