@@ -18,7 +18,7 @@ from nvitop.api.device.handles import start_nvml
 from nvitop.claims.directory import ClaimsUnavailable, directories_to_read, directory_to_write
 from nvitop.claims.queue import Ticket
 from nvitop.claims.records import lock_path, read_claims, remove_dead_claims, write_claim
-from nvitop.platforms.shared_files import take_lock
+from nvitop.platforms.shared_files import release_lock, take_lock
 from nvitop.select.choice import (
     Criteria,
     Selection,
@@ -105,7 +105,7 @@ class ClaimedDevices(NamedTuple):
             with contextlib.suppress(OSError):
                 os.unlink(path)
         for descriptor in self.locks:
-            os.close(descriptor)
+            release_lock(descriptor)
 
 
 def wait_and_claim(
@@ -170,13 +170,14 @@ class _Waiter:
             while True:
                 self._look(now)
                 ahead = self._ticket.programs_ahead()
+                settled = [uuid for uuid, since in self._since.items() if now - since >= settle]
                 if ahead:
                     self._release(set(self._locks))
-                self._ticket.set_collecting(not ahead)
-                if not ahead:
-                    self._collect([u for u, since in self._since.items() if now - since >= settle])
+                else:
+                    self._collect(settled)
                     if self._has_enough() and self._still_match():
                         return self._claim(command)
+                self._ticket.set_collecting(bool(self._locks))
                 text = self._describe(ahead)
                 if now >= started + limit:
                     raise ClaimTimeout(f'{text}; gave up after {limit:g} s')
@@ -215,6 +216,8 @@ class _Waiter:
     def _collect(self, uuids: Sequence[str]) -> None:
         """Lock devices until there are enough; give back those that no longer match."""
         self._release(self._locks.keys() - self._matching.keys())
+        if uuids:
+            self._ticket.set_collecting(True)
         for uuid in uuids:
             if uuid not in self._locks and not self._has_enough():
                 lock = take_lock(lock_path(self._directory, uuid))

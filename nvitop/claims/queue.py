@@ -15,11 +15,13 @@ import re
 import time
 from typing import Iterator, Sequence
 
+from nvitop.claims.directory import ClaimsUnavailable
 from nvitop.platforms.shared_files import (
     is_locked,
     make_shared,
     read_small_json,
     take_lock,
+    why_unusable,
     write_new,
 )
 
@@ -40,11 +42,15 @@ class Ticket:
             uuids: Devices that may be used. Only programs that want one of them wait for each other.
 
         Raises:
+            ClaimsUnavailable: The directory of the queue cannot be trusted.
             OSError: The file cannot be written.
         """
         self._folder = os.path.join(directory, 'queue')
-        if not os.path.isdir(self._folder):
+        if not os.path.lexists(self._folder):
             make_shared(self._folder)
+        reason = why_unusable(self._folder)
+        if reason:
+            raise ClaimsUnavailable(f'{self._folder}: {reason}')
         self._uuids = frozenset(uuids)
         self._is_collecting = False
         name = f'{time.time_ns():020}.{os.getpid()}.ticket'

@@ -121,8 +121,8 @@ def _read_claim(path: str) -> Claim:
         uid=status.st_uid,
         username=printable(name_of_user(status.st_uid)),
         process=identity,
-        # A claim cannot be from the future; it would count as the newest one.
-        since=min(float(values['since']), time.time()),
+        # A claim cannot be from the future; it would count as the newest one. NaN becomes 0.
+        since=min(max(0.0, float(values['since'])), time.time()),
         command=printable(str(values['command']))[:_MAX_COMMAND],
         path=path,
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import functools
 import os
@@ -139,8 +140,7 @@ def _run(options: argparse.Namespace, command: list[str]) -> int:
         status = failure.status if failure.status in (2, TIMED_OUT) else FAILED
         raise CommandFailure(str(failure), status) from failure
     finally:
-        if sys.stderr.isatty():
-            print('\r\x1b[K', end='', file=sys.stderr, flush=True)
+        _show('')
     return _execute(held, options.format, command)
 
 
@@ -206,5 +206,9 @@ def _execute(held: ClaimedDevices, form: str, command: list[str]) -> int:
 
 def _show(text: str) -> None:
     """Show a line about the wait on stderr, in place of the last one on a terminal."""
-    begin, end = ('\r\x1b[K', '') if sys.stderr.isatty() else ('', '\n')
-    print(f'{begin}{PROGRAM}: {text}', end=end, file=sys.stderr, flush=True)
+    line = f'{PROGRAM}: {text}' if text else ''
+    with contextlib.suppress(OSError):
+        if sys.stderr.isatty():
+            print(f'\r\x1b[K{line}', end='', file=sys.stderr, flush=True)
+        elif line:
+            print(line, file=sys.stderr, flush=True)

@@ -128,6 +128,15 @@ def take_lock(path: str) -> int | None:
     return None
 
 
+def release_lock(descriptor: int) -> None:
+    """Release a lock, of children that inherited it too, and close its descriptor."""
+    if sys.platform != 'win32':
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
 def is_locked(path: str) -> bool:
     """Return whether a process holds the lock of a file."""
     if sys.platform == 'win32':

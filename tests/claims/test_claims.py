@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import errno
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -22,8 +23,10 @@ import nvitop
 from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.claims import acquire, directory, records
+from nvitop.claims import run as run_command
 from nvitop.claims.acquire import ClaimImpossible, ClaimRequest, ClaimTimeout, wait_and_claim
 from nvitop.claims.directory import ClaimsUnavailable, directory_to_write
+from nvitop.claims.queue import STALE_SECONDS, Ticket
 from nvitop.claims.records import claimed_by_others, read_claims
 from nvitop.platforms import shared_files
 from nvitop.platforms.machine import is_running
@@ -32,7 +35,7 @@ from nvitop.recording.privacy import CommandFilter
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import ClaimSample, Demand, Sample
 from nvitop.select.choice import Criteria, select_devices
-from tests.claims.waiters import FakeDevice
+from tests.claims.waiters import FakeDevice, fake_select
 from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='claims need flock and /proc')
@@ -93,21 +96,25 @@ def test_no_device_has_two_claims_whoever_is_killed_or_suspended(
     assert not read_claims()
 
 
-def test_first_come_first_served_and_large_requests_do_not_starve(folder: pathlib.Path) -> None:
-    devices: Any = [FakeDevice(number) for number in range(2)]
-    log = os.open(folder / 'log', os.O_RDWR | os.O_CREAT | os.O_APPEND)
+def start_waiter(count: int, log: int) -> subprocess.Popen[bytes]:
+    """Start a process that waits for some of two devices; it writes to a descriptor."""
     program = (
         'import sys; from unittest import mock; from nvitop.claims import acquire\n'
         'from tests.claims.waiters import FakeDevice, fake_select, wait_and_log\n'
         'with mock.patch.object(acquire, "select", fake_select):\n'
-        f' wait_and_log([FakeDevice(0), FakeDevice(1)], int(sys.argv[1]), 0.02, {log})'
+        f' wait_and_log([FakeDevice(0), FakeDevice(1)], {count}, 0.02, {log})'
     )
+    return subprocess.Popen([sys.executable, '-c', program], pass_fds=[log])
+
+
+def test_first_come_first_served_and_large_requests_do_not_starve(folder: pathlib.Path) -> None:
+    devices: Any = [FakeDevice(number) for number in range(2)]
+    log = os.open(folder / 'log', os.O_RDWR | os.O_CREAT | os.O_APPEND)
     started = []
     with mock.patch.object(acquire, 'select', return_value=mock.Mock(chosen=devices)):
         held = wait_and_claim(ClaimRequest(devices, 2, settle_seconds=0.0), 'first')
     for count in (2, 1, 2, 1, 1):
-        command = [sys.executable, '-c', program, str(count)]
-        started.append(subprocess.Popen(command, pass_fds=[log]))
+        started.append(start_waiter(count, log))
         wait_until(lambda: len(files(folder, 'ticket')) == len(started), 'the ticket')
     held.release()
     assert [process.wait(PATIENCE) for process in started] == [0] * 5
@@ -119,8 +126,6 @@ def test_first_come_first_served_and_large_requests_do_not_starve(folder: pathli
 
 
 def test_suspended_program_without_locks_is_skipped(folder: pathlib.Path) -> None:
-    from nvitop.claims.queue import STALE_SECONDS, Ticket
-
     first, second, other = (
         Ticket(str(folder), ['a', 'b']),
         Ticket(str(folder), ['b']),
@@ -143,6 +148,26 @@ def test_suspended_program_without_locks_is_skipped(folder: pathlib.Path) -> Non
     for ticket in (first, second, other):
         ticket.close()
     assert not files(folder, 'ticket')
+
+
+def test_suspended_first_program_keeps_no_free_device_from_others(folder: pathlib.Path) -> None:
+    devices: Any = [FakeDevice(number) for number in range(2)]
+    request = ClaimRequest(devices, 2, settle_seconds=0.0, timeout_seconds=9.0)
+    with mock.patch.object(acquire, 'select', fake_select):
+        held = wait_and_claim(request, 'x')
+        with start_waiter(1, 2) as first:
+            wait_until(lambda: len(files(folder, 'ticket')) == 1, 'the ticket')
+            (ticket,) = files(folder, 'ticket')
+            for _ in range(2):
+                os.utime(ticket, (0, 0))
+                wait_until(lambda: ticket.stat().st_mtime > 0, 'another look')
+            first.send_signal(signal.SIGSTOP)
+            os.utime(ticket, (0, 0))
+            held.release()
+            try:
+                wait_and_claim(request, 'x').release()
+            finally:
+                first.kill()
 
 
 def test_device_must_match_for_a_while_and_again_under_its_lock(folder: pathlib.Path) -> None:
@@ -212,8 +237,14 @@ def test_claim_is_seen_and_skipped_until_it_ends(machine: simulation.Machine) ->
                 claimed().__enter__()
             with claimed(4, ignore_claims=True) as every:
                 assert len(every) == 4
+        pid = os.fork()
+        if pid == 0:
+            signal.pause()
     assert read_claims() == {}
     assert not files(pathlib.Path(os.environ[directory.VARIABLE]), 'claim')
+    with claimed(4):  # although a child of this process has the descriptors of the locks
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
 def run(*words: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[str]:
@@ -273,6 +304,11 @@ def test_interrupted_wait_leaves_no_ticket(folder: pathlib.Path) -> None:
         waiting.send_signal(signal.SIGINT)
         assert waiting.wait(PATIENCE) == 130
     assert not files(folder, 'ticket')
+
+
+def test_wait_goes_on_if_stderr_is_closed() -> None:
+    with mock.patch('sys.stderr', mock.Mock(write=mock.Mock(side_effect=BrokenPipeError))):
+        run_command._show('waiting')
 
 
 def test_claims_are_listed(machine: simulation.Machine) -> None:
@@ -372,14 +408,13 @@ def test_hostile_files_are_ignored_and_cleaned(folder: pathlib.Path) -> None:
         )
     ):  # fmt: skip
         (folder / f'GPU-4.{number + 1}.1.claim').write_text(text)
-    with mock.patch.object(records, '_MAX_FILES', 10_000):
-        assert set(read_claims()) == {'GPU-9'}
-    claim = records.live_claim(list(records._claims_in(str(folder))), '') or read_claims().get(
-        'GPU-9'
-    )
-    if claim is not None:
-        assert claim.command.startswith('evil �[31m�x')
-        assert len(claim.command) == 200
+    (claim,) = read_claims().values()
+    assert claim.command.startswith('evil �[31m�x')
+    assert len(claim.command) == 200
+    for since in (math.nan, 'nan', -1e300, math.inf):
+        good.write_text(json.dumps({**values, 'since': since}))
+        (claim,) = read_claims().values()
+        assert 0 <= claim.since <= time.time()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='NOT TESTED: files of two users need root')
@@ -455,6 +490,9 @@ def test_directories_that_cannot_be_trusted_are_refused(
     monkeypatch.setenv(directory.VARIABLE, str(file))
     with pytest.raises(ClaimsUnavailable, match=r'not a directory.*set NVITOP_CLAIMS'):
         directory_to_write()
+    (tmp_path / 'queue').symlink_to(open_to_all)
+    with pytest.raises(ClaimsUnavailable, match='queue: a symbolic link'):
+        Ticket(str(tmp_path), [])
 
 
 def test_file_system_of_a_directory_is_known() -> None:
