@@ -40,6 +40,14 @@ class TreeUsage(NamedTuple):
     disk_read_kib_per_s: int | None
 
 
+class ProcessDetails(NamedTuple):
+    """Properties of a process that only its page shows; ``None`` if unknown."""
+
+    thread_count: int | None = None
+    #: Its working directory.
+    directory: str | None = None
+
+
 class System:
     """Host and processes, as the operating system reports them."""
 
@@ -61,6 +69,10 @@ class System:
     def start_time(self, pid: int, actual: float) -> float:
         """Return the start time to show of a process that started at ``actual``."""
         return actual
+
+    def process_details(self, pid: int) -> ProcessDetails | None:
+        """Return the details of a simulated process, ``None`` for any other."""
+        return None
 
     def tree_usage(self, pid: int) -> TreeUsage | None:
         """Return what a simulated process uses with its descendants, ``None`` for any other."""

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence, TypeVar
 
 from nvitop.api import host
-from nvitop.api.system import TreeUsage, system
+from nvitop.api.system import ProcessDetails, TreeUsage, system
 from nvitop.api.timing import Window
 from nvitop.api.utils import KiB
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import ProcessKey, ProcessSample
 
+_T = TypeVar('_T')
 #: Minimum time (seconds) between two readings.
 _SHORTEST_SECONDS = 0.5
 _UNKNOWN = TreeUsage(None, None)
@@ -41,16 +42,21 @@ class TreeReader:
         self._key: ProcessKey | None = None
         self._window = _new_window()
         self._usage = _UNKNOWN
+        self._details = ProcessDetails()
 
     def add_to(
         self, processes: Sequence[ProcessSample], key: ProcessKey, *, is_due: bool
     ) -> tuple[ProcessSample, ...]:
-        """Return the processes, one of them with its usage, which is read if it is due."""
-        usage = self.read(key) if is_due or self._key != key else self._usage
+        """Return the processes, one of them with its usage and details, which are read if due."""
+        usage = self._usage
+        if is_due or self._key != key:
+            usage, self._details = self.read(key), _read_details(key.pid)
         return tuple(
             each._replace(
                 tree_cpu_percent=usage.cpu_percent,
                 disk_read_kib_per_s=usage.disk_read_kib_per_s,
+                thread_count=self._details.thread_count,
+                directory=self._details.directory,
             )
             if each.key == key
             else each
@@ -70,6 +76,24 @@ class TreeReader:
     def _read_counters(self, pid: int) -> _Counters | None:
         counters = _read_counters(pid)
         return _Counters(self._wall_clock(), counters) if counters else None
+
+
+def _read_details(pid: int) -> ProcessDetails:
+    simulated = system().process_details(pid)
+    if simulated is not None:
+        return simulated
+    return ProcessDetails(
+        _unless_denied(lambda: host.Process(pid).num_threads()),
+        _unless_denied(lambda: host.Process(pid).cwd()) or None,
+    )
+
+
+def _unless_denied(read: Callable[[], _T]) -> _T | None:
+    """Return a value; ``None`` if this user cannot know it, or the process has exited."""
+    try:
+        return read()
+    except (OSError, host.PsutilError):
+        return None
 
 
 def _new_window() -> Window[_Counters, TreeUsage]:

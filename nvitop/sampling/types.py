@@ -264,6 +264,9 @@ class ProcessSample(NamedTuple):
     #: CPU usage and disk reads including descendants; only of ``Demand.detailed_process``.
     tree_cpu_percent: float | None = None
     disk_read_kib_per_s: int | None = None
+    #: Number of its threads, and its working directory; only of ``Demand.detailed_process``.
+    thread_count: int | None = None
+    directory: str | None = None
 
 
 class HostProcessSample(NamedTuple):

@@ -202,6 +202,7 @@ class ProcessSpec(NamedTuple):
     #: Bytes.
     host_memory: Signal | None = None
     threads: int | None = None
+    directory: str = ''
     #: Running time (seconds) when the scenario starts.
     age: float | None = None
     #: Contents of its files in ``/proc``.

@@ -316,6 +316,7 @@ PROCESS_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('cpu', 'CPU %', None, 'CPU usage in percent of one CPU; computed: that of its child'),
     ScenarioKey('host_memory', 'B', None, 'resident memory of the host; computed: that of its child'),
     ScenarioKey('threads', 'integer', None, 'number of threads; computed: that of its child', low=1),
+    ScenarioKey('directory', 'text', '', 'its working directory; computed: that of its child'),
     ScenarioKey('started', 'duration', None, 'how long it has been running when the scenario starts', field='age'),
     ScenarioKey('from', 'seconds', None, 'time at which it starts', field='start'),
     ScenarioKey('until', 'seconds', None, 'time at which it exits', field='stop'),

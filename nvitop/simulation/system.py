@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from nvitop.api.host import CpuSeconds, MemoryUsage
 from nvitop.api.process.command import quote
 from nvitop.api.process.facts import HostFacts
-from nvitop.api.system import Past, System, TreeUsage
+from nvitop.api.system import Past, ProcessDetails, System, TreeUsage
 from nvitop.platforms.pci import short_bus_id
 from nvitop.platforms.runtime_power import GpuPower, SleepInfo
-from nvitop.simulation.physics import TRAFFIC, bytes_moved
+from nvitop.simulation.physics import TRAFFIC
 from nvitop.simulation.world import Node, Task, World
 
 if TYPE_CHECKING:
@@ -92,6 +92,13 @@ class SimulatedSystem(System):
         task = self._world.task_of(pid)
         usage = None if task is None else _tree_usage(task, self._world.seconds())
         return None if usage is None or usage.cpu_percent is None else usage
+
+    def process_details(self, pid: int) -> ProcessDetails | None:
+        """Return the details of a process of the scenario that has a directory."""
+        task = self._world.task_of(pid)
+        if task is None or not task.spec.directory:
+            return None
+        return ProcessDetails(task.spec.threads or 1, task.spec.directory)
 
     def process_file(self, pid: int, name: str) -> bytes | None:
         """Return the content of a file of a process of the scenario.
@@ -223,9 +230,11 @@ def _past_of(node: Node, t: float) -> dict[str, float | None]:
     values = {field: node.value_at(key, t) for field, key in PAST_FIELDS.items()}
     values['sm_clock_mhz'] = values['graphics_clock_mhz']
     for name in TRAFFIC:
-        before, now = bytes_moved(node, name, t - 1.0), bytes_moved(node, name, t)
-        if before is not None and now is not None:
-            values[f'{name}_throughput_kib_per_s'] = round((now - before) / 1024)
+        # Not from totals, which begin at 0.
+        rate = node.value_at(name, t)
+        if rate is not None and name.startswith('nvlink'):
+            rate *= node.value_at('nvlink_count', t) - node.value_at('nvlink_down', t)
+        values[f'{name}_throughput_kib_per_s'] = None if rate is None else round(rate / 1024)
     return {**values, 'memory_percent': round(100.0 * used / total, 1) if total else None}
 
 

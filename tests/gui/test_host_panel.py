@@ -7,10 +7,10 @@ import re
 import pytest
 
 from nvitop.gui.layout.host import lay_out_host
-from nvitop.gui.model.choices import GraphState, ViewState
+from nvitop.gui.model.choices import GRAPHS_BY_METRIC, GraphState, ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
-from nvitop.gui.view.panels.host import DeviceGraphs, draw_host_panel, select_graphs
+from nvitop.gui.view.panels.host import DeviceGraphs, draw_host_panel, has_gradient, select_graphs
 from nvitop.gui.view.widgets.graph import GraphWindow
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
@@ -95,6 +95,26 @@ def test_straggler_is_visible_in_the_mean_of_all_gpus() -> None:
     assert ' AVG UTIL 90% · 20% – 100% ' in lines[6]
     # The highest value is a line above the mean.
     assert column_of(lines[7:12], 128) == '⣭⣿⣿⣿⣿'
+    devices = tuple(
+        device._replace(gpu_utilization_percent=20 if i else 80)
+        for i, device in enumerate(sample.devices)
+    )
+    lines = panel(
+        sample._replace(devices=devices), 130, 12, recorded(sample._replace(devices=devices))
+    )
+    # Empty between the thin line and the mean, except for the guide in the middle.
+    assert column_of(lines[7:12], 128) == '⠉⠉⠒⣤⣿'
+
+
+def test_clocks_have_no_gradient() -> None:
+    sample = SAMPLES['one']
+    graphs = select_graphs(sample.devices, GraphState(), None)
+    colored = {
+        metric
+        for metric in ('gpu_utilization', 'memory_percent', 'power_usage', 'sm_clock')
+        if has_gradient(GRAPHS_BY_METRIC[metric], graphs, sample)
+    }
+    assert colored == {'gpu_utilization', 'memory_percent', 'power_usage'}
 
 
 def test_units_of_a_title_scale() -> None:

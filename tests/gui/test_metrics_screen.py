@@ -16,7 +16,7 @@ from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Problem
-from tests.gui.drawing import lines_of
+from tests.gui.drawing import lines_of, text_of
 from tests.gui.driving import demand_of, update_all
 from tests.gui.samples import NOW, SAMPLES, history_of
 
@@ -42,7 +42,7 @@ def test_unknown_values_have_no_graph() -> None:
     assert 'DISK READ' not in text
     _, lines = metrics_of('one', 200, 60, tree_cpu_percent=250.0, disk_read_kib_per_s=4096)
     text = '\n'.join(lines)
-    assert ' CPU with children 250% ' in text
+    assert ' CPU incl. children 250% ' in text
     assert ' DISK READ 4 MiB/s ' in text
 
 
@@ -51,6 +51,21 @@ def test_axis_fits_the_current_value_before_there_is_a_history() -> None:
     text = '\n'.join(draw_frame(state, History()).lines())
     assert ' DISK READ 4 MiB/s ' in text
     assert '│5 MiB/s ' in text
+    assert text.count('measured only while this page is open') == 1
+
+
+def test_graph_says_why_it_begins_late() -> None:
+    state, _ = metrics_of('one', 200, 60, disk_read_kib_per_s=4096)
+    history = history_of(state.sample)
+    for time in range(400, 420, 2):
+        history.append(state.metrics, 'disk_read', history.now - time, 9.0, slot=2.0)
+    assert 'measured only' not in text_of(state, history)
+    key = state.metrics
+    late = History()
+    for second in (1.0, 2.0, 3.0, 120.0, 121.0):
+        late.append(key, 'disk_read', second, 9.0)
+    (line,) = [line for line in lines_of(state, late) if 'measured only' in line]
+    assert line.index('⣿') < line.index('measured') < line.rindex('⢸')
 
 
 def test_current_value_never_exceeds_the_highest_value() -> None:
@@ -75,14 +90,18 @@ def test_whole_command_and_start_are_shown_if_there_is_room() -> None:
     command = ' '.join(
         ['python3', 'train.py', *(f'--option-{i}=value' for i in range(12)), '--last']
     )
-    first = sample.processes[0]._replace(command=command, username='ann')
+    first = sample.processes[0]._replace(
+        command=command, username='ann', thread_count=142, directory='/home/ann/\x1b[31mtrain'
+    )
     sample = sample._replace(processes=(first, *sample.processes[1:]))
     events = (SampleArrived(sample), KeyPressed('Down'), KeyPressed('Enter'))
     for height, is_shown in ((24, True), (12, False)):
         state, _ = update_all(AppState(MONITOR, 100, height, timestamp=NOW), events)
         lines = lines_of(state)
-        assert ('--last' in ' '.join(lines[4:8])) == is_shown
-        assert (' by ann' in lines[3]) == is_shown
+        assert ('--last' in ' '.join(lines[4:9])) == is_shown
+        assert (' by ann · threads 142' in lines[3]) == is_shown
+        assert ('DIRECTORY  /home/ann/' in lines[4]) == is_shown
+        assert not any('\x1b' in line for line in lines)
     assert demand_of(state).owners
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from nvitop import simulation
+from nvitop.api.system import system
 from nvitop.sampling.history import past_samples
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
@@ -49,6 +51,12 @@ def test_past_of_a_simulated_machine_has_the_values_that_would_have_been_measure
             assert each.devices[0].pcie_rx_throughput_kib_per_s
         assert past[3600].processes == ()
         assert past[3600].devices[0].gpu_utilization_percent == 0
+    # Also of processes that are older than the machine.
+    with simulation.machine('dgx-h100', processes='fixed'):
+        before = system().past(100)
+        assert before is not None
+        assert before.devices[0]['pcie_rx_throughput_kib_per_s'] > 1e6  # type: ignore[operator]
+        assert before.devices[0]['nvlink_rx_throughput_kib_per_s'] > 5e7  # type: ignore[operator]
 
 
 def test_past_of_processes_that_start_with_the_machine_is_unknown() -> None:

@@ -33,6 +33,7 @@ class Host:
         process = MagicMock()
         process.cpu_times.return_value = MagicMock(user=cpu, system=0.0)
         process.create_time.return_value = self.started.get(pid, 1.0)
+        process.num_threads.return_value, process.cwd.return_value = 7, '/home/ann'
         process.io_counters.return_value.read_bytes = read
         if read is None:
             process.io_counters.side_effect = PermissionError
@@ -97,5 +98,7 @@ def test_usage_is_read_again_only_when_due(machine: Host) -> None:
     assert tree.add_to(processes, KEY, is_due=False)[0].tree_cpu_percent is None
     shown, other = tree.add_to(processes, KEY, is_due=True)
     assert (shown.tree_cpu_percent, other.tree_cpu_percent) == (50.0, None)
+    assert (shown.thread_count, shown.directory) == (7, '/home/ann')
+    assert (other.thread_count, other.directory) == (None, None)
     machine.used = {7: (19.0, 0)}
     assert tree.add_to(processes, KEY, is_due=False)[0] == shown

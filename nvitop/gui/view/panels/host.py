@@ -240,8 +240,7 @@ def _draw_devices(
         if device.key in graphs.keys
     ]
     scale = scale_of(graph, graphs, sample, highest)
-    # On an axis that fits the values, a color would not say how high they are.
-    is_fixed = bool(highest_possible(graph, graphs, sample))
+    is_fixed = has_gradient(graph, graphs, sample)
     style = graph_style(graph, _mean(now), view) if is_fixed else Style(Role.CPU)
     place = graph_area(area, scale)
     line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
@@ -307,6 +306,11 @@ def highest_possible(graph: Graph, graphs: DeviceGraphs, sample: Sample) -> floa
     plotted = [device for device in sample.devices if device.key in graphs.keys]
     tops = [getattr(part, graph.top_field, None) for d in plotted for part in (d, d.info)]
     return max((top for top in tops if top is not None), default=graph.top)
+
+
+def has_gradient(graph: Graph, graphs: DeviceGraphs, sample: Sample) -> bool:
+    """Whether colors say how high values are: not on an axis that fits them, nor of clocks."""
+    return graph.unit != 'MHz' and bool(highest_possible(graph, graphs, sample))
 
 
 def scale_of(

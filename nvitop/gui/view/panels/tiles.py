@@ -19,7 +19,7 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.usage import whole_devices
-from nvitop.gui.view.panels.host import DeviceGraphs, graph_style, highest_possible, scale_of
+from nvitop.gui.view.panels.host import DeviceGraphs, graph_style, has_gradient, scale_of
 from nvitop.gui.view.widgets.box import TITLE, Note, draw_notes, draw_rule, draw_uprights
 from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, GraphWindow, draw_plot
 from nvitop.sampling.history import DEVICE_FIELDS, History
@@ -132,7 +132,7 @@ def _draw_tile(
     values = past.values(device.key, metric, area.width)
     now = getattr(device, DEVICE_FIELDS[metric])
     one = DeviceGraphs((device.key,))
-    is_fixed = bool(highest_possible(graph, one, sample))
+    is_fixed = has_gradient(graph, one, sample)
     scale = scale_of(graph, one, sample, values)
     over: tuple[float | None, ...] | None = None
     if line and line != metric:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import Callable, Iterator, NamedTuple
+from typing import Callable, Iterator, NamedTuple, Sequence
 
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.screens import MetricsLayout, lay_out_metrics
@@ -14,8 +14,8 @@ from nvitop.gui.model.columns import column_widths, owner_text
 from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, Rect
-from nvitop.gui.render.style import Role, Style
-from nvitop.gui.render.width import clip, safe, wrap
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.usage import devices_without_list
 from nvitop.gui.view.hints import draw_screen_title
@@ -31,13 +31,17 @@ from nvitop.gui.view.widgets.graph import (
     graph_bound,
 )
 from nvitop.gui.view.widgets.text import draw_bar_row, draw_text, heading_text, row_text
-from nvitop.sampling.history import DEVICE_FIELDS, History
+from nvitop.sampling.history import DETAIL_FIELDS, DEVICE_FIELDS, History
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, ProcessSample
 
 #: Graphs of the device, after those of the process.
 _DEVICE_METRICS = (PROCESS_TRAFFIC, 'power_usage', 'sm_clock')
 #: Cells of the labels of facts; maximum number of lines of the command.
-_LABEL, _COMMAND_LINES = 9, 4
+_LABEL, _COMMAND_LINES = 11, 4
+#: Metrics that are measured only while the screen shows them, and what their graphs say about the time
+#: before.
+_MEASURED_HERE = {PROCESS_TRAFFIC, *DETAIL_FIELDS}
+_NOT_MEASURED = ('measured only while this page is open', 'not measured')
 #: Minimum width of a screen with the name of the GPU in its title, and maximum width of the name.
 _WITH_NAME, _NAME_WIDTH = 100, 24
 
@@ -54,6 +58,8 @@ class _Plot(NamedTuple):
     style: Style
     #: The highest possible value; the title has it too. ``None``: the graph fits its highest value.
     top: float | None = None
+    #: A value for the title only, of which the process uses a small part.
+    whole: float | None = None
     #: Minimum value at the top, and the factor between two units.
     least: float = 1.0
     base: int = 1000
@@ -95,19 +101,24 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         draw_text(buf, 0, 2, row_text(layout.columns, texts, '..'))
     for y, (label, text) in enumerate(facts[: layout.facts.height], layout.facts.y):
         buf.write(1, y, label, Style(Role.HEADING))
-        buf.write(1 + _LABEL, y, text)
+        buf.write(1 + _LABEL, y, text, Style(Role.DIM) if text == fmt.NOT_AVAILABLE else PLAIN)
     _draw_lines(buf, layout)
     for plot, area in zip(plots, layout.graphs):
         _draw_plot(buf, area, plot, past, state.view)
 
 
 def _facts(process: ProcessSample, width: int) -> list[tuple[str, str]]:
-    """Return rows of text, each with a label: job and start, then the whole command."""
+    """Return rows of text, each with a label: start, job and directory, then the whole command."""
     room = max(2, width - _LABEL - 2)
     start = fmt.format_start(process.key.start_time, process.running_time_seconds)
-    job = '' if process.owner is None else f'  {owner_text(process)}'
+    job = '' if process.owner is None else f' · {owner_text(process)}'
     user = 'N/A' if process.username is None else safe(process.username)
-    facts = [('STARTED', clip(f'{start} by {user}{job}', room))]
+    threads = 'N/A' if process.thread_count is None else f'{process.thread_count}'
+    directory = 'N/A' if process.directory is None else safe(process.directory)
+    facts = [
+        ('STARTED', clip(f'{start} by {user}{job} · threads {threads}', room)),
+        ('DIRECTORY', clip_left(directory, room)),
+    ]
     command = fmt.format_command(process.command, process.status, name=process.name)
     lines = wrap(command, room)
     if len(lines) > _COMMAND_LINES:
@@ -139,7 +150,7 @@ def _plots(
     style, title = host_style(cpu, Role.CPU, view), 'CPU'
     metric = 'cpu_percent'
     if now.tree_cpu_percent is not None:
-        cpu, metric, title = now.tree_cpu_percent, 'tree_cpu', 'CPU with children'
+        cpu, metric, title = now.tree_cpu_percent, 'tree_cpu', 'CPU incl. children'
     yield _Plot(title, key, metric, cpu, _whole_percent, style, least=10.0)
     style = load_style(now.gpu_memory_percent, thresholds.memory, view)
     used = now.gpu_memory_bytes
@@ -149,7 +160,7 @@ def _plots(
     traffic, power, clock = (_device_plot(state, key.device, name) for name in _DEVICE_METRICS)
     yield from (traffic, power)
     total, used, style = host.memory_total_bytes, now.host_memory_bytes, Style(Role.MEMORY)
-    yield _Plot('HOST-MEM', key, 'host_memory', used, _gib, style, total)
+    yield _Plot('HOST-MEM', key, 'host_memory', used, _gib, style, whole=total, base=1024)
     yield clock
 
 
@@ -213,16 +224,37 @@ def _draw_plot(buf: Buffer, area: Rect, plot: _Plot, past: GraphWindow, view: Vi
     highest = past.maximum(plot.key, plot.metric, place.width)
     highest = highest if plot.now is None or highest is None else max(plot.now, highest)
     now = plot.format(plot.now)
-    has_top = plot.now is not None and plot.top not in (None, 100.0)
-    whole = _of_top(now, plot.format(plot.top)) if has_top else now
+    whole = plot.whole or plot.top
+    has_top = plot.now is not None and whole not in (None, 100.0)
+    full = _of_top(now, plot.format(whole)) if has_top else now
     titles = (f'{plot.prefix}{plot.title}', plot.title)
-    forms = (f'{title} {text}' for title in titles for text in (whole, now, now.replace(' ', '')))
+    forms = (f'{title} {text}' for title in titles for text in (full, now, now.replace(' ', '')))
     title = Note((*forms, now), TITLE, 0)
     notes = (title, Note((f'max {plot.format(highest)}',))) if highest is not None else (title,)
     line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
     free = draw_notes(buf, line, notes)
     draw_times(buf, area.y - 1, place, past, free)
-    # On an axis that fits the values, a color would not say how high they are.
-    colorful = view.colorful and plot.top is not None
-    style = plot.style if plot.top is not None else Style(Role.CPU)
-    draw_plot(buf, area, values, scale, style, past=past, colorful=colorful)
+    # On an axis that fits the values, a color would not say how high they are, and a high clock is
+    # no load.
+    has_color = plot.top is not None and plot.metric != 'sm_clock'
+    style = plot.style if has_color else Style(Role.CPU)
+    draw_plot(buf, area, values, scale, style, past=past, colorful=view.colorful and has_color)
+    if plot.metric in _MEASURED_HERE:
+        _explain_gap(buf, place, values, past)
+
+
+def _explain_gap(
+    buf: Buffer, graph: Rect, values: Sequence[float | None], past: GraphWindow
+) -> None:
+    """Write into the time before the newest values why they have no others."""
+    per_cell = past.marks.samples_per_cell
+    newest_first = [value is not None for value in reversed(values)]
+    count = len(newest_first)
+    begun = newest_first.index(True) if True in newest_first else 0
+    end = next((i for i in range(begun, count) if not newest_first[i]), count)
+    start = next((i for i in range(end, count) if newest_first[i]), count)
+    cells = min(graph.width - end // per_cell, (start - end) // per_cell) - 2
+    text = next((text for text in _NOT_MEASURED if len(text) <= cells), '')
+    if text and graph.height > 2:
+        x = graph.right - end // per_cell - 1 - (cells + len(text)) // 2
+        buf.write(x, graph.bottom - 2, text, Style(Role.DIM))
