@@ -12,8 +12,7 @@ import re
 from typing import Callable, Iterable, Iterator, Sequence
 
 from nvitop.api.device import Device
-from nvitop.api.extended_metrics import EXTENDED_METRICS
-from nvitop.api.metrics import METRICS, METRICS_BY_NAME, PROCESS_METRICS
+from nvitop.api.metrics import EXTENDED_METRICS, METRICS, METRICS_BY_NAME, PROCESS_METRICS
 from nvitop.console.command_line import make_parser
 from nvitop.console.commands import COMMANDS, NVISEL
 from nvitop.console.option_table import SETTINGS

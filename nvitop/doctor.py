@@ -14,9 +14,8 @@ from typing import Any, Iterator
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device, MigDevice
-from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.libnvml._binding import binding_version
-from nvitop.api.metrics import METRICS, Metric
+from nvitop.api.metrics import EXTENDED_METRICS, METRICS, Metric
 from nvitop.api.process import GpuProcess
 from nvitop.api.utils import NA
 from nvitop.checks import run_checks

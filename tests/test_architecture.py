@@ -72,7 +72,7 @@ ROOMS: dict[str, str] = {
     'query.output': 'console.outcome',
     'query.command': 'api console query sampling.device_names sampling.types',
     'query.samples': 'query recording.privacy sampling',
-    'exporter': 'api.extended_metrics health sampling.types',
+    'exporter': 'health sampling.types',
     'fleet': 'exporter health owner.types sampling.types',
     'fleet.command': 'console fleet',
     'exporter.access': '',
@@ -97,10 +97,7 @@ ROOMS: dict[str, str] = {
     'callbacks': 'api',
     'compat': 'api',
     'compat.pynvml_smi.__main__': 'api compat console.outcome',
-    'simulation': (
-        'api.extended_metrics api.host api.libcuda api.libnvml api.metrics api.process.command '
-        'api.process.facts api.system'
-    ),
+    'simulation': 'api.host api.libcuda api.libnvml api.metrics api.process.facts api.system',
     'gui.render': '',
     'gui.state': (
         'health owner.types sampling.history sampling.types gui.layout '

@@ -6,9 +6,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from nvitop.api.extended_metrics import EXTENDED_METRICS, LISTS
 from nvitop.api.metrics import (
     CLOCK_EVENT_REASONS,
+    EXTENDED_METRICS,
+    LISTS,
     METRICS,
     PROCESS_METRICS,
     Metric,

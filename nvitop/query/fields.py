@@ -9,9 +9,9 @@ import re
 from typing import Any, Callable, Iterable, NamedTuple, Tuple, Union
 
 from nvitop.api.device.clock import ClockEventReasons
-from nvitop.api.extended_metrics import EXTENDED_METRICS
 from nvitop.api.metrics import (
     CLOCK_EVENT_REASONS,
+    EXTENDED_METRICS,
     METRICS,
     PROCESS_METRICS,
     Metric,

@@ -11,7 +11,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Callable, Collection, Iterable, NamedTuple, Tuple, Union
 
-from nvitop.api.metrics import METRICS, Metric, metrics_of_tier
+from nvitop.api.metrics import EXTENDED_METRICS, LISTS, METRICS, Metric, metrics_of_tier
 from nvitop.sampling.types import Demand
 
 if TYPE_CHECKING:
@@ -87,13 +87,8 @@ def metrics_named(names: Collection[str]) -> tuple[Metric, ...]:
     """Return the metrics of these names, including extended ones, in the order of the table."""
     if not names:
         return ()
-    names = frozenset(names)
-    found = tuple(metric for metric in METRICS if metric.name in names)
-    if len(found) == len(names):
-        return found
-    from nvitop.api.extended_metrics import EXTENDED_METRICS, LISTS  # rarely needed
-
-    return found + tuple(metric for metric in (*EXTENDED_METRICS, *LISTS) if metric.name in names)
+    table = (*METRICS, *EXTENDED_METRICS, *LISTS)
+    return tuple(metric for metric in table if metric.name in names)
 
 
 @functools.lru_cache(maxsize=32)

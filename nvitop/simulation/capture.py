@@ -13,8 +13,7 @@ import math
 import re
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
-from nvitop.api.extended_metrics import EXTENDED_METRICS
-from nvitop.api.metrics import METRICS
+from nvitop.api.metrics import EXTENDED_METRICS, METRICS
 from nvitop.simulation.schema import (
     ADDRESSING_MODES,
     ARCHITECTURES,

@@ -7,8 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from nvitop.api.host import CpuSeconds, MemoryUsage
-from nvitop.api.process.command import quote
-from nvitop.api.process.facts import HostFacts
+from nvitop.api.process.facts import HostFacts, quote
 from nvitop.api.system import Past, ProcessDetails, System, TreeUsage
 from nvitop.platforms.pci import short_bus_id
 from nvitop.platforms.runtime_power import GpuPower, SleepInfo

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from nvitop.api.process import command_join
-from nvitop.api.process.command import quote_posix, quote_windows
+from nvitop.api.process.facts import quote_posix, quote_windows
 
 posix_only = pytest.mark.skipif(sys.platform == 'win32', reason='POSIX quoting')
 

@@ -22,8 +22,7 @@ from nvitop.api.device import (
     PhysicalDevice,
     base,
 )
-from nvitop.api.extended_metrics import EXTENDED_METRICS
-from nvitop.api.metrics import METRICS
+from nvitop.api.metrics import EXTENDED_METRICS, METRICS
 from nvitop.api.timing import Window
 from nvitop.api.utils import NA
 from nvitop.exporter.dialects import dialect

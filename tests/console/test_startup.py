@@ -80,7 +80,7 @@ def test_a_report_imports_no_part_of_the_monitor(imported: set[str]) -> None:
 
 
 def test_a_report_imports_no_unrelated_package(imported: set[str]) -> None:
-    rooms = ('api.libcudart', 'api.extended_metrics', 'callbacks', 'compat', 'query', 'select')
+    rooms = ('api.libcudart', 'callbacks', 'compat', 'query', 'select')
     assert not within(imported, *(f'nvitop.{room}' for room in rooms))
 
 

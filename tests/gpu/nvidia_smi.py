@@ -7,8 +7,7 @@ import subprocess
 from typing import Any
 
 from nvitop.api.device import ClockEventReasons
-from nvitop.api.extended_metrics import EXTENDED_METRICS
-from nvitop.api.metrics import METRICS, Metric
+from nvitop.api.metrics import EXTENDED_METRICS, METRICS, Metric
 from nvitop.api.utils import NA, MiB
 
 #: Metrics with an nvidia-smi name.

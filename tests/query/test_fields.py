@@ -9,8 +9,7 @@ import re
 import pytest
 
 from nvitop.api.device import ClockEventReasons
-from nvitop.api.extended_metrics import EXTENDED_METRICS
-from nvitop.api.metrics import CLOCK_EVENT_REASONS, METRICS, PROCESS_METRICS
+from nvitop.api.metrics import CLOCK_EVENT_REASONS, EXTENDED_METRICS, METRICS, PROCESS_METRICS
 from nvitop.compat.pynvml_smi.names import NVSMI_QUERY_GPU
 from nvitop.owner.types import Layer, make_owner
 from nvitop.query.fields import (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from nvitop.api.extended_metrics import EXTENDED_METRICS, LISTS
 from nvitop.api.metrics import (
+    EXTENDED_METRICS,
+    LISTS,
     METRICS,
     METRICS_BY_NAME,
     PROCESS_METRICS,

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nvitop.api.process.command import command_join
-from nvitop.api.process.facts import HostFacts
+from nvitop.api.process.facts import HostFacts, command_join
 from nvitop.lazy import lazy_names
 
 if TYPE_CHECKING:

@@ -20,8 +20,13 @@ from typing import (
 
 from nvitop.api import host
 from nvitop.api.process import procfs
-from nvitop.api.process.command import command_join
-from nvitop.api.process.facts import NO_PERMISSIONS, NO_SUCH_PROCESS, TERMINATED, ZOMBIE_PROCESS
+from nvitop.api.process.facts import (
+    NO_PERMISSIONS,
+    NO_SUCH_PROCESS,
+    TERMINATED,
+    ZOMBIE_PROCESS,
+    command_join,
+)
 from nvitop.api.process.hostprocess import HostProcess
 from nvitop.api.utils import (
     NA,

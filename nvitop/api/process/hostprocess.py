@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Iterable, TypeVar, cast
 import psutil
 
 from nvitop.api.process import procfs
-from nvitop.api.process.command import command_join
-from nvitop.api.process.facts import GONE, HostFacts
+from nvitop.api.process.facts import GONE, HostFacts, command_join
 from nvitop.api.process.observed import LinuxProcess
 from nvitop.api.process.psutilprocess import (
     PsutilProcess,

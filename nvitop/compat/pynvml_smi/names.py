@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.api.extended_metrics import EXTENDED_METRICS
-from nvitop.api.metrics import METRICS
+from nvitop.api.metrics import EXTENDED_METRICS, METRICS
 
 #: Name in a filter → number.
 NVSMI_QUERY_GPU: dict[str, int] = {}

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from nvitop.api.extended_metrics import EXTENDED_METRICS
-from nvitop.api.metrics import CLOCK_EVENT_REASONS, METRICS
+from nvitop.api.metrics import CLOCK_EVENT_REASONS, EXTENDED_METRICS, METRICS
 from nvitop.exporter.tables import (
     DeviceRow,
     Dialect,

@@ -8,8 +8,14 @@ import platform
 import re
 from typing import TYPE_CHECKING
 
-from nvitop.api.extended_metrics import EXTENDED_METRICS
-from nvitop.api.metrics import METRICS, PROCESS_METRICS, UNITS, Metric, ProcessMetric
+from nvitop.api.metrics import (
+    EXTENDED_METRICS,
+    METRICS,
+    PROCESS_METRICS,
+    UNITS,
+    Metric,
+    ProcessMetric,
+)
 from nvitop.exporter.tables import (
     DeviceRow,
     Dialect,
