@@ -26,9 +26,8 @@ from nvitop.gui.report import draw_report
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import EnvironmentRead, KeyPressed, SampleArrived
 from nvitop.gui.state.update import update
+from nvitop.gui.view.charts import draw_bar, draw_graph
 from nvitop.gui.view.frame import draw_frame
-from nvitop.gui.view.widgets.bar import draw_bar
-from nvitop.gui.view.widgets.graph import draw_graph
 from nvitop.sampling.types import ProcessKey, Sample
 from tests.gui.driving import keys_that_open
 from tests.gui.row_caches import clear_row_caches

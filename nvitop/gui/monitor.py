@@ -21,8 +21,8 @@ from nvitop.gui.state.app_state import AppState, ListPosition, Notice, Program
 from nvitop.gui.state.bindings import PRESETS
 from nvitop.gui.state.events import HUNG_UP, SampleArrived
 from nvitop.gui.state.keymap import rebind
+from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.notices import NOTICE_SECONDS
-from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.term.terminal import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.platforms.kernel import open_nameless_file
 from nvitop.recording.recent import RecentSamples

@@ -9,7 +9,7 @@ from nvitop.gui.layout.main import MainLayout
 from nvitop.gui.layout.process import has_room_for_owner
 from nvitop.gui.model.choices import DETAILS, PROCESS_TRAFFIC, Screen
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.model.device_facts import FACT_METRICS
+from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import (
@@ -25,7 +25,7 @@ from nvitop.gui.state.appearance import columns_in_order
 from nvitop.gui.state.bindings import USUAL
 from nvitop.gui.state.environ import begin_reading, environ_lines, owner_lines
 from nvitop.gui.state.help_contents import help_lines
-from nvitop.gui.state.process_lists import (
+from nvitop.gui.state.lists import (
     TREE_TOP,
     listed_problems,
     listed_users,
@@ -40,10 +40,9 @@ from nvitop.gui.state.selection import select_process, select_tree_row
 from nvitop.gui.state.times import select_event
 from nvitop.gui.view.frame import draw_main_screen
 from nvitop.gui.view.screens.environ import draw_environ
-from nvitop.gui.view.screens.events import draw_events
 from nvitop.gui.view.screens.help import draw_columns, draw_help
 from nvitop.gui.view.screens.metrics import draw_metrics
-from nvitop.gui.view.screens.problems import draw_problems
+from nvitop.gui.view.screens.problems import draw_events, draw_problems
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import draw_users
 from nvitop.sampling.history import History

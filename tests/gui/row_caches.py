@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.main import lay_out_main
+from nvitop.gui.view.charts import make_sparkline, plot_rows
 from nvitop.gui.view.panels.device import device_rows
 from nvitop.gui.view.panels.host import combine
 from nvitop.gui.view.panels.process import process_row
-from nvitop.gui.view.widgets.bar import make_sparkline
-from nvitop.gui.view.widgets.box import rule
-from nvitop.gui.view.widgets.graph import plot_rows
+from nvitop.gui.view.text import rule
 
 
 def clear_row_caches() -> None:

@@ -9,7 +9,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import cell_width
-from nvitop.gui.view.widgets.bar import draw_bar, filled_cells
+from nvitop.gui.view.charts import draw_bar, filled_cells
 
 HEAVY = Style(Role.HEAVY)
 

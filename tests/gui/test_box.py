@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.gui.layout.dialog import lay_out_dialog
+from nvitop.gui.layout.screens import lay_out_dialog
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import cell_width
-from nvitop.gui.view.widgets.box import TITLE, Button, Note, draw_border, draw_dialog
+from nvitop.gui.view.text import TITLE, Button, Note, draw_border, draw_dialog
 
 BUTTONS = (
     Button('SIGTERM', 't'),

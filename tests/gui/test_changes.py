@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nvitop.gui.render.ansi import ChangeWriter
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.changes import ChangeWriter
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.theme import THEMES, theme_named
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.model.choices import DETAILS, Screen
-from nvitop.gui.model.device_facts import FACT_METRICS
+from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.events import MousePressed, MouseScrolled, Quit
-from nvitop.gui.state.process_lists import main_layout
+from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.process_rows import parse_query
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame

@@ -8,7 +8,7 @@ import pytest
 
 from nvitop.gui.state.dialog import signal_targets
 from nvitop.gui.state.events import MousePressed, SampleArrived
-from nvitop.gui.state.process_lists import main_layout
+from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import DeviceKey, Origin, Problem
 from tests.gui.drawing import lines_of, lines_on, state_on

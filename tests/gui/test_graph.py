@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.view.widgets.graph import (
+from nvitop.gui.view.charts import (
     ASCII,
     BRAILLE,
     Marks,

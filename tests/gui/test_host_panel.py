@@ -10,8 +10,8 @@ from nvitop.gui.layout.host import lay_out_host
 from nvitop.gui.model.choices import GRAPHS_BY_METRIC, GraphState, ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
+from nvitop.gui.view.charts import GraphWindow
 from nvitop.gui.view.panels.host import DeviceGraphs, draw_host_panel, has_gradient, select_graphs
-from nvitop.gui.view.widgets.graph import GraphWindow
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
 from tests.gui.samples import SAMPLES

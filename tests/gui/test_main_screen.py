@@ -11,7 +11,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import MousePressed
-from nvitop.gui.state.process_lists import main_layout, relist
+from nvitop.gui.state.lists import main_layout, relist
 from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History

@@ -9,7 +9,7 @@ import pytest
 
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.state.process_lists import listed_problems, listed_users
+from nvitop.gui.state.lists import listed_problems, listed_users
 from nvitop.gui.state.process_rows import (
     ORDERS,
     is_descending,

@@ -17,7 +17,7 @@ from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.report import draw_report, filter_of, report_text
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import SampleArrived
-from nvitop.gui.state.process_lists import main_layout
+from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.process_rows import list_processes
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame

@@ -7,7 +7,7 @@ import pytest
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, MousePressed, Resized, RingBell
-from nvitop.gui.state.process_lists import main_layout, tree_layout
+from nvitop.gui.state.lists import main_layout, tree_layout
 from tests.gui.driving import MANY, after, arrived, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES, with_families
 

@@ -9,7 +9,7 @@ from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import MousePressed
-from nvitop.gui.state.process_lists import tree_layout
+from nvitop.gui.state.lists import tree_layout
 from nvitop.gui.state.process_rows import build_tree, subtree
 from nvitop.sampling.types import (
     HostProcessSample,

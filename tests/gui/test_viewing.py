@@ -9,7 +9,7 @@ import pytest
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import DETAILS, ViewState
 from nvitop.gui.state.events import Redraw, Refresh, RingBell, SaveSettings, SettingsSaved
-from nvitop.gui.state.process_lists import main_layout
+from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import DeviceKey, Problem
 from tests.gui.driving import (

@@ -32,7 +32,7 @@ from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.view.hints import draw_screen_title, title_hints
-from nvitop.gui.view.widgets.text import HINT, draw_bar_row, draw_message, draw_text
+from nvitop.gui.view.text import HINT, draw_bar_row, draw_message, draw_text
 from nvitop.sampling.history import History
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from nvitop.gui.model.device_columns import (
     BOTH_POWERS,
     DETAIL_COLUMNS,
     DEVICE_COLUMNS,
+    FACTS,
     MEMORY_WIDTH,
     POWER_WIDTH,
     USER_WITH_JOB,
     DeviceColumn,
 )
-from nvitop.gui.model.device_facts import FACTS
 from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, TWO_BARS, Cells, Rect, inside
 from nvitop.gui.render.width import cell_width
 from nvitop.sampling.types import DeviceKey, DeviceSample

@@ -37,7 +37,7 @@ from nvitop.gui.layout.process import (
 )
 from nvitop.gui.model.choices import GraphState, MainState, ViewState, tile_metrics
 from nvitop.gui.model.columns import column_widths
-from nvitop.gui.model.device_facts import FACTS
+from nvitop.gui.model.device_columns import FACTS
 from nvitop.gui.model.format import product_name
 from nvitop.gui.render.geometry import CLASSIC, NARROWEST, ONE_BAR, Rect
 from nvitop.gui.render.width import cell_width

@@ -18,14 +18,13 @@ from nvitop.gui.state.events import (
     Suspend,
 )
 from nvitop.gui.state.keymap import Binding, Need
-from nvitop.gui.state.list_orders import LIST_ORDERS, reverse_list, sort_list_by_neighbor
+from nvitop.gui.state.lists import LIST_ORDERS, relist, reverse_list, sort_by, sort_list_by_neighbor
 from nvitop.gui.state.navigation import (
     go_back,
     go_to_line,
     move_by_lines,
 )
 from nvitop.gui.state.notices import answer
-from nvitop.gui.state.process_lists import relist, sort_by
 from nvitop.gui.state.process_rows import describe_order, next_order
 from nvitop.gui.state.selection import (
     clear_selection,

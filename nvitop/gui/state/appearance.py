@@ -25,8 +25,8 @@ from nvitop.gui.state.events import (
     SettingsSaved,
     TerminalOpened,
 )
+from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.notices import answer, refuse, replace_notice
-from nvitop.gui.state.process_lists import main_layout
 
 #: Minutes shown by the width of a graph; 0: one second per column of dots.
 TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)

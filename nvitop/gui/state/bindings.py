@@ -49,7 +49,7 @@ from nvitop.gui.state.dialog import ask_for_signal
 from nvitop.gui.state.environ import toggle_secrets
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import SORT_BY, Binding, Keymap, Need, leaving
-from nvitop.gui.state.list_orders import LIST_ORDERS, sort_list
+from nvitop.gui.state.lists import LIST_ORDERS, sort_list
 from nvitop.gui.state.navigation import (
     go_back,
     move_by_lines,

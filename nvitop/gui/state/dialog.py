@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterable, Iterator, Sequence
 
-from nvitop.gui.layout.dialog import DialogLayout, align_targets, lay_out_dialog
+from nvitop.gui.layout.screens import DialogLayout, align_targets, lay_out_dialog
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import devices_text, special_command
 from nvitop.gui.render.geometry import Rect

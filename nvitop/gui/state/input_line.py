@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, SearchStart, TextField
+from nvitop.gui.state.lists import relist, uses_of_devices
 from nvitop.gui.state.navigation import current_line, go_to_line, line_count, lines_layout
 from nvitop.gui.state.notices import replace_notice, withdraw_notice
-from nvitop.gui.state.process_lists import relist, uses_of_devices
 from nvitop.gui.state.process_rows import (
     contains,
     matches,

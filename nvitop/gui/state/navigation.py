@@ -8,7 +8,7 @@ from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.dialog import confirm, dialog_layout, turn_in_dialog
 from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell
-from nvitop.gui.state.process_lists import (
+from nvitop.gui.state.lists import (
     main_layout,
     relist,
     sort_by,

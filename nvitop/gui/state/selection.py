@@ -6,8 +6,7 @@ from __future__ import annotations
 from nvitop.gui.layout.main import scroll_to_process
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
-from nvitop.gui.state.notices import refuse
-from nvitop.gui.state.process_lists import (
+from nvitop.gui.state.lists import (
     listed_problems,
     listed_users,
     main_layout,
@@ -16,6 +15,7 @@ from nvitop.gui.state.process_lists import (
     tree_index,
     tree_layout,
 )
+from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.process_rows import subtree
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessSample
 

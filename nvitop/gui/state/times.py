@@ -7,9 +7,9 @@ from nvitop.api.metrics import METRICS
 from nvitop.gui.model.choices import DETAILS
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
 from nvitop.gui.state.events import PastShown, Travel
+from nvitop.gui.state.lists import relist
 from nvitop.gui.state.notices import refuse, replace_notice, withdraw_notice
 from nvitop.gui.state.problems import Tally, count_problems
-from nvitop.gui.state.process_lists import relist
 from nvitop.health import findings
 from nvitop.sampling.types import DeviceSample, Sample
 from nvitop.times import format_time, parse_time

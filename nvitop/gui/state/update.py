@@ -42,6 +42,7 @@ from nvitop.gui.state.events import (
     exit_status,
 )
 from nvitop.gui.state.input_line import insert_text, press_in_field
+from nvitop.gui.state.lists import relist
 from nvitop.gui.state.navigation import click, device_at, go_back, is_double, is_on_line, scroll
 from nvitop.gui.state.notices import (
     answer,
@@ -52,7 +53,6 @@ from nvitop.gui.state.notices import (
     replace_notice,
 )
 from nvitop.gui.state.problems import MAX_COSTS, Tally, count_problems, note_problem
-from nvitop.gui.state.process_lists import relist
 from nvitop.gui.state.selection import keep_selection_seen
 from nvitop.gui.state.times import complete_details, show_past
 from nvitop.health import findings

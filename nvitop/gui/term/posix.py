@@ -12,8 +12,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Callable, Iterator
 
-from nvitop.gui.render.ansi import RESET, has_all_colors
-from nvitop.gui.render.changes import ChangeWriter
+from nvitop.gui.render.ansi import RESET, ChangeWriter, has_all_colors
 from nvitop.gui.render.theme import ALL_COLORS
 from nvitop.gui.state.events import Event, InputEnded, KeyPressed, Resized, Suspended, Terminated
 from nvitop.gui.term.curses_terminal import CursesTerminal, TerminalError, terminal_type
@@ -38,7 +37,7 @@ PASTE_ON, PASTE_OFF = '\x1b[?2004h', '\x1b[?2004l'
 BACKGROUND_QUERY = '\x1b]11;?\x07'
 _WITH_BACKGROUND = ('xterm', 'tmux', 'rxvt', 'alacritty', 'foot', 'kitty', 'wezterm', 'ghostty')
 
-#: Capabilities of terminfo, parameters, and the sequences that :mod:`nvitop.gui.render.changes` writes.
+#: Capabilities of terminfo, parameters, and the sequences that :mod:`nvitop.gui.render.ansi` writes.
 _SEQUENCES = (
     ('cup', (3, 4), b'\x1b[4;5H'),
     ('cuf', (5,), b'\x1b[5C'),

@@ -13,7 +13,7 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, SignalDialog, TextField
 from nvitop.gui.state.dialog import buttons_of, dialog_layout
-from nvitop.gui.state.process_lists import main_layout
+from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.selection import hidden_by_filter
 from nvitop.gui.view.hints import (
     draw_hints,
@@ -25,8 +25,7 @@ from nvitop.gui.view.hints import (
     title_hints,
 )
 from nvitop.gui.view.screens.main import Header, MainView, draw_main, draw_too_small
-from nvitop.gui.view.widgets.box import Button, draw_dialog
-from nvitop.gui.view.widgets.text import HINT, add_badge_targets, draw_at_right
+from nvitop.gui.view.text import HINT, Button, add_badge_targets, draw_at_right, draw_dialog
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)

@@ -16,11 +16,11 @@ from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.dialog import has_targets
 from nvitop.gui.state.keymap import Binding, Need
+from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.problems import has_failures
-from nvitop.gui.state.process_lists import main_layout
 from nvitop.gui.state.selection import tree_tags
-from nvitop.gui.view.widgets.text import HINT, KEY, Badge, draw_title, fit_title, title_room
+from nvitop.gui.view.text import HINT, KEY, Badge, draw_title, fit_title, title_room
 from nvitop.health import headline, health_status
 
 if TYPE_CHECKING:

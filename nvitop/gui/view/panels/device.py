@@ -13,14 +13,15 @@ from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.device_columns import (
+    FACTS,
     RATES,
     DetailRow,
+    Fact,
     MeasuredRow,
     Pieces,
     RowState,
     Sparkline,
 )
-from nvitop.gui.model.device_facts import FACTS, Fact
 from nvitop.gui.model.format import format_word, product_name
 from nvitop.gui.model.load_style import load_style, row_role
 from nvitop.gui.render.buffer import Buffer
@@ -28,6 +29,14 @@ from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, safe
 from nvitop.gui.state.usage import whole_devices
+from nvitop.gui.view.charts import (
+    CELL_SECONDS,
+    CHANGE_SECONDS,
+    bar_text,
+    draw_meter,
+    make_sparkline,
+    span_text,
+)
 from nvitop.gui.view.panels.device_full import (
     LABEL,
     TEMPERATURE,
@@ -38,16 +47,7 @@ from nvitop.gui.view.panels.device_full import (
     lost_cells,
     traits_of,
 )
-from nvitop.gui.view.widgets.bar import (
-    CELL_SECONDS,
-    CHANGE_SECONDS,
-    bar_text,
-    draw_meter,
-    make_sparkline,
-    span_text,
-)
-from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_rule, draw_uprights
-from nvitop.gui.view.widgets.text import draw_text
+from nvitop.gui.view.text import TITLE, Note, draw_border, draw_rule, draw_text, draw_uprights
 from nvitop.health import Finding, device_states
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 

@@ -26,8 +26,8 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import Style
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
-from nvitop.gui.view.widgets.bar import draw_bar
-from nvitop.gui.view.widgets.box import draw_uprights
+from nvitop.gui.view.charts import draw_bar
+from nvitop.gui.view.text import draw_uprights
 from nvitop.sampling.types import DeviceSample
 
 if TYPE_CHECKING:

@@ -15,24 +15,24 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.state.usage import whole_devices
-from nvitop.gui.view.widgets.bar import draw_bar
-from nvitop.gui.view.widgets.box import (
+from nvitop.gui.view.charts import (
+    ASCII,
+    BRAILLE,
+    GraphWindow,
+    Scale,
+    draw_bar,
+    draw_plot,
+    draw_times,
+    graph_area,
+    graph_bound,
+)
+from nvitop.gui.view.text import (
     TITLE,
     Note,
     draw_border,
     draw_notes,
     draw_rule,
     draw_uprights,
-)
-from nvitop.gui.view.widgets.graph import (
-    ASCII,
-    BRAILLE,
-    GraphWindow,
-    Scale,
-    draw_plot,
-    draw_times,
-    graph_area,
-    graph_bound,
 )
 from nvitop.sampling.history import DEVICE_FIELDS, HOST, History
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, Sample

@@ -17,8 +17,16 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip, clip_scrolled, fit, pad, safe
 from nvitop.gui.state.process_rows import is_descending
 from nvitop.gui.state.usage import unknown_devices
-from nvitop.gui.view.widgets.box import TITLE, Note, draw_border, draw_rule, draw_uprights
-from nvitop.gui.view.widgets.text import draw_at_right, draw_text, draw_within
+from nvitop.gui.view.text import (
+    TITLE,
+    Note,
+    draw_at_right,
+    draw_border,
+    draw_rule,
+    draw_text,
+    draw_uprights,
+    draw_within,
+)
 from nvitop.sampling.types import (
     PROCESSES,
     DeviceKey,

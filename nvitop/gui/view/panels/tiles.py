@@ -19,9 +19,9 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.usage import whole_devices
+from nvitop.gui.view.charts import ASCII, BRAILLE, GraphWindow, draw_plot
 from nvitop.gui.view.panels.host import DeviceGraphs, graph_style, has_gradient, scale_of
-from nvitop.gui.view.widgets.box import TITLE, Note, draw_notes, draw_rule, draw_uprights
-from nvitop.gui.view.widgets.graph import ASCII, BRAILLE, GraphWindow, draw_plot
+from nvitop.gui.view.text import TITLE, Note, draw_notes, draw_rule, draw_uprights
 from nvitop.sampling.history import DEVICE_FIELDS, History
 
 if TYPE_CHECKING:

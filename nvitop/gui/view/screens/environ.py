@@ -12,7 +12,7 @@ from nvitop.gui.state.app_state import AppState, EnvironState
 from nvitop.gui.state.environ import OwnerLine, environ_lines, owner_lines
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.view.hints import draw_screen_title, shown_key
-from nvitop.gui.view.widgets.text import draw_bar_row, draw_message
+from nvitop.gui.view.text import draw_bar_row, draw_message
 from nvitop.masking import is_secret
 
 _NAME = Style(Role.HEADING, bold=True)

@@ -17,7 +17,7 @@ from nvitop.gui.state.appearance import columns_in_order
 from nvitop.gui.state.help_contents import help_lines
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.widgets.text import draw_bar_row
+from nvitop.gui.view.text import draw_bar_row
 
 _STYLES = {
     'heading': Style(Role.TITLE, bold=True),

@@ -22,8 +22,7 @@ from nvitop.gui.view.panels.device import (
 from nvitop.gui.view.panels.host import draw_host_panel, select_graphs
 from nvitop.gui.view.panels.process import Limits, ProcessList, draw_process_panel
 from nvitop.gui.view.panels.tiles import TileDetails, draw_tiles
-from nvitop.gui.view.widgets.box import Note
-from nvitop.gui.view.widgets.text import Badge, draw_at_right, draw_centered_line, fit_badges
+from nvitop.gui.view.text import Badge, Note, draw_at_right, draw_centered_line, fit_badges
 from nvitop.health import Finding, worst_findings
 from nvitop.sampling.types import HostSample, ProcessSample, Sample
 from nvitop.version import __version__

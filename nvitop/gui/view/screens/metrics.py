@@ -18,9 +18,7 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.usage import devices_without_list
-from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.widgets.box import TITLE, Note, draw_notes, draw_rule, draw_uprights
-from nvitop.gui.view.widgets.graph import (
+from nvitop.gui.view.charts import (
     ASCII,
     BRAILLE,
     GraphWindow,
@@ -30,7 +28,18 @@ from nvitop.gui.view.widgets.graph import (
     graph_area,
     graph_bound,
 )
-from nvitop.gui.view.widgets.text import draw_bar_row, draw_text, heading_text, row_text
+from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.text import (
+    TITLE,
+    Note,
+    draw_bar_row,
+    draw_notes,
+    draw_rule,
+    draw_text,
+    draw_uprights,
+    heading_text,
+    row_text,
+)
 from nvitop.sampling.history import DETAIL_FIELDS, DEVICE_FIELDS, History
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, ProcessSample
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The problems screen: what is wrong since when, why values are missing, and the cost of nvitop."""
+"""The problems screen: what is wrong since when, why values are missing, and the cost of nvitop.
+
+The events screen of a replay: what happened, and when.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.lists import listed_problems
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.problems import ProblemLine, own_cost
-from nvitop.gui.state.process_lists import listed_problems
 from nvitop.gui.view.hints import title_badges, title_hints
-from nvitop.gui.view.widgets.text import (
+from nvitop.gui.view.text import (
     draw_bar_row,
     draw_message,
     draw_title,
@@ -26,6 +29,7 @@ from nvitop.gui.view.widgets.text import (
     title_room,
 )
 from nvitop.sampling.types import STATUS
+from nvitop.times import format_time
 
 _DIM = Style(Role.DIM)
 #: Cells of the last hint and the gap before it.
@@ -207,3 +211,32 @@ def _cost(state: AppState, width: int) -> str:
         f' nvitop: {cpu}',
     )
     return next((text for text in texts if len(text) <= width), clip(texts[-1], width))
+
+
+#: Kinds of events that need attention, and those about the recorder only.
+_BAD = frozenset({'lost', 'error', 'finding', 'missing', 'removed'})
+_RECORDER = frozenset({'start', 'stop', 'note'})
+#: Minimum width of the screen for times with the year.
+_WITH_YEAR = 60
+
+
+def draw_events(buf: Buffer, state: AppState) -> None:
+    """Draw the events screen."""
+    layout, badges = lines_layout(state), title_badges(state)
+    seen = f'{layout.shown.start + 1}-{layout.shown.stop} of ' if layout.shown else ''
+    title = fit_title((f'Events: {seen}{layout.length}',), (), title_room(buf.width, badges))
+    draw_title(buf, title, badges, title_hints(state))
+    cut = 0 if buf.width >= _WITH_YEAR else len('2026-')
+    draw_bar_row(buf, 1, f'{"TIME":<{21 - cut}}EVENT')
+    cursor = current_line(state)
+    for index in layout.shown:
+        event = state.events[index]
+        text = clip(f'{format_time(event.time)[cut:]}  {safe(event.text)}', buf.width)
+        y = layout.row_of(index)
+        if index == cursor:
+            draw_bar_row(buf, y, text, Style(Role.SELECTED))
+        else:
+            style = Style(Role.WARNING) if event.kind in _BAD else PLAIN
+            buf.write(0, y, text, _DIM if event.kind in _RECORDER else style)
+    if not state.events:
+        draw_message(buf, layout.area, 'No events', _DIM)

@@ -9,7 +9,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip_scrolled, cut, fit
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.process_lists import tree_layout
+from nvitop.gui.state.lists import tree_layout
 from nvitop.gui.state.process_rows import TreeRow
 from nvitop.gui.state.selection import tree_tags
 from nvitop.gui.view.hints import draw_screen_title, shown_key, signal_hints
@@ -20,7 +20,7 @@ from nvitop.gui.view.panels.process import (
     row_style,
     unknown_note,
 )
-from nvitop.gui.view.widgets.text import draw_bar_row, draw_message, heading_text, row_text
+from nvitop.gui.view.text import draw_bar_row, draw_message, heading_text, row_text
 
 _TREE = Style(Role.TREE, bold=True)
 _DIM = Style(Role.DIM)

@@ -16,9 +16,10 @@ from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.lists import listed_users
 from nvitop.gui.state.navigation import current_line, lines_layout
-from nvitop.gui.state.process_lists import listed_users
 from nvitop.gui.state.usage import UserSummary, summarize, total_memory
+from nvitop.gui.view.charts import bar_text, draw_meter
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.process import (
     Limits,
@@ -26,8 +27,7 @@ from nvitop.gui.view.panels.process import (
     no_processes_message,
     unknown_note,
 )
-from nvitop.gui.view.widgets.bar import bar_text, draw_meter
-from nvitop.gui.view.widgets.text import (
+from nvitop.gui.view.text import (
     draw_bar_row,
     draw_message,
     draw_text,
