@@ -3,7 +3,8 @@
 
 One daemon thread waits inside the driver. At rest it wakes up once a minute. NVML must not be shut
 down meanwhile, so the thread leaves the driver before NVML is restarted, see
-:meth:`EventWatcher.pause`; a program that exits leaves it behind.
+:meth:`EventWatcher.pause`. The restart follows at once, because events are missed until then. A
+program that exits leaves the thread behind.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ class EventWatcher:
 
     Args:
         on_event: Called in that thread with each event that is new or was not seen for a while.
+        on_pause: Called in that thread when it has left the driver because of :meth:`pause`.
         wall_clock: Seconds since the epoch.
         start_thread: Starts the thread.
     """
@@ -104,6 +106,7 @@ class EventWatcher:
         self,
         on_event: Callable[[DeviceEvent], None] | None = None,
         *,
+        on_pause: Callable[[], None] | None = None,
         wall_clock: Callable[[], float] = time.time,
         start_thread: Callable[[str, Callable[[], None]], None] = start_daemon,
     ) -> None:
@@ -111,6 +114,7 @@ class EventWatcher:
         #: Why no events can be received, ``''``: they can, or it is not known yet.
         self.problem = ''
         self.on_event = on_event
+        self._on_pause = on_pause
         self._wall_clock = wall_clock
         self._start_thread = start_thread
         self._condition = threading.Condition()
@@ -167,6 +171,10 @@ class EventWatcher:
         """Wait while paused; return whether to enter the driver."""
         with self._condition:
             self._is_inside = False
+            is_awaited = self._is_paused and not self._is_stopped
+        if is_awaited and self._on_pause is not None:
+            self._on_pause()
+        with self._condition:
             self._condition.wait_for(lambda: not self._is_paused or self._is_stopped)
             self._is_inside = not self._is_stopped
             return self._is_inside

@@ -143,12 +143,17 @@ class LiveSource:
         return self._watchdog.threads_inside
 
     def watch_events(self, on_event: Callable[[], None] | None) -> None:
-        """Receive errors that the driver announces after the next sample; ``None``: no longer."""
+        """Receive errors that the driver announces after the next sample; ``None``: no longer.
+
+        ``on_event`` is also called when the driver can be restarted: until then, events are missed.
+        """
         if self._driver.watcher is not None:
             self._driver.watcher.stop()
         self._driver.watcher = None
         if on_event is not None:
-            self._driver.watcher = EventWatcher(lambda _: on_event(), wall_clock=self._wall_clock)
+            self._driver.watcher = EventWatcher(
+                lambda _: on_event(), on_pause=on_event, wall_clock=self._wall_clock
+            )
 
     def next_due(self) -> float:
         """Return when something falls due next, on the monotonic clock."""

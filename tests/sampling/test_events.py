@@ -192,6 +192,24 @@ def test_the_thread_leaves_the_driver_for_a_restart(machine: simulation.Machine)
     watched.wait_for_calls('nvmlEventSetCreate', 2)
 
 
+def test_the_restart_follows_as_soon_as_the_thread_has_left_the_driver(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('nvitop.sampling.events.BRIEF_WAIT_MS', 20)
+    machine.set(gpu=3, lost=True)
+    now = 0.0
+    source, has_left = LiveSource(clock=lambda: now), threading.Event()
+    source.watch_events(has_left.set)
+    source.sample(Demand())
+    now = 10.0  # time for a restart
+    source.sample(Demand())
+    assert has_left.wait(PATIENCE)  # the sampler refreshes now
+    source.refresh()
+    source.sample(Demand())
+    assert machine.calls['nvmlShutdown'] == 1
+    source.watch_events(None)
+
+
 def test_a_driver_that_does_not_wait_is_left_alone(machine: simulation.Machine) -> None:
     machine.fail('nvmlEventSetWait_v2', 'TIMEOUT')
     watcher = EventWatcher()
