@@ -12,6 +12,10 @@ _NVIDIA = '0x10de'
 _CLASSES = ('0x0300', '0x0302')
 _BUS_ID = re.compile(r'([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])', re.IGNORECASE)
 _MINOR = re.compile(r'Device Minor:\s*(\d{1,5})\s*$', re.MULTILINE)
+#: Before driver 470, excluded GPUs had the other name.
+_EXCLUDED = re.compile(r'(?:GPU Excluded|Blacklisted):\s*Yes\s*$', re.MULTILINE)
+#: Folder with one folder for each GPU that NVIDIA's driver lists.
+_GPUS = 'proc/driver/nvidia/gpus'
 _READ_WRITE = os.R_OK | os.W_OK
 
 
@@ -54,26 +58,31 @@ def expected_gpus(
     """Return the bus IDs of the GPUs that NVIDIA's driver should list for this process.
 
     These are not expected: GPUs that are bound to another driver, such as vfio-pci for a virtual
-    machine; virtual functions; and GPUs whose device file is missing or not accessible here,
-    because a container or a batch job gets only some. A GPU without any driver is expected, except
-    next to such a hidden one: it may be hidden as well.
+    machine; virtual functions; GPUs that the administrator has excluded; and GPUs whose device file
+    is missing or not accessible here, because a container or a batch job gets only some. A GPU
+    without any driver is expected, except next to such a hidden one: it may be hidden as well.
     """
     gpus = [gpu for gpu in read_pci_gpus(root) if gpu.driver in ('nvidia', '')]
-    gpus = [gpu for gpu in gpus if not gpu.is_virtual]
+    gpus = [gpu for gpu in gpus if not (gpu.is_virtual or _EXCLUDED.search(_text(gpu, root)))]
     hidden = {gpu for gpu in gpus if gpu.driver and _is_hidden(gpu, root, access)}
     return tuple(gpu.bus_id for gpu in gpus if not (hidden and (gpu in hidden or not gpu.driver)))
 
 
 def _is_hidden(gpu: PciGpu, root: str, access: Callable[[str, int], bool]) -> bool:
     """Return whether this process is not meant to use a GPU of NVIDIA's driver."""
-    folder = os.path.join(root, 'proc/driver/nvidia/gpus')
+    folder = os.path.join(root, _GPUS)
     if not os.path.isdir(folder):
         return False
-    minor = _MINOR.search(_read(os.path.join(folder, gpu.bus_id), 'information'))
+    minor = _MINOR.search(_text(gpu, root))
     if minor is None:
         return not os.path.isdir(os.path.join(folder, gpu.bus_id))
     # Unlike opening the file, this does not wake the GPU up. It respects device control groups.
     return not access(os.path.join(root, f'dev/nvidia{minor[1]}'), _READ_WRITE)
+
+
+def _text(gpu: PciGpu, root: str) -> str:
+    """Return what NVIDIA's driver says about a GPU, ``''`` if it does not list it."""
+    return _read(os.path.join(root, _GPUS, gpu.bus_id), 'information')
 
 
 def _driver(path: str) -> str:

@@ -81,6 +81,19 @@ def test_virtual_functions_are_not_expected(tmp_path: pathlib.Path) -> None:
     assert expected_gpus(root) == ALL
 
 
+@pytest.mark.parametrize('name', ['GPU Excluded', 'Blacklisted'])
+def test_gpus_that_the_administrator_excluded_are_not_expected(
+    tmp_path: pathlib.Path, name: str
+) -> None:
+    root = make_tree(tmp_path, f'{SERVER}0000:c3:00.0 0x10de 0x030200\n')
+    minors = {bus_id: number for number, bus_id in enumerate(ALL)}
+    add_driver(root, minors, (0, 1, 2))
+    for bus_id, word in zip(ALL, ('No', 'Yes', 'No')):
+        with (tmp_path / 'proc/driver/nvidia/gpus' / bus_id / 'information').open('a') as file:
+            file.write(f'{name}:\t {word}\n')
+    assert expected_gpus(root) == (ALL[0], ALL[2], '0000:c3:00.0')
+
+
 def test_gpus_hidden_by_a_container_are_not_expected(tmp_path: pathlib.Path) -> None:
     unbound = f'{SERVER}0000:c3:00.0 0x10de 0x030200\n'
     # NVIDIA's container runtime hides the other GPUs in /proc, too. MIG changes nothing here.
