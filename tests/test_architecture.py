@@ -13,6 +13,7 @@ PACKAGE = ROOT / 'nvitop'
 FILES = sorted(PACKAGE.rglob('*.py'))
 
 MAX_FILE_LINES = 700
+MAX_IMPORTS_INSIDE_FUNCTIONS = 70
 MAX_FUNCTION_LINES = 60
 MAX_SUPPRESSIONS_PER_1000_LINES = 2.0
 SUPPRESSION = re.compile(r'#\s*(noqa|type:\s*ignore|pylint:\s*disable|pragma:\s*no cover)')
@@ -353,6 +354,20 @@ def test_files_and_functions_are_short() -> None:
             if lines > MAX_FUNCTION_LINES:
                 problems.append(f'{relative}: {name} has {lines} lines')
     assert not problems
+
+
+def test_few_imports_are_inside_functions() -> None:
+    """docs/architecture.md has the reasons for those that are."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    inside = {
+        (path, child.lineno)
+        for path in FILES
+        for node in nodes_of(path)
+        if isinstance(node, functions)
+        for child in ast.walk(node)
+        if isinstance(child, (ast.Import, ast.ImportFrom))
+    }
+    assert len(inside) < MAX_IMPORTS_INSIDE_FUNCTIONS
 
 
 def test_suppressions_are_rare_and_have_reasons() -> None:

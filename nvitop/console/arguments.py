@@ -8,6 +8,12 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn, Sequence, TypeVar
 
 from nvitop.api.utils import human2bytes
+from nvitop.console.hints import (
+    COMMAND_HINTS,
+    OPTION_HINTS,
+    advise_on_argument,
+    plain_message,
+)
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.printable import printable
@@ -101,8 +107,6 @@ class ArgumentParser(argparse.ArgumentParser):
                 self.error(f'{option} takes no value, not {value!r}')
 
     def _explain(self, word: str, given: Sequence[str]) -> str:
-        from nvitop.console.hints import COMMAND_HINTS, OPTION_HINTS, advise_on_argument
-
         if word.startswith('-') and word != '-':
             option = word.partition('=')[0]
             name = self.prog.partition(' ')[2]
@@ -138,8 +142,6 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print an error and exit with status 2."""
-        from nvitop.console.hints import plain_message
-
         print_message(self.prog, 'error', printable(plain_message(message, self._given)))
         self.exit(2)
 

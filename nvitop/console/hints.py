@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice in messages about wrong command lines: what people type who know other programs.
-
-Imported only for an error message.
-"""
+"""Advice in messages about wrong command lines: what people type who know other programs."""
 
 from __future__ import annotations
 

@@ -12,6 +12,9 @@ import time
 from errno import ENOTSUP
 from typing import Any
 
+if sys.platform != 'win32':
+    import fcntl
+
 #: Attempts to lock while a reader tests the lock for a moment.
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.01
@@ -107,8 +110,6 @@ def take_lock(path: str) -> int | None:
     """
     if sys.platform == 'win32':
         raise OSError(ENOTSUP, 'not available on Windows')
-    import fcntl
-
     try:
         descriptor = open_untrusted(path)
     except FileNotFoundError:
@@ -131,8 +132,6 @@ def take_lock(path: str) -> int | None:
 def release_lock(descriptor: int) -> None:
     """Release a lock, of children that inherited it too, and close its descriptor."""
     if sys.platform != 'win32':
-        import fcntl
-
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
@@ -141,8 +140,6 @@ def is_locked(path: str) -> bool:
     """Return whether a process holds the lock of a file."""
     if sys.platform == 'win32':
         return False
-    import fcntl
-
     try:
         descriptor = open_untrusted(path)
     except OSError:

@@ -12,6 +12,7 @@ from nvitop.api import libcuda, libnvml
 from nvitop.api.system import use_system
 from nvitop.simulation import children
 from nvitop.simulation.abi import NVML_ERRORS
+from nvitop.simulation.capture import scenario_text
 from nvitop.simulation.cuda import cuda_driver
 from nvitop.simulation.driver.nvml import nvml_driver
 from nvitop.simulation.parse import TomlTable, parse_scenario, read_scenario
@@ -73,8 +74,7 @@ def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scen
 
 
 def _captured(file: BinaryIO, path: pathlib.Path) -> Scenario:
-    from nvitop.simulation.capture import scenario_text  # only for these files
-    from nvitop.simulation.smi_files import read_xml
+    from nvitop.simulation.smi_files import read_xml  # only for these files
 
     text = scenario_text(read_xml(file, path), 'from the output of "nvidia-smi -q -x"')
     return parse_scenario(text, name=path.stem, source=str(path))

@@ -9,6 +9,7 @@ import re
 from typing import Any, BinaryIO, Callable, Iterable, Iterator, Mapping
 
 from nvitop.api.utils import MiB, human2bytes
+from nvitop.simulation.capture import captured, scenario_text
 from nvitop.simulation.models import MODELS, NO_MODEL
 from nvitop.simulation.scenario import (
     Event,
@@ -366,8 +367,6 @@ def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
         where = f'{source}:{error.line}' if error.line else source
         raise ScenarioError(f'{where}: {error}') from error
     if isinstance(document.values.get('capture'), int):
-        from nvitop.simulation.capture import captured, scenario_text  # only for these files
-
         text = scenario_text(captured(document.values), 'from a capture of "nvitop doctor"')
         return parse_scenario(text, name=name, source=source)
     top = TomlTable(document.values, source=source, document=document)

@@ -15,6 +15,7 @@ from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
+from nvitop.fleet.types import FleetError
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.frames import FrameError
 from nvitop.recording.opening import open_recording
@@ -204,7 +205,6 @@ def _main_of_server(parser: ArgumentParser, given: argparse.Namespace) -> int:
     """Print a report from Prometheus; return the exit status."""
     from nvitop.fleet.client import Client  # most reports need no network
     from nvitop.fleet.command import read_settings
-    from nvitop.fleet.types import FleetError
     from nvitop.usage.prometheus import PROMETHEUS_DIMENSIONS, read_prometheus
 
     if given.files or given.held or not {*given.by} <= {*PROMETHEUS_DIMENSIONS}:
