@@ -16,6 +16,7 @@ from typing import Callable, Iterator, Literal, NamedTuple, Tuple
 from nvitop.api import libcuda, libnvml
 from nvitop.api.device import Device
 from nvitop.api.libnvml._binding import binding_version, explain_binding
+from nvitop.api.system import system
 from nvitop.console.config import read_config
 from nvitop.health import findings
 from nvitop.platforms import config_file, surroundings
@@ -59,7 +60,8 @@ def check_driver() -> Check:
     except (libnvml.NVMLError, AttributeError, OSError, ValueError) as error:
         text = libnvml.explain_init_error(error, command='nvitop')
         return Check('driver', text, 'failed')
-    return Check('driver', f'{version}, CUDA {cuda}')
+    simulated = f', simulated: {system().scenario}' if system().scenario else ''
+    return Check('driver', f'{version}, CUDA {cuda}{simulated}')
 
 
 def check_gpus() -> Check:
@@ -71,7 +73,8 @@ def check_gpus() -> Check:
     lost = {finding.device.label for finding in wrong if finding.kind in _NAMELESS}
     names = sorted(str(device.name()) for device in devices if str(device.index) not in lost)
     counted = [f'{len(list(group))} × {name}' for name, group in itertools.groupby(names)]
-    lines = [', '.join([*counted, *(f'GPU {index}' for index in sorted(lost))])]
+    unnamed = ', '.join(sorted(lost))
+    lines = [', '.join(counted) + (f'; no name: GPU {unnamed}' if unnamed else '')]
     lines += [f'GPU {each.device.label}: {each.words}. {each.action}' for each in wrong]
     return Check('GPUs', '\n'.join(lines), 'failed' if wrong else 'ok')
 
@@ -137,14 +140,11 @@ def _mount_options(place: str) -> str:
 def check_terminal() -> Check:
     """The terminal, its size, colors and characters."""
     term = os.environ.get('TERM', '')
-    colors = next((f', {name}' for name in ('NO_COLOR', 'COLORTERM') if os.environ.get(name)), '')
-    if os.environ.get('COLORTERM') and 'COLORTERM' in colors:
-        colors += f'={os.environ["COLORTERM"]}'
     encoding = (sys.stdout.encoding or '').lower()
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     size = os.get_terminal_size(sys.stdout.fileno()) if is_terminal else None
-    shape = f'{size.columns} × {size.lines}' if size else 'standard input or output is none'
-    text = f'{term or "TERM is not set"}, {shape}, {encoding}{colors}'
+    shape = f'{size.columns} × {size.lines}' if size else 'input or output is redirected'
+    text = ', '.join([term or 'TERM is not set', shape, encoding, *_colors(term)])
     if is_terminal and term in ('', 'dumb', 'unknown'):
         return Check('terminal', f'{text}\nTry: TERM=xterm-256color nvitop', 'failed')
     if size and (size.columns < 40 or size.lines < 6):
@@ -152,6 +152,15 @@ def check_terminal() -> Check:
     if encoding.replace('-', '') != 'utf8':
         return Check('terminal', f'{text}\nOnly ASCII is drawn; try LC_ALL=C.UTF-8.', 'limited')
     return Check('terminal', text)
+
+
+def _colors(term: str) -> list[str]:
+    """Return what the environment says about colors, nothing if it says nothing."""
+    if os.environ.get('NO_COLOR'):
+        return ['no colors (NO_COLOR is set)']
+    if os.environ.get('COLORTERM') in ('truecolor', '24bit'):
+        return ['24-bit colors']
+    return ['256 colors'] if '256color' in term else []
 
 
 class _Anything(Tuple[str, ...]):

@@ -55,12 +55,15 @@ class TomlDocument:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """``"; did you mean 'name'?"`` if a known word is similar, else ``''``."""
+    """``"; did you mean 'name'?"`` if a known word is similar or begins so, else ``''``."""
     import difflib  # only needed in error messages
 
     # Leading hyphens would make all short options similar.
     names = {name.lstrip('-'): name for name in known}
-    similar = difflib.get_close_matches(word.lstrip('-'), names, 1)
+    wanted = word.lstrip('-')
+    similar = difflib.get_close_matches(wanted, names, 1)
+    if not similar and len(wanted) > 2:
+        similar = [name for name in names if name.startswith(wanted)][:1]
     return f'; did you mean {names[similar[0]]!r}?' if similar else ''
 
 

@@ -28,7 +28,7 @@ def test_working_machine_has_status_0() -> None:
     with simulation.machine('mig', processes='none'):
         status, found = report()
     assert status == 0
-    assert found['driver'] == 'ok       550.127.05, CUDA 12.4'
+    assert found['driver'] == 'ok       550.127.05, CUDA 12.4, simulated: mig'
     assert found['GPUs'] == 'ok       4 × NVIDIA A100-SXM4-80GB'
     assert found['NVML binding'].startswith('ok       nvidia-ml-py')
     assert set(found) == {
@@ -44,7 +44,7 @@ def test_lost_gpu_is_a_failure_but_can_be_captured() -> None:
         captured = CommandRun(doctor.main, '--capture', '-').out
     assert status == 1
     assert found['GPUs'].startswith(
-        'failed   7 × NVIDIA H100 80GB HBM3, GPU 3\nGPU 3: lost. Reboot'
+        'failed   7 × NVIDIA H100 80GB HBM3; no name: GPU 3\nGPU 3: lost. Reboot'
     )
     assert 'temperature = "error 15: GPU is lost"' in captured
 
@@ -124,3 +124,22 @@ def test_sizes_in_a_capture_are_exact() -> None:
     with simulation.machine(simulation.parse_scenario(text, name='sizes')):
         found = doctor.capture_text()
     assert 'memory_total = "8192 MiB"\nmemory_used = "3 KiB"\nmemory_free = "1000 B"\n' in found
+
+
+@pytest.mark.parametrize(
+    ('environment', 'words'),
+    [
+        ({'TERM': 'xterm-256color'}, ', 256 colors'),
+        ({'TERM': 'xterm-256color', 'COLORTERM': 'truecolor'}, ', 24-bit colors'),
+        ({'COLORTERM': 'truecolor', 'NO_COLOR': '1'}, ', no colors (NO_COLOR is set)'),
+        ({'TERM': 'xterm'}, ''),
+    ],
+)
+def test_colors_of_the_terminal_are_named(
+    environment: dict[str, str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ('TERM', 'COLORTERM', 'NO_COLOR'):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert checks.check_terminal().text.endswith(f'redirected, utf-8{words}')

@@ -72,7 +72,7 @@ def without_help_word(arguments: Sequence[str]) -> list[str]:
     """Return ``COMMAND --help`` for ``help COMMAND``; other arguments are unchanged."""
     if arguments[:1] != ['help']:
         return list(arguments)
-    named = list(arguments[1:])
+    named = list(arguments[1:2])
     is_known = named in [[], ['nvitop'], [NVISEL.name], *([each.name] for each in COMMANDS)]
     return [*(named if named != ['nvitop'] else []), *(['--help'] if is_known else [])]
 

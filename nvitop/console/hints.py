@@ -28,6 +28,10 @@ COMMAND_HINTS = {
     'version': 'nvitop --version',
     'demo': 'nvitop --demo',
     'config': 'nvitop --print-config',
+    'check': 'nvitop health',
+    **dict.fromkeys(('user', 'users'), 'nvitop usage'),
+    **dict.fromkeys(('wait', 'lock', 'queue', 'reserve'), 'nvitop run COMMAND'),
+    **dict.fromkeys(('python', 'python3', 'torchrun', 'bash', 'sh'), 'nvitop run COMMAND'),
 }
 _JSON = '--format=json'
 _SORT = 'the keys o and O of the monitor, or pipe the output to sort'
@@ -38,26 +42,41 @@ OPTION_HINTS: dict[str, dict[str, str]] = {
         **dict.fromkeys(('--sort', '--order'), _SORT),
         **dict.fromkeys(('--filter', '--user', '-u'), 'the column user, and grep'),
         **dict.fromkeys(('--json', '--xml', '-x'), _JSON),
+        **dict.fromkeys(('-q', '--query'), '--all --format=json'),
         '--csv': '--format=csv',
         '--fields': '--gpu=FIELDS',
+        '--output': '-f FILE',
     },
+    'nvitop record': {'-l': '--interval TIME', '--time': '--duration TIME'},
     'nvitop run': {
         **dict.fromkeys(('--gpus', '--num-gpus', '-g', '--gpu'), '-n N'),
-        '--timeout': '--wait TIME',
+        **dict.fromkeys(('--timeout', '--time'), '--wait TIME'),
     },
     'nvitop claims': {'--json': _JSON, '--release': 'kill PID: a claim ends with its command'},
-    'nvitop health': {'--json': _JSON, '--watch': 'watch nvitop health'},
-    'nvitop usage': {'--json': _JSON, '--csv': '--format=csv'},
-    'nvitop exporter': {'--listen': '--web.listen-address'},
+    'nvitop health': {
+        '--json': _JSON,
+        '--nagios': '--format=nagios',
+        '--watch': 'watch nvitop health',
+    },
+    'nvitop usage': {
+        '--json': _JSON,
+        '--csv': '--format=csv',
+        **dict.fromkeys(('--from', '--last', '--days'), '--since TIME'),
+        '--to': '--until TIME',
+    },
+    'nvitop fleet': {'--host': '--filter host:NAME'},
+    'nvitop exporter': {'--listen': '--web.listen-address', '--config': '--web.config.file'},
     'nvisel': {
         '--timeout': '--wait TIME',
-        '--gpus': '-n N',
+        **dict.fromkeys(('--gpus', '--num', '--num-gpus'), '-n N'),
+        **dict.fromkeys(('--free', '--memory', '-m'), '-f SIZE'),
         '--': 'nvitop run to start a command',
     },
 }
 OPTION_HINTS['nvitop'] = {
     **dict.fromkeys(('-x', '--xml'), 'nvitop query --all --format=json'),
     **dict.fromkeys(('-q', '--query', '--json'), 'nvitop query --all --format=json'),
+    **dict.fromkeys(('-a', '--all'), 'nvitop query --all'),
     '--csv': 'nvitop query --gpu',
     **dict.fromkeys(('-w', '--watch', '--refresh', '--delay', '-d', '-n'), '--interval TIME'),
     **dict.fromkeys(('--no-color', '--no-colour'), '--theme mono'),
@@ -69,8 +88,8 @@ OPTION_HINTS['nvitop'] = {
     '-?': '--help',
     **dict.fromkeys(('--gpus', '--device', '--devices', '--gpu-id'), '-o DEVICE ...'),
 }
-#: Options of ``nvitop query`` whose value is a list of fields.
-_FIELD_OPTIONS = ('--gpu', '--processes', '--query-')
+#: Options of ``nvitop query`` whose value is a comma-separated list.
+_FIELD_OPTIONS = ('--gpu', '--processes', '--query-', '--format')
 
 #: Message of argparse → what to print. ``{0}`` is the name of the option.
 _MESSAGES = (
@@ -127,6 +146,8 @@ def advise_on_argument(prog: str, word: str, given: Sequence[str]) -> str:
     if fields:
         return f'; separate names with commas: {fields}'
     if prog == 'nvitop query' and not word.isdigit():
+        if word in ('csv', 'json', 'jsonl', 'table'):
+            return f'; did you mean {"--format=" + word!r}?'
         if word in ('gpu', 'processes', 'all', 'list'):
             return f'; did you mean {"--" + word!r}?'
         return f'; name fields with an option: nvitop query --gpu={word}'

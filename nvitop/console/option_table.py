@@ -192,7 +192,7 @@ def _percentages(words: list[str], shown: str) -> tuple[int, int]:
     except ValueError:
         raise ValueError(f'must be two whole numbers from 1 to 99, not {shown}') from None
     if int(words[0]) != low:
-        raise ValueError(f'must be the lower percentage first, not {shown}')
+        raise ValueError(f'the lower percentage must come first, not {shown}')
     return low, high
 
 

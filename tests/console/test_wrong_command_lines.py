@@ -19,7 +19,7 @@ nvitop --config . -1                      cannot be read
 nvitop --config wrong.toml -1             wrong.toml:1: unknown key 'them'; did you mean 'theme'?
 nvitop --config                           --config needs a value
 nvitop --config a --no-config             --config and --no-config cannot be combined|--no-config and --config cannot be combined
-nvitop --gpu-util-thresh 90 10            must be the lower percentage first, not '90 10'
+nvitop --gpu-util-thresh 90 10            the lower percentage must come first, not '90 10'
 nvitop --gpu-util-thresh 0 10             must be two whole numbers from 1 to 99
 nvitop --gpu-util-thresh 10               --gpu-util-thresh needs 2 values
 nvitop --mem-util-thresh a b              must be two whole numbers
@@ -37,6 +37,11 @@ nvitop qeury                              did you mean 'query'?
 nvitop --demo record                      nvitop record --demo
 nvitop -1 query                           'query' must be the first argument
 nvitop 0                                  nvitop -i 0
+nvitop check                              run nvitop health
+nvitop wait                               run nvitop run COMMAND
+nvitop python train.py                    run nvitop run COMMAND
+nvitop users                              run nvitop usage
+nvitop -a                                 use nvitop query --all
 nvitop -x                                 use nvitop query --all --format=json
 nvitop -q                                 use nvitop query --all --format=json
 nvitop --json                             use nvitop query --all --format=json
@@ -64,6 +69,12 @@ nvitop claims --json                      use --format=json
 nvitop claims --release GPU-1             a claim ends with its command
 nvitop health --watch                     use watch nvitop health
 nvitop usage --since tomorrow             --since: not a time: 'tomorrow'
+nvitop usage --from yesterday             use --since TIME
+nvitop health --nagios                    use --format=nagios
+nvitop run --time 8h true                 use --wait TIME
+nvitop exporter --config web.yml          use --web.config.file
+nvitop fleet --demo --host dgx01          use --filter host:NAME
+nvisel --free 20GiB                       use -f SIZE
 nvisel --timeout 5                        use --wait TIME
 nvisel python train.py                    to start a command: nvitop run
 nvisel -n 2 -- python train.py            use nvitop run
@@ -81,6 +92,7 @@ nvitop -o 0:1 -1                          GPU 0 has no MIG devices
 nvitop -p abc                             -p: must be a whole number
 nvitop -C -G                              exclude each other
 nvitop --demo mgi -1                      unknown scenario 'mgi'; did you mean 'mig'?
+nvitop --demo dgx -1                      unknown scenario 'dgx'; did you mean 'dgx-h100'?
 nvitop --demo bad.toml -1                 bad.toml:1: not valid TOML
 nvitop --owner-names all                  must be one of files, sockets, none, not 'all'
 nvitop --ssh                              --ssh needs a value
@@ -89,6 +101,10 @@ nvitop query --gpu=index, memory.used     separate names with commas: --gpu=inde
 nvitop query --processes pid user         separate names with commas: --processes=pid,user
 nvitop query --gpu memory.usd             did you mean 'memory.used'
 nvitop query --gpu ''                     no field given
+nvitop query json                         did you mean '--format=json'?
+nvitop query --format csv noheader        separate names with commas: --format=csv,noheader
+nvitop query --output x.csv               use -f FILE
+nvitop query -q -x                        use --all --format=json
 nvitop query index                        nvitop query --gpu=index
 nvitop query 0                            nvitop query -i 0
 nvitop query --format xml                 unknown format 'xml'; use csv
@@ -101,6 +117,7 @@ nvitop query --format=prometheus          needs --all
 nvitop record --demo x.db                 nvitop record --demo -o x.db
 nvitop record x.csv                       'nvitop replay FILE --export csv' makes a table
 nvitop record x.db -i 99                  unknown device '99': this machine has GPUs 0 to 7
+nvitop record x.db -l 5                   use --interval TIME
 nvitop record --interval 0                --interval: must be from 0.25
 nvitop record --format xml                --format must be one of sqlite, jsonl
 nvitop record a.db -o b.db                FILE and --output cannot be combined
@@ -173,6 +190,10 @@ def test_help_word_shows_the_help_of_a_command(name: str) -> None:
     ran = CommandRun(cli.main, 'help', name)
     assert ran.status == 0
     assert ran.out.startswith(f'usage: {name if name == "nvisel" else f"nvitop {name}"} ')
+
+
+def test_help_word_ignores_what_follows_the_command() -> None:
+    assert CommandRun(cli.main, 'help', 'query', 'extra').out.startswith('usage: nvitop query ')
 
 
 def test_one_unknown_device_of_two_is_reported_after_the_report() -> None:
