@@ -370,6 +370,11 @@ def test_few_imports_are_inside_functions() -> None:
     assert len(inside) < MAX_IMPORTS_INSIDE_FUNCTIONS
 
 
+def test_claims_stay_small() -> None:
+    files = [path for path in FILES if path.parent.name == 'claims']
+    assert sum(len(source_of(path).splitlines()) for path in files) <= 900
+
+
 def test_suppressions_are_rare_and_have_reasons() -> None:
     total = 0
     suppressions = []

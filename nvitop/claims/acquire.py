@@ -10,12 +10,12 @@ import random
 import shlex
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.device.handles import start_nvml
-from nvitop.claims.directory import ClaimsUnavailable, directories_to_read, directory_to_write
+from nvitop.claims.directory import ClaimError, directory_to_write
 from nvitop.claims.queue import Ticket
 from nvitop.claims.records import lock_path, read_claims, remove_dead_claims, write_claim
 from nvitop.platforms.shared_files import release_lock, take_lock
@@ -26,6 +26,7 @@ from nvitop.select.choice import (
     limit_in_bytes,
     read_in_turn,
     select,
+    user_names,
 )
 
 if TYPE_CHECKING:
@@ -33,18 +34,10 @@ if TYPE_CHECKING:
 
 #: Time (seconds) for which a device must match before it is claimed.
 SETTLE_SECONDS = 3.0
-#: Devices with at most this part of their memory in use count as free if there are no other limits.
-MAX_MEMORY_PERCENT = 10.0
+#: Free devices, if there are no other limits.
+_FREE = Criteria(max_memory_percent=10.0)
 #: Times (seconds) between two looks at the devices: at first, and after a long wait.
 _POLL_SECONDS = (1.0, 5.0)
-
-
-class ClaimImpossible(RuntimeError):
-    """The devices of this machine can never match."""
-
-
-class ClaimTimeout(TimeoutError):
-    """The devices did not become free in time."""
 
 
 class ClaimRequest(NamedTuple):
@@ -63,6 +56,9 @@ class ClaimRequest(NamedTuple):
 
     def matching(self, skipped: Iterable[str] = (), criteria: Criteria | None = None) -> Selection:
         """Return the devices that match now, best first."""
+        if criteria is None:
+            has_limits = self.criteria._replace(tolerance=0) != Criteria()
+            criteria = self.criteria if has_limits else _FREE
         options = self.options._replace(
             min_count=self.needed,
             format='device',
@@ -70,13 +66,13 @@ class ClaimRequest(NamedTuple):
             skipped=frozenset(skipped),
             enough=self.needed,
         )
-        return select(self.devices, criteria or self.criteria, options, self.gather)
+        return select(self.devices, criteria, options, self.gather)
 
     def possible(self) -> list[Device]:
         """Return the devices that can match some day.
 
         Raises:
-            ClaimImpossible: They are too few.
+            ClaimError: They are too few.
         """
         sizes = (self.criteria.min_total_memory, self.criteria.min_free_memory)
         largest = max((size for size in sizes if size is not None), default=None)
@@ -85,7 +81,7 @@ class ClaimRequest(NamedTuple):
             limit = '' if largest is None else f' with {largest / 2**30:.4g} GiB of memory'
             bad = len(found.unhealthy) + found.lost
             rest = f' and {bad} that must not be used, see nvitop health' if bad else ''
-            raise ClaimImpossible(
+            raise ClaimError(
                 f'{_devices(self.needed)} needed, but this machine has {len(found.chosen)}{limit}{rest}'
             )
         return found.chosen
@@ -121,37 +117,26 @@ def wait_and_claim(
     Others see ``command``. ``announce`` is called with a line about the wait whenever it changes.
 
     Raises:
-        ClaimImpossible, ClaimTimeout, ClaimsUnavailable, NVMLError: As :func:`claim`.
+        ClaimError, NVMLError, TimeoutError: As :func:`claim`.
     """
-    possible = {str(device.uuid()): device for device in request.possible()}
     try:
-        directory = directory_to_write()
-        remove_dead_claims(directory)
-        ticket = Ticket(directory, list(possible))
-    except OSError as error:
-        raise ClaimsUnavailable(f'cannot write claims: {error}') from error
-    with contextlib.closing(ticket):
-        try:
-            return _Waiter(request, directory, ticket, clock, sleep).wait(command, announce)
-        except ClaimTimeout:  # an OSError too
-            raise
-        except OSError as error:  # the directory was removed, for example
-            raise ClaimsUnavailable(f'claims became unusable: {error}') from error
+        with contextlib.closing(_Waiter(request, clock)) as waiter:
+            return waiter.wait(command, announce, sleep)
+    except TimeoutError:  # an OSError too
+        raise
+    except OSError as error:  # the directory is full or was removed, for example
+        raise ClaimError(f'cannot write claims: {error}') from error
 
 
 class _Waiter:
     """Collects the locks of devices that match."""
 
-    def __init__(
-        self,
-        request: ClaimRequest,
-        directory: str,
-        ticket: Ticket,
-        clock: Callable[[], float],
-        sleep: Callable[[float], object],
-    ) -> None:
-        self._request, self._directory, self._ticket = request, directory, ticket
-        self._clock, self._sleep = clock, sleep
+    def __init__(self, request: ClaimRequest, clock: Callable[[], float]) -> None:
+        self._request, self._clock = request, clock
+        uuids = [str(device.uuid()) for device in request.possible()]
+        self._directory = directory_to_write()
+        remove_dead_claims(self._directory)
+        self._ticket = Ticket(self._directory, uuids)
         #: UUID → device, of those that match now, best first.
         self._matching: dict[str, Device] = {}
         #: UUID → since when the device has matched at every look.
@@ -159,40 +144,46 @@ class _Waiter:
         #: UUID → descriptor of its lock.
         self._locks: dict[str, int] = {}
 
-    def wait(self, command: str, announce: Callable[[str], object]) -> ClaimedDevices:
+    def close(self) -> None:
+        """Leave the queue, without locks that are not part of a claim."""
+        self._release(set(self._locks))
+        self._ticket.close()
+
+    def wait(
+        self, command: str, announce: Callable[[str], object], sleep: Callable[[float], object]
+    ) -> ClaimedDevices:
         """Wait until enough devices match, and claim them."""
         limit = self._request.timeout_seconds
         limit = math.inf if limit is None else limit
         settle = min(self._request.settle_seconds, limit)
         started = now = self._clock()
         said = ''
-        try:
-            while True:
-                self._look(now)
-                ahead = self._ticket.programs_ahead()
-                settled = [uuid for uuid, since in self._since.items() if now - since >= settle]
-                if ahead:
-                    self._release(set(self._locks))
-                else:
-                    self._collect(settled)
-                    if self._has_enough() and self._still_match():
-                        return self._claim(command)
-                self._ticket.set_collecting(bool(self._locks))
-                text = self._describe(ahead)
-                if now >= started + limit:
-                    raise ClaimTimeout(f'{text}; gave up after {limit:g} s')
-                if text != said:
-                    announce(text)
-                    said = text
-                first, last = _POLL_SECONDS
-                pause = min(last, max(first, (now - started) / 20)) * random.uniform(0.8, 1.2)
-                moments = [started + limit, *(since + settle for since in self._since.values())]
-                rests = [moment - now for moment in moments if moment > now]
-                self._sleep(max(0.05, min(pause, *rests)))
-                now = self._clock()
-        except BaseException:
-            self._release(set(self._locks))
-            raise
+        while True:
+            self._look(now)
+            ahead = self._ticket.programs_ahead()
+            if ahead:
+                self._release(set(self._locks))
+            else:
+                self._collect([u for u, since in self._since.items() if now - since >= settle])
+                if self._has_enough():
+                    # Again under the locks, because not all programs look at claims.
+                    self._look(self._clock())
+                    self._collect(())
+                if self._has_enough():
+                    return self._claim(command)
+            self._ticket.set_collecting(bool(self._locks))
+            text = self._describe(ahead)
+            if now >= started + limit:
+                raise TimeoutError(f'{text}; gave up after {limit:g} s')
+            if text != said:
+                announce(text)
+                said = text
+            first, last = _POLL_SECONDS
+            pause = min(last, max(first, (now - started) / 20)) * random.uniform(0.8, 1.2)
+            moments = [started + limit, *(since + settle for since in self._since.values())]
+            rests = [moment - now for moment in moments if moment > now]
+            sleep(max(0.05, min(pause, *rests)))
+            now = self._clock()
 
     def _has_enough(self) -> bool:
         return len(self._locks) == self._request.needed
@@ -208,7 +199,7 @@ class _Waiter:
         """Find the devices that match and are not claimed by others."""
         claimed: set[str] = set()
         if not self._request.options.ignore_claims:
-            claimed = set(read_claims([*{self._directory, *directories_to_read()}]))
+            claimed = set(read_claims())
         found = self._request.matching(claimed - set(self._locks)).chosen
         self._matching = {str(device.uuid()): device for device in found}
         self._since = {uuid: self._since.get(uuid, now) for uuid in self._matching}
@@ -230,20 +221,14 @@ class _Waiter:
         for uuid in uuids:
             os.close(self._locks.pop(uuid))
 
-    def _still_match(self) -> bool:
-        """Look again at the locked devices, because not all programs look at claims."""
-        self._look(self._clock())
-        self._collect(())
-        return self._has_enough()
-
     def _claim(self, command: str) -> ClaimedDevices:
         files: list[str] = []
         try:
             # Files that were written before an error are in the list then.
             files.extend(write_claim(self._directory, uuid, command) for uuid in self._locks)
-        except OSError as error:
+        except OSError:
             ClaimedDevices([], [], files).release()
-            raise ClaimsUnavailable(f'cannot write the claim: {error}') from error
+            raise
         locks, self._locks = self._locks, {}
         # In the order of CUDA, which programs expect.
         devices = sorted((self._matching[uuid] for uuid in locks), key=lambda each: each.index)
@@ -252,13 +237,6 @@ class _Waiter:
 
 def _devices(count: int, more: str = '') -> str:
     return f'{count} {more}GPU{"s" if count > 1 else ""}'
-
-
-def free_enough(criteria: Criteria) -> Criteria:
-    """Return the criteria, or those of a free device if there are none."""
-    if criteria._replace(tolerance=0) == Criteria():
-        return Criteria(max_memory_percent=MAX_MEMORY_PERCENT)
-    return criteria
 
 
 @contextlib.contextmanager
@@ -270,7 +248,7 @@ def claim(
     min_total_memory: int | str | None = None,
     max_gpu_utilization: float | None = None,
     max_memory_utilization: float | None = None,
-    free_accounts: Iterable[str] = (),
+    free_accounts: str | Iterable[str] | None = None,
     settle: float = SETTLE_SECONDS,
     timeout: float | None = None,
     ignore_claims: bool = False,
@@ -296,22 +274,18 @@ def claim(
         The claimed devices, in the order of their indices.
 
     Raises:
-        ClaimImpossible: This machine has too few devices that can match.
-        ClaimTimeout: They did not match in time. It is a TimeoutError.
-        ClaimsUnavailable: There is no directory in which claims can be written.
+        ClaimError: Too few devices can ever match, or there is no usable directory for claims.
+        TimeoutError: They did not match in time.
         NVMLError: The driver does not work.
         ValueError: A size is invalid, or ``count`` is not positive.
     """
     if count < 1:
         raise ValueError(f'count must be 1 or more, not {count!r}')
-    criteria = Criteria(
-        limit_in_bytes('min_free_memory', min_free_memory),
-        limit_in_bytes('min_total_memory', min_total_memory),
-        max_gpu_utilization,
-        max_memory_utilization,
-    )
+    free = limit_in_bytes('min_free_memory', min_free_memory)
+    total = limit_in_bytes('min_total_memory', min_total_memory)
+    criteria = Criteria(free, total, max_gpu_utilization, max_memory_utilization)
     options = SelectOptions(
-        accounts=frozenset(free_accounts),
+        accounts=user_names(free_accounts),
         include_unhealthy=include_unhealthy,
         ignore_claims=ignore_claims,
     )
@@ -319,13 +293,9 @@ def claim(
     if devices is None:
         start_nvml()
         among = range(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False))
-    request = ClaimRequest(among, count, free_enough(criteria), options, settle, timeout)
-    held = wait_and_claim(request, shlex.join(_program()))
+    request = ClaimRequest(among, count, criteria, options, settle, timeout)
+    held = wait_and_claim(request, shlex.join(['python', *sys.argv]))
     try:
         yield held.devices
     finally:
         held.release()
-
-
-def _program() -> list[Any]:
-    return [os.path.basename(sys.executable or 'python'), *sys.argv] if sys.argv else ['python']

@@ -14,38 +14,35 @@ from nvitop.platforms.shared_files import make_shared, why_unusable
 
 #: Names the directory of claims instead of the usual places.
 VARIABLE = 'NVITOP_CLAIMS'
-#: The usual places, best first. An administrator makes the first one; see share/tmpfiles.d.
+#: The usual places, best first. For the first one, see share/systemd/nvitop-claims.conf.
 PLACES = ('/run/nvitop', '/run/lock/nvitop', '/dev/shm/nvitop')
-#: Places in which the directory may be made.
-_CREATABLE = PLACES[1:]
 
 
-class ClaimsUnavailable(RuntimeError):
-    """There is no directory for claims that can be used."""
+class ClaimError(RuntimeError):
+    """Devices cannot be claimed, however long a program waits."""
+
+
+def _places(environ: Mapping[str, str]) -> tuple[str, ...]:
+    return (environ[VARIABLE],) if environ.get(VARIABLE) else PLACES
 
 
 def directories_to_read(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Return all directories that may have claims."""
-    places = (environ[VARIABLE],) if environ.get(VARIABLE) else PLACES
-    return [place for place in places if not why_unusable(place)]
+    return [place for place in _places(environ) if not why_unusable(place)]
 
 
 def directory_to_write(environ: Mapping[str, str] = os.environ) -> str:
     """Return the directory for new claims; create it if there is none.
 
     Raises:
-        ClaimsUnavailable: No place can be used; the text says why.
+        ClaimError: No place can be used; the text says why.
     """
-    chosen = environ.get(VARIABLE)
-    reasons = []
-    for place in (chosen,) if chosen else PLACES:
-        reason = why_unusable(place)
-        if not reason:
-            return place
-        reasons.append(f'{place}: {reason}')
-    for place in (chosen,) if chosen else _CREATABLE:
+    for existing in directories_to_read(environ):
+        return existing
+    for place in _places(environ):
         with contextlib.suppress(OSError):
             make_shared(place)
-            if not why_unusable(place):
-                return place
-    raise ClaimsUnavailable(f'no directory for claims ({"; ".join(reasons)}); set {VARIABLE}')
+        if not why_unusable(place):
+            return place
+    reasons = '; '.join(f'{place}: {why_unusable(place)}' for place in _places(environ))
+    raise ClaimError(f'no directory for claims ({reasons}); set {VARIABLE}')

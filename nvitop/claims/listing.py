@@ -61,13 +61,12 @@ def _print_claims(options: argparse.Namespace) -> int:
     indices = _indices() if claims else {}
     with writing():
         if options.format == 'json':
-            listed = [_as_json(claim, indices.get(claim.uuid)) for claim in claims]
-            print(json.dumps(listed, indent=2), flush=True)
+            print(json.dumps([_as_json(each, indices) for each in claims], indent=2), flush=True)
         elif not claims:
             print('no GPU is claimed', flush=True)
         else:
-            rows = [_as_row(claim, indices.get(claim.uuid, claim.uuid)) for claim in claims]
-            rows.insert(0, ('GPU', 'USER', 'PID', 'SINCE', 'COMMAND'))
+            rows = [('GPU', 'USER', 'PID', 'SINCE', 'COMMAND')]
+            rows += [_as_row(each, indices) for each in claims]
             widths = [max(map(len, column)) for column in zip(*rows)]
             lines = ('  '.join(map(str.ljust, row, widths)).rstrip() for row in rows)
             print('\n'.join(lines), flush=True)
@@ -81,12 +80,12 @@ def _indices() -> dict[str, str]:
     return {sample.key.uuid: sample.key.label for sample in reader.devices}
 
 
-def _as_row(claim: Claim, device: str) -> tuple[str, ...]:
-    age = format_duration(max(0.0, time.time() - claim.since))
-    return (device, claim.username, str(claim.process.pid), age, claim.command)
+def _as_row(claim: Claim, indices: dict[str, str]) -> tuple[str, str, str, str, str]:
+    device, age = indices.get(claim.uuid, claim.uuid), format_duration(time.time() - claim.since)
+    return device, claim.username, str(claim.process.pid), age, claim.command
 
 
-def _as_json(claim: Claim, index: str | None) -> dict[str, object]:
+def _as_json(claim: Claim, indices: dict[str, str]) -> dict[str, object]:
     user, pid = claim.username, claim.process.pid
     values = {'user': user, 'pid': pid, 'since': claim.since, 'command': claim.command}
-    return {'uuid': claim.uuid, 'index': index, **values}
+    return {'uuid': claim.uuid, 'index': indices.get(claim.uuid), **values}

@@ -15,20 +15,19 @@ import re
 import time
 from typing import Iterator, Sequence
 
-from nvitop.claims.directory import ClaimsUnavailable
+from nvitop.claims.directory import ClaimError
 from nvitop.platforms.shared_files import (
     is_locked,
     make_shared,
     read_small_json,
-    take_lock,
     why_unusable,
-    write_new,
+    write_locked,
 )
 
 #: A program that has not looked at the queue for this time (seconds), because it is suspended or its
 #: driver hangs, is skipped until it does, unless it holds locks.
 STALE_SECONDS = 15.0
-_NAME = re.compile(r'(\d{20})\.(\d{1,10})\.ticket')
+_NAME = re.compile(r'\d{20}\.\d{1,10}\.ticket')
 
 
 class Ticket:
@@ -42,7 +41,7 @@ class Ticket:
             uuids: Devices that may be used. Only programs that want one of them wait for each other.
 
         Raises:
-            ClaimsUnavailable: The directory of the queue cannot be trusted.
+            ClaimError: The directory of the queue cannot be trusted.
             OSError: The file cannot be written.
         """
         self._folder = os.path.join(directory, 'queue')
@@ -50,23 +49,12 @@ class Ticket:
             make_shared(self._folder)
         reason = why_unusable(self._folder)
         if reason:
-            raise ClaimsUnavailable(f'{self._folder}: {reason}')
+            raise ClaimError(f'{self._folder}: {reason}')
         self._uuids = frozenset(uuids)
         self._is_collecting = False
         name = f'{time.time_ns():020}.{os.getpid()}.ticket'
         self._path = os.path.join(self._folder, name)
-        temporary = os.path.join(self._folder, f'.{name}.new')
-        os.close(write_new(temporary, self._text()))
-        try:
-            # Locked before it appears under its name, so that it is never taken for a dead one.
-            lock = take_lock(temporary)
-            if lock is None:
-                raise OSError(11, os.strerror(11), temporary)
-            self._lock = lock
-            os.rename(temporary, self._path)
-        except OSError:
-            os.unlink(temporary)
-            raise
+        self._lock = write_locked(self._path, self._text())
 
     def _text(self) -> bytes:
         # Of the same length for both values of is_collecting, because it is overwritten.
@@ -83,10 +71,8 @@ class Ticket:
         """Tell others whether this program holds locks, or is about to take some."""
         if is_collecting != self._is_collecting:
             self._is_collecting = is_collecting
-            with open(self._path, 'r+b') as file:
-                file.write(self._text())
-        else:
-            os.utime(self._path)
+            os.pwrite(self._lock, self._text(), 0)
+        os.utime(self._path)
 
     def programs_ahead(self) -> int:
         """Return how many programs come first; 0: this one may collect.
@@ -104,7 +90,7 @@ class Ticket:
 
     def _others(self) -> Iterator[tuple[str, bool, bool]]:
         """Yield name, whether it collects, and whether it is stale, for live tickets in the way."""
-        for name in sorted(os.listdir(self._folder)):
+        for name in os.listdir(self._folder):
             path = os.path.join(self._folder, name)
             if _NAME.fullmatch(name) is None or path == self._path:
                 continue

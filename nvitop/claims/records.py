@@ -19,7 +19,7 @@ from typing import Iterator, Mapping, NamedTuple
 from nvitop.claims.directory import directories_to_read
 from nvitop.masking import mask_command
 from nvitop.platforms.machine import ProcessIdentity, is_running, this_process
-from nvitop.platforms.shared_files import is_locked, read_small_json, user_id, write_complete
+from nvitop.platforms.shared_files import is_locked, read_small_json, user_id, write_locked
 from nvitop.platforms.users import name_of_user
 from nvitop.printable import printable
 
@@ -29,8 +29,7 @@ CLAIM_VARIABLE = 'NVITOP_CLAIM'
 _MAX_FILES = 128
 #: Number of characters of a command that are kept.
 _MAX_COMMAND = 200
-_UUID = r'(?:GPU|MIG)-[0-9A-Za-z/_-]{1,80}'
-_CLAIM_NAME = re.compile(rf'({_UUID})\.(\d{{1,10}})\.(\d{{1,20}})\.claim')
+_CLAIM_NAME = re.compile(r'((?:GPU|MIG)-[0-9A-Za-z_-]{1,80})\.\d{1,10}\.\d{1,20}\.claim')
 
 
 class Claim(NamedTuple):
@@ -47,10 +46,10 @@ class Claim(NamedTuple):
     path: str
 
 
-def read_claims(directories: list[str] | None = None) -> dict[str, Claim]:
+def read_claims() -> dict[str, Claim]:
     """Return the live claim of each claimed device, by UUID."""
     found: dict[str, Claim] = {}
-    for directory in directories_to_read() if directories is None else directories:
+    for directory in directories_to_read():
         by_uuid: dict[str, list[Claim]] = {}
         for claim in _claims_in(directory):
             by_uuid.setdefault(claim.uuid, []).append(claim)
@@ -86,7 +85,11 @@ def remove_dead_claims(directory: str) -> None:
 
 def lock_path(directory: str, uuid: str) -> str:
     """Return the path of the lock of a device."""
-    return os.path.join(directory, f'{uuid.replace("/", "_")}.lock')
+    return os.path.join(directory, f'{_file_name(uuid)}.lock')
+
+
+def _file_name(uuid: str) -> str:
+    return uuid.replace('/', '_')  # in UUIDs of MIG devices with old drivers
 
 
 def _claims_in(directory: str) -> Iterator[Claim]:
@@ -105,11 +108,14 @@ def _claims_in(directory: str) -> Iterator[Claim]:
                 uid = entry.stat(follow_symlinks=False).st_uid
                 counts[uid] += 1
                 if counts[uid] <= _MAX_FILES:
-                    yield _read_claim(entry.path)
+                    yield _read_claim(entry.path, match[1])
 
 
-def _read_claim(path: str) -> Claim:
+def _read_claim(path: str, name: str) -> Claim:
     values, status = read_small_json(path)
+    uuid = str(values['uuid'])
+    if _file_name(uuid) != name:
+        raise ValueError(f'not the claim of {name}: {path}')
     identity = ProcessIdentity(
         _whole(values['pid']),
         _whole(values['start_time']),
@@ -117,7 +123,7 @@ def _read_claim(path: str) -> Claim:
         str(values['namespace']),
     )
     return Claim(
-        uuid=_checked_uuid(values['uuid']),
+        uuid=uuid,
         uid=status.st_uid,
         username=printable(name_of_user(status.st_uid)),
         process=identity,
@@ -126,12 +132,6 @@ def _read_claim(path: str) -> Claim:
         command=printable(str(values['command']))[:_MAX_COMMAND],
         path=path,
     )
-
-
-def _checked_uuid(value: object) -> str:
-    if not isinstance(value, str) or not re.fullmatch(_UUID, value):
-        raise ValueError(f'not a UUID: {value!r}')
-    return value
 
 
 def _whole(value: object) -> int:
@@ -153,7 +153,7 @@ def write_claim(directory: str, uuid: str, command: str) -> str:
         'since': time.time(),
         'command': mask_command(command).encode('utf-8', 'replace').decode()[:_MAX_COMMAND],
     }
-    name = f'{uuid.replace("/", "_")}.{process.pid}.{process.start_time}.claim'
+    name = f'{_file_name(uuid)}.{process.pid}.{process.start_time}.claim'
     path = os.path.join(directory, name)
-    write_complete(path, json.dumps(values).encode())
+    os.close(write_locked(path, json.dumps(values).encode()))
     return path

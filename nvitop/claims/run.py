@@ -9,39 +9,22 @@ import errno
 import functools
 import os
 import shlex
+import shutil
 import signal
 import sys
 from typing import Sequence
 
-from nvitop.api import host, libnvml
+from nvitop.api import libnvml
 from nvitop.api.device import Device
-from nvitop.claims.acquire import (
-    SETTLE_SECONDS,
-    ClaimedDevices,
-    ClaimImpossible,
-    ClaimRequest,
-    ClaimTimeout,
-    free_enough,
-    wait_and_claim,
-)
-from nvitop.claims.directory import ClaimsUnavailable
+from nvitop.claims import acquire
+from nvitop.claims.directory import ClaimError
 from nvitop.claims.records import CLAIM_VARIABLE, read_claims
 from nvitop.console import outcome
 from nvitop.console.arguments import ArgumentParser, add_general, duration, whole_number
 from nvitop.console.driver import simulate
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.platforms import WINDOWS
-from nvitop.select.command import (
-    MAX_WAIT_SECONDS,
-    add_devices,
-    add_identifiers,
-    add_limits,
-    add_wait,
-    criteria_of,
-    limited_reader,
-    options_of,
-    start_devices_to_choose_from,
-)
+from nvitop.select import command as nvisel
 
 PROGRAM = 'nvitop run'
 #: Exit status if the devices did not become free in time, as with timeout(1).
@@ -77,27 +60,17 @@ def make_parser() -> ArgumentParser:
         exit_status=_EXIT_STATUS,
     )
     add_general(parser)
-    choice = add_devices(parser)
-    choice.add_argument(
-        '-n',
-        '--count',
-        type=whole_number(1),
-        default=1,
-        metavar='N',
-        help='number of GPUs (default: 1)',
-    )
-    add_limits(parser)
-    add = add_wait(parser, TIMED_OUT, 'maximum time to wait (default: any)').add_argument
-    add(
-        '--settle',
-        type=duration(0, MAX_WAIT_SECONDS),
-        default=SETTLE_SECONDS,
-        metavar='TIME',
-        help=f'require GPUs to be free for TIME, at most --wait (default: {SETTLE_SECONDS:g}s)',
-    )
+    choice = nvisel.add_devices(parser)
+    text = 'number of GPUs (default: 1)'
+    choice.add_argument('-n', '--count', type=whole_number(1), default=1, metavar='N', help=text)
+    nvisel.add_limits(parser)
+    add = nvisel.add_wait(parser, TIMED_OUT, 'maximum time to wait (default: any)').add_argument
+    limits, default = duration(0, nvisel.MAX_WAIT_SECONDS), acquire.SETTLE_SECONDS
+    text = f'require GPUs to be free for TIME, at most --wait (default: {default:g}s)'
+    add('--settle', type=limits, default=default, metavar='TIME', help=text)
     text = 'print the command with its GPUs, and run nothing'
     add('--dry-run', action='store_true', help=text)
-    add_identifiers(parser)
+    nvisel.add_identifiers(parser)
     parser.add_argument('words', nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
 
@@ -111,8 +84,6 @@ def _parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     command = [*options.words, *given[end:]] if options.words else given[end + 1 :]
     if not command:
         parser.error('no command given; for example: nvitop run -- python train.py')
-    if options.account_as_free == []:
-        options.account_as_free = [host.getuser()]
     return options, command
 
 
@@ -126,75 +97,75 @@ def _run(options: argparse.Namespace, command: list[str]) -> int:
     if WINDOWS:
         raise CommandFailure('not available on Windows, which cannot replace a process', FAILED)
     try:
-        request = _request(options)
+        if options.demo is not None:
+            simulate(options.demo)
+        request = acquire.ClaimRequest(
+            nvisel.start_devices_to_choose_from(PROGRAM, options.inherit),
+            options.count,
+            nvisel.criteria_of(options),
+            nvisel.options_of(options),
+            options.settle,
+            options.wait,
+            nvisel.limited_reader(PROGRAM),
+        )
         if options.dry_run:
             return _print_choice(request, options.format, command)
-        held = wait_and_claim(request, shlex.join(command), _show)
-    except ClaimTimeout as error:
+        if not (os.path.exists(command[0]) or shutil.which(command[0], os.F_OK)):
+            # Before a wait that may take hours.
+            text = f'cannot run {command[0]!r}: {os.strerror(errno.ENOENT)}'
+            raise CommandFailure(text, NOT_FOUND)
+        held = acquire.wait_and_claim(request, shlex.join(command), _show)
+    except TimeoutError as error:
         raise CommandFailure(str(error), TIMED_OUT) from error
-    except (ClaimImpossible, ClaimsUnavailable) as error:
+    except ClaimError as error:
         raise CommandFailure(str(error), FAILED) from error
     except libnvml.NVMLError as error:
         raise CommandFailure(libnvml.explain_init_error(error), FAILED) from error
     except CommandFailure as failure:
-        status = failure.status if failure.status in (2, TIMED_OUT) else FAILED
-        raise CommandFailure(str(failure), status) from failure
+        if failure.status in (2, TIMED_OUT, NOT_FOUND):
+            raise
+        raise CommandFailure(str(failure), FAILED) from failure
     finally:
         _show('')
     return _execute(held, options.format, command)
 
 
-def _request(options: argparse.Namespace) -> ClaimRequest:
-    """Start the driver and return what to wait for."""
-    if options.demo is not None:
-        simulate(options.demo)
-    return ClaimRequest(
-        start_devices_to_choose_from(PROGRAM, options.inherit),
-        options.count,
-        free_enough(criteria_of(options)),
-        options_of(options),
-        options.settle,
-        options.wait,
-        limited_reader(PROGRAM),
-    )
-
-
-def _print_choice(request: ClaimRequest, form: str, command: list[str]) -> int:
+def _print_choice(request: acquire.ClaimRequest, form: str, command: list[str]) -> int:
     request.possible()
     skipped = () if request.options.ignore_claims else read_claims()
     devices = request.matching(skipped).chosen[: request.needed]
     if len(devices) < request.needed:
         text = f'would wait: {len(devices)} of {request.needed} GPUs are free now'
         raise CommandFailure(text, TIMED_OUT)
-    visible = _visible(sorted(devices, key=lambda device: device.index), form)
-    words = [f'{name}={value}' for name, value in _environment(visible).items()]
+    variables = _environment(sorted(devices, key=lambda device: device.index), form)
+    words = [f'{name}={value}' for name, value in variables.items()]
     with writing():
-        print(shlex.join([*words, *(word.replace('{}', visible) for word in command)]), flush=True)
+        print(shlex.join([*words, *_filled(command, variables)]), flush=True)
     return 0
 
 
-def _visible(devices: Sequence[Device], form: str) -> str:
-    """Return devices in the form of CUDA_VISIBLE_DEVICES."""
-    return ','.join(
+def _environment(devices: Sequence[Device], form: str) -> dict[str, str]:
+    visible = ','.join(
         str(device.uuid() if form == 'uuid' or device.is_mig_device() else device.index)
         for device in devices
     )
-
-
-def _environment(visible: str) -> dict[str, str]:
     return {'CUDA_DEVICE_ORDER': 'PCI_BUS_ID', 'CUDA_VISIBLE_DEVICES': visible}
 
 
-def _execute(held: ClaimedDevices, form: str, command: list[str]) -> int:
+def _filled(command: list[str], variables: dict[str, str]) -> list[str]:
+    return [word.replace('{}', variables['CUDA_VISIBLE_DEVICES']) for word in command]
+
+
+def _execute(held: acquire.ClaimedDevices, form: str, command: list[str]) -> int:
     """Replace this process by the command, which inherits the locks."""
-    visible = _visible(held.devices, form)
+    variables = _environment(held.devices, form)
     uuids = ','.join(str(device.uuid()) for device in held.devices)
-    os.environ.update(_environment(visible), **{CLAIM_VARIABLE: uuids})
+    os.environ.update(variables, **{CLAIM_VARIABLE: uuids})
     for descriptor in held.locks:
         os.set_inheritable(descriptor, True)
     for name in ('SIGPIPE', 'SIGXFSZ'):  # Python ignores them, and the command would too
         signal.signal(getattr(signal, name), signal.SIG_DFL)
-    words = [word.replace('{}', visible) for word in command]
+    words = _filled(command, variables)
     try:
         os.execvp(words[0], words)
     except OSError as error:

@@ -64,20 +64,29 @@ def write_new(path: str, data: bytes) -> int:
     return descriptor
 
 
-def write_complete(path: str, data: bytes) -> None:
-    """Create or replace a file that all users can read; it appears complete or not at all.
+def write_locked(path: str, data: bytes) -> int:
+    """Create or replace a file that all users can read; return its descriptor, which locks it.
+
+    The file appears complete and locked or not at all.
 
     Raises:
         OSError: It cannot be written, for example because the file system is full.
     """
+    if sys.platform == 'win32':
+        raise OSError(ENOTSUP, 'not available on Windows')
+    import fcntl
+
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f'.{name}.new')
-    os.close(write_new(temporary, data))
+    descriptor = write_new(temporary, data)
     try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.rename(temporary, path)
     except OSError:
+        os.close(descriptor)
         os.unlink(temporary)
         raise
+    return descriptor
 
 
 def read_small_json(path: str) -> tuple[dict[str, Any], os.stat_result]:

@@ -346,6 +346,11 @@ def limit_in_bytes(name: str, size: float | str | None) -> int | None:
         raise ValueError(f'{name} must be a size such as 4GiB or 500M, not {size!r}') from None
 
 
+def user_names(accounts: str | Iterable[str] | None) -> frozenset[str]:
+    """Return the names of one user, of several, or of none."""
+    return frozenset([accounts] if isinstance(accounts, str) else accounts or ())
+
+
 if TYPE_CHECKING:
 
     @overload
@@ -444,7 +449,7 @@ def select_devices(
     free = limit_in_bytes('min_free_memory', min_free_memory)
     total = limit_in_bytes('min_total_memory', min_total_memory)
     criteria = Criteria(free, total, max_gpu_utilization, max_memory_utilization, tolerance)
-    accounts = frozenset([free_accounts] if isinstance(free_accounts, str) else free_accounts or ())
+    accounts = user_names(free_accounts)
     form = (format, force_index, sort, accounts, include_unhealthy, ignore_claims)
     options = SelectOptions(min_count, max_count, *form)
     if wait is not False:

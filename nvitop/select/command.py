@@ -244,8 +244,6 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         if options.max_count == 0:
             parser.error('--wait needs a --max-count of 1 or more')
         options.min_count = max(options.min_count, 1)
-    if options.account_as_free == []:
-        options.account_as_free = [host.getuser()]
     return options
 
 
@@ -299,8 +297,9 @@ def criteria_of(options: argparse.Namespace) -> Criteria:
 
 def options_of(options: argparse.Namespace) -> SelectOptions:
     """Return the options of :func:`add_devices`."""
+    users = [host.getuser()] if options.account_as_free == [] else options.account_as_free
     return SelectOptions(
-        accounts=frozenset(options.account_as_free or ()),
+        accounts=frozenset(users or ()),
         include_unhealthy=options.include_unhealthy,
         ignore_claims=options.ignore_claims,
     )

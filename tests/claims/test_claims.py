@@ -24,8 +24,8 @@ from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.claims import acquire, directory, records
 from nvitop.claims import run as run_command
-from nvitop.claims.acquire import ClaimImpossible, ClaimRequest, ClaimTimeout, wait_and_claim
-from nvitop.claims.directory import ClaimsUnavailable, directory_to_write
+from nvitop.claims.acquire import ClaimRequest, wait_and_claim
+from nvitop.claims.directory import ClaimError, directory_to_write
 from nvitop.claims.queue import STALE_SECONDS, Ticket
 from nvitop.claims.records import claimed_by_others, read_claims
 from nvitop.platforms import shared_files
@@ -83,8 +83,14 @@ def test_no_device_has_two_claims_whoever_is_killed_or_suspended(
     )
     result = json.loads(done.stdout)
     times: dict[tuple[str, str], dict[str, float]] = collections.defaultdict(dict)
+    tickets, claims = {}, {}
     for what, pid, uuid, at in map(str.split, result['log']):
-        times[pid, uuid][what] = float(at)
+        if what == 'ticket':
+            tickets[pid] = float(uuid), float(at)
+        elif what == 'claim':
+            claims[pid] = float(at)
+        else:
+            times[pid, uuid][what] = float(at)
     spans: dict[str, list[tuple[float, float]]] = collections.defaultdict(list)
     for (pid, uuid), each in times.items():
         spans[uuid].append((each['begin'], each.get('end') or result['killed'][pid]))
@@ -94,6 +100,11 @@ def test_no_device_has_two_claims_whoever_is_killed_or_suspended(
     # All that were not killed got their devices.
     assert len({pid for pid, _ in times} | result['killed'].keys()) == 64
     assert not read_claims()
+    # First come, first served, where one ticket was there before the other was begun.
+    for first, first_at in claims.items():
+        for second, second_at in claims.items():
+            if tickets[first][1] < tickets[second][0]:
+                assert first_at <= second_at
 
 
 def start_waiter(count: int, log: int) -> subprocess.Popen[bytes]:
@@ -192,12 +203,17 @@ def test_device_must_match_for_a_while_and_again_under_its_lock(folder: pathlib.
 
 
 def test_request_that_can_never_match_fails_at_once(machine: simulation.Machine) -> None:
-    with pytest.raises(ClaimImpossible, match='5 GPUs needed, but this machine has 4'):
+    with pytest.raises(ClaimError, match='5 GPUs needed, but this machine has 4'):
         ClaimRequest(Device.all(), 5).possible()
-    with pytest.raises(ClaimImpossible, match='has 0 with 100 GiB of memory'):
+    with pytest.raises(ClaimError, match='has 0 with 100 GiB of memory'):
         ClaimRequest(Device.all(), 1, Criteria(min_free_memory=100 << 30)).possible()
     with pytest.raises(ValueError, match='count'), nvitop.claim(0):
         pass
+    with mock.patch.object(acquire, 'ClaimRequest', side_effect=KeyError) as request:
+        for free_accounts in ('ann', ['ann']):
+            with pytest.raises(KeyError), nvitop.claim(free_accounts=free_accounts):
+                pass
+            assert request.call_args.args[3].accounts == {'ann'}
     machine.fail('nvmlDeviceGetCount*', 'DRIVER_NOT_LOADED')
     with pytest.raises(nvitop.NVMLError, match='Driver Not Loaded'), nvitop.claim():
         pass
@@ -212,7 +228,7 @@ def test_directory_that_vanishes_while_waiting_is_an_error(folder: pathlib.Path)
         folder.joinpath('queue').mkdir()
 
     results = [mock.Mock(chosen=devices), *(mock.Mock(chosen=[]) for _ in range(9))]
-    error = pytest.raises(ClaimsUnavailable, match=r'claims became unusable: .*No such file')
+    error = pytest.raises(ClaimError, match=r'cannot write claims: .*No such file')
     with mock.patch.object(acquire, 'select', side_effect=results), error:
         wait_and_claim(request, 'x', sleep=remove)
 
@@ -233,7 +249,7 @@ def test_claim_is_seen_and_skipped_until_it_ends(machine: simulation.Machine) ->
         assert select_devices(ignore_claims=True) == [3, 2, 1, 0]
         with claimed(2) as others:
             assert [device.index for device in others] == [0, 1]
-            with pytest.raises(ClaimTimeout, match='waiting for 1 GPU; gave up after 0 s'):
+            with pytest.raises(TimeoutError, match='waiting for 1 GPU; gave up after 0 s'):
                 claimed().__enter__()
             with claimed(4, ignore_claims=True) as every:
                 assert len(every) == 4
@@ -287,7 +303,8 @@ def test_command_gets_devices_and_its_own_claim_does_not_hide_them(folder: pathl
         ('', 2, 'no command given'),
         ('-n 0 true', 2, 'must be a whole number'),
         ('/', 126, "cannot run '/'"),
-        ('no-such-program', 127, "cannot run 'no-such-program': No such file"),
+        # Before the wait.
+        ('-n 8 no-such-program', 127, "cannot run 'no-such-program': No such file"),
     ],
 )
 def test_exit_status(folder: pathlib.Path, words: str, status: int, message: str) -> None:
@@ -317,6 +334,17 @@ def test_claims_are_listed(machine: simulation.Machine) -> None:
         (listed,) = json.loads(run('claims', '--format', 'json').stdout)
         assert (listed['uuid'], listed['pid']) == (device.uuid(), os.getpid())
         assert f' {os.getpid()} ' in run('claims').stdout
+
+
+def test_mig_devices_are_claimed_by_their_uuid(folder: pathlib.Path) -> None:
+    with simulation.machine('mig', processes='fixed'):
+        (uuid, *_) = [mig.uuid() for device in Device.all() for mig in device.mig_devices()]
+    words = ['run', '--demo', 'mig', '-i', uuid, '-f', '1MiB', '--settle', '0', 'sh', '-c']
+    done = run(*words, f'echo $CUDA_VISIBLE_DEVICES {{}}; {sys.executable} -m nvitop claims')
+    assert done.stdout.startswith(f'{uuid} {uuid}\nGPU ')
+    assert f'\n{uuid}  ' in done.stdout
+    assert uuid.startswith('MIG-')
+    assert [path.name for path in files(folder, 'lock')] == [f'{uuid.replace("/", "_")}.lock']
 
 
 # When a claim ends
@@ -398,13 +426,15 @@ def test_hostile_files_are_ignored_and_cleaned(folder: pathlib.Path) -> None:
         records.write_claim(str(folder), 'GPU-9', 'evil \x1b[31m\u202e' + 'x' * 999)
     )
     values = json.loads(good.read_text())
+    four = {**values, 'uuid': 'GPU-4'}
     (folder / 'GPU-1.1.1.claim').symlink_to(good)
     os.mkfifo(folder / 'GPU-2.1.1.claim')
     (folder / 'GPU-3.1.1.claim').mkdir()
     for number, text in enumerate(
         (
-            '', '[]', '[' * 4000, '{"pid": 1}', 'x' * 5000, '\xff', json.dumps({**values, 'pid': '1'}),
-            json.dumps({**values, 'uuid': '../../etc'}), json.dumps({**values, 'pid': -1}),
+            '', '[]', '[' * 4000, '{"pid": 1}', 'x' * 5000, '\xff', json.dumps({**four, 'pid': '1'}),
+            json.dumps({**four, 'pid': -1}), json.dumps({**four, 'pid': 1 << 63}),
+            json.dumps({**four, 'uuid': '../../etc'}), json.dumps({**four, 'uuid': 'GPU-5'}),
         )
     ):  # fmt: skip
         (folder / f'GPU-4.{number + 1}.1.claim').write_text(text)
@@ -488,10 +518,10 @@ def test_directories_that_cannot_be_trusted_are_refused(
     monkeypatch.setattr(shared_files, 'file_system', lambda _: 'nfs4')
     assert 'nfs4' in why_unusable(str(tmp_path))
     monkeypatch.setenv(directory.VARIABLE, str(file))
-    with pytest.raises(ClaimsUnavailable, match=r'not a directory.*set NVITOP_CLAIMS'):
+    with pytest.raises(ClaimError, match=r'not a directory.*set NVITOP_CLAIMS'):
         directory_to_write()
     (tmp_path / 'queue').symlink_to(open_to_all)
-    with pytest.raises(ClaimsUnavailable, match='queue: a symbolic link'):
+    with pytest.raises(ClaimError, match='queue: a symbolic link'):
         Ticket(str(tmp_path), [])
 
 
@@ -507,12 +537,46 @@ def test_full_file_system_leaves_no_half_claim(machine: simulation.Machine) -> N
             raise OSError(errno.ENOSPC, 'No space left on device')
         return written(descriptor, data)
 
-    with mock.patch('os.write', write), pytest.raises(ClaimsUnavailable, match='No space left'):
+    with mock.patch('os.write', write), pytest.raises(ClaimError, match='No space left'):
         claimed(2).__enter__()
     folder = pathlib.Path(os.environ[directory.VARIABLE])
     assert not [*files(folder, 'claim'), *files(folder, 'new'), *files(folder, 'ticket')]
     with claimed(4):  # all locks are free
         pass
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='NOT TESTED: mounting needs root')
+@pytest.mark.parametrize('options', ['size=4k', 'size=1m,nr_inodes=5'])
+def test_full_tmpfs_is_an_error(folder: pathlib.Path, options: str) -> None:
+    mount = ['mount', '-t', 'tmpfs', '-o', f'mode=1777,{options}', 'tmpfs', str(folder)]
+    if subprocess.run(mount, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip('NOT TESTED: mounting is not allowed')
+    try:
+        if 'size=4k' in options:
+            (folder / 'large').write_bytes(b'x' * 4096)
+        done = run_on_demo('-n', '3', 'true')
+        assert done.returncode == 125
+        assert 'error: cannot write claims: [Errno 28] No space left on device' in done.stderr
+        assert not [*files(folder, 'claim'), *files(folder, 'new'), *files(folder, 'ticket')]
+    finally:
+        subprocess.run(['umount', str(folder)], check=True)
+
+
+def test_files_of_others_are_never_opened_for_creation(folder: pathlib.Path) -> None:
+    """Linux refuses that in sticky directories, even to root (``fs.protected_regular=2``)."""
+    opened = os.open
+
+    def open_protected(path: str, flags: int, *mode: int) -> int:
+        if flags & os.O_CREAT and not flags & os.O_EXCL and os.path.exists(path):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return opened(path, flags, *mode)
+
+    (folder / 'GPU-00000000.lock').touch()
+    devices: Any = [FakeDevice(0)]
+    with mock.patch('os.open', open_protected), mock.patch.object(acquire, 'select', fake_select):
+        for _ in range(2):
+            wait_and_claim(ClaimRequest(devices, settle_seconds=0.0), 'x').release()
+            assert read_claims() == {}
 
 
 # Claims in samples

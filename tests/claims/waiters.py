@@ -1,7 +1,7 @@
 """Processes that wait for simulated devices: ``python -m tests.claims.waiters WAITERS DEVICES SEED``.
 
-Some of them are killed or suspended at random. Prints JSON: the claims, each with device, begin and
-end, and how many processes were killed.
+Some of them are killed or suspended at random. Prints JSON: when each process took its ticket and
+claimed devices, begin and end for each device, and which processes were killed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from nvitop.claims import acquire
+from nvitop.claims.queue import Ticket
 
 
 class FakeDevice(NamedTuple):
@@ -37,10 +38,22 @@ def fake_select(devices: list[FakeDevice], _: object, options: Any, *__: object)
 
 
 def wait_and_log(devices: Any, count: int, hold: float, log: int) -> None:
-    """Claim devices and keep them for a time; log begin and end."""
+    """Claim devices and keep them for a time; log ticket, claim, begin and end."""
+
+    def take_ticket(*arguments: Any) -> Ticket:
+        before = time.time()
+        ticket = Ticket(*arguments)
+        os.write(log, f'ticket {os.getpid()} {before!r} {time.time()!r}\n'.encode())
+        return ticket
+
     request = acquire.ClaimRequest(devices, count, settle_seconds=0.0)
-    with mock.patch.object(acquire, '_POLL_SECONDS', (0.02, 0.05)):
+    with mock.patch.object(acquire, '_POLL_SECONDS', (0.02, 0.05)), mock.patch.object(
+        acquire, 'Ticket', take_ticket
+    ):
         held = acquire.wait_and_claim(request, 'test')
+    with open(held.files[0], 'rb') as file:
+        since = json.load(file)['since']
+    os.write(log, f'claim {os.getpid()} - {since!r}\n'.encode())
     for what in ('begin', 'end'):
         for device in held.devices:
             line = f'{what} {os.getpid()} {device.uuid()} {time.monotonic()}\n'
