@@ -247,6 +247,33 @@ def test_a_gpu_that_only_nvitop_keeps_awake_is_reported(bench: Bench) -> None:
     assert not [p for p in bench.sample(source).problems if p.reason == HELD_AWAKE]
 
 
+def test_a_gpu_that_was_kept_awake_is_left_alone_again_once_it_has_slept(bench: Bench) -> None:
+    bench.machine.set(gpu=0, gpu_utilization=50)
+    source = bench.source()
+    for _ in range(17):
+        sample = bench.sample(source)
+    assert [p.device for p in sample.problems if p.reason == HELD_AWAKE] == [sample.devices[1].key]
+    bench.tree.set(1, 'suspended')
+    bench.sample(source)
+    bench.tree.set(1, 'active')
+    assert not [p for p in bench.sample(source).problems if p.reason == HELD_AWAKE]
+    for _ in range(5):
+        sample = bench.sample(source)
+    assert statuses(sample) == ['ok', 'asleep']
+
+
+def test_the_uuid_of_a_sleeping_gpu_is_that_of_proc(bench: Bench) -> None:
+    bench.tree.set(1, 'suspended')
+    information = bench.tree.root / 'proc/driver/nvidia/gpus' / BUS_IDS[1] / 'information'
+    information.write_text('Model: \t RTX 4070\nGPU UUID: \t GPU-1234\n')
+    asleep = bench.sample(bench.source()).devices[1]
+    assert (asleep.key.uuid, asleep.info.uuid, asleep.info.name) == (
+        'GPU-1234',
+        'GPU-1234',
+        'RTX 4070',
+    )
+
+
 def test_nvml_lets_go_of_the_last_gpu(bench: Bench) -> None:
     source = bench.source()
     start_nvml()
