@@ -74,8 +74,6 @@ def write_locked(path: str, data: bytes) -> int:
     """
     if sys.platform == 'win32':
         raise OSError(ENOTSUP, 'not available on Windows')
-    import fcntl
-
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f'.{name}.new')
     descriptor = write_new(temporary, data)
