@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nvitop.api import host
-from nvitop.api.process.observed import own_line
+from nvitop.api.process.observed import own_ancestry
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS, Window
 from nvitop.sampling.types import (
@@ -49,7 +49,7 @@ class HostReader:
             hostname=self._query('hostname', system().hostname) or '',
             username=self._query('username', system().username) or '',
             is_superuser=bool(self._query('is_superuser', system().is_superuser)),
-            own_line=tuple(sorted(own_line())),
+            own_ancestry=tuple(sorted(own_ancestry())),
             wsl=host.WSL or '',
             cpu_count=self._query('cpu_count', system().cpu_count),
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, NamedTuple
 from nvitop.api import host
 from nvitop.api.device.process import ProcessUsage, is_stranger
 from nvitop.api.process.facts import GONE, HostFacts
-from nvitop.api.process.observed import ancestry, name_and_parent, observed, own_line
+from nvitop.api.process.observed import ancestry, name_and_parent, observed, own_ancestry
 from nvitop.api.process.procfs import UNREADABLE, ZOMBIE, in_pid_namespace
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
@@ -296,7 +296,7 @@ class ProcessReader:
         known = self._look(pid, turn.now, measure=False)
         values = known.values
         # A signal would end this program.
-        is_own = _is_own(values, turn.own) and pid not in own_line()
+        is_own = _is_own(values, turn.own) and pid not in own_ancestry()
         return sample._replace(
             parent=ParentProcess(pid, known.start_time, values.name, values.username, is_own)
         )

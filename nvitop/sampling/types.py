@@ -332,7 +332,7 @@ class HostSample(NamedTuple):
     username: str = ''
     is_superuser: bool = False
     #: PIDs of nvitop and its ancestors, which a signal to one of them may end.
-    own_line: tuple[int, ...] = ()
+    own_ancestry: tuple[int, ...] = ()
     #: Name of the WSL distribution, ``''`` outside WSL.
     wsl: str = ''
     cpu_percent: float | None = None

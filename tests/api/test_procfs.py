@@ -249,7 +249,7 @@ def test_names_above_begin_with_the_parent() -> None:
     for name, parent in zip(names, parents):
         assert parent.name().startswith(name)
     assert observed.names_above(1) == names[:1]
-    assert {os.getpid(), *(parent.pid for parent in parents)} <= observed.own_line()
+    assert {os.getpid(), *(parent.pid for parent in parents)} <= observed.own_ancestry()
 
 
 def test_psutil_reads_processes_without_proc(gone_pid: int) -> None:

@@ -283,7 +283,7 @@ def test_target_that_is_no_longer_listed_is_marked_and_has_to_be_read(keys: str)
 
 
 def test_dialog_warns_about_ancestors_of_nvitop() -> None:
-    sample = TREE._replace(host=TREE.host._replace(own_line=(1, 50, 51)))
+    sample = TREE._replace(host=TREE.host._replace(own_ancestry=(1, 50, 51)))
     state = pressed(state_of(sample), 't', 'F3', *'bash', 'Enter', 'T')
     assert message(state) == ('', '50 (ann, ancestor of nvitop) bash')
 

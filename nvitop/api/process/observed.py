@@ -246,7 +246,7 @@ def _parent(pid: int) -> int:
 
 
 @functools.lru_cache(maxsize=None)
-def own_line() -> frozenset[int]:
+def own_ancestry() -> frozenset[int]:
     """Return the PIDs of this process and its ancestors."""
     return frozenset(ancestry(os.getpid(), _parent))
 

@@ -137,7 +137,7 @@ def note_on(state: AppState) -> Callable[[SignalTarget], str]:
             return 'zombie'
         if target.key.pid == 1:
             return 'first process of the system'
-        if target.key.pid in sample.host.own_line:
+        if target.key.pid in sample.host.own_ancestry:
             return 'ancestor of nvitop'
         return 'hidden' if state.query and target.key[:2] not in seen else ''
 
@@ -163,7 +163,7 @@ def _target(process: ProcessSample | HostProcessSample, state: AppState) -> Sign
 def _parent_of(process: HostProcessSample, sample: Sample) -> ParentProcess | None:
     for each in sample.host_processes:
         if each.pid == process.parent_pid:
-            is_own = each.is_own and each.pid not in sample.host.own_line
+            is_own = each.is_own and each.pid not in sample.host.own_ancestry
             return ParentProcess(each.pid, each.start_time, each.name, each.username, is_own)
     return None
 
