@@ -18,7 +18,7 @@ from nvitop.api.utils import NA
 from nvitop.owner import read_owner
 from nvitop.owner.names import NameLookup
 from nvitop.sampling.history import History, past_samples
-from nvitop.sampling.idle import IdleTimes
+from nvitop.sampling.process import IdleTimes
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Cost, Demand, HostProcessSample, ProcessSample, Sample
 from nvitop.simulation.system import SimulatedHost

@@ -31,8 +31,7 @@ ANYONE = (
 #: Package or module → prefixes that it may import in addition to itself and ANYONE, all without
 #: ``nvitop.``. The longest match applies.
 ROOMS: dict[str, str] = {
-    'checks': 'api console.config health sampling.watchdog',
-    'doctor': 'api checks console sampling.watchdog',
+    'doctor': 'api console health sampling.watchdog',
     'health': 'sampling.types',
     'health.__init__': 'health sampling.source sampling.types',
     'health.check': 'api.system health sampling',

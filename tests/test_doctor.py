@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from nvitop import checks, doctor, simulation
+from nvitop import doctor, simulation
 from nvitop.api import libnvml
 from tests.command_run import CommandRun
 
@@ -69,7 +69,7 @@ def test_without_a_driver_the_other_checks_are_made(monkeypatch: pytest.MonkeyPa
 
 
 def test_silent_gpu_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, 'CHECK_SECONDS', 0.5)
+    monkeypatch.setattr(doctor, 'CHECK_SECONDS', 0.5)
     with simulation.machine('half-busy', processes='none') as machine:
         machine.hang('nvmlDeviceGetUUID')
         status, found = report()
@@ -82,32 +82,32 @@ def test_mistake_in_the_configuration_file_is_a_failure(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / 'config.toml'
-    monkeypatch.setattr(checks, 'config_file', lambda: str(path))
-    assert checks.check_config() == ('configuration', f'no file ({path})', 'ok')
+    monkeypatch.setattr(doctor, 'config_file', lambda: str(path))
+    assert doctor.check_config() == ('configuration', f'no file ({path})', 'ok')
     path.write_text('columns = ["pid", "gpu"]\n')
-    assert checks.check_config() == ('configuration', str(path), 'ok')
+    assert doctor.check_config() == ('configuration', str(path), 'ok')
     path.write_text('them = "dark"\n')
-    _, text, state = checks.check_config()
+    _, text, state = doctor.check_config()
     assert (text, state) == (f"{path}:1: unknown key 'them'; did you mean 'theme'?", 'failed')
 
 
 def test_hidden_processes_limit_what_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, 'surroundings', lambda: 'container')
-    monkeypatch.setattr(checks, '_sees_host_processes', lambda: False)
-    assert checks.check_place().state == 'limited'
-    assert '--pid=host' in checks.check_place().text
-    monkeypatch.setattr(checks, '_sees_host_processes', lambda: True)
-    assert checks.check_place().state == 'ok'
-    monkeypatch.setattr(checks, 'is_superuser', lambda: False)
-    monkeypatch.setattr(checks, '_mount_options', lambda place: 'proc /proc proc rw,hidepid=2 0 0')
-    assert checks.check_permissions().state == 'limited'
-    monkeypatch.setattr(checks, '_mount_options', lambda place: 'proc /proc proc rw 0 0')
-    assert checks.check_permissions().state == 'ok'
+    monkeypatch.setattr(doctor, 'surroundings', lambda: 'container')
+    monkeypatch.setattr(doctor, '_sees_host_processes', lambda: False)
+    assert doctor.check_place().state == 'limited'
+    assert '--pid=host' in doctor.check_place().text
+    monkeypatch.setattr(doctor, '_sees_host_processes', lambda: True)
+    assert doctor.check_place().state == 'ok'
+    monkeypatch.setattr(doctor, 'is_superuser', lambda: False)
+    monkeypatch.setattr(doctor, '_mount_options', lambda place: 'proc /proc proc rw,hidepid=2 0 0')
+    assert doctor.check_permissions().state == 'limited'
+    monkeypatch.setattr(doctor, '_mount_options', lambda place: 'proc /proc proc rw 0 0')
+    assert doctor.check_permissions().state == 'ok'
 
 
 def test_packages_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, 'PACKAGES', {'psutil': 'required', 'no-such-package': 'nothing'})
-    _, text, state = checks.check_packages()
+    monkeypatch.setattr(doctor, 'PACKAGES', {'psutil': 'required', 'no-such-package': 'nothing'})
+    _, text, state = doctor.check_packages()
     assert text.startswith('psutil ')
     assert text.endswith('; not installed: no-such-package (nothing)')
     assert state == 'ok'
@@ -142,4 +142,4 @@ def test_colors_of_the_terminal_are_named(
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert checks.check_terminal().text.endswith(f'redirected, utf-8{words}')
+    assert doctor.check_terminal().text.endswith(f'redirected, utf-8{words}')

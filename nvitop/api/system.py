@@ -12,14 +12,18 @@ import os
 from typing import TYPE_CHECKING, Mapping, NamedTuple
 
 from nvitop.api import host
-from nvitop.platforms.pci import expected_gpus
-from nvitop.platforms.runtime_power import read_gpu_powers, read_runtime_status, read_sleep_info
+from nvitop.platforms.pci import (
+    expected_gpus,
+    read_gpu_powers,
+    read_runtime_status,
+    read_sleep_info,
+)
 from nvitop.platforms.users import is_superuser
 
 if TYPE_CHECKING:
     from nvitop.api.host import CpuSeconds, MemoryUsage
     from nvitop.api.process.facts import ObservedProcess
-    from nvitop.platforms.runtime_power import GpuPower, SleepInfo
+    from nvitop.platforms.pci import GpuPower, SleepInfo
 
 
 class Past(NamedTuple):

@@ -22,8 +22,7 @@ from nvitop.owner.ancestors import (
     tmux_name,
     wants_cmdline,
 )
-from nvitop.owner.cgroup import parse_cgroup
-from nvitop.owner.mounts import parse_mountinfo
+from nvitop.owner.cgroup import parse_cgroup, parse_mountinfo
 from nvitop.owner.names import NameLookup, lookup_names
 from nvitop.owner.statements import cmdline_layers, environ_layers, parse_environ
 from nvitop.owner.types import CONTAINERS, Layer, Owner, OwnerReading, clean_name, make_owner

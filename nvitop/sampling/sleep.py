@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from nvitop.api.system import system
-from nvitop.platforms.runtime_power import SleepInfo, is_asleep
+from nvitop.platforms.pci import SleepInfo, is_asleep
 from nvitop.sampling.gpu import GpuReading
 from nvitop.sampling.types import PROCESSES, STATUS, DeviceInfo, DeviceKey, DeviceSample, Problem
 from nvitop.times import format_duration
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Literal
 
-    from nvitop.platforms.runtime_power import GpuPower
+    from nvitop.platforms.pci import GpuPower
     from nvitop.sampling.plan import DeviceSelection, Due
 
 #: Number of regular readings without processes and utilization after which a GPU is left alone.

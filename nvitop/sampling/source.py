@@ -16,10 +16,10 @@ from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.history import past_processes
 from nvitop.sampling.host import HostReader, read_host_io
-from nvitop.sampling.idle import IdleTimes
 from nvitop.sampling.plan import DeviceSelection, Due, Intervals, Plan
 from nvitop.sampling.process import (
     LONGEST_CPU_SECONDS,
+    IdleTimes,
     ProcessReader,
     ProcessReading,
     without_measurements,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from nvitop.api.host import CpuSeconds, MemoryUsage
 from nvitop.api.process.facts import HostFacts, quote
 from nvitop.api.system import Past, ProcessDetails, System, TreeUsage
-from nvitop.platforms.pci import short_bus_id
-from nvitop.platforms.runtime_power import GpuPower, SleepInfo
+from nvitop.platforms.pci import GpuPower, SleepInfo, short_bus_id
 from nvitop.simulation.physics import TRAFFIC
 from nvitop.simulation.world import Node, Task, World
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.owner.mounts import parse_mountinfo
+from nvitop.owner.cgroup import parse_mountinfo
 from nvitop.owner.types import Layer, make_owner
 from tests.owner.values import filled, is_safe
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nvitop.sampling.idle import IdleTimes
+from nvitop.sampling.process import IdleTimes
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 
 PROCESS = ProcessSample(ProcessKey(7, 100.0, DeviceKey(0)), gpu_memory_utilization_percent=0)

@@ -9,7 +9,6 @@ from typing import Callable
 from nvitop.simulation.driver import (
     availability,
     device,
-    events,
     fields,
     gpm,
     health,
@@ -23,7 +22,7 @@ from nvitop.simulation.driver.symbols import Symbol, bind
 from nvitop.simulation.world import World
 
 SUBJECTS = (
-    system, device, sensors, interconnect, health, events, fields, gpm, processes, availability,
+    system, device, sensors, interconnect, health, fields, gpm, processes, availability,
 )  # fmt: skip
 ALL_SYMBOLS: dict[str, Symbol] = {
     symbol.name: symbol for subject in SUBJECTS for symbol in subject.SYMBOLS.all
