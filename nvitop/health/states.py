@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 #: Utilization (percent) from which a device is busy.
 BUSY_PERCENT = 5.0
+#: Utilization (percent) from which a device is not held, whatever its processes do. Higher than
+#: :data:`BUSY_PERCENT`, so that a small process next to a large idle one does not change the word.
+_USED_PERCENT = 10.0
 #: Time (seconds) without a kernel after which a process only holds its memory.
 HELD_SECONDS = 600.0
 #: Memory in use (bytes) above which an unused device is held, if its processes are unknown.
@@ -33,9 +36,10 @@ def device_states(sample: Sample) -> dict[DeviceKey, DeviceState]:
     """Return what each device of a sample is doing.
 
     - ``'idle'``: no process computes on it, and its utilization is below :data:`BUSY_PERCENT`.
-    - ``'held'``: the same utilization, but processes without a kernel for :data:`HELD_SECONDS`
-      have at least half of the memory of all its processes. A process that has not used the device
-      since it was first seen, or in a single sample, counts too, unless it is too young.
+    - ``'held'``: its utilization is below 10 %, and processes without a kernel for
+      :data:`HELD_SECONDS` have at least half of the memory of all its processes. A process that has
+      not used the device since it was first seen, or in a single sample, counts too, unless it is
+      too young.
     - ``'unknown'``: neither its processes nor its utilization are known.
     - ``'busy'``: everything else.
 
@@ -87,10 +91,11 @@ def _state(
         return DeviceState(device.status)
     if not processes and not has_list:
         return state_of_values(device.gpu_utilization_percent, device.memory_used_bytes)
-    if (device.gpu_utilization_percent or 0) >= BUSY_PERCENT:
-        return DeviceState('busy')
+    utilization = device.gpu_utilization_percent or 0
     if not processes:
-        return DeviceState('idle')
+        return DeviceState('idle' if utilization < BUSY_PERCENT else 'busy')
+    if utilization >= _USED_PERCENT:
+        return DeviceState('busy')
     holders = [process for process in processes if _holds(process)]
     held = sum(process.gpu_memory_bytes or 0 for process in holders)
     if not holders or 2 * held < sum(process.gpu_memory_bytes or 0 for process in processes):

@@ -12,8 +12,10 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.view.panels.device import DeviceList, draw_device_panel
 from nvitop.health import findings, worst_findings
+from nvitop.owner.types import Layer, make_owner
+from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceSample, Sample
-from tests.gui.samples import GIB, SAMPLES, gpu, machine, mig
+from tests.gui.samples import GIB, MIB, SAMPLES, gpu, machine, mig, process
 
 _ERROR = Style(Role.ERROR, bold=True)
 
@@ -113,3 +115,44 @@ def test_device_that_never_responded_shows_the_reason_once(form: str) -> None:
     assert text.count('GPU is lost') == 1
     assert 'ERROR' not in text
     assert 'N/A' not in text
+
+
+def test_users_of_graphics_are_named_while_only_they_use_the_gpu() -> None:
+    def words(percent: int, *types: str) -> list[str]:
+        device = gpu(0, 'A', gpu_utilization_percent=percent)
+        running = [
+            process(device, 1 + i, 'x', type=kind, username=kind, gpu_memory_bytes=(9 - i) * MIB)
+            for i, kind in enumerate(types)
+        ]
+        line = panel(machine(device, processes=tuple(running))).lines()[-1]
+        return line.split('%')[-1].split()[:-1]
+
+    assert words(40, 'G') == ['busy', 'G']
+    assert words(40, 'G', 'C') == ['busy', 'C']
+    assert words(3, 'G') == ['idle']
+
+
+@pytest.mark.parametrize(
+    ('width', 'user', 'other', 'name'),
+    [
+        (120, 'bob', None, 'serving/llama-70b-0'),
+        (160, 'carol', 'dave', 'serving/llama-70b-0123'),
+    ],
+)
+def test_jobs_are_whole_before_bars_and_sparklines_grow(
+    width: int, user: str, other: str | None, name: str
+) -> None:
+    device = gpu(0, 'A', gpu_utilization_percent=50)
+    pod = process(device, 1, 'x', username=user, owner=make_owner((Layer('pod', 'id', name),)))
+    others = (process(device, 2, 'y', username=other, gpu_memory_bytes=MIB),) if other else ()
+    line = panel(machine(device, processes=(pod, *others)), width).lines()[-1]
+    assert f'{user} +1 pod {name} ' in line if other else f'{user} pod {name} ' in line
+
+
+def test_heading_of_the_sparkline_is_above_the_newest_value() -> None:
+    sample = SAMPLES['h100x8']
+    history = History()
+    history.record(sample)
+    lines = panel(sample, 180, history=history).lines()
+    newest = lines[2].rindex('▇')
+    assert lines[1][: newest + 1].endswith('UTIL 10m')

@@ -186,3 +186,11 @@ def test_tiles_show_only_known_metrics_on_axes_that_fit() -> None:
     count, text = tiles(few)
     assert count == 4
     assert 'ENC' not in text
+
+
+def test_title_of_a_tile_keeps_the_user_before_temperature_and_power() -> None:
+    devices = [gpu._replace(remapped_rows_pending=True) for gpu in EIGHT.devices]
+    state = state_of(EIGHT._replace(devices=tuple(devices)), 180, 60)
+    text = '\n'.join(draw_frame(state, History()).lines())
+    assert 'GPU 5! · busy · REMAP · carol ───── 43°C' in text
+    assert 'GPU 6! · busy · REMAP · maximilian ' in text

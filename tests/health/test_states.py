@@ -55,7 +55,13 @@ def test_gpu_without_compute_process_is_idle() -> None:
 def test_gpu_is_held_if_no_kernel_ran_for_ten_minutes() -> None:
     assert state(process(600.0)) == DeviceState('held', 600.0)
     assert state(process(599.0)) == DeviceState('busy')
-    assert state(process(HOUR), percent=5) == DeviceState('busy')
+    assert state(process(HOUR), percent=10) == DeviceState('busy')
+
+
+def test_small_process_does_not_make_a_held_gpu_busy_now_and_then() -> None:
+    small = process(0.0, GiB, 2, gpu_sm_utilization_percent=6)
+    words = [state(process(HOUR), small, percent=percent).word for percent in (3, 6, 9)]
+    assert words == ['held', 'held', 'held']
 
 
 @pytest.mark.parametrize('idle', [None, 30.0])

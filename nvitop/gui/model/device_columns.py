@@ -283,7 +283,7 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
     DeviceColumn('memory_percent', '', 'used memory in percent',
                  _plain(lambda device: fmt.format_share(device.memory_percent)), ((30, 4),), of_mig=True, gap=1),
     DeviceColumn('memory', '', 'used memory, and all memory', _memory,
-                 ((160, MEMORY_WIDTH + 1), (165, BOTH_MEMORIES)), of_mig=True),
+                 ((131, MEMORY_WIDTH + 1), (132, BOTH_MEMORIES)), of_mig=True),
     DeviceColumn('bandwidth', 'MBW', 'share of time in which memory was read or written',
                  _plain(lambda device: fmt.format_share(device.memory_utilization_percent)), ((235, 4),), ('memory_utilization',)),
     DeviceColumn('utilization_bar', 'UTIL', 'share of time in which a kernel ran', _no_text,
@@ -308,7 +308,7 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
     DeviceColumn('state', 'STATE', '`idle`, `claimed` (idle, but claimed with `nvitop run`), `busy` or `held` (memory of processes, but no kernel for 10 minutes), and what is wrong or limits it (`HOT`, `PWR`)', _state,
                  ((55, 5), (95, 8), (215, 14)), of_mig=True, align='<'),
     DeviceColumn('user', 'USER', 'the user with the most memory, the number of others, and the job, pod or container', _user,
-                 ((57, 7), (58, 8), (105, 9), (125, USER_WITH_JOB), (195, 24), (285, 36)), of_mig=True, align='<'),
+                 ((57, 7), (58, 8), (105, 9), (125, USER_WITH_JOB), (135, 27), (222, 35)), of_mig=True, align='<'),
 )
 # fmt: on
 

@@ -190,10 +190,11 @@ def _row_uprights(layout: DeviceLayout, device: DeviceSample) -> tuple[int, ...]
 
 def row_states(sample: Sample, findings: Mapping[DeviceKey, Finding]) -> dict[DeviceKey, RowState]:
     """Return what is wrong with each device, what it is doing and who uses it."""
-    users = _users_of(sample)
+    found = device_states(sample)
+    users = _users_of(sample, {key for key, state in found.items() if state.word == 'busy'})
     states = {
         key: RowState(findings.get(key), state, *users.get(key, ('', '', 0, False)))
-        for key, state in device_states(sample).items()
+        for key, state in found.items()
     }
     for device in sample.devices:
         claim, row = sample.claim_of(device), states[device.key]
@@ -208,16 +209,22 @@ def row_states(sample: Sample, findings: Mapping[DeviceKey, Finding]) -> dict[De
     return states
 
 
-def _users_of(sample: Sample) -> dict[DeviceKey, tuple[str, str, int, bool]]:
-    """Return the user with the most memory on each device, the job, the number of others, own or not."""
+def _users_of(sample: Sample, busy: set[DeviceKey]) -> dict[DeviceKey, tuple[str, str, int, bool]]:
+    """Return the user with the most memory on each device, the job, the number of others, own or not.
+
+    Graphics processes count only on ``busy`` devices on which no process computes: every desktop
+    has some, even on an idle GPU.
+    """
     memory: dict[DeviceKey, dict[str, int]] = {}
     largest: dict[tuple[DeviceKey, str], ProcessSample] = {}
     gpus = {d.key.physical_index: d.key for d in sample.devices if not d.key.is_mig}
+    computing = {process.key.device for process in sample.processes if process.type != 'G'}
+    computing |= {gpus.get(key.physical_index, key) for key in computing}
     for process in sample.processes:
-        if process.type == 'G':
-            continue
         size, name = process.gpu_memory_bytes or 0, process.username or ''
         device = process.key.device
+        if process.type == 'G' and (device in computing or device not in busy):
+            continue
         for key in {device, gpus.get(device.physical_index, device)}:
             sums = memory.setdefault(key, {})
             sums[name] = sums.get(name, 0) + size
@@ -274,7 +281,9 @@ def _draw_headings(buf: Buffer, layout: DeviceLayout, history: History | None) -
         for place in layout.columns:
             title = place.column.title
             if place.column.name == 'sparkline' and history is not None:
+                # Above the newest values, with which a short history begins.
                 title = span_text(place.width * _cell_seconds(history), place.width)
+                title = title.rjust(place.width)
             elif place.column.bar is not None:
                 # Its percentage has no heading.
                 place = place._replace(width=max(place.width, len(title)))

@@ -166,8 +166,10 @@ def _device_notes(device: DeviceSample, state: RowState, *, selected: bool) -> l
     notes += [Note((word,), style, 1) for word, style in words if word]
     if state.user:
         who = f'{state.user} +{state.other_users}' if state.other_users else state.user
-        forms = (f'{who} {state.job}', who) if state.job else (who, state.user)
-        notes.append(Note(forms, Style(Role.USER, bold=True) if state.is_own else PLAIN, 4))
+        style = Style(Role.USER, bold=True) if state.is_own else PLAIN
+        notes.append(Note((who, state.user), style, 2))
+        if state.job:
+            notes.append(Note((state.job,), PLAIN, 5))
     return notes
 
 
@@ -181,7 +183,11 @@ def _values(device: DeviceSample, state: RowState) -> list[Note]:
         (fmt.format_measured('°C', celsius), _ERROR if is_hot else PLAIN, celsius),
         (fmt.format_measured('W', power), PLAIN, power),
     ]
-    return [Note((text,), style, 3) for text, style, value in texts if value is not None]
+    return [
+        Note((text,), style, rank)
+        for rank, (text, style, value) in enumerate(texts, 3)
+        if value is not None
+    ]
 
 
 def _metric_notes(device: DeviceSample, metric: str, line: str, *, has_index: bool) -> list[Note]:
