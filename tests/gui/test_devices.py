@@ -194,3 +194,17 @@ def test_title_of_a_tile_keeps_the_user_before_temperature_and_power() -> None:
     text = '\n'.join(draw_frame(state, History()).lines())
     assert 'GPU 5! · busy · REMAP · carol ───── 43°C' in text
     assert 'GPU 6! · busy · REMAP · maximilian ' in text
+
+
+def test_a_sleeping_gpu_leaves_no_empty_frames_of_graphs() -> None:
+    one = SAMPLES['one']
+    device = one.devices[0]
+    asleep = DeviceSample(device.key, device.info, 'asleep', 'asleep (D3cold) for 5 min')
+    state = state_of(one._replace(devices=(asleep,), processes=()), 120, 40)
+    lines = draw_frame(state, History()).lines()
+    host = main_layout(state).host
+    assert len(host.tiles) == 8
+    middle = {line[1:-1] for line in lines[host.area.y : host.area.bottom + 1]}
+    assert not any(set('│┬┼┴') & set(line) for line in middle)
+    awake = draw_frame(state_of(one, 120, 40), History()).lines()
+    assert awake[host.tiles[-1].y - 1].count('┼') == 2

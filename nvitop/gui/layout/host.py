@@ -71,12 +71,6 @@ class HostLayout(NamedTuple):
         return bool(self.tiles) or (self.graphs is not None and self.graphs.upper is not None)
 
     @property
-    def tile_uprights(self) -> tuple[int, ...]:
-        """Columns of the vertical lines between tiles."""
-        lefts = sorted({tile.x - 1 for tile in self.tiles})
-        return (*lefts, self.area.width - 1) if lefts else ()
-
-    @property
     def uprights(self) -> tuple[int, ...]:
         """Columns of the vertical lines below the top border."""
         if self.area.is_empty:

@@ -195,8 +195,10 @@ _DARK: Mapping[Role, Paint] = {
     Role.USER: Paint(bold=True),
     Role.ROOT: _AMBER._replace(bold=True),
     Role.SELECTED: Paint(_color(0xFFFFFF, 0), _color(0x24527A, 6)),
-    Role.TAGGED: _AMBER._replace(bold=True, underline=True),
-    Role.SELECTED_TAGGED: Paint(_color(0xF2D08A, 0), _color(0x24527A, 3), bold=True),
+    Role.TAGGED: _BLUE._replace(bold=True, underline=True),
+    Role.SELECTED_TAGGED: Paint(
+        _color(0xFFFFFF, 0), _color(0x24527A, 6), bold=True, underline=True
+    ),
     Role.TREE: _paint(0x6E7683, DEFAULT, 8),
     Role.SELECTED_TREE: Paint(_color(0xFFFFFF, 0), _color(0x24527A, 6)),
     Role.HEADER: Paint(_color(0xC9CED6, 0), _color(0x2B303A, 7), bold=True),
@@ -228,8 +230,10 @@ _LIGHT: Mapping[Role, Paint] = {
     Role.KEY: _DARK_BLUE._replace(bold=True),
     Role.ROOT: _OCHRE._replace(bold=True),
     Role.SELECTED: Paint(_color(0x000000, 0), _color(0xC9E0F7, 6)),
-    Role.TAGGED: _OCHRE._replace(bold=True, underline=True),
-    Role.SELECTED_TAGGED: Paint(_color(0x6B4A00, 0), _color(0xC9E0F7, 3), bold=True),
+    Role.TAGGED: _DARK_BLUE._replace(bold=True, underline=True),
+    Role.SELECTED_TAGGED: Paint(
+        _color(0x000000, 0), _color(0xC9E0F7, 6), bold=True, underline=True
+    ),
     Role.TREE: _paint(0x8C94A0, DEFAULT, 8),
     Role.SELECTED_TREE: Paint(_color(0x000000, 0), _color(0xC9E0F7, 6)),
     Role.HEADER: Paint(_color(0x30353D, 0), _color(0xE7EAEE, 7), bold=True),
@@ -257,13 +261,13 @@ _EITHER: Mapping[Role, Paint] = {
     Role.SUCCESS: _paint(0x298733, 2),
     Role.KEY: _paint(0x2E79C1, 6, bold=True),
     Role.ROOT: _paint(0x9E6C00, 3, bold=True),
-    Role.TAGGED: Paint(_color(0x9E6C00, 3), bold=True, underline=True),
+    Role.TAGGED: _paint(0x2E79C1, 6)._replace(bold=True, underline=True),
     Role.INPUT: _paint(0x2E79C1, 6, bold=True),
 }
 
 # Blue, green and yellow that also differ in lightness (as in the palette viridis) look different even to
 # people who cannot distinguish red and green. Errors are vermilion and bold.
-_VIOLET, _SEA, _LEMON = _paint(0x5E7CE2, 6, 14), _paint(0x22A884, 2), _paint(0xFDE725, 3, 11)
+_VIOLET, _SEA, _LEMON = _paint(0x5E7CE2, 4, 12), _paint(0x22A884, 6), _paint(0xFDE725, 7, 15)
 _VERMILION, _SKY, _ORANGE = (
     _paint(0xF0662B, 1, 9, bold=True),
     _paint(0x6FC0F5, 6, 14),
@@ -283,7 +287,7 @@ _COLORBLIND: Mapping[Role, Paint] = {
     Role.SUCCESS: _SKY,
     Role.KEY: _SKY._replace(bold=True),
     Role.ROOT: _ORANGE._replace(bold=True),
-    Role.TAGGED: _paint(0xFDE725, 3, 11, bold=True),
+    Role.TAGGED: _SKY._replace(bold=True, underline=True),
     Role.INPUT: _SKY._replace(bold=True),
 }
 

@@ -67,9 +67,10 @@ MOUSE = HelpGroup(
 _MARKS = (
     HelpEntry('! HOT', 'something is wrong with the GPU: press !'),
     HelpEntry('PWR', 'the GPU holds its power limit'),
-    HelpEntry('►', 'GPU of the selected process'),
-    HelpEntry('=', 'the selected process on another GPU'),
-    HelpEntry('░ ?', 'not available, no longer reported'),
+    HelpEntry('held 1h', 'memory in use, but no kernel for 1 h'),
+    HelpEntry('line', 'in graphs: the highest GPU, or the memory'),
+    HelpEntry('► =', 'the selected process: its GPU, other rows'),
+    HelpEntry('░ ?', 'in graphs: no data; no longer reported'),
     HelpEntry('bold', 'your user name'),
     HelpEntry('tagged', 'process that a signal goes to'),
 )
@@ -143,13 +144,13 @@ def _together(binding: Binding, listed: list[Binding]) -> tuple[list[Binding], s
 
 
 def _synonyms(together: list[Binding], keys: list[str]) -> list[str]:
-    """Add keys that all bindings of a line share to it while there is room; return the rest."""
-    shared = [key for key in together[0].keys if all(key in each.keys for each in together)]
-    for key in (key.replace(' ', '') for key in shared):
-        if key not in keys and len(' '.join([*keys, key])) <= _KEYS_WIDTH:
-            keys.append(key)
+    """Add the other keys of all bindings of a line to it while there is room; return the rest."""
+    for same in zip(*(each.keys for each in together)):
+        more = [key for key in dict.fromkeys(k.replace(' ', '') for k in same) if key not in keys]
+        if len(' '.join([*keys, *more])) <= _KEYS_WIDTH:
+            keys += more
     others = {
-        f'{key.replace(" ", "")} {binding.keys[0].replace(" ", "")}': None
+        f'{key.replace(" ", "")} = {binding.keys[0].replace(" ", "")}': None
         for binding in together
         for key in binding.keys[1:]
         if key.replace(' ', '') not in keys

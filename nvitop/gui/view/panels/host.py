@@ -67,7 +67,6 @@ def draw_host_panel(
         ends = layout.uprights
         y = layout.bars[0].y
         title = (Note(('Host',), TITLE, 0),)
-        above = layout.tile_uprights or above
         draw_border(buf, y - 1, above, ends, title, host_notes(sample.host))
         areas = dict(zip(('CPU', 'MEM', 'SWP'), layout.bars))
         for label, area in areas.items():

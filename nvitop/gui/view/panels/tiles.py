@@ -57,20 +57,28 @@ def draw_tiles(
     above: tuple[int, ...],
     details: TileDetails,
     history: History | None,
-) -> None:
-    """Draw the tiles; ``above`` are the columns of the vertical lines of the panel above."""
+) -> tuple[int, ...]:
+    """Draw the tiles; ``above`` are the columns of the vertical lines of the panel above.
+
+    Return the columns of the vertical lines at the bottom.
+    """
     graphs = details.graphs
     past = GraphWindow(history or History(), graphs.minutes, ASCII if view.ascii else BRAILLE)
-    uprights = layout.tile_uprights
-    for y in sorted({tile.y for tile in layout.tiles}):
-        draw_rule(buf, y - 1, above, uprights)
-        above = uprights
-        bottom = next(tile.bottom for tile in layout.tiles if tile.y == y)
-        for row in range(y, bottom):
-            draw_uprights(buf, row, uprights)
     devices = whole_devices(sample.devices)
-    tiles = _tiles(devices, len(layout.tiles), graphs)
-    for tile, area in zip(tiles, layout.tiles):
+    tiles = tuple(zip(_tiles(devices, len(layout.tiles), graphs), layout.tiles))
+    for y in sorted({area.y for area in layout.tiles}):
+        row = [(tile, area) for tile, area in tiles if area.y == y]
+        # Tiles without a metric, as of a GPU that sleeps, are part of the tile before them.
+        inner = [area.x - 1 for tile, area in row[1:] if tile.metric]
+        uprights = (0, *inner, layout.area.width - 1)
+        if any(tile.metric for tile, _ in row):
+            draw_rule(buf, y - 1, above, uprights)
+        else:
+            draw_uprights(buf, y - 1, uprights)
+        above = uprights
+        for line in range(y, row[0][1].bottom):
+            draw_uprights(buf, line, uprights)
+    for tile, area in tiles:
         _draw_tile(
             buf,
             area,
@@ -82,6 +90,7 @@ def draw_tiles(
             has_metric=len(devices) < len(tiles),
             has_index=len(devices) > 1,
         )
+    return above
 
 
 def _tiles(devices: Sequence[DeviceSample], count: int, graphs: GraphState) -> list[_Tile]:

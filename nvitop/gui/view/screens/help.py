@@ -29,9 +29,10 @@ _STYLES = {
 _LEVELS = {'light': Role.LIGHT, 'moderate': Role.MODERATE, 'heavy': Role.HEAVY}
 _MARKS = {
     '! HOT': Style(Role.ERROR, bold=True),
-    'PWR': Style(Role.DIM),
-    '►': Style(Role.KEY, bold=True),
-    '=': Style(Role.TEXT, bold=True),
+    'PWR': PLAIN,
+    'held 1h': Style(Role.WARNING, bold=True),
+    'line': Style(Role.MEMORY, bold=True),
+    '► =': Style(Role.KEY, bold=True),
     '░ ?': Style(Role.DIM),
     'bold': Style(Role.USER, bold=True),
     'tagged': Style(Role.TAGGED),

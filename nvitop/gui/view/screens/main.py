@@ -77,7 +77,7 @@ def draw_main(
     above = bottom_uprights(layout.devices, sample.devices)
     if layout.host.tiles:
         details = TileDetails(state.graphs, row_states(sample, devices.findings), selected)
-        draw_tiles(buf, layout.host, sample, view, above, details, history)
+        above = draw_tiles(buf, layout.host, sample, view, above, details, history)
     elif layout.host.graphs is not None:
         graphs = select_graphs(sample.devices, state.graphs, selected)
     draw_host_panel(buf, layout.host, sample, view, above, history=history, graphs=graphs)
