@@ -17,7 +17,10 @@ MASK = '••••••••'
 WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|['"\\])+""", re.DOTALL)
 
 _SECRET_WORDS = ('SECRET', 'PASSWORD', 'PASSWD', 'PASSPHRASE', 'CREDENTIAL', 'STOREPASS')
-_SECRET_ENDS = ('_KEY', 'APIKEY', '_PASS', '_PWD', '_AUTH', '_COOKIE', 'KEYPASS', 'PASSIN')
+_SECRET_ENDS = (
+    *('_KEY', 'APIKEY', 'AUTHKEY', 'API_KEYS', '_PASS', '_PWD', '_AUTH', '_COOKIE', 'KEYPASS'),
+    *('PASSIN', 'REQUIREPASS', '_BEARER'),
+)
 #: Words before TOKEN and KEY in the names of options that hold no secret: ``--max-token``.
 _HARMLESS_BEFORE = frozenset(
     [
@@ -79,7 +82,11 @@ _OPTIONS = {
         ['sqlcmd', 'bcp', 'isql', 'mosquitto_pub', 'mosquitto_sub', 'ipmitool', 'zip', 'unzip'],
         ('-P',),
     ),
+    **dict.fromkeys(['snmpget', 'snmpwalk'], ('-A', '-X', '-c')),
+    'curl': ('-b', '--cookie'),
     'keytool': ('-storepass', '-keypass'),
+    'openssl': ('-k', '-K'),
+    'wandb': ('--relogin',),
     'ssh-keygen': ('-N', '-P'),
     'x11vnc': ('-passwd',),
     # What these run has options of its own.
@@ -105,16 +112,25 @@ _LOGIN_PROGRAMS = frozenset(
     ['docker', 'podman', 'buildah', 'skopeo', 'nerdctl', 'helm', 'az', 'oc', 'singularity']
 )
 #: Options whose value is a name, a colon or percent sign, and a secret; ``-a`` of HTTPie.
-_LOGINS = frozenset(('-u', '-U', '--user', '--proxy-user', '--auth', '--username', '--creds'))
+_LOGINS = frozenset(
+    ('-u', '-U', '--user', '--proxy-user', '--auth', '--username', '--creds', '--cert')
+)
 _LOGIN = re.compile(r"""^(['"]?(?!\d+[:%])[^\s:%/'"]+[:%])(?!//)[^'"]+""")
 #: Programs with commands whose next word is a secret.
-_COMMANDS = {('wandb', 'login'), ('comet', 'login')}
+_COMMANDS = {
+    *((program, 'login') for program in ('comet', 'vault', 'wandb')),
+    *(('ngrok', command) for command in ('authtoken', 'add-authtoken')),
+    *(('aws', name) for name in ('aws_secret_access_key', 'aws_session_token')),
+}
 
 #: Secrets by their place or shape; the group is kept before the mask.
 _SHAPES = tuple(
     re.compile(pattern)
     for pattern in (
         r'([A-Za-z][A-Za-z0-9+.-]*://[^\s:/@\'"]*:)[^\s@\'"]+(?=@)',
+        r'(https?://)[\w-]{20,}(?=@)',
+        r'(rtmps?://[^\s/]+/[^\s/]+/)[^\s\'"]+',
+        r'(https://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks)/)[^\s\'"]+',
         r'([Aa]uthorization["\']?\s*[:=]\s*["\']?(?:[A-Za-z]+ )?)[^\s\'",]+',
         r'(\b(?:Bearer|bearer|Basic) )[\w.~+/=-]{6,}',
         r'((?:[Xx]-)?(?:[Aa]pi|[Aa]uth|[Pp]rivate|[Aa]ccess)-?(?:[Kk]ey|[Tt]oken)\s*:\s*)[^\s\'",]+',
@@ -122,11 +138,13 @@ _SHAPES = tuple(
         r'([?&;](?:sig|signature|X-Amz-Signature|X-Goog-Signature|token|access_token|key)=)[^&\s\'"]+',
         r'(\bpass:)[^\s\'"]+',
         r'(^/p:)\S+',
-        r'()\b(?:gh[opusr]_|github_pat_|glpat-|hf_|r8_|npm_|dop_v1_|nvapi-|pypi-)[\w-]{6,}',
+        r'()\b(?:gh[opusr]_|github_pat_|glpat-|hf_|r8_|npm_|dop_v1_|nvapi-|pypi-|tskey-)[\w-]{6,}',
         r'()\bsk-[\w-]{6,}',
         r'()\bxox[abeoprs]-[\w-]{6,}',
         r'()\b(?:AKIA|ASIA)[0-9A-Z]{12,}',
         r'()\bAIza[\w-]{30,}',
+        r'()\b\d{8,10}:[\w-]{35}\b',
+        r'()\bAGE-SECRET-KEY-\w+',
         r'()\bSG\.[\w-]{10,}\.[\w-]{10,}',
         r'()\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?',
         r'(-----BEGIN [A-Z ]*PRIVATE KEY-----).+',
@@ -145,7 +163,7 @@ def is_secret(name: str) -> bool:
     before = words[-2] if len(words) > 1 else ''
     if before in _HARMLESS_BEFORE:
         return False
-    return bool(_TOKEN.search(name)) or name.endswith(_SECRET_ENDS) or name == 'PASS'
+    return bool(_TOKEN.search(name)) or name.endswith(_SECRET_ENDS) or name in ('PASS', 'PW')
 
 
 @functools.lru_cache(maxsize=4096)
@@ -172,6 +190,8 @@ def mask_command(command: str) -> str:
                 masked[at] = f'{option}={_mask_login(value)}'
             elif is_login and at + 1 < len(words):
                 masked[at + 1] = _mask_login(masked[at + 1])
+            elif program == 'curl' and word[:2] in ('-u', '-U'):
+                masked[at] = f'{word[:2]}{_mask_login(masked[at][2:])}'
     return command if masked == words else ' '.join(masked)
 
 
