@@ -40,6 +40,8 @@ _EXIT_STATUS = {
 }
 #: Options whose values may begin with a minus, such as ``-7d``.
 _TIMES = ('--since', '--until')
+#: Options of reports about a period.
+_NOT_WITH_HELD = ('since', 'until', 'by', 'format', 'sort', 'top', 'total')
 
 
 class Moment(NamedTuple):
@@ -172,7 +174,13 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         'separated by commas (default: user)',
     )
     add('--format', choices=FORMATS, default='table', help='(default: table)')
-    add('--sort', choices=tuple(ORDERS), default='hours', help='order of the rows (default: hours)')
+    add(
+        '--sort',
+        choices=tuple(ORDERS),
+        default='hours',
+        help='order of the rows: the highest value first, but the lowest utilization '
+        '(default: hours)',
+    )
     add(
         '--top',
         type=whole_number(1),
@@ -194,14 +202,22 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse(_joined(arguments))
     if given.user and 'user' not in given.by:
         parser.error('--user needs rows of users: --by user')
+    since, until = _period(given, time.time())
+    if since >= until and (given.until or given.prometheus):
+        parser.error('--since must be before --until')
+    for name in _NOT_WITH_HELD if given.held else ():
+        if getattr(given, name) != parser.get_default(name):
+            parser.error(f'--held is about the end of the recordings: omit --{name}')
     if given.prometheus is not None:
-        return _main_of_server(parser, given)
+        return _main_of_server(parser, given, since, until)
     if given.match is not None or given.timeout is not None:
         parser.error('--match and --timeout need --prometheus')
     return outcome.run(PROGRAM, lambda: _print(given, lambda paths: _report(given, paths)))
 
 
-def _main_of_server(parser: ArgumentParser, given: argparse.Namespace) -> int:
+def _main_of_server(
+    parser: ArgumentParser, given: argparse.Namespace, since: float, until: float
+) -> int:
     """Print a report from Prometheus; return the exit status."""
     from nvitop.fleet.client import Client  # most reports need no network
     from nvitop.fleet.command import read_settings
@@ -212,7 +228,6 @@ def _main_of_server(parser: ArgumentParser, given: argparse.Namespace) -> int:
             f'--prometheus takes no FILE and no --held, and --by {",".join(PROMETHEUS_DIMENSIONS)}'
         )
     settings = read_settings(parser, given)
-    since, until = _period(given, time.time())
 
     def read(_: Sequence[str]) -> Report:
         client = Client(settings)
@@ -223,8 +238,6 @@ def _main_of_server(parser: ArgumentParser, given: argparse.Namespace) -> int:
         finally:
             client.close()
 
-    if since >= until:
-        parser.error('--since must be before --until')
     return outcome.run(PROGRAM, lambda: _print(given, read))
 
 
@@ -260,7 +273,7 @@ def _print(given: argparse.Namespace, read: Callable[[Sequence[str]], Report]) -
         text = 'run nvitop record first, or name a FILE'
         raise CommandFailure(f'{paths[0]} does not exist; {text}')
     if given.held:
-        text, problems = _held(paths)
+        text, problems = _held(paths, given.user)
     else:
         report = arrange(read(paths), given.sort, given.top, given.user)
         encoding = (getattr(sys.stdout, 'encoding', '') or '').lower().replace('-', '')
@@ -291,7 +304,7 @@ def _report(given: argparse.Namespace, paths: Sequence[str]) -> Report:
             source.close()
 
 
-def _held(paths: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def _held(paths: Sequence[str], users: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Return the text of ``--held``, and why files could not be read."""
     samples: dict[str, Sample] = {}
     problems = []
@@ -310,4 +323,4 @@ def _held(paths: Sequence[str]) -> tuple[str, tuple[str, ...]]:
             samples[sample.host.hostname] = sample
     if not samples:
         raise CommandFailure('\n'.join(problems))
-    return held_text(list(samples.values())), tuple(problems)
+    return held_text(list(samples.values()), users), tuple(problems)

@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from nvitop.printable import printable
 from nvitop.recording.shares import HELD_BYTES
@@ -98,7 +98,7 @@ def _cell(text: str) -> str:
 
 
 def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
-    total = report.total.seconds or 1.0
+    total = report.gpus * (report.until - report.since) or 1.0
     titles = [*map(str.upper, report.by), 'GPU-HOURS', '%', '', 'USED', 'HELD IDLE', 'UTIL']
     lines = [[*titles, 'PEAK MEM', 'ENERGY', 'JOBS']]
     for row in rows:
@@ -192,11 +192,14 @@ def _is_nowhere(process: ProcessSample) -> bool:
     return process.status in ('gone', 'foreign')
 
 
-def held_text(samples: list[Sample]) -> str:
-    """Return a table, for a mail, of the memory that is held without being used."""
-    rows = [row for sample in samples for row in held_of(sample)]
-    latest = max(sample.timestamp for sample in samples)
-    as_of = f'at {format_time(latest)[:-3]}'
+def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
+    """Return a table, for a mail, of the memory that is held without being used.
+
+    ``users``: only these users, if there are any.
+    """
+    rows = [row for sample in samples for row in held_of(sample) if not users or row.user in users]
+    times = sorted(format_time(sample.timestamp)[:-3] for sample in samples)
+    as_of = 'at ' + ' to '.join(dict.fromkeys((times[0], times[-1])))
     if not rows:
         return f'No GPU memory was held for 10 minutes without being used {as_of}.\n'
     lines = [['USER', 'HOST', 'GPU', 'MEMORY', 'IDLE SINCE', 'COMMAND']]

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import json
+import re
 import shutil
 import sqlite3
 import time
@@ -359,6 +360,8 @@ def test_memory_that_is_held_without_use_is_listed() -> None:
         ['carol', 'gpu07', '1', '16.0', 'GiB', '2023-11-14', '22:04', 'python3', 'train.py'],
         ['(unknown)', 'gpu07', '1', '2.0', 'GiB', '(unknown)', 'python3', 'train.py'],
     ]
+    bob = held_text([machine.sample(), machine.sample(3600)], ['bob'])
+    assert bob.splitlines()[0].endswith('at 2023-11-14 22:14 to 2023-11-14 23:14: 120.0 GiB')
     machine.processes.clear()
     assert held_text([machine.sample()]).startswith('No GPU memory was held')
 
@@ -388,8 +391,9 @@ def test_the_command_prints_a_table_and_accepts_negative_times(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record(tmp_path / 'a.db', example())
-    assert main([str(tmp_path / 'a.db'), '--since', '2023-11-13', '--user', 'ann']) == 0
-    assert '\nann ' in capsys.readouterr().out
+    period = ['--since', at(0), '--until', at(2)]
+    assert main([str(tmp_path / 'a.db'), *period, '--user', 'ann']) == 0
+    assert '\nann 1.4 34.4 ' in re.sub(' +', ' ', capsys.readouterr().out)
     assert main([str(tmp_path / 'a.db'), '--since', '-7d']) == 1
     assert 'nothing was recorded in this period' in capsys.readouterr().err
     assert main([str(tmp_path / 'a.db'), '--held']) == 0
@@ -400,6 +404,24 @@ def test_the_command_prints_a_table_and_accepts_negative_times(
     with pytest.raises(SystemExit):
         main(['--since', 'last moon'])
     assert "not a time: 'last moon'; expected '2026-11-01', " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'message'),
+    [
+        (['--since', '-1h', '--until', '-2h'], '--since must be before --until'),
+        (['--held', '--format', 'json'], 'omit --format'),
+        (['--held', '--since', '-7d'], 'omit --since'),
+        (['--user', 'ann', '--by', 'gpu'], '--user needs rows of users'),
+    ],
+)
+def test_options_that_do_not_fit_together_are_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(['a.db', *arguments])
+    assert raised.value.code == 2
+    assert message in capsys.readouterr().err
 
 
 def damaged(tmp_path: Path) -> Path:

@@ -184,7 +184,7 @@ complete -c nvitop -n '_shtab_nvitop_using usage' -l match -x -d 'only series wi
 complete -c nvitop -n '_shtab_nvitop_using usage' -l timeout -x -d 'limit of a request (default: 10s)'
 complete -c nvitop -n '_shtab_nvitop_using usage' -l by -x -d 'a row for each user, job, command, gpu or host; several are separated by commas (default: user)'
 complete -c nvitop -n '_shtab_nvitop_using usage' -l format -xka "table csv json" -d '(default: table)'
-complete -c nvitop -n '_shtab_nvitop_using usage' -l sort -xka "hours used held-idle energy memory utilization name" -d 'order of the rows (default: hours)'
+complete -c nvitop -n '_shtab_nvitop_using usage' -l sort -xka "hours used held-idle energy memory utilization name" -d 'order of the rows: the highest value first, but the lowest utilization (default: hours)'
 complete -c nvitop -n '_shtab_nvitop_using usage' -l top -x -d 'print the first N rows, and the others as one'
 complete -c nvitop -n '_shtab_nvitop_using usage' -l total -d 'add a row with the total'
 complete -c nvitop -n '_shtab_nvitop_using usage' -l held -d 'list the processes that hold memory at the end of the recordings and have not used their GPU for 10 minutes'
