@@ -4,27 +4,42 @@
 #     HealthCheckProgram=/usr/share/nvitop/health/slurm-health-check.sh
 #     HealthCheckInterval=300
 #
-# A node that is drained for another reason is left alone. With NVITOP_RESUME=yes, a node that this
-# script drained is resumed once its GPUs are usable again.
+# Nodes without a gpu in their Gres, and nodes that are down or drained for another reason, are left
+# alone. With NVITOP_RESUME=yes, a node that this script drained is resumed once its GPUs are usable
+# again.
 set -u
+PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin} # Slurm sets none
+export PATH
 
 node=${SLURMD_NODENAME:-$(hostname -s)}
-found=$(nvitop health --format=npd --fail-on=critical --timeout=20 2>/dev/null)
-case $? in
-    0) problem= ;;
-    1 | 2) problem=${found:-unknown} ;;
-    *) problem='nvitop health cannot be run' ;;
-esac
+if found=$(nvitop health --format=npd --fail-on=critical --timeout=20 2>/dev/null); then
+    problem=
+else
+    problem=${found:-nvitop health cannot be run}
+fi
 
-state=$(scontrol --oneliner show node "$node") || exit 1
-case $state in
-    *State=*DRAIN*Reason=nvitop:*) drained=nvitop ;;
-    *State=*DRAIN*) drained=other ;;
+shown=$(scontrol --oneliner show node "$node") || exit 1
+gres=${shown#* Gres=}
+case ",${gres%% *}" in
+    *,gpu*) ;;
+    *) exit 0 ;;
+esac
+state=${shown#* State=}
+reason=
+case $shown in
+    *' Reason='*) reason=${shown#* Reason=} ;;
+esac
+case ${state%% *}:$reason in
+    *DRAIN*:nvitop:*) drained=nvitop ;;
+    *DRAIN*:* | *DOWN*:* | *FAIL*:*) drained=other ;;
     *) drained= ;;
 esac
 
 if [ -n "$problem" ]; then
-    [ "$drained" = other ] || scontrol update nodename="$node" state=drain reason="nvitop: $problem"
+    case $drained:$reason in
+        other:* | "nvitop:nvitop: $problem ["*) ;;
+        *) scontrol update nodename="$node" state=drain reason="nvitop: $problem" ;;
+    esac
     exit 1
 fi
 if [ "$drained" = nvitop ] && [ "${NVITOP_RESUME:-no}" = yes ]; then

@@ -18,9 +18,16 @@ from tests.command_run import CommandRun
 from tests.programs import ROOT
 
 HEALTH = ROOT / 'share' / 'health'
-IDLE = 'NodeName=node07 State=IDLE ThreadsPerCore=2 Partitions=gpu'
-OURS = 'NodeName=node07 State=IDLE+DRAIN Partitions=gpu Reason=nvitop: GPU 3 lost [root@2026-11-24]'
-OTHERS = 'NodeName=node07 State=IDLE+DRAIN Partitions=gpu Reason=replace fan [ann@2026-11-24]'
+#: Some fields of ``scontrol --oneliner show node`` of Slurm 22.05.
+IDLE = (
+    'NodeName=node07 Arch=x86_64 AvailableFeatures=(null) Gres=nic:1,gpu:h100:8(S:0-1) '
+    'NodeAddr=10.0.0.7 State=IDLE ThreadsPerCore=2 TmpDisk=0 Owner=N/A Partitions=DRAINAGE'
+)
+DRAINED = IDLE.replace('IDLE', 'MIXED*+DRAIN')
+OURS = f'{DRAINED} Reason=nvitop: GPU 3 lost [root@2026-11-24T10:00:00]'
+OTHERS = f'{DRAINED} Reason=replace fan [ann@2026-11-24T10:00:00]'
+DOWN = OTHERS.replace('MIXED*+DRAIN', 'DOWN')
+WITHOUT_GPUS = IDLE.replace('nic:1,gpu:h100:8(S:0-1)', '(null)').replace('DRAINAGE', 'gpu')
 LOST = '[[gpu]]\ncount = 4\n[[event]]\nat = 0\ngpus = [3]\nset = { lost = true }\n'
 WARNED = '[[gpu]]\ncount = 4\n[[event]]\nat = 0\ngpus = [1]\nset = { remapped_pending = true }\n'
 
@@ -68,12 +75,16 @@ DRAIN = 'update nodename=node07 state=drain reason=nvitop: GPU 3 lost'
     ('scenario', 'state', 'resume', 'expected'),
     [
         (LOST, IDLE, 'no', [DRAIN]),
-        (LOST, OURS, 'no', [DRAIN]),
+        (LOST, OURS, 'no', []),
+        (LOST, OURS.replace('GPU 3', 'GPU 2'), 'no', [DRAIN]),
+        (LOST, OURS.replace('MIXED*+DRAIN', 'IDLE'), 'no', [DRAIN]),
         (LOST, OTHERS, 'yes', []),
+        (LOST, DOWN, 'yes', []),
         (WARNED, IDLE, 'yes', []),
         (WARNED, OURS, 'no', []),
         (WARNED, OURS, 'yes', ['update nodename=node07 state=resume']),
         (WARNED, OTHERS, 'yes', []),
+        (WARNED, DOWN, 'yes', []),
     ],
 )
 def test_the_health_check_drains_a_node_and_resumes_only_what_it_drained(
@@ -93,6 +104,12 @@ def test_a_node_without_nvitop_is_drained(tmp_path: pathlib.Path) -> None:
     assert node.calls == [
         'update nodename=node07 state=drain reason=nvitop: nvitop health cannot be run'
     ]
+
+
+@needs_shell
+def test_a_node_without_gpus_is_left_alone(tmp_path: pathlib.Path) -> None:
+    assert Node(tmp_path, LOST, WITHOUT_GPUS).run('slurm-health-check.sh').returncode == 0
+    assert Node(tmp_path, LOST, WITHOUT_GPUS).calls == []
 
 
 @needs_shell
