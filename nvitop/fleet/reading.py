@@ -324,6 +324,9 @@ def _users_of_gpu(members: list[_Member], gpu: str) -> tuple[str, ...]:
 def _gpu(
     gpu: str, label: str, values: Mapping[str, float], findings: Iterable[FleetFinding]
 ) -> FleetGpu:
+    unique: dict[str, FleetFinding] = {}  # several kinds have the same words
+    for finding in sorted(findings, key=lambda one: one.severity):  # by the alphabet
+        unique.setdefault(finding.words, finding)
     return FleetGpu(
         gpu,
         label,
@@ -332,7 +335,7 @@ def _gpu(
         memory_total_bytes=values.get('memory_total'),
         power_watts=values.get('power_usage'),
         temperature_celsius=values.get('temperature'),
-        findings=tuple(dict.fromkeys(findings)),
+        findings=tuple(unique.values()),
     )
 
 

@@ -108,6 +108,8 @@ def test_all_warnings_and_missing_gpus_are_findings() -> None:
         row('nvitop_gpu_health', 2, 'health', **labels, kind='remap_pending'),
         row('nvitop_gpu_health', 3, 'health', **labels, kind='recovery_needed'),
         row('nvitop_gpu_health', 2, 'health', **labels, kind='of_a_newer_version'),
+        row('nvitop_gpu_health', 2, 'health', **labels, kind='thermal_slowdown'),
+        row('nvitop_gpu_health', 3, 'health', **labels, kind='hot'),
         row('nvitop_gpu_missing', 1, 'missing', instance='a:1', pci_bus_id='0000:5a:00.0'),
         row('nvitop_gpu_missing', 1, 'missing', instance='a:1'),
     ]
@@ -115,6 +117,7 @@ def test_all_warnings_and_missing_gpus_are_findings() -> None:
     assert host.faulty == 3
     assert texts(host) == [
         'GPU 0 to recover',
+        'GPU 0 hot',
         'GPU ? missing: 0000:5a:00.0',
         'GPU ? missing: unknown bus ID',
         'GPU 0 with pending row remapping',
