@@ -22,15 +22,16 @@ KMSG = '/dev/kmsg'
 BURST_SECONDS = 1.0
 #: Xid of a GPU that has fallen off the bus. Some lines say it without the number.
 _OFF_THE_BUS = 79
-_PLACE = r'\(?(?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?\)?'
-_XID = re.compile(rf'NVRM: Xid {_PLACE}: (\d{{1,6}})\b')
-_FALLEN = re.compile(rf'NVRM: GPU {_PLACE}: GPU has fallen off the bus')
+_PLACE = r'(?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?'
+#: With MIG, the instances follow the place.
+_XID = re.compile(rf'NVRM: Xid \({_PLACE}(?: [^)]*)?\): (\d{{1,6}})\b')
+_FALLEN = re.compile(rf'NVRM: GPU (?:at )?{_PLACE}:? (?:GPU )?has fallen off the bus')
 _LOADED = 'NVRM: loading NVIDIA'
-#: Times of kmsg (microseconds since boot), ``dmesg`` (seconds since boot) and ``journalctl -o
-#: short-unix`` (seconds since the epoch).
-_KMSG_TIME = re.compile(r'\d+,\d+,(\d+),[^;]*;')
+#: Times of kmsg (microseconds since boot), ``journalctl -o short-unix`` (seconds since the epoch) and
+#: ``dmesg`` (seconds since boot, in log files after the name of the host).
+_KMSG_TIME = re.compile(r'^\d+,\d+,(\d+),[^;]*;')
+_UNIX_TIME = re.compile(r'^(\d{9,11}\.\d+) ')
 _DMESG_TIME = re.compile(r'\[ *(\d+\.\d+)\]')
-_UNIX_TIME = re.compile(r'(\d{9,11}\.\d+) ')
 #: Maximum size of a file that is read.
 _MAX_BYTES = 64 << 20
 
@@ -72,12 +73,15 @@ def parse_kernel_log(lines: Iterable[str], boot: float = 0.0) -> list[LoggedXid]
 
 
 def _time_of(line: str, boot: float) -> float:
-    for pattern, start, unit in ((_KMSG_TIME, boot, 1e-6), (_DMESG_TIME, boot, 1.0)):
-        match = pattern.match(line)
+    for pattern, start, unit in (
+        (_KMSG_TIME, boot, 1e-6),
+        (_UNIX_TIME, 0.0, 1.0),
+        (_DMESG_TIME, boot, 1.0),
+    ):
+        match = pattern.search(line)
         if match is not None:
             return start + float(match[1]) * unit
-    match = _UNIX_TIME.match(line)
-    return float(match[1]) if match is not None else 0.0
+    return 0.0
 
 
 def read_kernel_log(path: str = KMSG) -> list[LoggedXid]:

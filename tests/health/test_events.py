@@ -106,7 +106,7 @@ def test_events_of_a_lost_gpu_are_findings() -> None:
 
 
 def test_lines_of_the_kernel_log() -> None:
-    assert len(read_kernel_log(str(LOG))) == 5
+    assert len(read_kernel_log(str(LOG))) == 9
     found = parse_kernel_log(LOG.read_text().splitlines(), boot=1000.0)
     assert found == [
         (1060.0001, '0000:cb:00', 13),
@@ -114,12 +114,22 @@ def test_lines_of_the_kernel_log() -> None:
         (1070.0, '0000:10:1c', 63),
         (1080.0, '0000:3d:00', 79),
         (1091.0, '0000:03:00', 31),
+        (1094.0, '0000:07:00', 94),
+        (1095.0, '0000:0b:00', 79),
+        (1096.0, '0009:01:00', 149),
+        (1097.0, '0000:18:00', 154),
     ]
 
 
 @pytest.mark.parametrize(
     ('start', 'time'),
-    [('[   12.500000] ', 112.5), ('1795490000.5 node07 kernel: ', 1795490000.5), ('', 0.0)],
+    [
+        ('[   12.500000] ', 112.5),
+        ('kern  :warn  : [   12.500000] ', 112.5),
+        ('Nov 24 03:13:20 node07 kernel: [   12.500000] ', 112.5),
+        ('1795490000.5 node07 kernel: ', 1795490000.5),
+        ('', 0.0),
+    ],
 )
 def test_times_of_other_logs(start: str, time: float) -> None:
     line = f'{start}NVRM: Xid (PCI:0000:3d:00): 79, pid=0'
