@@ -53,11 +53,12 @@ def findings(sample: Sample | None = None, earlier: Iterable[Finding] = ()) -> t
     ...     print(finding.device.label, finding.severity, finding.words)
 
     Args:
-        sample: The sample, in which :data:`RULE_METRICS` should be measured; ``None``: measured now.
+        sample: The sample, in which :data:`RULE_METRICS` should be measured, and ``'serial'`` to
+            name boards; ``None``: measured now.
         earlier: Findings of the sample before, whose times are kept.
     """
     if sample is None:
         from nvitop.sampling.source import take_sample  # samples of others need no driver
 
-        sample = take_sample(metrics=RULE_METRICS)
+        sample = take_sample(metrics=(*RULE_METRICS, 'serial'))
     return rules.findings(sample, earlier)

@@ -46,7 +46,7 @@ class Finding(NamedTuple):
     action: str
     #: Short word for the row of the device: ``'HOT'``.
     mark: str
-    #: Serial number and PCI bus ID of the device, if they were measured.
+    #: Serial number and PCI bus ID (``'0000:3d:00.0'``) of the device, if they were measured.
     serial: str | None = None
     bus_id: str | None = None
     #: When it was first found, or when it happened: seconds since the epoch.
@@ -200,7 +200,7 @@ class _Case(NamedTuple):
             action.replace('{index}', str(key.physical_index)),
             KINDS[kind].mark,
             self.device.info.serial,
-            self.device.info.bus_id,
+            short_bus_id(self.device.info.bus_id or '') or None,
         )
 
 

@@ -120,7 +120,7 @@ def test_json_has_what_a_ticket_needs(machine: simulation.Machine) -> None:
         'mig': None,
         'uuid': machine.world.gpus[5].value('uuid'),
         'serial': '1652323000005',
-        'pci_bus_id': '00000000:84:00.0',
+        'pci_bus_id': '0000:84:00.0',
         'words': 'uncorrected memory errors',
         'evidence': '3 uncorrected ECC errors since the driver was loaded',
         'action': 'Results may be wrong. Stop its processes, then reset it: nvidia-smi '

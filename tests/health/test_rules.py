@@ -211,7 +211,7 @@ def test_evidence_names_at_most_three_implausible_values() -> None:
 def test_findings_name_the_board_and_keep_the_time_they_were_first_found() -> None:
     hot = device(temperature_celsius=95, info={'serial': '165', 'bus_id': '00000000:3D:00.0'})
     (first,) = findings(Sample(7.0, devices=(hot,)))
-    assert (first.serial, first.bus_id, first.since) == ('165', '00000000:3D:00.0', 7.0)
+    assert (first.serial, first.bus_id, first.since) == ('165', '0000:3d:00.0', 7.0)
     (later,) = findings(Sample(9.0, devices=(hot,)), (first,))
     assert later.since == 7.0
 

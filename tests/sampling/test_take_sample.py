@@ -21,7 +21,9 @@ def test_findings_without_a_sample_are_those_of_this_machine() -> None:
     with simulation.machine('half-busy', processes='none', clock=lambda: 0.0) as machine:
         assert findings() == ()
         machine.set(gpu=2, ecc_uncorrected_volatile=1)
-        assert [(each.device.label, each.kind) for each in findings()] == [('2', 'memory_errors')]
+        (finding,) = findings()
+        assert (finding.device.label, finding.kind) == ('2', 'memory_errors')
+        assert (finding.serial, finding.bus_id) == ('1652323000002', '0000:45:00.0')
 
 
 def test_without_a_driver_nothing_is_said_to_be_well() -> None:
