@@ -30,7 +30,7 @@ PROGRAM = 'nvitop health'
 #: Default time limit in seconds: the node problem detector ends a plugin after 5 s.
 TIMEOUT_SECONDS = 4.0
 #: Part of the time limit (seconds) that is left for starting and printing.
-_OWN_SECONDS = 0.5
+_OWN_SECONDS = 1.0
 _EXAMPLES = """\
 nvitop health
 nvitop health --expect 8 --fail-on critical
