@@ -98,16 +98,17 @@ def test_memory_decides_if_processes_are_unknown() -> None:
 
 
 def test_gpu_with_mig_devices_is_as_busy_as_they_are() -> None:
-    migs = tuple(DeviceKey(0, index, f'MIG-{index}') for index in range(2))
+    migs = tuple(DeviceKey(0, index, f'MIG-{index}') for index in range(3))
     devices = (gpu(None), *(gpu(None, key=key) for key in migs))
-    held = process(device=migs[0])
+    held = process(device=migs[1])
     sample = Sample(1.0, devices=devices, processes=(held,))
     assert device_states(sample) == {
         GPU: DeviceState('held', HOUR),
-        migs[0]: DeviceState('held', HOUR),
-        migs[1]: DeviceState('idle'),
+        migs[0]: DeviceState('idle'),
+        migs[1]: DeviceState('held', HOUR),
+        migs[2]: DeviceState('idle'),
     }
-    busy = process(0.0, device=migs[1], pid=2)
+    busy = process(0.0, device=migs[2], pid=2)
     assert device_states(sample._replace(processes=(held, busy)))[GPU].word == 'busy'
     assert device_states(sample._replace(processes=()))[GPU].word == 'idle'
 
