@@ -13,7 +13,9 @@ def main() -> None:
     smi = nvidia_smi.getInstance()
     for gpu in smi.DeviceQuery('name, memory.free, memory.total, compute-apps')['gpu']:
         memory = gpu['fb_memory_usage']
-        print(f'{gpu["product_name"]}: {memory["free"]:.0f} of {memory["total"]:.0f} MiB free')
+        print(f'{gpu["product_name"]}: {memory["free"]} of {memory["total"]} MiB free')
+        if isinstance(gpu['processes'], str):  # the error of a lost GPU
+            continue
         for process in gpu['processes'] or ():
             print(f'  {process["pid"]} {process["process_name"]} {process["used_memory"]} MiB')
 

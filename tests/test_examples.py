@@ -120,3 +120,12 @@ def test_lightning_training(tmp_path: Path) -> None:
     assert any(b'gpu_id: 0/utilization.gpu (%)' in file.read_bytes() for file in files)
     (metrics,) = (tmp_path / 'logs').rglob('metrics.csv')
     assert 'batch_time/inter_step (ms)' in metrics.read_text(encoding='utf-8')
+
+
+@pytest.mark.parametrize(
+    'name',
+    ['colored_monitor', 'from_igpu', 'from_pynvml_smi', 'minimal_monitor', 'snapshots'],
+)
+def test_examples_survive_lost_gpus(name: str, tmp_path: Path) -> None:
+    arguments = ('1',) if name.endswith('monitor') else ()
+    assert 'H100' in run(name, *arguments, folder=tmp_path, scenario='faults')

@@ -135,7 +135,7 @@ ENVIRONMENT: Mapping[str, Mapping[str, str]] = {
 _OTHER_ENVIRONMENT = {**_SIMULATION, **_LIBRARY}
 FILES = {
     '~/.config/nvitop/config.toml': 'Configuration file on Linux; nvitop --print-config prints one '
-    'with comments. Other systems have their own folder for settings.',
+    'with comments. Other systems have their own directory for settings.',
 }
 
 
@@ -150,6 +150,8 @@ def completion_parser(parser: argparse.ArgumentParser) -> argparse.ArgumentParse
         for command in COMMANDS:
             parents = [command.load().make_parser()]
             commands.add_parser(command.name, help=command.help, parents=parents, add_help=False)
+        of_help = commands.add_parser('help', help='show the help of a command', add_help=False)
+        of_help.add_argument('command', choices=[*(each.name for each in COMMANDS), NVISEL.name])
     for each in _with_subparsers(made):
         for action in each._actions:
             if action.metavar == 'FORMAT':

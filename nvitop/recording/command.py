@@ -129,15 +129,14 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
         type=duration(0, MAX_SECONDS),
         default=Retention().frame_seconds,
         metavar='TIME',
-        help='delete samples that are older than TIME (default: 14d)',
+        help='delete samples older than TIME (default: 14d)',
     )
     add(
         '--keep-usage',
         type=duration(0, MAX_SECONDS),
         default=Retention().usage_seconds,
         metavar='TIME',
-        help='delete the usage of users and GPUs by minute, and events, that are older than TIME '
-        '(default: 400d)',
+        help='delete usage by minute, and events, older than TIME (default: 400d)',
     )
     add(
         '--max-size',

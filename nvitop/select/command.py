@@ -129,7 +129,7 @@ def add_devices(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     add(
         '--ignore-claims',
         action='store_true',
-        help='choose GPUs too that others have claimed with nvitop run',
+        help='also choose GPUs that others have claimed with nvitop run',
     )
     return group
 

@@ -84,3 +84,10 @@ def test_man_pages_have_the_usual_sections(page: str) -> None:
     sections = re.findall(r'^\.SH (.*)', text, re.MULTILINE)
     assert [one for one in sections if one not in ('COMMANDS', 'FILES')] == list(SECTIONS)
     assert ('COMMANDS' in sections) == (name == 'nvitop')
+
+
+@pytest.mark.parametrize(
+    'file', [file for file in COMPLETIONS if re.search(r'nvitop(.fish)?$', file)]
+)
+def test_completions_know_the_word_help(file: str) -> None:
+    assert re.search(r'claims fleet help|help:.show the help of a command', read(file))

@@ -69,7 +69,7 @@ complete -c nvisel -n _shtab_nvisel_using -l demo -xka "(_nvitop_scenarios)" -d 
 complete -c nvisel -n _shtab_nvisel_using -s i -l inherit -x -d 'choose among the devices that CUDA shows with this value (default: the value in the environment)'
 complete -c nvisel -n _shtab_nvisel_using -l account-as-free -xka "(__fish_complete_users)" -d 'count memory of these users'"'"' processes as free (default: the current user)'
 complete -c nvisel -n _shtab_nvisel_using -l include-unhealthy -d 'include GPUs with critical findings, such as memory errors; see nvitop health'
-complete -c nvisel -n _shtab_nvisel_using -l ignore-claims -d 'choose GPUs too that others have claimed with nvitop run'
+complete -c nvisel -n _shtab_nvisel_using -l ignore-claims -d 'also choose GPUs that others have claimed with nvitop run'
 complete -c nvisel -n _shtab_nvisel_using -s c -l min-count -x -d 'exit with status 4 if fewer than N devices match'
 complete -c nvisel -n _shtab_nvisel_using -s C -l max-count -x -d 'print at most N devices'
 complete -c nvisel -n _shtab_nvisel_using -s n -l count -x -d 'same as --min-count N --max-count N'

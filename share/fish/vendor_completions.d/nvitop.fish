@@ -65,7 +65,7 @@ function _shtab_nvitop_using
   test "$_shtab_nvitop_cmdpath" = "$argv"
 end
 
-set -g _shtab_nvitop_commands query health record replay usage exporter doctor run claims fleet
+set -g _shtab_nvitop_commands query health record replay usage exporter doctor run claims fleet help
 set -g _shtab_nvitop_opts_with_value --account-as-free --at --bind --bind-address --by --capture --certfile --client-cafile --client-capath --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --filter --format --gpu --gpu-util-thresh --host --host-label --hostname --id --idle-for --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --settle --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -G -H -M -O -f -i -l -lms -m -n -o -p -t -u
 
 complete -c nvitop -e
@@ -80,11 +80,11 @@ complete -c nvitop -n _shtab_nvitop_using -s U -l ascii -l no-unicode -d 'draw w
 complete -c nvitop -n _shtab_nvitop_using -l readonly -d 'disable sending signals to processes'
 complete -c nvitop -n _shtab_nvitop_using -l no-host -d 'hide the host panel of the monitor (press H to show it)'
 complete -c nvitop -n _shtab_nvitop_using -l no-hints -d 'hide the keys in the last row of the monitor (press m to show them)'
-complete -c nvitop -n _shtab_nvitop_using -l no-report -d 'print no report when the monitor is left'
+complete -c nvitop -n _shtab_nvitop_using -l no-report -d 'print no report when the monitor exits'
 complete -c nvitop -n _shtab_nvitop_using -l columns -x -d 'show these columns of processes, comma-separated, such as pid,user,owner,command'
-complete -c nvitop -n _shtab_nvitop_using -l scroll-back -x -d 'keep the samples of the last MINUTES in memory, to look back at; also a time such as 2h (default: 60)'
+complete -c nvitop -n _shtab_nvitop_using -l scroll-back -x -d 'keep the last MINUTES of samples in memory, to look back at; also a time such as 2h (default: 60)'
 complete -c nvitop -n _shtab_nvitop_using -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)'
-complete -c nvitop -n _shtab_nvitop_using -l wake -xka "never ask always" -d 'wake GPUs that sleep (runtime D3 on laptops): never, when you press r, or at once; GPUs of --only are woken anyway (default: never)'
+complete -c nvitop -n _shtab_nvitop_using -l wake -xka "never ask always" -d 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r, or at once; --only wakes the GPUs that it names (default: never)'
 complete -c nvitop -n _shtab_nvitop_using -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
 complete -c nvitop -n _shtab_nvitop_using -l ssh -x -d 'show another machine over ssh; nvitop must be installed there, too'
 complete -c nvitop -n _shtab_nvitop_using -s o -s i -l only -l id -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers; overrides --only-visible'
@@ -154,8 +154,8 @@ complete -c nvitop -n '_shtab_nvitop_using record' -s i -l id -l only -x -d 'inc
 complete -c nvitop -n '_shtab_nvitop_using record' -l commands -xka "full name none" -d 'keep command lines in full (values that look secret are masked), only the name of the program and its script, or none (default: name); environments are never kept'
 complete -c nvitop -n '_shtab_nvitop_using record' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'record to FILE; - is standard output, for jsonl (default: record.db in /var/lib/nvitop for root, else in ~/.local/state/nvitop)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l format -xka "sqlite jsonl" -d 'write a database, or a line of JSON for each sample; default: jsonl for files that end in .jsonl or .jsonl.gz and for -, else sqlite'
-complete -c nvitop -n '_shtab_nvitop_using record' -l keep -x -d 'delete samples that are older than TIME (default: 14d)'
-complete -c nvitop -n '_shtab_nvitop_using record' -l keep-usage -x -d 'delete the usage of users and GPUs by minute, and events, that are older than TIME (default: 400d)'
+complete -c nvitop -n '_shtab_nvitop_using record' -l keep -x -d 'delete samples older than TIME (default: 14d)'
+complete -c nvitop -n '_shtab_nvitop_using record' -l keep-usage -x -d 'delete usage by minute, and events, older than TIME (default: 400d)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l max-size -x -d 'delete the oldest samples when the file is larger than SIZE, such as 500M (default: 2GiB)'
 complete -c nvitop -n '_shtab_nvitop_using record' -l mode -x -d 'set the permissions of the file, such as 644 to let all users replay it (default: 600 for a new file)'
 complete -c nvitop -n '_shtab_nvitop_using record; and test $_shtab_nvitop_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'same as --output FILE'
@@ -227,7 +227,7 @@ complete -c nvitop -n '_shtab_nvitop_using run' -l demo -xka "(_nvitop_scenarios
 complete -c nvitop -n '_shtab_nvitop_using run' -s i -l inherit -x -d 'choose among the devices that CUDA shows with this value (default: the value in the environment)'
 complete -c nvitop -n '_shtab_nvitop_using run' -l account-as-free -xka "(__fish_complete_users)" -d 'count memory of these users'"'"' processes as free (default: the current user)'
 complete -c nvitop -n '_shtab_nvitop_using run' -l include-unhealthy -d 'include GPUs with critical findings, such as memory errors; see nvitop health'
-complete -c nvitop -n '_shtab_nvitop_using run' -l ignore-claims -d 'choose GPUs too that others have claimed with nvitop run'
+complete -c nvitop -n '_shtab_nvitop_using run' -l ignore-claims -d 'also choose GPUs that others have claimed with nvitop run'
 complete -c nvitop -n '_shtab_nvitop_using run' -s n -l count -x -d 'number of GPUs (default: 1)'
 complete -c nvitop -n '_shtab_nvitop_using run' -s f -l min-free-memory -x -d 'require at least SIZE of free memory, for example 4GiB'
 complete -c nvitop -n '_shtab_nvitop_using run' -s t -l min-total-memory -x -d 'require at least SIZE of memory'
@@ -263,3 +263,5 @@ complete -c nvitop -n '_shtab_nvitop_using fleet' -l filter -x -d 'only these: n
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l sort -x -d 'sort by a column of --format csv, such as free_gpus'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l format -xka "table json csv" -d 'write table, json or csv once (default: table)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l fail-on -xka "warning critical" -d 'print once; exit with status 1 if there are such findings, or worse ones'
+complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a help -d 'show the help of a command'
+complete -c nvitop -n '_shtab_nvitop_using help; and test $_shtab_nvitop_npos -eq 0' -ka "query health record replay usage exporter doctor run claims fleet nvisel" -d command
