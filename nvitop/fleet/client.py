@@ -19,7 +19,7 @@ from nvitop.fleet.types import FleetError
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
-    from typing import Mapping
+    from typing import Iterator, Mapping
 
     from nvitop.fleet.settings import Settings
     from nvitop.fleet.source import Question
@@ -280,19 +280,8 @@ class Client:
 
 def _read(response: http.client.HTTPResponse) -> bytes:
     """Read and decompress a response, up to a size."""
-    inflate = None
-    if response.headers.get('Content-Encoding', '').lower() == 'gzip':
-        inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
     body = bytearray()
-    while True:
-        data = response.read1(_CHUNK)
-        if not data:
-            break
-        if inflate is not None:
-            try:
-                data = inflate.decompress(data, MAX_RESPONSE + 1 - len(body))
-            except zlib.error:
-                raise FleetError('the compressed response is damaged', 'try again') from None
+    for data in _decompressed(response):
         body += data
         if len(body) > MAX_RESPONSE:
             raise FleetError(
@@ -302,6 +291,25 @@ def _read(response: http.client.HTTPResponse) -> bytes:
     if response.length:
         raise http.client.IncompleteRead(b'')
     return bytes(body)
+
+
+def _decompressed(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    """Yield the body of a response in pieces: a small one may become a thousand times as large."""
+    is_compressed = response.headers.get('Content-Encoding', '').lower() == 'gzip'
+    inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    while True:
+        data = response.read1(_CHUNK)
+        if not data:
+            yield inflate.flush()
+            return
+        if not is_compressed:
+            yield data
+        while is_compressed and data:
+            try:
+                yield inflate.decompress(data, _CHUNK)
+            except zlib.error:
+                raise FleetError('the compressed response is damaged', 'try again') from None
+            data = inflate.unconsumed_tail
 
 
 def _proxy_of(parts: urllib.parse.SplitResult) -> urllib.parse.SplitResult | None:

@@ -141,8 +141,10 @@ def main(arguments: list[str], show: Show | None = None) -> int:
 
 def _check_output(parser: ArgumentParser, given: argparse.Namespace) -> None:
     """Exit with status 2 if options of the output do not fit together; complete ``sort``."""
-    if given.fail_on and given.view in ('users', 'jobs'):
-        parser.error(f'--fail-on applies to hosts, --gpus and --problems, not to --{given.view}')
+    of_hosts = {'--fail-on': given.fail_on, 'free:': 'free' in dict(parse_filter(given.filter))}
+    for name, is_given in of_hosts.items():
+        if is_given and given.view in ('users', 'jobs'):
+            parser.error(f'{name} applies to hosts, --gpus and --problems, not to --{given.view}')
     names = [column.name for column in VIEWS[given.view].columns]
     found = [name for name in names if given.sort and name.startswith(given.sort)]
     if given.sort and not found:

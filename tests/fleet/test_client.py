@@ -113,6 +113,13 @@ def test_too_large_response_is_not_read(
         asked(server, Reply(body=b' ' * (1 << 24), compressed=True))
 
 
+def test_response_that_is_compressed_a_thousandfold_is_read_whole(server: FakeServer) -> None:
+    padding = b' ' * (1 << 22)
+    fleet = asked(server, Reply(body=one_host() + padding, compressed=True))
+    assert [host.name for host in fleet.hosts] == ['gpu01']
+    assert fleet.size_bytes == len(one_host() + padding)
+
+
 def test_slow_server_is_given_up(server: FakeServer) -> None:
     never = threading.Event()
     with pytest.raises(FleetError, match='does not respond within 1 s'):
@@ -375,6 +382,7 @@ def test_table_replaces_characters_that_the_output_cannot_encode(
         (['--interval', '500ms', '--prometheus', 'x'], 'from 1 to 3600 seconds'),
         (['--prometheus', 'x', 'y'], 'two servers given'),
         (['--demo', '--users', '--fail-on=warning'], 'not to --users'),
+        (['--demo', '--users', '--filter=free:4'], 'free: applies to hosts'),
         (['--demo', '--sort=utl'], "unknown column 'utl'"),
         (['--demo', '--jobs', '--gpus'], 'cannot be combined'),
     ],
