@@ -10,6 +10,7 @@ from nvitop.gui.app import App
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived
+from nvitop.gui.state.lists import listed_users, relist
 from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.recent import RecentSamples
 from nvitop.recording.usage import RecentUse
@@ -135,6 +136,23 @@ def test_the_users_screen_has_the_hours_of_the_scroll_back() -> None:
         ['0.00', '0.50'],
         ['0.50', '0.50'],
     ]
+
+
+def test_users_of_the_scroll_back_are_listed_after_their_processes_exited() -> None:
+    machine = SimpleMachine(2)
+    machine.run(1, 0)
+    machine.run(2, 1, username='bob')
+    samples = [machine.sample(10) for _ in range(181)]
+    del machine.processes[1]
+    machine.free(1)
+    app, _ = app_with([*samples, machine.sample(10), machine.sample(10)])
+    bob = listed_users(app.state)[1]
+    assert (bob.name, bob.processes, bob.devices, bob.gpu_times) == ('bob', 0, (), (1800.0, 0.0))
+    press(app, 'U')
+    (line,) = (line for line in draw_frame(app.state, app.history).lines() if 'bob' in line)
+    assert line.split()[-2:] == ['0.50', '0.00']
+    filtered = relist(app.state._replace(query='user:ann'))
+    assert [user.name for user in listed_users(filtered)] == ['ann']
 
 
 def test_use_before_the_scroll_back_is_forgotten() -> None:

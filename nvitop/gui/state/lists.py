@@ -24,7 +24,7 @@ from nvitop.gui.state.process_rows import (
     matches_host_process,
     parse_query,
 )
-from nvitop.gui.state.usage import UserSummary, summarize_users, unknown_among
+from nvitop.gui.state.usage import UserSummary, summarize, summarize_users, unknown_among
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessSample
 
 
@@ -292,12 +292,19 @@ def listed_users(state: AppState) -> tuple[UserSummary, ...]:
     """Return the lines of the users screen."""
     users = summarize_users(state.rows, by_owner=state.sums_by_owner)
     if not state.sums_by_owner and state.gpu_times:
-        unknown = '?'
-        users = tuple(
-            user._replace(gpu_times=state.gpu_times.get(user.name or unknown, (0.0, 0.0)))
-            for user in users
-        )
+        users = _with_times(state, users)
     return sorted_lines(state, Screen.USERS, users)
+
+
+def _with_times(state: AppState, users: tuple[UserSummary, ...]) -> tuple[UserSummary, ...]:
+    """Add the GPU time of users, and those who have no process now unless a filter is set."""
+    # Recordings call unknown users '?', and those of free GPUs ''.
+    times = {None if name == '?' else name: time for name, time in state.gpu_times.items() if name}
+    found = tuple(user._replace(gpu_times=times.pop(user.name, (0.0, 0.0))) for user in users)
+    if state.query or state.main.selected_device or state.main.filter != ProcessFilter():
+        return found
+    absent = (summarize(name, ())._replace(gpu_times=time) for name, time in times.items())
+    return (*found, *(user for user in absent if any(user.gpu_times or ())))
 
 
 def listed_problems(state: AppState) -> tuple[ProblemLine, ...]:

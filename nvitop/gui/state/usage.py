@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, NamedTuple, Sequence
+from typing import Iterable, NamedTuple, Sequence
 
 from nvitop.sampling.types import (
     PROCESSES,
@@ -12,9 +12,6 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
-
-if TYPE_CHECKING:
-    pass
 
 #: Time (seconds) without using its device after which the memory of a process counts as idle.
 IDLE_SECONDS = 60.0

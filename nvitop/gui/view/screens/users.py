@@ -81,7 +81,7 @@ USER_COLUMNS: tuple[Column, ...] = (
            rank=7, unit='h', source='`nvitop usage`'),
     Column('idle_hours', 'IDLE-H', 8, 'GPU-hours held without use in that time', lambda row, *_: _hours(row, 1),
            rank=8, unit='h', source='`nvitop usage`'),
-    Column('devices', 'GPU', 0, 'GPUs they run on', lambda row, *_: devices_text(row.devices),
+    Column('devices', 'GPU', 0, 'GPUs they run on', lambda row, *_: devices_text(row.devices) if row.devices else '',
            align='<', gap=2, source='NVML index, PCI bus order'),
 )
 # fmt: on
