@@ -248,8 +248,10 @@ def totals_texts(sums: Totals, everything: Totals | None = None) -> dict[str, st
         'memory': f'mem {percent_text(sums.memory_percent)}',
         'power': power_text(sums.power_watts),
         'idle': f'{sums.free:,} free  {sums.held:,} held',
-        'faulty': f'bad {sums.faulty:,} ({sums.critical:,} critical)' if sums.faulty else 'bad 0',
-        **({'hidden': f'{hidden:,} bad hidden'} if hidden > 0 else {}),
+        'faulty': f'problems on {counted(sums.faulty, "GPU")} ({sums.critical:,} critical)'
+        if sums.faulty
+        else 'no problems',
+        **({'hidden': f'problems on {counted(hidden, "GPU")} hidden'} if hidden > 0 else {}),
         'age': f'age {age_text(sums.age)}',
     }
 

@@ -68,6 +68,8 @@ def ssh_command(
     """
     if not host or host.startswith('-') or printable(host) != host:
         raise RemoteError(f'not the name of a host: {printable(host)!r}')
+    if host.endswith('@'):
+        raise RemoteError(f'no host name in {host!r}')
     program = ' '.join(map(shlex.quote, ['nvitop', *arguments]))
     # Shells without login often lack the folder where pipx and uv install programs.
     script = f'PATH="$PATH:$HOME/.local/bin"; exec {program}'

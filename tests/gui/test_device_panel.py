@@ -14,7 +14,7 @@ from nvitop.gui.view.panels.device import DeviceList, draw_device_panel
 from nvitop.health import findings, worst_findings
 from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.history import History
-from nvitop.sampling.types import DeviceSample, Sample
+from nvitop.sampling.types import DeviceSample, Problem, Sample
 from tests.gui.samples import GIB, MIB, SAMPLES, gpu, machine, mig, process
 
 _ERROR = Style(Role.ERROR, bold=True)
@@ -156,3 +156,11 @@ def test_heading_of_the_sparkline_is_above_the_newest_value() -> None:
     lines = panel(sample, 180, history=history).lines()
     newest = lines[2].rindex('▇')
     assert lines[1][: newest + 1].endswith('UTIL 10m')
+
+
+def test_marks_that_need_an_explanation_are_words_where_there_is_room() -> None:
+    odd = gpu(0, 'A', gpu_utilization_percent=50)
+    problem = Problem(odd.key, 'memory_used', '2 TiB is implausible', 'impossible')
+    sample = machine(odd, processes=(process(odd, 1, 'x'),), problems=(problem,))
+    assert 'busy ODD ' in panel(sample).lines()[-1]
+    assert 'busy odd values ' in panel(sample, 180).lines()[-1]

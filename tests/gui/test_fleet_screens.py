@@ -164,8 +164,8 @@ def test_free_gpus_are_filtered_and_findings_are_counted() -> None:
     assert {host.free for host in fleet_of(state).rows} == {8}
     assert question_of(state).scope.filters == ()
     head = draw_frame(state, History()).lines()[1]
-    assert head.startswith(' 5 of 40 hosts  40 GPUs')
-    assert 'bad 0  1 bad hidden' in head
+    assert head.startswith('5 of 40 hosts  40 GPUs')
+    assert 'no problems  problems on 1 GPU hidden' in head
     state, _ = update_fleet(state, KeyPressed('Esc'))
     assert fleet_of(state).sums == fleet_of(state).everything
     faults = (FleetFinding('hot', 'warning'), FleetFinding('slow', 'warning'), FleetFinding('lost'))

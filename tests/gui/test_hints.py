@@ -41,6 +41,12 @@ def test_last_row_follows_the_selection() -> None:
     assert 'Esc Clear' in last_row('t Down Space')
 
 
+def test_key_of_users_names_what_it_shows_next() -> None:
+    assert ' U By job ' in last_row('U')
+    assert ' U By user ' in last_row('U U')
+    assert ' U By job ' in last_row('U U U')
+
+
 def test_paused_display_names_the_keys_that_resume_and_travel_first() -> None:
     paused = state_with_hints('z')._replace(origin=Origin(can_travel=True))
     shown = ' h Help  z Resume  ( ) Step  { } Minute  b Go to  Up Down Select'

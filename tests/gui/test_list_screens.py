@@ -23,7 +23,7 @@ def test_second_key_sums_up_by_owner() -> None:
     assert lines[1].split()[0] == 'JOB'
     assert lines[2].startswith(' slurm 42 ')
     assert demand_of(state).owners
-    first = state_on(sample, 100, 24, 'U', 'U', 'U', 'U')
+    first = state_on(sample, 100, 24, 'U', 'U', 'U')
     assert lines_of(first)[1].split()[0] == 'USER'
     assert not demand_of(first).owners
 

@@ -160,6 +160,11 @@ def test_hosts_cannot_be_options(host: str) -> None:
         ssh_command(host, SAMPLES)
 
 
+def test_user_without_a_host_is_named() -> None:
+    with pytest.raises(RemoteError, match="no host name in 'ann@'"):
+        ssh_command('ann@', SAMPLES)
+
+
 @pytest.mark.parametrize(
     ('program', 'message'),
     [

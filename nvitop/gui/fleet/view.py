@@ -51,7 +51,7 @@ _FULL_HEAT = {'temperature': 100.0, 'power': 700.0}
 _MAX_GLYPHS = 16
 _MAX_NAME = 28
 #: Sums that a narrow screen leaves out, the first one first.
-_LEFT_OUT = ('age', 'power', 'memory', 'idle', 'utilization')
+_LEFT_OUT = ('power', 'age', 'memory', 'idle', 'utilization')
 #: Maximum number of hosts with old data that are listed.
 _MAX_OLD = 50
 _HEADING = Style(Role.TITLE, bold=True)
@@ -97,7 +97,7 @@ def _draw_frame(buf: Buffer, state: AppState, headings: str) -> ListLayout:
         where = f'{layout.shown.start + 1}–{layout.shown.stop} of {layout.length:,}'
     clock = format_timestamp(state.timestamp).split()[3] if state.timestamp else ''
     hint = title_hints(state) or ((clock, HINT),)
-    titles = (f' FLEET  {safe(fleet_of(state).server)}', ' FLEET')
+    titles = (f'FLEET  {safe(fleet_of(state).server)}', 'FLEET')
     draw_screen_title(buf, state, titles, ((where,) if where else (),), hint)
     _draw_totals(buf, state)
     draw_bar_row(buf, 2, clip(headings, buf.width))
@@ -139,7 +139,7 @@ def _draw_totals(buf: Buffer, state: AppState) -> None:
         shown = sums._replace(age=sums.age + max(0.0, now - fleet.fleet.timestamp))
     parts = totals_texts(shown, fleet.everything)
     for name in _LEFT_OUT:
-        if cell_width('  '.join(parts.values())) < buf.width:
+        if cell_width('  '.join(parts.values())) <= buf.width:
             break
         parts.pop(name)
     styles = {
@@ -148,7 +148,7 @@ def _draw_totals(buf: Buffer, state: AppState) -> None:
         'faulty': _style_of('critical' if sums.critical else 'warning') if sums.faulty else PLAIN,
         'age': _age_style(shown.age),
     }
-    x = 1
+    x = 0
     for name, text in parts.items():
         x += draw_text(buf, x, 1, text, styles.get(name, PLAIN)) + 2
 
@@ -315,7 +315,7 @@ def draw_heat_map(buf: Buffer, state: AppState, _: History) -> None:
     """Draw the heat map: one block per GPU."""
     fleet = fleet_of(state)
     title, _unit = HEAT_METRICS[fleet.metric]
-    layout = _draw_frame(buf, state, f' {title[0].upper()}{title[1:]}: one block per GPU')
+    layout = _draw_frame(buf, state, f'{title[0].upper()}{title[1:]}: one block per GPU')
     hosts = fleet.gpus.hosts
     if not hosts or fleet.gpus_metric != fleet.metric:
         draw_message(buf, layout.area, '' if fleet.error else 'Waiting for the answer ...', _DIM)

@@ -210,6 +210,10 @@ def _clock(row: MeasuredRow, width: int) -> Pieces:
     return ((text if len(text) <= width else f'{clock:.0f}', row.style),)
 
 
+#: What marks that need an explanation mean, where there is room.
+_MEANINGS = {'LAG': 'slow reply', 'ODD': 'odd values', 'ERR': 'unreadable'}
+
+
 def _state(row: MeasuredRow, width: int) -> Pieces:
     state = row.state
     if state.finding is None or (not state.is_wrong and state.state.word != 'busy'):
@@ -217,6 +221,8 @@ def _state(row: MeasuredRow, width: int) -> Pieces:
         word = state.word if fits else state.state.word
         return ((clip(word, width, ''), state.word_style),)
     mark = state.finding.mark
+    meaning = _MEANINGS.get(mark, mark)
+    mark = meaning if len(state.word) + 1 + len(meaning) <= width else mark
     if len(state.word) + 1 + len(mark) > width:
         return ((clip(mark, width, ''), state.mark_style),)
     return ((f'{state.word} '.lstrip(), state.word_style), (mark, state.mark_style))
@@ -306,7 +312,7 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
                  _plain(lambda device: fmt.format_rate(device.pcie_tx_throughput_kib_per_s)), ((310, 10),),
                  ('pcie_tx_throughput',), is_detail=True),
     DeviceColumn('state', 'STATE', '`idle`, `claimed` (idle, but claimed with `nvitop run`), `busy` or `held` (memory of processes, but no kernel for 10 minutes), and what is wrong or limits it (`HOT`, `PWR`)', _state,
-                 ((55, 5), (95, 8), (215, 14)), of_mig=True, align='<'),
+                 ((55, 5), (95, 8), (215, 15)), of_mig=True, align='<'),
     DeviceColumn('user', 'USER', 'the user with the most memory, the number of others, and the job, pod or container', _user,
                  ((57, 7), (58, 8), (105, 9), (125, USER_WITH_JOB), (135, 27), (222, 35)), of_mig=True, align='<'),
 )

@@ -101,11 +101,6 @@ def need_target(state: AppState) -> str:
     return '' if has_targets(state) else why_no_target(state)
 
 
-def need_sums_by_user(state: AppState) -> str:
-    """A summary by user."""
-    return 'Already by job' if state.sums_by_owner else ''
-
-
 def need_past(state: AppState) -> str:
     """Samples of other times."""
     return '' if state.origin.can_travel else 'No samples of other times are kept'
@@ -218,5 +213,6 @@ def reverse_order(state: AppState) -> Result:
 
 
 def sum_by_owner(state: AppState) -> Result:
-    """Sum up by owner on the users screen."""
-    return state._replace(sums_by_owner=True, position=ListPosition()), ()
+    """Sum up by owner on the users screen, or by user again."""
+    by_owner = not state.sums_by_owner
+    return state._replace(sums_by_owner=by_owner, position=ListPosition()), ()

@@ -142,6 +142,8 @@ def _menu(state: AppState) -> list[Hint]:
         words = _words(state, binding)
         if binding.name == 'show-page' and state.main.shows_page:
             words = 'all GPUs'
+        elif binding.name == 'sum-by-owner' and state.sums_by_owner:
+            words = 'by user'
         elif binding.name == 'freeze' and state.is_paused:
             words = 'resume'
         hints.append(Hint(tuple(keys), words[:1].upper() + words[1:]))
