@@ -175,12 +175,15 @@ def test_a_later_run_continues_the_file(tmp_path: Path) -> None:
 def test_reopening_continues_in_a_new_file(tmp_path: Path) -> None:
     machine, path = SimpleMachine(), tmp_path / 'a.db'
     recorder = Recorder(str(path))
-    recorder.write(machine.sample(10))
+    for _ in range(2):
+        recorder.write(machine.sample(10))
     path.rename(tmp_path / 'old.db')
     recorder.reopen()
     recorder.write(machine.sample(10))
     recorder.close()
-    assert [len(samples_of(tmp_path / name)) for name in ('old.db', 'a.db')] == [1, 1]
+    for name, frames in (('old.db', 2), ('a.db', 1)):
+        assert len(samples_of(tmp_path / name)) == frames
+        assert rows(tmp_path / name, 'SELECT sum(observed_ms) FROM gpu_minute') == [(10_000,)]
 
 
 def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
