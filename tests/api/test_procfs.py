@@ -254,6 +254,7 @@ def test_names_above_begin_with_the_parent() -> None:
 
 def test_psutil_reads_processes_without_proc(gone_pid: int) -> None:
     assert PsutilProcess(gone_pid).facts() == GONE
+    assert PsutilProcess(gone_pid).is_same()
     with running('cat') as child:
         process = PsutilProcess(child.pid)
         assert process.is_same()
