@@ -46,14 +46,16 @@ DEVICE_COUNT_SECONDS = 2.0
 def show(options: Options, messages: list[Message]) -> int:
     """Run the monitor or print the report; return the exit status."""
     devices = find_devices(options, messages)
+    shows_monitor = _shows_monitor(options, messages)
     source = LiveSource(
         intervals(options.interval),
         only=devices,
         owner_names=options.owner_names,
         on_the_second=True,
-        wake=options.wake,
+        # A report asks nothing.
+        wake=options.wake if shows_monitor or options.wake != 'ask' else 'never',
     )
-    if _shows_monitor(options, messages) and _has_devices(devices):
+    if shows_monitor and _has_devices(devices):
         status = show_monitor(source, options, messages)
         if status is not None:
             return status

@@ -70,26 +70,42 @@ def expected_gpus(
     without any driver is expected, except next to such a hidden one: it may be hidden as well.
     """
     gpus = [gpu for gpu in read_pci_gpus(root) if gpu.driver in ('nvidia', '')]
-    gpus = [gpu for gpu in gpus if not (gpu.is_virtual or _EXCLUDED.search(_text(gpu, root)))]
-    hidden = {gpu for gpu in gpus if gpu.driver and _is_hidden(gpu, root, access)}
+    gpus = [
+        gpu for gpu in gpus if not (gpu.is_virtual or _EXCLUDED.search(_text(gpu.bus_id, root)))
+    ]
+    hidden = {gpu for gpu in gpus if gpu.driver and _is_hidden(gpu.bus_id, root, access)}
     return tuple(gpu.bus_id for gpu in gpus if not (hidden and (gpu in hidden or not gpu.driver)))
 
 
-def _is_hidden(gpu: PciGpu, root: str, access: Callable[[str, int], bool]) -> bool:
+def listed_gpus(root: str = '/', *, access: Callable[[str, int], bool] = os.access) -> list[str]:
+    """Return the bus IDs of the GPUs that NVIDIA's driver lists for this process, in its order.
+
+    GPUs that the administrator has excluded are not listed, and those whose device file is missing
+    or not accessible here. Until a program uses a GPU, no device file may exist.
+    """
+    try:
+        bus_ids = sorted(os.listdir(os.path.join(root, _GPUS)))
+    except OSError:
+        return []
+    found = [bus_id for bus_id in bus_ids if not _EXCLUDED.search(_text(bus_id, root))]
+    return [bus_id for bus_id in found if not _is_hidden(bus_id, root, access)] or found
+
+
+def _is_hidden(bus_id: str, root: str, access: Callable[[str, int], bool]) -> bool:
     """Return whether this process is not meant to use a GPU of NVIDIA's driver."""
     folder = os.path.join(root, _GPUS)
     if not os.path.isdir(folder):
         return False
-    minor = _MINOR.search(_text(gpu, root))
+    minor = _MINOR.search(_text(bus_id, root))
     if minor is None:
-        return not os.path.isdir(os.path.join(folder, gpu.bus_id))
+        return not os.path.isdir(os.path.join(folder, bus_id))
     # Unlike opening the file, this does not wake the GPU up. It respects device control groups.
     return not access(os.path.join(root, f'dev/nvidia{minor[1]}'), _READ_WRITE)
 
 
-def _text(gpu: PciGpu, root: str) -> str:
+def _text(bus_id: str, root: str) -> str:
     """Return what NVIDIA's driver says about a GPU, ``''`` if it does not list it."""
-    return _read(os.path.join(root, _GPUS, gpu.bus_id), 'information')
+    return _read(os.path.join(root, _GPUS, bus_id), 'information')
 
 
 def _driver(path: str) -> str:
@@ -137,13 +153,9 @@ def read_gpu_powers(root: str = '/') -> tuple[GpuPower, ...]:
     Empty on servers and everywhere else where no GPU sleeps or may sleep, and where the files are
     missing: on Windows, in WSL, and in containers without ``/proc/driver/nvidia``.
     """
-    try:
-        bus_ids = sorted(os.listdir(os.path.join(root, 'proc/driver/nvidia/gpus')))
-    except OSError:
-        return ()
     powers = [
         GpuPower(bus_id, read_runtime_status(bus_id, root), _may_sleep(bus_id, root))
-        for bus_id in bus_ids
+        for bus_id in listed_gpus(root)
     ]
     return tuple(powers) if any(gpu.is_asleep or gpu.may_sleep for gpu in powers) else ()
 
@@ -155,7 +167,7 @@ def read_runtime_status(bus_id: str, root: str = '/') -> str:
 
 def read_sleep_info(bus_id: str, root: str = '/') -> SleepInfo:
     """Return what is known of a GPU without waking it."""
-    text = _read(root, 'proc/driver/nvidia/gpus', bus_id, 'information')
+    text = _text(bus_id, root)
     fields = {name.strip(): value for name, value in _FIELD.findall(text)}
     uuid = fields.get('GPU UUID', '')
     slept = _read(root, 'sys/bus/pci/devices', bus_id, 'power/runtime_suspended_time')
@@ -170,7 +182,7 @@ def read_sleep_info(bus_id: str, root: str = '/') -> SleepInfo:
 def _may_sleep(bus_id: str, root: str) -> bool:
     if _read(root, 'sys/bus/pci/devices', bus_id, 'power/control') != 'auto':
         return False
-    text = _read(root, 'proc/driver/nvidia/gpus', bus_id, 'power')
+    text = _read(root, _GPUS, bus_id, 'power')
     fields: dict[str, str] = dict(_FIELD.findall(text))
     return fields.get('Runtime D3 status', '').startswith('Enabled')
 

@@ -303,7 +303,7 @@ class DriverReader:
         """Have a reader for each GPU; existing ones check whether it is still the same GPU."""
         if self._selection.wants_all:
             self.expected_gpus = system().expected_gpus()
-        self._sleep.find()
+        self._sleep.find(self.info.device_count)
         indices = [i for i in range(self.info.device_count) if self._selection.may_want(i)]
         for index in set(self._gpus) - set(indices):
             del self._gpus[index]

@@ -69,8 +69,8 @@ class _SleepyGpu:
         self.stays_awake = self.is_held = False
         self.begin('asleep', now)
 
-    def row(self, now: float) -> GpuReading:
-        """Return the row of the GPU while it is not queried."""
+    def row(self, now: float, *, asks: bool) -> GpuReading:
+        """Return the row of the GPU while it is not queried; ``asks``: say how to wake it."""
         reason = RESTING
         if self.state == 'asleep':
             deep = self.found.power_state.startswith('D3')
@@ -80,6 +80,7 @@ class _SleepyGpu:
                 reason += f', {format_duration(before + seconds)} in total'
             elif self.is_known:
                 reason += f' for {format_duration(seconds)}'
+            reason += '; press r to wake it' if asks else ''
         sample = DeviceSample(self.info.key, self.info, 'asleep', reason)
         why = ASLEEP if self.state == 'asleep' else RESTING
         return GpuReading((sample,), problems=(Problem(self.info.key, STATUS, why),))
@@ -135,9 +136,11 @@ class SleepWatch:
         """Return the bus ID of a GPU to open it by, ``''`` if its index does not wake others."""
         return self._gpus[index].bus_id if index < len(self._gpus) else ''
 
-    def find(self) -> None:
-        """Look for GPUs that sleep or may sleep. Call it at the start, and when the number changes."""
+    def find(self, count: int) -> None:
+        """Look for GPUs that sleep or may sleep, at the start and when NVML lists another number."""
         powers = system().gpu_powers() if self._wake != 'always' else ()
+        if len(powers) != count:
+            powers = ()  # it is not known which GPU has which index
         known = {(index, gpu.bus_id): gpu for index, gpu in enumerate(self._gpus)}
         self._gpus = tuple(
             known.get((index, power.bus_id)) or _SleepyGpu(index, power)
@@ -162,7 +165,8 @@ class SleepWatch:
                     gpu.begin('queried', now)
             else:
                 self._look(gpu, now)
-        rows = {i: gpu.row(now) for i, gpu in enumerate(self._gpus) if gpu.state != 'queried'}
+        left_alone = {i: gpu for i, gpu in enumerate(self._gpus) if gpu.state != 'queried'}
+        rows = {i: gpu.row(now, asks=self._wake == 'ask') for i, gpu in left_alone.items()}
         self._is_attached = self._is_attached or len(rows) < len(self._gpus)
         return rows
 

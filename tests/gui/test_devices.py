@@ -150,6 +150,7 @@ def test_a_sleeping_gpu_is_neither_wrong_nor_part_of_totals() -> None:
         buffer = draw_frame(state, History())
         text = '\n'.join(buffer.lines())
         assert 'asleep (D3cold) for 5 min' in text
+        assert (size != (80, 24)) or '  2   asleep (D3cold) for 5 min · H100 80GB HBM3 ' in text
         assert '2!' not in text
         assert 'unreadable' not in text
         roles = {

@@ -302,6 +302,39 @@ def test_gpus_that_may_not_sleep_are_always_queried(bench: Bench) -> None:
     assert bench.machine.calls['nvmlDeviceGetHandleByPciBusId_v2'] == 0
 
 
+@pytest.mark.parametrize('why', ['excluded', 'hidden'])
+def test_gpus_that_nvml_does_not_list_have_no_index(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """The first GPU is excluded by the administrator, or its device file is not in the container."""
+    bench.tree.set(1, 'suspended')
+    if why == 'excluded':
+        path = bench.tree.root / 'proc/driver/nvidia/gpus' / BUS_IDS[0] / 'information'
+        path.write_text(f'{path.read_text()}GPU Excluded:\t Yes\n')
+    else:
+        (bench.tree.root / 'dev/nvidia0').unlink()
+    gpu = '[[gpu]]\nmodel = "RTX 4090"\nbus_id = "0000{}"\n'
+    bench.tree.use()
+    assert [power.bus_id for power in system().gpu_powers()] == [BUS_IDS[1]]
+    with simulation.machine(simulation.parse_scenario(gpu.format(BUS_IDS[1]), name='one')):
+        (sample,) = bench.sample(bench.source()).devices
+    assert (sample.status, sample.info.bus_id) == ('asleep', '00000000:43:00.0')
+
+
+def test_device_files_that_do_not_exist_yet_hide_no_gpu(bench: Bench) -> None:
+    for index in (0, 1):
+        bench.tree.set(index, 'suspended')
+        (bench.tree.root / f'dev/nvidia{index}').unlink()
+    assert statuses(bench.sample(bench.source())) == ['asleep', 'asleep']
+    assert bench.queried() == [False, False]
+
+
+def test_indices_that_are_not_known_turn_it_off(bench: Bench) -> None:
+    bench.tree.set(0, 'suspended')
+    (bench.tree.root / 'proc/driver/nvidia/gpus' / BUS_IDS[1]).rename(bench.tree.root / 'away')
+    assert statuses(bench.sample(bench.source())) == ['ok', 'ok']
+
+
 def test_missing_files_turn_it_off(bench: Bench) -> None:
     """In WSL there is no /sys of the GPU, in some containers no /proc/driver/nvidia."""
     for folder in (bench.tree.root / 'sys', bench.tree.root / 'proc'):
@@ -317,7 +350,9 @@ def test_wake_decides_and_a_named_gpu_is_woken(bench: Bench) -> None:
     for index in (0, 1):
         bench.tree.set(index, 'suspended')
     asking = bench.source('ask')
-    assert statuses(bench.sample(asking)) == ['asleep', 'asleep']
+    asleep = bench.sample(asking)
+    assert statuses(asleep) == ['asleep', 'asleep']
+    assert asleep.devices[0].reason == ('asleep (D3cold), 2 h 10 min in total; press r to wake it')
     asking.refresh()
     assert statuses(bench.sample(asking)) == ['ok', 'ok']
     assert statuses(bench.sample(asking)) == ['asleep', 'asleep']  # the files still say so

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 
 _HEADING = Style(Role.HEADING)
 _ERROR = Style(Role.ERROR, bold=True)
+#: Fewest cells for the name of a sleeping GPU.
+_MIN_NAME = 13
 #: Cells of the label of a fact.
 _LABEL = 13
 _NO_FINDINGS: Mapping[DeviceKey, Finding] = {}
@@ -421,15 +423,24 @@ def _draw_pieces(buf: Buffer, y: int, place: DevicePlace | PlacedColumn, pieces:
 
 def _draw_lost(buf: Buffer, y: int, columns: Sequence[DevicePlace], row: MeasuredRow) -> None:
     """Draw index, mark, name if there are different ones, and why nothing else is measured."""
-    x = 0
+    x, has_name = 0, False
     for place in columns:
         if place.column.name in ('index', 'mark', 'name'):
             _draw_cell(buf, y, place, row)
+            has_name = has_name or place.column.name == 'name'
         elif not x:
             x = place.x
     right = columns[-1].right
     style = _ERROR if row.is_wrong else _DIM
     x += buf.write(x, y, clip(safe(row.device.reason or row.device.status), right - x), style)
+    name = row.device.info.name
+    if (
+        row.device.status == 'asleep'
+        and name is not None
+        and not has_name
+        and right - x > _MIN_NAME
+    ):
+        buf.write(x, y, f' · {fmt.format_device_name(name, right - x - 3)}', _DIM)
     buf.write(x, y, row.state.advice(right - x), _DIM)
 
 
