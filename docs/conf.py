@@ -61,7 +61,7 @@ nitpick_ignore_regex = [
     (r'py:.*', r'timedelta|print|None|SummaryWriter|MisconfigurationException'),
     # Type variables and aliases.
     (r'py:.*', r'D|M|(nvitop\.api\.caching\.)?_T|Field|Filter|Index|Reason|CellValue|Value'),
-    (r'py:class', r'C|DeviceStatus|ProblemKind|ProcessStatus|Subject|TagBuffer|Tags'),
+    (r'py:class', r'C|DeviceStatus|ProblemKind|ProcessStatus|Severity|Subject|TagBuffer|Tags'),
     # Tables without a page of their own.
     (r'py:data', r'ATTRIBUTES|COLORS|HIGHLIGHTS|KINDS|WHATS|nvitop\.api\.metrics\.METRICS'),
     # Internal classes in signatures.
@@ -70,7 +70,7 @@ nitpick_ignore_regex = [
         r'py:class',
         r'(Network|Disk|Filesystem)Sample|ParentProcess|Finding|DeviceSelector|UsedDevice|Watchdog',
     ),
-    (r'py:class', r'nvitop\.api\._cuda_binding\.CodedError|DeviceEvent'),
+    (r'py:class', r'nvitop\.api\._cuda_binding\.CodedError|DeviceEvent|ClaimSample'),
     (
         r'py:class',
         r'nvitop\.api\.device\.device\.[CDM]|nvitop\.api\.process\.gpuprocess\.UsedDevice',
