@@ -31,6 +31,8 @@ from nvitop.gui.state.help_contents import MOUSE, TYPING, dialog_group, format_p
 from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.screens.problems import PROBLEM_COLUMNS
 from nvitop.gui.view.screens.users import USER_COLUMNS
+from nvitop.health import SEVERITIES
+from nvitop.health.xid import ACTIONS, XIDS, severity_of
 from nvitop.owner.types import Owner
 from nvitop.sampling.types import (
     DeviceInfo,
@@ -422,6 +424,36 @@ def device_columns() -> Iterator[str]:
 def detail_columns() -> Iterator[str]:
     """Yield the table of the details of devices, with the sources of their metrics."""
     return metric_table([(c.title, c.metrics) for c in DETAIL_COLUMNS if c.metrics])
+
+
+def xids() -> Iterator[str]:
+    """Yield the Xids of each severity and action."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for code, xid in sorted(XIDS.items()):
+        groups.setdefault((severity_of(xid), xid.action), []).append(code)
+    rows = []
+    for severity in SEVERITIES:
+        for (its_severity, action), codes in groups.items():
+            if its_severity == severity:
+                rows.append((ranges(codes), severity, _advice(action)))
+    others = ('all others', ACTIONS['support'].severity, _advice('support'))
+    return table(('Xids', 'severity', 'what to do'), (*rows, others))
+
+
+def _advice(action: str) -> str:
+    return ACTIONS[action].text.replace('{index}', 'INDEX') or 'Nothing'
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Return sorted numbers, with the ends of runs of three or more: ``'8, 39 to 41'``."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts = ([f'{run[0]} to {run[-1]}'] if len(run) > 2 else map(str, run) for run in runs)
+    return ', '.join(text for part in parts for text in part)
 
 
 def problem_columns() -> Iterator[str]:

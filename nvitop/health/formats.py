@@ -5,9 +5,16 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
-from nvitop.health.rules import NEARLY_HOT_CELSIUS, Finding, health_status, importance, is_wrong
+from nvitop.health.rules import (
+    NEARLY_HOT_CELSIUS,
+    Finding,
+    health_status,
+    importance,
+    is_wrong,
+    worst_findings,
+)
 from nvitop.printable import printable
 from nvitop.times import iso_time
 
@@ -34,11 +41,8 @@ class Verdict(NamedTuple):
 
     @property
     def worst(self) -> tuple[Finding, ...]:
-        """The most severe finding of each device."""
-        by_device: dict[Any, Finding] = {}
-        for finding in self.wrong:
-            by_device.setdefault(finding.device, finding)
-        return tuple(by_device.values())
+        """The most severe finding of each device, the most severe first."""
+        return tuple(worst_findings(self.wrong).values())
 
 
 def judge(check: HealthCheck, *, ignored: Iterable[str] = (), fail_on: str = 'warning') -> Verdict:

@@ -148,7 +148,7 @@ _EVENTS = {
     'memory error': 'double-bit memory error announced',
     'unavailable': 'announced as unavailable by the driver',
 }
-_RESET = 'Stop its processes, then reset it: nvidia-smi --gpu-reset -i {index}'
+_RESET = ACTIONS['reset'].text
 _REPLACE = 'Run the field diagnostics and have the board replaced'
 _COOL = 'Check fans, airflow and room temperature; lowering the power limit helps meanwhile'
 #: Recovery action of the driver → kind, words, what to do.
@@ -418,7 +418,7 @@ def _nvlink(case: _Case) -> Iterator[Finding]:
     if active < 0 or active == total or not is_used or device.mig_mode == 'Enabled':
         return
     evidence = f'{total - active} of {total} links are down'
-    action = 'See nvidia-smi nvlink --status; check the NVSwitches and the fabric manager'
+    action = ACTIONS['fabric'].text
     yield case.finding('nvlink_down', 'warning', 'NVLinks are down', evidence, action)
 
 

@@ -23,8 +23,15 @@ class XidAction(NamedTuple):
 ACTIONS: dict[str, XidAction] = {
     'none': XidAction('info', ''),
     'program': XidAction('info', 'Usually a mistake of the program on this GPU: look at its log'),
+    'restart': XidAction(
+        'warning',
+        'Start its program again. When convenient, reset it: nvidia-smi --gpu-reset -i {index}',
+    ),
     'cause': XidAction('warning', 'A result of another fault: look at the Xid before it'),
     'check': XidAction('warning', 'Check power connectors, cooling and the driver version'),
+    'fabric': XidAction(
+        'warning', 'See nvidia-smi nvlink --status; check the NVSwitches and the fabric manager'
+    ),
     'support': XidAction('warning', 'If it occurs again, run the field diagnostics and ask NVIDIA'),
     'reset': XidAction(
         'critical', 'Stop its processes, then reset it: nvidia-smi --gpu-reset -i {index}'
@@ -66,7 +73,7 @@ XIDS: dict[int, Xid] = {
     80: Xid('corrupted command stream', 'program'),
     92: Xid('high rate of corrected memory errors', 'none'),
     93: Xid('inforom is worn out', 'none'),
-    94: Xid('contained memory error', 'program', 'warning'),
+    94: Xid('contained memory error', 'restart'),
     95: Xid('uncontained memory error', 'reset'),
     109: Xid('context switch timeout', 'reset', 'warning'),
     110: Xid('security fault', 'reset'),
@@ -93,7 +100,7 @@ XIDS: dict[int, Xid] = {
     **{code: Xid('video decoder fault', 'program') for code in (83, 84, 88, 89, 96, 97, 98)},
     **{code: Xid('JPEG engine fault', 'program') for code in (82, *range(99, 106))},
     **{code: Xid('optical flow engine fault', 'program') for code in (86, 139)},
-    **{code: Xid('NVLink 5 error', 'cause') for code in range(144, 151)},
+    **{code: Xid('NVLink 5 error', 'fabric') for code in range(144, 151)},
     **{
         code: Xid('informational', 'none')
         for code in (14, 37, 38, 66, 67, 106, 107, 141, 152, 153, 157, 161)

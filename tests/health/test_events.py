@@ -47,6 +47,7 @@ def test_numbers_have_words_and_an_action() -> None:
     assert [severity_of(xid_of(code)) for code in (94, 109, 999)] == ['warning'] * 3
     assert [severity_of(xid_of(code)) for code in (13, 31, 43, 45, 63)] == ['info'] * 5
     assert xid_of(123456).action == 'support'
+    assert [xid_of(code).action for code in (94, 145, 154)] == ['restart', 'fabric', 'cause']
 
 
 # Findings

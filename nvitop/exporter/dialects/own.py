@@ -34,7 +34,7 @@ from nvitop.exporter.values import (
     user_of,
 )
 from nvitop.health import KINDS, device_states, findings
-from nvitop.health.xid import xid_of
+from nvitop.health.xid import ACTIONS, xid_of
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
@@ -216,8 +216,7 @@ def _xids(sample: Sample, labeled: list[tuple[DeviceSample, dict[str, str]]]) ->
             seen.append(Point(texts, event.last))
     text = 'Xid errors since the exporter was started'
     yield Family(f'{DEVICE_PREFIX}xid_errors_total', 'counter', text, tuple(times))
-    text = 'when the Xid was last reported, and what to do: none, program, cause, check, support, '
-    text += 'reset, reboot'
+    text = f'when the Xid was last reported, and what to do: {", ".join(ACTIONS)}'
     yield Family(f'{DEVICE_PREFIX}xid_last_seen_timestamp_seconds', 'gauge', text, tuple(seen))
 
 
