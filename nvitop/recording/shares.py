@@ -9,7 +9,8 @@ up to exactly 1:
   kernels. If that is unknown for one of them, it is divided equally among their users.
 - A device with idle holders only is *held*. It is divided equally among their users.
 - A device without holders is *free*. If its memory or utilization shows that there must be a process,
-  its holder is :data:`UNKNOWN_USER`.
+  its holder is :data:`UNKNOWN_USER`. So is that of a busy device with idle holders, if memory belongs
+  to none of them.
 
 For example, GPU 0 has two MIG devices. ``4g.40gb`` is used by ann (60 %) and bob (20 %), ``2g.20gb``
 is held by carol. Ann uses 4/7 · 3/4 of the GPU and bob 4/7 · 1/4; carol holds 2/7, and 1/7 is free.
@@ -155,11 +156,10 @@ def _holders(sample: Sample, device: DeviceSample) -> list[Share]:
     for process in processes:
         if is_holder(process):
             rows.setdefault(usage_key(process), []).append(process)
-    if rows:
-        return [
-            Share(key, 0.0, False, sum(map(_memory, each)), _sum_percent(each))
-            for key, each in rows.items()
-        ]
+    shares = [
+        Share(key, 0.0, False, sum(map(_memory, each)), _sum_percent(each))
+        for key, each in rows.items()
+    ]
     # Compute instances of a GPU instance share its memory.
     sharing = {
         other.key
@@ -167,18 +167,25 @@ def _holders(sample: Sample, device: DeviceSample) -> list[Share]:
         if other.key.physical_index == device.key.physical_index
         and other.info.gpu_instance_id == device.info.gpu_instance_id
     }
-    visible = sum(_memory(process) for process in sample.processes if process.key.device in sharing)
-    unseen = (device.memory_used_bytes or 0) - visible
+    sizes = [each.gpu_memory_bytes for each in sample.processes if each.key.device in sharing]
+    unseen = (device.memory_used_bytes or 0) - sum(filter(None, sizes))
     is_unseen = unseen >= UNSEEN_BYTES and not device.info.is_unified_memory
-    if (
-        is_unseen
-        or (device.gpu_utilization_percent or 0) >= BUSY_PERCENT
-        or any(process.is_outdated for process in processes)
-        or _has_unknown_processes(sample, device.key)
-    ):
+    utilization = device.gpu_utilization_percent
+    is_busy_now = (utilization or 0) >= BUSY_PERCENT
+    if shares:
+        is_idle = not any(_is_busy(share, utilization) for share in shares)
+        has_other = is_idle and is_busy_now and is_unseen and None not in sizes
+    else:
+        has_other = (
+            is_unseen
+            or is_busy_now
+            or any(process.is_outdated for process in processes)
+            or _has_unknown_processes(sample, device.key)
+        )
+    if has_other:
         key = UsageKey(gpu_of(device.key), UNKNOWN_USER)
-        return [Share(key, 0.0, memory_bytes=unseen if is_unseen else 0)]
-    return []
+        shares.append(Share(key, 0.0, memory_bytes=unseen if is_unseen else 0))
+    return shares
 
 
 def _has_unknown_processes(sample: Sample, key: DeviceKey) -> bool:

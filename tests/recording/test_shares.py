@@ -86,6 +86,17 @@ def test_the_example_of_the_rule() -> None:
         ),
         # A busy GPU is not idle, whatever the driver reports about its processes.
         ([percent('ann', 0)], {'gpu_utilization_percent': 90}, {('ann', True): 1}),
+        # An invisible process uses it, not the idle one that is visible.
+        (
+            [percent('ann', 0)],
+            {'gpu_utilization_percent': 90, 'memory_used_bytes': 61 << 30},
+            {('?', True): 1},
+        ),
+        (
+            [percent('ann', 0, gpu_memory_bytes=None)],
+            {'gpu_utilization_percent': 90, 'memory_used_bytes': 61 << 30},
+            {('ann', True): 1},
+        ),
         # What is unknown is not held against anyone.
         ([percent('ann', None)], {'gpu_utilization_percent': None}, {('ann', True): 1}),
         ([percent('ann', 0, gpu_encoder_utilization_percent=40)], {}, {('ann', True): 1}),
