@@ -1,7 +1,7 @@
 """Cost of drawing: ``python -m benchmarks.frames [PROCESSES]`` in the repository.
 
 Prints the cost of a frame and of a key on each screen, at 180 × 60 with 8 GPUs and 50 processes, or as
-many as the argument says; then that of the parts of drawing. The budget of a frame is 2 ms: the sampler
+many as the argument says; that of writing what differs from the main screen; then that of the parts of drawing. The budget of a frame is 2 ms: the sampler
 cannot run while a frame is drawn. In CPU time, which other programs affect least.
 """
 
@@ -16,11 +16,11 @@ from typing import Callable
 
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor_screens import MONITOR, SCREENS
-from nvitop.gui.render.ansi import to_ansi, to_ascii
+from nvitop.gui.render.ansi import ChangeWriter, to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.render.theme import theme_named
+from nvitop.gui.render.theme import ALL_COLORS, theme_named
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.report import draw_report
 from nvitop.gui.state.app_state import AppState
@@ -146,6 +146,53 @@ def measure_screens(count: int) -> None:
         )
 
 
+def busier(sample: Sample) -> Sample:
+    """Return a sample in which the measured values differ."""
+    devices = tuple(
+        device._replace(
+            gpu_utilization_percent=99 - (device.gpu_utilization_percent or 0),
+            memory_used_bytes=(device.memory_used_bytes or 0) * 9 // 10,
+            power_usage_mw=(device.power_usage_mw or 0) + 12_345,
+            temperature_celsius=(device.temperature_celsius or 0) + 7,
+        )
+        for device in sample.devices
+    )
+    processes = tuple(
+        process._replace(
+            gpu_sm_utilization_percent=99 - (process.gpu_sm_utilization_percent or 0),
+            cpu_percent=(process.cpu_percent or 0) + 12.3,
+        )
+        for process in sample.processes
+    )
+    return sample._replace(devices=devices, processes=processes)
+
+
+def measure_changes(count: int) -> None:
+    """Print what a terminal gets at a change from the main screen, and at the change back."""
+    sample = machine(count)
+    history = history_of(sample, 600)
+    main = draw_frame(state_of(sample, '', ViewState()), history)
+    frames = {
+        name: draw_frame(state_of(sample, keys, view), history)
+        for name, (keys, view) in situations().items()
+        if name != 'main'
+    }
+    frames['main, all values differ'] = draw_frame(
+        state_of(busier(sample), '', ViewState()), history
+    )
+    print(f'{"main screen and back":30} {"change":>12} {"bytes":>8}')
+    for name, frame in frames.items():
+        writer = ChangeWriter(ALL_COLORS)
+        writer.changes(main, DARK)
+        written = [len(writer.changes(each, DARK).encode()) for each in (frame, main)]
+
+        def both(writer: ChangeWriter = writer, frame: Buffer = frame) -> None:
+            writer.changes(frame, DARK)
+            writer.changes(main, DARK)
+
+        print(f'{name:30} {microseconds(both) / 2:9.0f} µs {sum(written) // 2:8}')
+
+
 def measure_parts() -> None:
     """Print the cost of the parts of drawing."""
     for spans in (6, 12, 30):
@@ -183,7 +230,10 @@ def measure_parts() -> None:
 
 def main() -> None:
     """Print all figures."""
-    measure_screens(int(sys.argv[1]) if len(sys.argv) > 1 else 50)
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    measure_screens(count)
+    print()
+    measure_changes(count)
     print()
     measure_parts()
 
