@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import codecs
 import functools
 import itertools
 import math
@@ -251,20 +250,14 @@ def draw_graph(
     """
     if area.is_empty:
         return
-    height, levels = area.height, marks.levels
+    height = area.height
     dots = _dots(values, area, bound, marks)
+    columns = zip(*[iter(dots)] * marks.samples_per_cell)
+    rows = zip(*[_column_text(samples, height, marks) for samples in columns])
     line_cells = {} if line is None else _line_cells(_dots(line, area, bound, marks), marks)
     guide_rows = _guide_rows(height, marks) if guides else {}
-    highest = max(dots)
-    bands: dict[int, bytes] = {}
-    for i in range(height):
-        # Dots in the rows between this one and the bottom.
-        below = levels * i
-        if highest <= below and i not in guide_rows and i not in line_cells:
-            continue
-        if i // _BAND not in bands:
-            bands[i // _BAND] = _above(dots, levels * (i - i % _BAND), highest)
-        text = _row_text(bands[i // _BAND], below % (_BAND * levels), marks)
+    for i, row in enumerate(rows):
+        text = ''.join(row)
         if colorful:
             style = style._replace(role=gradient((i + 0.5) / height))
         layers = [(text, style)]
@@ -361,29 +354,18 @@ def _dots(values: Sequence[float | None], area: Rect, bound: float, marks: Marks
     return [0] * (shown - len(dots)) + dots
 
 
-#: Maximum number of rows whose dots fit into bytes. ``bytes`` methods then make a whole row in C,
-#: which matters because each frame makes every row of every graph.
-_BAND = 60
-_TIMES_FIVE = bytes(min(255, 5 * i) for i in range(256))
-
-
-def _above(dots: list[int], below: int, highest: int) -> bytes:
-    if below == 0 and highest <= 255:
-        return bytes(dots)
-    return bytes([min(255, max(0, dot - below)) for dot in dots])
-
-
-def _row_text(band: bytes, below: int, marks: Marks) -> str:
-    levels = marks.levels
-    table = bytes(below) + bytes(range(levels)) + bytes([levels]) * (256 - below - levels)
-    in_row = band.translate(table)
-    if marks.samples_per_cell == 2:
-        # Added as two big integers: no byte exceeds 24, so nothing carries into the next byte.
-        left, right = in_row[::2].translate(_TIMES_FIVE), in_row[1::2]
-        both = int.from_bytes(left, 'big') + int.from_bytes(right, 'big')
-        in_row = both.to_bytes(len(left), 'big')
-    text, _ = codecs.charmap_decode(in_row, 'strict', marks.characters)
-    return text
+def _column_text(samples: tuple[int, ...], height: int, marks: Marks) -> str:
+    """Return the cells of a column from the bottom to the top, for its samples in dots."""
+    most = marks.levels
+    full, end = min(samples) // most, -(-max(samples) // most)
+    text = marks.characters[-1] * full
+    for row in range(full, end):
+        index = 0
+        for dots in samples:
+            level = dots - row * most
+            index = index * (most + 1) + (0 if level < 0 else most if level > most else level)
+        text += marks.characters[index]
+    return text.ljust(height)
 
 
 @functools.lru_cache(maxsize=16)  # every frame has the same axes
