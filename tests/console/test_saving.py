@@ -56,6 +56,14 @@ def test_file_is_created_or_changed_behind_a_link(tmp_path: pathlib.Path) -> Non
     assert [each.name for each in path.parent.iterdir()] == ['config.toml']
 
 
+def test_saving_keeps_the_permissions_of_the_file(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / 'config.toml'
+    path.write_text('theme = "light"\n')
+    path.chmod(0o640)
+    save_settings(str(path), {'theme': 'mono'})
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
 def test_invalid_file_is_left_alone(tmp_path: pathlib.Path) -> None:
     path = tmp_path / 'config.toml'
     path.write_text('theme = \n')

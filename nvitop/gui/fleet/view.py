@@ -32,7 +32,7 @@ from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.view.hints import draw_screen_title, title_hints
-from nvitop.gui.view.text import HINT, draw_bar_row, draw_message, draw_text
+from nvitop.gui.view.text import HINT, draw_bar_row, draw_list_line, draw_message, draw_text
 from nvitop.sampling.history import History
 
 if TYPE_CHECKING:
@@ -373,10 +373,7 @@ def draw_users_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
             f'{processes:>10} {memory_text(user.memory_bytes, None):>13}'
         )
         y = layout.row_of(line)
-        if line == cursor:
-            draw_bar_row(buf, y, clip(text, buf.width), _SELECTED)
-        else:
-            draw_text(buf, 0, y, clip(text, buf.width))
+        draw_list_line(buf, y, clip(text, buf.width), is_current=line == cursor)
 
 
 def draw_jobs(buf: Buffer, state: AppState, _: History) -> None:
@@ -397,10 +394,7 @@ def draw_jobs(buf: Buffer, state: AppState, _: History) -> None:
             f'{fit(users_text(job.users), 16)} {job.hosts[0]}'
         )
         y = layout.row_of(line)
-        if line == cursor:
-            draw_bar_row(buf, y, clip(text, buf.width), _SELECTED)
-        else:
-            draw_text(buf, 0, y, clip(text, buf.width))
+        draw_list_line(buf, y, clip(text, buf.width), is_current=line == cursor)
 
 
 def draw_problems_of_fleet(buf: Buffer, state: AppState, _: History) -> None:

@@ -49,6 +49,16 @@ def draw_bar_row(buf: Buffer, y: int, text: str, style: Style = _BAR) -> None:
     buf.write(0, y, pad(text, buf.width), style)
 
 
+def draw_list_line(
+    buf: Buffer, y: int, text: str, style: Style = PLAIN, *, is_current: bool
+) -> None:
+    """Draw a line of a list, the current one as a bar across the screen."""
+    if is_current:
+        draw_bar_row(buf, y, text, Style(Role.SELECTED))
+    else:
+        draw_text(buf, 0, y, text, style)
+
+
 def draw_message(buf: Buffer, area: Rect, text: str, style: Style = PLAIN) -> None:
     """Draw safe text in place of the lines of a list, wrapped to the width of ``area``."""
     for i, line in enumerate(wrap(text, max(2, area.width - 2))[: area.height]):

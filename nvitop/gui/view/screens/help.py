@@ -17,7 +17,7 @@ from nvitop.gui.state.appearance import columns_in_order
 from nvitop.gui.state.help_contents import help_lines
 from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.text import draw_bar_row
+from nvitop.gui.view.text import draw_bar_row, draw_list_line
 
 _STYLES = {
     'heading': Style(Role.TITLE, bold=True),
@@ -88,8 +88,6 @@ def draw_columns(buf: Buffer, state: AppState) -> None:
         mark = '[ ]' if not is_shown else '[x]' if column.name in with_room else '[-]'
         title = column.title or '(type)'
         text = clip(f' {mark} {title:<10} {column.help}', buf.width)
-        y = layout.row_of(line)
-        if line == state.position.cursor:
-            draw_bar_row(buf, y, text, Style(Role.SELECTED))
-        else:
-            buf.write(0, y, text, PLAIN if is_shown else _DIM)
+        style = PLAIN if is_shown else _DIM
+        is_current = line == state.position.cursor
+        draw_list_line(buf, layout.row_of(line), text, style, is_current=is_current)

@@ -18,11 +18,11 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import listed_problems
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.problems import ProblemLine, own_cost
-from nvitop.gui.view.hints import title_badges, title_hints
+from nvitop.gui.view.hints import draw_screen_title, title_badges
 from nvitop.gui.view.text import (
     draw_bar_row,
+    draw_list_line,
     draw_message,
-    draw_title,
     fit_title,
     heading_text,
     row_text,
@@ -87,8 +87,7 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     places = _places(lines, buf.width)
     badges = title_badges(state)
     with_all = buf.width - sum(2 + cell_width(badge.forms[0]) for badge in badges) - _HINT_WIDTH
-    title = _title(lines, with_all, title_room(buf.width, badges))
-    draw_title(buf, title, badges, title_hints(state))
+    draw_screen_title(buf, state, [_title(lines, with_all, title_room(buf.width, badges))])
     draw_bar_row(buf, 1, heading_text(places))
     cursor = current_line(state) or 0
     for index in layout.shown:
@@ -96,11 +95,7 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
         text = row_text(
             places, [each.column.text(line, each.width, state.timestamp) for each in places], '..'
         )
-        y = layout.row_of(index)
-        if index == cursor:
-            draw_bar_row(buf, y, text, Style(Role.SELECTED))
-        else:
-            buf.write(0, y, text, _style(line))
+        draw_list_line(buf, layout.row_of(index), text, _style(line), is_current=index == cursor)
     if not lines:
         text = 'No problem matches the filter' if state.problem_query else 'No problems'
         draw_message(buf, layout.area, text, _DIM)
@@ -222,21 +217,17 @@ _WITH_YEAR = 60
 
 def draw_events(buf: Buffer, state: AppState) -> None:
     """Draw the events screen."""
-    layout, badges = lines_layout(state), title_badges(state)
+    layout = lines_layout(state)
     seen = f'{layout.shown.start + 1}-{layout.shown.stop} of ' if layout.shown else ''
-    title = fit_title((f'Events: {seen}{layout.length}',), (), title_room(buf.width, badges))
-    draw_title(buf, title, badges, title_hints(state))
+    draw_screen_title(buf, state, [f'Events: {seen}{layout.length}'])
     cut = 0 if buf.width >= _WITH_YEAR else len('2026-')
     draw_bar_row(buf, 1, f'{"TIME":<{21 - cut}}EVENT')
     cursor = current_line(state)
     for index in layout.shown:
         event = state.events[index]
         text = clip(f'{format_time(event.time)[cut:]}  {safe(event.text)}', buf.width)
-        y = layout.row_of(index)
-        if index == cursor:
-            draw_bar_row(buf, y, text, Style(Role.SELECTED))
-        else:
-            style = Style(Role.WARNING) if event.kind in _BAD else PLAIN
-            buf.write(0, y, text, _DIM if event.kind in _RECORDER else style)
+        style = Style(Role.WARNING) if event.kind in _BAD else PLAIN
+        style = _DIM if event.kind in _RECORDER else style
+        draw_list_line(buf, layout.row_of(index), text, style, is_current=index == cursor)
     if not state.events:
         draw_message(buf, layout.area, 'No events', _DIM)

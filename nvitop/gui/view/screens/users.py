@@ -29,6 +29,7 @@ from nvitop.gui.view.panels.process import (
 )
 from nvitop.gui.view.text import (
     draw_bar_row,
+    draw_list_line,
     draw_message,
     draw_text,
     heading_text,
@@ -111,11 +112,10 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         user = users[line]
         y = layout.row_of(line)
         text = row_text(places, _texts(places, user, total))
-        if line == cursor:
-            draw_bar_row(buf, y, text, Style(Role.SELECTED))
-        else:
-            is_own = not by_owner and user.name == state.shown.host.username
-            draw_text(buf, 0, y, text, _OWN if is_own else PLAIN if user.name else _DIM)
+        is_own = not by_owner and user.name == state.shown.host.username
+        style = _OWN if is_own else PLAIN if user.name else _DIM
+        draw_list_line(buf, y, text, style, is_current=line == cursor)
+        if line != cursor:
             _draw_share(buf, y, places, user, total, state.view)
     if len(users) > 1:
         y = layout.area.y + min(len(users), layout.area.height)
