@@ -225,7 +225,8 @@ class Simulated:
 
 def _series(observation: Observation) -> Iterator[Series]:
     for family in make_families(['own'], observation):
-        if family.name == 'nvitop_gpu_up' or family.name.startswith(('nvitop_user', 'nvitop_free')):
+        prefix = family.name.split('_')[1]
+        if family.name == 'nvitop_gpu_up' or prefix in ('user', 'owner', 'free'):
             for point in family.points:
                 yield Series(family.name, {**point.labels, 'instance': 'a:9836'}, point.value)
 
@@ -258,6 +259,10 @@ def test_recordings_and_prometheus_agree_with_the_truth(
         assert row.sums.peak_bytes <= 1.01 * found[row.key[0]].peak_bytes
     assert recorded.total.joules == pytest.approx(data.joules, rel=0.01)
     assert scraped.total.joules == pytest.approx(data.joules, rel=0.01)
+    if scenario == 'dgx-h100':
+        assert {row.key[0]: len(row.sums.jobs) for row in recorded.rows} == {
+            user: len(sums.jobs) for user, sums in found.items()
+        }
     if scenario == 'known':
         truth = {'ann': (1.5, 0), 'bob': (0.5, 0), 'carol': (0, 1), '(idle)': (0, 0)}
         for report in (recorded, scraped):

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nvitop.recording.schema import RecordingError
 from nvitop.sampling.types import Sample
 from nvitop.times import format_time
 from nvitop.usage.command import main, parse_moment
@@ -207,6 +208,8 @@ def test_the_default_is_the_last_week_recorded(tmp_path: Path) -> None:
     assert report.until == BEGIN + HOUR + 9 * 24 * HOUR
     assert report.until - report.since == 7 * 24 * HOUR
     assert report.total.used == 7 * 24 * HOUR
+    with pytest.raises(RecordingError, match='nothing was recorded in this period'):
+        report_of(tmp_path / 'a.db', since=HOUR, until=HOUR + 30)
 
 
 histories = st.lists(
