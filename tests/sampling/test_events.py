@@ -110,6 +110,15 @@ def test_events_of_all_kinds_are_received(machine: simulation.Machine) -> None:
     assert watched.next() == (3, 'xid', 1_000_000)
 
 
+def test_a_repeated_event_is_announced_once(machine: simulation.Machine) -> None:
+    watched = Watched(machine)
+    for _ in range(3):
+        machine.set(gpu=3, xid=13)
+    wait_until(lambda: [event.times for event in watched.watcher.events] == [3])
+    machine.set(gpu=3, xid=31)
+    assert [watched.next() for _ in range(2)] == [(3, 'xid', 13), (3, 'xid', 31)]
+
+
 def test_the_scenario_of_faults_announces_an_error() -> None:
     now = 0.0
     with simulation.machine('faults', processes='none', clock=lambda: now) as machine:
