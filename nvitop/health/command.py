@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import functools
 import sys
+import time
 
 from nvitop.console import outcome
 from nvitop.console.arguments import (
@@ -150,12 +151,14 @@ def _logged(path: str | None) -> list[LoggedXid]:
 
 
 def _check(options: argparse.Namespace) -> HealthCheck:
+    deadline = time.monotonic() + options.timeout - _OWN_SECONDS
     try:
+        logged = _logged(options.kernel_log)
         return check_health(
             options.only,
-            logged=_logged(options.kernel_log),
+            logged=logged,
             expected=options.expect,
-            timeout=max(options.timeout - _OWN_SECONDS, options.timeout / 2),
+            timeout=max(deadline - time.monotonic(), options.timeout / 2),
         )
     except Exception as error:  # the caller needs a verdict whatever happens
         return HealthCheck(Sample(0.0), error=f'internal error: {type(error).__name__}: {error}')
