@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Collection, Mapping
+from typing import Collection
 
 from nvitop.console.messages import Message
 from nvitop.console.options import PRESET, Invocation, Options, merge, parse_environment
@@ -26,22 +26,12 @@ def read_options(invocation: Invocation, messages: list[Message]) -> Options:
     return options._replace(config_path=path)
 
 
-def _usual_keys() -> Mapping[str, tuple[str, ...]]:
-    # Loads the states of all screens, which reports do not need.
-    from nvitop.gui.state.bindings import USUAL_KEYS
-
-    return USUAL_KEYS
-
-
-def _presets() -> Collection[str]:
-    from nvitop.gui.state.bindings import PRESETS
-
-    return PRESETS
-
-
 def choices() -> dict[str, Collection[str]]:
     """Return the words that the settings of the configuration file may have."""
-    return {'columns': _COLUMN_NAMES, 'keys': _usual_keys(), PRESET: _presets()}
+    # Loads the states of all screens, which reports do not need.
+    from nvitop.gui.state.bindings import PRESETS, USUAL_KEYS
+
+    return {'columns': _COLUMN_NAMES, 'keys': USUAL_KEYS, PRESET: PRESETS}
 
 
 def _read_config(invocation: Invocation, messages: list[Message]) -> dict[str, object]:
@@ -82,7 +72,8 @@ def _check_columns(invocation: Invocation) -> None:
 def print_config(options: Options) -> None:
     """Print the options as a configuration file."""
     from nvitop.console.config import format_config
+    from nvitop.gui.state.bindings import USUAL_KEYS
 
     with writing():
-        sys.stdout.write(format_config(options, choices(), _usual_keys()))
+        sys.stdout.write(format_config(options, choices(), USUAL_KEYS))
         sys.stdout.flush()

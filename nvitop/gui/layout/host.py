@@ -13,7 +13,7 @@ BARS_HEIGHT, LEAST_GRAPHS = 2, 8
 #: Height of the graphs in the full mode.
 FULL_GRAPHS = 12
 #: Minimum width of the screen for graphs of the devices next to those of the host.
-_BESIDE = 60
+_SIDE_BY_SIDE = 60
 #: Rows of the bars of memory and swap below the graph of the CPU.
 _BAR_ROWS = 2
 #: Minimum rows of the graphs of the devices for two of them.
@@ -147,7 +147,7 @@ def _tiles(area: Rect, count: int) -> tuple[Rect, ...]:
 
 def _graphs(area: Rect) -> HostGraphs:
     inner = Rect(1, area.y + 1, area.width - 2, area.height - 1)
-    if area.width < _BESIDE:
+    if area.width < _SIDE_BY_SIDE:
         return _host_graphs(inner)
     # The devices get more room than the host.
     left, right = inner.split_left(min(inner.width * 2 // 5, 76))

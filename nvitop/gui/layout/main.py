@@ -350,7 +350,7 @@ def _nothing(width: int, height: int) -> MainLayout:
 
 
 def scroll_to_process(layout: MainLayout, process: int) -> int:
-    """Return the ``scroll_y`` nearest to the present one at which a process is visible."""
+    """Return the ``scroll_y`` nearest to the current one at which a process is visible."""
     line = layout.processes.line_of(process)
     # The row of the first process if nothing is scrolled or covered.
     first_y = layout.host.area.bottom + TOP_ROWS + min(layout.scroll_y, layout.scroll_limit)

@@ -34,10 +34,10 @@ class Buffer:
         self.width = width
         self.height = height
         self._rows: list[list[Span]] = [[] for _ in range(height)]
-        # The column after the last span of each row. A span that begins before it tangles the row:
-        # its spans overlap or are out of order until the row is read.
+        # The column after the last span of each row.
         self._ends = [0] * height
-        self._tangled: set[int] = set()
+        # Rows with a span that begins before the last one ends. They are put in order when they are read.
+        self._overlapping: set[int] = set()
         #: Cells that can be clicked; later ones cover earlier ones.
         self.targets: list[Target] = []
 
@@ -71,7 +71,7 @@ class Buffer:
             if x >= end:
                 return cells
         if x < self._ends[y]:
-            self._tangled.add(y)
+            self._overlapping.add(y)
         self._rows[y].append((x, text, style))
         self._ends[y] = end
         return cells
@@ -87,7 +87,7 @@ class Buffer:
                 self.write(x + column, y, text, style)
             return
         if start < self._ends[y]:
-            self._tangled.add(y)
+            self._overlapping.add(y)
         self._rows[y].extend([(x + column, text, style) for column, text, style in spans])
         self._ends[y] = end
 
@@ -97,7 +97,7 @@ class Buffer:
             if 0 <= number < self.height:
                 self._rows[number] = [*spans]
                 self._ends[number] = self.width
-                self._tangled.discard(number)
+                self._overlapping.discard(number)
 
     def add_row(self) -> None:
         """Add an empty row at the bottom."""
@@ -155,7 +155,7 @@ class Buffer:
         for y in range(area.y, area.bottom) if changes and area.width else ():
             pieces = list(self.row(y))
             if with_blanks:
-                pieces = _untangled([(area.x, ' ' * area.width, PLAIN), *pieces])
+                pieces = _without_overlaps([(area.x, ' ' * area.width, PLAIN), *pieces])
             spans: list[Span] = []
             for x, text, style in pieces:
                 new = changed.get(style)
@@ -166,9 +166,9 @@ class Buffer:
 
     def row(self, y: int) -> tuple[Span, ...]:
         """Return the spans of a row from left to right. They do not overlap; gaps are empty."""
-        if y in self._tangled:
-            self._replace(y, _untangled(self._rows[y]))
-            self._tangled.discard(y)
+        if y in self._overlapping:
+            self._replace(y, _without_overlaps(self._rows[y]))
+            self._overlapping.discard(y)
         return tuple(self._rows[y])
 
     def _replace(self, y: int, spans: list[Span]) -> None:
@@ -192,7 +192,7 @@ class Buffer:
         return lines
 
 
-def _untangled(spans: list[Span]) -> list[Span]:
+def _without_overlaps(spans: list[Span]) -> list[Span]:
     """Sort spans given in the order of writing, and cut the parts that later ones cover."""
     pieces: list[Span] = []
     starts: list[int] = []
