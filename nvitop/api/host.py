@@ -30,6 +30,7 @@ __all__ = [
     'CpuSeconds',
     'MemoryUsage',
     'PsutilError',
+    'core_seconds',
     'cpu_seconds',
     'getuser',
     'hostname',
@@ -127,7 +128,16 @@ def cpu_seconds() -> CpuSeconds:
         # Linux includes the time of guests, the following values, in user and nice.
         whole = sum(times[:8])
         return CpuSeconds(whole - times[3] - times[4], whole)
-    cpu = _psutil().cpu_times()
+    return _counted(_psutil().cpu_times())
+
+
+def core_seconds() -> tuple[CpuSeconds, ...]:
+    """Return the time of each logical CPU since boot. Usages are differences of two readings."""
+    return tuple(map(_counted, _psutil().cpu_times(percpu=True)))
+
+
+def _counted(cpu: Any) -> CpuSeconds:
+    """Return the busy and whole time of CPU times of :mod:`psutil`."""
     whole = sum(cpu) - getattr(cpu, 'guest', 0.0) - getattr(cpu, 'guest_nice', 0.0)
     return CpuSeconds(whole - cpu.idle - getattr(cpu, 'iowait', 0.0), whole)
 

@@ -112,6 +112,10 @@ class System:
         """Return the time of all CPUs since boot."""
         return host.cpu_seconds()
 
+    def core_seconds(self) -> tuple[CpuSeconds, ...]:
+        """Return the time of each logical CPU since boot."""
+        return host.core_seconds()
+
     def load_average(self) -> tuple[float, float, float] | None:
         """Return the load average over 1, 5 and 15 min, ``None`` if unknown."""
         return host.load_average()

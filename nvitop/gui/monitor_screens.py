@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from nvitop.gui.layout.main import MainLayout
+from nvitop.gui.layout.main import MainLayout, wants_cores
 from nvitop.gui.layout.process import has_room_for_owner
 from nvitop.gui.model.choices import DETAILS, PROCESS_TRAFFIC, Screen
 from nvitop.gui.model.columns import COLUMNS
@@ -73,6 +73,7 @@ def main_demand(state: AppState) -> Demand:
     return demand._replace(
         visible_processes=_visible(state, layout),
         owners=demand.owners or layout.devices.has_jobs,
+        cpu_cores=bool(layout.host.tiles) and wants_cores(state.shown, state.main),
     )
 
 

@@ -35,6 +35,15 @@ def _busy_percent(before: CpuSeconds, after: CpuSeconds, seconds: float) -> floa
     return round(min(max(100.0 * share, 0.0), 100.0), 1)
 
 
+def _core_percents(
+    before: tuple[CpuSeconds, ...], after: tuple[CpuSeconds, ...], seconds: float
+) -> tuple[float, ...]:
+    """Return the usage of each CPU; none if a CPU was switched on or off."""
+    if len(before) != len(after):
+        return ()
+    return tuple(_busy_percent(*pair, seconds) or 0.0 for pair in zip(before, after))
+
+
 class HostReader:
     """Reads the host; CPU % is measured between two readings."""
 
@@ -42,6 +51,9 @@ class HostReader:
         self._clock = clock
         self._cpu: Window[CpuSeconds, float | None] = Window(
             _busy_percent, None, shortest=SHORTEST_CPU_SECONDS
+        )
+        self._cores: Window[tuple[CpuSeconds, ...], tuple[float, ...]] = Window(
+            _core_percents, (), shortest=SHORTEST_CPU_SECONDS
         )
         self._problems: dict[str, Problem] = {}
         self._query('cpu_percent', self._cpu_percent)
@@ -59,12 +71,15 @@ class HostReader:
         """Why values are missing."""
         return tuple(self._problems.values())
 
-    def read(self) -> HostSample:
-        """Measure now."""
+    def read(self, *, cores: bool = False) -> HostSample:
+        """Measure now; with ``cores``, also each CPU."""
         memory = self._query('memory', system().memory_usage)
         swap = self._query('swap', system().swap_usage)
         self.sample = self.sample._replace(
             cpu_percent=self._query('cpu_percent', self._cpu_percent),
+            cpu_core_percents=(
+                (self._query('cpu_core_percents', self._core_percents) or ()) if cores else ()
+            ),
             load_average=self._query('load_average', system().load_average),
             memory_total_bytes=getattr(memory, 'total', None),
             memory_used_bytes=getattr(memory, 'used', None),
@@ -78,6 +93,9 @@ class HostReader:
 
     def _cpu_percent(self) -> float | None:
         return self._cpu.since_last(system().cpu_seconds, self._clock())
+
+    def _core_percents(self) -> tuple[float, ...]:
+        return self._cores.since_last(system().core_seconds, self._clock())
 
     def _query(self, what: str, function: Callable[[], T | None]) -> T | None:
         try:

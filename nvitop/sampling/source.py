@@ -233,7 +233,7 @@ class LiveSource:
         if due.slow or due.fast:
             self._read_claims()
         if due.host:
-            self._host.read()
+            self._host.read(cores=demand.cpu_cores)
             self._read_host_io(demand)
         has_processes = demand.processes and (due.processes or due.new_processes)
         if has_processes or due.host_processes:

@@ -337,6 +337,8 @@ class HostSample(NamedTuple):
     wsl: str = ''
     cpu_percent: float | None = None
     cpu_count: int | None = None
+    #: Usage of each logical CPU; empty unless the demand includes it, and before the second reading.
+    cpu_core_percents: tuple[float, ...] = ()
     load_average: tuple[float, float, float] | None = None
     memory_total_bytes: int | None = None
     memory_used_bytes: int | None = None
@@ -367,8 +369,8 @@ WHATS: dict[str, frozenset[str]] = {
         {'initialization', 'device_count', 'driver_version', 'cuda_driver_version', 'events'}
     ),
     'host': frozenset(
-        {'hostname', 'username', 'is_superuser', 'cpu_count', 'cpu_percent', 'load_average'}
-        | {'memory', 'swap', 'uptime', 'io', PROCESSES, OWNER}
+        {'hostname', 'username', 'is_superuser', 'cpu_count', 'cpu_percent', 'cpu_core_percents'}
+        | {'load_average', 'memory', 'swap', 'uptime', 'io', PROCESSES, OWNER}
     ),
     'process': frozenset({'command'}),
     'monitor': frozenset({'source', 'on_sample'}),
@@ -524,6 +526,8 @@ class Demand(NamedTuple):
     detailed_process: ProcessKey | None = None
     #: Whether network interfaces, disks and file systems of the host are shown.
     host_io: bool = False
+    #: Whether the usage of each CPU is shown.
+    cpu_cores: bool = False
 
 
 class Source(Protocol):

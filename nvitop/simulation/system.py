@@ -183,6 +183,13 @@ class SimulatedHost(SimulatedSystem):
         whole = host.cpus * (host.uptime + t)
         return CpuSeconds(min(whole, self._busy_seconds(-host.uptime, t)), whole)
 
+    def core_seconds(self) -> tuple[CpuSeconds, ...]:
+        """Return the CPU time of the scenario for each CPU; some are busier than others."""
+        busy, whole = self.cpu_seconds()
+        each = whole / self._host.cpus
+        weights = [0.3 + (number * 37 % 100) / 70 for number in range(self._host.cpus)]
+        return tuple(CpuSeconds(min(each, busy * w / sum(weights)), each) for w in weights)
+
     def load_average(self) -> tuple[float, float, float] | None:
         """Return the mean number of busy CPUs over 1, 5 and 15 min."""
         t = self._world.seconds()

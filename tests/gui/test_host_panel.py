@@ -14,6 +14,8 @@ from nvitop.gui.view.charts import GraphWindow
 from nvitop.gui.view.panels.host import DeviceGraphs, draw_host_panel, has_gradient, select_graphs
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
+from tests.gui.drawing import lines_of
+from tests.gui.driving import demand_of, state_of
 from tests.gui.samples import SAMPLES
 
 
@@ -162,3 +164,21 @@ def test_graphs_move_every_two_seconds() -> None:
         history.record(sample._replace(host=host, monotonic=1000.0 + second))
         drawings.append(panel(sample, 120, 12, history))
     assert drawings[0] == drawings[1] != drawings[2] == drawings[3] != drawings[4] == drawings[5]
+
+
+@pytest.mark.parametrize(('count', 'bars'), [(4, '███ '), (32, '██ '), (90, '█'), (300, '█')])
+def test_each_core_has_a_bar_next_to_the_graphs_of_few_gpus(count: int, bars: str) -> None:
+    sample = SAMPLES['one']
+    busy = sample._replace(host=sample.host._replace(cpu_core_percents=(100.0,) * count))
+    lines = lines_of(state_of(busy, 120, 40))
+    (line,) = [line for line in lines if ' CORES ' in line]
+    cells = line.split(' CORES ')[1].rstrip(' │')
+    # Neighbors share a bar if there are more cores than cells.
+    assert cells.replace('▇', '█') == (bars * (count if count < 300 else 100)).rstrip()
+    assert [y for y, text in enumerate(lines) if 'Processes' in text] == [
+        y for y, text in enumerate(lines_of(state_of(sample, 120, 40))) if 'Processes' in text
+    ]
+    assert demand_of(state_of(sample, 120, 40)).cpu_cores
+    for other in (state_of(busy, 80, 24), state_of(SAMPLES['h100x8'], 180, 60)):
+        assert ' CORES ' not in '\n'.join(lines_of(other))
+        assert not demand_of(other).cpu_cores

@@ -124,3 +124,27 @@ def test_io_lists_interfaces_disks_and_readable_file_systems(
     assert io.disks == ()
     assert all(network.received_bytes >= 0 for network in io.networks)
     assert io.memory_free_bytes
+
+
+def test_cores_are_measured_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+    times: list[tuple[host.CpuSeconds, ...]] = []
+    times.append((host.CpuSeconds(0.0, 0.0), host.CpuSeconds(0.0, 0.0)))
+    times.append((host.CpuSeconds(1.0, 2.0), host.CpuSeconds(0.0, 2.0)))
+    times.append(times[-1][:1])
+    clock = Clock()
+    reader = HostReader(clock=clock)
+    monkeypatch.setattr(host, 'core_seconds', lambda: times.pop(0))
+    assert reader.read().cpu_core_percents == ()
+    for expected in ((), (50.0, 0.0), ()):
+        clock.now += 2.0
+        assert reader.read(cores=True).cpu_core_percents == expected
+    clock.now += 2.0
+    assert reader.read().cpu_core_percents == ()
+    reader.read(cores=True)
+    assert [problem.what for problem in reader.problems] == ['cpu_core_percents']
+
+
+def test_cores_add_up_to_the_host() -> None:
+    cores = host.core_seconds()
+    assert len(cores) >= 1
+    assert all(0 <= core.busy <= core.whole for core in cores)

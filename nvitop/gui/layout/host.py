@@ -21,7 +21,7 @@ _TWO_GRAPHS = 5
 #: Share of the screen that graphs get at most.
 MOST_GRAPHS = 0.45
 #: Minimum number of GPUs with one tile each, and minimum size of a tile with its frame.
-_MANY_GPUS, _TILE_WIDTH, _TILE_HEIGHT = 3, 36, 5
+MANY_GPUS, _TILE_WIDTH, _TILE_HEIGHT = 3, 36, 5
 #: Minimum width of a tile of a single GPU, whose title is shorter, and maximum number of its tiles.
 _NARROW_TILE = 24
 MOST_TILES = 8
@@ -57,6 +57,8 @@ class HostLayout(NamedTuple):
     #: Graphs above the bars, row by row: one for each GPU, or several for each of a few GPUs. The
     #: title of a tile is in the line above it.
     tiles: tuple[Rect, ...] = ()
+    #: The bars of all cores, below the others.
+    cores: Rect | None = None
 
     @property
     def widest_graph(self) -> Rect | None:
@@ -79,15 +81,20 @@ class HostLayout(NamedTuple):
         return (0, *(x for x in middle if x is not None), self.area.width - 1)
 
 
-def lay_out_host(y: int, width: int, height: int, *, tiles: int = 0) -> HostLayout:
+def lay_out_host(
+    y: int, width: int, height: int, *, tiles: int = 0, has_cores: bool = False
+) -> HostLayout:
     """Lay out a panel of this size that begins at row ``y``. The height determines the form.
 
-    With ``tiles``, this number of graphs is above the bars.
+    With ``tiles``, this number of graphs is above the bars, and a row of cores may be below them.
     """
     area = Rect(0, y, width, height)
     if tiles:
-        above = Rect(0, y, width, height - BARS_HEIGHT)
-        return HostLayout(area, bars=_bars(area.bottom - 1, width), tiles=_tiles(above, tiles))
+        above = Rect(0, y, width, height - BARS_HEIGHT - has_cores)
+        cells = inside(width)
+        cores = Rect(cells.x, area.bottom - 1, cells.width, 1) if has_cores else None
+        bars = _bars(above.bottom + 1, width)
+        return HostLayout(area, bars=bars, tiles=_tiles(above, tiles), cores=cores)
     if height >= LEAST_GRAPHS:
         return HostLayout(area, graphs=_graphs(area))
     if height >= BARS_HEIGHT:
@@ -100,7 +107,7 @@ def tile_count(gpus: int, width: int, height: int, metrics: int = MOST_TILES) ->
 
     One or two GPUs have several tiles each, at most one for each of ``metrics``.
     """
-    if gpus >= _MANY_GPUS:
+    if gpus >= MANY_GPUS:
         has_room = width >= 160 and height >= 45
         return gpus if has_room and gpus <= _tile_columns(width) * _tile_rows(height) else 0
     if not gpus or width < 100 or height < 29:  # the last row has hints

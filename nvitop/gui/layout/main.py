@@ -21,6 +21,7 @@ from nvitop.gui.layout.host import (
     BARS_HEIGHT,
     FULL_GRAPHS,
     LEAST_GRAPHS,
+    MANY_GPUS,
     MOST_GRAPHS,
     MOST_TILES,
     HostLayout,
@@ -85,6 +86,8 @@ class Content(NamedTuple):
     is_page: bool = False
     #: Number of metrics that a tile can show, of the GPU that has the fewest.
     metrics: int = MOST_TILES
+    #: Whether the usage of each core of the host is known and of interest.
+    has_cores: bool = False
 
 
 class RowCounts(NamedTuple):
@@ -230,7 +233,13 @@ def lay_out_main(
             name_width=content.name_width,
             frames=frames,
         ),
-        lay_out_host(y + devices_height, width, forms.host_height, tiles=forms.tiles),
+        lay_out_host(
+            y + devices_height,
+            width,
+            forms.host_height,
+            tiles=forms.tiles,
+            has_cores=content.has_cores,
+        ),
         lay_out_processes(
             Rect(0, top, width, max(TOP_ROWS + 1, bottom - top)),
             content.groups,
@@ -317,6 +326,7 @@ def lay_out_page(
         _name_width(sample),
         main.shows_page,
         _tile_metrics(sample, main.graphs),
+        bool(sample.host.cpu_core_percents) and wants_cores(sample, main),
     )
     return lay_out_main(
         content,
@@ -327,6 +337,12 @@ def lay_out_page(
         scroll_y=main.scroll_y,
         is_report=is_report,
     )
+
+
+def wants_cores(sample: Sample, main: MainState) -> bool:
+    """Whether the cores of the host are of interest: with one or two GPUs, not on a page of one."""
+    gpus = {device.key.physical_index for device in sample.devices}
+    return not main.shows_page and 0 < len(gpus) < MANY_GPUS
 
 
 def _name_width(sample: Sample) -> int:

@@ -25,6 +25,7 @@ from nvitop.gui.view.charts import (
     draw_times,
     graph_area,
     graph_bound,
+    make_sparkline,
 )
 from nvitop.gui.view.text import (
     TITLE,
@@ -72,10 +73,15 @@ def draw_host_panel(
         for label, area in areas.items():
             draw_host_bar(buf, area, label, sample.host, view)
         draw_uprights(buf, y, ends)
+        if layout.cores is not None:
+            _draw_cores(buf, layout.cores, sample.host.cpu_core_percents, view)
+            draw_uprights(buf, layout.cores.y, ends)
 
 
 #: Cells of the text right of a bar: ``331/2048 GiB``.
 _TEXT = 12
+#: Maximum width of the bar of a core, with the gap after it.
+_CORE_WIDTH = 4
 
 
 def draw_host_bar(buf: Buffer, area: Rect, label: str, host: HostSample, view: ViewState) -> None:
@@ -91,6 +97,20 @@ def draw_host_bar(buf: Buffer, area: Rect, label: str, host: HostSample, view: V
     }[label]
     style = host_style(percent, role, view)
     draw_bar(buf, area, label, percent, style, text=text, text_width=_TEXT, colorful=view.colorful)
+
+
+def _draw_cores(buf: Buffer, area: Rect, percents: Sequence[float], view: ViewState) -> None:
+    """Draw a bar for each core, or for several neighbors if there are more cores than cells."""
+    x = area.x + buf.write(area.x, area.y, 'CORES ')
+    room = area.right - x
+    together = -(-len(percents) // room)
+    groups = [percents[i : i + together] for i in range(0, len(percents), together)]
+    width = min(_CORE_WIDTH, room // len(groups))
+    for group in groups:
+        ((text, percent),) = make_sparkline((sum(group) / len(group),), ascii_only=view.ascii)
+        style = load_style(percent, view.thresholds.gpu, view)
+        buf.write(x, area.y, text * max(1, width - 1), style)
+        x += width
 
 
 def _cores(host: HostSample) -> str:
