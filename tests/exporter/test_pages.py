@@ -43,6 +43,16 @@ def test_values_end_after_three_intervals_without_a_sample() -> None:
     assert b'nvitop_last_collect_success 0\n' in page
 
 
+def test_old_processes_end_even_if_the_gpu_is_measured() -> None:
+    pages, clock = made()
+    sample = sample_at(clock.now, processes=(process_sample(1, username='ada'),))
+    for age, has_user in ((15, True), (15.1, False)):
+        pages.write(sample._replace(processes_monotonic=clock.now - age))
+        page = pages.page(TEXT)
+        assert (b'nvitop_user_gpu_processes{user="ada"' in page) == has_user
+        assert b'nvitop_gpu_temperature_celsius' in page
+
+
 def test_without_a_sample_there_is_a_page_about_the_exporter() -> None:
     pages, _ = made()
     assert not pages.has_sample

@@ -59,7 +59,7 @@ memory = "40 GiB"
 sm = 0
 started = "3 h"
 """
-#: A GPU that is missing, and one that fails with Xid 79.
+#: GPUs that fail with Xid 79, are missing, lost, and hot. Those of the scenario of faults recover.
 BROKEN = """
 [driver]
 version = "580.65.06"
@@ -69,10 +69,21 @@ model = "H100"
 [[gpu]]
 model = "H100"
 present = false
+[[gpu]]
+count = 2
+model = "H100"
 [[event]]
 at = 5
 gpus = [0]
 set = { xid = 79 }
+[[event]]
+at = 0
+gpus = [2]
+set = { lost = true }
+[[event]]
+at = 0
+gpus = [3]
+set = { temperature = 95, clock_event_reasons = ["hw-slowdown", "hw-thermal-slowdown"] }
 """
 #: Pods on a GPU in MIG mode.
 PODS = """
@@ -296,7 +307,9 @@ def test_alerts_are_about_the_machines_with_faults(prometheus: str) -> None:
     assert found.pop('NvitopExporterDown') == {'down'}
     assert found.pop('NvitopExporterStale') == {'none'}
     assert found.pop('NvitopGpuIdleButHeld') >= {'held'}
-    assert found.pop('NvitopGpuMissing') == found.pop('NvitopGpuXid') == {'broken'}
+    assert found.pop('NvitopGpuMissing') == {'broken'}
+    for alert in ('NvitopGpuXid', 'NvitopGpuLost', 'NvitopGpuHot', 'NvitopGpuThrottled'):
+        assert {'broken'} <= found.pop(alert) <= {'broken', 'faults'}
     assert found.pop(LATER) == set()
     # A GPU of dgx-h100 has a pending remapping, too.
     assert {alert for alert, names in found.items() if names - {'dgx-h100'} != {'faults'}} == set()
