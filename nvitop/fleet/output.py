@@ -110,9 +110,8 @@ VIEWS = {
     'problems': View(_PROBLEM_COLUMNS, lambda fleet: problems_of(fleet), 'hosts', 'Nothing wrong is known'),
 }
 # fmt: on
-_WORDS = frozenset(
-    {'host', 'user', 'users', 'job', 'state', 'severity', 'finding', 'findings', 'exporters'}
-)
+#: Columns that are aligned to the left, as are lists.
+_WORDS = frozenset({'host', 'user', 'job', 'state', 'severity', 'finding'})
 
 
 def problems_of(fleet: Fleet) -> list[FleetProblem]:
@@ -204,10 +203,15 @@ def _table(fleet: Fleet, view: View, rows: Sequence[Any]) -> str:
     table = [[column.title for column in columns]]
     table += [[_text(column, row, fleet.timestamp) for column in columns] for row in rows]
     widths = [max(map(len, column)) for column in zip(*table)]
+    words = [
+        column.name in _WORDS or isinstance(column.value(row, fleet.timestamp), list)
+        for row in rows[:1]
+        for column in columns
+    ]
     for texts in table if rows else ():
         cells = [
-            text.ljust(width) if column.name in _WORDS else text.rjust(width)
-            for column, text, width in zip(columns, texts, widths)
+            text.ljust(width) if is_word else text.rjust(width)
+            for text, width, is_word in zip(texts, widths, words)
         ]
         lines.append('  '.join(cells).rstrip())
     lines += [] if rows else [view.empty]

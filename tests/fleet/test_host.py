@@ -6,8 +6,8 @@ import pytest
 
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.families import make_families
-from nvitop.fleet.host import read_sample, series_names
-from nvitop.fleet.types import Series
+from nvitop.fleet.host import read_host, read_sample, series_names
+from nvitop.fleet.types import FleetHost, Series
 from nvitop.sampling.types import DeviceSample, Sample
 from tests.exporter.machines import SCENARIOS, observed
 
@@ -104,3 +104,12 @@ def test_a_device_whose_pod_changes_stays_one_device() -> None:
     ]
     (device,) = read_sample('dcgm', series).devices
     assert (device.gpu_utilization_percent, device.temperature_celsius) == (5, 50)
+
+
+def test_memory_that_is_not_reported_is_the_sum_of_its_parts() -> None:
+    labels = {'gpu': '0', 'UUID': 'GPU-1'}
+    parts = {'USED': 20.0, 'FREE': 70.0, 'RESERVED': 10.0}
+    series = [Series(f'DCGM_FI_DEV_FB_{part}', labels, value) for part, value in parts.items()]
+    (device,) = read_host(series, FleetHost('gpu01'), 1e9).devices
+    assert device.info.memory_total_bytes == 100 << 20
+    assert device.memory_percent == 20

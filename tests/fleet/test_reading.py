@@ -11,6 +11,7 @@ import pytest
 from nvitop import simulation
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
 from nvitop.fleet.host import read_history, read_host
+from nvitop.fleet.output import VIEWS, fleet_text
 from nvitop.fleet.promql import ROW, Matcher, parse_selector, quoted
 from nvitop.fleet.queries import (
     Scope,
@@ -22,7 +23,7 @@ from nvitop.fleet.queries import (
     parse_filter,
     users_query,
 )
-from nvitop.fleet.reading import read_fleet, read_jobs
+from nvitop.fleet.reading import natural, read_fleet, read_jobs
 from nvitop.fleet.source import Question, ask
 from nvitop.fleet.types import Fleet, FleetGpu, FleetHost, Series, remember, totals
 from nvitop.health import KINDS, findings, is_wrong
@@ -328,3 +329,37 @@ def test_free_gpus_are_filtered_here_and_not_by_the_server() -> None:
     assert matches(host, filters[:2])
     assert not matches(host, (('free', '3'),))
     assert not matches(host, (('host', 'Gpu'),))
+
+
+def test_each_number_in_a_name_is_sorted_as_a_number() -> None:
+    names = ['rack10-gpu1', 'rack9-gpu10', 'rack9-gpu9', 'rack9']
+    assert sorted(names, key=natural) == names[::-1]
+
+
+TABLES = {
+    'hosts': """\
+HOST     GPUS  UTIL       MEMORY       POWER  TEMP  FREE  AGE  USERS    FINDINGS
+gpu0001     8   64%  242/640 GiB  3.8/5.6 kW  59°C     0   0s  alice""",
+    'gpus': """\
+HOST     GPU  STATE    UTIL     MEMORY  POWER  TEMP  USERS  FINDINGS
+gpu0001    0  busy      64%  30/80 GiB  472 W  55°C  alice""",
+    'users': """\
+USER   HOSTS  GPUS  IDLE GPUS  PROCESSES   MEMORY
+dave       2    12          0         12  536 GiB""",
+    'jobs': """\
+JOB           USERS         GPUS  IDLE GPUS  UTIL  HOSTS
+slurm 41005   alice, frank    16          0   67%  gpu0001 +1""",
+    'problems': """\
+HOST     GPU  SEVERITY  FINDING
+gpu0007    3  critical  not responding""",
+}
+
+
+@pytest.mark.parametrize('name', VIEWS)
+def test_tables_have_units(name: str) -> None:
+    server = DemoServer(Cluster(9), clock=lambda: 1e6)
+    fleet = ask(server, Question(VIEWS[name].kind, metric=''), clock=lambda: 1e6)
+    lines = fleet_text(fleet, 'table', name).splitlines()
+    start = lines.index(TABLES[name].partition('\n')[0])
+    assert '\n'.join(lines[start : start + 2]) == TABLES[name]
+    assert (start == 1) == (VIEWS[name].kind == 'hosts')  # below the totals
