@@ -178,7 +178,7 @@ def make_parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog=PROGRAM,
         usage=['nvitop doctor [OPTION ...]'],
-        description='Report what works on this machine, and what does not and why.',
+        description='Report what works on this machine, what does not, and why.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )

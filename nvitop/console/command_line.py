@@ -36,7 +36,7 @@ def make_parser() -> ArgumentParser:
         commands=COMMANDS,
         argument_default=argparse.SUPPRESS,
     )
-    parser.add_argument_group('commands (see COMMAND --help)', command_lines())
+    parser.add_argument_group('commands (nvitop help COMMAND explains one)', command_lines())
     general = add_general(parser, demo=False)
     modes = general.add_mutually_exclusive_group()
     for title, rows in GROUPS.items():

@@ -147,7 +147,7 @@ def make_parser(program: str = PROGRAM) -> ArgumentParser:
     parser = ArgumentParser(
         prog=program,
         usage=[f'{program} [OPTION ...]'],
-        description='Serve values of GPUs and their processes to Prometheus.\n'
+        description='Serve GPU and process values to Prometheus.\n'
         'The command "nvitop-exporter" has the same options, with the defaults of\n'
         'release 1.7: --names nvitop-exporter --port 8000 --interval 1.',
         examples=_EXAMPLES,

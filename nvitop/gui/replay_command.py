@@ -76,7 +76,7 @@ def make_parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog=PROGRAM,
         usage=['nvitop replay [OPTION ...] [FILE ...]'],
-        description='Show the screens of a recording of "nvitop record", or print what it holds.\n'
+        description='Show a recording of "nvitop record" in the monitor, or print its contents.\n'
         'FILE is a database, lines of JSON (.jsonl, .jsonl.gz), or - for standard input;\n'
         'the default is the recording of this machine. Several files are joined.',
         examples=_EXAMPLES,

@@ -83,7 +83,7 @@ def make_parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog=PROGRAM,
         usage=['nvitop query [OPTION ...]', 'nvitop --query-gpu=FIELDS [OPTION ...]'],
-        description='Print values of GPUs and their processes, for programs to read.',
+        description='Print GPU and process values for scripts.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
