@@ -6,9 +6,12 @@
 #
 # Nodes without a gpu in their Gres, and nodes that are down or drained for another reason, are left
 # alone. With NVITOP_RESUME=yes, a node that this script drained is resumed once its GPUs are usable
-# again.
+# again. Slurm passes no environment, so set it in a script of your own:
+#
+#     #!/bin/sh
+#     NVITOP_RESUME=yes exec /usr/share/nvitop/health/slurm-health-check.sh
 set -u
-PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin} # Slurm sets none
+PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}
 export PATH
 
 node=${SLURMD_NODENAME:-$(hostname -s)}

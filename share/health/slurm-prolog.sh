@@ -5,7 +5,7 @@
 #
 # If one of them is not usable, the prolog fails: Slurm drains the node and requeues the job.
 set -u
-PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin} # Slurm sets none
+PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}
 export PATH
 
 [ -n "${SLURM_JOB_GPUS:-}" ] || exit 0
