@@ -129,8 +129,10 @@ def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
 def _bar(sums: Sums, total: float, ascii_only: bool) -> str:
     """Return a bar of the time used, continued by the time held idle."""
     full, light = _ASCII if ascii_only else (_FULL, _LIGHT)
-    used = round(BAR_WIDTH * sums.used / total)
-    both = round(BAR_WIDTH * (sums.used + sums.held_idle) / total)
+    used, both = (
+        round(BAR_WIDTH * min(1.0, part / total))
+        for part in (sums.used, sums.used + sums.held_idle)
+    )
     return full * used + light * (both - used)
 
 

@@ -17,7 +17,7 @@ from nvitop.recording.schema import RecordingError
 from nvitop.recording.shares import UsageKey, gpu_of
 from nvitop.recording.usage import Usage, UsageAccount
 from nvitop.sampling.types import Sample
-from nvitop.times import format_time
+from nvitop.times import LATEST_TIME, format_time
 from nvitop.usage.report import UNOBSERVED, Place, Report, Sums, Table
 
 #: Default length of a report in seconds.
@@ -26,8 +26,9 @@ DEFAULT_SECONDS = 7 * 86400.0
 QUERY_SECONDS = 120.0
 #: Damaged parts of a database are skipped in steps of this many minutes.
 MINUTES_SKIPPED = 60
-#: Maximum length of names that are read.
+#: Maximum length of names that are read, and limit of sums: a year of a GPU is less.
 MAX_NAME = 256
+MAX_SUM = 1e18
 
 _MINUTE = 60
 _MINUTE_MS = 60_000.0
@@ -157,8 +158,9 @@ class DatabaseUsage:
         try:
             self._db.execute('PRAGMA temp_store = MEMORY').fetchall()
             self.host = self._host()
-            first = self._db.execute('SELECT min(minute) FROM gpu_minute').fetchone()[0]
-            last = self._db.execute('SELECT max(minute) FROM gpu_minute').fetchone()[0]
+            where = f'WHERE minute BETWEEN 0 AND {int(LATEST_TIME // _MINUTE)}'
+            first = self._db.execute(f'SELECT min(minute) FROM gpu_minute {where}').fetchone()[0]
+            last = self._db.execute(f'SELECT max(minute) FROM gpu_minute {where}').fetchone()[0]
         except sqlite3.Error as error:
             self._db.close()
             raise RecordingError(f'cannot read {path}: {error}') from None
@@ -274,7 +276,10 @@ def _checked(row: Sequence[object]) -> Used:
     gpu, user, kind, name, command = (
         '' if value is None else str(value)[:MAX_NAME] for value in row[:5]
     )
-    numbers = [float(value) if isinstance(value, (int, float)) else 0.0 for value in row[5:]]
+    numbers = [
+        float(value) if isinstance(value, (int, float)) and abs(value) < MAX_SUM else 0.0
+        for value in row[5:]
+    ]
     return Used(gpu, user, kind, name, command, *numbers)
 
 
@@ -431,7 +436,8 @@ def _read_host(
             for used in source.read(since, until, seen, new):
                 if used.gpu not in devices:
                     devices.update({each.name: each for each in source.devices(since, until)})
-                device = devices.get(used.gpu) or RecordedDevice(used.gpu, used.gpu, used.gpu)
+                unlisted = RecordedDevice(used.gpu, used.gpu, used.gpu)
+                device = devices.setdefault(used.gpu, unlisted)
                 sums = used.sums()
                 observed[device.gpu] = observed.get(device.gpu, 0.0) + sums.seconds
                 job = f'{used.owner_kind} {used.owner_id}'.strip()

@@ -200,6 +200,38 @@ def test_times_of_another_age_are_a_gap(tmp_path: Path) -> None:
     assert report_of(tmp_path / 'a.jsonl').total.used == 0
 
 
+@pytest.mark.parametrize('minute', [-1, 1 << 60])
+def test_impossible_minutes_are_ignored(tmp_path: Path, minute: int) -> None:
+    path = tmp_path / 'a.db'
+    record(path, example())
+    with contextlib.closing(sqlite3.connect(str(path))) as db, db:
+        db.execute('INSERT INTO gpu_minute (minute, gpu) VALUES (?, ?)', (minute, 'GPU-9'))
+    report = report_of(path, until=2 * HOUR)
+    assert hours(report) == EXAMPLE
+    assert report_of(path).until < BEGIN + 2 * HOUR
+
+
+@pytest.mark.parametrize('value', ['9e300', '1e17', '9223372036854775807', "'x'"])
+def test_impossible_sums_are_no_crash(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str
+) -> None:
+    path = tmp_path / 'a.db'
+    record(path, example())
+    with contextlib.closing(sqlite3.connect(str(path))) as db, db:
+        db.execute(f"UPDATE usage SET share_ms = {value}, energy_mj = {value} WHERE user = 'ann'")
+    assert main([str(path), '--total']) == 0
+    assert '\nbob ' in capsys.readouterr().out
+
+
+def test_a_gpu_without_properties_counts(tmp_path: Path) -> None:
+    path = tmp_path / 'a.db'
+    record(path, example())
+    with contextlib.closing(sqlite3.connect(str(path))) as db, db:
+        db.execute('DELETE FROM device')
+    report = report_of(path, until=2 * HOUR)
+    assert (hours(report), report.gpus) == (EXAMPLE, 2)
+
+
 def test_the_default_is_the_last_week_recorded(tmp_path: Path) -> None:
     machine = SimpleMachine(1, start=BEGIN)
     samples = [machine.sample(HOUR) for _ in range(24 * 9 + 1)]
