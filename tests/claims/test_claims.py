@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import errno
+import io
 import json
 import math
 import os
@@ -37,6 +38,9 @@ from nvitop.sampling.types import ClaimSample, Demand, Sample
 from nvitop.select.choice import Criteria, select_devices
 from tests.claims.waiters import FakeDevice, fake_select
 from tests.waiting import PATIENCE, wait_until
+
+if sys.platform != 'win32':
+    import fcntl
 
 pytestmark = pytest.mark.skipif(sys.platform != 'linux', reason='claims need flock and /proc')
 NOBODY = 65534
@@ -328,6 +332,28 @@ def test_wait_goes_on_if_stderr_is_closed() -> None:
         run_command._show('waiting')
 
 
+def test_line_about_the_wait_is_removed_from_a_terminal(machine: simulation.Machine) -> None:
+    terminal = io.StringIO()
+    with mock.patch('sys.stderr', terminal), mock.patch.object(
+        terminal, 'isatty', return_value=True
+    ):
+        run_command._show('waiting for 9 GPUs')
+        assert run_command.main(['-n', '9', 'true']) == 125
+    start = '\r\x1b[Knvitop run: waiting for 9 GPUs\r\x1b[Knvitop run: error: 9 GPUs needed'
+    assert terminal.getvalue().startswith(start)
+
+
+def test_lock_that_a_reader_tests_for_a_moment_is_taken(folder: pathlib.Path) -> None:
+    path = folder / 'GPU-1.lock'
+    with path.open('w') as reader:
+        fcntl.flock(reader, fcntl.LOCK_SH)
+        release = mock.Mock(side_effect=lambda _: fcntl.flock(reader, fcntl.LOCK_UN))
+        with mock.patch('time.sleep', release):
+            lock = shared_files.take_lock(str(path))
+    assert lock is not None
+    os.close(lock)
+
+
 def test_claims_are_listed(machine: simulation.Machine) -> None:
     assert run('claims').stdout == 'no GPU is claimed\n'
     with claimed() as (device,):
@@ -345,6 +371,14 @@ def test_mig_devices_are_claimed_by_their_uuid(folder: pathlib.Path) -> None:
     assert f'\n{uuid}  ' in done.stdout
     assert uuid.startswith('MIG-')
     assert [path.name for path in files(folder, 'lock')] == [f'{uuid.replace("/", "_")}.lock']
+
+
+def test_wait_that_ends_gives_back_what_it_has_locked(machine: simulation.Machine) -> None:
+    with claimed(2):
+        with pytest.raises(TimeoutError, match='waiting for 1 more GPU, 2 held; gave up'):
+            claimed(3).__enter__()
+        with claimed(2):
+            pass
 
 
 # When a claim ends
