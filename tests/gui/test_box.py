@@ -24,7 +24,8 @@ MESSAGE = ['Send a signal to these processes?', '', '12345 alice  python 训练�
 
 def dialog(width: int, height: int, current: int = 0) -> Buffer:
     buffer = Buffer(width, height)
-    buffer.fill(buffer.area, '·')
+    for y in range(height):
+        buffer.write(0, y, '·' * width)
     layout = lay_out_dialog(buffer.area, MESSAGE, LABELS)
     draw_dialog(buffer, layout, BUTTONS, current=current, title='Signal')
     return buffer

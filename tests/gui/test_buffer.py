@@ -112,22 +112,22 @@ def test_restyle_changes_empty_cells_only_if_it_is_visible() -> None:
     buffer.write(2, 0, 'ab', CPU)
     buffer.restyle(Rect(0, 0, 6, 2), dim=True)
     assert buffer.row(0) == ((2, 'ab', Style(Role.CPU, dim=True)),)
-    buffer.restyle(Rect(3, 0, 2, 2), reverse=True, dim=False)
+    buffer.restyle(Rect(3, 0, 2, 2), underline=True, dim=False)
     assert buffer.row(0) == (
         (2, 'a', Style(Role.CPU, dim=True)),
-        (3, 'b', Style(Role.CPU, reverse=True)),
-        (4, ' ', Style(reverse=True)),
+        (3, 'b', Style(Role.CPU, underline=True)),
+        (4, ' ', Style(underline=True)),
     )
-    assert buffer.row(1) == ((3, '  ', Style(reverse=True)),)
+    assert buffer.row(1) == ((3, '  ', Style(underline=True)),)
 
 
-def test_fill_covers_only_its_rectangle() -> None:
+def test_clear_covers_only_its_rectangle() -> None:
     buffer = Buffer(5, 3)
     for y in range(3):
         buffer.write(0, y, 'abcde')
-    buffer.fill(Rect(3, 1, 9, 9), '·', BOLD)
-    assert buffer.lines() == ['abcde', 'abc··', 'abc··']
-    assert buffer.row(1) == ((0, 'abc', PLAIN), (3, '··', BOLD))
+    buffer.clear(Rect(3, 1, 9, 9))
+    assert buffer.lines() == ['abcde', 'abc', 'abc']
+    assert buffer.row(1) == ((0, 'abc', PLAIN), (3, '  ', PLAIN))
 
 
 def test_paste_replaces_whole_rows() -> None:

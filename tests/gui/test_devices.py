@@ -16,7 +16,7 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, DeviceSample, Problem
 from tests.gui.drawing import lines_of, state_on
 from tests.gui.driving import after, demand_of, press, pressed, state_of, texts
-from tests.gui.samples import SAMPLES
+from tests.gui.samples import SAMPLES, with_details
 
 EIGHT = SAMPLES['h100x8']
 
@@ -83,6 +83,19 @@ def test_double_click_shows_graphs_and_right_click_asks_for_a_signal() -> None:
     later = once._replace(monotonic=once.monotonic + 1)
     assert update(later, click)[0].screen is Screen.MAIN
     assert update(state, click._replace(button=3))[0].dialog is not None
+
+
+def test_clicks_on_details_select_their_gpu() -> None:
+    sample = with_details(EIGHT)
+    state = pressed(state_of(sample, 120, 60), 'd')
+    details = main_layout(state).devices.details
+    assert details is not None
+    chosen = [
+        after(state, MousePressed(5, details.first_y + i)).main.selected_device
+        for i in range(len(details.devices) + 1)
+    ]
+    assert chosen[0] == sample.devices[0].key
+    assert chosen[-2:] == [sample.devices[details.devices[-1]].key, None]
 
 
 @pytest.mark.parametrize('keys', ['', '2', 'Down'])

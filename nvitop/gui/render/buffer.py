@@ -116,12 +116,11 @@ class Buffer:
                 return target.keys
         return ''
 
-    def fill(self, rect: Rect, char: str = ' ', style: Style = PLAIN) -> None:
-        """Fill a rectangle with a character that is one cell wide."""
+    def clear(self, rect: Rect) -> None:
+        """Fill a rectangle with spaces."""
         area = rect.intersect(self.area)
-        text = char * area.width
         for y in range(area.y, area.bottom):
-            self.write(area.x, y, text, style)
+            self.write(area.x, y, ' ' * area.width)
 
     def restyle(
         self,
@@ -131,26 +130,15 @@ class Buffer:
         bold: bool | None = None,
         dim: bool | None = None,
         underline: bool | None = None,
-        reverse: bool | None = None,
-        italic: bool | None = None,
-        blink: bool | None = None,
     ) -> None:
         """Change the given properties of the style of all text in a rectangle.
 
-        Empty cells change too if a role, underline or reverse is given, which are visible on them.
+        Empty cells change too if a role or underline is given, which are visible on them.
         """
-        given = {
-            'role': role,
-            'bold': bold,
-            'dim': dim,
-            'underline': underline,
-            'reverse': reverse,
-            'italic': italic,
-            'blink': blink,
-        }
+        given = {'role': role, 'bold': bold, 'dim': dim, 'underline': underline}
         changes = {name: value for name, value in given.items() if value is not None}
         changed: dict[Style, Style] = {}
-        with_blanks = role is not None or reverse is not None or underline is not None
+        with_blanks = role is not None or underline is not None
         area = rect.intersect(self.area)
         for y in range(area.y, area.bottom) if changes and area.width else ():
             pieces = list(self.row(y))

@@ -141,10 +141,10 @@ def _paint(rgb: int, basic: int, bright: int | None = None, *, bold: bool = Fals
     return Paint(_color(rgb, basic, bright), bold=bold)
 
 
-def _palette(basic: int, bright: int | None = None, *, bold: bool = False) -> Paint:
+def _palette(basic: int, bright: int | None = None) -> Paint:
     """Return a paint in a color that the user chose for the palette of the terminal."""
     bright = basic if bright is None else bright
-    return Paint((basic, bright, bright), bold=bold)
+    return Paint((basic, bright, bright))
 
 
 _MONO: Mapping[Role, Paint] = {

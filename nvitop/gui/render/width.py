@@ -136,23 +136,23 @@ def clip(text: str, width: int, ellipsis: str = '..') -> str:
     return cut(text, 0, room) + ellipsis if room > 0 else cut(ellipsis, 0, width)
 
 
-def clip_left(text: str, width: int, ellipsis: str = '..') -> str:
+def clip_left(text: str, width: int) -> str:
     """Cut safe text at its left end to at most ``width`` cells, for names that differ at the end."""
     cells = cell_width(text)
     if cells <= width:
         return text
-    room = width - cell_width(ellipsis)
-    return ellipsis + cut(text, cells - room, room) if room > 0 else cut(ellipsis, 0, width)
+    room = width - len('..')
+    return '..' + cut(text, cells - room, room) if room > 0 else '..'[:width]
 
 
-def clip_scrolled(text: str, start: int, width: int, ellipsis: str = '..') -> str:
-    """Cut safe text that is scrolled by ``start`` cells; ``ellipsis`` marks the cut at each end.
+def clip_scrolled(text: str, start: int, width: int) -> str:
+    """Cut safe text that is scrolled by ``start`` cells; ``..`` marks the cut at each end.
 
     Without the mark at the left end, a part of a number would read as another number.
     """
     if text and start:
-        text = ellipsis + cut(text, start + cell_width(ellipsis), cell_width(text))
-    return clip(text, width, ellipsis)
+        text = '..' + cut(text, start + len('..'), cell_width(text))
+    return clip(text, width)
 
 
 def pad(text: str, width: int, align: str = '<') -> str:

@@ -120,7 +120,7 @@ def _draw_notices(buf: Buffer, state: AppState, bottom: int) -> None:
             texts[most - 1 :] = [clip(' '.join(texts[most - 1 :]), buf.width - 2)]
         lines = [*((line, style) for line in texts), *lines]
     for y, (line, style) in enumerate(lines, bottom - len(lines)):
-        buf.fill(Rect(0, y, buf.width, 1))
+        buf.clear(Rect(0, y, buf.width, 1))
         buf.write(1, y, line, style)
 
 
@@ -130,7 +130,7 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     if field.purpose == 'filter' and state.screen is Screen.MAIN:
         count = f'  {len(state.rows)} of {len(state.shown.processes)}'
     right = buf.width - len(count)
-    buf.fill(Rect(0, 0, buf.width, 1))
+    buf.clear(Rect(0, 0, buf.width, 1))
     buf.targets.clear()  # keys are text now
     x = buf.write(0, 0, f'{field.purpose.capitalize()}: ', PLAIN._replace(bold=True))
     x += buf.write(x, 0, clip_left(safe(field.text), right - x - 1), _INPUT)

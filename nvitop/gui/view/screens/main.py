@@ -99,14 +99,14 @@ def draw_main(
     }
     above = layout.host.uprights or above
     if layout.rows_below:
-        buf.fill(layout.processes.area)
+        buf.clear(layout.processes.area)
         above = (0, buf.width - 1)
     draw_process_panel(buf, layout.processes, listed, sample, styles, above)
     # Otherwise the border of the processes shows the position.
     if layout.processes.heading_y >= buf.height:
         buf.write(buf.width - 1, buf.height - 1, _MORE_BELOW, _MARK)
     if layout.scroll_y:  # the first line stays visible
-        buf.fill(Rect(0, 0, buf.width, 1))
+        buf.clear(Rect(0, 0, buf.width, 1))
     draw_header(buf, 0, sample, header)
 
 
