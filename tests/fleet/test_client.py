@@ -302,6 +302,8 @@ def test_proxy_gets_the_whole_url(server: FakeServer, monkeypatch: pytest.Monkey
 def test_wrong_settings_are_explained() -> None:
     with pytest.raises(SettingsError, match="unknown key 'mach'; did you mean 'match'"):
         from_table({'mach': ''})
+    with pytest.raises(SettingsError, match="unknown key 'xyz'; known keys: url, match, "):
+        from_table({'xyz': ''})
     with pytest.raises(SettingsError, match='expected http://HOST:PORT'):
         make_settings({'url': 'ftp://x'})
     with pytest.raises(SettingsError, match='--match: expected'):
