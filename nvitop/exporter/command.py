@@ -125,6 +125,8 @@ def _path(text: str) -> str:
 
 def _address(text: str, port: int) -> tuple[str, int]:
     """Return host and port of ``HOST:PORT``, ``[IPV6]:PORT``, ``:PORT`` or ``HOST``."""
+    if not text or '/' in text:
+        raise ValueError(f'must be HOST:PORT or :PORT, not {text!r}')
     host, colon, number = text.rpartition(':')
     if not colon or text.endswith(']'):
         host, number = text, str(port)
@@ -132,8 +134,6 @@ def _address(text: str, port: int) -> tuple[str, int]:
         host = host[1:-1]
     elif ':' in host:
         raise ValueError(f'write an IPv6 address as [ADDRESS]:PORT, not {text!r}')
-    if not text or '/' in host:
-        raise ValueError(f'must be HOST:PORT or :PORT, not {text!r}')
     return host, whole_number(0, MAX_PORT)(number)
 
 

@@ -19,6 +19,7 @@ from nvitop.fleet.names import (
     XID,
     meanings,
     names_of,
+    series_of_metrics,
 )
 from nvitop.fleet.promql import ROW, containing, literal
 from nvitop.fleet.queries import HEAT_METRICS
@@ -241,12 +242,7 @@ class DemoServer:
         self, question: Question, start: float, end: float, step: float
     ) -> list[PastValues]:
         """Return the values of the graphs of a host."""
-        wanted = {
-            name
-            for metric in GRAPH_METRICS
-            for names in names_of(metric).values()
-            for name in names
-        }
+        wanted = series_of_metrics(GRAPH_METRICS)
         found: dict[tuple[str, str], tuple[Series, list[tuple[float, float]]]] = {}
         places = self._places(question)
         moment = start
@@ -274,7 +270,7 @@ class DemoServer:
 
 _HOSTS = (*HOST_LABELS, INSTANCE)
 _USER_NAMES = frozenset(name for name, _ in USER_SERIES.values())
-_USAGE = frozenset(name for names in names_of('gpu_utilization').values() for name in names)
+_USAGE = series_of_metrics(['gpu_utilization'])
 #: Metrics that the query of hosts adds over the GPUs of a host.
 _SUMS = ('memory_total', 'memory_free', 'memory_reserved', 'power_usage', 'power_limit')
 
@@ -291,10 +287,7 @@ def evaluate(series: Iterable[Series], question: Question, measured: float) -> l
     down = [_marked(one, 'down') for one in found if one.name == 'nvitop_gpu_up' and not one.value]
     if question.kind == 'gpus':
         keys = [question.metric] if question.metric else [*HEAT_METRICS]
-        metrics = [metric for key in keys for metric in HEAT_METRICS[key][1]]
-        wanted = {
-            name for metric in metrics for names in names_of(metric).values() for name in names
-        }
+        wanted = series_of_metrics(metric for key in keys for metric in HEAT_METRICS[key][1])
         users = (
             []
             if question.metric

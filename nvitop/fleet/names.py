@@ -80,6 +80,12 @@ def names_of(metric: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def series_of_metrics(metrics: Iterable[str]) -> frozenset[str]:
+    """Return the names of the series of some metrics in all dialects."""
+    found = (names for metric in metrics for names in names_of(metric).values())
+    return frozenset().union(*found)
+
+
 @functools.lru_cache(maxsize=None)
 def identity_labels(name: str = '') -> tuple[str, ...]:
     """Return the labels with the UUID of a GPU: of one dialect, or of all."""

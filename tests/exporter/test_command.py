@@ -156,6 +156,8 @@ def test_addresses(text: str, expected: tuple[str, int]) -> None:
         ('--names own,dcmg', "did you mean 'dcgm'?"),
         ('--web.listen-address ::1:5', 'write an IPv6 address as [ADDRESS]:PORT'),
         ('--web.listen-address h:x', "not 'x'"),
+        ('--web.listen-address http://h:1', "must be HOST:PORT or :PORT, not 'http://h:1'"),
+        ('--web.listen-address=', "must be HOST:PORT or :PORT, not ''"),
         ('--web.listen-address :1 --port 2', 'cannot be combined'),
         ('--port 70000', 'from 0 to 65535'),
         ('--interval 2h', 'from 0.1 to 3600 seconds'),
