@@ -21,7 +21,7 @@ MAX_SECONDS = 1e10
 LATEST_TIME = 1e11
 
 #: Forms of a time, for messages.
-TIME_FORMS = "'14:05', '14:05:30', '2026-11-22 14:05', or '-30m' to go back"
+TIME_FORMS = "'14:05', '14:05:30', '2026-11-22 14:05' or '-30m'"
 
 
 def parse_duration(text: str, *, unit: str = 's') -> float:

@@ -435,3 +435,8 @@ def test_only_a_click_on_a_button_confirms() -> None:
     state = read_dialog(asked())
     assert [type(effect) for effect in update(state, click_on_kill(state))[1]] == [SendSignal]
     assert update(state, MousePressed(0, 0)) == (state, ())
+
+
+def test_space_without_a_selection_tags_the_first_process() -> None:
+    state = pressed(state_of(MANY), 'Space', 'Space', 'Space')
+    assert [row.key in state.main.tagged for row in state.rows[:4]] == [True, True, True, False]

@@ -10,6 +10,8 @@ from nvitop.gui.state.app_state import make_program
 from nvitop.gui.state.bindings import BINDINGS, USUAL
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment, Redraw, RingBell, SignalSent
 from nvitop.gui.state.navigation import current_line, line_count
+from nvitop.sampling.types import Origin
+from tests.gui.drawing import lines_of, state_on
 from tests.gui.driving import (
     KEYS,
     MANY,
@@ -30,8 +32,8 @@ _WAYS = [(key, binding.opens) for binding in BINDINGS if binding.opens for key i
 def test_key_that_opens_a_screen_also_leaves_it(key: str, screen: Screen) -> None:
     state = pressed(state_of(TREE), 'Down', key)
     assert state.screen is screen
-    again = [key, key] if screen is Screen.USERS else [key]  # the first one sums up by owner
-    assert pressed(state, *again).screen is Screen.MAIN
+    # On the users screen it alternates between users and jobs.
+    assert pressed(state, key).screen is (screen if screen is Screen.USERS else Screen.MAIN)
     assert pressed(state, 'q').screen is Screen.MAIN
 
 
@@ -250,3 +252,12 @@ def test_last_column_cannot_be_hidden() -> None:
     state, effects = press(state_of(MANY, view=ViewState(columns=('pid',))), 'C', 'Space')
     assert (state.view.columns, effects) == (('pid',), (RingBell(),))
     assert texts(state) == ['At least one column must be shown']
+
+
+def test_reason_why_a_text_is_no_time_fits_one_line_and_goes_with_the_prompt() -> None:
+    state = state_on('h100x8', 80, 24, view=ViewState(shows_hints=True))
+    state = pressed(state._replace(origin=Origin(can_travel=True)), 'b', *'xyz', 'Enter')
+    lines = lines_of(state)
+    assert lines[-2].startswith('╰')
+    assert lines[-1].startswith(" Not a time: 'xyz'; expected '14:05', ")
+    assert lines_of(pressed(state, 'Esc'))[-1].startswith(' h Help ')

@@ -375,7 +375,7 @@ def test_keys_of_a_replay(hour: Path) -> None:
     assert press('V Up Enter') == 0  # the list begins at the last event up to now
     assert press(f'b {" ".join(format_time(START + 540)[11:])} Enter') == 53
     assert press('b x Enter') == 53
-    assert "not a time: 'x'" in app.state.notices[-1].text
+    assert "Not a time: 'x'" in app.state.notices[-1].text
     app._handle(KeyPressed('Esc'))
     assert app.state.origin.is_paused
     assert press('S') == 53

@@ -467,7 +467,7 @@ def _clocks(device: DeviceSample) -> str:
 def _ecc(device: DeviceSample) -> str:
     return _listed(
         ('uncorrected', device.total_volatile_uncorrected_ecc_errors),
-        ('ever', device.total_aggregate_uncorrected_ecc_errors),
+        ('in its lifetime', device.total_aggregate_uncorrected_ecc_errors),
         ('corrected', device.total_volatile_corrected_ecc_errors),
     )
 

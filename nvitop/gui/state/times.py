@@ -84,7 +84,8 @@ def go_to_time(state: AppState, text: str) -> Result:
     try:
         moment = parse_time(text, state.shown.timestamp, same_day=not state.origin.is_live)
     except ValueError as error:
-        return refuse(state, f'Time: {error}', subject='Time')
+        reason = str(error)
+        return refuse(state, f'{reason[0].upper()}{reason[1:]}', subject='Time')
     return travel(state._replace(field=None), 'time', moment)
 
 
