@@ -430,6 +430,7 @@ def test_the_command_prints_a_table_and_accepts_negative_times(
     assert main([str(tmp_path / 'a.db'), *period, '--user', 'ann']) == 0
     assert '\nann 1.4 34.4 ' in re.sub(' +', ' ', capsys.readouterr().out)
     assert main([str(tmp_path / 'a.db'), '--since', '-7d']) == 1
+    assert main(['--since', '-2d', '--until', '-1d', str(tmp_path / 'a.db')]) == 1
     assert 'nothing was recorded in this period' in capsys.readouterr().err
     assert main([str(tmp_path / 'a.db'), '--held']) == 0
     assert 'held' in capsys.readouterr().out
