@@ -17,6 +17,7 @@ from nvitop import (
     libcuda,
     libnvml,
     select_devices,
+    take_snapshots,
 )
 from nvitop.libnvml import nvmlQuery
 from nvitop.utils import bytes2human, timedelta2human
@@ -50,6 +51,17 @@ def read_values() -> None:
         snapshot: Snapshot = device.as_snapshot()
         assert bytes2human(used) == bytes2human(snapshot.memory_used)
     assert total > 0
+
+
+def read_snapshots() -> None:
+    # As with nvitop 1.7: fields have no narrower type, and snapshots are one class.
+    found = take_snapshots()
+    devices: list[Snapshot] = found.devices
+    processes: list[Snapshot] = found.gpu_processes
+    total: int = devices[0].memory_total
+    commands: list[str] = [process.command for process in processes]
+    assert total > 0
+    assert len(commands) == len(processes)
 
 
 def list_processes() -> None:
@@ -91,6 +103,7 @@ def call_libraries() -> None:
 def main() -> None:
     find_devices()
     read_values()
+    read_snapshots()
     list_processes()
     read_host()
     call_libraries()
