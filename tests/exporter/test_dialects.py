@@ -280,8 +280,8 @@ def test_series_of_dcgm_name_the_pod_and_job_with_most_memory() -> None:
     chat, train = (Layer('pod', name, f'ml/{name}') for name in ('chat', 'train'))
     rows = (
         (mig, 5, make_owner((chat, Layer('containerd', '2', 'vllm')))),
-        (gpu, 4, make_owner((chat, Layer('containerd', '2', 'vllm')))),
         (gpu, 7, make_owner((train,))),
+        (gpu, 4, make_owner((chat, Layer('containerd', '2', 'vllm')))),
         (gpu, 6, make_owner((Layer('slurm', '42'),))),
         (gpu, 9, make_owner((Layer('docker', '3', 'web'),))),
         (gpu, 10, None),
@@ -304,7 +304,7 @@ def test_series_of_dcgm_name_the_pod_and_job_with_most_memory() -> None:
     own = families(Observation(sample, SeriesOptions(owners=True)))['nvitop_gpu_owner_info']
     found = [[point.labels.get(name) for name in names[:3]] for point in own.points]
     nobody = [None] * 3
-    assert found == [expected['0'][:3], expected['0'][:3], expected['2'][:3], nobody, nobody]
+    assert found == [expected['0'][:3], expected['2'][:3], expected['0'][:3], nobody, nobody]
 
 
 def test_counters_of_dcgm_are_those_of_the_metrics() -> None:

@@ -206,6 +206,8 @@ def test_heat_map_has_a_cursor_that_opens_a_host() -> None:
     assert [effect.host.name for effect in effects if isinstance(effect, OpenHost)] == [
         hosts[columns + 1].name
     ]
+    last = screen(40, 120, 30, 'g', 'End', *['Right'] * len(hosts))
+    assert fleet_of(last).selected == hosts[-1].name
     x = 2 * lay_out_heat_map(state).stride
     clicked, _ = update_fleet(state, MousePressed(x, 3))
     assert fleet_of(clicked).selected == hosts[2].name

@@ -184,7 +184,7 @@ def _states(
         yield from _missing(observation.sample)
     severities = {
         (finding.device, finding.kind): SEVERITIES[finding.severity]
-        for finding in reversed(findings(observation.sample))  # the most severe one of a kind
+        for finding in findings(observation.sample)
     }
     health = tuple(
         Point({**labels, 'kind': kind}, float(severities.get((device.key, kind), 0)))
