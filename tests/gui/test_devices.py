@@ -96,6 +96,8 @@ def test_clicks_on_details_select_their_gpu() -> None:
     ]
     assert chosen[0] == sample.devices[0].key
     assert chosen[-2:] == [sample.devices[details.devices[-1]].key, None]
+    for x in (0, 119):  # the borders
+        assert after(state, MousePressed(x, details.first_y)).main.selected_device is None
 
 
 @pytest.mark.parametrize('keys', ['', '2', 'Down'])

@@ -160,7 +160,9 @@ def test_processes_stay_on_the_screen_below_long_panels() -> None:
     layout = main_layout(state)
     assert layout.rows_below
     lines = lines_of(state)
-    assert '▼ 4 more devices' in lines[layout.processes.area.y]
+    border = lines[layout.processes.area.y]
+    assert '▼ 4 more devices' in border
+    assert (border[0], border[-1]) == ('├', '┤')
     assert 'PageUp PageDown Scroll' in lines[-1]
     # What is covered does not react.
     row = layout.processes.rows[0]
