@@ -30,7 +30,7 @@ def panel(
     buffer = Buffer(width, height)
     if graphs is None:
         graphs = select_graphs(sample.devices, GraphState(), None)
-    draw_host_panel(buffer, layout, sample, ViewState(), (), history=history, graphs=graphs)
+    draw_host_panel(buffer, layout, sample, ViewState(), (), graphs, history=history)
     return buffer.lines()
 
 
@@ -148,7 +148,7 @@ def test_other_metrics_have_their_units_and_their_own_top(metric: str, text: str
     layout = lay_out_host(0, 130, 12)
     buffer = Buffer(130, 12)
     graphs = select_graphs(sample.devices, state, None)
-    draw_host_panel(buffer, layout, sample, ViewState(), (), history=history, graphs=graphs)
+    draw_host_panel(buffer, layout, sample, ViewState(), (), graphs, history=history)
     lines = buffer.lines()
     assert f' {text} ' in lines[0]
     # Half of the power limit and of the highest clock; 62 of 100 degrees.

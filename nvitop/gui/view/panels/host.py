@@ -45,25 +45,19 @@ def draw_host_panel(
     sample: Sample,
     view: ViewState,
     above: tuple[int, ...],
+    graphs: DeviceGraphs,
     *,
     history: History | None = None,
-    graphs: DeviceGraphs | None = None,
 ) -> None:
     """Draw the panel without its bottom border; the form with graphs plots ``history``.
 
     ``above`` are the columns of the vertical lines of the panel above.
     """
     if layout.graphs is not None:
-        draw_host_graphs(
-            buf,
-            layout,
-            layout.graphs,
-            sample,
-            view,
-            above,
-            history=history,
-            graphs=graphs or NO_GRAPHS,
-        )
+        marks = ASCII if view.ascii else BRAILLE
+        past = GraphWindow(history or History(), graphs.state.minutes, marks)
+        draw_border(buf, layout.area.y, above, layout.uprights)
+        _draw_graphs(buf, layout, layout.graphs, past, sample, graphs, view)
     elif layout.bars:
         ends = layout.uprights
         y = layout.bars[0].y
@@ -91,9 +85,13 @@ def draw_host_bar(buf: Buffer, area: Rect, label: str, host: HostSample, view: V
         'MEM': (
             Role.MEMORY,
             host.memory_percent,
-            _used(host.memory_used_bytes, host.memory_total_bytes),
+            fmt.format_part(host.memory_used_bytes, host.memory_total_bytes),
         ),
-        'SWP': (Role.SWAP, host.swap_percent, _used(host.swap_used_bytes, host.swap_total_bytes)),
+        'SWP': (
+            Role.SWAP,
+            host.swap_percent,
+            fmt.format_part(host.swap_used_bytes, host.swap_total_bytes),
+        ),
     }[label]
     style = host_style(percent, role, view)
     draw_bar(buf, area, label, percent, style, text=text, text_width=_TEXT, colorful=view.colorful)
@@ -121,10 +119,6 @@ def _cores(host: HostSample) -> str:
     )
 
 
-def _used(used: int | None, total: int | None) -> str:
-    return fmt.format_part(used, total)
-
-
 def host_notes(host: HostSample) -> tuple[Note, ...]:
     """Return load average and uptime."""
     notes = []
@@ -150,9 +144,6 @@ class DeviceGraphs(NamedTuple):
     gpu: DeviceKey | None = None
 
 
-NO_GRAPHS = DeviceGraphs(())
-
-
 def select_graphs(
     devices: Sequence[DeviceSample], state: GraphState, selected: DeviceKey | None
 ) -> DeviceGraphs:
@@ -175,22 +166,17 @@ def _of_metric(graphs: DeviceGraphs, metric: str, sample: Sample) -> DeviceGraph
     return graphs._replace(keys=(gpu,), prefix=f'GPU {gpu.label}')
 
 
-def draw_host_graphs(
+def _draw_graphs(
     buf: Buffer,
     layout: HostLayout,
     places: HostGraphs,
+    past: GraphWindow,
     sample: Sample,
-    view: ViewState,
-    above: tuple[int, ...],
-    *,
-    history: History | None,
     graphs: DeviceGraphs,
+    view: ViewState,
 ) -> None:
-    """Draw the form without its bottom border; without a history, only the current values."""
-    past = GraphWindow(history or History(), graphs.state.minutes, ASCII if view.ascii else BRAILLE)
-    area = layout.area
-    uprights = layout.uprights
-    draw_border(buf, area.y, above, uprights)
+    """Draw the form with graphs below its top border."""
+    area, uprights = layout.area, layout.uprights
     # From left to right, so that the buffer does not have to sort the spans.
     _draw_upright(buf, area, uprights[0])
     _draw_host(buf, area.y, places, past, sample, view)

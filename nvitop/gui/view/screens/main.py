@@ -73,14 +73,12 @@ def draw_main(
     devices = DeviceList(worst_findings(found), running_on, current, details_note)
     draw_device_panel(buf, layout.devices, sample, view, devices, history=history)
     selected = state.selected_device or running_on
-    graphs = None
+    graphs = select_graphs(sample.devices, state.graphs, selected)
     above = bottom_uprights(layout.devices, sample.devices)
     if layout.host.tiles:
         details = TileDetails(state.graphs, row_states(sample, devices.findings), selected)
         above = draw_tiles(buf, layout.host, sample, view, above, details, history)
-    elif layout.host.graphs is not None:
-        graphs = select_graphs(sample.devices, state.graphs, selected)
-    draw_host_panel(buf, layout.host, sample, view, above, history=history, graphs=graphs)
+    draw_host_panel(buf, layout.host, sample, view, above, graphs, history=history)
     listed = ProcessList(
         processes,
         len(sample.processes) if sample.sequence else None,
