@@ -141,7 +141,6 @@ class EventWatcher:
         """Ask the thread to leave the driver; return whether it has left."""
         with self._condition:
             self._is_paused = True
-            self._condition.notify_all()
             return not self._is_inside
 
     def resume(self) -> None:

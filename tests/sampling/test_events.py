@@ -219,6 +219,19 @@ def test_the_restart_follows_as_soon_as_the_thread_has_left_the_driver(
     source.watch_events(None)
 
 
+def test_a_driver_that_fails_is_asked_again(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('nvitop.sampling.events.PAUSE_SECONDS', 0.01)
+    machine.fail('nvmlDeviceGetCount*', 'UNKNOWN')
+    watcher = EventWatcher()
+    WATCHERS.append(watcher)
+    watcher.start()
+    wait_until(lambda: machine.calls['nvmlEventSetFree'] > 1)
+    assert watcher.problem == ''
+    watcher.stop()
+
+
 def test_a_driver_that_does_not_wait_is_left_alone(machine: simulation.Machine) -> None:
     machine.fail('nvmlEventSetWait_v2', 'TIMEOUT')
     watcher = EventWatcher()
