@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, NoReturn
 
 import pytest
 
 from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.select import main
+from nvitop.select.command import limited_reader
 from tests.command_run import CommandRun
 from tests.select_machine import select_machine
 
@@ -171,3 +172,17 @@ def test_wait_for_a_device_until_it_is_free_or_the_time_is_over(
     assert nvisel('--wait 1h -G 10').out == '1\n'
     assert len(waits) == 3
     assert nvisel('--wait 5 -C 0').status == 2
+
+
+def test_separator_that_cannot_be_printed_is_refused() -> None:
+    ran = CommandRun(main, '--separator', '\ud800')
+    assert ran.status == 2
+    assert 'not a text that can be printed' in ran.err
+
+
+def test_error_of_the_program_itself_is_raised() -> None:
+    def fail() -> NoReturn:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        limited_reader('nvisel')({0: fail})

@@ -15,13 +15,12 @@ from nvitop.api.device.handles import start_nvml
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import system
 from nvitop.platforms.pci import short_bus_id
-from nvitop.sampling.device import ProcessRecord, outdated
+from nvitop.sampling.device import ProcessRecord, known_value, outdated
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.gpu import GpuReader, GpuReading, lost_reading, unread_sample
 from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.sleep import SleepWatch
 from nvitop.sampling.types import STATUS, DeviceEvent, DeviceSample, Problem
-from nvitop.sampling.value import known_value
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence
 
 #: First and longest pause (seconds) before NVML is restarted because of lost GPUs.

@@ -16,12 +16,12 @@ from nvitop.sampling.device import (
     DeviceLostError,
     DeviceReader,
     ProcessRecord,
+    known_value,
     lost_problem,
     lost_sample,
 )
 from nvitop.sampling.plan import DeviceSelection
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem
-from nvitop.sampling.value import known_value
 
 if TYPE_CHECKING:
     from nvitop.sampling.plan import Due

@@ -217,3 +217,13 @@ def test_bombs_need_little_memory(path: Path, tmp_path: Path) -> None:
             assert done.stderr.startswith('nvitop replay: error: '), done.stderr
             assert len(done.stderr.splitlines()) == 1
         assert int(done.stdout) < 64 << 10, f'{name}: {int(done.stdout) >> 10} MiB'
+
+
+def test_line_larger_than_any_sample_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr('nvitop.recording.lines.MAX_TEXT_BYTES', 1000)
+    path = tmp_path / 'a.jsonl'
+    path.write_text('{"format": "' + 2000 * 'x')
+    with pytest.raises(RecordingError, match='a line of more than'):
+        open_recording(str(path))

@@ -127,6 +127,14 @@ def test_a_gpu_that_cannot_be_opened_hides_no_other(machine: simulation.Machine)
     assert require_devices('0') == (0,)
 
 
+def test_error_of_the_program_itself_is_raised(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Device, 'serial', lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        require_devices('1652323000001')
+
+
 def test_a_hung_gpu_hides_no_other(machine: simulation.Machine) -> None:
     uuids = [str(Device(index).uuid()) for index in (1, 0)]
     machine.hang('nvmlDeviceGetHandleByIndex*', gpu=0)

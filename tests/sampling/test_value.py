@@ -8,8 +8,8 @@ from nvitop.api.device import ClockEventReasons
 from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME
 from nvitop.api.utils import NA
+from nvitop.sampling.device import known_value, value_of
 from nvitop.sampling.plan import metrics_named
-from nvitop.sampling.value import known_value, value_of
 
 
 def test_na_becomes_none() -> None:

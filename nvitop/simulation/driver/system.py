@@ -271,6 +271,8 @@ def nvmlDeviceGetSupportedEventTypes(node: Node, out: object) -> None:
 @SYMBOLS.add(GPU)
 def nvmlDeviceRegisterEvents(node: Node, mask: object, events: object) -> None:
     """``(device, unsigned long long, event set)``."""
+    if number(mask) & ~sum(_EVENT_BITS.values()):
+        raise DriverError(NOT_SUPPORTED)
     _set_of(node.world, events).add(node, number(mask))
 
 
