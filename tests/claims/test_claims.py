@@ -354,6 +354,18 @@ def test_lock_that_a_reader_tests_for_a_moment_is_taken(folder: pathlib.Path) ->
     os.close(lock)
 
 
+def test_lock_that_is_held_leaves_no_open_file(folder: pathlib.Path) -> None:
+    path = str(folder / 'GPU-1.lock')
+    lock = shared_files.take_lock(path)
+    assert lock is not None
+    before = os.listdir('/proc/self/fd')
+    with mock.patch('time.sleep'):
+        assert shared_files.take_lock(path) is None
+    assert is_locked(path)
+    assert os.listdir('/proc/self/fd') == before
+    os.close(lock)
+
+
 def test_claims_are_listed(machine: simulation.Machine) -> None:
     assert run('claims').stdout == 'no GPU is claimed\n'
     with claimed() as (device,):
@@ -371,6 +383,14 @@ def test_mig_devices_are_claimed_by_their_uuid(folder: pathlib.Path) -> None:
     assert f'\n{uuid}  ' in done.stdout
     assert uuid.startswith('MIG-')
     assert [path.name for path in files(folder, 'lock')] == [f'{uuid.replace("/", "_")}.lock']
+
+
+def test_claim_removes_files_of_claims_that_ended(machine: simulation.Machine) -> None:
+    folder = pathlib.Path(os.environ[directory.VARIABLE])
+    dead = pathlib.Path(records.write_claim(str(folder), 'GPU-1', 'x'))
+    dead.write_text(json.dumps({**json.loads(dead.read_text()), 'start_time': 1}))
+    with claimed():
+        assert not dead.exists()
 
 
 def test_wait_that_ends_gives_back_what_it_has_locked(machine: simulation.Machine) -> None:
