@@ -40,7 +40,7 @@ OPTION_HINTS: dict[str, dict[str, str]] = {
     'nvitop query': {
         **dict.fromkeys(('-w', '--watch', '--interval', '--delay', '-d', '-n'), '-l TIME'),
         **dict.fromkeys(('--sort', '--order'), _SORT),
-        **dict.fromkeys(('--filter', '--user', '-u'), 'the column user, and grep'),
+        **dict.fromkeys(('--filter', '--user', '-u'), 'the field user, and grep'),
         **dict.fromkeys(('--json', '--xml', '-x'), _JSON),
         **dict.fromkeys(('-q', '--query'), '--all --format=json'),
         '--csv': '--format=csv',

@@ -166,7 +166,7 @@ class LineRecording(DatabaseRecording):
         self._grows = path != STANDARD and os.path.isfile(path)
         with contextlib.ExitStack() as stack:
             try:
-                # A database without a name is in the temporary folder.
+                # A database without a name is in the temporary directory.
                 db = sqlite3.connect('', isolation_level=None, check_same_thread=False)
                 stack.callback(db.close)
                 db.execute('PRAGMA journal_mode = OFF').fetchall()
@@ -181,7 +181,7 @@ class LineRecording(DatabaseRecording):
             except OSError as error:
                 raise RecordingError(f'cannot read {name}: {error.strerror}') from None
             except sqlite3.Error as error:
-                text = f'cannot make a temporary copy: {error}; TMPDIR sets the folder'
+                text = f'cannot make a temporary copy: {error}; TMPDIR sets the directory'
                 raise RecordingError(text) from None
             super().span()
             self._files = stack.pop_all()

@@ -71,7 +71,7 @@ def ssh_command(
     if host.endswith('@'):
         raise RemoteError(f'no host name in {host!r}')
     program = ' '.join(map(shlex.quote, ['nvitop', *arguments]))
-    # Shells without login often lack the folder where pipx and uv install programs.
+    # Shells without login often lack the directory where pipx and uv install programs.
     script = f'PATH="$PATH:$HOME/.local/bin"; exec {program}'
     try:
         ssh = shlex.split(environ.get(SSH_VARIABLE, '')) or ['ssh']

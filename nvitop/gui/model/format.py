@@ -296,13 +296,13 @@ def format_command(command: str | None, status: str = 'running', *, name: str | 
     return f'[{safe(name)}]' if name else NOT_AVAILABLE
 
 
-#: Programs whose first options and folders say less than the script that they run.
+#: Programs whose first options and directories say less than the script that they run.
 _INTERPRETER = re.compile(r'(?:python|pypy|perl|ruby|node|bash|sh|Rscript|julia)[\d.]*')
 _CUT = '..'
 
 
 def brief_command(command: str, width: int) -> str:
-    """Return a command that fits: without folders and options of an interpreter, then cut at its end.
+    """Return a command that fits: without directories and options of an interpreter, then cut at its end.
 
     ``/opt/conda/bin/python3 -u ./train.py --bf16`` becomes ``python3 train.py --bf16``.
     """
