@@ -127,6 +127,13 @@ def test_sort_menu_names_every_order_and_its_words_can_be_clicked() -> None:
     assert lines_of(state_on('h100x8', 120, 30, 'o'))[-1] == menu
 
 
+def test_narrow_sort_menu_takes_more_rows() -> None:
+    state = state_on('h100x8', 60, 30, 'o')
+    words = [words for _, words in state.keymap.next_keys(state.screen, state.prefix)]
+    menu = lines_of(state)[-4:]
+    assert all(any(each in line for line in menu) for each in words)
+
+
 def test_sort_menu_stays_below_the_notice_about_a_wrong_key() -> None:
     lines = lines_of(state_with_hints('o y', width=60))
     assert lines[-3] == ' o y: unknown sort key'
