@@ -110,8 +110,11 @@ def draw_device_panel(
     listed: DeviceList,
     *,
     history: History | None = None,
-) -> None:
-    """Draw the panel without its bottom border, which belongs to the panel below."""
+) -> dict[DeviceKey, RowState]:
+    """Draw the panel without its bottom border, which belongs to the panel below.
+
+    Return what is wrong with each device, what it is doing and who uses it.
+    """
     devices = sample.devices
     ends = (0, layout.area.width - 1)
     inner = _inner_uprights(layout)
@@ -122,7 +125,7 @@ def draw_device_panel(
     if not devices:
         buf.write(2, layout.heading_y, clip(_no_devices_message(sample), ends[1] - 3))
         draw_uprights(buf, layout.heading_y, ends)
-        return
+        return states
     traits = None
     if layout.form == FULL:
         traits = traits_of(devices)
@@ -161,6 +164,7 @@ def draw_device_panel(
         draw_details(buf, layout.details, ends, above, devices, view, note=listed.details_note)
     if layout.facts:
         _draw_facts(buf, layout.facts, ends, devices[0])
+    return states
 
 
 def bottom_uprights(layout: DeviceLayout, devices: Sequence[DeviceSample]) -> tuple[int, ...]:

@@ -17,7 +17,6 @@ from nvitop.gui.view.panels.device import (
     DeviceList,
     bottom_uprights,
     draw_device_panel,
-    row_states,
 )
 from nvitop.gui.view.panels.host import draw_host_panel, select_graphs
 from nvitop.gui.view.panels.process import Limits, ProcessList, draw_process_panel
@@ -71,12 +70,12 @@ def draw_main(
     # The page of a device has no other one to tell it from.
     current = None if state.shows_page else state.selected_device
     devices = DeviceList(worst_findings(found), running_on, current, details_note)
-    draw_device_panel(buf, layout.devices, sample, view, devices, history=history)
+    states = draw_device_panel(buf, layout.devices, sample, view, devices, history=history)
     selected = state.selected_device or running_on
     graphs = select_graphs(sample.devices, state.graphs, selected)
     above = bottom_uprights(layout.devices, sample.devices)
     if layout.host.tiles:
-        details = TileDetails(state.graphs, row_states(sample, devices.findings), selected)
+        details = TileDetails(state.graphs, states, selected)
         above = draw_tiles(buf, layout.host, sample, view, above, details, history)
     draw_host_panel(buf, layout.host, sample, view, above, graphs, history=history)
     listed = ProcessList(
