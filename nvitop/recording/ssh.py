@@ -87,7 +87,7 @@ def explain(host: str, status: int, lines: Sequence[str]) -> str:
         if 'Host key verification failed' in last:
             return f'{last}\nRun "ssh {host}" once to check its key.'
         return last or f'ssh cannot connect to {host}'
-    if status == NOT_FOUND or 'not found' in last:
+    if status == NOT_FOUND:
         return (
             f'nvitop is not installed on {host}, or not on the PATH of a shell without login.\n'
             f'Check: ssh {host} nvitop --version'

@@ -141,6 +141,10 @@ def test_a_terminal_shows_which_machine_is_connected_to(
             'printf "hello\\nnvitop query: error: NVML was not found\\n  Install it.\\n  Or not.\\n" >&2; exit 1',
             'NVML was not found\nInstall it.\nOr not.',
         ),
+        (
+            'echo "nvitop query: error: the CUDA driver was not found" >&2; exit 1',
+            'the CUDA driver was not found',
+        ),
         ('echo "{\\"nvitop_sample\\": 99}"; exit 1', 'a newer version of nvitop'),
         ('exit 3', 'nvitop on gpu07 ended with status 3'),
     ],
