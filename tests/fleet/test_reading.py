@@ -334,6 +334,13 @@ def test_free_gpus_are_filtered_here_and_not_by_the_server() -> None:
     assert not matches(host, (('host', 'Gpu'),))
 
 
+@pytest.mark.parametrize('query', [jobs_query, users_query])
+def test_jobs_and_users_are_queried_for_each_gpu(query: Callable[[Scope], str]) -> None:
+    groups = re.findall(r' by \(([^)]*)\)', query(Scope()))
+    assert groups
+    assert all({'uuid', 'UUID', 'gpu'} <= {*group.split(', ')} for group in groups)
+
+
 def test_each_number_in_a_name_is_sorted_as_a_number() -> None:
     names = ['rack10-gpu1', 'rack9-gpu10', 'rack9-gpu9', 'rack9']
     assert sorted(names, key=natural) == names[::-1]
