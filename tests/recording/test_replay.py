@@ -496,6 +496,8 @@ def test_several_files_are_one_recording(tmp_path: Path) -> None:
     machine = SimpleMachine()
     samples = [*ticks(machine, 30)]
     for day in range(3):
+        gone = tuple(gpu._replace(status='lost') for gpu in samples[10 * day + 5].devices)
+        samples[10 * day + 5] = samples[10 * day + 5]._replace(devices=gone)
         record(tmp_path / f'{day}.db', samples[10 * day : 10 * day + 10])
     recording = open_recordings([str(tmp_path / f'{day}.db') for day in (2, 0, 1)])
     found: int | None = recording.at(0)
@@ -510,6 +512,14 @@ def test_several_files_are_one_recording(tmp_path: Path) -> None:
     assert recording.at(samples[17].timestamp) == frames[17]
     assert (recording.span().first, recording.span().last) == (frames[0], frames[-1])
     assert recording.span().last_time == pytest.approx(samples[-1].timestamp, abs=0.001)
+    for way, moment in ((1, 0.0), (-1, 2e9)):
+        event = recording.event(moment, way)
+        times = []
+        while event is not None:
+            times.append(event.time)
+            event = recording.event(event.time, way)
+        lost_and_found = [samples[i].timestamp for i in (5, 6, 15, 16, 25, 26)][::way]
+        assert times == pytest.approx(lost_and_found, abs=0.001)
     recording.close()
 
 
