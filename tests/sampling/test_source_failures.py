@@ -320,13 +320,22 @@ def test_a_single_metric_that_fails_does_not_affect_the_status(bench: ClockedMac
 
 
 @on('bench', ['mig'], indirect=True)
-def test_a_mig_device_with_an_invalid_handle_is_found_again(bench: ClockedMachine) -> None:
+@pytest.mark.parametrize(
+    ('code', 'reason'),
+    [
+        ('INVALID_ARGUMENT', 'Invalid Argument: was it destroyed?'),
+        ('UNKNOWN', 'Unknown Error'),
+    ],
+)
+def test_a_mig_device_with_an_invalid_handle_is_found_again(
+    bench: ClockedMachine, code: str, reason: str
+) -> None:
     bench.sample()
-    bench.machine.fail('nvmlDeviceGetMemoryInfo*', 'INVALID_ARGUMENT', gpu=(0, 2))
+    bench.machine.fail('nvmlDeviceGetMemoryInfo*', code, gpu=(0, 2))
     sample = bench.sample(1.0)
     assert statuses(sample).count('error') == 1
     (problem,) = [problem for problem in sample.problems if problem.what == 'status']
-    assert problem.reason == 'Invalid Argument: was it destroyed?'
+    assert problem.reason == reason
     bench.machine.heal()
     assert set(statuses(bench.sample(1.0))) == {'ok'}
 
