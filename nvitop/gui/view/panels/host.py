@@ -182,14 +182,14 @@ def _draw_graphs(
     _draw_host(buf, area.y, places, past, sample, view)
     for x in uprights[1:-1]:
         _draw_upright(buf, area, x)
-    right = (places.middle_x or 0, area.width - 1)
+    middle = places.middle_x or 0
     for place, metric in ((places.upper, graphs.state.upper), (places.lower, graphs.state.lower)):
         if place is not None:
             if place.y - 1 > area.y:
-                line = Buffer(area.width - right[0], 1)
+                line = Buffer(area.width - middle, 1)
                 ends = (0, line.width - 1)
                 draw_rule(line, 0, ends, ends)
-                buf.write_spans(right[0], place.y - 1, line.row(0))
+                buf.write_spans(middle, place.y - 1, line.row(0))
             _draw_devices(buf, place, metric, past, sample, graphs, view)
     joints = [place.y - 1 for place in (places.upper, places.lower) if place is not None]
     _draw_upright(buf, area, uprights[-1], joints)
