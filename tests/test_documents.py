@@ -50,7 +50,6 @@ NOT_RUN = {
     r'sudo ': 'changes the system',
     r'(nvitop --)?ssh ': 'needs another machine',
     r'srun ': 'needs Slurm',
-    r'exec /usr/share/': 'needs nvitop in the system directories',
     r'sqlite3 ': 'is not everywhere',
     r'nvitop exporter': 'serves a port that may be in use; see tests/exporter',
 }
