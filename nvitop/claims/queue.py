@@ -71,7 +71,8 @@ class Ticket:
         """Tell others whether this program holds locks, or is about to take some."""
         if is_collecting != self._is_collecting:
             self._is_collecting = is_collecting
-            os.pwrite(self._lock, self._text(), 0)
+            os.lseek(self._lock, 0, os.SEEK_SET)
+            os.write(self._lock, self._text())
         os.utime(self._path)
 
     def programs_ahead(self) -> int:

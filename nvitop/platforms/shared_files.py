@@ -12,7 +12,7 @@ import time
 from errno import ENOTSUP
 from typing import Any
 
-if sys.platform != 'win32':
+with contextlib.suppress(ImportError):  # Windows
     import fcntl
 
 #: Attempts to lock while a reader tests the lock for a moment.
