@@ -275,7 +275,11 @@ def _print(given: argparse.Namespace, read: Callable[[Sequence[str]], Report]) -
     if given.held:
         text, problems = _held(paths, given.user)
     else:
-        report = arrange(read(paths), given.sort, given.top, given.user)
+        report = read(paths)
+        known = {row.key[given.by.index('user')] for row in report.rows} if given.user else ()
+        for user in [user for user in given.user if user not in known]:
+            print_message(PROGRAM, 'warning', f'no GPU time of user {user!r} in this period')
+        report = arrange(report, given.sort, given.top, given.user)
         encoding = (getattr(sys.stdout, 'encoding', '') or '').lower().replace('-', '')
         text = report_text(
             report, given.format, with_total=given.total, ascii_only=not encoding.startswith('utf')

@@ -428,7 +428,11 @@ def test_the_command_prints_a_table_and_accepts_negative_times(
     record(tmp_path / 'a.db', example())
     period = ['--since', at(0), '--until', at(2)]
     assert main([str(tmp_path / 'a.db'), *period, '--user', 'ann']) == 0
-    assert '\nann 1.4 34.4 ' in re.sub(' +', ' ', capsys.readouterr().out)
+    output = capsys.readouterr()
+    assert '\nann 1.4 34.4 ' in re.sub(' +', ' ', output.out)
+    assert output.err == ''
+    assert main([str(tmp_path / 'a.db'), *period, '--user', 'anne']) == 0
+    assert "no GPU time of user 'anne' in this period" in capsys.readouterr().err
     assert main([str(tmp_path / 'a.db'), '--since', '-7d']) == 1
     assert main(['--since', '-2d', '--until', '-1d', str(tmp_path / 'a.db')]) == 1
     assert 'nothing was recorded in this period' in capsys.readouterr().err
