@@ -229,6 +229,7 @@ def pids_of(ran: CommandRun) -> list[str]:
 def test_processes_are_filtered(machine: simulation.Machine) -> None:
     everything = pids_of(report())
     assert pids_of(report('-p', everything[0])) == everything[:1]
+    assert sorted(pids_of(report('-p', ','.join(everything[:2])))) == sorted(everything[:2])
     assert pids_of(report('-G')) == []
     assert pids_of(report('-C')) == everything
 
@@ -244,9 +245,9 @@ def test_user_without_a_name_means_the_current_user(
 
     monkeypatch.setattr(show, 'show', keep_users)
     monkeypatch.setattr(host, 'getuser', lambda: 'ann')
-    for arguments in (['-u'], ['-u', 'bob', 'eve'], []):
+    for arguments in (['-u'], ['-u', 'bob', 'eve'], ['-u', 'bob,eve', 'dan'], []):
         assert report(*arguments).status == 0
-    assert shown == [('ann',), ('bob', 'eve'), None]
+    assert shown == [('ann',), ('bob', 'eve'), ('bob', 'eve', 'dan'), None]
 
 
 # The monitor

@@ -241,6 +241,15 @@ def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
     return convert
 
 
+def separated(convert: Callable[[str], T]) -> Callable[[str], tuple[T, ...]]:
+    """Return a type of arguments: one value, or several that are separated by commas."""
+
+    def convert_all(text: str) -> tuple[T, ...]:
+        return tuple(map(convert, text.split(',')))
+
+    return convert_all
+
+
 def add_demo(group: argparse._ActionsContainer) -> None:
     """Add the option that simulates a machine; see :func:`nvitop.console.driver.simulate`."""
     group.add_argument(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.commands import COMMANDS, command_lines
@@ -85,7 +86,7 @@ def parse_arguments(arguments: list[str] | None = None) -> Invocation:
     for name in ('users', 'pids'):
         given = layer.get(name)
         if isinstance(given, list):
-            layer[name] = tuple(given)
+            layer[name] = tuple(itertools.chain.from_iterable(given))
     config = layer.pop('config', None)
     return Invocation(
         config=config if isinstance(config, str) else None,

@@ -10,7 +10,14 @@ from __future__ import annotations
 import argparse
 from typing import Any, Collection, NamedTuple
 
-from nvitop.console.arguments import add_demo, add_devices, duration, storing, whole_number
+from nvitop.console.arguments import (
+    add_demo,
+    add_devices,
+    duration,
+    separated,
+    storing,
+    whole_number,
+)
 from nvitop.console.options import (
     INTERVALS,
     MODES,
@@ -331,8 +338,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option('only_compute', _SWITCH, ('-C', '--only-compute'), 'show only processes with only a compute context (type C)'),
         Option('graphics', _SWITCH, ('-g', '--graphics'), 'show only processes with a graphics context (types G and C+G)'),
         Option('only_graphics', _SWITCH, ('-G', '--only-graphics'), 'show only processes with only a graphics context (type G)'),
-        Option('users', Arguments('USERNAME', nargs='*'), ('-u', '--user'), 'show only processes of these users (default: the current user)'),
-        Option('pids', Arguments('PID', nargs='+', type=whole_number(1)), ('-p', '--pid'), 'show only these processes'),
+        Option('users', Arguments('USERNAME', nargs='*', type=separated(str)), ('-u', '--user'), 'show only processes of these users (default: the current user)'),
+        Option('pids', Arguments('PID', nargs='+', type=separated(whole_number(1))), ('-p', '--pid'), 'show only these processes'),
     ),
     'colors': (
         Option('colorful', _SWITCH, ('--colorful',), 'draw bars and graphs in a color gradient (default: if the terminal has at least 256 colors, except in the theme classic)',
