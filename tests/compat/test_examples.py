@@ -10,7 +10,7 @@ from tests.examples import run
 def test_script_for_pynvml_smi_runs(tmp_path: Path) -> None:
     lines = run('from_pynvml_smi', folder=tmp_path).splitlines()
     assert lines[0].startswith('NVIDIA GeForce RTX 4090: ')
-    assert lines[0].endswith(' of 24564 MiB free')
+    assert lines[0].endswith(' of 24564.0 MiB free')
     assert [line.split()[1:] for line in lines[1:]] == [
         ['blender', '3120', 'MiB'],
         ['python3', '9870', 'MiB'],
