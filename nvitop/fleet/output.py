@@ -59,10 +59,10 @@ _HOST_COLUMNS = (
     ListColumn('temperature_celsius', lambda host, _: rounded(host.temperature_celsius), 'TEMP', lambda host, _: temperature_text(host.temperature_celsius)),
     ListColumn('free_gpus', lambda host, _: host.free, 'FREE'),
     ListColumn('idle_gpus', lambda host, _: host.idle),
-    ListColumn('held_gpus', lambda host, _: host.held),
+    ListColumn('held_gpus', lambda host, _: host.held, 'HELD'),
     ListColumn('age_seconds', lambda host, now: rounded(host.age(now), 1), 'AGE', lambda host, now: age_text(host.age(now))),
     ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users)),
-    ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'FINDINGS'),
+    ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'PROBLEMS'),
     ListColumn('gpu_utilization_percent', lambda host, _: [rounded(gpu.utilization_percent, 1) for gpu in host.gpus]),
     ListColumn('exporters', lambda host, _: sorted({one.dialect for one in host.exporters})),
 )
@@ -77,13 +77,13 @@ _GPU_COLUMNS = (
     ListColumn('power_watts', lambda pair, _: rounded(pair[1].power_watts, 1), 'POWER', lambda pair, _: power_text(pair[1].power_watts)),
     ListColumn('temperature_celsius', lambda pair, _: rounded(pair[1].temperature_celsius), 'TEMP', lambda pair, _: temperature_text(pair[1].temperature_celsius)),
     ListColumn('users', lambda pair, _: list(pair[1].users), 'USERS'),
-    ListColumn('findings', lambda pair, _: [finding.words for finding in pair[1].findings], 'FINDINGS'),
+    ListColumn('findings', lambda pair, _: [finding.words for finding in pair[1].findings], 'PROBLEMS'),
 )
 _USER_COLUMNS = (
     ListColumn('user', lambda user, _: user.name, 'USER'),
     ListColumn('hosts', lambda user, _: user.hosts, 'HOSTS'),
     ListColumn('gpus', lambda user, _: user.gpus, 'GPUS'),
-    ListColumn('idle_gpus', lambda user, _: user.idle_gpus, 'IDLE GPUS'),
+    ListColumn('held_gpus', lambda user, _: user.held_gpus, 'HELD'),
     ListColumn('processes', lambda user, _: user.processes, 'PROCESSES'),
     ListColumn('memory_bytes', lambda user, _: rounded(user.memory_bytes), 'MEMORY', lambda user, _: memory_text(user.memory_bytes, None)),
 )
@@ -91,7 +91,7 @@ _JOB_COLUMNS = (
     ListColumn('job', lambda job, _: job.name, 'JOB'),
     ListColumn('users', lambda job, _: list(job.users), 'USERS'),
     ListColumn('gpus', lambda job, _: job.gpus, 'GPUS'),
-    ListColumn('idle_gpus', lambda job, _: job.idle_gpus, 'IDLE GPUS'),
+    ListColumn('held_gpus', lambda job, _: job.held_gpus, 'HELD'),
     ListColumn('utilization_percent', lambda job, _: rounded(job.utilization_percent, 1), 'UTIL', lambda job, _: percent_text(job.utilization_percent)),
     ListColumn('hosts', lambda job, _: list(job.hosts), 'HOSTS', lambda job, _: users_text(job.hosts)),
 )
@@ -99,7 +99,7 @@ _PROBLEM_COLUMNS = (
     ListColumn('host', lambda problem, _: problem.host, 'HOST'),
     ListColumn('gpu', lambda problem, _: problem.gpu, 'GPU'),
     ListColumn('severity', lambda problem, _: problem.finding.severity, 'SEVERITY'),
-    ListColumn('finding', lambda problem, _: problem.finding.words, 'FINDING'),
+    ListColumn('finding', lambda problem, _: problem.finding.words, 'PROBLEM'),
 )
 #: The lists that can be printed.
 VIEWS = {
@@ -251,7 +251,8 @@ def totals_texts(sums: Totals, everything: Totals | None = None) -> dict[str, st
         'utilization': f'util {percent_text(sums.utilization_percent)}',
         'memory': f'mem {percent_text(sums.memory_percent)}',
         'power': power_text(sums.power_watts),
-        'idle': f'{sums.free:,} free  {sums.held:,} held',
+        'free': f'{sums.free:,} free',
+        'held': f'{sums.held:,} held',
         'faulty': f'problems on {counted(sums.faulty, "GPU")} ({sums.critical:,} critical)'
         if sums.faulty
         else 'no problems',

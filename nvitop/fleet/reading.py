@@ -427,7 +427,7 @@ def _user(name: str, usages: list[tuple[str, _Usage]], idle: set[str]) -> FleetU
         gpus=len(usages),
         processes=None if processes is None else int(processes),
         memory_bytes=total(usage.memory for _, usage in usages),
-        idle_gpus=sum(gpu in idle for gpu, _ in usages),
+        held_gpus=sum(gpu in idle for gpu, _ in usages),
     )
 
 

@@ -212,8 +212,8 @@ class FleetUser(NamedTuple):
     gpus: int
     processes: int | None = None
     memory_bytes: float | None = None
-    #: Number of the user's GPUs that are idle.
-    idle_gpus: int | None = None
+    #: Number of the user's GPUs that have been idle for a while.
+    held_gpus: int | None = None
 
 
 class FleetJob(NamedTuple):
@@ -226,8 +226,8 @@ class FleetJob(NamedTuple):
     users: tuple[str, ...]
     hosts: tuple[str, ...]
     gpus: int
-    #: Number of its GPUs that are idle.
-    idle_gpus: int = 0
+    #: Number of its GPUs that have been idle for a while.
+    held_gpus: int = 0
     #: Mean utilization of its GPUs.
     utilization_percent: float | None = None
 

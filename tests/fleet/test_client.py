@@ -342,7 +342,7 @@ def test_simulated_cluster_needs_no_server(capsys: pytest.CaptureFixture[str]) -
     [
         (['--filter', 'free:4', '--sort', 'host'], ['gpu0004,8,0.0', 'gpu0008,8,0.0'], 0),
         (['--filter', 'user:carol gpu0', '--sort', 'util'], ['gpu0007,7,'], 0),
-        (['--users', '--sort', 'idle'], ['erin,2,12,4', 'dave,2,12,0'], 0),
+        (['--users', '--sort', 'held'], ['erin,2,12,4', 'dave,2,12,0'], 0),
         (['--gpus', '--filter', 'gpu0007 gpu:3'], ['gpu0007,3,00000006'], 0),
         (['--jobs', '--sort', 'job'], ['nb try.ipynb,erin,4,4', 'slurm 41004,erin,4,0'], 0),
         (['--problems'], ['gpu0007,3,critical,not responding'], 0),

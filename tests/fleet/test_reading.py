@@ -312,7 +312,7 @@ def test_jobs_span_hosts_and_sessions_do_not() -> None:
         ('tmux server 7', ('b',), 'job:7 host:b'),
     ]
     job = jobs[0]
-    assert (job.gpus, job.idle_gpus, job.utilization_percent) == (2, 1, 30)
+    assert (job.gpus, job.held_gpus, job.utilization_percent) == (2, 1, 30)
     assert job.users == ('ann', 'bob')
 
 
@@ -348,19 +348,19 @@ def test_each_number_in_a_name_is_sorted_as_a_number() -> None:
 
 TABLES = {
     'hosts': """\
-HOST     GPUS  UTIL       MEMORY       POWER  TEMP  FREE  AGE  USERS    FINDINGS
-gpu0001     8   64%  242/640 GiB  3.8/5.6 kW  59°C     0   9s  alice""",
+HOST     GPUS  UTIL       MEMORY       POWER  TEMP  FREE  HELD  AGE  USERS    PROBLEMS
+gpu0001     8   64%  242/640 GiB  3.8/5.6 kW  59°C     0     0   9s  alice""",
     'gpus': """\
-HOST     GPU  STATE    UTIL     MEMORY  POWER  TEMP  USERS  FINDINGS
+HOST     GPU  STATE    UTIL     MEMORY  POWER  TEMP  USERS  PROBLEMS
 gpu0001    0  busy      64%  30/80 GiB  472 W  55°C  alice""",
     'users': """\
-USER   HOSTS  GPUS  IDLE GPUS  PROCESSES   MEMORY
-dave       2    12          0         12  536 GiB""",
+USER   HOSTS  GPUS  HELD  PROCESSES   MEMORY
+dave       2    12     0         12  536 GiB""",
     'jobs': """\
-JOB           USERS         GPUS  IDLE GPUS  UTIL  HOSTS
-slurm 41005   alice, frank    16          0   67%  gpu0001 +1""",
+JOB           USERS         GPUS  HELD  UTIL  HOSTS
+slurm 41005   alice, frank    16     0   67%  gpu0001 +1""",
     'problems': """\
-HOST     GPU  SEVERITY  FINDING
+HOST     GPU  SEVERITY  PROBLEM
 gpu0007    3  critical  not responding""",
 }
 

@@ -106,8 +106,8 @@ def values(fleet: Fleet) -> list[object]:
 
 def counts(fleet: Fleet) -> list[object]:
     return [
-        *((user.name, user.hosts, user.gpus, user.idle_gpus) for user in fleet.users),
-        *((job.name, job.users, job.hosts, job.gpus, job.idle_gpus) for job in fleet.jobs),
+        *((user.name, user.hosts, user.gpus, user.held_gpus) for user in fleet.users),
+        *((job.name, job.users, job.hosts, job.gpus, job.held_gpus) for job in fleet.jobs),
     ]
 
 

@@ -73,6 +73,8 @@ def screen(hosts: int, width: int, height: int, *keys: str, in_ascii: bool = Fal
         ('40', lambda: screen(40, 120, 30, 'Down', 'o', 'f')),
         ('40-narrow', lambda: screen(40, 50, 12)),
         ('40-ascii', lambda: screen(40, 80, 12, in_ascii=True)),
+        ('40-smallest', lambda: screen(40, 40, 12)),
+        ('40-users', lambda: screen(40, 80, 12, 'U')),
         ('40-jobs', lambda: screen(40, 80, 12, 'J')),
         ('40-gpus', lambda: screen(40, 80, 14, 'g', 'm')),
         ('40-problems', lambda: screen(40, 80, 24, '!')),

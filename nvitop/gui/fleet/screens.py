@@ -135,6 +135,7 @@ _OTHER_HELP = (
             HelpEntry('!', 'something is wrong with this GPU'),
             HelpEntry('·', 'no exporter reports its utilization'),
             HelpEntry('FREE', 'idle GPUs without held memory and critical findings'),
+            HelpEntry('HELD', 'GPUs whose memory a process keeps without using the GPU'),
             HelpEntry('AGE', 'age of the values; late from 2 minutes, old from 5 minutes'),
         ),
         kind='legend',

@@ -48,8 +48,8 @@ ORDERS = (
     HostOrder('temperature', 't', 'TEMP', lambda host: host.temperature_celsius),
     HostOrder('age', 'a', 'AGE', lambda host: host.measured and -host.measured),
     HostOrder('gpus', 'g', 'GPUS', lambda host: len(host.gpus)),
-    HostOrder('idle', 'i', 'idle GPUs', lambda host: host.idle),
     HostOrder('free', 'r', 'FREE', lambda host: host.free),
+    HostOrder('held', 'd', 'HELD', lambda host: host.held),
     HostOrder('findings', 'f', 'PROBLEMS', lambda host: host.faulty),
 )
 ORDERS_BY_NAME = {order.name: order for order in ORDERS}

@@ -50,8 +50,13 @@ _FULL_HEAT = {'temperature': 100.0, 'power': 700.0}
 #: Maximum number of glyphs of a host in the list.
 _MAX_GLYPHS = 16
 _MAX_NAME = 28
+_FREE, _HELD = Style(Role.IDLE, bold=True), _WARNING
 #: Sums that a narrow screen leaves out, the first one first.
-_LEFT_OUT = ('power', 'age', 'memory', 'idle', 'utilization')
+_LEFT_OUT = ('power', 'age', 'memory', 'utilization', 'critical', 'gpus', 'hosts')
+#: Columns besides host, glyphs and problems, the most important one first.
+_PRIORITY = ('free', 'held', 'users', 'utilization', 'temperature', 'age', 'gpus', 'memory', 'power')
+#: Minimum width of the problems next to the first two of these columns, and next to more.
+_LEAST_PROBLEMS = (10, 14)
 #: Maximum number of hosts with old data that are listed.
 _MAX_OLD = 50
 _HEADING = Style(Role.TITLE, bold=True)
@@ -66,8 +71,6 @@ class HostColumn(NamedTuple):
     #: The text of a host at a time.
     text: Callable[[FleetHost, float], str]
     align: str = '>'
-    #: Minimum width of a screen that has it.
-    least: int = 0
     #: The style of a host at a time.
     style: Callable[[FleetHost, float], Style] = lambda *_: PLAIN
 
@@ -77,13 +80,14 @@ HOST_COLUMNS: tuple[HostColumn, ...] = (
     HostColumn('host', 'HOST', 4, lambda host, _: host.name, '<'),
     HostColumn('glyphs', 'GPU', 3, lambda *_: '', '<'),
     HostColumn('utilization', 'UTIL', 5, lambda host, _: percent_text(host.utilization_percent), style=lambda host, _: _heat(host.utilization_percent)),
-    HostColumn('memory', 'MEMORY', 13, lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes), least=60),
-    HostColumn('power', 'POWER', 11, lambda host, _: power_text(host.power_watts, host.power_limit_watts), least=90),
-    HostColumn('temperature', 'TEMP', 5, lambda host, _: temperature_text(host.temperature_celsius), least=60),
-    HostColumn('free', 'FREE', 5, lambda host, _: str(host.free or ''), least=50),
-    HostColumn('gpus', 'GPUS', 4, lambda host, _: str(len(host.gpus)), least=86),
-    HostColumn('age', 'AGE', 6, lambda host, now: age_text(host.age(now)), least=60, style=lambda host, now: _age_style(host.age(now))),
-    HostColumn('users', 'USERS', 14, lambda host, _: users_text(host.users), '<', least=90),
+    HostColumn('memory', 'MEMORY', 13, lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes)),
+    HostColumn('power', 'POWER', 11, lambda host, _: power_text(host.power_watts, host.power_limit_watts)),
+    HostColumn('temperature', 'TEMP', 5, lambda host, _: temperature_text(host.temperature_celsius)),
+    HostColumn('free', 'FREE', 5, lambda host, _: str(host.free or ''), style=lambda *_: _FREE),
+    HostColumn('held', 'HELD', 5, lambda host, _: str(host.held or ''), style=lambda *_: _HELD),
+    HostColumn('gpus', 'GPUS', 4, lambda host, _: str(len(host.gpus))),
+    HostColumn('age', 'AGE', 6, lambda host, now: age_text(host.age(now)), style=lambda host, now: _age_style(host.age(now))),
+    HostColumn('users', 'USERS', 14, lambda host, _: users_text(host.users), '<'),
     HostColumn('findings', 'PROBLEMS', 0, lambda *_: '', '<', style=lambda host, _: _style_of(host.severity)),
 )
 # fmt: on
@@ -141,10 +145,15 @@ def _draw_totals(buf: Buffer, state: AppState) -> None:
     for name in _LEFT_OUT:
         if cell_width('  '.join(parts.values())) <= buf.width:
             break
-        parts.pop(name)
+        if name == 'critical':
+            parts['faulty'] = parts['faulty'].partition(' (')[0]
+        else:
+            parts.pop(name)
     styles = {
         'gone': _WARNING,
         'hidden': _WARNING,
+        'free': _FREE if sums.free else PLAIN,
+        'held': _HELD if sums.held else PLAIN,
         'faulty': _style_of('critical' if sums.critical else 'warning') if sums.faulty else PLAIN,
         'age': _age_style(shown.age),
     }
@@ -176,16 +185,20 @@ def _columns(state: AppState) -> list[HostColumn]:
     hosts = fleet_of(state).rows or fleet_of(state).fleet.hosts
     glyphs = min(_MAX_GLYPHS, max((len(host.gpus) for host in hosts), default=1))
     widest = max((cell_width(host.name) for host in hosts), default=4)
-    host, gpus, *others, findings = (each for each in HOST_COLUMNS if state.width >= each.least)
-    columns = [
-        host._replace(width=max(host.width, min(_MAX_NAME, widest, state.width // 3))),
-        gpus._replace(
-            width=max(gpus.width, glyphs), title='PER GPU' if glyphs >= 7 else gpus.title
-        ),
-        *others,
-    ]
-    taken = sum(column.width + 1 for column in columns)
-    return [*columns, findings._replace(width=max(0, state.width - taken - 1))]
+    host, gpus, *others, findings = HOST_COLUMNS
+    host = host._replace(width=max(host.width, min(_MAX_NAME, widest, state.width // 3)))
+    gpus = gpus._replace(
+        width=max(gpus.width, glyphs), title='PER GPU' if glyphs >= 7 else gpus.title
+    )
+    room = state.width - host.width - gpus.width - 3
+    fitting = set()
+    for column in sorted(others, key=lambda column: _PRIORITY.index(column.name)):
+        least = _LEAST_PROBLEMS[column.name not in _PRIORITY[:2]]
+        if room - column.width - 1 >= least:
+            room -= column.width + 1
+            fitting.add(column.name)
+    shown = [column for column in others if column.name in fitting]
+    return [host, gpus, *shown, findings._replace(width=max(0, room))]
 
 
 def draw_hosts(buf: Buffer, state: AppState, _: History) -> None:
@@ -356,7 +369,7 @@ def draw_users_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
     fleet = fleet_of(state)
     users = fleet.users.users
     width = max(8, min(32, max((cell_width(user.name) for user in users), default=8)))
-    headings = f'{pad("USER", width)}  HOSTS   GPUS  IDLE GPUS  PROCESSES        MEMORY'
+    headings = f'{pad("USER", width)}  HOSTS   GPUS   HELD  PROCESSES        MEMORY'
     layout = _draw_frame(buf, state, headings)
     if not users:
         waiting = not fleet.users.timestamp and not fleet.error
@@ -369,7 +382,7 @@ def draw_users_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
         user = users[line]
         processes = 'N/A' if user.processes is None else f'{user.processes:,}'
         text = (
-            f'{fit(user.name, width)} {user.hosts:>6,} {user.gpus:>6,} {user.idle_gpus or 0:>10,} '
+            f'{fit(user.name, width)} {user.hosts:>6,} {user.gpus:>6,} {user.held_gpus or 0:>6,} '
             f'{processes:>10} {memory_text(user.memory_bytes, None):>13}'
         )
         y = layout.row_of(line)
@@ -380,7 +393,7 @@ def draw_jobs(buf: Buffer, state: AppState, _: History) -> None:
     """Draw the jobs, pods and others over all hosts."""
     jobs = fleet_of(state).jobs
     width = max(12, min(40, max((cell_width(job.name) for job in jobs.jobs), default=0)))
-    headings = f'{pad("JOB", width)}   GPUS  IDLE GPUS   UTIL  HOSTS  {pad("USER", 16)} FIRST HOST'
+    headings = f'{pad("JOB", width)}   GPUS   HELD   UTIL  HOSTS  {pad("USER", 16)} FIRST HOST'
     layout = _draw_frame(buf, state, headings)
     if not jobs.jobs:
         text = 'Waiting for the answer ...' if not fleet_of(state).error else ''
@@ -389,7 +402,7 @@ def draw_jobs(buf: Buffer, state: AppState, _: History) -> None:
     for line in layout.shown:
         job = jobs.jobs[line]
         text = (
-            f'{fit(job.name, width)} {job.gpus:>6,} {job.idle_gpus:>10,} '
+            f'{fit(job.name, width)} {job.gpus:>6,} {job.held_gpus:>6,} '
             f'{percent_text(job.utilization_percent):>6} {len(job.hosts):>6,}  '
             f'{fit(users_text(job.users), 16)} {job.hosts[0]}'
         )
