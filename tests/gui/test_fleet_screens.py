@@ -19,6 +19,7 @@ from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
 from nvitop.gui.fleet.state import fleet_of, lay_out_heat_map, question_of, update_fleet
 from nvitop.gui.fleet.view import findings_text
 from nvitop.gui.model.choices import Screen, ViewState
+from nvitop.gui.render.style import Role, Style
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
     FleetArrived,
@@ -200,7 +201,9 @@ def test_clicks_select_and_open_hosts_and_press_hints() -> None:
 
 
 def test_heat_map_has_a_cursor_that_opens_a_host() -> None:
-    state = screen(40, 120, 30, 'g', 'Down', 'Right', 'j')
+    state = screen(40, 120, 30, 'g')
+    assert fleet_of(state).selected == fleet_of(state).gpus.hosts[0].name
+    state = screen(40, 120, 30, 'g', 'Right', 'j')
     columns = lay_out_heat_map(state).columns
     hosts = fleet_of(state).gpus.hosts
     assert fleet_of(state).selected == hosts[columns + 1].name
@@ -214,6 +217,22 @@ def test_heat_map_has_a_cursor_that_opens_a_host() -> None:
     clicked, _ = update_fleet(state, MousePressed(x, 3))
     assert fleet_of(clicked).selected == hosts[2].name
     assert update_fleet(clicked, MousePressed(x, 3))[1] == (OpenHost(fleet_of(state).rows[2]),)
+
+
+@pytest.mark.parametrize('metric', ['', 'm', 'mm', 'mmm'])
+def test_heat_map_marks_held_gpus(metric: str) -> None:
+    state = screen(40, 80, 14, 'g', *metric)
+    heat = lay_out_heat_map(state)
+    held = fleet_of(state).rows[2]
+    assert held.held == 4
+    x = 2 * heat.stride + heat.name_width + 1
+    is_amber = [
+        style == Style(Role.WARNING, bold=True)
+        for start, text, style in draw_frame(state, History()).row(3)
+        for place in range(start, start + len(text))
+        if x <= place < x + 8
+    ]
+    assert is_amber == [gpu.state == 'held' for gpu in held.gpus]
 
 
 def test_search_and_order_of_hosts() -> None:
@@ -356,6 +375,14 @@ def test_refresh_is_rare_enough_for_the_server() -> None:
 def test_small_terminal_shows_a_message() -> None:
     state, _ = update_fleet(screen(1, 80, 10), Resized(20, 4))
     assert 'too small' in ''.join(draw_frame(state, History()).lines())
+
+
+def test_enter_opens_the_host_of_a_problem() -> None:
+    state, effects = update_fleet(screen(40, 80, 24, '!'), KeyPressed('Enter'))
+    assert [effect.host.name for effect in effects if isinstance(effect, OpenHost)] == ['gpu0022']
+    state, effects = update_fleet(screen(40, 80, 24, '!', 'End'), KeyPressed('Enter'))
+    assert [*filter(lambda effect: isinstance(effect, OpenHost), effects)] == []
+    assert [notice.text for notice in state.notices] == ['no host in this line']
 
 
 def test_enter_shows_the_hosts_of_the_last_user() -> None:

@@ -24,6 +24,8 @@ class FleetState(NamedTuple):
     rows: tuple[FleetHost, ...] = ()
     gpus: Fleet = Fleet()
     gpus_metric: str = ''
+    #: Held GPUs of the heat map, as the last list of hosts shows them.
+    held: frozenset[str] = frozenset()
     users: Fleet = Fleet()
     jobs: Fleet = Fleet()
     #: Metric of the heat map.

@@ -17,6 +17,7 @@ from nvitop.gui.fleet.state import (
     move_in_heat_map,
     next_metric,
     open_host,
+    open_host_named,
     reverse_hosts,
     select_host,
     selected_host,
@@ -39,7 +40,7 @@ from nvitop.gui.layout.screens import HelpEntry, HelpGroup, HelpPart
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.actions import leave, need_search, open_sort_menu, redraw, suspend
-from nvitop.gui.state.app_state import AppState, KeyedSelection, ScreenSpec, make_program
+from nvitop.gui.state.app_state import AppState, KeyedSelection, Result, ScreenSpec, make_program
 from nvitop.gui.state.appearance import next_theme
 from nvitop.gui.state.bindings import MOVE, PROCESS, SCREEN, SORT, VIEW, opening
 from nvitop.gui.state.help_contents import lines_about_keys
@@ -63,6 +64,13 @@ _JOBS = frozenset({Screen.JOBS})
 _PROBLEMS = frozenset({Screen.PROBLEMS})
 _VALUES = _HOSTS | _HEAT_MAP | _USERS | _JOBS
 _ALL = _VALUES | _PROBLEMS | {Screen.HELP}
+
+
+def open_host_of_problem(state: AppState) -> Result:
+    """Show the host of the current line of the problems screen."""
+    lines = problem_texts(state)
+    return open_host_named(state, lines[min(state.position.cursor, len(lines) - 1)].host)
+
 
 # fmt: off
 _BINDINGS: tuple[Binding, ...] = (
@@ -90,13 +98,14 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _ALL - _HEAT_MAP, PROCESS, hint='match', needs=(need_search,)),
     Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _ALL - _HEAT_MAP, PROCESS, hint='match', needs=(need_search,)),
     Binding(('Enter',), 'show-page', open_host, 'screens of the host; q: back', _HOSTS | _HEAT_MAP, SCREEN, hint='host'),
+    Binding(('Enter',), 'show-page', open_host_of_problem, 'screens of the host; q: back', _PROBLEMS, SCREEN, hint='host'),
     Binding(('Enter',), 'show-user', show_hosts_of_user, 'show the hosts', _USERS, SCREEN, hint='hosts of the user'),
     Binding(('Enter',), 'show-job', show_hosts_of_job, 'show the hosts', _JOBS, SCREEN, hint='hosts of the job'),
     opening(('g',), Screen.HEAT_MAP, 'all GPUs as a heat map', _VALUES - _HEAT_MAP, 'GPUs'),
     Binding(('g', 'm'), 'next-graph', next_metric, 'next metric', _HEAT_MAP, SCREEN, hint='next metric'),
     opening(('U',), Screen.USERS, 'users over all hosts', _VALUES - _USERS, 'users'),
     opening(('J',), Screen.JOBS, 'jobs and pods over all hosts', _VALUES - _JOBS, 'jobs'),
-    opening(('!',), Screen.PROBLEMS, 'server, exporters, findings, old data', _ALL - _PROBLEMS, 'problems'),
+    opening(('!',), Screen.PROBLEMS, 'problems, old data, server, exporters', _ALL - _PROBLEMS, 'problems'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', go_back, 'back', _ALL - _HOSTS, SCREEN, hint='back'),
     Binding((',', '<'), 'sort-previous', partial(sort_by_next_column, step=-1), 'sort by the previous column', _HOSTS, SORT),
     Binding(('.', '>'), 'sort-next', partial(sort_by_next_column, step=1), 'sort by the next column', _HOSTS, SORT),
@@ -132,10 +141,10 @@ _OTHER_HELP = (
         (
             HelpEntry('▁▂▃▄▅▆▇', 'utilization of one GPU, from 0 % to 100 %'),
             HelpEntry('▁', 'in the color of warnings: held (idle, with over 1 GiB in use)'),
+            HelpEntry('HELD', 'held GPUs; in lists of users and jobs: idle ones, with any memory'),
             HelpEntry('!', 'something is wrong with this GPU'),
             HelpEntry('·', 'no exporter reports its utilization'),
             HelpEntry('FREE', 'idle GPUs without held memory and critical findings'),
-            HelpEntry('HELD', 'GPUs whose memory a process keeps without using the GPU'),
             HelpEntry('AGE', 'age of the values; late from 2 minutes, old from 5 minutes'),
         ),
         kind='legend',
@@ -212,12 +221,11 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.PROBLEMS: ScreenSpec(
         draw=draw_problems_of_fleet,
         hints=('h', 'q'),
-        menu=('h', 'PageUp PageDown', '/', 'n N', 'q'),
+        menu=('h', 'Enter', 'PageUp PageDown', '/', 'n N', 'q'),
         lines=problem_texts,
         demand=demanded_question,
         margins=_margins,
-        has_cursor=False,
-        texts=lambda state: [text for text, _ in problem_texts(state)],
+        texts=lambda state: [line.text for line in problem_texts(state)],
     ),
     Screen.HELP: ScreenSpec(
         draw=_draw_help,

@@ -109,8 +109,7 @@ def _show(state: AppState, event: FleetArrived) -> AppState:
     if event.question.kind == 'jobs':
         return state._replace(fleet=shown._replace(jobs=fleet))
     if event.question.kind == 'gpus':
-        fleet = _with_findings(fleet, shown.fleet)
-        return state._replace(fleet=shown._replace(gpus=fleet, gpus_metric=event.question.metric))
+        return state._replace(fleet=_with_heat_map(shown, fleet, event.question.metric))
     scope = shown.scope
     if not scope.filters and fleet.hosts:
         scope = scope._replace(used_labels=used_labels(fleet) or scope.used_labels)
@@ -120,6 +119,17 @@ def _show(state: AppState, event: FleetArrived) -> AppState:
         shown = shown._replace(everything=event.sums)
     state = arrange(state, shown)
     return _filter(state) if is_first and state.query else state
+
+
+def _with_heat_map(shown: FleetState, fleet: Fleet, metric: str) -> FleetState:
+    """Return the state with an answer for the heat map, and with a cursor on it."""
+    held = {gpu.id for host in shown.fleet.hosts for gpu in host.gpus if gpu.state == 'held'}
+    return shown._replace(
+        gpus=_with_findings(fleet, shown.fleet),
+        gpus_metric=metric,
+        held=frozenset(held),
+        selected=shown.selected or (fleet.hosts[0].name if fleet.hosts else ''),
+    )
 
 
 def _with_findings(fleet: Fleet, hosts: Fleet) -> Fleet:
@@ -280,7 +290,17 @@ def open_host(state: AppState) -> Result:
     line = selected_host(state)
     if line is None:
         return move_by_lines(state, 1)
-    host = fleet_of(state).rows[line]
+    return _open(state, fleet_of(state).rows[line])
+
+
+def open_host_named(state: AppState, name: str) -> Result:
+    """Show a host on the ordinary screens, if there is one with this name."""
+    hosts = fleet_of(state).fleet.hosts
+    host = next((host for host in hosts if host.name == name), None)
+    return refuse(state, 'no host in this line') if host is None else _open(state, host)
+
+
+def _open(state: AppState, host: FleetHost) -> Result:
     if not host.exporters:
         return refuse(state, f'{host.name} has no current values')
     return state, (OpenHost(host),)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
-from nvitop.exporter.dialects import dialect
 from nvitop.fleet.output import (
     VIEWS,
     age_text,
@@ -54,7 +53,17 @@ _FREE, _HELD = Style(Role.IDLE, bold=True), _WARNING
 #: Sums that a narrow screen leaves out, the first one first.
 _LEFT_OUT = ('power', 'age', 'memory', 'utilization', 'critical', 'gpus', 'hosts')
 #: Columns besides host, glyphs and problems, the most important one first.
-_PRIORITY = ('free', 'held', 'users', 'utilization', 'temperature', 'age', 'gpus', 'memory', 'power')
+_PRIORITY = (
+    'free',
+    'held',
+    'users',
+    'utilization',
+    'temperature',
+    'age',
+    'gpus',
+    'memory',
+    'power',
+)
 #: Minimum width of the problems next to the first two of these columns, and next to more.
 _LEAST_PROBLEMS = (10, 14)
 #: Maximum number of hosts with old data that are listed.
@@ -348,6 +357,8 @@ def draw_heat_map(buf: Buffer, state: AppState, _: History) -> None:
             x += heat.name_width + 1
             for number, gpu in enumerate(host.gpus[: heat.gpus]):
                 glyph, style = _heat_glyph(gpu, fleet.metric, heights)
+                if gpu.id in fleet.held and not gpu.findings:
+                    style = _HELD
                 buf.write(x + number, y, glyph, style)
 
 
@@ -413,59 +424,85 @@ def draw_jobs(buf: Buffer, state: AppState, _: History) -> None:
 def draw_problems_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
     """Draw what is wrong, and what is known about the server and the exporters."""
     lines = problem_texts(state)
-    layout = _draw_frame(buf, state, ' Problems')
+    layout = _draw_frame(buf, state, '  Problems')
+    cursor = current_line(state)
     for line in layout.shown:
-        text, style = lines[line]
-        buf.write(0, layout.row_of(line), clip(text, buf.width), style)
+        one, y = lines[line], layout.row_of(line)
+        draw_list_line(buf, y, clip(one.text, buf.width), one.style, is_current=line == cursor)
 
 
-def problem_texts(state: AppState) -> list[tuple[str, Style]]:
-    """Return lines about the server, the exporters, and everything that is wrong."""
-    answers, now = fleet_of(state), state.timestamp
-    fleet, server = answers.fleet, answers.server
-    period, error = answers.period, answers.error
-    size = f', {fleet.size_bytes / 1e6:.2f} MB' if fleet.size_bytes else ''
-    last = f'last request: {fleet.seconds:.2f} s{size}; one every {period:.0f} s'
+class ProblemText(NamedTuple):
+    """A line of the problems screen."""
+
+    text: str
+    style: Style = PLAIN
+    #: Name of the host that it is about.
+    host: str = ''
+
+
+#: Dialect → program that usually has its names.
+_PROGRAMS = {
+    'own': 'nvitop exporter',
+    'dcgm': 'dcgm-exporter',
+    'nvidia-smi': 'nvidia_gpu_exporter',
+    'nvitop-exporter': 'nvitop-exporter 1.7',
+}
+
+
+def problem_texts(state: AppState) -> list[ProblemText]:
+    """Return lines about everything that is wrong, old data, the server, and the exporters."""
+    fleet, now = fleet_of(state).fleet, state.timestamp
     lines = [
-        ('Server', _HEADING),
-        (f'  {server}', PLAIN),
-        (f'  {last if fleet.timestamp else "no answer yet"}', PLAIN),
-        *((f'  {error}', _ERROR) for error in [error] if error),
-        *((f'  warning: {text}', _WARNING) for text in fleet.warnings),
-        ('', PLAIN),
-        ('Exporters', _HEADING),
+        ProblemText(f'  {one.host}: {one.text}', _style_of(one.finding.severity), one.host)
+        for one in problems_of(fleet)
     ]
+    lines = lines or [ProblemText('  nothing wrong is known', _DIM)]
+    silent = sum(all(one.dialect != 'own' for one in host.exporters) for host in fleet.hosts)
+    if silent:
+        text = f'  {counted(silent, "host")} without "nvitop exporter": few or no findings are reported'
+        lines.append(ProblemText(text, _DIM))
+    lines += [ProblemText(''), ProblemText('Age of data', _HEADING)]
+    old = [_age_line(host, now) for host in fleet.hosts]
+    shown = [line for line in old if line is not None]
+    known = 'up to date' if fleet.hosts else 'unknown'
+    lines += shown[:_MAX_OLD] or [ProblemText(f'  {known}', _DIM)]
+    if len(shown) > _MAX_OLD:
+        lines.append(ProblemText(f'  and {len(shown) - _MAX_OLD:,} more'))
+    return [*lines, *_server_texts(state)]
+
+
+def _server_texts(state: AppState) -> list[ProblemText]:
+    """Return lines about the server and the exporters."""
+    answers = fleet_of(state)
+    fleet, error = answers.fleet, answers.error
+    size = f', {fleet.size_bytes / 1e6:.2f} MB' if fleet.size_bytes else ''
+    last = f'last request: {fleet.seconds:.2f} s{size}; one every {answers.period:.0f} s'
     counts: dict[str, int] = {}
     for host in fleet.hosts:
         for name in {one.dialect for one in host.exporters if host.gone_since is None}:
             counts[name] = counts.get(name, 0) + 1
-    for name, count in sorted(counts.items()):
-        lines.append((f'  {name}: {counted(count, "host")} ({dialect(name).help})', PLAIN))
-    if not counts:
-        lines.append(('  none found', _DIM))
-    lines += [('', PLAIN), ('GPUs', _HEADING)]
-    found = [
-        (f'  {one.host}: {one.text}', _style_of(one.finding.severity)) for one in problems_of(fleet)
+    exporters = [
+        ProblemText(f'  {counted(count, "host")} with {_PROGRAMS[name]} (dialect "{name}")')
+        for name, count in sorted(counts.items())
     ]
-    lines += found or [('  nothing wrong is known', _DIM)]
-    silent = sum(all(one.dialect != 'own' for one in host.exporters) for host in fleet.hosts)
-    if silent:
-        text = f'  {counted(silent, "host")} without "nvitop exporter": few or no findings are reported'
-        lines.append((text, _DIM))
-    lines += [('', PLAIN), ('Age of data', _HEADING)]
-    old = [_age_line(host, now) for host in fleet.hosts]
-    shown = [line for line in old if line is not None]
-    lines += shown[:_MAX_OLD] or [('  up to date' if fleet.hosts else '  unknown', _DIM)]
-    if len(shown) > _MAX_OLD:
-        lines.append((f'  and {len(shown) - _MAX_OLD:,} more', PLAIN))
-    return lines
+    return [
+        ProblemText(''),
+        ProblemText('Server', _HEADING),
+        ProblemText(f'  {answers.server}'),
+        ProblemText(f'  {last if fleet.timestamp else "no answer yet"}'),
+        *(ProblemText(f'  {error}', _ERROR) for error in [error] if error),
+        *(ProblemText(f'  warning: {text}', _WARNING) for text in fleet.warnings),
+        ProblemText(''),
+        ProblemText('Exporters', _HEADING),
+        *(exporters or [ProblemText('  none found', _DIM)]),
+    ]
 
 
-def _age_line(host: FleetHost, now: float) -> tuple[str, Style] | None:
+def _age_line(host: FleetHost, now: float) -> ProblemText | None:
     if host.gone_since is not None:
         text = f'  {host.name}: gone for {age_text(now - host.gone_since)}'
-        return (f'{text}; the server has no current values', _WARNING)
+        return ProblemText(f'{text}; the server has no current values', _WARNING, host.name)
     age = host.age(now)
     if age is None or age < LATE_SECONDS:
         return None
-    return (f'  {host.name}: {age_text(age)} old', _WARNING)
+    return ProblemText(f'  {host.name}: {age_text(age)} old', _WARNING, host.name)
