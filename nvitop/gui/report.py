@@ -20,10 +20,10 @@ from nvitop.gui.model.columns import (
     longest_command,
 )
 from nvitop.gui.model.format import devices_text, format_timestamp
-from nvitop.gui.render.ansi import to_ansi, to_ascii, to_halves
+from nvitop.gui.render.ansi import dot_tracks, to_ansi, to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC
-from nvitop.gui.render.theme import theme_named
+from nvitop.gui.render.theme import has_dotted_tracks, theme_named
 from nvitop.gui.state.problems import count_problems, problem_lines
 from nvitop.gui.state.process_rows import list_processes
 from nvitop.gui.view.screens.main import Header, MainView, draw_main
@@ -93,6 +93,8 @@ def report_text(
     header = Header(format_timestamp(sample.timestamp))
     wanted = filter_of(options)
     buffer = draw_report(sample, width, view, wanted=wanted, header=header, mode=mode)
+    if has_dotted_tracks(options.theme, colors):
+        dot_tracks(buffer)
     if options.ascii or view.halves:
         buffer = to_ascii(buffer) if options.ascii else to_halves(buffer)
     return to_ansi(buffer, theme_named(options.theme), colors)

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from nvitop.console.options import MODES
 from nvitop.gui.model.choices import MainState, Sort, ViewState
 from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import Role
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.appearance import set_theme
 from nvitop.gui.state.events import MousePressed
 from nvitop.gui.state.lists import main_layout, relist
 from nvitop.gui.state.process_rows import ORDERS
@@ -171,3 +173,17 @@ def test_processes_stay_on_the_screen_below_long_panels() -> None:
     end = pressed(state, *['PageDown'] * 4)
     assert not main_layout(end).rows_below
     assert 'PageUp' not in lines_of(end)[-1]
+
+
+def test_tracks_and_guides_are_dotted_on_an_unknown_background() -> None:
+    state = pressed(state_on('h100x8', 160, 50), 'f')
+    history = history_of(SAMPLES['h100x8'])
+
+    def tracks(theme: str, colors: int) -> set[str]:
+        buffer = draw_frame(set_theme(state._replace(colors=colors), theme), history)
+        rows = map(buffer.row, range(buffer.height))
+        return {char for row in rows for _, text, s in row if s.role is Role.TRACK for char in text}
+
+    for colors in (256, 1 << 24):
+        assert {'■', '⠉'} <= tracks('dark', colors)
+        assert tracks('auto', colors) <= {'·', '⠁', '⠂', '⡀'}

@@ -190,6 +190,7 @@ def _halves_of(dots: int) -> str:
 #: Guides and spreads of graphs and empty parts of bars, which must not look like values.
 _HALVES_OF_TRACKS = dict.fromkeys((*range(0x2801, 0x2900), ord('■')), '·')
 _ASCII_OF_TRACKS = {ord('■'): '.'}
+_DOTS_OF_TRACKS = {ord('■'): '·', **dict(zip(map(ord, '⠉⠒⣀'), '⠁⠂⡀'))}
 
 _IN_HALVES = {
     **dict.fromkeys(map(ord, '▉▊▋'), '█'),
@@ -205,6 +206,11 @@ _IN_HALVES = {
     ord('…'): '~',
     **{0x2800 + dots: _halves_of(dots) for dots in range(0x100)},
 }
+
+
+def dot_tracks(buffer: Buffer) -> None:
+    """Draw empty parts of bars, and guides of graphs, with one dot in each cell."""
+    buffer.translate(Role.TRACK, _DOTS_OF_TRACKS)
 
 
 def to_halves(buffer: Buffer) -> Buffer:

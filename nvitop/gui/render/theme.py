@@ -250,9 +250,9 @@ _EITHER: Mapping[Role, Paint] = {
     Role.MODERATE: _paint(0x11847E, 6, 14),
     Role.HEAVY: _paint(0x5C9A1E, 2, 10),
     Role.IDLE: _paint(0x298733, 2),
-    Role.TRACK: _paint(0x8C94A0, DEFAULT, 8),
+    Role.TRACK: _paint(0x6E7683, DEFAULT, 8),
     Role.BORDER: _paint(0x8C94A0, DEFAULT, 8),
-    Role.SPREAD: _paint(0x8C94A0, 4, 8),
+    Role.SPREAD: _paint(0x7D8593, 4, 8),
     Role.CPU: _paint(0x11847E, 6),
     Role.MEMORY: _paint(0xA059B2, 5),
     Role.SWAP: _paint(0x4C75BB, 4, 12),
@@ -351,6 +351,11 @@ THEMES: tuple[Theme, ...] = (
         (61, 67, 73, 72, 71, 77, 113, 149, 185, 221, 227),
     ),
 )
+
+
+def has_dotted_tracks(theme: str, colors: int) -> bool:
+    """Return whether empty parts of bars and guides of graphs are dotted, because no dim color suits every background."""
+    return theme == _AUTO.name and colors >= 256
 
 
 def resolve_theme(name: str, environ: Mapping[str, str]) -> str:

@@ -6,10 +6,11 @@ from __future__ import annotations
 from nvitop.gui.layout.main import LOWEST
 from nvitop.gui.model.choices import DETAILS, Screen, is_measured
 from nvitop.gui.model.format import format_timestamp
-from nvitop.gui.render.ansi import to_ascii, to_halves
+from nvitop.gui.render.ansi import dot_tracks, to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.theme import has_dotted_tracks
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, SignalDialog, TextField
 from nvitop.gui.state.dialog import buttons_of, dialog_layout
@@ -52,6 +53,8 @@ def draw_frame(state: AppState, history: History) -> Buffer:
         _draw_bottom(buf, state)
     if state.dialog is not None:
         _draw_signal_dialog(buf, state, state.dialog)
+    if has_dotted_tracks(state.theme, state.colors):
+        dot_tracks(buf)
     if state.view.ascii:
         return to_ascii(buf)
     return to_halves(buf) if state.view.halves else buf
