@@ -182,3 +182,11 @@ def test_each_core_has_a_bar_next_to_the_graphs_of_few_gpus(count: int, bars: st
     for other in (state_of(busy, 80, 24), state_of(SAMPLES['h100x8'], 180, 60)):
         assert ' CORES ' not in '\n'.join(lines_of(other))
         assert not demand_of(other).cpu_cores
+
+
+def test_bars_of_the_host_have_at_most_24_cells_below_tiles() -> None:
+    for width, height in ((180, 60), (240, 70)):
+        line = next(x for x in lines_of(state_of(SAMPLES['h100x8'], width, height)) if 'SWP ' in x)
+        bars = re.findall('[■·]+', line)
+        assert len(bars) == 3
+        assert max(map(len, bars)) <= 24

@@ -29,8 +29,9 @@ MOST_TILES = 8
 _FEWEST_METRICS = 2
 #: Number of tiles that are always in one row.
 _ONE_ROW = 3
-#: Cells between two bars.
-_GAP = 3
+#: Cells between two bars, and maximum width of one with its label, percentage and text: the bar itself
+#: takes 24 cells.
+_GAP, _WIDEST_BAR = 3, 46
 
 
 class HostGraphs(NamedTuple):
@@ -177,5 +178,5 @@ def _bars(y: int, width: int) -> tuple[Rect, ...]:
     cells = inside(width)
     count = 3 if width >= CLASSIC else 2
     each = (cells.width - _GAP * (count - 1)) // count
-    runs = [Cells(cells.x + i * (each + _GAP), each) for i in range(count)]
+    runs = [Cells(cells.x + i * (each + _GAP), min(each, _WIDEST_BAR)) for i in range(count)]
     return tuple(Rect(run.x, y, run.width, 1) for run in runs)
