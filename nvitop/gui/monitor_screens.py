@@ -139,7 +139,7 @@ def _visible(state: AppState, layout: MainLayout) -> tuple[ProcessKey, ...] | No
 
 
 #: What can be typed into the filter.
-_FILTER = 'text, or user: gpu: pid: type: owner:'
+_FILTER = 'text, or user: gpu: pid: type: job:'
 #: Minimum height at which a narrow problems screen has one more row below its list.
 _LONG_FOOT = 12
 

@@ -19,17 +19,18 @@ Query = Sequence[Tuple[str, str]]
 
 
 def parse_query(text: str) -> Query:
-    """Parse the words of a filter, which may have a prefix: ``user: gpu: pid: type: owner:``.
+    """Parse the words of a filter, which may have a prefix: ``user: gpu: pid: type: job:``.
 
-    The case of prefixes does not matter. A prefix without a word, as while it is being typed, matches
-    everything.
+    ``owner:`` is the same as ``job:``. The case of prefixes does not matter. A prefix without a word, as
+    while it is being typed, matches everything.
     """
     parts = []
     for word in text.split():
         prefix, colon, rest = word.partition(':')
-        if colon and prefix.lower() in _FIELDS:
+        field = _OTHER_NAMES.get(prefix.lower(), prefix.lower())
+        if colon and field in _FIELDS:
             if rest:
-                parts.append((prefix.lower(), rest))
+                parts.append((field, rest))
         else:
             parts.append(('', word))
     return tuple(parts)
@@ -70,6 +71,7 @@ _FIELDS: dict[str, Callable[[ProcessSample, str], bool]] = {
     'type': _has_type,
     'owner': _has_owner,
 }
+_OTHER_NAMES = {'job': 'owner'}
 
 
 def _has_word(process: ProcessSample, word: str) -> bool:

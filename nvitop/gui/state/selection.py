@@ -165,15 +165,15 @@ def toggle_page(state: AppState) -> Result:
 
 def show_user(state: AppState) -> Result:
     """Return to the processes, and show those of the user or owner in the current line."""
-    prefix, what = ('owner:', 'owner') if state.sums_by_owner else ('user:', 'user')
+    prefixes, what = (('job:', 'owner:'), 'job') if state.sums_by_owner else (('user:',), 'user')
     users = listed_users(state)
     if not users:
         return refuse(state, 'The list is empty')
     name = users[min(state.position.cursor, len(users) - 1)].name
     if name is None:
         return refuse(state, f'The {what} of these processes is unknown')
-    others = (word for word in state.query.split() if not word.lower().startswith(prefix))
-    query = ' '.join((*others, *(f'{prefix}{word}' for word in name.split())))
+    others = (word for word in state.query.split() if not word.lower().startswith(prefixes))
+    query = ' '.join((*others, *(f'{prefixes[0]}{word}' for word in name.split())))
     return relist(_to_main(state)._replace(query=query)), ()
 
 
