@@ -66,3 +66,12 @@ def test_help_lists_all_keys_for_moving_in_one_line() -> None:
     text = text_of(state_on('one', 120, 60, 'h'))
     assert re.search('Up Down k j +previous, next process or line', text)
     assert 'Alt-k = Up' in text
+
+
+@pytest.mark.parametrize('width', [60, 80, 120, 160])
+def test_pairs_of_keys_are_not_broken(width: int) -> None:
+    lines = [part.text for line in help_lines(state_on('one', width, 40)) for part in line]
+    pairs = [text for text in lines if re.search(r'\S = \S', text)]
+    assert pairs
+    assert not [text for text in lines if re.search(r'\w =$|^= ', text)]
+    assert '\xa0' not in ''.join(lines)

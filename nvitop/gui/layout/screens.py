@@ -226,10 +226,15 @@ def _entry(entry: HelpEntry, kind: str, width: int, column: int) -> list[list[He
     keys = HelpPart(_INDENT, clip(entry.keys, width - _INDENT), mark, off)
     if keys_width > column and x + cell_width(entry.text) > width:
         x = _INDENT + column + _GAP
-        return [[keys], *([HelpPart(x, line, kind, off)] for line in wrap(entry.text, width - x))]
-    first, *others = wrap(entry.text, max(2, width - x))
+        return [[keys], *([HelpPart(x, line, kind, off)] for line in _wrap(entry.text, width - x))]
+    first, *others = _wrap(entry.text, max(2, width - x))
     lines = [[HelpPart(x, line, kind, off)] for line in others]
     return [[*([keys] if keys_width else ()), HelpPart(x, first, kind, off)], *lines]
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Wrap a text, but not at spaces that must not break."""
+    return [line.replace('\xa0', ' ') for line in wrap(text, width)]
 
 
 #: Maximum width of a dialog with paragraphs. Lists may be wider.

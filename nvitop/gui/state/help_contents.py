@@ -48,6 +48,8 @@ _TOGETHER: dict[tuple[str, ...], str] = {
 }
 #: Maximum width of the keys of a line; the others are listed at the end.
 _KEYS_WIDTH = 13
+#: A space at which a line does not break.
+_NO_BREAK = '\xa0'
 TYPING = HelpGroup(
     'Typing a search, a filter or a time',
     (
@@ -150,7 +152,7 @@ def _synonyms(together: list[Binding], keys: list[str]) -> list[str]:
         if len(' '.join([*keys, *more])) <= _KEYS_WIDTH:
             keys += more
     others = {
-        f'{key.replace(" ", "")} = {binding.keys[0].replace(" ", "")}': None
+        f'{key.replace(" ", "")}{_NO_BREAK}={_NO_BREAK}{binding.keys[0].replace(" ", "")}': None
         for binding in together
         for key in binding.keys[1:]
         if key.replace(' ', '') not in keys
