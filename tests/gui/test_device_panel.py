@@ -72,7 +72,7 @@ def test_finding_marks_its_row_in_red_and_a_limit_in_passing(form: str, width: i
         assert 'busy HOT' in marked
         assert styles_of(buffer, '93°C') == {_ERROR}
     if form == 'full':
-        assert styles_of(buffer, '93C') == {_ERROR}
+        assert styles_of(buffer, '93°C') == {_ERROR}
         # The mark does not replace the percentage at the bar.
         assert '\n'.join(buffer.lines()[1:]).count('87%') == 1 + (width > 100)
 

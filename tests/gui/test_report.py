@@ -136,7 +136,7 @@ def test_report_is_full_in_every_mode() -> None:
     (text,) = {
         report_text(SAMPLES['one'], Options(mode=mode), width=100, colors=0) for mode in MODES
     }
-    assert 'UTL ■' in text
+    assert 'UTIL ■' in text
 
 
 @settings(max_examples=100, deadline=None)

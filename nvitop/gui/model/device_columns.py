@@ -174,10 +174,10 @@ def _name(row: MeasuredRow, width: int) -> Pieces:
 
 
 def _temperature(row: MeasuredRow, width: int) -> Pieces:
-    text = fmt.format_temperature(row.device.temperature_celsius)
+    text = fmt.format_temperature(row.device.temperature_celsius, width)
     finding = row.state.finding
     style = _ERROR if finding is not None and finding.mark == 'HOT' else row.style
-    return ((text.replace('C', '°C') if len(text) < width else text, style),)
+    return ((text, style),)
 
 
 def _power(row: MeasuredRow, width: int) -> Pieces:

@@ -176,9 +176,12 @@ def format_compute_mode(mode: str | None) -> str:
     return clip(format_word(mode).replace('Exclusive', 'E.'), 11)
 
 
-def format_temperature(celsius: float | None) -> str:
-    """Format a temperature: ``45C``."""
-    return NOT_AVAILABLE if celsius is None or _is_missing(celsius) else f'{celsius:.0f}C'
+def format_temperature(celsius: float | None, width: int = 4) -> str:
+    """Format a temperature for this width: ``45°C``, ``105C``."""
+    if celsius is None or _is_missing(celsius):
+        return NOT_AVAILABLE
+    text = f'{celsius:.0f}°C'
+    return text if len(text) <= width else text.replace('°', '')
 
 
 def format_power(mw: float | None) -> str:

@@ -166,7 +166,7 @@ def _usage_cells(device: DeviceSample) -> list[str]:
 def _fan_temperature_performance(device: DeviceSample) -> tuple[str, str, str]:
     return (
         fmt.format_short_percent(device.fan_speed_percent),
-        fmt.format_temperature(device.temperature_celsius)[:_TEMPERATURE],
+        fmt.format_temperature(device.temperature_celsius, _TEMPERATURE)[:_TEMPERATURE],
         clip(fmt.format_word(device.performance_state), _SHORT_PERFORMANCE, '+'),
     )
 
@@ -186,6 +186,8 @@ def _power(device: DeviceSample, room: int) -> str:
 
 #: Cells of the text right of a bar: ``1980 MHz``, ``1005 HOT``, ``141.2 GiB``.
 _TEXT = 9
+#: Cells of the label of a bar.
+_LABEL = len('UTIL')
 
 
 class _Bar(NamedTuple):
@@ -234,7 +236,7 @@ def _draw_bar(
     has_text = draw_bar(
         buf,
         area,
-        bar.label,
+        f'{bar.label:<{_LABEL}}',
         bar.percent,
         Style(load_role(bar.percent, thresholds)),
         text=bar.text,
@@ -262,7 +264,7 @@ def _bandwidth_bar(device: DeviceSample) -> _Bar:
 
 
 def _utilization_bar(device: DeviceSample) -> _Bar:
-    return _Bar('UTL', device.gpu_utilization_percent, _clock(device.sm_clock_mhz))
+    return _Bar('UTIL', device.gpu_utilization_percent, _clock(device.sm_clock_mhz))
 
 
 def _power_bar(device: DeviceSample) -> _Bar:
