@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.style import Role
 from nvitop.owner.types import Layer, make_owner
 from tests.gui.drawing import frame_on, lines_of, state_on
-from tests.gui.driving import demand_of
+from tests.gui.driving import demand_of, pressed
 from tests.gui.samples import SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')
@@ -41,3 +42,9 @@ def test_cursor_stays_visible_on_every_list() -> None:
                 buffer = frame_on('h100x8', 80, height, key, to)
                 roles = [style.role for y in range(height) for _, _, style in buffer.row(y)]
                 assert Role.SELECTED in roles or key == '!'
+
+
+def test_tree_opens_from_the_users_and_leads_back() -> None:
+    state = pressed(state_on('h100x8', 120, 40), 'U', 't')
+    assert state.screen is Screen.TREE
+    assert pressed(state, 'q').screen is Screen.USERS

@@ -113,7 +113,7 @@ def test_findings_are_listed_with_evidence_and_action() -> None:
     lines = [' '.join(line.split()[3:]) for line in lines_of(state)[2:5]]
     assert lines == [
         'GPU 0 too hot 91 °C, slows down at 89 °C',
-        'GPU 1 lost GPU is lost',
+        'GPU 1 lost inaccessible',
         'GPU 2 not responding the driver has not answered for 12 s',
     ]
     whole = ' '.join(line.strip() for line in lines_of(state)[-4:-1])
@@ -132,7 +132,13 @@ def test_values_are_named_in_words() -> None:
     assert 'fan speed and 2 more unreadable  Unknown Error' in text_of(state)
     assert 'memory used  ' in text_of(state)
     assert lines[0].startswith('Problems: 2 now')
-    assert 'sm clock' in ' '.join(lines[-4:])
+    assert 'SM clock' in ' '.join(lines[-4:])
+
+
+def test_narrow_screen_has_one_column_for_what_and_why() -> None:
+    lines = lines_of(troubled(50))
+    assert lines[1].split() == ['LAST', 'WHERE', 'PROBLEM']
+    assert 'temperature unreadable: Unknown Error'[:20] in lines[2]
 
 
 def test_failed_signal_is_listed_as_a_problem() -> None:

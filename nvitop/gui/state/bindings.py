@@ -215,7 +215,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES, PROCESS, hint='match', needs=(need_search,)),
     Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES, PROCESS, hint='match', needs=(need_search,)),
     # screens
-    opening(('t',), Screen.TREE, 'tree of processes', _MAIN, 'tree'),
+    opening(('t',), Screen.TREE, 'tree of processes', _MAIN | {Screen.USERS}, 'tree'),
     opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (need_processes_here, need_visible_selection)),
     opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (need_process,)),
     opening(('U', 'u'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
@@ -232,7 +232,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Enter',), 'show-event', show_event_time, 'go to the time of the event', frozenset({Screen.EVENTS}), SCREEN, hint='go there', needs=(need_recording,)),
     Binding(('Enter',), 'show-device', show_device, 'go to the GPU', frozenset({Screen.PROBLEMS}), SCREEN, hint='GPU'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', go_back, 'back', ALL_SCREENS - _MAIN - _TREE, SCREEN, hint='back'),
-    Binding(('t', 'q', 'Q', 'F10'), 'back', go_back, 'back to the main screen', _TREE, SCREEN, hint='back'),
+    Binding(('t', 'q', 'Q', 'F10'), 'back', go_back, 'back', _TREE, SCREEN, hint='back'),
     # time
     _travel(('(',), 'previous-frame', partial(travel, unit='frame', amount=-1), 'previous sample, and pause', 'step'),
     _travel((')',), 'next-frame', partial(travel, unit='frame', amount=1), 'next sample, and pause', 'step'),

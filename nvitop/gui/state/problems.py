@@ -45,6 +45,8 @@ class ProblemCount(NamedTuple):
     severity: Severity | None = None
     #: Advice; ``''`` if there is none.
     action: str = ''
+    #: The reason with fewer names of values; ``''`` if it has few.
+    brief: str = ''
 
     @property
     def is_failure(self) -> bool:
@@ -73,6 +75,8 @@ class ProblemLine(NamedTuple):
     device: DeviceKey | None = None
     #: Number of values that are missing for the same reason; ``what`` has their names.
     value_count: int = 1
+    #: The reason with fewer names of values; ``''`` if it has few.
+    brief: str = ''
 
     @property
     def is_failure(self) -> bool:
@@ -87,6 +91,22 @@ class Tally(NamedTuple):
     found: tuple[Finding, ...] = ()
     #: Costs of the last samples, oldest first, with their times on the monotonic clock.
     costs: tuple[tuple[float, Cost], ...] = ()
+
+
+#: Evidence of findings that only repeats their words, and what to show instead.
+_REPEATING = {'GPU is lost': 'inaccessible'}
+#: Words in names of values that are written in another way.
+_SPELLING = {
+    **{word: word.upper() for word in ('gpu', 'sm', 'ecc', 'bar1', 'mig', 'rx', 'tx')},
+    'pcie': 'PCIe',
+    'nvlink': 'NVLink',
+}
+
+
+def value_words(name: str) -> str:
+    """Return the name of a value in words: ``'GPU utilization'`` for ``'gpu_utilization'``."""
+    words = name.replace('current_driver_model', 'driver_model').replace('_', ' ')
+    return ' '.join(_SPELLING.get(word, word) for word in words.split(' '))
 
 
 #: Words of a finding about single values → kind of the problems of these values, which it explains.
@@ -132,7 +152,7 @@ def _without_explained(rows: list[ProblemCount]) -> list[ProblemCount]:
     for row in rows:
         if row.is_current and row.severity is None:
             reasons = values.setdefault((row.subject, row.kind), {})
-            reasons.setdefault(row.reason, []).append(row.what.replace('_', ' '))
+            reasons.setdefault(row.reason, []).append(value_words(row.what))
     explained = set()
     kept = []
     for row in rows:
@@ -140,14 +160,10 @@ def _without_explained(rows: list[ProblemCount]) -> list[ProblemCount]:
         if kind is not None and (row.subject, kind) in values:
             explained.add((row.subject, kind))
             reasons = values[row.subject, kind]
-            # The reason comes first where a list of names would push it out of the line.
-            evidence = (
-                f'{names[0]}: {why}'
-                if len(names) == 1
-                else f'{why}: {", ".join(sorted(names, key=len))}'
-                for why, names in reasons.items()
-            )
-            row = row._replace(reason='; '.join(evidence))
+            listed = [(sorted(names, key=len), why) for why, names in reasons.items()]
+            whole = [f'{", ".join(names)}: {why}' for names, why in listed]
+            brief = [f'{_first(names[0], len(names))}: {why}' for names, why in listed]
+            row = row._replace(reason='; '.join(whole), brief='; '.join(brief))
         kept.append(row)
     return [
         row
@@ -156,6 +172,10 @@ def _without_explained(rows: list[ProblemCount]) -> list[ProblemCount]:
         or not row.is_current
         or (row.subject, row.kind) not in explained
     ]
+
+
+def _first(name: str, count: int) -> str:
+    return name if count == 1 else f'{name} and {count - 1} more'
 
 
 def _line(rows: list[ProblemCount]) -> ProblemLine:
@@ -174,6 +194,7 @@ def _line(rows: list[ProblemCount]) -> ProblemLine:
         first.action,
         min((row.subject for row in rows if isinstance(row.subject, DeviceKey)), default=None),
         len(names),
+        first.brief,
     )
 
 
@@ -248,7 +269,8 @@ def _occurrences(
 ) -> Iterator[ProblemCount]:
     explained = set()
     for finding in found:
-        words, evidence, severity = finding.words, finding.evidence, finding.severity
+        words, severity = finding.words, finding.severity
+        evidence = _REPEATING.get(finding.evidence, finding.evidence)
         yield ProblemCount(
             finding.device,
             words,

@@ -17,7 +17,7 @@ from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import listed_problems
 from nvitop.gui.state.navigation import current_line, lines_layout
-from nvitop.gui.state.problems import ProblemLine, own_cost
+from nvitop.gui.state.problems import ProblemLine, own_cost, value_words
 from nvitop.gui.view.hints import draw_screen_title, title_badges
 from nvitop.gui.view.text import (
     draw_bar_row,
@@ -72,17 +72,19 @@ PROBLEM_COLUMNS: tuple[Column, ...] = (
            align='<', gap=2),
     Column('what', 'WHAT', 8, 'metric or NVML function', lambda line, *_: safe(_what(line)),
            align='<', gap=2),
-    Column('reason', 'REASON', 0, 'why there is no value', lambda line, *_: safe(line.reason),
+    Column('reason', 'REASON', 0, 'why there is no value', lambda line, *_: safe(line.brief or line.reason),
            align='<', gap=2),
+)
+#: What and why in one column, for narrow screens.
+_SENTENCE = PROBLEM_COLUMNS[-1]._replace(
+    title='PROBLEM', text=lambda line, *_: safe(f'{_what(line)}: {line.brief or line.reason}')
 )
 # fmt: on
 
 
 def draw_problems(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
-    lines = tuple(
-        line._replace(what=line.what.replace('_', ' ')) for line in listed_problems(state)
-    )
+    lines = tuple(line._replace(what=value_words(line.what)) for line in listed_problems(state))
     layout = lines_layout(state)
     places = _places(lines, buf.width)
     badges = title_badges(state)
@@ -138,9 +140,11 @@ def _title(lines: tuple[ProblemLine, ...], with_all: int, room: int) -> str:
 def _places(lines: tuple[ProblemLine, ...], width: int) -> tuple[PlacedColumn, ...]:
     """Return the columns: texts share the cells that the numbers leave, as wide as they need."""
     last, first, times, *texts = PROBLEM_COLUMNS
-    numbers: tuple[Column, ...] = (
-        (last, times) if width >= _WITH_TIMES else (last._replace(width=_BRIEF_WIDTH),)
-    )
+    if width < _WITH_TIMES:
+        subject = min(_wanted(lines, texts[0]), max(_SUBJECT, width // 3))
+        columns = (last._replace(width=_BRIEF_WIDTH), texts[0], _SENTENCE)
+        return place(columns, Cells(0, width), {'subject': subject}, rest=0)
+    numbers: tuple[Column, ...] = (last, times)
     room = width - sum(each.gap + each.width for each in numbers) - sum(each.gap for each in texts)
     subject, what, reason = (
         min(most, _wanted(lines, column)) for column, most in zip(texts, _WIDEST)
@@ -148,8 +152,7 @@ def _places(lines: tuple[ProblemLine, ...], width: int) -> tuple[PlacedColumn, .
     subject = min(subject, max(_SUBJECT, room // 3, room - what - reason))
     reason = min(reason, max((room - subject) // 2, room - subject - what))
     what = min(what, room - subject - reason)
-    if width >= _WITH_TIMES:
-        numbers = (last, first, times)
+    numbers = (last, first, times)
     return place(
         (*numbers, *texts), Cells(0, width), {'subject': subject, 'what': what}, rest=reason
     )

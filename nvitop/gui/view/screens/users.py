@@ -38,7 +38,6 @@ from nvitop.gui.view.text import (
 
 _DIM = Style(Role.DIM)
 _OWN = Style(Role.USER, bold=True)
-_TOTAL = Style(Role.TEXT, bold=True)
 _USER_WIDTH = 32
 #: Maximum width of the bar of memory, and width of all columns but this and the names.
 _WIDEST_BAR, _WIDTH_WITHOUT_BAR = 24, 86
@@ -121,7 +120,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         y = layout.area.y + min(len(users), layout.area.height)
         summary = summarize('Total', state.rows)._replace(gpu_times=_total_times(users))
         text = row_text(places, _texts(places, summary, total))
-        draw_text(buf, 0, y, text, _TOTAL)
+        draw_text(buf, 0, y, text)
         _draw_share(buf, y, places, summary, total, state.view)
     if not users:
         is_known = state.shown.sequence
