@@ -52,20 +52,13 @@ _MAX_NAME = 28
 _FREE, _HELD = Style(Role.IDLE, bold=True), _WARNING
 #: Sums that a narrow screen leaves out, the first one first.
 _LEFT_OUT = ('power', 'age', 'memory', 'utilization', 'critical', 'gpus', 'hosts')
-#: Columns besides host, glyphs and problems, the most important one first.
-_PRIORITY = (
-    'free',
-    'held',
-    'users',
-    'utilization',
-    'temperature',
-    'age',
-    'gpus',
-    'memory',
-    'power',
-)
-#: Minimum width of the problems next to the first two of these columns, and next to more.
-_LEAST_PROBLEMS = (10, 14)
+#: Columns besides host, glyphs and problems, the most important one first → minimum width that the
+#: problems keep next to it.
+_LEAST_PROBLEMS = {
+    **dict.fromkeys(('free', 'held'), 10),
+    **dict.fromkeys(('users', 'utilization'), 14),
+    **dict.fromkeys(('temperature', 'age', 'gpus', 'memory', 'power'), 20),
+}
 #: Maximum number of hosts with old data that are listed.
 _MAX_OLD = 50
 _HEADING = Style(Role.TITLE, bold=True)
@@ -201,11 +194,11 @@ def _columns(state: AppState) -> list[HostColumn]:
     )
     room = state.width - host.width - gpus.width - 3
     fitting = set()
-    for column in sorted(others, key=lambda column: _PRIORITY.index(column.name)):
-        least = _LEAST_PROBLEMS[column.name not in _PRIORITY[:2]]
-        if room - column.width - 1 >= least:
-            room -= column.width + 1
-            fitting.add(column.name)
+    widths = {column.name: column.width + 1 for column in others}
+    for name, least in _LEAST_PROBLEMS.items():
+        if room - widths[name] >= least:
+            room -= widths[name]
+            fitting.add(name)
     shown = [column for column in others if column.name in fitting]
     return [host, gpus, *shown, findings._replace(width=max(0, room))]
 

@@ -162,7 +162,11 @@ def _without_explained(rows: list[ProblemCount]) -> list[ProblemCount]:
             reasons = values[row.subject, kind]
             listed = [(sorted(names, key=len), why) for why, names in reasons.items()]
             whole = [f'{", ".join(names)}: {why}' for names, why in listed]
-            brief = [f'{_first(names[0], len(names))}: {why}' for names, why in listed]
+            # The words of the finding already contain "implausible".
+            brief = [
+                f'{_first(names[0], len(names))}: {why.replace(" is implausible", "")}'
+                for names, why in listed
+            ]
             row = row._replace(reason='; '.join(whole), brief='; '.join(brief))
         kept.append(row)
     return [
