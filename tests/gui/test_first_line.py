@@ -24,8 +24,9 @@ pytestmark = pytest.mark.usefixtures('utc')
         (80, r'\ b o b', 'Filter: bob', '^U delete  Enter apply  Esc cancel  1 of 8'),
         (40, r'\ n o n e', 'Filter: none', 'Esc cancel  0 of 8'),
         (40, r'\ ' + 'x ' * 30, f'Filter: ..{21 * "x"}', '0 of 8'),
-        (80, 'F3 b o b', 'Search: bob', 'Down next  Up previous  Enter apply  Esc cancel'),
-        (40, 'F3 b o b', 'Search: bob', 'Enter apply  Esc cancel'),
+        (80, 'F3 b o b', 'Search: bob', 'Down next  Up previous  Enter apply  Esc cancel  1 of 1'),
+        (40, 'F3 b o b', 'Search: bob', 'Esc cancel  1 of 1'),
+        (40, 'F3 a l i Down', 'Search: ali', 'Esc cancel  2 of 4'),
     ],
 )
 def test_input_line_has_its_keys_and_the_number_of_matches(

@@ -140,6 +140,15 @@ def find(state: AppState, text: str, step: int) -> AppState:
     return replace_notice(state, _NOT_FOUND, f'{text.strip()}{where}')
 
 
+def match_text(state: AppState, text: str) -> str:
+    """Return which of the lines that match is the current one: ``'2 of 5'``; ``''`` if none is."""
+    hits = _hits(state, text) if state.spec.has_cursor else []
+    line = current_line(state)
+    if line is None or line not in hits:
+        return ''
+    return f'{hits.index(line) + 1} of {len(hits)}'
+
+
 def _hits(state: AppState, text: str) -> list[int]:
     """Return the lines that match. Lists without a cursor are scrolled as far as they can be."""
     query = parse_query(text)

@@ -14,6 +14,7 @@ from nvitop.gui.render.theme import has_dotted_tracks
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, SignalDialog, TextField
 from nvitop.gui.state.dialog import buttons_of, dialog_layout
+from nvitop.gui.state.input_line import match_text
 from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.selection import hidden_by_filter
 from nvitop.gui.view.hints import (
@@ -128,10 +129,15 @@ def _draw_notices(buf: Buffer, state: AppState, bottom: int) -> None:
 
 
 def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
-    """Draw the input line in place of the header, with the number of processes that match."""
+    """Draw the input line in place of the header, with the number of processes that match.
+
+    A search shows which match is the current one.
+    """
     count = ''
     if field.purpose == 'filter' and state.screen is Screen.MAIN:
         count = f'  {len(state.rows)} of {len(state.shown.processes)}'
+    elif field.purpose == 'search' and (place := match_text(state, field.text)):
+        count = f'  {place}'
     right = buf.width - len(count)
     buf.clear(Rect(0, 0, buf.width, 1))
     buf.targets.clear()  # keys are text now
