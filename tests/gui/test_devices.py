@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import DETAILS, Screen
 from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.style import Role
@@ -175,6 +178,8 @@ def test_a_sleeping_gpu_is_neither_wrong_nor_part_of_totals() -> None:
             if 'asleep (D3cold)' in piece
         }
         assert roles == {Role.DIM}
+        row = next(line for line in buffer.lines() if '  2   asleep' in line)
+        assert re.search(r'H100 80GB HBM3 +asleep +│', row)
     text = '\n'.join(lines_of(state_of(sample, 160, 50)))
     assert '1 asleep' in text
     busy = [gpu.gpu_utilization_percent for gpu in devices if gpu.status == 'ok']
@@ -210,6 +215,10 @@ def test_title_of_a_tile_keeps_the_user_before_temperature_and_power() -> None:
     text = '\n'.join(draw_frame(state, History()).lines())
     assert 'GPU 5! · busy · REMAP · carol ───── 43°C' in text
     assert 'GPU 6! · busy · REMAP · maximilian ' in text
+    problem = Problem(EIGHT.devices[5].key, 'temperature', 'Unknown Error', 'error')
+    text = '\n'.join(lines_of(state_of(EIGHT._replace(problems=(problem,)), 180, 60)))
+    assert 'GPU 5! · busy · unreadable · carol ' in text
+    assert 'busy unreadable  carol' in text
 
 
 def test_a_sleeping_gpu_leaves_no_empty_frames_of_graphs() -> None:

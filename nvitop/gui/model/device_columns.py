@@ -34,6 +34,10 @@ Sparkline = Tuple[Tuple[str, Optional[float]], ...]
 Pieces = Sequence[Tuple[str, Style]]
 
 
+#: What marks that need an explanation mean, where there is room.
+_MEANINGS = {'LAG': 'slow reply', 'ODD': 'odd values', 'ERR': 'unreadable'}
+
+
 class RowState(NamedTuple):
     """Marks of a row, its selection, and its sparkline."""
 
@@ -59,6 +63,14 @@ class RowState(NamedTuple):
     def is_wrong(self) -> bool:
         """Whether something is wrong with the device."""
         return self.finding is not None and is_wrong(self.finding)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The mark of the finding, the longest form first: ``('slow reply', 'LAG')``."""
+        if self.finding is None:
+            return ()
+        mark = self.finding.mark
+        return (_MEANINGS[mark], mark) if mark in _MEANINGS else (mark,)
 
     @property
     def mark_style(self) -> Style:
@@ -210,21 +222,15 @@ def _clock(row: MeasuredRow, width: int) -> Pieces:
     return ((text if len(text) <= width else f'{clock:.0f}', row.style),)
 
 
-#: What marks that need an explanation mean, where there is room.
-_MEANINGS = {'LAG': 'slow reply', 'ODD': 'odd values', 'ERR': 'unreadable'}
-
-
 def _state(row: MeasuredRow, width: int) -> Pieces:
     state = row.state
     if state.finding is None or (not state.is_wrong and state.state.word != 'busy'):
         fits = state.is_claimed or len(state.word) <= width
         word = state.word if fits else state.state.word
         return ((clip(word, width, ''), state.word_style),)
-    mark = state.finding.mark
-    meaning = _MEANINGS.get(mark, mark)
-    mark = meaning if len(state.word) + 1 + len(meaning) <= width else mark
-    if len(state.word) + 1 + len(mark) > width:
-        return ((clip(mark, width, ''), state.mark_style),)
+    mark = next((m for m in state.marks if len(state.word) + 1 + len(m) <= width), '')
+    if not mark:
+        return ((clip(state.finding.mark, width, ''), state.mark_style),)
     return ((f'{state.word} '.lstrip(), state.word_style), (mark, state.mark_style))
 
 
@@ -312,7 +318,7 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
                  _plain(lambda device: fmt.format_rate(device.pcie_tx_throughput_kib_per_s)), ((310, 10),),
                  ('pcie_tx_throughput',), is_detail=True),
     DeviceColumn('state', 'STATE', '`idle`, `claimed` (idle, but claimed with `nvitop run`), `busy` or `held` (memory of processes, but no kernel for 10 minutes), and what is wrong or limits it (`HOT`, `PWR`)', _state,
-                 ((55, 5), (95, 8), (215, 15)), of_mig=True, align='<'),
+                 ((55, 5), (95, 8), (133, len('busy REMAP')), (215, 15)), of_mig=True, align='<'),
     DeviceColumn('user', 'USER', 'the user with the most memory, the number of others, and the job, pod or container', _user,
                  ((57, 7), (58, 8), (105, 9), (125, USER_WITH_JOB), (135, 27), (222, 35)), of_mig=True, align='<'),
 )

@@ -435,6 +435,13 @@ def _draw_lost(buf: Buffer, y: int, columns: Sequence[DevicePlace], row: Measure
         elif not x:
             x = place.x
     right = columns[-1].right
+    if row.device.status == 'asleep':
+        # Its state is in its column if that leaves enough room for the reason.
+        at = next((i for i, p in enumerate(columns) if p.column.name == 'state'), None)
+        if at is not None and cell_width(safe(row.device.reason)) < columns[at].x - x:
+            right = columns[at].x - 1
+            for place in columns[at:]:
+                _draw_cell(buf, y, place, row)
     style = _ERROR if row.is_wrong else _DIM
     x += buf.write(x, y, clip(safe(row.device.reason or row.device.status), right - x), style)
     name = row.device.info.name

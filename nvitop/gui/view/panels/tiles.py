@@ -169,10 +169,10 @@ def _device_notes(device: DeviceSample, state: RowState, *, selected: bool) -> l
     style = _ERROR if index.endswith('!') else TITLE
     forms = (f'►GPU {index}', f'►{index}') if selected else (f'GPU {index}', index)
     notes = [Note(forms, _SELECTED if selected else style, 0)]
-    words = [(state.word, state.word_style)]
-    if state.finding is not None and device.status == 'ok':
-        words.append((state.finding.mark, state.mark_style))
-    notes += [Note((word,), style, 1) for word, style in words if word]
+    if state.word:
+        notes.append(Note((state.word,), state.word_style, 1))
+    if state.marks and device.status == 'ok':
+        notes.append(Note(state.marks, state.mark_style, 1))
     if state.user:
         who = f'{state.user} +{state.other_users}' if state.other_users else state.user
         style = Style(Role.USER, bold=True) if state.is_own else PLAIN
