@@ -153,9 +153,12 @@ _TILES = (
 )
 
 
-def tile_metrics(device: DeviceSample, graphs: GraphState) -> list[str]:
-    """Return the metrics that tiles of this device can show, in order."""
+def tile_metrics(
+    device: DeviceSample, graphs: GraphState, unused: Collection[str] = ()
+) -> list[str]:
+    """Return the metrics that tiles of this device can show, in order; ``unused`` ones come last."""
     others = [name for name in _TILES if name not in (graphs.upper, graphs.lower)]
+    others.sort(key=lambda name: name in unused)
     return [
         graphs.lower,
         *(name for name in others if getattr(device, METRICS_BY_NAME[name].field) is not None),

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _DIM, _ERROR = Style(Role.DIM), Style(Role.ERROR, bold=True)
 _SELECTED = Style(Role.KEY, bold=True)
 _LINE = Style(Role.MEMORY)
+#: Metrics whose tiles come last if they were 0 for some minutes.
+_ENGINES, _UNUSED_SECONDS = ('encoder_utilization', 'decoder_utilization'), 300.0
 
 
 class TileDetails(NamedTuple):
@@ -65,7 +67,7 @@ def draw_tiles(
     graphs = details.graphs
     past = GraphWindow(history or History(), graphs.minutes, ASCII if view.ascii else BRAILLE)
     devices = whole_devices(sample.devices)
-    tiles = tuple(zip(_tiles(devices, len(layout.tiles), graphs), layout.tiles))
+    tiles = tuple(zip(_tiles(devices, len(layout.tiles), graphs, past.history), layout.tiles))
     for y in sorted({area.y for area in layout.tiles}):
         row = [(tile, area) for tile, area in tiles if area.y == y]
         # Tiles without a metric, as of a GPU that sleeps, are part of the tile before them.
@@ -93,14 +95,17 @@ def draw_tiles(
     return above
 
 
-def _tiles(devices: Sequence[DeviceSample], count: int, graphs: GraphState) -> list[_Tile]:
+def _tiles(
+    devices: Sequence[DeviceSample], count: int, graphs: GraphState, history: History
+) -> list[_Tile]:
     """Return what is plotted in ``count`` tiles."""
     if not devices:
         return []
     each = count // len(devices)
     tiles = []
     for device in devices:
-        first, *others = tile_metrics(device, graphs)
+        unused = [m for m in _ENGINES if not history.maximum(device.key, m, _UNUSED_SECONDS)]
+        first, *others = tile_metrics(device, graphs, unused if each > 1 else ())
         tiles.append(_Tile(device, first, graphs.upper))
         tiles += [_Tile(device, metric) for metric in others[: each - 1]]
         tiles += [_Tile(device, '')] * (each - 1 - len(others))
