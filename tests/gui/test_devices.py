@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import DETAILS, Screen
 from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.style import Role
@@ -133,7 +132,7 @@ def test_enter_shows_the_page_of_the_selected_gpu() -> None:
     assert [device.key for device in page.page[0].devices] == [EIGHT.devices[3].key]
     assert {*DETAILS, *FACT_METRICS} <= {*demand_of(page).shown_metrics}
     assert len(main_layout(page).devices.rows) == 1
-    for size, number in (((120, 40), 12), ((180, 60), 12), ((100, 30), 5), ((40, 12), 0)):
+    for size, number in (((120, 40), 13), ((180, 60), 13), ((100, 30), 5), ((40, 12), 0)):
         sized = pressed(state_on('h100x8', *size), '3', 'Enter')
         text = '\n'.join(lines_of(sized))
         assert (f'UUID         {EIGHT.devices[3].info.uuid}' in text) == bool(number)
@@ -144,6 +143,49 @@ def test_enter_shows_the_page_of_the_selected_gpu() -> None:
     back = pressed(page, 'Esc')
     assert (back.main.shows_page, back.main.selected_device) == (False, EIGHT.devices[3].key)
     assert '\n'.join(lines_of(page)).count('H100') <= 2
+
+
+@pytest.mark.parametrize(
+    ('size', 'text'),
+    [
+        ((120, 40), 'remapping. Reset it when convenient (nvidia-smi --gpu-reset -i 5) '),
+        (
+            (180, 60),
+            ': a memory row will be remapped at the next reset. Reset it when convenient (nvidia',
+        ),
+    ],
+)
+def test_page_of_a_gpu_begins_with_its_problem(size: tuple[int, int], text: str) -> None:
+    fifth = EIGHT.devices[5]._replace(remapped_rows_pending=True)
+    devices = (*EIGHT.devices[:5], fifth, *EIGHT.devices[6:])
+    state = pressed(state_of(EIGHT._replace(devices=devices), *size), '5', 'Enter')
+    buffer = draw_frame(state, History())
+    facts = main_layout(state).devices.facts
+    line = buffer.lines()[facts[0].y]
+    assert re.match('│ PROBLEM +pending row remapping', line)
+    assert text in line
+    roles = {style.role for x, _, style in buffer.row(facts[0].y) if x == facts[0].x + 13}
+    assert roles == {Role.WARNING}
+    healthy = lines_of(pressed(state, 'Tab'))[facts[0].y]
+    assert re.match('│ PROBLEM +none +│', healthy)
+
+
+def test_engines_that_are_not_used_leave_their_tile_to_others() -> None:
+    device = (
+        SAMPLES['one']
+        .devices[0]
+        ._replace(
+            pcie_tx_throughput_kib_per_s=0,
+            encoder_utilization_percent=0,
+            decoder_utilization_percent=62,
+        )
+    )
+    sample = SAMPLES['one']._replace(devices=(device,))
+    history = History()
+    history.record(sample)
+    text = '\n'.join(lines_of(state_of(sample, 120, 40), history))
+    assert ' DEC 62% ' in text
+    assert ' ENC ' not in text
 
 
 def test_the_selected_row_is_filled_and_its_page_has_no_cursor() -> None:

@@ -55,7 +55,7 @@ def test_findings_of_all_severities(machine: simulation.Machine) -> None:
         '  Reboot, or reset it. If it is lost again, check power, cooling and seating\n'
         'GPU 2: warning: pending row remapping\n'
         '  a memory row will be remapped at the next reset\n'
-        '  Running work is not affected. When convenient, reset it: nvidia-smi --gpu-reset -i 2\n'
+        '  Reset it when convenient (nvidia-smi --gpu-reset -i 2). Running work is not affected\n'
         '  also warning: NVLinks are down\n'
         '    2 of 18 links are down\n'
         '    See nvidia-smi nvlink --status; check the NVSwitches and the fabric manager\n'

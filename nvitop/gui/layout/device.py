@@ -170,7 +170,7 @@ class DeviceLayout(NamedTuple):
     cells: tuple[Cells, ...] = ()
     bars: tuple[Cells, ...] = ()
     details: DetailsLayout | None = None
-    #: Places of the facts about the only device, below a line with their title.
+    #: Places of the problem of the only device and of facts about it, below a line with their title.
     facts: tuple[Rect, ...] = ()
 
     @property
@@ -288,15 +288,17 @@ def fact_columns(width: int) -> int:
 
 
 def _place_facts(width: int, y: int, rows: int) -> tuple[Rect, ...]:
-    """Return the places of facts, column by column."""
+    """Return the place of the problem, which takes the first row, and those of facts, column by column."""
+    if not rows:
+        return ()
     cells, count = inside(width), fact_columns(width)
     each = cells.width // count
     places = [
         Rect(cells.x + column * each, y + row, each - (count > 1), 1)
         for column in range(count)
-        for row in range(rows)
+        for row in range(1, rows)
     ]
-    return tuple(places[: len(FACTS)])
+    return (Rect(cells.x, y, cells.width, 1), *places[: len(FACTS)])
 
 
 def _place_details(width: int, traits: DeviceTraits) -> tuple[PlacedColumn, ...]:

@@ -53,8 +53,8 @@ _SOME_PROCESSES, _MANY_PROCESSES = 6, 12
 #: Minimum number of devices that can be in two columns, minimum width of the screen for these, and rows
 #: of processes that are visible then.
 _MANY_DEVICES, _TWO_FRAMES, _USUAL_PROCESSES = 8, 2 * NARROWEST - 1, 8
-#: Rows of facts about a GPU that are more important than graphs.
-_FEW_FACTS = 3
+#: Rows of the problem of a GPU and of facts about it that are more important than graphs.
+_FEW_FACTS = 4
 #: Share of the screen for graphs of averages, and at most for those of the page of a GPU.
 _AVERAGES, _PAGE_GRAPHS = 0.35, 0.55
 #: Minimum width of the screen for graphs.
@@ -267,13 +267,13 @@ def _frames(content: Content, width: int, height: int) -> int:
 
 
 def _fact_rows(content: Content, width: int, height: int) -> int:
-    """Return the rows of facts: all, or as many as leave room for some processes and for graphs."""
+    """Return the rows of the problem and of facts: all, or as many as leave room for some processes and for graphs."""
     if not content.is_page:
         return 0
     around = process_height((), separated=False) - 1
     # Without the line above the facts.
     room = height - 2 - _devices_height(content, ROWS, 0) - around
-    most = -(-len(FACTS) // fact_columns(width))
+    most = 1 + -(-len(FACTS) // fact_columns(width))
     if tile_count(1, width, height):
         most = min(most, max(_FEW_FACTS, room - LEAST_GRAPHS - BARS_HEIGHT - _FEW_PROCESSES))
     return max(0, min(most, room - BARS_HEIGHT - _FEW_PROCESSES))

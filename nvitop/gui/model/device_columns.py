@@ -96,6 +96,18 @@ class RowState(NamedTuple):
             return PLAIN
         return {'idle': _IDLE, 'held': _WARNING, 'asleep': _DIM}.get(self.state.word, PLAIN)
 
+    def problem(self, room: int) -> str:
+        """Return what is wrong and what to do, in words that fit; ``''`` if nothing is wrong."""
+        if self.finding is None or not self.is_wrong:
+            return ''
+        words, evidence, action = self.finding.words, self.finding.evidence, self.finding.action
+        causes = (f'{words}: {evidence}' if evidence else words, words)
+        advice = (action, action.partition('. ')[0]) if action else ('',)
+        forms = [f'{cause}. {text}' if text else cause for text in advice for cause in causes]
+        return next(
+            (safe(form) for form in forms if cell_width(safe(form)) <= room), safe(forms[0])
+        )
+
     def advice(self, room: int) -> str:
         """Return what to do, or its first sentence, after a separator; ``''`` if there is no room."""
         action = '' if self.finding is None else self.finding.action

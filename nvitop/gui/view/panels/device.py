@@ -163,7 +163,7 @@ def draw_device_panel(
     if layout.details is not None:
         draw_details(buf, layout.details, ends, above, devices, view, note=listed.details_note)
     if layout.facts:
-        _draw_facts(buf, layout.facts, ends, devices[0])
+        _draw_facts(buf, layout.facts, ends, devices[0], states[devices[0].key])
     return states
 
 
@@ -497,13 +497,23 @@ def draw_details(
 
 
 def _draw_facts(
-    buf: Buffer, places: Sequence[Rect], ends: tuple[int, int], device: DeviceSample
+    buf: Buffer,
+    places: Sequence[Rect],
+    ends: tuple[int, int],
+    device: DeviceSample,
+    state: RowState,
 ) -> None:
-    """Draw facts about a device, each with its label."""
+    """Draw what is wrong with a device, and facts about it, each with its label."""
     top = places[0].y
     draw_border(buf, top - 1, ends, ends, (Note((f'GPU {device.key.label}',), TITLE, 0),))
+    first, *others = places
+    draw_uprights(buf, top, ends)
+    room = first.width - _LABEL
+    problem = clip(state.problem(room), room)
+    buf.write(first.x, top, 'PROBLEM', _HEADING)
+    buf.write(first.x + _LABEL, top, problem or 'none', state.mark_style if problem else _DIM)
     rows: dict[int, list[tuple[Rect, Fact]]] = {}
-    for place, fact in zip(places, FACTS):
+    for place, fact in zip(others, FACTS):
         rows.setdefault(place.y, []).append((place, fact))
     for y, cells in rows.items():
         draw_uprights(buf, y, ends[:1])
