@@ -69,7 +69,7 @@ DEVICE_CELLS: tuple[tuple[str, tuple[str, ...]], ...] = (
 BARS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('MEM', ('memory_percent', 'memory_used')),
     ('MBW', ('memory_utilization', 'memory_clock')),
-    ('UTL', ('gpu_utilization', 'sm_clock')),
+    ('UTIL', ('gpu_utilization', 'sm_clock')),
     ('PWR', ('power_usage', 'power_limit')),
 )
 #: Metric → source, if the docstring of its method does not name a function.
