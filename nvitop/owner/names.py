@@ -13,7 +13,6 @@ import functools
 import json
 import os
 import re
-import socket
 import threading
 import time
 from typing import Callable, Iterable, NamedTuple, Optional, Tuple
@@ -207,6 +206,8 @@ def container_name(path: str, container_id: str) -> str | None:
 
 def _request(path: str, target: str) -> bytes | None:
     """Return the body of an HTTP response; ``None`` if it is not a success."""
+    import socket  # Python 3.13.0 cannot import it in a directory that was removed
+
     family = getattr(socket, 'AF_UNIX', None)  # Windows does not have it
     if family is None:
         return None

@@ -399,6 +399,7 @@ def test_events_are_the_first_page_of_a_replay(hour: Path) -> None:
     assert (quiet.screen, effects) == (Screen.EVENTS, ())
     state, effects = update(state, KeyPressed('q'))
     assert (state.screen, effects) == (Screen.MAIN, ())
+    replay.close()
 
 
 def test_no_time_is_shown_before_the_first_sample(hour: Path) -> None:
