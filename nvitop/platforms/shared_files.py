@@ -21,6 +21,8 @@ _PAUSE_SECONDS = 0.01
 _ALL_USERS = 0o1777
 #: Maximum size (bytes) of a file that is read.
 _MAX_BYTES = 4096
+#: Maximum number of brackets in it: Python 3.8 may abort at its recursion limit of 1000.
+_MAX_BRACKETS = 500
 #: File systems whose locks other hosts see too, or that emulate flock.
 _REMOTE = frozenset(('nfs', 'nfs4', 'cifs', 'smb3', '9p', 'afs', 'ceph'))
 
@@ -100,7 +102,8 @@ def read_small_json(path: str) -> tuple[dict[str, Any], os.stat_result]:
         data = os.read(descriptor, _MAX_BYTES + 1) if stat.S_ISREG(status.st_mode) else b''
     finally:
         os.close(descriptor)
-    values = json.loads(data) if len(data) <= _MAX_BYTES else None
+    is_small = len(data) <= _MAX_BYTES and data.count(b'[') + data.count(b'{') <= _MAX_BRACKETS
+    values = json.loads(data) if is_small else None
     if not isinstance(values, dict):
         raise ValueError(f'not a small JSON object: {path}')
     return values, status

@@ -501,6 +501,13 @@ def test_hostile_files_are_ignored_and_cleaned(folder: pathlib.Path) -> None:
         assert 0 <= claim.since <= time.time()
 
 
+def test_deeply_nested_files_are_not_decoded(folder: pathlib.Path) -> None:
+    path = folder / 'GPU-1.1.1.claim'
+    path.write_text('[' * 4000)
+    with pytest.raises(ValueError, match='not a small JSON object'):
+        shared_files.read_small_json(str(path))
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason='NOT TESTED: files of two users need root')
 def test_ten_thousand_files_of_a_user_hide_no_claim_of_another(folder: pathlib.Path) -> None:
     for number in range(10_000):
