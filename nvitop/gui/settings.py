@@ -60,11 +60,10 @@ def _check_columns(invocation: Invocation) -> None:
     """Check the names of ``--columns``. Raises CommandFailure."""
     given = invocation.layer.get('columns')
     if given is not None:
-        from nvitop.console.config import check_value
-        from nvitop.console.option_table import OPTIONS
+        from nvitop.console import config, option_table
 
         try:
-            check_value(OPTIONS['columns'], given, {'columns': _COLUMN_NAMES})
+            config.check_value(option_table.OPTIONS['columns'], given, {'columns': _COLUMN_NAMES})
         except ValueError as error:
             raise CommandFailure(f'--{error}', 2) from None
 
