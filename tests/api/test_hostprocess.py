@@ -44,8 +44,8 @@ def test_process_has_one_object_until_it_is_unreferenced(child: subprocess.Popen
     assert HostProcess() is HostProcess(os.getpid())
     assert process == psutil.Process(child.pid)
     assert hash(process) == hash(psutil.Process(child.pid))
-    assert repr(process).startswith(f'HostProcess(pid={child.pid}, ')
-    assert str(process) == repr(process)
+    for text in (repr(process), str(process)):  # the status in them may differ: it is read for each
+        assert text.startswith(f'HostProcess(pid={child.pid}, ')
     for copied in (copy.copy(process), copy.deepcopy(process), pickle.loads(pickle.dumps(process))):
         assert copied is process
     del process, copied
