@@ -53,8 +53,7 @@ DEVICE_CELLS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('Persistence-M', ('persistence_mode',)),
     ('TCC/WDDM', ('current_driver_model',)),
     ('Bus-Id', ('bus_id',)),
-    ('Disp.A', ('display_active',)),
-    ('Volatile Uncorr. ECC', ('total_volatile_uncorrected_ecc_errors',)),
+    ('Uncorr. ECC', ('total_volatile_uncorrected_ecc_errors',)),
     ('MIG M.', ('mig_mode',)),
     ('Fan', ('fan_speed',)),
     ('Temp', ('temperature',)),
@@ -63,7 +62,6 @@ DEVICE_CELLS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('Memory-Usage', ('memory_used', 'memory_total')),
     ('GPU-Util', ('gpu_utilization',)),
     ('Compute M.', ('compute_mode',)),
-    ('BAR1 (MIG devices)', ('bar1_memory_used', 'bar1_memory_percent')),
 )
 #: Title of a bar → metrics that it shows.
 BARS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -76,7 +74,6 @@ BARS: tuple[tuple[str, tuple[str, ...]], ...] = (
 SOURCES = {
     'index': '`nvmlDeviceGetHandleByIndex`',
     'memory_percent': '`memory_used` / `memory_total`',
-    'bar1_memory_percent': '`nvmlDeviceGetBAR1MemoryInfo`',
     'pcie_link_down_trained': '`nvmlDeviceGetMaxPcieLinkGeneration`, `nvmlDeviceGetMaxPcieLinkWidth`',
     'pcie_tx_throughput': '`NVML_FI_DEV_PCIE_COUNT_TX_BYTES` or `nvmlDeviceGetPcieThroughput`',
     'pcie_rx_throughput': '`NVML_FI_DEV_PCIE_COUNT_RX_BYTES` or `nvmlDeviceGetPcieThroughput`',

@@ -85,13 +85,41 @@ def test_long_name_keeps_its_right_end_and_gets_more_room_on_a_wider_screen() ->
 
 def test_headings_depend_on_the_devices() -> None:
     plain = gpu(0, 'A', mig_mode=None)
-    assert 'Volatile Uncorr. ECC' in panel(machine(plain), form='full').lines()[1]
-    # One GPU with a MIG mode is enough.
-    assert 'MIG M.   Uncorr. ECC' in panel(machine(plain, gpu(1, 'B')), form='full').lines()[1]
     assert 'Persistence-M│' in panel(machine(plain), form='full').lines()[1]
+    # One GPU with a MIG mode is enough.
+    assert ' MIG M. │' in panel(machine(plain, gpu(1, 'B')), form='full').lines()[1]
     windows = gpu(0, 'A', current_driver_model='WDM')
     assert 'TCC/WDDM │' in panel(machine(windows), form='full').lines()[1]
     assert ' TCC │' in rows(windows, 'full')[0]
+
+
+@pytest.mark.parametrize(
+    ('width', 'cell'), [(79, 'carol +1'), (100, 'carol +1'), (180, 'carol +1 slurm 7')]
+)
+def test_full_form_has_columns_for_state_and_user(width: int, cell: str) -> None:
+    device = gpu(0, 'A', gpu_utilization_percent=87, clock_event_reasons=('sw_power_cap',))
+    part = mig(gpu(1, 'A', mig_mode='Enabled'), 0, '1g.10gb', 1, 10 * GIB, GIB)
+    owner = make_owner((Layer('slurm', '7'),))
+    running = (
+        process(device, 1, 'x', username='carol', gpu_memory_bytes=2 * MIB, owner=owner),
+        process(device, 2, 'x', username='bob', gpu_memory_bytes=MIB),
+        process(part, 3, 'x', username='dave', gpu_memory_bytes=MIB),
+    )
+    lines = panel(machine(device, part, processes=running), width, 'full').lines()
+    state, user = lines[1].index('State'), lines[1].index('User')
+    assert lines[4][state:].startswith('busy PWR ')
+    assert lines[4][user:].startswith(f'{cell} ')
+    assert 'PWR' not in lines[5][state:].split('│', 1)[0]
+    assert lines[7][user:].startswith('dave ')
+
+
+@pytest.mark.parametrize(('width', 'word'), [(40, 'used '), (79, 'in use '), (160, 'in use ')])
+def test_device_without_a_measured_utilization_is_in_use_not_busy(width: int, word: str) -> None:
+    device = gpu(0, 'A', mig_mode='Enabled', gpu_utilization_percent=None)
+    part = mig(device, 0, '1g.10gb', 1, 10 * GIB, GIB)._replace(gpu_utilization_percent=None)
+    running = (process(part, 1, 'x', gpu_sm_utilization_percent=None),)
+    lines = panel(machine(device, part, processes=running), width).lines()
+    assert [line[lines[1].index('STATE') :].startswith(word) for line in lines[2:]] == [True, True]
 
 
 def test_mig_devices_of_two_gpus_are_separated_in_full() -> None:

@@ -78,7 +78,9 @@ def rects_of(layout: MainLayout) -> list[Rect]:
     rects: list[Rect] = []
     devices, host, processes = layout.devices, layout.host, layout.processes
     for row in devices.rows:
-        runs = [*devices.cells, *devices.bars, *(Cells(p.x, p.width) for p in devices.columns)]
+        # In the full form, columns are parts of a cell.
+        columns = () if devices.cells else devices.columns
+        runs = [*devices.cells, *devices.bars, *(Cells(p.x, p.width) for p in columns)]
         x = devices.frames[row.frame].x
         rects.extend(Rect(x + run.x, row.y, run.width, row.height) for run in runs)
     if devices.details is not None:

@@ -29,8 +29,10 @@ from nvitop.sampling.types import DeviceKey, DeviceSample
 #: Forms of the panel: two rows per GPU in three cells, or one row per GPU.
 FULL, ROWS = 'full', 'rows'
 
-#: Inner widths of the three cells of the full form.
-CELL_WIDTHS = (31, 22, 22)
+#: Inner widths of the three cells of the full form, and most columns by which the third one grows.
+CELL_WIDTHS, _MORE_USER = (31, 22, 22), 25
+#: Widths of the state in the full form, if users have no room for jobs and if they have.
+_FULL_STATE, _WIDE_STATE = len('GPU-Util'), len('busy REMAP')
 #: Columns of the first cell that the name of a GPU cannot use.
 AROUND_NAME = 12
 #: Minimum columns to the right of these cells for one bar, and for two.
@@ -163,7 +165,8 @@ class DeviceLayout(NamedTuple):
     rows: tuple[DeviceLine, ...] = ()
     #: The frames side by side around the rows, which share their border.
     frames: tuple[Cells, ...] = ()
-    #: The columns of the form with one row per GPU, in a frame that begins at 0.
+    #: The columns of the form with one row per GPU, in a frame that begins at 0; in the full form
+    #: those in its third cell.
     columns: tuple[DevicePlace, ...] = ()
     #: The three cells of the full form with their padding, and the bars to their right without
     #: padding: none, one or two.
@@ -266,6 +269,7 @@ def lay_out_devices(
     bottom = max(row.y + row.height for row in rows)
     detailed = _detailed(keys) if details else ()
     middle = width // frames - 1
+    cells = _cells(width, name_width) if is_full else ()
     return DeviceLayout(
         area,
         form,
@@ -274,9 +278,11 @@ def lay_out_devices(
         (Cells(0, width),)
         if frames == 1
         else (Cells(0, middle + 1), Cells(middle, width - middle)),
-        () if is_full else place_device_columns(width if frames == 1 else middle + 1, traits),
-        _cells(width, name_width) if is_full else (),
-        _bars(width, _box_width(width, name_width)) if is_full else (),
+        _place_full_columns(cells[-1])
+        if is_full
+        else place_device_columns(width if frames == 1 else middle + 1, traits),
+        cells,
+        _bars(width, cells[-1].right + 1) if is_full else (),
         DetailsLayout(bottom, _place_details(width, traits), detailed) if detailed else None,
         _place_facts(width, area.bottom - fact_rows, fact_rows),
     )
@@ -309,22 +315,35 @@ def _place_details(width: int, traits: DeviceTraits) -> tuple[PlacedColumn, ...]
     return place(columns, cells, widths, rest=_REASONS)
 
 
-def _box_width(width: int, name_width: int) -> int:
-    """Return the columns of the cells: what names need, or all if there is no room for a bar."""
-    if width < ONE_BAR:
-        return width
-    room = _BAR_ROOM if width < TWO_BARS else _BARS_ROOM
-    return min(CLASSIC + max(0, name_width + AROUND_NAME - CELL_WIDTHS[0]), width - room)
-
-
 def _cells(width: int, name_width: int) -> tuple[Cells, ...]:
-    """Return the cells of the full form. The first cell takes the columns left over."""
+    """Return the cells of the full form.
+
+    Names and users widen their cells as far as bars have enough room, and users take a third of it.
+    """
     first, second, third = CELL_WIDTHS
-    first += _box_width(width, name_width) - CLASSIC
+    if width < ONE_BAR:
+        first += width - CLASSIC
+    else:
+        room = width - CLASSIC - (_BAR_ROOM if width < TWO_BARS else _BARS_ROOM)
+        more = min(max(0, name_width + AROUND_NAME - first), room)
+        first += more
+        third += min(_MORE_USER, (room - more) // 3)
     return (
         Cells(1, first),
         Cells(first + 2, second),
         Cells(first + second + 3, third),
+    )
+
+
+def _place_full_columns(cells: Cells) -> tuple[DevicePlace, ...]:
+    """Return the places of state and user in the third cell, which has a column of padding at each side."""
+    state, user = (column for column in DEVICE_COLUMNS if column.name in ('state', 'user'))
+    room = cells.width - 2 - user.gap
+    width = _WIDE_STATE if room >= _WIDE_STATE + USER_WITH_JOB else _FULL_STATE
+    x = cells.x + 1
+    return (
+        DevicePlace(state, x, width),
+        DevicePlace(user, x + width + user.gap, room - width),
     )
 
 

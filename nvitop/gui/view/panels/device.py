@@ -204,6 +204,8 @@ def row_states(sample: Sample, findings: Mapping[DeviceKey, Finding]) -> dict[De
     }
     for device in sample.devices:
         claim, row = sample.claim_of(device), states[device.key]
+        if device.gpu_utilization_percent is None:
+            row = states[device.key] = row._replace(is_measured=False)
         if claim is not None and row.state.word in ('idle', 'asleep'):
             seconds = max(0.0, sample.timestamp - claim.since)
             states[device.key] = row._replace(
@@ -301,7 +303,8 @@ def _draw_full_headings(
     buf: Buffer, layout: DeviceLayout, traits: Traits, first: DeviceSample
 ) -> None:
     uprights = _inner_uprights(layout)
-    for y, texts in enumerate(headings(layout.cells[0].width, traits), layout.heading_y):
+    texts_by_line = headings(layout.cells[0].width, traits, layout.columns)
+    for y, texts in enumerate(texts_by_line, layout.heading_y):
         draw_uprights(buf, y, uprights[:1])
         for cell, text, right in zip(layout.cells, texts, uprights[1:]):
             draw_text(buf, cell.x, y, fit(text, cell.width), _HEADING)
@@ -334,37 +337,28 @@ def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState
     cells = shape.cells
     style = Style(row_role(device, shape.view.thresholds), bold=state.is_marked)
     if device.status == 'ok':
-        lines = device_cells(device, cells[0].width, shape.traits)
+        lines = device_cells(device, cells[0].width, shape.traits, shape.columns)
     else:
         first = cells[0].width
         cells = (Cells(cells[0].x, cells[-1].right - cells[0].x),)
         lines = lost_cells(device, cells[0].width, first)
-    has_mark = False
     for y, texts in enumerate(lines):
         draw_uprights(buf, y, (0,))
         for cell, text in zip(cells, texts):
             draw_text(buf, cell.x, y, fit(text, cell.width), style)
             draw_uprights(buf, y, (cell.right,))
-        has_mark |= draw_bars(buf, y, shape.bars, device, state, shape.view)
+        if y == 0 and device.status == 'ok':
+            for column in shape.columns:
+                _draw_cell(buf, y, column, MeasuredRow(device, state, shape.view, style))
+            draw_uprights(buf, y, (cells[-1].right,))
+        draw_bars(buf, y, shape.bars, device, shape.view)
     if device.status != 'ok':
         y = len(lines) - 1 if lines[-1][0] else 0
         x = cells[0].x + cell_width(lines[y][0].rstrip())
         buf.write(x, y, state.advice(cells[0].right - 1 - x), Style(Role.DIM))
-    elif not device.key.is_mig:
-        if state.finding is not None and state.finding.mark == 'HOT':
-            place = TEMPERATURE
-            buf.restyle(Rect(cells[0].x + place.x, 1, place.width, 1), role=Role.ERROR, bold=True)
-        word, word_style = state.word, state.word_style
-        if state.finding is not None and not has_mark and (state.is_wrong or word == 'busy'):
-            word, word_style = state.finding.mark, state.mark_style
-        if word != 'busy':
-            # Left of the persistence mode, over the end of a long name.
-            left = lines[0][0].rstrip().rpartition(' ')[0]
-            claim = f'{word} {state.user} {state.job}'.rstrip()
-            if state.is_claimed and cell_width(claim) < cell_width(left) - LABEL - 2:
-                word = claim
-            x = cells[0].x + cell_width(left) - cell_width(word) - 1
-            buf.write(x, 0, f' {word}' if word else '', word_style)
+    elif state.finding is not None and state.finding.mark == 'HOT' and not device.key.is_mig:
+        place = TEMPERATURE
+        buf.restyle(Rect(cells[0].x + place.x, 1, place.width, 1), role=Role.ERROR, bold=True)
     if device.is_silent or state.is_wrong:
         buf.write(cells[0].x, 0, f'{device.key.label:>{LABEL}}!', _ERROR)
 

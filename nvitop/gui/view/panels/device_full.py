@@ -2,25 +2,24 @@
 """The full form of the device panel: texts in three cells, and bars to their right.
 
 There are two lines for a GPU and one for a MIG device. The letters mark the cells of each field; a
-wider box widens the first cell::
+wider box widens the first and the third cell, which has the columns STATE and USER of the other form::
 
-    │ GPU  Name        Persistence-M│ Bus-Id        Disp.A │ Volatile Uncorr. ECC │
+    │ GPU  Name        Persistence-M│ Bus-Id   Uncorr. ECC │ State     User       │
     │ Fan  Temp  Perf  Pwr:Usage/Cap│         Memory-Usage │ GPU-Util  Compute M. │
     ├───────────────────────────────┼──────────────────────┼──────────────────────┤
-    │llll  nnnnnnnnnnnnnnnnnnnn sss │ bbbbbbbbbbbbbbbb ddd │ eeeeeeeeeeeeeeeeeeee │
-    │ fff  tttt  pppp wwwwwwwwwwwww │ mmmmmmmmmmmmmmmmmmmm │ uuuuuuu  ccccccccccc │
-    │llll rrrrrrrrrrrr @ GI/CI:iiii │ mmmmmmmmmmmmmmmmmmmm │ BAR1: uuuuuuuu / ppp │
+    │llll  nnnnnnnnnnnnnnnnnnnn sss │ bbbbbbbbbbbbbbbb eee │ state     user       │
+    │ fff  tttt  pppp wwwwwwwwwwwww │ mmmmmmmmmmmmmmmmmmmm │ uuuuuuuu  cccccccccc │
+    │llll rrrrrrrrrrrr @ GI/CI:iiii │ mmmmmmmmmmmmmmmmmmmm │ state     user       │
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence
+from typing import Callable, NamedTuple, Sequence
 
 from nvitop.api.utils import GiB
-from nvitop.gui.layout.device import AROUND_NAME
+from nvitop.gui.layout.device import AROUND_NAME, DevicePlace
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.device_columns import RowState
 from nvitop.gui.model.load_style import load_role
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
@@ -30,23 +29,17 @@ from nvitop.gui.view.charts import draw_bar
 from nvitop.gui.view.text import draw_uprights
 from nvitop.sampling.types import DeviceSample
 
-if TYPE_CHECKING:
-    pass
-
 #: Cells of the fields in the pictures above.
 LABEL = 4
 _FAN, _TEMPERATURE, _PERFORMANCE, _POWER = 3, 4, 4, 13
-_STATE, _BUS_ID, _DISPLAY, _ECC = 4, 16, 3, 20
-_MIG_MODE, _MIG_ECC = 8, 10
-_MEMORY, _MEMORY_TOTAL, _UTILIZATION, _COMPUTE_MODE = 20, 8, 7, 11
-_MIG_INSTANCE, _BAR1, _BAR1_PERCENT = 4, 8, 3
+_MODE, _BUS_ID, _ECC = 4, 16, 3
+_MEMORY, _MEMORY_TOTAL, _MIG_INSTANCE = 20, 8, 4
 #: Place of the temperature in the first cell.
 TEMPERATURE = Cells(1 + _FAN + 2, _TEMPERATURE)
 #: Cells of a performance state in the compact form.
 _SHORT_PERFORMANCE = 3
 
-_PERSISTENCE, _DRIVER_MODEL = 'Persistence-M', 'TCC/WDDM '
-_USAGE_HEADINGS = ['         Memory-Usage ', ' GPU-Util  Compute M. ']
+_PERSISTENCE, _DRIVER_MODEL, _MIG = 'Persistence-M', 'TCC/WDDM ', 'MIG M. '
 
 
 class Traits(NamedTuple):
@@ -66,19 +59,41 @@ def traits_of(devices: tuple[DeviceSample, ...]) -> Traits:
     )
 
 
-def headings(width: int, traits: Traits) -> list[list[str]]:
-    """Return the headings by line; ``width`` is that of the first cell."""
-    right = _DRIVER_MODEL if traits.has_driver_model else _PERSISTENCE
-    ecc = ' MIG M.   Uncorr. ECC ' if traits.has_mig else ' Volatile Uncorr. ECC '
+def headings(width: int, traits: Traits, columns: Sequence[DevicePlace]) -> list[list[str]]:
+    """Return the headings by line; ``width`` is that of the first cell, the third one has ``columns``."""
+    right = _MIG if traits.has_mig else _PERSISTENCE
+    right = _DRIVER_MODEL if traits.has_driver_model else right
+    state, user = (place.column.title.capitalize() for place in columns)
     return [
-        [_spread(' GPU  Name', right, width), ' Bus-Id        Disp.A ', ecc],
-        [_spread(' Fan  Temp  Perf', 'Pwr:Usage/Cap', width), *_USAGE_HEADINGS],
+        [
+            _spread(' GPU  Name', right, width),
+            ' Bus-Id   Uncorr. ECC ',
+            _in_columns(columns, state, user),
+        ],
+        [
+            _spread(' Fan  Temp  Perf', 'Pwr:Usage/Cap', width),
+            '         Memory-Usage ',
+            _in_columns(columns, 'GPU-Util', 'Compute M.'),
+        ],
     ]
 
 
-def device_cells(device: DeviceSample, width: int, traits: Traits) -> list[list[str]]:
-    """Return the texts of a device that responds, by line; ``width`` is that of the first cell."""
-    return [_mig_cells(device, width)] if device.key.is_mig else _full_cells(device, width, traits)
+def _in_columns(columns: Sequence[DevicePlace], left: str, right: str) -> str:
+    """Return texts in the columns of the third cell."""
+    state, user = columns
+    return f' {pad(left, state.width)}{" " * (user.x - state.right)}{pad(right, user.width)} '
+
+
+def device_cells(
+    device: DeviceSample, width: int, traits: Traits, columns: Sequence[DevicePlace]
+) -> list[list[str]]:
+    """Return the texts of a device that responds, by line, without those of ``columns``.
+
+    ``width`` is that of the first cell.
+    """
+    if device.key.is_mig:
+        return [_mig_cells(device, width)]
+    return _full_cells(device, width, traits, columns)
 
 
 def lost_cells(device: DeviceSample, width: int, first: int) -> list[list[str]]:
@@ -111,30 +126,32 @@ def _spread(left: str, right: str, width: int) -> str:
     return left + pad(right, width - cell_width(left), '>')
 
 
-def _full_cells(device: DeviceSample, width: int, traits: Traits) -> list[list[str]]:
-    state = (
-        fmt.format_driver_model(device.current_driver_model)
-        if traits.has_driver_model
-        else fmt.format_switch(device.persistence_mode)
-    )
-    state = clip(state, _STATE)
-    ecc = fmt.format_count(device.total_volatile_uncorrected_ecc_errors)
-    if traits.has_mig:
-        mode = clip(fmt.format_word(device.mig_mode), _MIG_MODE)
-        ecc = f'{mode:>{_MIG_MODE}}  {clip(ecc, _MIG_ECC, "+"):>{_MIG_ECC}}'
-    room = width - LABEL - 2 - 1 - cell_width(state) - 1
+def _full_cells(
+    device: DeviceSample, width: int, traits: Traits, columns: Sequence[DevicePlace]
+) -> list[list[str]]:
+    mode = device.mig_mode if traits.has_mig else device.persistence_mode
+    if traits.has_driver_model:
+        text = fmt.format_driver_model(device.current_driver_model)
+    else:
+        text = fmt.format_switch(mode)
+    text = clip(text, _MODE)
+    room = width - LABEL - 2 - 1 - cell_width(text) - 1
     name = pad(fmt.format_device_name(device.info.name, room), room)
     bus_id = fit(fmt.format_word(device.info.bus_id), _BUS_ID)
-    display = clip(fmt.format_switch(device.display_active), _DISPLAY)
+    ecc = clip(fmt.format_count(device.total_volatile_uncorrected_ecc_errors), _ECC, '+')
     fan, temperature, performance = _fan_temperature_performance(device)
     left = f' {fan:>{_FAN}}  {temperature:>{_TEMPERATURE}}  {performance:^{_PERFORMANCE}} '
+    utilization = fmt.format_percent(device.gpu_utilization_percent)
+    # One column left of the end of its heading, as in nvidia-smi.
+    utilization = f'{clip(utilization, columns[0].width - 1):>{len("GPU-Util") - 1}}'
+    compute_mode = clip(fmt.format_compute_mode(device.compute_mode), columns[1].width)
     return [
+        [f'{device.key.label:>{LABEL}}  {name} {text} ', f' {bus_id} {ecc:>{_ECC}} '],
         [
-            f'{device.key.label:>{LABEL}}  {name} {state} ',
-            f' {bus_id} {display:>{_DISPLAY}} ',
-            f' {ecc:>{_ECC}} ',
+            _spread(left, f'{_power(device, _POWER)} ', width),
+            f' {_memory(device):>{_MEMORY}} ',
+            _in_columns(columns, utilization, compute_mode),
         ],
-        [_spread(left, f'{_power(device, _POWER)} ', width), *_usage_cells(device)],
     ]
 
 
@@ -145,21 +162,9 @@ def _mig_cells(device: DeviceSample, width: int) -> list[str]:
         instance = f'{info.gpu_instance_id}/{info.compute_instance_id}'
     right = f' @ GI/CI:{instance:>{_MIG_INSTANCE}} '
     profile = clip(fmt.format_word(info.mig_profile), width - LABEL - 1 - len(right))
-    used = fmt.format_bytes(device.bar1_memory_used_bytes)
-    percent = fmt.format_short_percent(device.bar1_memory_percent)
     return [
         _spread(f'{device.key.label:>{LABEL}} ', f'{profile}{right}', width),
         f' {_memory(device):>{_MEMORY}} ',
-        f' BAR1: {used:>{_BAR1}} / {percent:>{_BAR1_PERCENT}} ',
-    ]
-
-
-def _usage_cells(device: DeviceSample) -> list[str]:
-    utilization = clip(fmt.format_percent(device.gpu_utilization_percent), _UTILIZATION)
-    mode = fmt.format_compute_mode(device.compute_mode)
-    return [
-        f' {_memory(device):>{_MEMORY}} ',
-        f' {utilization:>{_UTILIZATION}}  {pad(mode, _COMPUTE_MODE, ">")} ',
     ]
 
 
@@ -184,7 +189,7 @@ def _power(device: DeviceSample, room: int) -> str:
     return clip(text, room, '+')
 
 
-#: Cells of the text right of a bar: ``1980 MHz``, ``1005 HOT``, ``141.2 GiB``.
+#: Cells of the text right of a bar: ``1980 MHz``, ``141.2 GiB``.
 _TEXT = 9
 #: Cells of the label of a bar.
 _LABEL = len('UTIL')
@@ -203,39 +208,26 @@ def draw_bars(
     y: int,
     bars: Sequence[Cells],
     device: DeviceSample,
-    state: RowState,
     view: ViewState,
-) -> bool:
-    """Draw the bars of one line of a device, each with its right border; return whether a mark is there."""
+) -> None:
+    """Draw the bars of one line of a device, each with its right border."""
     lines = ((_memory_bar, _bandwidth_bar), (_utilization_bar, _power_bar))
     makers: Sequence[Callable[[DeviceSample], _Bar]] = lines[y]
     if device.key.is_mig:
         makers = (_memory_bar,)
     if device.status != 'ok':
         makers = ()
-    has_mark = False
     for number, cells in enumerate(bars):
         if number < len(makers):
-            has_mark |= _draw_bar(buf, y, cells, makers[number], device, state, view)
+            _draw_bar(buf, y, cells, makers[number](device), view)
         draw_uprights(buf, y, (cells.right + 1,))
-    return has_mark
 
 
-def _draw_bar(
-    buf: Buffer,
-    y: int,
-    cells: Cells,
-    make: Callable[[DeviceSample], _Bar],
-    device: DeviceSample,
-    state: RowState,
-    view: ViewState,
-) -> bool:
-    bar = make(device)
+def _draw_bar(buf: Buffer, y: int, cells: Cells, bar: _Bar, view: ViewState) -> None:
     thresholds = view.thresholds.memory if bar.is_memory else view.thresholds.gpu
-    area = Rect(cells.x + 1, y, cells.width - 1, 1)
-    has_text = draw_bar(
+    draw_bar(
         buf,
-        area,
+        Rect(cells.x + 1, y, cells.width - 1, 1),
         f'{bar.label:<{_LABEL}}',
         bar.percent,
         Style(load_role(bar.percent, thresholds)),
@@ -243,13 +235,6 @@ def _draw_bar(
         text_width=_TEXT,
         colorful=view.colorful,
     )
-    if make is not _utilization_bar or state.finding is None or not has_text:
-        return False
-    mark = state.finding.mark
-    # A short word replaces MHz, a long one the clock.
-    word = mark if len(mark) <= len('MHz') else mark.rjust(_TEXT - 1)
-    buf.write(area.right - len(word), y, word, state.mark_style)
-    return True
 
 
 def _memory_bar(device: DeviceSample) -> _Bar:
