@@ -10,10 +10,10 @@ from datetime import datetime, timedelta, timezone
 _SECONDS = {'ms': 0.001, 's': 1.0, 'm': 60.0, 'h': 3600.0, 'd': 86400.0, 'w': 604800.0}
 #: Names of the units that plain numbers can have.
 UNIT_NAMES = {'ms': 'milliseconds', 's': 'seconds', 'm': 'minutes'}
-_PART = re.compile(r'(\d+(?:\.\d+)?)(ms|s|m|h|d|w)')
-_DURATION = re.compile(f'(?:{_PART.pattern})+')
-_TIME_OF_DAY = re.compile(r'(\d{1,2}):(\d{2})(?::(\d{2}))?')
-_DATE = re.compile(r'(\d{4})-(\d{2})-(\d{2})(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2}))?)?')
+# Compiled on use, because most commands use none of them.
+_PART = r'(\d+(?:\.\d+)?)(ms|s|m|h|d|w)'
+_TIME_OF_DAY = r'(\d{1,2}):(\d{2})(?::(\d{2}))?'
+_DATE = r'(\d{4})-(\d{2})-(\d{2})(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2}))?)?'
 
 #: Longest duration that is accepted (seconds).
 MAX_SECONDS = 1e10
@@ -36,11 +36,11 @@ def parse_duration(text: str, *, unit: str = 's') -> float:
     try:
         seconds = float(text) * _SECONDS[unit]
     except ValueError:
-        if not _DURATION.fullmatch(text):
+        if not re.fullmatch(f'(?:{_PART})+', text):
             raise ValueError(
                 f"must be a duration such as '90s', '1h30m' or '14d', not {text!r}"
             ) from None
-        seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in re.findall(_PART, text))
     if not 0 <= seconds <= MAX_SECONDS:
         raise ValueError(f'not a possible duration: {text!r}')
     return seconds
@@ -82,7 +82,7 @@ def parse_time(text: str, now: float, *, same_day: bool = False) -> float:
     if text.startswith(('-', '+')):
         seconds = parse_duration(text[1:])
         return now - seconds if text.startswith('-') else now + seconds
-    found = _TIME_OF_DAY.fullmatch(text)
+    found = re.fullmatch(_TIME_OF_DAY, text)
     try:
         if found:
             hour, minute, second = (int(part or 0) for part in found.groups())
@@ -92,7 +92,7 @@ def parse_time(text: str, now: float, *, same_day: bool = False) -> float:
                 day -= timedelta(days=1)
                 moment = _local(day.year, day.month, day.day, hour, minute, second)
             return moment
-        found = _DATE.fullmatch(text)
+        found = re.fullmatch(_DATE, text)
         if found:
             return _local(*(int(part or 0) for part in found.groups()))
     except (ValueError, OverflowError, OSError):

@@ -12,9 +12,9 @@ Part = Union[str, int]
 
 _NAME = r'(?:[A-Za-z0-9_-]+|"[^"]*"|\'[^\']*\')'
 _PATH = rf'{_NAME}(?:\s*\.\s*{_NAME})*'
-_HEADER = re.compile(rf'\s*(\[\[?)\s*({_PATH})\s*\]')
-_KEY = re.compile(rf'\s*({_PATH})\s*=')
-_PLACE = re.compile(r'\s*\(at (?:line (\d+), column \d+|end of document)\)')
+_HEADER = rf'\s*(\[\[?)\s*({_PATH})\s*\]'
+_KEY = rf'\s*({_PATH})\s*='
+_PLACE = r'\s*\(at (?:line (\d+), column \d+|end of document)\)'
 
 
 class TomlError(ValueError):
@@ -76,7 +76,7 @@ def _parse(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message = str(error)
-        place = _PLACE.search(message)
+        place = re.search(_PLACE, message)
         if place is None:
             raise TomlError(f'not valid TOML: {message}', 0) from None
         line = int(place.group(1) or text.rstrip().count('\n') + 1)
@@ -90,12 +90,12 @@ def _key_lines(text: str) -> dict[tuple[Part, ...], int]:
     table: tuple[Part, ...] = ()
     counts: dict[tuple[Part, ...], int] = {}
     for number, line in enumerate(text.splitlines(), 1):
-        header = _HEADER.match(line)
+        header = re.match(_HEADER, line)
         if header:
             table = _table_path(_names(header.group(2)), header.group(1) == '[[', counts)
             lines.setdefault(table, number)
             continue
-        key = _KEY.match(line)
+        key = re.match(_KEY, line)
         if key:
             names = _names(key.group(1))
             for end in range(1, len(names) + 1):

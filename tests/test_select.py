@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import re
 import warnings
 from fractions import Fraction
 from typing import Any, Iterator, NamedTuple, cast
@@ -19,6 +20,7 @@ from nvitop.api.device import Device, PhysicalDevice
 from nvitop.api.utils import NA
 from nvitop.select import select_devices
 from nvitop.select.choice import Criteria, SelectOptions, select
+from tests.documents import ROOT
 from tests.select_machine import MACHINE, select_machine
 
 # Random devices
@@ -257,6 +259,54 @@ def test_only_compared_values_are_read(machine: simulation.Machine) -> None:
     machine.reset_calls()
     select_devices(max_count=2, include_unhealthy=True)
     assert again == machine.calls  # UUIDs need no further query
+
+
+#: Values of a GPU with each kind of critical finding.
+CRITICAL: dict[str, dict[str, Any]] = {
+    'memory_errors': {'ecc_uncorrected_volatile': 1},
+    'remap_failed': {'remapped_failure': True},
+    'sram_errors': {'sram_errors': 1000},
+    'fabric': {'fabric_state': 'in-progress'},
+    'hot': {'temperature': 200},
+    'reset_needed': {'recovery_action': 'drain-and-reset'},
+}
+
+
+@pytest.mark.parametrize('kind', CRITICAL)
+def test_gpus_are_left_out_for_every_critical_finding(kind: str) -> None:
+    with simulation.machine('half-busy', processes='none') as machine:
+        machine.set(gpu=7, **CRITICAL[kind])
+        with pytest.warns(RuntimeWarning, match='left out GPU 7'):
+            assert 7 not in select_devices()
+
+
+def test_every_rule_with_critical_findings_is_known_here() -> None:
+    rules = (ROOT / 'nvitop' / 'health' / 'rules.py').read_text('utf-8')
+    kinds = {*re.findall(r"case\.finding\(\s*'(\w+)', 'critical'", rules)}
+    without_values = {'lost', 'not_responding', 'failing'}
+    assert kinds - without_values == {*CRITICAL}, 'HEALTHY_VALUES has what these rules read'
+
+
+def test_a_reset_that_only_process_lists_report_is_noticed() -> None:
+    with simulation.machine('half-busy', processes='none') as machine:
+        machine.set(gpu=7, recovery_action='N/A')
+        machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'RESET_REQUIRED', gpu=7)
+        with pytest.warns(RuntimeWarning, match='left out GPU 7: needs a reset'):
+            assert 7 not in select_devices()
+
+
+def test_health_of_healthy_gpus_takes_few_queries() -> None:
+    with simulation.machine('half-busy', processes='none') as machine:
+        select_devices(include_unhealthy=True)
+        machine.reset_calls()
+        select_devices(include_unhealthy=True)
+        without = machine.calls
+        machine.reset_calls()
+        select_devices()
+        assert sum((machine.calls - without).values()) == 7 * 8
+        machine.reset_calls()
+        select_devices(min_free_memory='1TiB')
+        assert machine.calls == without  # no GPU is free enough
 
 
 def test_gpus_with_critical_findings_are_left_out() -> None:

@@ -18,6 +18,7 @@ from nvitop.api.device.handles import start_nvml
 from nvitop.claims.directory import ClaimError, directory_to_write
 from nvitop.claims.queue import Ticket
 from nvitop.claims.records import lock_path, read_claims, remove_dead_claims, write_claim
+from nvitop.masking import mask_command
 from nvitop.platforms.shared_files import release_lock, take_lock
 from nvitop.select.choice import (
     Criteria,
@@ -170,7 +171,7 @@ class _Waiter:
                     self._look(self._clock())
                     self._collect(())
                 if self._has_enough():
-                    return self._claim(command)
+                    return self._claim(mask_command(command))
             self._ticket.set_collecting(bool(self._locks))
             text = self._describe(ahead)
             if now >= started + limit:
@@ -221,11 +222,11 @@ class _Waiter:
         for uuid in uuids:
             os.close(self._locks.pop(uuid))
 
-    def _claim(self, command: str) -> ClaimedDevices:
+    def _claim(self, masked_command: str) -> ClaimedDevices:
         files: list[str] = []
         try:
             # Files that were written before an error are in the list then.
-            files.extend(write_claim(self._directory, uuid, command) for uuid in self._locks)
+            files.extend(write_claim(self._directory, uuid, masked_command) for uuid in self._locks)
         except OSError:
             ClaimedDevices([], [], files).release()
             raise

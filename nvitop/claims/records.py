@@ -17,7 +17,6 @@ from collections import Counter
 from typing import Iterator, Mapping, NamedTuple
 
 from nvitop.claims.directory import directories_to_read
-from nvitop.masking import mask_command
 from nvitop.platforms.machine import ProcessIdentity, is_running, this_process
 from nvitop.platforms.shared_files import is_locked, read_small_json, user_id, write_locked
 from nvitop.platforms.users import name_of_user
@@ -140,7 +139,7 @@ def _whole(value: object) -> int:
     return value
 
 
-def write_claim(directory: str, uuid: str, command: str) -> str:
+def write_claim(directory: str, uuid: str, masked_command: str) -> str:
     """Write the file of a claim by this process; return its path. It appears complete or not at all.
 
     Raises:
@@ -151,7 +150,7 @@ def write_claim(directory: str, uuid: str, command: str) -> str:
         **process._asdict(),
         'uuid': uuid,
         'since': time.time(),
-        'command': mask_command(command).encode('utf-8', 'replace').decode()[:_MAX_COMMAND],
+        'command': masked_command.encode('utf-8', 'replace').decode()[:_MAX_COMMAND],
     }
     name = f'{_file_name(uuid)}.{process.pid}.{process.start_time}.claim'
     path = os.path.join(directory, name)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import textwrap
 from typing import TYPE_CHECKING, Iterable, Literal, NamedTuple
 
 from nvitop.printable import printable_lines
@@ -58,7 +57,11 @@ def _wrapped(text: str) -> str:
     width = 0
     with contextlib.suppress(OSError, ValueError, AttributeError):
         width = os.get_terminal_size(sys.stderr.fileno()).columns
+    if not width:
+        return text
+    import textwrap  # few commands print messages
+
     fit = textwrap.TextWrapper(
         width, subsequent_indent='  ', break_long_words=False, break_on_hyphens=False
     )
-    return '\n'.join('\n'.join(fit.wrap(line)) for line in text.split('\n')) if width else text
+    return '\n'.join('\n'.join(fit.wrap(line)) for line in text.split('\n'))

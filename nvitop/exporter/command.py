@@ -458,19 +458,18 @@ def _open_files(program: str, settings: ExporterSettings, pages: Pages) -> list[
         except OSError as error:
             raise CommandFailure(f'cannot write {settings.textfile}: {error.strerror}') from error
     if settings.recording is not None:
-        from nvitop.recording.recorder import DEFAULT_INTERVAL, Recorder
-        from nvitop.recording.schema import RecordingError
+        from nvitop.recording import recorder, schema
 
         try:
-            recorder = Recorder(
+            sink = recorder.Recorder(
                 settings.recording,
-                interval_seconds=max(settings.interval, DEFAULT_INTERVAL),
+                interval_seconds=max(settings.interval, recorder.DEFAULT_INTERVAL),
                 sample_seconds=settings.interval,
                 on_message=functools.partial(print_message, program),
             )
-        except RecordingError as error:
+        except schema.RecordingError as error:
             raise CommandFailure(str(error)) from error
-        sinks.append(recorder)
+        sinks.append(sink)
     return sinks
 
 

@@ -6,7 +6,6 @@ Other programs can check the identity of a process later. Only Linux has it.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from typing import NamedTuple
@@ -14,11 +13,9 @@ from typing import NamedTuple
 from nvitop.platforms import folders
 
 
-def machine_hash() -> str:
-    """Hash of the machine ID, which distinguishes machines of equal names; ``''`` if there is none."""
-    text = _read('/etc/machine-id')
-    # systemd asks programs not to publish the ID itself.
-    return hashlib.sha256(f'nvitop {text}'.encode()).hexdigest()[:16] if text else ''
+def machine_id() -> str:
+    """ID that distinguishes machines of equal names, ``''`` if there is none. It is confidential."""
+    return _read('/etc/machine-id')
 
 
 def boot_id() -> str:

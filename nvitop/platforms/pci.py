@@ -15,13 +15,13 @@ _NVIDIA = '0x10de'
 #: Classes of display and 3D controllers.
 _CLASSES = ('0x0300', '0x0302')
 _BUS_ID = re.compile(r'([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])', re.IGNORECASE)
-_MINOR = re.compile(r'Device Minor:\s*(\d{1,5})\s*$', re.MULTILINE)
+_MINOR = r'(?m)Device Minor:\s*(\d{1,5})\s*$'
 #: Before driver 470, excluded GPUs had the other name.
-_EXCLUDED = re.compile(r'(?:GPU Excluded|Blacklisted):\s*Yes\s*$', re.MULTILINE)
+_EXCLUDED = r'(?m)(?:GPU Excluded|Blacklisted):\s*Yes\s*$'
 #: Folder with one folder for each GPU that NVIDIA's driver lists.
 _GPUS = 'proc/driver/nvidia/gpus'
 _READ_WRITE = os.R_OK | os.W_OK
-_FIELD = re.compile(r'^([^:\n]+):[ \t]*(.*?)[ \t]*$', re.MULTILINE)
+_FIELD = r'(?m)^([^:\n]+):[ \t]*(.*?)[ \t]*$'
 #: Values of ``runtime_status`` of a GPU that is off, or about to be.
 _ASLEEP = ('suspended', 'suspending')
 
@@ -71,7 +71,7 @@ def expected_gpus(
     """
     gpus = [gpu for gpu in read_pci_gpus(root) if gpu.driver in ('nvidia', '')]
     gpus = [
-        gpu for gpu in gpus if not (gpu.is_virtual or _EXCLUDED.search(_text(gpu.bus_id, root)))
+        gpu for gpu in gpus if not (gpu.is_virtual or re.search(_EXCLUDED, _text(gpu.bus_id, root)))
     ]
     hidden = {gpu for gpu in gpus if gpu.driver and _is_hidden(gpu.bus_id, root, access)}
     return tuple(gpu.bus_id for gpu in gpus if not (hidden and (gpu in hidden or not gpu.driver)))
@@ -87,7 +87,7 @@ def listed_gpus(root: str = '/', *, access: Callable[[str, int], bool] = os.acce
         bus_ids = sorted(os.listdir(os.path.join(root, _GPUS)))
     except OSError:
         return []
-    found = [bus_id for bus_id in bus_ids if not _EXCLUDED.search(_text(bus_id, root))]
+    found = [bus_id for bus_id in bus_ids if not re.search(_EXCLUDED, _text(bus_id, root))]
     return [bus_id for bus_id in found if not _is_hidden(bus_id, root, access)] or found
 
 
@@ -96,7 +96,7 @@ def _is_hidden(bus_id: str, root: str, access: Callable[[str, int], bool]) -> bo
     folder = os.path.join(root, _GPUS)
     if not os.path.isdir(folder):
         return False
-    minor = _MINOR.search(_text(bus_id, root))
+    minor = re.search(_MINOR, _text(bus_id, root))
     if minor is None:
         return not os.path.isdir(os.path.join(folder, bus_id))
     # Unlike opening the file, this does not wake the GPU up. It respects device control groups.
@@ -168,7 +168,7 @@ def read_runtime_status(bus_id: str, root: str = '/') -> str:
 def read_sleep_info(bus_id: str, root: str = '/') -> SleepInfo:
     """Return what is known of a GPU without waking it."""
     text = _text(bus_id, root)
-    fields = {name.strip(): value for name, value in _FIELD.findall(text)}
+    fields = {name.strip(): value for name, value in re.findall(_FIELD, text)}
     uuid = fields.get('GPU UUID', '')
     slept = _read(root, 'sys/bus/pci/devices', bus_id, 'power/runtime_suspended_time')
     return SleepInfo(
@@ -183,7 +183,7 @@ def _may_sleep(bus_id: str, root: str) -> bool:
     if _read(root, 'sys/bus/pci/devices', bus_id, 'power/control') != 'auto':
         return False
     text = _read(root, _GPUS, bus_id, 'power')
-    fields: dict[str, str] = dict(_FIELD.findall(text))
+    fields: dict[str, str] = dict(re.findall(_FIELD, text))
     return fields.get('Runtime D3 status', '').startswith('Enabled')
 
 

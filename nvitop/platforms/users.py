@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import sys
@@ -58,7 +59,5 @@ def without_domain(name: str) -> str:
 def is_superuser() -> bool:
     """Return whether this program may signal the processes of all users."""
     if sys.platform == 'win32':
-        import ctypes
-
         return bool(ctypes.windll.shell32.IsUserAnAdmin())
     return os.geteuid() == 0

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import time
 from typing import Callable, Protocol
 
 from nvitop.api.metrics import METRICS
-from nvitop.platforms.machine import boot_id, machine_hash
+from nvitop.platforms.machine import boot_id, machine_id
 from nvitop.recording.events import EventDetector, RecordedEvent
 from nvitop.recording.frames import FrameEncoder, FrameError, compress
 from nvitop.recording.privacy import CommandFilter
@@ -48,6 +49,12 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Finish; no sample follows."""
+
+
+def _machine_hash() -> str:
+    """Hash of the machine ID, ``''`` if there is none: systemd asks not to publish the ID itself."""
+    text = machine_id()
+    return hashlib.sha256(f'nvitop {text}'.encode()).hexdigest()[:16] if text else ''
 
 
 def ignore(kind: str, text: str) -> None:
@@ -145,7 +152,7 @@ class Recorder:
                 sample.timestamp,
                 self.interval_seconds,
                 boot=boot_id(),
-                meta={'host': sample.host.hostname, 'machine': machine_hash()},
+                meta={'host': sample.host.hostname, 'machine': _machine_hash()},
             )
         except sqlite3.Error as error:
             self._stop_rows(error)

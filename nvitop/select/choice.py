@@ -24,12 +24,11 @@ from typing import (
 )
 
 from nvitop.api import libnvml
-from nvitop.api.device import Device
+from nvitop.api.device import Device, MigDevice
 from nvitop.api.libnvml._errors import is_harmless, is_lost
 from nvitop.api.system import system
-from nvitop.api.utils import human2bytes
+from nvitop.api.utils import NA, human2bytes
 from nvitop.claims.records import claimed_by_others
-from nvitop.health.check import critical_finding
 
 if TYPE_CHECKING:
     from nvitop.api.process import GpuProcess
@@ -42,6 +41,15 @@ if TYPE_CHECKING:
     ]
 
 FORMATS = ('index', 'uuid', 'device')
+#: Values of a GPU without critical findings, by the method of the metric that critical rules of
+#: :mod:`nvitop.health.rules` read; so is a temperature below the slowdown threshold.
+HEALTHY_VALUES = {
+    'recovery_action': 'None',
+    'total_volatile_uncorrected_ecc_errors': 0,
+    'remapped_rows_failure': False,
+    'is_sram_threshold_exceeded': False,
+    'fabric_state': 'Completed',
+}
 #: Time (seconds) between two attempts of ``wait=True``.
 WAIT_SECONDS = 5.0
 
@@ -238,7 +246,7 @@ def _identify(device: Device, options: SelectOptions) -> Any:
 
 
 def _read_leaves(
-    device: Device | int, bus_id: str, options: SelectOptions
+    device: Device | int, bus_id: str, criteria: Criteria, options: SelectOptions
 ) -> list[Candidate | None]:
     """Read the leaf devices of a device; ``None`` for each one that does not respond."""
     if isinstance(device, int):
@@ -251,12 +259,40 @@ def _read_leaves(
         reason = device.unavailable_reason('mig_mode')
         if leaves == [device] and reason is not None and not is_harmless(reason):
             return [None]  # programs may get a MIG device instead of this GPU
-    candidates = [_read(leaf, options) for leaf in leaves]
-    if options.include_unhealthy or not any(candidates):
-        return candidates
-    finding = critical_finding(device.physical_index, bus_id)
-    fault = '' if finding is None else f'GPU {device.physical_index}: {finding.words}'
+        candidates = [_read(leaf, options) for leaf in leaves]
+        if options.include_unhealthy or not any(
+            candidate and _check_limits(candidate, criteria)[0] for candidate in candidates
+        ):
+            return candidates
+        fault = _fault(device.parent if isinstance(device, MigDevice) else device, bus_id)
     return [candidate and candidate._replace(fault=fault) for candidate in candidates]
+
+
+def _fault(gpu: Device, bus_id: str) -> str:
+    """Return what is critical about a GPU: ``'GPU 5: too hot'``; ``''`` if nothing is."""
+    if _looks_healthy(gpu):
+        return ''
+    from nvitop.health.check import critical_finding  # most GPUs are healthy
+
+    finding = critical_finding(gpu.physical_index, bus_id)
+    return '' if finding is None else f'GPU {gpu.physical_index}: {finding.words}'
+
+
+def _looks_healthy(gpu: Device) -> bool:
+    """Return whether all values that a critical finding needs are known to be harmless."""
+    with gpu.oneshot():
+        values = {name: gpu.reading(name) for name in HEALTHY_VALUES}
+        now, limit = gpu.reading('temperature'), gpu.reading('temperature_slowdown_threshold')
+        reasons = [reading.reason for reading in (now, limit, *values.values())]
+        if values['recovery_action'].value is NA:
+            # Older drivers report that a reset is needed only in place of the processes.
+            gpu.process_usage(utilization=False)
+            reasons.append(libnvml.last_error('nvmlDeviceGetComputeRunningProcesses', gpu.handle))
+    if isinstance(now.value, int) and isinstance(limit.value, int) and now.value >= limit.value:
+        return False
+    return all(reason is None or is_harmless(reason) for reason in reasons) and all(
+        reading.value in (NA, HEALTHY_VALUES[name]) for name, reading in values.items()
+    )
 
 
 def read_in_turn(steps: Mapping[int, Callable[[], T]]) -> list[T]:
@@ -289,7 +325,7 @@ def select(
         # By index, some drivers attach all GPUs up to it.
         power = powers.get(device) if isinstance(device, int) else None
         bus_id = '' if power is None else power.bus_id
-        steps[place] = functools.partial(_read_leaves, device, bus_id, options)
+        steps[place] = functools.partial(_read_leaves, device, bus_id, criteria, options)
         if power is None or not power.is_asleep:
             awake[place] = steps[place]
     enough = options.max_count if options.enough is None else options.enough

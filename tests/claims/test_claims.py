@@ -678,6 +678,15 @@ def test_sample_reads_the_directory_once_and_needs_no_turn_for_it(
     assert source.complete_sample().claims == ()
 
 
+def test_secrets_in_the_command_of_a_claim_are_masked(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, 'argv', ['train.py', '--api-key', '1'])
+    with claimed(1):
+        (claim,) = read_claims().values()
+    assert claim.command == 'python train.py --api-key ••••••••'
+
+
 def test_recorded_claims_have_short_commands() -> None:
     sample = Sample(
         1.0, claims=(ClaimSample('GPU-1', 'ann', 7, 1.0, 'python train.py --api-key 1'),)
