@@ -10,7 +10,10 @@ from nvitop.gui.layout.host import lay_out_host
 from nvitop.gui.model.choices import GRAPHS_BY_METRIC, GraphState, ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
+from nvitop.gui.state.appearance import set_theme
+from nvitop.gui.state.lists import main_layout
 from nvitop.gui.view.charts import GraphWindow
+from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.panels.host import DeviceGraphs, draw_host_panel, has_gradient, select_graphs
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
@@ -72,7 +75,7 @@ def test_metrics_that_mig_devices_lack_are_those_of_their_gpu() -> None:
     state = GraphState('power_usage', 'memory_percent')
     history = recorded(sample)
     lines = panel(sample, 130, 12, history, select_graphs(devices, state, None))
-    assert ' AVG PWR 300 W · 100 W – 500 W ' in lines[0]
+    assert ' AVG PWR 300 W · lowest 100 W, highest 500 W ' in lines[0]
     chosen = select_graphs(devices, state, devices[2].key)
     lines = panel(sample, 130, 12, history, chosen)
     assert ' GPU 0 PWR 100 W ' in lines[0]
@@ -94,7 +97,7 @@ def test_straggler_is_visible_in_the_mean_of_all_gpus() -> None:
     )
     sample = sample._replace(devices=devices)
     lines = panel(sample, 130, 12, recorded(sample))
-    assert ' AVG UTIL 90% · 20% – 100% ' in lines[6]
+    assert ' AVG UTIL 90% · lowest 20%, highest 100% ' in lines[6]
     # The highest value is a line above the mean.
     assert column_of(lines[7:12], 128) == '⣭⣿⣿⣿⣿'
     devices = tuple(
@@ -190,3 +193,19 @@ def test_bars_of_the_host_have_at_most_24_cells_below_tiles() -> None:
         bars = re.findall('[■·]+', line)
         assert len(bars) == 3
         assert max(map(len, bars)) <= 24
+
+
+@pytest.mark.parametrize(('colors', 'has_line'), [(0, False), (8, True), (256, True)])
+def test_tiles_name_what_they_plot_and_have_a_line_if_it_is_visible(
+    colors: int, has_line: bool
+) -> None:
+    state = set_theme(state_of(SAMPLES['h100x8'], 160, 45)._replace(colors=colors), 'dark')
+    frame = draw_frame(state, recorded(state.sample))
+    tiles = main_layout(state).host.tiles
+    assert len(tiles) == 8
+    first = tiles[0]
+    spans = [span for span in frame.row(first.y) if span[0] < first.right]
+    names = {text.split()[0]: style.role for _, text, style in spans if text.strip(' │')}
+    assert names['MEM'] == Role.MEMORY != names['UTIL']
+    drawn = {style.role for y in range(first.y + 1, first.bottom) for *_, style in frame.row(y)}
+    assert (Role.MEMORY in drawn) == has_line

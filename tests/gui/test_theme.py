@@ -192,3 +192,15 @@ def test_only_warnings_are_amber_or_red() -> None:
                 if color >= EXACT and theme.name != 'colorblind':
                     red, green = color - EXACT >> 16, color - EXACT >> 8 & 255
                     assert red <= green or color & 255 > green, (theme.name, role)
+
+
+@pytest.mark.parametrize('name', ['auto', 'dark', 'light'])
+def test_green_is_only_for_idle_gpus(name: str) -> None:
+    theme = theme_named(name)
+    for role in (Role.LIGHT, Role.MODERATE, Role.HEAVY, *GRADIENT):
+        for colors in (8, 16):
+            assert theme.look(Style(role), colors).foreground not in (2, 10)
+        exact = theme.look(Style(role), ALL_COLORS).foreground - EXACT
+        assert exact & 255 >= exact >> 8 & 255
+        # A bar is visible without being text.
+        assert all(contrast(exact, background) >= 3 for background in BACKGROUNDS[name])

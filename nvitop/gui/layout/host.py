@@ -108,10 +108,11 @@ def tile_count(gpus: int, width: int, height: int, metrics: int = MOST_TILES) ->
 
     One or two GPUs have several tiles each, at most one for each of ``metrics``.
     """
+    # The last row of the screen has hints.
     if gpus >= MANY_GPUS:
-        has_room = width >= 160 and height >= 45
+        has_room = width >= 160 and height >= 44
         return gpus if has_room and gpus <= _tile_columns(width) * _tile_rows(height) else 0
-    if not gpus or width < 100 or height < 29:  # the last row has hints
+    if not gpus or width < 100 or height < 29:
         return 0
     if gpus > 1:
         return gpus * min(4, _tile_columns(width), metrics)

@@ -99,6 +99,8 @@ class ViewState(NamedTuple):
     thresholds: Thresholds = Thresholds()
     #: Draw bars and graphs in a gradient instead of one color, see :func:`has_gradient`.
     colorful: bool = False
+    #: The screen has no colors, so that a line over a graph of the same kind of dots is invisible.
+    mono: bool = False
     #: The screen is converted to ASCII, so leave out what needs other characters.
     ascii: bool = False
     #: The screen is converted to half blocks, without braille.

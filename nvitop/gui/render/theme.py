@@ -169,8 +169,10 @@ _MONO: Mapping[Role, Paint] = {
     Role.INPUT: Paint(bold=True),
 }
 
-# Measured values go from violet over teal to lime; amber and red are for what is wrong.
-_INDIGO, _TEAL, _LIME = _paint(0x6C7FF0, 4, 12), _paint(0x22A8A0, 6, 14), _paint(0x9BE36B, 2, 10)
+# Measured values go from indigo over cyan to ice: green is for idle GPUs, amber and red for what is
+# wrong. With few colors, the highest ones have the color of text.
+_INDIGO, _CYAN, _ICE = _paint(0x6C7FF0, 4, 12), _paint(0x35AACB, 6, 14), _paint(0xA6ECF7, DEFAULT)
+_TEAL = _paint(0x22A8A0, 6, 14)
 _GREEN, _RED = _paint(0x7AC74F, 2), _paint(0xFF6B6B, 1, 9)
 _AMBER, _BLUE = _paint(0xEEB34C, 3, 11), _paint(0x74B0E4, 6)
 _DARK: Mapping[Role, Paint] = {
@@ -179,8 +181,8 @@ _DARK: Mapping[Role, Paint] = {
     Role.TITLE: Paint(bold=True),
     Role.HEADING: _paint(0x9AA2AE, DEFAULT),
     Role.LIGHT: _INDIGO,
-    Role.MODERATE: _TEAL,
-    Role.HEAVY: _LIME,
+    Role.MODERATE: _CYAN,
+    Role.HEAVY: _ICE,
     Role.UNKNOWN: _paint(0x9AA2AE, DEFAULT)._replace(dim=True),
     Role.IDLE: _GREEN,
     Role.TRACK: _paint(0x3C424E, DEFAULT, 8),
@@ -205,9 +207,9 @@ _DARK: Mapping[Role, Paint] = {
     Role.INPUT: _BLUE._replace(bold=True),
 }
 
-# On white, the same hues have to be darker.
-_DARK_INDIGO, _DARK_TEAL = _paint(0x5348B8, 4), _paint(0x127A75, 6)
-_DARK_LIME, _DARK_GREEN = _paint(0x4A8A12, 2), _paint(0x2F7A12, 2)
+# On white, the same hues have to be darker, and the darkest one is the strongest.
+_DARK_CYAN, _DARK_INDIGO = _paint(0x127A85, 6), _paint(0x3B2E9E, DEFAULT)
+_DARK_GREEN, _DARK_TEAL = _paint(0x2F7A12, 2), _paint(0x127A75, 6)
 _DARK_RED, _OCHRE, _DARK_BLUE = _paint(0xC62828, 1), _paint(0x8A6100, 3), _paint(0x1D63A8, 4)
 _LIGHT: Mapping[Role, Paint] = {
     **_DARK,
@@ -215,9 +217,9 @@ _LIGHT: Mapping[Role, Paint] = {
     Role.UNKNOWN: _paint(0x5F6773, DEFAULT)._replace(dim=True),
     Role.BORDER: _paint(0xB4BAC4, DEFAULT, 7),
     Role.HEADING: _paint(0x636B78, DEFAULT),
-    Role.LIGHT: _DARK_INDIGO,
-    Role.MODERATE: _DARK_TEAL,
-    Role.HEAVY: _DARK_LIME,
+    Role.LIGHT: _DARK_CYAN,
+    Role.MODERATE: _paint(0x2A62B0, 4),
+    Role.HEAVY: _DARK_INDIGO,
     Role.IDLE: _DARK_GREEN,
     Role.TRACK: _paint(0xD6DAE0, DEFAULT, 7),
     Role.SPREAD: _paint(0x8C94A0, DEFAULT, 7),
@@ -247,8 +249,8 @@ _EITHER: Mapping[Role, Paint] = {
     Role.UNKNOWN: _paint(0x6E7683, DEFAULT)._replace(dim=True),
     Role.HEADING: _paint(0x6E7683, DEFAULT),
     Role.LIGHT: _paint(0x6C78D8, 4, 12),
-    Role.MODERATE: _paint(0x11847E, 6, 14),
-    Role.HEAVY: _paint(0x5C9A1E, 2, 10),
+    Role.MODERATE: _paint(0x3A7BC8, 6, 14),
+    Role.HEAVY: _paint(0x0F869E, DEFAULT),
     Role.IDLE: _paint(0x298733, 2),
     Role.TRACK: _paint(0x6E7683, DEFAULT, 8),
     Role.BORDER: _paint(0x8C94A0, DEFAULT, 8),
@@ -293,7 +295,7 @@ _COLORBLIND: Mapping[Role, Paint] = {
 
 # The colors of nvitop 1.7: those of the palette, for whole rows, and red for high values.
 _OLD_GREEN, _OLD_YELLOW, _OLD_RED = _palette(2), _palette(3), _palette(1, 9)
-_CYAN, _MAGENTA = _palette(6), _palette(5)
+_OLD_CYAN, _MAGENTA = _palette(6), _palette(5)
 _CLASSIC: Mapping[Role, Paint] = {
     Role.DIM: Paint(dim=True),
     Role.TITLE: Paint(bold=True),
@@ -307,7 +309,7 @@ _CLASSIC: Mapping[Role, Paint] = {
     Role.IDLE: _OLD_GREEN,
     Role.TRACK: Paint(dim=True),
     Role.SPREAD: Paint(dim=True),
-    Role.CPU: _CYAN,
+    Role.CPU: _OLD_CYAN,
     Role.MEMORY: _MAGENTA,
     Role.SWAP: _palette(4, 12),
     Role.ERROR: _OLD_RED,
@@ -317,30 +319,30 @@ _CLASSIC: Mapping[Role, Paint] = {
     Role.USER: _MAGENTA._replace(bold=True),
     Role.ROOT: _OLD_YELLOW._replace(bold=True),
     Role.HOST: _OLD_GREEN._replace(bold=True),
-    Role.SELECTED: _CYAN._replace(reverse=True),
+    Role.SELECTED: _OLD_CYAN._replace(reverse=True),
     Role.TAGGED: _OLD_YELLOW._replace(bold=True),
     Role.SELECTED_TAGGED: _OLD_YELLOW._replace(reverse=True),
     Role.TREE: _OLD_GREEN._replace(bold=True),
     Role.SELECTED_TREE: _OLD_GREEN._replace(reverse=True),
-    Role.HEADER: _CYAN._replace(reverse=True, bold=True),
-    Role.INPUT: _CYAN._replace(bold=True),
+    Role.HEADER: _OLD_CYAN._replace(reverse=True, bold=True),
+    Role.INPUT: _OLD_CYAN._replace(bold=True),
 }
 
 #: For an unknown background.
-_AUTO = Theme('auto', _EITHER, (0x6C68D8, 0x3C82C4, 0x11847E, 0x2F8F4A, 0x5C9A1E))
+_AUTO = Theme('auto', _EITHER, (0x6C68D8, 0x5070D4, 0x3A7BC8, 0x1F82B4, 0x0F869E))
 #: All themes, in the order in which the monitor cycles through them.
 THEMES: tuple[Theme, ...] = (
     Theme(
         'dark',
         _DARK,
-        (0x6C7FF0, 0x4A94DC, 0x22A8A0, 0x4FC98A, 0x9BE36B),
-        (63, 69, 68, 74, 73, 37, 36, 72, 78, 114, 113, 149),
+        (0x6C7FF0, 0x4A94DC, 0x35AACB, 0x5CCDE3, 0xA6ECF7),
+        (63, 69, 68, 74, 38, 44, 80, 116, 159),
     ),
     Theme(
         'light',
         _LIGHT,
-        (0x5348B8, 0x2A6CA8, 0x127A75, 0x2C8446, 0x4A8A12),
-        (61, 25, 31, 24, 30, 29, 28, 64),
+        (0x127A85, 0x1F72A0, 0x2A62B0, 0x3B4BAE, 0x3B2E9E),
+        (30, 31, 25, 26, 20, 19),
     ),
     Theme('classic', _CLASSIC, (0x5FD75F, 0x87D75F, 0xAFD75F, 0xD7AF5F, 0xD7875F, 0xD75F5F)),
     Theme('mono', _MONO),

@@ -136,7 +136,8 @@ def toggle_details(state: AppState) -> Result:
 def set_theme(state: AppState, theme: str) -> AppState:
     """Draw with a theme."""
     colorful = has_gradient(theme, state.colors, state.gradient)
-    return state._replace(theme=theme, view=state.view._replace(colorful=colorful))
+    mono = theme == 'mono' or state.colors < 8
+    return state._replace(theme=theme, view=state.view._replace(colorful=colorful, mono=mono))
 
 
 def open_terminal(state: AppState, event: TerminalOpened) -> AppState:

@@ -279,7 +279,8 @@ def _title(
     notes = [Note((*forms, f'{graph.title} {mean}', mean), TITLE, 0)]
     if len(known) > 1:
         lowest, highest = (fmt.format_measured(graph.unit, end) for end in (min(known), max(known)))
-        notes.append(Note((f'{lowest} – {highest}',)))
+        forms = [f'lowest {lowest}, highest {highest}', f'min {lowest}, max {highest}']
+        notes.append(Note(tuple(forms)))
     return tuple(notes)
 
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-only
 """Tiles: a small graph of each GPU, or of each metric of one or two GPUs.
 
-The frame of a tile names the GPU, what it is doing and who uses it, and has temperature and power::
+The frame of a tile names the GPU, what it is doing and who uses it, and has temperature and power; its
+first row names what is plotted, in the colors of the graph and the line over it::
 
     ├─ GPU 5! · busy · REMAP · bob +1 ─ 41°C · 267 W ─┬─ GPU 6 · held 1h · carol +1 ──── 32°C · 84 W ─┤
+    │ UTIL 34%   MEM 43%                              │ UTIL 2%   MEM 52%                           │
     │⣀⣀⣠⣤⣶⣶⣶⣤⣤⣀⣀⣠⣤⣶⣶⣶⣤⣤⣀                              │⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀│
 """
 
@@ -142,6 +144,9 @@ def _draw_tile(
         style = _ERROR if device.is_silent else Style(Role.DIM)
         buf.write(area.x + 1, area.y, text, style, width=max(0, area.width - 2))
         return
+    if not has_metric:
+        _draw_legend(buf, area, tile, view)
+        area = area.inset(0, 1, 0, 0)
     graph = GRAPHS_BY_METRIC[metric]
     values = past.values(device.key, metric, area.width)
     now = getattr(device, DEVICE_FIELDS[metric])
@@ -149,7 +154,7 @@ def _draw_tile(
     is_fixed = has_gradient(graph, one, sample)
     scale = scale_of(graph, one, sample, values)
     over: tuple[float | None, ...] | None = None
-    if line and line != metric:
+    if line and line != metric and (view.ascii or not view.mono):
         over = past.values(device.key, line, area.width)
         top = scale_of(GRAPHS_BY_METRIC[line], one, sample, over).bound
         if top != scale.bound:
@@ -166,6 +171,18 @@ def _draw_tile(
         colorful=view.colorful and is_fixed,
         has_labels=has_metric,
     )
+
+
+def _draw_legend(buf: Buffer, area: Rect, tile: _Tile, view: ViewState) -> None:
+    """Draw the names and values of what is plotted in the first row of a tile."""
+    x = area.x + 1
+    for metric in dict.fromkeys((tile.metric, tile.line)):
+        if metric:
+            graph = GRAPHS_BY_METRIC[metric]
+            value = getattr(tile.device, DEVICE_FIELDS[metric])
+            text = f'{graph.title} {fmt.format_measured(graph.unit, value)}'
+            style = graph_style(graph, value, view) if metric == tile.metric else _LINE
+            x += buf.write(x, area.y, text, style, width=max(0, area.right - x)) + 3
 
 
 def _device_notes(device: DeviceSample, state: RowState, *, selected: bool) -> list[Note]:
