@@ -89,6 +89,10 @@ _OPTIONS = {
     'wandb': ('--relogin',),
     'ssh-keygen': ('-N', '-P'),
     'x11vnc': ('-passwd',),
+    'nmcli': (
+        *('password', 'wifi-sec.psk', '802-11-wireless-security.psk', '802-1x.password'),
+        *('wifi-sec.wep-key0', '802-11-wireless-security.wep-key0'),
+    ),
     # What these run has options of its own.
     **dict.fromkeys(['ssh', 'scp', 'rsync'], ()),
 }
@@ -151,7 +155,10 @@ _SHAPES = tuple(
     )
 )
 #: A pair in the text of an argument, such as JSON or YAML: ``"password": "x"``.
-_PAIR = re.compile(r"""([A-Za-z_][\w.-]*)(\\?["']?\s*[:=]\s*\\?["']?)([^\s"',;&}\\]+)""")
+#: A quote may be escaped, or be within quotes of a shell: ``'"'"'``.
+_PAIR = re.compile(
+    r"""([A-Za-z_][\w.-]*)((?:'"'"'|\\?["'])?\s*[:=]\s*(?:'"'"'|\\?["'])?)([^\s"',;&}\\]+)"""
+)
 
 
 def is_secret(name: str) -> bool:
@@ -171,6 +178,8 @@ def mask_command(command: str) -> str:
     """Hide values in a command line that look secret: ``--token=x``, ``-H 'X-Api-Key: x'``."""
     words = WORD.findall(command)
     masked = [_mask_word(word) for word in words]
+    for at in _passwords_of_htpasswd(words):
+        masked[at] = MASK
     program, has_login = '', 'login' in words
     for at, word in enumerate(words):
         base = os.path.basename(word.strip('\'"'))
@@ -193,6 +202,15 @@ def mask_command(command: str) -> str:
             elif program == 'curl' and word[:2] in ('-u', '-U'):
                 masked[at] = f'{word[:2]}{_mask_login(masked[at][2:])}'
     return command if masked == words else ' '.join(masked)
+
+
+def _passwords_of_htpasswd(words: list[str]) -> list[int]:
+    """Return the places of a password that follows a file and a user: ``htpasswd -b FILE ann x``."""
+    if not words or os.path.basename(words[0]) != 'htpasswd':
+        return []
+    flags = ''.join(word for word in words if word.startswith('-'))
+    places = [at for at, word in enumerate(words[1:], 1) if not word.startswith('-')]
+    return places[1 if 'n' in flags else 2 :] if 'b' in flags else []
 
 
 def _hides_next(program: str, word: str, has_login: bool) -> bool:
@@ -229,6 +247,7 @@ def _mask_word(word: str) -> str:
 
 def _mask_pair(found: re.Match[str]) -> str:
     name, between, value = found.groups()
-    if is_secret(name) and not value.startswith('//'):
+    is_quoted_key = name == 'key' and between[0] == '=' and between[-1] in '"\''  # in Python
+    if (is_secret(name) or is_quoted_key) and not value.startswith('//'):
         return f'{name}{between}{MASK}'
     return f'{name}{between}{_PAIR.sub(_mask_pair, value)}'
