@@ -210,8 +210,10 @@ def _print_once(given: argparse.Namespace, settings: Settings) -> int:
             encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
             sys.stdout.write(text.encode(encoding, 'replace').decode(encoding))
             sys.stdout.flush()
-    if not is_known:
-        print_message(PROGRAM, 'error', no_hosts(settings.scope))
+    if not is_known or (given.fail_on and not fleet.hosts):
+        # A check of nothing must not succeed.
+        text = f'no host matches the filter {given.filter!r}' if given.filter else ''
+        print_message(PROGRAM, 'error', text or no_hosts(settings.scope))
         return 1
     failing = ('critical',) if given.fail_on == 'critical' else ('critical', 'warning')
     return int(bool(given.fail_on) and any(host.severity in failing for host in fleet.hosts))

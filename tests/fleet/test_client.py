@@ -348,6 +348,8 @@ def test_simulated_cluster_needs_no_server(capsys: pytest.CaptureFixture[str]) -
         (['--problems'], ['gpu0007,3,critical,not responding'], 0),
         (['--problems', '--fail-on', 'warning'], ['gpu0007,3,critical'], 1),
         (['--filter', 'gpu0001', '--fail-on', 'critical'], ['gpu0001,8,'], 0),
+        (['--filter', 'gpu0001x', '--fail-on', 'critical'], [], 1),
+        (['--filter', 'gpu0001x'], [], 0),
     ],
 )
 def test_lists_are_filtered_and_sorted(
