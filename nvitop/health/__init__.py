@@ -18,7 +18,13 @@ from nvitop.health.rules import (
     is_wrong,
     worst_findings,
 )
-from nvitop.health.states import BUSY_PERCENT, DeviceState, device_states, state_of_values
+from nvitop.health.states import (
+    BUSY_PERCENT,
+    DeviceState,
+    claim_of_unused,
+    device_states,
+    state_of_values,
+)
 from nvitop.health.xid import Severity
 
 if TYPE_CHECKING:
@@ -32,6 +38,7 @@ __all__ = [
     'DeviceState',
     'Finding',
     'Severity',
+    'claim_of_unused',
     'device_states',
     'event_words',
     'findings',

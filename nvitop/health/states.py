@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from nvitop.sampling.types import PROCESSES, DeviceKey, DeviceSample, ProcessSample, Sample
+from nvitop.sampling.types import PROCESSES, ClaimSample, DeviceKey, DeviceSample, ProcessSample, Sample
 
 if TYPE_CHECKING:
     from typing import Sequence
@@ -69,6 +69,13 @@ def device_states(sample: Sample) -> dict[DeviceKey, DeviceState]:
             found = parts[key.physical_index]
             states[key] = min(found, key=lambda part: _ORDER.get(part.word, 0))
     return states
+
+
+def claim_of_unused(
+    sample: Sample, device: DeviceSample, state: DeviceState
+) -> ClaimSample | None:
+    """Return the claim of a device that no process uses: it is not free for others."""
+    return sample.claim_of(device) if state.word in ('idle', 'asleep') else None
 
 
 def state_of_values(utilization: float | None, memory_used_bytes: float | None) -> DeviceState:

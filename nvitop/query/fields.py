@@ -17,7 +17,15 @@ from nvitop.api.metrics import (
     Metric,
     ProcessMetric,
 )
-from nvitop.health import RULE_METRICS, Finding, device_states, findings, health_status, is_wrong
+from nvitop.health import (
+    RULE_METRICS,
+    Finding,
+    claim_of_unused,
+    device_states,
+    findings,
+    health_status,
+    is_wrong,
+)
 from nvitop.query import nvidia_smi
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
@@ -209,7 +217,9 @@ def _health_findings(row: DeviceQueryRow) -> tuple[str, ...]:
 
 def _device_state(row: DeviceQueryRow) -> CellValue:
     state = device_states(row.sample).get(row.device.key)
-    return None if state is None or state.word == 'unknown' else state.word
+    if state is None or state.word == 'unknown':
+        return None
+    return 'claimed' if claim_of_unused(row.sample, row.device, state) else state.word
 
 
 # The fields
@@ -266,7 +276,7 @@ def _state_fields() -> tuple[QueryField, ...]:
     rules = (*_SIGN_OF_LIFE, *RULE_METRICS)
     mig = 'index of a MIG device on its GPU'
     judged = 'ok, unknown, warning or critical; see health_findings'
-    doing = 'what it is doing: idle, busy, held (memory of processes, but no kernel), or its status'
+    doing = 'idle, claimed, busy, held (memory of processes, but no kernel), or its status'
     problems = 'problems found by the rules about health, with the values that show them'
     fields = (
         ('mig_profile', 'str', 'profile of a MIG device'),
@@ -276,7 +286,7 @@ def _state_fields() -> tuple[QueryField, ...]:
     return (
         _plain('status', 'str', states, 'device.status', metrics=_SIGN_OF_LIFE),
         _plain('reason', 'str', 'reason why it is not ok', _reason, metrics=_SIGN_OF_LIFE),
-        _plain('state', 'str', doing, _device_state, metrics=_SIGNS_OF_USE),
+        _plain('state', 'str', doing, _device_state, metrics=('uuid', *_SIGNS_OF_USE)),
         _plain(
             'health_status', 'str', judged, lambda row: health_status(_wrong(row)), metrics=rules
         ),

@@ -647,7 +647,7 @@ def test_monitor_and_query_show_who_has_claimed_an_idle_device(folder: pathlib.P
     script = 'import signal\nprint(1, flush=True)\nsignal.pause()'
     with start_claim(script) as process:
         report = run('-1', '--demo', 'half-busy').stdout
-        fields = 'index,claim.user,claim.command,claim_pid,claim.since'
+        fields = 'index,state,claim.user,claim.command,claim_pid,claim.since'
         rows = run('query', '--demo', 'half-busy', f'--gpu={fields}', '--format', 'json').stdout
         process.kill()
     user = nvitop.host.getuser()
@@ -658,6 +658,7 @@ def test_monitor_and_query_show_who_has_claimed_an_idle_device(folder: pathlib.P
     assert "-c 'import signal\ufffdprint(" in claimed_row['claim_command']
     assert (claimed_row['index'], claimed_row['claim_pid']) == (7, process.pid)
     assert [row['claim_user'] for row in others] == [None] * 7
+    assert claimed_row['state'] == 'claimed'
 
 
 def test_sample_reads_the_directory_once_and_needs_no_turn_for_it(

@@ -48,7 +48,7 @@ from nvitop.gui.view.panels.device_full import (
     traits_of,
 )
 from nvitop.gui.view.text import TITLE, Note, draw_border, draw_rule, draw_text, draw_uprights
-from nvitop.health import Finding, device_states
+from nvitop.health import Finding, claim_of_unused, device_states
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
 if TYPE_CHECKING:
@@ -203,10 +203,11 @@ def row_states(sample: Sample, findings: Mapping[DeviceKey, Finding]) -> dict[De
         for key, state in found.items()
     }
     for device in sample.devices:
-        claim, row = sample.claim_of(device), states[device.key]
+        row = states[device.key]
         if device.gpu_utilization_percent is None:
             row = states[device.key] = row._replace(is_measured=False)
-        if claim is not None and row.state.word in ('idle', 'asleep'):
+        claim = claim_of_unused(sample, device, row.state)
+        if claim is not None:
             seconds = max(0.0, sample.timestamp - claim.since)
             states[device.key] = row._replace(
                 user=safe(claim.username),
