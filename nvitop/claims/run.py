@@ -81,9 +81,11 @@ def _parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     end = given.index('--') if '--' in given else len(given)
     parser = make_parser()
     options = parser.parse(given[:end])
+    if end == len(given) and shutil.which(str(options.inherit)):
+        parser.error(f'-i takes {options.inherit!r} as its value: put -- before the command')
     command = [*options.words, *given[end:]] if options.words else given[end + 1 :]
     if not command:
-        parser.error('no command given; for example: nvitop run -- python train.py')
+        parser.error('no command given; put -- before it: nvitop run -- python train.py')
     return options, command
 
 

@@ -154,14 +154,14 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     add(
         '-G',
         '--max-gpu-utilization',
-        type=whole_number(0),
+        type=whole_number(0, 100),
         metavar='PERCENT',
         help='require a GPU utilization of at most PERCENT',
     )
     add(
         '-M',
         '--max-memory-utilization',
-        type=whole_number(0),
+        type=whole_number(0, 100),
         metavar='PERCENT',
         help='require a memory bandwidth utilization of at most PERCENT',
     )

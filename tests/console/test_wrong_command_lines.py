@@ -61,7 +61,8 @@ nvitop --monochrome                       use --theme mono
 nvitop --sort memory                      use the keys o (sort)
 nvitop query --sort memory.used           pipe the output to sort
 nvitop query --watch 1                    use -l TIME
-nvitop run                                no command given
+nvitop run                                no command given; put -- before it
+nvitop run -i python3 train.py            put -- before the command
 nvitop run --wait abc true                --wait: must be a duration
 nvitop run --gpus 2 true                  use -n N
 nvitop run --timeout 5 true               use --wait TIME
@@ -76,6 +77,8 @@ nvitop exporter --config web.yml          use --web.config.file
 nvitop fleet --demo --host dgx01          use --filter host:NAME
 nvisel --free 20GiB                       use -f SIZE
 nvisel --timeout 5                        use --wait TIME
+nvisel -G 200                             must be a whole number from 0 to 100
+nvisel -M 101                             must be a whole number from 0 to 100
 nvisel python train.py                    to start a command: nvitop run
 nvisel -n 2 -- python train.py            use nvitop run
 nvitop -1 -m                              -m and -1 cannot be combined|-1 and -m cannot be combined
