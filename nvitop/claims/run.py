@@ -68,16 +68,14 @@ def make_parser() -> ArgumentParser:
     limits, default = duration(0, nvisel.MAX_WAIT_SECONDS), acquire.SETTLE_SECONDS
     text = f'require GPUs to be free for TIME, at most --wait (default: {default:g}s)'
     add('--settle', type=limits, default=default, metavar='TIME', help=text)
-    text = 'print the command with its GPUs, and run nothing'
-    add('--dry-run', action='store_true', help=text)
+    add('--dry-run', action='store_true', help='print the command with its GPUs, and run nothing')
     nvisel.add_identifiers(parser)
     parser.add_argument('words', nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
 
 
-def _parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+def _parse(given: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """Return the options and the command. Options end at the first other word, or at ``--``."""
-    given = list(arguments)
     end = given.index('--') if '--' in given else len(given)
     parser = make_parser()
     options = parser.parse(given[:end])
@@ -91,7 +89,7 @@ def _parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``nvitop run``; return its exit status if the command was not executed."""
-    options, command = _parse(sys.argv[1:] if arguments is None else arguments)
+    options, command = _parse(list(sys.argv[1:] if arguments is None else arguments))
     return outcome.run(PROGRAM, functools.partial(_run, options, command))
 
 

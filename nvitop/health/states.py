@@ -5,7 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from nvitop.sampling.types import PROCESSES, ClaimSample, DeviceKey, DeviceSample, ProcessSample, Sample
+from nvitop.sampling.types import (
+    PROCESSES,
+    ClaimSample,
+    DeviceKey,
+    DeviceSample,
+    ProcessSample,
+    Sample,
+)
 
 if TYPE_CHECKING:
     from typing import Sequence
@@ -71,9 +78,7 @@ def device_states(sample: Sample) -> dict[DeviceKey, DeviceState]:
     return states
 
 
-def claim_of_unused(
-    sample: Sample, device: DeviceSample, state: DeviceState
-) -> ClaimSample | None:
+def claim_of_unused(sample: Sample, device: DeviceSample, state: DeviceState) -> ClaimSample | None:
     """Return the claim of a device that no process uses: it is not free for others."""
     return sample.claim_of(device) if state.word in ('idle', 'asleep') else None
 
