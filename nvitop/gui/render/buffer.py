@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import bisect
+import operator
 from typing import TYPE_CHECKING, NamedTuple, Tuple
 
 from nvitop.gui.render.geometry import Rect
@@ -189,6 +190,14 @@ class Buffer:
 
 def _without_overlaps(spans: list[Span]) -> list[Span]:
     """Sort spans given in the order of writing, and cut the parts that later ones cover."""
+    in_order = sorted(spans, key=operator.itemgetter(0))
+    end = 0
+    for x, text, _ in in_order:
+        if x < end:
+            break
+        end = x + cell_width(text)
+    else:  # most rows were only written in another order, such as frames before contents
+        return in_order
     pieces: list[Span] = []
     starts: list[int] = []
     ends: list[int] = []
