@@ -352,8 +352,10 @@ def _name_width(sample: Sample) -> int:
 
 
 def _tile_metrics(sample: Sample, graphs: GraphState) -> int:
-    """Return the number of metrics of the GPU that has the fewest."""
+    """Return the number of metrics of the GPU that has the fewest, if GPUs have several tiles."""
     gpus = [gpu for gpu in sample.devices if gpu.status == 'ok' and not gpu.key.is_mig]
+    if len(gpus) >= MANY_GPUS:
+        return MOST_TILES
     return min((len(tile_metrics(gpu, graphs)) for gpu in gpus), default=MOST_TILES)
 
 

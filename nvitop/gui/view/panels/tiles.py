@@ -104,10 +104,12 @@ def _tiles(
     if not devices:
         return []
     each = count // len(devices)
+    if each == 1:
+        return [_Tile(device, graphs.lower, graphs.upper) for device in devices]
     tiles = []
     for device in devices:
         unused = [m for m in _ENGINES if not history.maximum(device.key, m, _UNUSED_SECONDS)]
-        first, *others = tile_metrics(device, graphs, unused if each > 1 else ())
+        first, *others = tile_metrics(device, graphs, unused)
         tiles.append(_Tile(device, first, graphs.upper))
         tiles += [_Tile(device, metric) for metric in others[: each - 1]]
         tiles += [_Tile(device, '')] * (each - 1 - len(others))
