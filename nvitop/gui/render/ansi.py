@@ -322,7 +322,7 @@ class ChangeWriter:
         rows = [buffer.row(y) for y in range(buffer.height)]
         changed = [y for y, old in enumerate(self._rows) if rows[y] != old]
         others = sum(_is_another(self._rows[y], rows[y]) for y in changed)
-        if others > buffer.height // 2:
+        if others > buffer.height // 3:
             for y in changed:
                 self._write_row(y, rows[y])
         else:
