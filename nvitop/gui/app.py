@@ -136,6 +136,8 @@ class App:
         self._tick()
         while self._status is None:
             self._draw()
+            if self.recent is not None:
+                self.recent.compress_added()  # after the frame, which a user waits for
             since = self._monotonic()
             events = self.terminal.wait(self._seconds_to_wait(since))
             self._tick()
@@ -215,11 +217,12 @@ class App:
         shown = self.state._replace(monotonic=0.0)
         if self._drawn is not None and shown == self._drawn:
             return
-        if self._measuring is not None:
-            self._measuring.demand(self.state.spec.demand(self.state))
         theme = theme_named(self.state.theme, is_paused=self.state.is_paused)
         self._frame = draw_frame(self.state, self.history)
         self.terminal.draw(self._frame, theme)
+        # After the frame, because the sampler begins at once and would compete with it.
+        if self._measuring is not None:
+            self._measuring.demand(self.state.spec.demand(self.state))
         self.state, _ = self.update(self.state, FrameDrawn(self._monotonic()))
         self._drawn = self.state._replace(monotonic=0.0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Callable
 
+from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.layout.main import MainLayout, wants_cores
 from nvitop.gui.layout.process import has_room_for_owner
 from nvitop.gui.model.choices import DETAILS, PROCESS_TRAFFIC, Screen
@@ -62,7 +63,11 @@ def basic_demand(state: AppState) -> Demand:
         shown_metrics=DETAILS if state.awaits_details else (),
         visible_processes=None if len(state.shown.processes) <= _FEW_PROCESSES else (),
         process_codec=has_codec,
-        owners='owner' in {prefix for prefix, _ in parse_query(state.query)},
+        # On any screen, so that the main screen has them at once.
+        owners=main_layout(state).devices.has_jobs
+        or state.main.sort.order == 'owner'
+        or has_room_for_owner(state.view.columns, state.width)
+        or 'owner' in {prefix for prefix, _ in parse_query(state.query)},
     )
 
 
@@ -72,21 +77,13 @@ def main_demand(state: AppState) -> Demand:
     demand = problems_demand(state)
     return demand._replace(
         visible_processes=_visible(state, layout),
-        owners=demand.owners or layout.devices.has_jobs,
         cpu_cores=bool(layout.host.tiles) and wants_cores(state.shown, state.main),
     )
 
 
 def problems_demand(state: AppState) -> Demand:
     """Return the demand of the problems screen, which explains missing values of the main screen."""
-    return columns_demand(state)._replace(shown_metrics=_metrics_of_panels(state))
-
-
-def columns_demand(state: AppState) -> Demand:
-    """Return the demand of the columns screen."""
-    demand = basic_demand(state)
-    has_owner = has_room_for_owner(state.view.columns, state.width)
-    return demand._replace(owners=demand.owners or state.main.sort.order == 'owner' or has_owner)
+    return basic_demand(state)._replace(shown_metrics=_metrics_of_panels(state))
 
 
 def tree_demand(state: AppState) -> Demand:
@@ -119,8 +116,10 @@ def _metrics_of_panels(state: AppState) -> tuple[str, ...]:
         shown += FACT_METRICS
     if not main_layout(state).host.plots_devices:
         return shown
-    graphs = state.main.graphs
-    return (*shown, *(name for name in (graphs.upper, graphs.lower) if name not in shown))
+    graphs = (state.main.graphs.upper, state.main.graphs.lower)
+    # Metrics of other tiers are measured anyway.
+    plotted = [name for name in graphs if METRICS_BY_NAME[name].tier == 'shown']
+    return (*shown, *(name for name in plotted if name not in shown))
 
 
 def _visible(state: AppState, layout: MainLayout) -> tuple[ProcessKey, ...] | None:
@@ -294,7 +293,7 @@ COLUMN_CHOICE = ScreenSpec(
     hints=('Space', 'K J', 'q'),
     menu=('h', 'Space', 'K J', '/', 'n N', 'q'),
     lines=lambda _: COLUMNS,
-    demand=columns_demand,
+    demand=basic_demand,
     margins=_rows(2),
     texts=_texts_of_columns,
 )

@@ -71,15 +71,25 @@ class RecentSamples:
         self.gpu_times: GpuTimes = {}
         #: Memory in use.
         self.size_bytes = 0
+        #: The last sample, until it is compressed.
+        self._added: Sample | None = None
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def add(self, sample: Sample) -> None:
         """Keep a sample; a later one than the samples before."""
+        self.compress_added()
         if self._entries and sample.monotonic <= self._entries[-1].monotonic:
             return
         self.gpu_times = self._use.add(sample)
+        self._added = sample
+
+    def compress_added(self) -> None:
+        """Compress the last sample, which takes longer than adding it."""
+        sample, self._added = self._added, None
+        if sample is None:
+            return
         # Takes a third of the time and memory of JSON.
         text = pickle.dumps(sample, protocol=4)
         if len(text) > MAX_TEXT_BYTES:
@@ -107,6 +117,7 @@ class RecentSamples:
         ``unit`` and ``amount`` are those of a recording, see
         :meth:`nvitop.recording.replay.ReplaySource.travel`.
         """
+        self.compress_added()
         if not self._entries:
             return FoundSample(None)
         if unit == 'end':

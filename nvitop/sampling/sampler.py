@@ -74,8 +74,9 @@ class Sampler:
     def demand(self, demand: Demand) -> None:
         """Set what is shown from now on; anything not measured yet is measured soon."""
         with self._condition:
-            if demand != self._demand:
-                self._demand = demand
+            is_measured = self._demand.includes(demand)
+            self._demand = demand
+            if not is_measured:
                 self._woken = True
                 self._condition.notify_all()
 

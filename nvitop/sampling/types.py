@@ -529,6 +529,16 @@ class Demand(NamedTuple):
     #: Whether the usage of each CPU is shown.
     cpu_cores: bool = False
 
+    def includes(self, other: Demand) -> bool:
+        """Whether everything that another demand needs is measured for this one, too."""
+        visible, needed = self.visible_processes, other.visible_processes
+        return (
+            set(self.shown_metrics) >= set(other.shown_metrics)
+            and (visible is None or (needed is not None and set(visible) >= set(needed)))
+            and other.detailed_process in (None, self.detailed_process)
+            and all(has or not needs for has, needs in zip(self, other) if needs is True)
+        )
+
 
 class Source(Protocol):
     """A source of samples: the live machine, a recording, another host, or a test.

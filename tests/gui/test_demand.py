@@ -46,9 +46,8 @@ def test_owners_are_read_while_they_can_be_seen_or_matter() -> None:
 
     assert reads_owners(160)
     assert not reads_owners(70)
-    assert not reads_owners(160, 't')
-    assert reads_owners(160, 'C')
-    # The device panel shows jobs, too, from this width on.
+    # The device panel shows jobs from this width on, and at once after another screen.
+    assert reads_owners(160, 't')
     assert reads_owners(160, 'C', *['Down'] * 4, 'Space', 'q')
     assert not reads_owners(70, 'C', *['Down'] * 4, 'Space', 'q')
     assert reads_owners(70, 'o', 'w')

@@ -113,6 +113,20 @@ def test_the_same_demand_again_takes_no_sample(bench: Bench) -> None:
     assert bench.source.times == [0, 1]
 
 
+def test_a_demand_for_less_takes_no_sample(bench: Bench) -> None:
+    more = Demand(('a', 'b'), visible_processes=None, owners=True)
+
+    def show(demand: Demand) -> Callable[[], None]:
+        return lambda: bench.sampler.demand(demand)
+
+    less = (more._replace(owners=False), Demand(('b',)), Demand())
+    script = [(0.2 + i / 10, show(demand)) for i, demand in enumerate((more, *less))]
+    bench.run(script, 1.5)
+    assert bench.source.times == [0, 0.2, 1]
+    assert not more.includes(more._replace(shown_metrics=('c',)))
+    assert not Demand(visible_processes=()).includes(more)
+
+
 def test_demands_in_quick_succession_share_a_sample(bench: Bench) -> None:
     def show(*names: str) -> Callable[[], None]:
         return lambda: bench.sampler.demand(Demand(shown_metrics=names))
@@ -221,10 +235,10 @@ def test_setting_a_demand_does_not_wait_for_a_hanging_sample() -> None:
     source.due = 1e12
     sampler = threaded(source, lambda _: None)
     assert inside.wait(PATIENCE)
-    sampler.demand(Demand(processes=False))  # does not block
+    sampler.demand(Demand(owners=True))  # does not block
     let_go.set()
     assert again.wait(PATIENCE)
-    assert not source.calls[1][1].processes
+    assert source.calls[1][1].owners
     assert sampler.stop(30)
 
 
