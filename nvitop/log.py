@@ -62,12 +62,13 @@ def warnings_to(receiver: Callable[[str, str], None]) -> Iterator[None]:
 
 @functools.lru_cache(maxsize=None)
 def logger() -> logging.Logger:
-    """Return the logger, with the level from the environment variable ``LOGLEVEL``."""
+    """Return the logger, with the level that ``LOGLEVEL`` names in any case; otherwise WARNING."""
     import logging
 
     result = logging.getLogger('nvitop.api.libnvml')
     if result.level == logging.NOTSET:  # otherwise the program has set it
-        result.setLevel(parse_level(os.environ.get('LOGLEVEL')))
+        level: Any = logging.getLevelName(os.environ.get('LOGLEVEL', '').strip().upper())
+        result.setLevel(level if isinstance(level, int) else logging.WARNING)
         if result.level < logging.WARNING:  # Python's handler of last resort drops these
             handler = logging.StreamHandler()
             handler.setFormatter(logging.Formatter('[%(levelname)s] %(name)s: %(message)s'))
@@ -75,11 +76,3 @@ def logger() -> logging.Logger:
             handler.addFilter(lambda _: not logging.getLogger().handlers)
             result.addHandler(handler)
     return result
-
-
-def parse_level(name: str | None) -> int:
-    """Return the logging level with this name in any case, WARNING if there is none."""
-    import logging
-
-    level: Any = logging.getLevelName((name or '').strip().upper())
-    return level if isinstance(level, int) else logging.WARNING

@@ -56,7 +56,7 @@ ROOMS: dict[str, str] = {
     'owner.cgroup': 'owner.types',
     'sampling.types': 'owner.types',
     'sampling': 'api owner sampling',
-    'sampling.source': 'api claims.records owner sampling',
+    'sampling.source': 'api claims.directory claims.records owner sampling',
     'collector': 'api sampling',
     'select': 'api claims.records health.check',
     'claims': 'api claims select.choice',

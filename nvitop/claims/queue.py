@@ -19,7 +19,7 @@ from nvitop.claims.directory import ClaimError
 from nvitop.platforms.shared_files import (
     is_locked,
     make_shared,
-    read_small_json,
+    read_json,
     why_unusable,
     write_locked,
 )
@@ -100,7 +100,8 @@ class Ticket:
                     os.unlink(path)
                 continue
             try:
-                values, status = read_small_json(path)
+                text, status = read_json(path)
+                values = json.loads(text)
                 uuids, is_collecting = frozenset(values['uuids']), bool(values['is_collecting'])
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 continue

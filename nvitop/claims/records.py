@@ -18,7 +18,7 @@ from typing import Iterator, Mapping, NamedTuple
 
 from nvitop.claims.directory import directories_to_read
 from nvitop.platforms.machine import ProcessIdentity, is_running, this_process
-from nvitop.platforms.shared_files import is_locked, read_small_json, user_id, write_locked
+from nvitop.platforms.shared_files import is_locked, read_json, user_id, write_locked
 from nvitop.platforms.users import name_of_user
 from nvitop.printable import printable
 
@@ -76,8 +76,7 @@ def live_claim(claims: list[Claim], lock: str) -> Claim | None:
 def remove_dead_claims(directory: str) -> None:
     """Remove files of this user's claims that ended."""
     for claim in _claims_in(directory):
-        is_dead = live_claim([claim], lock_path(directory, claim.uuid)) is None
-        if claim.uid == user_id() and is_dead:
+        if claim.uid == user_id() and not live_claim([claim], lock_path(directory, claim.uuid)):
             with contextlib.suppress(OSError):
                 os.unlink(claim.path)
 
@@ -111,21 +110,21 @@ def _claims_in(directory: str) -> Iterator[Claim]:
 
 
 def _read_claim(path: str, name: str) -> Claim:
-    values, status = read_small_json(path)
+    text, status = read_json(path)
+    values = json.loads(text)
     uuid = str(values['uuid'])
     if _file_name(uuid) != name:
         raise ValueError(f'not the claim of {name}: {path}')
-    identity = ProcessIdentity(
-        _whole(values['pid']),
-        _whole(values['start_time']),
-        str(values['boot_id']),
-        str(values['namespace']),
-    )
     return Claim(
         uuid=uuid,
         uid=status.st_uid,
         username=printable(name_of_user(status.st_uid)),
-        process=identity,
+        process=ProcessIdentity(
+            _whole(values['pid']),
+            _whole(values['start_time']),
+            str(values['boot_id']),
+            str(values['namespace']),
+        ),
         # A claim cannot be from the future; it would count as the newest one. NaN becomes 0.
         since=min(max(0.0, float(values['since'])), time.time()),
         command=printable(str(values['command']))[:_MAX_COMMAND],

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import stat
 import sys
 import time
 from errno import ENOTSUP
-from typing import Any
 
 with contextlib.suppress(ImportError):  # Windows
     import fcntl
@@ -89,12 +87,12 @@ def write_locked(path: str, data: bytes) -> int:
     return descriptor
 
 
-def read_small_json(path: str) -> tuple[dict[str, Any], os.stat_result]:
-    """Read a JSON object of at most 4 KiB from a regular file; return it and the file's status.
+def read_json(path: str) -> tuple[bytes, os.stat_result]:
+    """Read at most 4 KiB of JSON from a regular file; return the text and the status of the file.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is something else.
+        ValueError: It is larger, deeply nested, or not a regular file.
     """
     descriptor = open_untrusted(path)
     try:
@@ -103,10 +101,9 @@ def read_small_json(path: str) -> tuple[dict[str, Any], os.stat_result]:
     finally:
         os.close(descriptor)
     is_small = len(data) <= _MAX_BYTES and data.count(b'[') + data.count(b'{') <= _MAX_BRACKETS
-    values = json.loads(data) if is_small else None
-    if not isinstance(values, dict):
-        raise ValueError(f'not a small JSON object: {path}')
-    return values, status
+    if not data or not is_small:
+        raise ValueError(f'not a small file: {path}')
+    return data, status
 
 
 def take_lock(path: str) -> int | None:

@@ -22,9 +22,9 @@ EXPECTED = 'an index, GPU:MIG indices, a UUID, a PCI bus ID or a serial number'
 #: Maximum time (seconds) for one GPU to report its names.
 NAMES_SECONDS = 2.0
 
-_INDEX = re.compile(r'(\d{1,9})(?::(\d{1,9}))?', re.ASCII)
-_UUID = re.compile(r'(GPU|MIG)-[0-9A-Z/-]+', re.ASCII | re.IGNORECASE)
-_BUS_ID = re.compile(r'(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])', re.IGNORECASE)
+_INDEX = r'([0-9]{1,9})(?::([0-9]{1,9}))?'
+_UUID = r'(?ai)(GPU|MIG)-[0-9A-Z/-]+'
+_BUS_ID = r'(?i)(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])'
 
 
 class DeviceMatches(NamedTuple):
@@ -63,9 +63,9 @@ def split_names(names: str | int | Iterable[str | int | tuple[int, int]]) -> lis
 
 def is_device_name(text: str) -> bool:
     """Whether a text has the form of a name of a device."""
-    return bool(_INDEX.fullmatch(text) or _UUID.fullmatch(text) or _BUS_ID.fullmatch(text)) or (
-        text.isascii() and text.isalnum() and text[:1].isdigit()
-    )  # a serial number
+    return bool(
+        re.fullmatch(_INDEX, text) or re.fullmatch(_UUID, text) or re.fullmatch(_BUS_ID, text)
+    ) or (text.isascii() and text.isalnum() and text[:1].isdigit())  # a serial number
 
 
 def require_devices(
@@ -148,7 +148,7 @@ def _gpus_to_read(names: Iterable[str], count: int) -> Collection[int]:
     """The GPUs whose names are needed: none if all devices are given by index."""
     wanted: set[int] = set()
     for name in names:
-        index = _INDEX.fullmatch(name)
+        index = re.fullmatch(_INDEX, name)
         if index is None:
             return range(count)
         if index.group(2) is not None and int(index.group(1)) < count:
@@ -178,13 +178,13 @@ def _sleeping_names(bus_id: str) -> _GpuNames:
 
 
 def _matches(name: str, count: int, known: dict[int, _GpuNames]) -> list[DeviceIndex]:
-    index = _INDEX.fullmatch(name)
+    index = re.fullmatch(_INDEX, name)
     if index is not None:
         gpu, mig = int(index.group(1)), index.group(2)
         if mig is None:
             return [gpu] if gpu < count else []
         return [(gpu, int(mig))] if gpu in known and int(mig) in known[gpu].mig else []
-    if _UUID.fullmatch(name):
+    if re.fullmatch(_UUID, name):
         return _uuid_matches(name.lower(), known)
     bus_id = _full_bus_id(name)
     if bus_id:
@@ -216,7 +216,7 @@ def _explain(
         return f'{name!r} matches {len(matches)} devices: give more of the UUID'
     if not is_device_name(name):
         return f'unknown device {name!r}: expected {EXPECTED}'
-    index = _INDEX.fullmatch(name)
+    index = re.fullmatch(_INDEX, name)
     gpu = int(index.group(1)) if index and index.group(2) else -1
     if gpu in known:
         pairs = ', '.join(f'{gpu}:{mig}' for mig in known[gpu].mig)
@@ -228,7 +228,7 @@ def _explain(
 
 def _full_bus_id(text: str) -> str:
     """A PCI bus ID in its long form, ``''`` if the text is not one."""
-    match = _BUS_ID.fullmatch(text)
+    match = re.fullmatch(_BUS_ID, text)
     if match is None:
         return ''
     domain, bus, device, function = match.groups(default='0')

@@ -11,7 +11,7 @@ from nvitop.api.device.handles import start_nvml
 from nvitop.api.metrics import METRICS
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
-from nvitop.claims.records import read_claims
+from nvitop.claims.directory import directories_to_read
 from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.history import past_processes
@@ -43,6 +43,7 @@ from nvitop.sampling.watchdog import StepOutcome, Watchdog, call_with_limit, sil
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable
 
+    from nvitop.claims.records import Claim
     from nvitop.sampling.owner import OwnerReader
     from nvitop.sampling.plan import DeviceSelector
 
@@ -279,7 +280,7 @@ class LiveSource:
 
     def _read_claims(self) -> None:
         """Read the claims of the devices, without waiting long for a directory that hangs."""
-        outcome = self._watchdog.run({'claims': read_claims}, limit=self._limit)['claims']
+        outcome = self._watchdog.run({'claims': _claims_by_uuid}, limit=self._limit)['claims']
         known = {device.key.uuid for device in self._driver.devices}
         self._claims = tuple(
             ClaimSample(uuid, claim.username, claim.process.pid, claim.since, claim.command)
@@ -364,6 +365,15 @@ class LiveSource:
         """Return the processes whose CPU % needs a second reading."""
         reading = self._process_reading
         return frozenset(s.key for s in reading.processes if s.key.pid in reading.begun)
+
+
+def _claims_by_uuid() -> dict[str, Claim]:
+    """Return the live claims, by the UUID of their device."""
+    if not directories_to_read():
+        return {}
+    from nvitop.claims.records import read_claims  # most machines have no claims
+
+    return read_claims()
 
 
 def _failures(what: str, outcome: StepOutcome) -> tuple[Problem, ...]:

@@ -317,7 +317,6 @@ for _ in range(2):
 @pytest.mark.parametrize(
     ('name', 'level'),
     [
-        (None, logging.WARNING),
         ('', logging.WARNING),
         ('loud', logging.WARNING),
         ('10', logging.WARNING),
@@ -325,8 +324,12 @@ for _ in range(2):
         (' critical ', logging.CRITICAL),
     ],
 )
-def test_unknown_log_levels_mean_warning(name: str | None, level: int) -> None:
-    assert log.parse_level(name) == level
+def test_unknown_log_levels_mean_warning(
+    monkeypatch: pytest.MonkeyPatch, name: str, level: int
+) -> None:
+    monkeypatch.setenv('LOGLEVEL', name)
+    monkeypatch.setattr(logging.getLogger('nvitop.api.libnvml'), 'level', logging.NOTSET)
+    assert log.logger.__wrapped__().level == level
 
 
 @pytest.mark.parametrize(

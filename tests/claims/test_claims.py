@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -504,8 +505,8 @@ def test_hostile_files_are_ignored_and_cleaned(folder: pathlib.Path) -> None:
 def test_deeply_nested_files_are_not_decoded(folder: pathlib.Path) -> None:
     path = folder / 'GPU-1.1.1.claim'
     path.write_text('[' * 4000)
-    with pytest.raises(ValueError, match='not a small JSON object'):
-        shared_files.read_small_json(str(path))
+    with pytest.raises(ValueError, match='not a small file'):
+        shared_files.read_json(str(path))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='NOT TESTED: files of two users need root')
@@ -652,7 +653,7 @@ def test_monitor_and_query_show_who_has_claimed_an_idle_device(folder: pathlib.P
         process.kill()
     user = nvitop.host.getuser()
     assert ' 1 claimed ' in report
-    assert f'claimed {user}'[:15] in report
+    assert re.search(f'claimed +{re.escape(user[:7])}', report)
     *others, claimed_row = json.loads(rows)['devices']
     assert claimed_row['claim_user'] == user
     assert "-c 'import signal\ufffdprint(" in claimed_row['claim_command']

@@ -10,7 +10,8 @@ from nvitop.gui.layout.screens import lay_out_dialog
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import cell_width
-from nvitop.gui.view.text import TITLE, Button, Note, draw_border, draw_dialog
+from nvitop.gui.view.frame import Button, draw_dialog
+from nvitop.gui.view.text import TITLE, Note, draw_border
 
 BUTTONS = (
     Button('SIGTERM', 't'),

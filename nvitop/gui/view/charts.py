@@ -14,11 +14,11 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import GRADIENT, PLAIN, Role, Style, gradient
 from nvitop.gui.render.width import cell_width, clip
-from nvitop.sampling.history import History
 
 if TYPE_CHECKING:
     from nvitop.gui.model.device_columns import Sparkline
     from nvitop.gui.render.buffer import Span
+    from nvitop.sampling.history import History
 
 _BLOCK = '■'
 #: The empty part of a bar if its color cannot distinguish it.

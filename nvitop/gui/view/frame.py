@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple, Sequence
+
 from nvitop.gui.layout.main import LOWEST
+from nvitop.gui.layout.screens import DialogLayout, button_text
 from nvitop.gui.model.choices import DETAILS, Screen, is_measured
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.render.ansi import dot_tracks, to_ascii, to_halves
@@ -11,7 +14,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.theme import has_dotted_tracks
-from nvitop.gui.render.width import clip, clip_left, safe, wrap
+from nvitop.gui.render.width import cell_width, clip, clip_left, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState, SignalDialog, TextField
 from nvitop.gui.state.dialog import buttons_of, dialog_layout
 from nvitop.gui.state.input_line import match_text
@@ -27,11 +30,18 @@ from nvitop.gui.view.hints import (
     title_hints,
 )
 from nvitop.gui.view.screens.main import Header, MainView, draw_main, draw_too_small
-from nvitop.gui.view.text import HINT, Button, add_badge_targets, draw_at_right, draw_dialog
+from nvitop.gui.view.text import (
+    HINT,
+    add_badge_targets,
+    draw_at_right,
+    draw_box,
+    draw_centered_line,
+)
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
 _CURSOR = Style(Role.INPUT, reverse=True)
+_CURRENT = Style(Role.SELECTED, bold=True)
 
 
 def draw_frame(state: AppState, history: History) -> Buffer:
@@ -160,3 +170,42 @@ def _draw_signal_dialog(buf: Buffer, state: AppState, dialog: SignalDialog) -> N
     draw_dialog(
         buf, layout, buttons, current=dialog.button, title='Signal', is_ready=dialog.is_ready
     )
+
+
+class Button(NamedTuple):
+    """A button of a message box."""
+
+    label: str
+    #: The letter of the label that presses it; ``''`` for none.
+    hot_letter: str = ''
+
+
+def draw_dialog(
+    buf: Buffer,
+    layout: DialogLayout,
+    buttons: Sequence[Button] = (),
+    *,
+    current: int = 0,
+    title: str = '',
+    is_ready: bool = True,
+) -> None:
+    """Draw a dialog and dim the screen below; ``current`` is the button under the cursor.
+
+    Buttons are dim until the dialog ``is_ready`` to accept keys.
+    """
+    buf.restyle(buf.area, dim=True)
+    if layout.box.is_empty:
+        draw_centered_line(buf, layout.text, ' '.join(layout.lines), _CURRENT)
+        return
+    draw_box(buf, layout.box, title=title)
+    for i, line in enumerate(layout.lines):
+        buf.write(layout.text.x, layout.text.y + i, pad(line, layout.text.width), PLAIN)
+    for i, (button, place) in enumerate(zip(buttons, layout.buttons)):
+        style = _CURRENT if i == current else PLAIN
+        buf.write(place.x, place.y, button_text(button.label), style)
+        hot = button.label.lower().find(button.hot_letter.lower()) if button.hot_letter else -1
+        if hot >= 0:
+            letter = Rect(place.x + 1 + cell_width(button.label[:hot]), place.y, 1, 1)
+            buf.restyle(letter, underline=True, bold=True, role=None if i == current else Role.KEY)
+        if not is_ready:
+            buf.restyle(place, bold=False, dim=True)
