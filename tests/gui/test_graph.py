@@ -78,15 +78,15 @@ def test_graphs_in_braille_and_in_ascii() -> None:
     assert graph(values, 8, 2, ASCII) == '     .::\n ...::::'
 
 
-def test_gap_is_shaded() -> None:
+def test_gap_is_dotted() -> None:
     gap: list[float | None] = [None, None, 50.0, 50.0, None, None, None, None, 0.0, 0.0, 50.0, 50.0]
-    assert graph(gap, 6, 2) == '      \n ⣿░░ ⣿'
-    assert graph(gap[:8], 6, 1) == '   ⣤░░'
+    assert graph(gap, 6, 2) == '      \n ⣿·· ⣿'
+    assert graph(gap[:8], 6, 1) == '   ⣤··'
     assert graph(gap, 12, 2, ASCII).splitlines()[1] == '  ::????  ::'
-    assert graph(gap, 4, 2) == '    \n░░ ⣿'
+    assert graph(gap, 4, 2) == '    \n·· ⣿'
     buffer = Buffer(2, 1)
     draw_graph(buffer, buffer.area, [50.0, 50.0, None, None], Style(Role.CPU))
-    assert buffer.row(0)[-1] == (1, '░', Style(Role.DIM))
+    assert buffer.row(0)[-1] == (1, '·', Style(Role.DIM))
 
 
 def test_line_is_thin_without_holes_and_visible_on_the_graph() -> None:

@@ -189,7 +189,7 @@ def _braille(left: tuple[int, int, int, int], right: tuple[int, int, int, int]) 
 #: Dots of a braille character from the lowest to the highest, in its left and in its right column.
 _LEFT_DOTS, _RIGHT_DOTS = (0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08)
 #: Dots: four levels and two samples in a cell.
-BRAILLE = Marks(2, 4, _braille(_LEFT_DOTS, _RIGHT_DOTS), '░', ('⠉', '⠒', '⣀'))
+BRAILLE = Marks(2, 4, _braille(_LEFT_DOTS, _RIGHT_DOTS), '·', ('⠉', '⠒', '⣀'))
 #: For terminals without Unicode, whose borders are ``|``.
 ASCII = Marks(1, 2, ' .:', '?', ('-', '-', '-'))
 
@@ -244,7 +244,7 @@ def draw_graph(
 
     ``bound`` is the value that fills the height; higher values are cut off. A value above 0 has at
     least one dot, others have none. After the first known value, cells without a known value are
-    shaded at the bottom, so that a gap does not look like an idle time. With ``colorful`` each row has
+    dotted at the bottom, so that a gap does not look like an idle time. With ``colorful`` each row has
     its own color of the gradient instead of that of the style. ``line`` are values drawn as a thin
     line. ``guides`` are lines at the bound and at half of it.
     """
@@ -267,7 +267,7 @@ def draw_graph(
             layers.append((guide_rows[i] * area.width, _GUIDE))
         _write_layers(buf, area.x, area.bottom - 1 - i, layers)
     if None in values[values.count(None) :]:  # also after the first known value
-        _shade_gaps(buf, area, area.bottom - 1, values, marks)
+        _dot_gaps(buf, area, area.bottom - 1, values, marks)
 
 
 def _guide_rows(height: int, marks: Marks) -> dict[int, str]:
@@ -329,10 +329,10 @@ def _with_line(text: str, line: Mapping[int, int], marks: Marks) -> str:
     return ''.join(cells)
 
 
-def _shade_gaps(
+def _dot_gaps(
     buf: Buffer, area: Rect, y: int, values: Sequence[float | None], marks: Marks
 ) -> None:
-    """Shade the cells of row ``y`` without a known value, except those before the first one."""
+    """Mark the cells of row ``y`` without a known value, except those before the first one."""
     newest = area.right - 1
     ages = [age for age, value in enumerate(reversed(values)) if value is not None]
     known = {newest - age // marks.samples_per_cell for age in ages}
@@ -464,11 +464,11 @@ class Scale(NamedTuple):
         return self.format(self.bound), self.format(self.bound / 2)
 
 
-def graph_area(area: Rect, scale: Scale) -> Rect:
-    """Return the part of a plot for its graph, to the right of the values."""
+def graph_area(area: Rect, scale: Scale, label_width: int = 0) -> Rect:
+    """Return the part of a plot for its graph, to the right of the values, which have at least this width."""
     if area.width < _WITH_SCALE:
         return area
-    return area.inset(max(map(len, scale.labels)) + 1, 0, 0, 0)
+    return area.inset(max(label_width, *map(len, scale.labels)) + 1, 0, 0, 0)
 
 
 def draw_plot(
@@ -483,9 +483,10 @@ def draw_plot(
     line_style: Style = _LINE,
     colorful: bool = False,
     has_labels: bool = True,
+    label_width: int = 0,
 ) -> None:
     """Draw the values of the axis and the graph of ``values``, oldest first."""
-    graph = graph_area(area, scale) if has_labels else area
+    graph = graph_area(area, scale, label_width) if has_labels else area
     if graph.is_empty:
         return
     rows = plot_rows(

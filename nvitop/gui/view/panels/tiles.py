@@ -22,7 +22,13 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.usage import whole_devices
 from nvitop.gui.view.charts import ASCII, BRAILLE, GraphWindow, draw_plot
-from nvitop.gui.view.panels.host import DeviceGraphs, graph_style, has_gradient, scale_of
+from nvitop.gui.view.panels.host import (
+    DeviceGraphs,
+    graph_style,
+    has_gradient,
+    highest_possible,
+    scale_of,
+)
 from nvitop.gui.view.text import TITLE, Note, draw_notes, draw_rule, draw_uprights
 from nvitop.sampling.history import DEVICE_FIELDS, History
 
@@ -35,6 +41,8 @@ _SELECTED = Style(Role.KEY, bold=True)
 _LINE = Style(Role.MEMORY)
 #: Metrics whose tiles come last if they were 0 for some minutes.
 _ENGINES, _UNUSED_SECONDS = ('encoder_utilization', 'decoder_utilization'), 300.0
+#: Width of the widest value of an axis that fits its values.
+_FITTING = len('80.0 GiB/s')
 
 
 class TileDetails(NamedTuple):
@@ -82,6 +90,10 @@ def draw_tiles(
         above = uprights
         for line in range(y, row[0][1].bottom):
             draw_uprights(buf, line, uprights)
+    label_widths: dict[int, int] = {}
+    for tile, area in tiles:
+        width = _label_width(tile, sample)
+        label_widths[area.x] = max(width, label_widths.get(area.x, 0))
     for tile, area in tiles:
         _draw_tile(
             buf,
@@ -91,6 +103,7 @@ def draw_tiles(
             view,
             details,
             past,
+            label_widths[area.x],
             has_metric=len(devices) < len(tiles),
             has_index=len(devices) > 1,
         )
@@ -116,6 +129,15 @@ def _tiles(
     return tiles
 
 
+def _label_width(tile: _Tile, sample: Sample) -> int:
+    """Return the width of the values of its axis, so that graphs above each other begin in the same column."""
+    if not tile.metric:
+        return 0
+    graph, one = GRAPHS_BY_METRIC[tile.metric], DeviceGraphs((tile.device.key,))
+    top = highest_possible(graph, one, sample)
+    return len(fmt.format_measured(graph.unit, top)) if top else _FITTING
+
+
 def _draw_tile(
     buf: Buffer,
     area: Rect,
@@ -124,6 +146,7 @@ def _draw_tile(
     view: ViewState,
     details: TileDetails,
     past: GraphWindow,
+    label_width: int,
     *,
     has_metric: bool,
     has_index: bool,
@@ -172,6 +195,7 @@ def _draw_tile(
         line_style=_LINE,
         colorful=view.colorful and is_fixed,
         has_labels=has_metric,
+        label_width=label_width,
     )
 
 
