@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from nvitop.gui.model.choices import DETAILS, Screen
+from nvitop.gui.model.choices import DETAILS, Screen, ViewState
 from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.events import MousePressed, MouseScrolled, Quit
@@ -132,11 +132,12 @@ def test_enter_shows_the_page_of_the_selected_gpu() -> None:
     assert [device.key for device in page.page[0].devices] == [EIGHT.devices[3].key]
     assert {*DETAILS, *FACT_METRICS} <= {*demand_of(page).shown_metrics}
     assert len(main_layout(page).devices.rows) == 1
-    for size, number in (((120, 40), 13), ((180, 60), 13), ((100, 30), 5), ((40, 12), 0)):
+    for size, number in (((120, 40), 12), ((180, 60), 12), ((100, 30), 4), ((40, 12), 0)):
         sized = pressed(state_on('h100x8', *size), '3', 'Enter')
         text = '\n'.join(lines_of(sized))
         assert (f'UUID         {EIGHT.devices[3].info.uuid}' in text) == bool(number)
-        assert len(main_layout(sized).devices.facts) == number
+        facts = main_layout(sized).devices.facts
+        assert len(facts.facts if facts else ()) == number
         assert ('PWR' in text) == (size[0] >= 100)
     following = pressed(page, 'Tab')
     assert following.page[0].devices[0].key == EIGHT.devices[4].key
@@ -161,13 +162,43 @@ def test_page_of_a_gpu_begins_with_its_problem(size: tuple[int, int], text: str)
     state = pressed(state_of(EIGHT._replace(devices=devices), *size), '5', 'Enter')
     buffer = draw_frame(state, History())
     facts = main_layout(state).devices.facts
-    line = buffer.lines()[facts[0].y]
+    assert facts is not None
+    line = buffer.lines()[facts.problem.y]
     assert re.match('│ PROBLEM +pending row remapping', line)
     assert text in line
-    roles = {style.role for x, _, style in buffer.row(facts[0].y) if x == facts[0].x + 13}
+    row = buffer.row(facts.problem.y)
+    roles = {style.role for x, _, style in row if x == facts.problem.x + 13}
     assert roles == {Role.WARNING}
-    healthy = lines_of(pressed(state, 'Tab'))[facts[0].y]
+    healthy = lines_of(pressed(state, 'Tab'))[facts.problem.y]
     assert re.match('│ PROBLEM +none +│', healthy)
+
+
+@pytest.mark.parametrize(('size', 'hidden'), [((80, 24), 5), ((100, 30), 9), ((60, 20), 9)])
+def test_facts_without_room_scroll_before_the_processes(size: tuple[int, int], hidden: int) -> None:
+    state = state_on('h100x8', *size, view=ViewState(shows_hints=True))
+    page = pressed(state, '3', 'Enter')
+    assert f' ▼ {hidden} more ─┤' in '\n'.join(lines_of(page))
+    assert 'BOARD' not in '\n'.join(lines_of(page))
+    assert 'PageUp PageDown Scroll' in lines_of(page)[-1]
+    end = pressed(page, *['PageDown'] * 2)
+    text = '\n'.join(lines_of(end))
+    assert f' ▲ {hidden} more ─┤' in text
+    assert ('BOARD' in text, 'PROBLEM' in text) == (True, True)
+    before, after = main_layout(page), main_layout(end)
+    assert (before.host, before.processes) == (after.host, after.processes)
+    # Processes on the screen are selected where they are.
+    assert pressed(page, 'Down').main.scroll_y == 0
+
+
+def test_graphs_above_each_other_begin_in_the_same_column() -> None:
+    lines = lines_of(pressed(state_of(with_details(EIGHT), 120, 40), '3', 'Enter'))
+
+    def start(title: str) -> int:
+        y = max(y for y, line in enumerate(lines) if title in line)
+        return next(x for x in range(lines[y].index(title), 120) if '⠁' <= lines[y + 1][x] <= '⣿')
+
+    assert start(' PWR ') == start(' PCIe RX ')
+    assert start(' TEMP ') == start(' NVLink RX ')
 
 
 def test_engines_that_are_not_used_leave_their_tile_to_others() -> None:

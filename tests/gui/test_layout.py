@@ -61,6 +61,7 @@ CONTENTS = st.builds(
     traits=TRAITS,
     has_details=st.booleans(),
     name_width=st.integers(0, 100),
+    is_page=st.booleans(),
 )
 LAYOUTS = st.builds(
     lay_out_main,
@@ -105,7 +106,8 @@ def test_panels_are_stacked_and_fill_the_page(layout: MainLayout) -> None:
         assert layout.width < NARROWEST or layout.height < LOWEST
         return
     panels = [layout.devices.area, layout.host.area, layout.processes.area]
-    y = 1 - min(layout.scroll_y, layout.scroll_limit)
+    scrolled = max(0, layout.scroll_y - layout.fact_limit)
+    y = 1 - min(scrolled, layout.scroll_limit)
     for area in panels:
         if area is layout.processes.area and layout.kept_rows:
             y = min(y, layout.height - layout.kept_rows)
@@ -113,7 +115,7 @@ def test_panels_are_stacked_and_fill_the_page(layout: MainLayout) -> None:
         y = area.bottom
     assert y >= layout.height
     # All of the panels above can be scrolled into view.
-    assert layout.scroll_y < layout.scroll_limit or not layout.rows_below
+    assert scrolled < layout.scroll_limit or not layout.rows_below
     assert 0 <= layout.scroll_y <= max(0, layout.page_height - layout.height)
 
 
@@ -290,7 +292,7 @@ def test_columns_of_devices_name_metrics() -> None:
         (3, 180, 60, 3, 1),
         (2, 180, 60, 8, 2),
         (1, 120, 40, 8, 2),
-        (1, 100, 30, 8, 2),
+        (1, 100, 30, 6, 2),
         (1, 99, 40, 0, 0),
     ],
 )
@@ -301,7 +303,27 @@ def test_tiles_are_as_many_as_fit(
     host = lay_out_main(content, width, height).host
     assert len(host.tiles) == tiles
     assert len({tile.y for tile in host.tiles}) == rows
-    assert all(tile.width >= (34 if count > 1 else 23) and tile.height >= 4 for tile in host.tiles)
+    assert all(tile.width >= (34 if count > 1 else 27) and tile.height >= 4 for tile in host.tiles)
+
+
+@pytest.mark.parametrize(
+    ('count', 'width', 'height', 'graphs', 'processes'),
+    [
+        (8, 100, 29, 2, 13),
+        (8, 120, 39, 9, 16),
+        (8, 160, 44, 14, 16),
+        (8, 180, 59, 29, 16),
+        (8, 240, 69, 39, 16),
+        (1, 80, 23, 8, 8),
+        (1, 120, 39, 17, 15),
+    ],
+)
+def test_processes_have_room_before_graphs(
+    count: int, width: int, height: int, graphs: int, processes: int
+) -> None:
+    content = Content(gpus(*[0] * count), columns=DEFAULT_COLUMNS, traits=traits_of(()))
+    layout = lay_out_main(content, width, height)
+    assert (layout.host.area.height, layout.processes.lines.height) == (graphs, processes)
 
 
 @given(CONTENTS, st.integers(NARROWEST, 250), st.integers(10, 80))

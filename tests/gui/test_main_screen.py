@@ -172,7 +172,42 @@ def test_processes_stay_on_the_screen_below_long_panels() -> None:
     assert clicked.main.selected == state.rows[row.process].key
     end = pressed(state, *['PageDown'] * 4)
     assert not main_layout(end).rows_below
-    assert 'PageUp' not in lines_of(end)[-1]
+
+
+def test_headings_of_devices_stay_while_these_scroll() -> None:
+    for size, keys, heads in (((80, 24), 'f', 4), ((40, 12), '', 2), ((80, 24), 'd', 2)):
+        state = pressed(state_on('h100x8', *size, view=ViewState(shows_hints=True)), *keys)
+        scrolled = pressed(state, 'PageDown')
+        shown = lines_of(scrolled)
+        assert shown[1 : 1 + heads] == lines_of(state)[1 : 1 + heads]
+        assert shown[1 + heads] != lines_of(state)[1 + heads]
+        assert '▲' in '\n'.join(shown)
+        # What is below the headings does not react.
+        assert after(scrolled, MousePressed(5, heads)).main.selected_device is None
+
+
+def test_only_processes_scroll_if_a_few_of_them_are_on_the_screen() -> None:
+    for size in ((80, 24), (100, 24), (80, 30)):
+        sample = SAMPLES['h100x8']
+        processes = [
+            process._replace(key=process.key._replace(pid=1000 * i + process.key.pid))
+            for i in range(9)
+            for process in sample.processes
+        ]
+        state = arrived(state_on('h100x8', *size), sample._replace(processes=tuple(processes)))
+        end = pressed(state, *['PageDown'] * 9)
+        first, last = main_layout(state), main_layout(end)
+        assert (first.devices, first.host) == (last.devices, last.host)
+        assert first.processes.area == last.processes.area
+        assert last.processes.rows[-1].process == len(processes) - 1
+
+
+def test_columns_stay_while_a_user_filters_or_selects_a_gpu() -> None:
+    for width in (80, 100, 120, 140, 180):
+        state = state_on('h100x8', width, 40)
+        columns = main_layout(state).processes.columns
+        for keys in (('7',), ('3',), ('\\', 'f', 'f', 'm'), ('\\', 'z', 'z', 'z')):
+            assert main_layout(pressed(state, *keys)).processes.columns == columns
 
 
 def test_tracks_and_guides_are_dotted_on_an_unknown_background() -> None:

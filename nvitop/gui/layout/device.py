@@ -152,6 +152,17 @@ class DetailsLayout(NamedTuple):
         return self.y + _DETAILS_TOP
 
 
+class FactsLayout(NamedTuple):
+    """Places of the problem of the only device, and of facts about it, below a line with their title."""
+
+    problem: Rect
+    #: The facts on the screen: the index of each in :data:`FACTS`, and its place.
+    facts: tuple[tuple[int, Rect], ...]
+    #: Whether others are above or below them.
+    more_above: bool = False
+    more_below: bool = False
+
+
 class DeviceLayout(NamedTuple):
     """Places in the device panel. ``area.y`` is negative while the page is scrolled.
 
@@ -160,6 +171,8 @@ class DeviceLayout(NamedTuple):
 
     area: Rect
     form: str
+    #: Row of the top border, which stays with the headings while the devices scroll.
+    top_y: int
     #: Number of rows of headings, below the border.
     heading_height: int = 0
     rows: tuple[DeviceLine, ...] = ()
@@ -173,8 +186,7 @@ class DeviceLayout(NamedTuple):
     cells: tuple[Cells, ...] = ()
     bars: tuple[Cells, ...] = ()
     details: DetailsLayout | None = None
-    #: Places of the problem of the only device and of facts about it, below a line with their title.
-    facts: tuple[Rect, ...] = ()
+    facts: FactsLayout | None = None
 
     @property
     def has_jobs(self) -> bool:
@@ -186,11 +198,16 @@ class DeviceLayout(NamedTuple):
     @property
     def heading_y(self) -> int:
         """The first row of the headings."""
-        return self.area.y + 1
+        return self.top_y + 1
+
+    @property
+    def rows_y(self) -> int:
+        """The first row below the headings; in the full form, a line is between them."""
+        return self.heading_y + self.heading_height + (self.form == FULL)
 
     def at(self, x: int, y: int) -> int | None:
         """Return the index of the device in this cell of the screen."""
-        if not 0 < x < self.area.width - 1:
+        if not 0 < x < self.area.width - 1 or y < self.rows_y:
             return None
         for row in self.rows:
             frame = self.frames[row.frame]
@@ -242,19 +259,23 @@ def lay_out_devices(
     fact_rows: int = 0,
     name_width: int = 0,
     frames: int = 1,
+    scrolled: int = 0,
+    scrolled_facts: int = 0,
 ) -> DeviceLayout:
-    """Lay out the devices in a panel of this width that begins at row ``y``.
+    """Lay out the devices in a panel of this width that begins at row ``y``, scrolled by some rows.
 
-    In the full form, the first cell is wide enough for names of ``name_width`` columns, if that
-    leaves enough room for the bars. In the other form, the rows can be in two ``frames``.
+    The facts scroll in their place. In the full form, the first cell is wide enough for names of
+    ``name_width`` columns, if that leaves enough room for the bars. In the other form, the rows can
+    be in two ``frames``.
     """
     height = device_height(keys, form, details=details, fact_rows=fact_rows, frames=frames)
-    area = Rect(0, y, width, height)
+    area = Rect(0, y - scrolled, width, height)
     if not keys:
-        return DeviceLayout(area, form)
+        return DeviceLayout(area, form, area.y)
     is_full = form == FULL
     rows = []
-    first_y = row_y = y + (4 if is_full else 2)
+    heads = 4 if is_full else 2
+    first_y = row_y = area.y + heads
     above = None
     in_frame = -(-len(keys) // frames)
     for index, key in enumerate(keys):
@@ -273,6 +294,8 @@ def lay_out_devices(
     return DeviceLayout(
         area,
         form,
+        # They leave the screen with the last device.
+        max(area.y, min(y, bottom - 1 - heads)),
         2 if is_full else 1,
         tuple(rows),
         (Cells(0, width),)
@@ -284,7 +307,7 @@ def lay_out_devices(
         cells,
         _bars(width, cells[-1].right + 1) if is_full else (),
         DetailsLayout(bottom, _place_details(width, traits), detailed) if detailed else None,
-        _place_facts(width, area.bottom - fact_rows, fact_rows),
+        _place_facts(width, area.bottom - fact_rows, fact_rows, scrolled_facts),
     )
 
 
@@ -293,18 +316,24 @@ def fact_columns(width: int) -> int:
     return max(1, inside(width).width // _FACT)
 
 
-def _place_facts(width: int, y: int, rows: int) -> tuple[Rect, ...]:
+def all_fact_rows(width: int) -> int:
+    """Return the rows of the problem and of all facts."""
+    return 1 + -(-len(FACTS) // fact_columns(width))
+
+
+def _place_facts(width: int, y: int, rows: int, scrolled: int) -> FactsLayout | None:
     """Return the place of the problem, which takes the first row, and those of facts, column by column."""
     if not rows:
-        return ()
+        return None
     cells, count = inside(width), fact_columns(width)
-    each = cells.width // count
+    each, most = cells.width // count, all_fact_rows(width) - 1
     places = [
-        Rect(cells.x + column * each, y + row, each - (count > 1), 1)
-        for column in range(count)
-        for row in range(1, rows)
+        (fact, Rect(cells.x + column * each, y + 1 + row - scrolled, each - (count > 1), 1))
+        for fact, (column, row) in enumerate(divmod(i, most) for i in range(len(FACTS)))
+        if 0 <= row - scrolled < rows - 1
     ]
-    return (Rect(cells.x, y, cells.width, 1), *places[: len(FACTS)])
+    problem = Rect(cells.x, y, cells.width, 1)
+    return FactsLayout(problem, tuple(places), scrolled > 0, scrolled + rows - 1 < most)
 
 
 def _place_details(width: int, traits: DeviceTraits) -> tuple[PlacedColumn, ...]:

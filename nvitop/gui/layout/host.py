@@ -18,12 +18,12 @@ _SIDE_BY_SIDE = 60
 _BAR_ROWS = 2
 #: Minimum rows of the graphs of the devices for two of them.
 _TWO_GRAPHS = 5
-#: Share of the screen that graphs get at most.
-MOST_GRAPHS = 0.45
+#: Share of the screen in which tiles must fit.
+_TILES_SHARE = 0.45
 #: Minimum number of GPUs with one tile each, and minimum size of a tile with its frame.
 MANY_GPUS, _TILE_WIDTH, _TILE_HEIGHT = 3, 36, 5
 #: Minimum width of a tile of a single GPU, whose title is shorter, and maximum number of its tiles.
-_NARROW_TILE = 24
+_NARROW_TILE = 28
 MOST_TILES = 8
 #: Number of metrics from which a single GPU has tiles.
 _FEWEST_METRICS = 2
@@ -128,12 +128,17 @@ def _tile_columns(width: int) -> int:
 
 
 def _tile_rows(height: int) -> int:
-    return int(height * MOST_GRAPHS) // _TILE_HEIGHT
+    return int(height * _TILES_SHARE) // _TILE_HEIGHT
 
 
-def _tiles(area: Rect, count: int) -> tuple[Rect, ...]:
-    """Return the places of tiles of about the same size, in as few rows as possible."""
-    most = _tile_columns(area.width)
+def lowest_tiles(count: int, width: int) -> int:
+    """Return the height of a panel with this number of tiles that are as low as possible."""
+    return _rows_of_tiles(count, width) * _TILE_HEIGHT + BARS_HEIGHT
+
+
+def _rows_of_tiles(count: int, width: int) -> int:
+    """Return in how many rows tiles are: as few as possible, or one more if these are full then."""
+    most = _tile_columns(width)
     rows = (
         -(-count // most)
         if count > MOST_TILES
@@ -141,8 +146,12 @@ def _tiles(area: Rect, count: int) -> tuple[Rect, ...]:
         if count <= _ONE_ROW
         else min(2, -(-count // most))
     )
-    # Full rows look better.
-    rows = next((n for n in (rows, rows + 1) if count % n == 0), rows)
+    return next((n for n in (rows, rows + 1) if count % n == 0), rows)
+
+
+def _tiles(area: Rect, count: int) -> tuple[Rect, ...]:
+    """Return the places of tiles of about the same size."""
+    rows = _rows_of_tiles(count, area.width)
     columns = -(-count // rows)
     xs = [round(i * (area.width - 1) / columns) for i in range(columns + 1)]
     ys = [area.y + round(i * area.height / rows) for i in range(rows + 1)]

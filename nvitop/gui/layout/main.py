@@ -12,8 +12,8 @@ from nvitop.gui.layout.device import (
     ROWS,
     DeviceLayout,
     DeviceTraits,
+    all_fact_rows,
     device_height,
-    fact_columns,
     lay_out_devices,
     traits_of,
 )
@@ -22,10 +22,10 @@ from nvitop.gui.layout.host import (
     FULL_GRAPHS,
     LEAST_GRAPHS,
     MANY_GPUS,
-    MOST_GRAPHS,
     MOST_TILES,
     HostLayout,
     lay_out_host,
+    lowest_tiles,
     tile_count,
 )
 from nvitop.gui.layout.process import (
@@ -38,7 +38,6 @@ from nvitop.gui.layout.process import (
 )
 from nvitop.gui.model.choices import GraphState, MainState, ViewState, tile_metrics
 from nvitop.gui.model.columns import column_widths
-from nvitop.gui.model.device_columns import FACTS
 from nvitop.gui.model.format import product_name
 from nvitop.gui.render.geometry import CLASSIC, NARROWEST, ONE_BAR, Rect
 from nvitop.gui.render.width import cell_width
@@ -48,19 +47,20 @@ from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
 LOWEST = 6
 #: Rows of processes that are visible before other panels get more than they need.
 _FEW_PROCESSES = 4
-#: Rows of processes that are visible next to graphs, and next to graphs that are not as low as possible.
-_SOME_PROCESSES, _MANY_PROCESSES = 6, 12
+#: Minimum rows of processes next to graphs, and next to graphs that are not as low as possible. Both
+#: are at least ``_PER_GPU`` for each GPU.
+_SOME_PROCESSES, _MANY_PROCESSES, _PER_GPU = 6, 12, 2
 #: Minimum number of devices that can be in two columns, minimum width of the screen for these, and rows
 #: of processes that are visible then.
 _MANY_DEVICES, _TWO_FRAMES, _USUAL_PROCESSES = 8, 2 * NARROWEST - 1, 8
 #: Rows of the problem of a GPU and of facts about it that are more important than graphs.
 _FEW_FACTS = 4
-#: Share of the screen for graphs of averages, and at most for those of the page of a GPU.
-_AVERAGES, _PAGE_GRAPHS = 0.35, 0.55
+#: Maximum share of the screen for graphs of averages, for tiles of many GPUs, and of one or two.
+_AVERAGES, _TILES, _FEW_TILES = 0.35, 0.6, 0.45
+#: Share of the screen for the graphs of the page of a GPU, unless there is more room.
+_PAGE_GRAPHS = 0.55
 #: Minimum width of the screen for graphs.
 GRAPHS_WIDTH = 60
-#: Share of the screen that processes get at most by scrolling the other panels away.
-_MOST_PROCESSES = 2 / 3
 #: Maximum width of a report, unless commands need more.
 _REPORT_WIDTH = 140
 
@@ -101,18 +101,24 @@ class RowCounts(NamedTuple):
     has_foreign: bool = False
 
 
-def count_rows(rows: Sequence[ProcessSample]) -> RowCounts:
-    """Count over all rows, once per list and not once per key."""
+def count_rows(
+    rows: Sequence[ProcessSample], processes: Sequence[ProcessSample] | None = None
+) -> RowCounts:
+    """Count over all rows, once per list and not once per key.
+
+    Columns have the widths of all ``processes``, so that they do not move while rows are filtered.
+    """
     has_foreign = any(row.status == 'foreign' for row in rows)
-    return RowCounts(group_sizes(rows), column_widths(rows), has_foreign)
+    widths = column_widths(rows if processes is None else processes)
+    return RowCounts(group_sizes(rows), widths, has_foreign)
 
 
 class MainLayout(NamedTuple):
     """Places of the panels from top to bottom, below the first line of the screen.
 
-    The page scrolls in two steps: first devices and host leave the screen, as far as the list of
-    processes needs their room, then the list scrolls in its panel. The process panel covers the end
-    of the others if they leave no room for a few processes.
+    Usually only the list of processes scrolls, in its panel. If devices and host leave no room for a
+    few processes, the process panel covers their end, and they scroll first. On the page of a GPU,
+    facts without room scroll before all others.
     """
 
     width: int
@@ -120,13 +126,14 @@ class MainLayout(NamedTuple):
     #: Rows of the first line and of all panels with all processes; 0 if there is room for none.
     page_height: int
     scroll_y: int
-    #: Number of rows by which devices and host are scrolled at most.
+    #: Number of rows by which devices and host are scrolled at most, and facts before them.
     scroll_limit: int
     devices: DeviceLayout
     host: HostLayout
     processes: ProcessLayout
-    #: Rows of the process panel that are always on the screen.
+    #: Rows of the process panel on the screen while nothing is scrolled; 0 if only some of it is.
     kept_rows: int = 0
+    fact_limit: int = 0
 
     @property
     def rows_below(self) -> int:
@@ -159,7 +166,9 @@ def _forms(
     The choice depends on devices and screen only, so that panels do not jump.
     """
     if mode == 'full' and width >= CLASSIC:
-        graphs = BARS_HEIGHT if is_report else FULL_GRAPHS
+        room = height - 1 - _devices_height(content, FULL, 0) - process_height((), separated=False)
+        has_room = not is_report and room >= FULL_GRAPHS + _SOME_PROCESSES
+        graphs = FULL_GRAPHS if has_room else BARS_HEIGHT
         return _Forms(FULL, graphs if show_host else 0, content.is_grouped)
     if not show_host:
         return _Forms(ROWS, 0)
@@ -169,15 +178,23 @@ def _forms(
     around = process_height((), separated=False) - 1
     if mode == 'auto' and not is_report and width >= GRAPHS_WIDTH:
         # Whatever runs, so that nothing moves when a process starts or a filter is typed.
-        most = below - around - (_FEW_PROCESSES if content.is_page else _SOME_PROCESSES)
+        room = below - around
         gpus = len({key.physical_index for key in content.devices})
         tiles = tile_count(gpus, width, height, content.metrics)
-        graphs = min(int(height * (_PAGE_GRAPHS if content.is_page else MOST_GRAPHS)), most)
+        if tiles and content.is_page:
+            wanted = max(int(height * _PAGE_GRAPHS), room - _MANY_PROCESSES)
+            graphs = min(wanted, room - _FEW_PROCESSES)
+        elif tiles:
+            wanted = room - max(_MANY_PROCESSES, _PER_GPU * gpus)
+            least = lowest_tiles(tiles, width)
+            share = _TILES if gpus >= MANY_GPUS else _FEW_TILES
+            graphs = min(max(least, min(int(height * share), wanted)), room - _SOME_PROCESSES)
         if tiles and graphs >= LEAST_GRAPHS + BARS_HEIGHT:
             return _Forms(ROWS, graphs, tiles=tiles)
-        wanted = min(int(height * _AVERAGES), below - around - _MANY_PROCESSES)
+        processes = max(_SOME_PROCESSES, _PER_GPU * gpus)
+        wanted = min(int(height * _AVERAGES), room - max(_MANY_PROCESSES, processes))
         graphs = max(LEAST_GRAPHS, wanted)
-        if graphs <= most:
+        if graphs <= room - processes:
             return _Forms(ROWS, graphs)
     least = _FEW_PROCESSES if frames == 1 else _USUAL_PROCESSES
     has_room = below - BARS_HEIGHT >= around + least
@@ -206,48 +223,43 @@ def lay_out_main(
     forms = _forms(content, width, height, mode=mode, show_host=show_host, is_report=is_report)
     facts = _fact_rows(content, width, height)
     frames = 1 if is_report or forms.device == FULL else _frames(content, width, height)
-    devices_height = _devices_height(content, forms.device, facts, frames)
-    above = devices_height + forms.host_height
+    above = _devices_height(content, forms.device, facts, frames) + forms.host_height
     kept = 0 if is_report else _kept_rows(height)
     all_processes = max(kept, process_height(content.groups, separated=forms.separated))
+    hidden = all_fact_rows(width) - facts if facts else 0
     page_height = 1 + above + all_processes
+    page_height = max(page_height, height) + hidden if hidden else page_height
     scroll_y = max(0, min(scroll_y, page_height - height))
+    scrolled_facts = min(scroll_y, hidden)
     limit = _scroll_limit(above, all_processes, height)
-    y = 1 - min(scroll_y, limit)
-    top = min(y + above, height - kept) if kept else y + above
-    bottom = top + all_processes if is_report else height
-    return MainLayout(
+    scrolled = min(scroll_y - scrolled_facts, limit)
+    devices = lay_out_devices(
+        1,
         width,
-        height,
-        page_height,
-        scroll_y,
-        limit,
-        lay_out_devices(
-            y,
-            width,
-            content.devices,
-            forms.device,
-            content.traits,
-            details=content.has_details,
-            fact_rows=facts,
-            name_width=content.name_width,
-            frames=frames,
-        ),
-        lay_out_host(
-            y + devices_height,
-            width,
-            forms.host_height,
-            tiles=forms.tiles,
-            has_cores=content.has_cores,
-        ),
-        lay_out_processes(
-            Rect(0, top, width, max(TOP_ROWS + 1, bottom - top)),
-            content.groups,
-            place_columns(content.columns, width, dict(content.column_widths)),
-            separated=forms.separated,
-            offset=scroll_y - min(scroll_y, limit),
-        ),
-        kept,
+        content.devices,
+        forms.device,
+        content.traits,
+        details=content.has_details,
+        fact_rows=facts,
+        name_width=content.name_width,
+        frames=frames,
+        scrolled=scrolled,
+        scrolled_facts=scrolled_facts,
+    )
+    y = devices.area.bottom
+    host = lay_out_host(y, width, forms.host_height, tiles=forms.tiles, has_cores=content.has_cores)
+    top = min(host.area.bottom, height - kept) if kept else host.area.bottom
+    bottom = top + all_processes if is_report else height
+    processes = lay_out_processes(
+        Rect(0, top, width, max(TOP_ROWS + 1, bottom - top)),
+        content.groups,
+        place_columns(content.columns, width, dict(content.column_widths)),
+        separated=forms.separated,
+        offset=scroll_y - scrolled_facts - scrolled,
+    )
+    kept = max(kept, height - 1 - above) if kept else 0
+    return MainLayout(
+        width, height, page_height, scroll_y, limit, devices, host, processes, kept, hidden
     )
 
 
@@ -272,11 +284,12 @@ def _fact_rows(content: Content, width: int, height: int) -> int:
         return 0
     around = process_height((), separated=False) - 1
     # Without the line above the facts.
-    room = height - 2 - _devices_height(content, ROWS, 0) - around
-    most = 1 + -(-len(FACTS) // fact_columns(width))
+    room = height - 2 - _devices_height(content, ROWS, 0) - around - _FEW_PROCESSES
+    most = all_fact_rows(width)
     if tile_count(1, width, height):
-        most = min(most, max(_FEW_FACTS, room - LEAST_GRAPHS - BARS_HEIGHT - _FEW_PROCESSES))
-    return max(0, min(most, room - BARS_HEIGHT - _FEW_PROCESSES))
+        most = min(most, max(_FEW_FACTS, room - LEAST_GRAPHS - BARS_HEIGHT))
+    # They are more important than the host.
+    return max(0, min(most, room))
 
 
 def _kept_rows(height: int) -> int:
@@ -287,9 +300,8 @@ def _kept_rows(height: int) -> int:
 
 def _scroll_limit(above: int, processes: int, height: int) -> int:
     """Return the number of rows ``above`` the processes that can leave the screen."""
-    room = height - 1
-    wanted = min(processes, max(TOP_ROWS + 1 + _FEW_PROCESSES, int(room * _MOST_PROCESSES)))
-    return max(0, min(above, above + wanted - room))
+    wanted = min(processes, TOP_ROWS + 1 + _FEW_PROCESSES)
+    return max(0, min(above, above + wanted - (height - 1)))
 
 
 def lay_out_page(
@@ -362,7 +374,7 @@ def _tile_metrics(sample: Sample, graphs: GraphState) -> int:
 def _nothing(width: int, height: int) -> MainLayout:
     """Return the layout of a screen too small for any panel."""
     nowhere = Rect(0, 0, 0, 0)
-    devices = DeviceLayout(nowhere, ROWS)
+    devices = DeviceLayout(nowhere, ROWS, 0)
     processes = ProcessLayout(nowhere, ())
     return MainLayout(width, height, 0, 0, 0, devices, HostLayout(nowhere), processes)
 
@@ -371,10 +383,11 @@ def scroll_to_process(layout: MainLayout, process: int) -> int:
     """Return the ``scroll_y`` nearest to the current one at which a process is visible."""
     line = layout.processes.line_of(process)
     # The row of the first process if nothing is scrolled or covered.
-    first_y = layout.host.area.bottom + TOP_ROWS + min(layout.scroll_y, layout.scroll_limit)
+    scrolled = max(0, min(layout.scroll_y - layout.fact_limit, layout.scroll_limit))
+    first_y = layout.host.area.bottom + TOP_ROWS + scrolled + layout.fact_limit
     is_kept = line < layout.kept_rows - TOP_ROWS - 1
     lowest = 0 if is_kept else first_y + line + 1 - (layout.height - 1)
-    return max(lowest, min(layout.scroll_y, layout.scroll_limit + line))
+    return max(lowest, min(layout.scroll_y, layout.fact_limit + layout.scroll_limit + line))
 
 
 def report_width(terminal: int, longest_row: int, *, has_devices: bool) -> int:

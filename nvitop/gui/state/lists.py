@@ -156,7 +156,7 @@ def relist(state: AppState) -> AppState:
     tree_rows = list_tree(state)
     return state._replace(
         rows=rows,
-        row_counts=count_rows(rows),
+        row_counts=count_rows(rows, state.shown.processes),
         main=main,
         tree=tree,
         tree_rows=tree_rows,

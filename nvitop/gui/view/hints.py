@@ -154,7 +154,8 @@ def _is_pointless(state: AppState, binding: Binding) -> bool:
     """Whether a key would do something, but not what the user looks for now."""
     if binding.name == 'scroll-up':
         if state.screen is Screen.MAIN:
-            return not main_layout(state).rows_below
+            page = main_layout(state)
+            return not (page.scroll_limit or page.fact_limit)
         layout = lines_layout(state)
         return layout.length <= layout.area.height
     if state.spec.selection is None:

@@ -95,6 +95,9 @@ def heading_text(places: Iterable[PlacedColumn]) -> str:
 KEY = Style(Role.KEY, bold=True, italic=True)
 HINT = Style(Role.DIM)
 _TITLE = Style(Role.TITLE, bold=True)
+#: Marks of contents that continue above or below.
+MORE_ABOVE, MORE_BELOW = '▲', '▼'
+MORE = Style(Role.KEY, bold=True)
 #: Cells between a title and each of its badges.
 _GAP = 2
 #: Number of badges that are never left out: a simulated machine and a frozen display.

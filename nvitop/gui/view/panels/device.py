@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.api.utils import GiB
-from nvitop.gui.layout.device import FULL, DetailsLayout, DeviceLayout, DevicePlace
+from nvitop.gui.layout.device import (
+    FULL,
+    DetailsLayout,
+    DeviceLayout,
+    DevicePlace,
+    FactsLayout,
+)
 from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState
@@ -47,7 +53,17 @@ from nvitop.gui.view.panels.device_full import (
     lost_cells,
     traits_of,
 )
-from nvitop.gui.view.text import TITLE, Note, draw_border, draw_rule, draw_text, draw_uprights
+from nvitop.gui.view.text import (
+    MORE,
+    MORE_ABOVE,
+    MORE_BELOW,
+    TITLE,
+    Note,
+    draw_border,
+    draw_rule,
+    draw_text,
+    draw_uprights,
+)
 from nvitop.health import Finding, claim_of_unused, device_states
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
@@ -119,19 +135,13 @@ def draw_device_panel(
     ends = (0, layout.area.width - 1)
     inner = _inner_uprights(layout)
     states = row_states(sample, listed.findings)
-    draw_border(
-        buf, layout.area.y, (), inner or ends, machine_notes(sample), total_notes(sample, states)
-    )
+    notes = machine_notes(sample), total_notes(sample, states)
     if not devices:
+        draw_border(buf, layout.top_y, (), ends, *notes)
         buf.write(2, layout.heading_y, clip(_no_devices_message(sample), ends[1] - 3))
         draw_uprights(buf, layout.heading_y, ends)
         return states
-    traits = None
-    if layout.form == FULL:
-        traits = traits_of(devices)
-        _draw_full_headings(buf, layout, traits, devices[0])
-    else:
-        _draw_headings(buf, layout, history)
+    traits = traits_of(devices) if layout.form == FULL else None
     shapes = [
         _shape_of(layout.form, cells.width, layout.columns, layout.cells, layout.bars, traits, view)
         for cells in layout.frames
@@ -160,9 +170,16 @@ def draw_device_panel(
             buf.write_spans(layout.frames[row.frame].x, row.y, drawn[0])
     if len(shapes) > 1 and len(devices) % 2:
         draw_uprights(buf, layout.rows[len(devices) // 2].y, ends)
+    if layout.top_y > layout.area.y:  # over devices that are scrolled away
+        buf.clear(Rect(0, layout.top_y, layout.area.width, layout.rows_y - layout.top_y))
+    draw_border(buf, layout.top_y, (), inner or ends, *notes)
+    if traits is None:
+        _draw_headings(buf, layout, history)
+    else:
+        _draw_full_headings(buf, layout, traits, devices[0])
     if layout.details is not None:
         draw_details(buf, layout.details, ends, above, devices, view, note=listed.details_note)
-    if layout.facts:
+    if layout.facts is not None:
         _draw_facts(buf, layout.facts, ends, devices[0], states[devices[0].key])
     return states
 
@@ -493,23 +510,26 @@ def draw_details(
 
 def _draw_facts(
     buf: Buffer,
-    places: Sequence[Rect],
+    layout: FactsLayout,
     ends: tuple[int, int],
     device: DeviceSample,
     state: RowState,
 ) -> None:
     """Draw what is wrong with a device, and facts about it, each with its label."""
-    top = places[0].y
-    draw_border(buf, top - 1, ends, ends, (Note((f'GPU {device.key.label}',), TITLE, 0),))
-    first, *others = places
-    draw_uprights(buf, top, ends)
+    first = layout.problem
+    title = Note((f'GPU {device.key.label}',), TITLE, 0)
+    hidden = len(FACTS) - len(layout.facts)
+    arrows = MORE_ABOVE * layout.more_above + MORE_BELOW * layout.more_below
+    more = (Note((f'{arrows} {hidden} more', arrows), MORE, 1),) if hidden else ()
+    draw_border(buf, first.y - 1, ends, ends, (title,), more)
+    draw_uprights(buf, first.y, ends)
     room = first.width - _LABEL
     problem = clip(state.problem(room), room)
-    buf.write(first.x, top, 'PROBLEM', _HEADING)
-    buf.write(first.x + _LABEL, top, problem or 'none', state.mark_style if problem else _DIM)
+    buf.write(first.x, first.y, 'PROBLEM', _HEADING)
+    buf.write(first.x + _LABEL, first.y, problem or 'none', state.mark_style if problem else _DIM)
     rows: dict[int, list[tuple[Rect, Fact]]] = {}
-    for place, fact in zip(others, FACTS):
-        rows.setdefault(place.y, []).append((place, fact))
+    for index, place in layout.facts:
+        rows.setdefault(place.y, []).append((place, FACTS[index]))
     for y, cells in rows.items():
         draw_uprights(buf, y, ends[:1])
         for place, fact in cells:

@@ -21,7 +21,16 @@ from nvitop.gui.view.panels.device import (
 from nvitop.gui.view.panels.host import draw_host_panel, select_graphs
 from nvitop.gui.view.panels.process import Limits, ProcessList, draw_process_panel
 from nvitop.gui.view.panels.tiles import TileDetails, draw_tiles
-from nvitop.gui.view.text import Badge, Note, draw_at_right, draw_centered_line, fit_badges
+from nvitop.gui.view.text import (
+    MORE,
+    MORE_ABOVE,
+    MORE_BELOW,
+    Badge,
+    Note,
+    draw_at_right,
+    draw_centered_line,
+    fit_badges,
+)
 from nvitop.health import Finding, worst_findings
 from nvitop.sampling.types import HostSample, ProcessSample, Sample
 from nvitop.version import __version__
@@ -30,9 +39,6 @@ if TYPE_CHECKING:
     from nvitop.sampling.history import History
 
 _WARNING = Style(Role.WARNING)
-#: Mark of a page that continues below.
-_MORE_BELOW = '▼'
-_MARK = Style(Role.KEY, bold=True)
 
 
 class MainView(NamedTuple):
@@ -101,7 +107,7 @@ def draw_main(
     draw_process_panel(buf, layout.processes, listed, sample, styles, above)
     # Otherwise the border of the processes shows the position.
     if layout.processes.heading_y >= buf.height:
-        buf.write(buf.width - 1, buf.height - 1, _MORE_BELOW, _MARK)
+        buf.write(buf.width - 1, buf.height - 1, MORE_BELOW, MORE)
     if layout.scroll_y:  # the first line stays visible
         buf.clear(Rect(0, 0, buf.width, 1))
     draw_header(buf, 0, sample, header)
@@ -114,13 +120,16 @@ def draw_too_small(buf: Buffer) -> None:
 
 
 def _notes(layout: MainLayout, *, has_foreign: bool) -> tuple[Note, ...]:
-    """Return warnings about the processes, and what is below the devices on the screen."""
+    """Return warnings about the processes, and what of the devices is not on the screen."""
     notes = []
-    if layout.rows_below:
-        bottom = layout.processes.area.y
-        hidden = sum(row.y + row.height > bottom for row in layout.devices.rows)
+    rows, first_y, bottom = layout.devices.rows, layout.devices.rows_y, layout.processes.area.y
+    above = sum(row.y < first_y for row in rows)
+    below = sum(row.y + row.height > bottom for row in rows)
+    arrows = MORE_ABOVE * bool(above) + MORE_BELOW * bool(layout.rows_below)
+    if arrows:
+        hidden = above + below
         what = f'{hidden} more device{"" if hidden == 1 else "s"}' if hidden else 'more'
-        notes.append(Note((f'{_MORE_BELOW} {what}', _MORE_BELOW), _MARK, 1))
+        notes.append(Note((f'{arrows} {what}', arrows), MORE, 1))
     if has_foreign:
         text = 'another PID namespace: run with --pid=host'
         notes.append(Note((text, 'run with --pid=host'), _WARNING, 2))
