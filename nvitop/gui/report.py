@@ -15,7 +15,6 @@ from nvitop.gui.layout.process import place_columns
 from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState, has_gradient
 from nvitop.gui.model.columns import (
     DEFAULT_COLUMNS,
-    OPTIONAL_COLUMNS,
     column_widths,
     longest_command,
 )
@@ -54,7 +53,7 @@ def view_of(options: Options, *, halves: bool = False) -> ViewState:
 
 
 def shows_owner(view: ViewState) -> bool:
-    """Whether a report has the owners of processes: only if the user chose this column."""
+    """Whether a report looks up the owners of processes: only if the user chose this column."""
     return 'owner' in view.columns and view.columns != DEFAULT_COLUMNS
 
 
@@ -119,9 +118,6 @@ def draw_report(
 
         header = header._replace(badges=option_badges(wanted))
     view = view._replace(mode=mode)
-    if view.columns == DEFAULT_COLUMNS:
-        columns = tuple(name for name in view.columns if name not in OPTIONAL_COLUMNS)
-        view = view._replace(columns=columns)
     width = report_width(width, _longest_row(sample, view), has_devices=bool(sample.devices))
     processes = list_processes(sample.processes, wanted, state.sort)
     layout = lay_out_page(sample, processes, state, view, width, _ENDLESS, is_report=True)

@@ -109,7 +109,7 @@ def test_failure_keeps_the_last_hosts_and_shows_their_age() -> None:
     failure = FleetFailed(question_of(state), 'no server at http://x', NOW)
     state = update_fleet(state, failure)[0]._replace(timestamp=NOW + 400)
     lines = draw_frame(state, History()).lines()
-    assert lines[3].startswith('gpu0001')
+    assert lines[3].startswith(' gpu0001')
     assert 'age 7 min' in lines[1]
     assert lines[-2].strip() == 'no server at http://x (since 7 min)'
     assert not fleet_of(answered(state, DemoServer(Cluster(3), clock=lambda: NOW))).error
@@ -167,7 +167,7 @@ def test_free_gpus_are_filtered_and_findings_are_counted() -> None:
     assert {host.free for host in fleet_of(state).rows} == {8}
     assert question_of(state).scope.filters == ()
     head = draw_frame(state, History()).lines()[1]
-    assert head.startswith('5 of 40 hosts  40 GPUs')
+    assert head.startswith(' 5 of 40 hosts  40 GPUs')
     assert 'no problems  problems on 1 GPU hidden' in head
     state, _ = update_fleet(state, KeyPressed('Esc'))
     assert fleet_of(state).sums == fleet_of(state).everything
@@ -213,7 +213,7 @@ def test_heat_map_has_a_cursor_that_opens_a_host() -> None:
     ]
     last = screen(40, 120, 30, 'g', 'End', *['Right'] * len(hosts))
     assert fleet_of(last).selected == hosts[-1].name
-    x = 2 * lay_out_heat_map(state).stride
+    x = 1 + 2 * lay_out_heat_map(state).stride
     clicked, _ = update_fleet(state, MousePressed(x, 3))
     assert fleet_of(clicked).selected == hosts[2].name
     assert update_fleet(clicked, MousePressed(x, 3))[1] == (OpenHost(fleet_of(state).rows[2]),)
@@ -225,7 +225,7 @@ def test_heat_map_marks_held_gpus(metric: str) -> None:
     heat = lay_out_heat_map(state)
     held = fleet_of(state).rows[2]
     assert held.held == 4
-    x = 2 * heat.stride + heat.name_width + 1
+    x = 1 + 2 * heat.stride + heat.name_width + 1
     is_amber = [
         style == Style(Role.WARNING, bold=True)
         for start, text, style in draw_frame(state, History()).row(3)

@@ -22,6 +22,7 @@ from nvitop.gui.state.process_rows import list_processes
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.screens.main import Header
+from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.history import History
 from tests.gui.drawing import assert_boxes_close
 from tests.gui.goldens import assert_golden
@@ -87,6 +88,16 @@ def test_report_is_the_main_screen_of_the_same_width(scenario: str) -> None:
         own = (0, main_layout(state).processes.area.y)
         for y in range(report.height - 1):
             assert y in own or report.row(y) == frame.row(y)
+
+
+def test_report_has_the_columns_of_the_screen_that_was_left() -> None:
+    sample = SAMPLES['h100x8']
+    owner = make_owner((Layer('slurm', '7'),))
+    rows = tuple(p._replace(owner=owner, gpu_idle_seconds=7.0) for p in sample.processes)
+    known = sample._replace(processes=rows)
+    for one, names in ((sample, False), (known, True)):
+        headings = next(x for x in draw_report(one, 120).lines() if ' PID ' in x).split()
+        assert ('JOB' in headings, 'IDLE' in headings) == (names, names)
 
 
 def test_filtered_report_shows_how_many_processes_match() -> None:

@@ -227,7 +227,7 @@ _NAME_WIDTH = 16
 
 def lay_out_heat_map(state: AppState) -> HeatLayout:
     """Return the places of hosts on the screen."""
-    hosts, width = fleet_of(state).gpus.hosts, state.width
+    hosts, width = fleet_of(state).gpus.hosts, state.width - 1
     names = max((cell_width(host.name) for host in hosts), default=1)
     name_width = min(_NAME_WIDTH, names)
     gpus = min(max((len(host.gpus) for host in hosts), default=1), max(1, width - name_width - 3))
@@ -276,7 +276,7 @@ def _point_at_host(state: AppState, event: MousePressed) -> AppState:
     """Select the host of the heat map under the mouse."""
     line = lines_layout(state).at(event.y)
     heat = lay_out_heat_map(state)
-    column = event.x // heat.stride
+    column = max(0, event.x - 1) // heat.stride
     if line is None or column >= heat.columns:
         return state
     return _select_heated(state, line * heat.columns + column)

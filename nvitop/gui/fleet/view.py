@@ -106,7 +106,7 @@ def _draw_frame(buf: Buffer, state: AppState, headings: str) -> ListLayout:
     titles = (f'FLEET  {safe(fleet_of(state).server)}', 'FLEET')
     draw_screen_title(buf, state, titles, ((where,) if where else (),), hint)
     _draw_totals(buf, state)
-    draw_bar_row(buf, 2, clip(headings, buf.width))
+    draw_bar_row(buf, 2, clip(f' {headings}', buf.width))
     trouble = trouble_of(state)
     if trouble:
         error, since = fleet_of(state).error, fleet_of(state).error_since
@@ -145,7 +145,7 @@ def _draw_totals(buf: Buffer, state: AppState) -> None:
         shown = sums._replace(age=sums.age + max(0.0, now - fleet.fleet.timestamp))
     parts = totals_texts(shown, fleet.everything)
     for name in _LEFT_OUT:
-        if cell_width('  '.join(parts.values())) <= buf.width:
+        if cell_width('  '.join(parts.values())) < buf.width:
             break
         if name == 'critical':
             parts['faulty'] = parts['faulty'].partition(' (')[0]
@@ -159,7 +159,7 @@ def _draw_totals(buf: Buffer, state: AppState) -> None:
         'faulty': _style_of('critical' if sums.critical else 'warning') if sums.faulty else PLAIN,
         'age': _age_style(shown.age),
     }
-    x = 0
+    x = 1
     for name, text in parts.items():
         x += draw_text(buf, x, 1, text, styles.get(name, PLAIN)) + 2
 
@@ -192,7 +192,7 @@ def _columns(state: AppState) -> list[HostColumn]:
     gpus = gpus._replace(
         width=max(gpus.width, glyphs), title='PER GPU' if glyphs >= 7 else gpus.title
     )
-    room = state.width - host.width - gpus.width - 3
+    room = state.width - host.width - gpus.width - 4
     fitting = set()
     widths = {column.name: column.width + 1 for column in others}
     for name, least in _LEAST_PROBLEMS.items():
@@ -249,10 +249,10 @@ def _draw_host(
 ) -> None:
     if host.gone_since is not None:
         name = fit(host.name, columns[0].width)
-        text = f'{name} gone {age_text(max(0.0, now - host.gone_since))}'
+        text = f' {name} gone {age_text(max(0.0, now - host.gone_since))}'
         buf.write(0, y, clip(text, buf.width), _SELECTED if is_current else _DIM)
         return
-    x = 0
+    x = 1
     for column in columns:
         if column.name == 'glyphs':
             _draw_gpus(buf, x, y, host.gpus[: column.width], heights)
@@ -342,7 +342,7 @@ def draw_heat_map(buf: Buffer, state: AppState, _: History) -> None:
             place = line * heat.columns + column
             if place >= len(hosts):
                 break
-            host, x = hosts[place], column * heat.stride
+            host, x = hosts[place], 1 + column * heat.stride
             is_old = _age_style(host.age(_now(state))) != PLAIN
             name = fit(host.name, heat.name_width)
             style = _DIM if host.gone_since or is_old else PLAIN
@@ -386,7 +386,7 @@ def draw_users_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
         user = users[line]
         processes = 'N/A' if user.processes is None else f'{user.processes:,}'
         text = (
-            f'{fit(user.name, width)} {user.hosts:>6,} {user.gpus:>6,} {user.held_gpus or 0:>6,} '
+            f' {fit(user.name, width)} {user.hosts:>6,} {user.gpus:>6,} {user.held_gpus or 0:>6,} '
             f'{processes:>10} {memory_text(user.memory_bytes, None):>13}'
         )
         y = layout.row_of(line)
@@ -406,7 +406,7 @@ def draw_jobs(buf: Buffer, state: AppState, _: History) -> None:
     for line in layout.shown:
         job = jobs.jobs[line]
         text = (
-            f'{fit(job.name, width)} {job.gpus:>6,} {job.held_gpus:>6,} '
+            f' {fit(job.name, width)} {job.gpus:>6,} {job.held_gpus:>6,} '
             f'{percent_text(job.utilization_percent):>6} {len(job.hosts):>6,}  '
             f'{fit(users_text(job.users), 16)} {job.hosts[0]}'
         )
@@ -417,7 +417,7 @@ def draw_jobs(buf: Buffer, state: AppState, _: History) -> None:
 def draw_problems_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
     """Draw what is wrong, and what is known about the server and the exporters."""
     lines = problem_texts(state)
-    layout = _draw_frame(buf, state, '  Problems')
+    layout = _draw_frame(buf, state, 'Problems')
     cursor = current_line(state)
     for line in layout.shown:
         one, y = lines[line], layout.row_of(line)
@@ -454,7 +454,7 @@ def problem_texts(state: AppState) -> list[ProblemText]:
     if silent:
         text = f'  {counted(silent, "host")} without "nvitop exporter": few or no findings are reported'
         lines.append(ProblemText(text, _DIM))
-    lines += [ProblemText(''), ProblemText('Age of data', _HEADING)]
+    lines += [ProblemText(''), ProblemText(' Age of data', _HEADING)]
     old = [_age_line(host, now) for host in fleet.hosts]
     shown = [line for line in old if line is not None]
     known = 'up to date' if fleet.hosts else 'unknown'
@@ -480,13 +480,13 @@ def _server_texts(state: AppState) -> list[ProblemText]:
     ]
     return [
         ProblemText(''),
-        ProblemText('Server', _HEADING),
+        ProblemText(' Server', _HEADING),
         ProblemText(f'  {answers.server}'),
         ProblemText(f'  {last if fleet.timestamp else "no answer yet"}'),
         *(ProblemText(f'  {error}', _ERROR) for error in [error] if error),
         *(ProblemText(f'  warning: {text}', _WARNING) for text in fleet.warnings),
         ProblemText(''),
-        ProblemText('Exporters', _HEADING),
+        ProblemText(' Exporters', _HEADING),
         *(exporters or [ProblemText('  none found', _DIM)]),
     ]
 

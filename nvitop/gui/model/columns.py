@@ -137,8 +137,8 @@ TREE_COLUMNS: tuple[Column, ...] = (
 
 COLUMNS_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
 
-#: Columns shown by default. The monitor hides the owner while it would say no more than the user, and
-#: the idle time until it is known; both if there is no room for them. A report hides both.
+#: Columns shown by default. The owner is hidden while it would say no more than the user, and the idle
+#: time until it is known; both if there is no room for them.
 DEFAULT_COLUMNS: tuple[str, ...] = (
     'gpu',
     'pid',
@@ -155,7 +155,7 @@ DEFAULT_COLUMNS: tuple[str, ...] = (
     'command',
 )
 
-#: Default columns that are shown only if there is room, and never in a report.
+#: Default columns that are shown only if there is room.
 OPTIONAL_COLUMNS = ('owner', 'idle')
 
 #: Maximum width of the owner.
