@@ -27,8 +27,10 @@ from nvitop.recording.frames import (
 from nvitop.recording.privacy import CommandFilter
 from nvitop.recording.reader import DatabaseRecording, Span
 from nvitop.recording.schema import TABLES, RecordingError
+from nvitop.recording.shares import gpu_of
+from nvitop.recording.store import write_devices, write_events, write_minutes
 from nvitop.recording.usage import UsageAccount
-from nvitop.sampling.types import Sample
+from nvitop.sampling.types import DeviceSample, Sample
 
 #: Window bits of zlib for the gzip format, and the first bytes of each of its parts.
 GZIP = 31
@@ -160,6 +162,7 @@ class LineRecording(DatabaseRecording):
         self._detector = EventDetector(float('inf'))
         self._times: collections.deque[float] = collections.deque(maxlen=2 * NEAR + 1)
         self._account = UsageAccount(0.0)
+        self._seen: dict[str, DeviceSample] = {}
         #: The first samples, until they show how often samples were taken.
         self._first: list[Sample] = []
         # A pipe can be read only once; later, the terminal takes the place of standard input.
@@ -215,34 +218,30 @@ class LineRecording(DatabaseRecording):
         )
         self._detector.interval = _interval(self._times, default=float('inf'))
         self._times.append(sample.timestamp)
-        self._count_use(sample)
-        self._db.executemany(
-            'INSERT INTO event (t, run, kind, gpu, code, text) VALUES (?, 0, ?, ?, ?, ?)',
-            [
-                (int(event.time * 1000), event.kind, event.gpu, event.code, event.text)
-                for event in self._detector.compare(sample)
-            ],
-        )
-
-    def _count_use(self, sample: Sample) -> None:
-        """Count the use of GPUs up to the last whole minute."""
+        write_events(self._db, 0, self._detector.compare(sample))
+        if self._count == 1:
+            host = sample.host.hostname
+            self._db.execute('INSERT INTO meta (key, value) VALUES (?, ?)', ('host', host))
         self._first.append(sample)
-        if self._count < NEAR:
-            return
+        if self._count >= NEAR:
+            self._count_minutes()
+
+    def _count_minutes(self) -> None:
+        """Count the use of GPUs up to the last whole minute."""
         self._account.expect(_interval(self._times, default=0.0))
-        for each in self._first:
-            self._account.add(each)
+        for sample in self._first:
+            self._account.add(sample)
+            minutes = self._account.take(sample.timestamp)
+            write_minutes(self._db, minutes)
+            if minutes or not self._seen.keys() >= {gpu_of(d.key) for d in sample.devices}:
+                write_devices(self._db, sample.timestamp, sample.devices, self._seen)
         self._first.clear()
-        # A minute occurs again if the clock was set back.
-        self._db.executemany(
-            'INSERT OR IGNORE INTO usage (minute, gpu, user, owner_kind, owner_id, command, '
-            'share_ms, idle_held_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-            [
-                (rows.minute, *key, usage.share_ms, usage.idle_held_ms)
-                for rows in self._account.take(sample.timestamp)
-                for key, usage in rows.usage.items()
-            ],
-        )
+
+    def count_use(self) -> sqlite3.Connection:
+        """Count the use of GPUs up to the last sample; return the database."""
+        self._count_minutes()
+        write_minutes(self._db, self._account.take())
+        return self._db
 
     def _follow(self) -> None:
         # A file that became unreadable ends with the last line that was read.

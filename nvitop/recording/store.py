@@ -161,80 +161,13 @@ class Store:
     def add_rows(self, minutes: Iterable[MinuteRows], events: Iterable[RecordedEvent]) -> None:
         """Store minutes and events. A minute that is stored already is added up."""
         with self.transaction():
-            for rows in minutes:
-                # Rounded so that the rounded shares of a minute add up to the observed time.
-                rest = 0.0
-                for key, usage in rows.usage.items():
-                    share = usage.share_ms + rest
-                    rest = share - round(share)
-                    idle = min(usage.idle_held_ms, round(share))
-                    rounded = {**vars(usage), 'share_ms': share, 'idle_held_ms': idle}
-                    sums = tuple(round(rounded[name]) for name in USAGE_SUMS)
-                    self._add_up('usage', _USAGE_KEYS, (rows.minute, *key), USAGE_SUMS, sums)
-                for gpu, minute in rows.devices.items():
-                    sums = tuple(round(getattr(minute, name)) for name in DEVICE_SUMS)
-                    self._add_up('gpu_minute', _DEVICE_KEYS, (rows.minute, gpu), DEVICE_SUMS, sums)
-                    values = (getattr(minute, name) for name in DEVICE_VALUES)
-                    self._db.execute(_SET_VALUES, (*values, rows.minute, gpu))
-            for event in events:
-                self._db.execute(
-                    'INSERT INTO event (t, run, kind, gpu, code, text) VALUES (?, ?, ?, ?, ?, ?)',
-                    (
-                        int(event.time * _MS),
-                        self._run,
-                        event.kind,
-                        event.gpu,
-                        event.code,
-                        event.text,
-                    ),
-                )
-
-    def _add_up(
-        self,
-        table: str,
-        keys: tuple[str, ...],
-        place: tuple[object, ...],
-        names: tuple[str, ...],
-        sums: tuple[int, ...],
-    ) -> None:
-        # SQLite before 3.24 has no ON CONFLICT DO UPDATE.
-        marks = ', '.join('?' * len(keys))
-        self._db.execute(
-            f'INSERT OR IGNORE INTO {table} ({", ".join(keys)}) VALUES ({marks})', place
-        )
-        changes = ', '.join(f'{name} = {name} + ?' for name in names)
-        where = ' AND '.join(f'{key} = ?' for key in keys)
-        self._db.execute(f'UPDATE {table} SET {changes} WHERE {where}', (*sums, *place))
+            write_minutes(self._db, minutes)
+            write_events(self._db, self._run, events)
 
     def note_devices(self, time: float, devices: Iterable[DeviceSample]) -> None:
         """Store the properties of the devices, and when they were last seen."""
-        now = int(time * _MS)
         with self.transaction():
-            for device in devices:
-                gpu, info = gpu_of(device.key), device.info
-                if gpu not in self._seen and len(self._seen) < MAX_DEVICES:
-                    self._db.execute(
-                        'INSERT OR IGNORE INTO device (gpu, first_seen) VALUES (?, ?)', (gpu, now)
-                    )
-                self._db.execute(
-                    'UPDATE device SET physical_index = ?, mig_index = ?, parent = ?, name = ?, '
-                    'memory_total_bytes = ?, mig_profile = ?, last_seen = ? WHERE gpu = ?',
-                    (
-                        device.key.physical_index,
-                        device.key.mig_index,
-                        self._parent_of(device) if device.key.is_mig else None,
-                        info.name,
-                        info.memory_total_bytes,
-                        info.mig_profile,
-                        now,
-                        gpu,
-                    ),
-                )
-                self._seen[gpu] = device
-
-    def _parent_of(self, device: DeviceSample) -> str | None:
-        index = device.key.physical_index
-        return next((gpu for gpu, seen in self._seen.items() if seen.key[:2] == (index, -1)), None)
+            write_devices(self._db, time, devices, self._seen)
 
     def tidy(self, time: float, driver: str | None) -> None:
         """Update the end of the run, and delete some of the rows that are too old or too many."""
@@ -318,6 +251,80 @@ _SET_VALUES = (
     f'UPDATE gpu_minute SET {", ".join(f"{name} = ?" for name in DEVICE_VALUES)} '
     'WHERE minute = ? AND gpu = ?'
 )
+
+
+def write_minutes(db: sqlite3.Connection, minutes: Iterable[MinuteRows]) -> None:
+    """Store minutes. One that is stored already is added up."""
+    for rows in minutes:
+        # Rounded so that the rounded shares of a minute add up to the observed time.
+        rest = 0.0
+        for key, usage in rows.usage.items():
+            share = usage.share_ms + rest
+            rest = share - round(share)
+            idle = min(usage.idle_held_ms, round(share))
+            rounded = {**vars(usage), 'share_ms': share, 'idle_held_ms': idle}
+            sums = tuple(round(rounded[name]) for name in USAGE_SUMS)
+            _add_up(db, 'usage', _USAGE_KEYS, (rows.minute, *key), USAGE_SUMS, sums)
+        for gpu, minute in rows.devices.items():
+            sums = tuple(round(getattr(minute, name)) for name in DEVICE_SUMS)
+            _add_up(db, 'gpu_minute', _DEVICE_KEYS, (rows.minute, gpu), DEVICE_SUMS, sums)
+            values = (getattr(minute, name) for name in DEVICE_VALUES)
+            db.execute(_SET_VALUES, (*values, rows.minute, gpu))
+
+
+def _add_up(
+    db: sqlite3.Connection,
+    table: str,
+    keys: tuple[str, ...],
+    place: tuple[object, ...],
+    names: tuple[str, ...],
+    sums: tuple[int, ...],
+) -> None:
+    # SQLite before 3.24 has no ON CONFLICT DO UPDATE.
+    marks = ', '.join('?' * len(keys))
+    db.execute(f'INSERT OR IGNORE INTO {table} ({", ".join(keys)}) VALUES ({marks})', place)
+    changes = ', '.join(f'{name} = {name} + ?' for name in names)
+    where = ' AND '.join(f'{key} = ?' for key in keys)
+    db.execute(f'UPDATE {table} SET {changes} WHERE {where}', (*sums, *place))
+
+
+def write_events(db: sqlite3.Connection, run: int, events: Iterable[RecordedEvent]) -> None:
+    """Store events of a run."""
+    db.executemany(
+        'INSERT INTO event (t, run, kind, gpu, code, text) VALUES (?, ?, ?, ?, ?, ?)',
+        [(int(e.time * _MS), run, e.kind, e.gpu, e.code, e.text) for e in events],
+    )
+
+
+def write_devices(
+    db: sqlite3.Connection,
+    time: float,
+    devices: Iterable[DeviceSample],
+    seen: dict[str, DeviceSample],
+) -> None:
+    """Store the properties of devices, and when they were last seen; add them to those ``seen``."""
+    now = int(time * _MS)
+    for device in devices:
+        gpu, info = gpu_of(device.key), device.info
+        if gpu not in seen and len(seen) < MAX_DEVICES:
+            db.execute('INSERT OR IGNORE INTO device (gpu, first_seen) VALUES (?, ?)', (gpu, now))
+        place = (device.key.physical_index, -1)
+        parents = (name for name, other in seen.items() if other.key[:2] == place)
+        db.execute(
+            'UPDATE device SET physical_index = ?, mig_index = ?, parent = ?, name = ?, '
+            'memory_total_bytes = ?, mig_profile = ?, last_seen = ? WHERE gpu = ?',
+            (
+                device.key.physical_index,
+                device.key.mig_index,
+                next(parents, None) if device.key.is_mig else None,
+                info.name,
+                info.memory_total_bytes,
+                info.mig_profile,
+                now,
+                gpu,
+            ),
+        )
+        seen[gpu] = device
 
 
 def _remove(path: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the use of GPUs from recordings: the tables of databases, and the samples in lines of JSON."""
+"""Reads the use of GPUs from the tables of recordings."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ import functools
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Iterator, NamedTuple, Protocol, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
-from nvitop.recording.frames import FrameError
-from nvitop.recording.opening import is_database, open_recording
+from nvitop.recording.lines import LineRecording
+from nvitop.recording.opening import is_database
 from nvitop.recording.reader import open_database
 from nvitop.recording.schema import RecordingError
-from nvitop.recording.shares import UsageKey, gpu_of
-from nvitop.recording.usage import Usage, UsageAccount
-from nvitop.sampling.types import Sample
 from nvitop.times import LATEST_TIME, format_time
 from nvitop.usage.report import UNOBSERVED, Place, Report, Sums, Table
 
@@ -94,27 +91,6 @@ class Seen:
             self._minutes.setdefault(gpu, set()).update(minutes)
 
 
-class UsageSource(Protocol):
-    """A recording. Minutes are since the epoch; ``last`` is the first one that it does not have."""
-
-    path: str
-    host: str
-    first: int
-    last: int
-
-    def devices(self, since: int, until: int) -> list[RecordedDevice]:
-        """Return the devices in some minutes; valid after :meth:`read` for lines of JSON."""
-
-    def read(self, since: int, until: int, seen: Seen | None, new: Seen | None) -> Iterator[Used]:
-        """Yield the use of devices in some minutes, without those seen; add minutes to ``new``."""
-
-    def problems(self) -> list[str]:
-        """Return what could not be read."""
-
-    def close(self) -> None:
-        """Close the file."""
-
-
 #: The highest mean of a minute stands for the peak of the memory. If a row was busy without any
 #: utilization, its utilization is unknown.
 _VALUES = (
@@ -139,10 +115,10 @@ _ADD_UP = (
 
 
 class DatabaseUsage:
-    """The usage tables of a recording in SQLite."""
+    """The usage tables of a recording, from the minute ``first`` to before ``last`` since the epoch."""
 
     def __init__(self, path: str) -> None:
-        """Open a recording.
+        """Open a recording; lines of JSON are added up in a temporary database.
 
         Raises:
             RecordingError: It cannot be read, is not a recording, or has no usage.
@@ -150,11 +126,16 @@ class DatabaseUsage:
         self.path = path
         self._deadline = time.monotonic() + QUERY_SECONDS
         self._skipped = 0
-        self._db = open_database(
-            path,
-            ('usage', 'gpu_minute', 'device', 'run', 'meta', 'event'),
-            lambda: time.monotonic() > self._deadline,
-        )
+        if is_database(path):
+            self._db = open_database(
+                path,
+                ('usage', 'gpu_minute', 'device', 'run', 'meta', 'event'),
+                lambda: time.monotonic() > self._deadline,
+            )
+            self._close = self._db.close
+        else:
+            lines = LineRecording(path)
+            self._db, self._close = lines.count_use(), lines.close
         try:
             self._db.execute('PRAGMA temp_store = MEMORY').fetchall()
             self.host = self._host()
@@ -162,10 +143,10 @@ class DatabaseUsage:
             first = self._db.execute(f'SELECT min(minute) FROM gpu_minute {where}').fetchone()[0]
             last = self._db.execute(f'SELECT max(minute) FROM gpu_minute {where}').fetchone()[0]
         except sqlite3.Error as error:
-            self._db.close()
+            self._close()
             raise RecordingError(f'cannot read {path}: {error}') from None
         if not isinstance(first, int) or not isinstance(last, int):
-            self._db.close()
+            self._close()
             raise RecordingError(f'{path} holds no usage')
         self.first, self.last = first, last + 1
 
@@ -268,7 +249,7 @@ class DatabaseUsage:
 
     def close(self) -> None:
         """Close the file."""
-        self._db.close()
+        self._close()
 
 
 def _checked(row: Sequence[object]) -> Used:
@@ -283,87 +264,6 @@ def _checked(row: Sequence[object]) -> Used:
     return Used(gpu, user, kind, name, command, *numbers)
 
 
-class LinesUsage:
-    """The samples of a recording in lines of JSON."""
-
-    def __init__(self, path: str) -> None:
-        """Open a recording.
-
-        Raises:
-            RecordingError: It cannot be read, is not a recording, or has no samples.
-        """
-        self.path = path
-        self._recording = open_recording(path)
-        self._devices: dict[str, RecordedDevice] = {}
-        self._damaged = 0
-        span = self._recording.span()
-        self._interval = self._recording.interval(span.first)
-        self.host = '(unknown)'
-        with contextlib.suppress(FrameError):
-            self.host = self._recording.sample(span.first).host.hostname or self.host
-        self.first = int(span.first_time // _MINUTE)
-        self.last = int(span.last_time // _MINUTE) + 1
-
-    def devices(self, since: int, until: int) -> list[RecordedDevice]:
-        """Return the devices of the samples that were read."""
-        return list(self._devices.values())
-
-    def read(self, since: int, until: int, seen: Seen | None, new: Seen | None) -> Iterator[Used]:
-        """Yield the use of devices in some minutes, without those seen; add minutes to ``new``."""
-        account = UsageAccount(self._interval)
-        frame: int | None = self._recording.at(since * _MINUTE)
-        taken: set[int] = set()
-        end = 0.0
-        while frame is not None and end <= until * _MINUTE:
-            with contextlib.suppress(FrameError):
-                self._damaged += 1
-                sample = self._recording.sample(frame)
-                self._damaged -= 1
-                account.add(sample)
-                end = sample.timestamp
-                self._note_devices(sample)
-            frame = self._recording.neighbor(frame, 1)
-            for rows in account.take(end if frame is not None else None):
-                if rows.minute in taken or not since <= rows.minute < until:
-                    continue  # again, because the clock was set back
-                taken.add(rows.minute)
-                for key, usage in rows.usage.items():
-                    if seen is None or seen.is_new(key.gpu, rows.minute):
-                        yield _of_usage(key, usage)
-                for gpu, minute in rows.devices.items():
-                    if new is not None and minute.observed_ms:
-                        new.add(gpu, rows.minute)
-
-    def _note_devices(self, sample: Sample) -> None:
-        gpus = {d.key.physical_index: gpu_of(d.key) for d in sample.devices if not d.key.is_mig}
-        for device in sample.devices:
-            name, index = gpu_of(device.key), device.key.physical_index
-            self._devices[name] = RecordedDevice(
-                name, gpus.get(index, f'GPU {index}'), device.key.label
-            )
-
-    def problems(self) -> list[str]:
-        """Return what could not be read."""
-        return [f'{self.path}: {self._damaged} samples are damaged'] if self._damaged else []
-
-    def close(self) -> None:
-        """Close the file."""
-        self._recording.close()
-
-
-def _of_usage(key: UsageKey, usage: Usage) -> Used:
-    is_known = usage.sm_percent_ms > 0 or not usage.busy_ms
-    return Used(
-        *key,
-        usage.share_ms,
-        usage.idle_held_ms,
-        usage.sm_percent_ms,
-        usage.held_ms if is_known else 0.0,
-        usage.memory_byte_ms / usage.held_ms if usage.held_ms else 0.0,
-        usage.energy_mj,
-    )
-
-
 class _Group(NamedTuple):
     """The result of the recordings of one host."""
 
@@ -372,20 +272,20 @@ class _Group(NamedTuple):
     problems: list[str]
 
 
-def open_sources(paths: Sequence[str]) -> tuple[list[UsageSource], list[str]]:
+def open_sources(paths: Sequence[str]) -> tuple[list[DatabaseUsage], list[str]]:
     """Open recordings; return also why some could not be opened."""
-    sources: list[UsageSource] = []
+    sources: list[DatabaseUsage] = []
     problems = []
     for path in paths:
         try:
-            sources.append(DatabaseUsage(path) if is_database(path) else LinesUsage(path))
+            sources.append(DatabaseUsage(path))
         except RecordingError as error:
             problems.append(str(error))
     return sources, problems
 
 
 def read_report(
-    sources: Sequence[UsageSource], since: float | None, until: float | None, by: tuple[str, ...]
+    sources: Sequence[DatabaseUsage], since: float | None, until: float | None, by: tuple[str, ...]
 ) -> Report:
     """Return the use of GPUs in a period of whole minutes; by default the last week recorded.
 
@@ -396,7 +296,7 @@ def read_report(
     last = end if until is None else int(until // _MINUTE)
     first = max(begin, last - round(DEFAULT_SECONDS / _MINUTE))
     first = first if since is None else int(since // _MINUTE)
-    hosts: dict[str, list[UsageSource]] = {}
+    hosts: dict[str, list[DatabaseUsage]] = {}
     for source in sources:
         if source.first < last and source.last > first:
             hosts.setdefault(source.host, []).append(source)
@@ -421,7 +321,7 @@ def _shown(minute: int) -> str:
 
 
 def _read_host(
-    sources: Sequence[UsageSource], *, since: int, until: int, by: tuple[str, ...], is_one: bool
+    sources: Sequence[DatabaseUsage], *, since: int, until: int, by: tuple[str, ...], is_one: bool
 ) -> _Group:
     """Add up the recordings of one host, and the time that none of them observed."""
     table, problems, host = Table(by), [], sources[0].host
@@ -434,8 +334,6 @@ def _read_host(
             new = None if seen is None else Seen()
             devices.update({each.name: each for each in source.devices(since, until)})
             for used in source.read(since, until, seen, new):
-                if used.gpu not in devices:
-                    devices.update({each.name: each for each in source.devices(since, until)})
                 unlisted = RecordedDevice(used.gpu, used.gpu, used.gpu)
                 device = devices.setdefault(used.gpu, unlisted)
                 sums = used.sums()

@@ -196,8 +196,8 @@ def test_a_clock_that_was_set_back_gives_no_hours(tmp_path: Path, name: str) -> 
 def test_times_of_another_age_are_a_gap(tmp_path: Path) -> None:
     machine = SimpleMachine(1, start=1000.0)
     machine.run(1)
-    record(tmp_path / 'a.jsonl', [machine.sample(seconds) for seconds in (10, 9e10)])
-    assert report_of(tmp_path / 'a.jsonl').total.used == 0
+    record(tmp_path / 'a.jsonl', [machine.sample(seconds) for seconds in (10, 70, 130, 9e10)])
+    assert report_of(tmp_path / 'a.jsonl').total.used == 200
 
 
 @pytest.mark.parametrize('minute', [-1, 1 << 60])
