@@ -142,9 +142,14 @@ def test_unknown_arguments_suggest_similar_ones(
 
 def test_limits_of_arguments_are_accepted() -> None:
     assert [whole_number(1, 3)(text) for text in '13'] == [1, 3]
+    assert whole_number(0)('9' * 9) == 10**9 - 1
     assert [duration(0.5, 2)(text) for text in ('500ms', '2')] == [0.5, 2.0]
     assert [size('1M')(text) for text in ('1M', '64MiB')] == [1_000_000, 64 << 20]
-    for convert, texts in ((whole_number(1, 3), '04'), (duration(0.5, 2), ('499ms', '2001ms'))):
+    for convert, texts in (
+        (whole_number(1, 3), '04'),
+        (whole_number(0), ('9' * 10, '٣')),
+        (duration(0.5, 2), ('499ms', '2001ms')),
+    ):
         for text in texts:
             with pytest.raises(argparse.ArgumentTypeError, match=f'not {text!r}'):
                 convert(text)

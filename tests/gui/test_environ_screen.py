@@ -46,6 +46,8 @@ def test_layers_of_the_owner_are_above_the_variables() -> None:
     ]
     assert lines[4].startswith(' 1 of 19')
     assert lines[5].startswith('AWS_SECRET_ACCESS_KEY=')
+    (long,) = with_owner(24, make_owner((Layer('pod', pod, 'x' * 90),)))[1:2]
+    assert '  from its cgroup: ' in long
     # They take a third of a low screen at most.
     low = with_owner(6, make_owner(layers))
     assert low[3].startswith(' 1 of 19')

@@ -132,6 +132,9 @@ def test_narrow_sort_menu_takes_more_rows() -> None:
     words = [words for _, words in state.keymap.next_keys(state.screen, state.prefix)]
     menu = lines_of(state)[-4:]
     assert all(any(each in line for line in menu) for each in words)
+    low = lines_of(state_on('one', 40, 8, 'o'))
+    assert low[-3].startswith('│ GPU ')  # at most a third of the screen
+    assert low[-2].startswith(' Sort by: ')
 
 
 def test_sort_menu_stays_below_the_notice_about_a_wrong_key() -> None:

@@ -28,6 +28,12 @@ def test_second_key_sums_up_by_owner() -> None:
     assert lines_of(first)[1].split()[0] == 'USER'
 
 
+def test_bar_of_a_share_takes_the_room_that_is_left_up_to_its_largest_width() -> None:
+    headings = [lines_of(state_on('h100x8', width, 20, 'U'))[1] for width in (100, 110, 120, 160)]
+    places = [heading.index('%GPUMEM') - heading.index('SHARE') for heading in headings]
+    assert places == [7, 15, 25, 25]
+
+
 def test_columns_are_explained_in_full_at_80_columns() -> None:
     text = '\n'.join(frame_on('one', 80, 24, 'C').lines())
     assert 'X both, M MPS client' in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nvitop.gui.layout.screens import lay_out_metrics
@@ -132,12 +132,14 @@ def test_graphs_of_a_frozen_display_do_not_move() -> None:
     assert draw_frame(state, history).lines() != before
 
 
+@example(100, 16, 2)
 @given(st.integers(40, 500), st.integers(6, 200), st.integers(0, 8))
 def test_graphs_are_inside_their_box_and_do_not_overlap(
     width: int, height: int, count: int
 ) -> None:
     layout = lay_out_metrics(width, height, {}, count, facts=count)
     assert layout.facts.bottom <= layout.box.y
+    assert layout.facts.height == count or layout.box.height <= 11  # two rows of graphs
     assert len(layout.graphs) <= count
     rows: set[tuple[int, int]] = set()
     for graph in layout.graphs:

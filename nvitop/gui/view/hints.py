@@ -97,7 +97,7 @@ def draw_next_keys(buf: Buffer, state: AppState) -> int:
             x = start
         rows[-1].append(hint)
         x += hint.width + _GAP
-    rows = rows[: max(1, buf.height // 3)]
+    rows = rows[: buf.height // 3]
     top = buf.height - len(rows)
     buf.clear(Rect(0, top, buf.width, len(rows)))
     buf.write(_MARGIN, top, label, PLAIN)
