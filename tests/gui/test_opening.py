@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.model.choices import Screen, Sort, ViewState
-from nvitop.gui.monitor_screens import SCREENS
-from nvitop.gui.state.app_state import make_program
+from nvitop.gui.monitor_screens import MONITOR, SCREENS
+from nvitop.gui.state.app_state import AppState, make_program
 from nvitop.gui.state.bindings import BINDINGS, USUAL
-from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment, Redraw, RingBell, SignalSent
+from nvitop.gui.state.events import (
+    EnvironmentRead,
+    ReadEnvironment,
+    Redraw,
+    RingBell,
+    SampleArrived,
+    SignalSent,
+)
 from nvitop.gui.state.navigation import current_line, line_count
 from nvitop.sampling.types import Origin
 from tests.gui.drawing import lines_of, state_on
@@ -124,6 +131,24 @@ def test_escape_leaves_the_tree_when_nothing_is_selected() -> None:
     state = pressed(state_of(TREE), 't', 'Down', 'Esc')
     assert (state.screen, state.tree.selected) == (Screen.TREE, None)
     assert pressed(state, 'Esc').screen is Screen.MAIN
+
+
+def test_keys_before_the_first_sample_wait_for_its_processes() -> None:
+    state = pressed(AppState(MONITOR, width=120, height=40), 'Down', 'Down', 'Enter')
+    assert (texts(state), state.screen) == ([], Screen.MAIN)
+    arrived = after(state, SampleArrived(MANY))
+    assert (arrived.screen, arrived.metrics) == (Screen.METRICS, arrived.rows[1].key)
+    # Esc goes back, as always; other screens do not get them.
+    for key, screen in (('Esc', Screen.MAIN), ('h', Screen.HELP)):
+        assert after(pressed(state, key), SampleArrived(MANY)).screen is screen
+
+
+@pytest.mark.parametrize('screen', [screen for screen, spec in SCREENS.items() if spec.has_lines])
+def test_j_and_k_move_on_every_screen_with_lines(screen: Screen) -> None:
+    state = pressed(state_of(TREE, 80, 12), *keys_that_open(screen), 'Home', 'Down')
+    assert pressed(state, 'j') == pressed(state, 'Down')
+    assert pressed(state, 'k') == pressed(state, 'Up')
+    assert pressed(state, 'j').dialog is pressed(state, 'k').dialog is None
 
 
 @pytest.mark.parametrize('key', ['l', 'F5', 'Esc', 'Up', 'Ctrl-L', '2'])

@@ -271,6 +271,8 @@ class AppState(NamedTuple):
     keys: Keymap | None = None
     #: Keys pressed so far of a sequence of keys: ``'o'``.
     prefix: str = ''
+    #: Keys pressed before the first sample that need its devices and processes.
+    early: tuple[str, ...] = ()
     #: The latest sample.
     sample: Sample = EMPTY_SAMPLE
     #: Counts up to it.

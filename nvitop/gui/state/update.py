@@ -7,6 +7,7 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.actions import binding_for, unmet_need
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.appearance import note_saved, open_terminal, report_background
+from nvitop.gui.state.bindings import MOVE
 from nvitop.gui.state.dialog import (
     await_answer,
     note_drawn,
@@ -42,6 +43,7 @@ from nvitop.gui.state.events import (
     exit_status,
 )
 from nvitop.gui.state.input_line import insert_text, press_in_field
+from nvitop.gui.state.keymap import Binding
 from nvitop.gui.state.lists import relist
 from nvitop.gui.state.navigation import click, device_at, go_back, is_double, is_on_line, scroll
 from nvitop.gui.state.notices import (
@@ -98,7 +100,7 @@ def _handle(state: AppState, event: Event) -> Result:
     if isinstance(event, MouseScrolled):
         return scroll(state, event)
     if isinstance(event, SampleArrived):
-        return _show_sample(state, event), ()
+        return _press_early(_show_sample(state, event))
     if isinstance(event, TerminalOpened):
         return open_terminal(state, event), ()
     if isinstance(event, BackgroundReported):
@@ -141,6 +143,8 @@ def _press(state: AppState, key: str) -> Result:
             return state._replace(prefix=keys), ()
         return _explain_unbound(state._replace(prefix=''), state.prefix, key)
     state = state._replace(prefix='')
+    if _is_early(state, binding):
+        return state._replace(early=(*state.early, key)), ()
     why = unmet_need(state, binding)
     if why:
         return refuse(state, why)
@@ -177,6 +181,24 @@ def _press_all(state: AppState, keys: str) -> Result:
         state, more = _press(state, key)
         effects += more
     return state, effects
+
+
+def _is_early(state: AppState, binding: Binding) -> bool:
+    """Whether a key on the main screen moves, or opens what is selected, before anything is listed."""
+    if state.sample.sequence or state.screen is not Screen.MAIN:
+        return False
+    if binding.name == 'clear':
+        return bool(state.early)
+    return binding.group == MOVE or binding.opens is Screen.METRICS or binding.name == 'show-page'
+
+
+def _press_early(state: AppState) -> Result:
+    """Press the keys that waited for the first sample, unless the user has left the main screen."""
+    keys = state.early
+    if not keys or not state.sample.sequence:
+        return state, ()
+    state = state._replace(early=())
+    return _press_all(state, ' '.join(keys)) if state.screen is Screen.MAIN else (state, ())
 
 
 def _suspends(state: AppState, key: str) -> bool:
