@@ -210,7 +210,7 @@ _BINDINGS: tuple[Binding, ...] = (
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
     _signal(('T',), 'terminate', 'SIGTERM', 'terminate'),
     _signal(('K', 'F9'), 'kill', 'SIGKILL', 'kill'),
-    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter: text, user: gpu: pid: type: job:', _PROCESSES | _USERS_AND_PROBLEMS, PROCESS, hint='filter'),
+    Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter (user: gpu: pid: type: job:)', _PROCESSES | _USERS_AND_PROBLEMS, PROCESS, hint='filter'),
     Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _LINES, PROCESS, hint='search'),
     Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES, PROCESS, hint='match', needs=(need_search,)),
     Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES, PROCESS, hint='match', needs=(need_search,)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.layout.screens import TreeLayout
+from nvitop.gui.model.format import brief_commands
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.width import clip_scrolled, cut, fit
@@ -24,6 +25,8 @@ from nvitop.gui.view.text import draw_bar_row, draw_message, heading_text, row_t
 
 _TREE = Style(Role.TREE, bold=True)
 _DIM = Style(Role.DIM)
+#: Minimum width of a command that is shortened.
+_BRIEF = 10
 
 
 def draw_tree(buf: Buffer, state: AppState) -> None:
@@ -34,6 +37,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
     notes = (unknown_note(state.shown),)
     draw_screen_title(buf, state, _titles(state, rows), notes, signal_hints(state))
     draw_bar_row(buf, layout.lines.area.y - 1, heading_text(layout.columns))
+    commands = _brief_commands(rows, layout, state.position.scroll_x)
     for line in layout.lines.shown:
         row = rows[line]
         y = layout.lines.row_of(line)
@@ -43,7 +47,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
             is_tagged=row.key in tagged,
             selected=Role.SELECTED_TREE,
         )
-        _draw_row(buf, y, row, layout, style, state)
+        _draw_row(buf, y, row, commands.get(line), layout, style, state)
     if not rows:
         draw_message(buf, layout.lines.area, _empty_message(state), _DIM)
 
@@ -69,11 +73,32 @@ def _empty_message(state: AppState) -> str:
     return no_processes_message(state.shown)
 
 
+def _brief_commands(rows: tuple[TreeRow, ...], layout: TreeLayout, scroll_x: int) -> dict[int, str]:
+    """Return the commands on the screen that do not fit next to the lines of the tree, by line."""
+    place = layout.columns[-1]
+    long: dict[int, dict[int, str]] = {}
+    for line in layout.lines.shown if not scroll_x else ():
+        text, width = place.column.text(rows[line].process), place.width - len(rows[line].prefix)
+        if len(text) > width >= _BRIEF and text.isascii():
+            long.setdefault(width, {})[line] = text
+    return {
+        line: text
+        for width, texts in long.items()
+        for line, text in zip(texts, brief_commands(list(texts.values()), width))
+    }
+
+
 def _draw_row(
-    buf: Buffer, y: int, row: TreeRow, layout: TreeLayout, style: Style, state: AppState
+    buf: Buffer,
+    y: int,
+    row: TreeRow,
+    brief: str | None,
+    layout: TreeLayout,
+    style: Style,
+    state: AppState,
 ) -> None:
     *others, command = layout.columns
-    line, lines_end = _command_text(row, command, state.position.scroll_x)
+    line, lines_end = _command_text(row, brief, command, state.position.scroll_x)
     text = row_text(others, [place.column.text(row.process) for place in others])
     text = f'{fit(text, command.x)}{line}'
     if style.role in _MARKED:
@@ -94,10 +119,12 @@ def _draw_row(
     buf.write(x, y, cut(text, x, buf.width - x), style)
 
 
-def _command_text(row: TreeRow, place: PlacedColumn, scroll_x: int) -> tuple[str, int]:
+def _command_text(
+    row: TreeRow, brief: str | None, place: PlacedColumn, scroll_x: int
+) -> tuple[str, int]:
     """Return the command after the lines of the tree, and the number of cells of these lines."""
     process = row.process
-    text = f'{row.prefix}{place.column.text(process)}'
+    text = f'{row.prefix}{brief or place.column.text(process)}'
     lines_end = max(0, min(len(row.prefix) - scroll_x, place.width))
     return clip_scrolled(text, scroll_x, place.width), lines_end
 
