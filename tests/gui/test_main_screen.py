@@ -184,6 +184,14 @@ def test_headings_of_devices_stay_while_these_scroll() -> None:
         assert '▲' in '\n'.join(shown)
         # What is below the headings does not react.
         assert after(scrolled, MousePressed(5, heads)).main.selected_device is None
+    details = pressed(state_on('gpus16', 80, 24), 'd', *['PageDown'] * 2)
+    assert lines_of(details)[1].startswith('╭─ Details ─')
+    assert lines_of(details)[2].startswith('│ GPU  LINK ')
+    assert lines_of(details)[3].startswith('│   2  ')
+    assert after(details, MousePressed(5, 2)).main.selected_device is None
+    third = after(details, MousePressed(5, 3)).main.selected_device
+    assert third is not None
+    assert third.physical_index == 2
 
 
 def test_only_processes_scroll_if_a_few_of_them_are_on_the_screen() -> None:

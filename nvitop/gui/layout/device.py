@@ -140,8 +140,10 @@ class DeviceLine(NamedTuple):
 class DetailsLayout(NamedTuple):
     """The table of details below the devices."""
 
-    #: Row of the line with the title; the headings are below it.
+    #: Row of the line with the title if it does not stay on the screen.
     y: int
+    #: Row of the line with the title; the headings are below it, and both stay while rows scroll.
+    top_y: int
     columns: tuple[PlacedColumn, ...]
     #: Indices of the devices, from top to bottom.
     devices: tuple[int, ...]
@@ -213,7 +215,9 @@ class DeviceLayout(NamedTuple):
             frame = self.frames[row.frame]
             if row.y <= y < row.y + row.height and frame.x <= x < frame.right:
                 return row.device
-        if self.details is not None and 0 <= y - self.details.first_y < len(self.details.devices):
+        if self.details is None or y < self.details.top_y + _DETAILS_TOP:
+            return None
+        if 0 <= y - self.details.first_y < len(self.details.devices):
             return self.details.devices[y - self.details.first_y]
         return None
 
@@ -289,6 +293,8 @@ def lay_out_devices(
         above = key
     bottom = max(row.y + row.height for row in rows)
     detailed = _detailed(keys) if details else ()
+    # They leave the screen with the last device of the table.
+    details_y = max(bottom, min(y, bottom + len(detailed) - 1))
     middle = width // frames - 1
     cells = _cells(width, name_width) if is_full else ()
     return DeviceLayout(
@@ -306,7 +312,9 @@ def lay_out_devices(
         else place_device_columns(width if frames == 1 else middle + 1, traits),
         cells,
         _bars(width, cells[-1].right + 1) if is_full else (),
-        DetailsLayout(bottom, _place_details(width, traits), detailed) if detailed else None,
+        DetailsLayout(bottom, details_y, _place_details(width, traits), detailed)
+        if detailed
+        else None,
         _place_facts(width, area.bottom - fact_rows, fact_rows, scrolled_facts),
     )
 

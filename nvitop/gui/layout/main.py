@@ -48,8 +48,8 @@ LOWEST = 6
 #: Rows of processes that are visible before other panels get more than they need.
 _FEW_PROCESSES = 4
 #: Minimum rows of processes next to graphs, and next to graphs that are not as low as possible. Both
-#: are at least ``_PER_GPU`` for each GPU.
-_SOME_PROCESSES, _MANY_PROCESSES, _PER_GPU = 6, 12, 2
+#: are at least ``_PER_GPU`` for each GPU, but not more than ``_MOST_PROCESSES``.
+_SOME_PROCESSES, _MANY_PROCESSES, _PER_GPU, _MOST_PROCESSES = 6, 12, 2, 20
 #: Minimum number of devices that can be in two columns, minimum width of the screen for these, and rows
 #: of processes that are visible then.
 _MANY_DEVICES, _TWO_FRAMES, _USUAL_PROCESSES = 8, 2 * NARROWEST - 1, 8
@@ -180,18 +180,19 @@ def _forms(
         # Whatever runs, so that nothing moves when a process starts or a filter is typed.
         room = below - around
         gpus = len({key.physical_index for key in content.devices})
+        usual = min(_PER_GPU * gpus, _MOST_PROCESSES)
         tiles = tile_count(gpus, width, height, content.metrics)
         if tiles and content.is_page:
             wanted = max(int(height * _PAGE_GRAPHS), room - _MANY_PROCESSES)
             graphs = min(wanted, room - _FEW_PROCESSES)
         elif tiles:
-            wanted = room - max(_MANY_PROCESSES, _PER_GPU * gpus)
+            wanted = room - max(_MANY_PROCESSES, usual)
             least = lowest_tiles(tiles, width)
             share = _TILES if gpus >= MANY_GPUS else _FEW_TILES
             graphs = min(max(least, min(int(height * share), wanted)), room - _SOME_PROCESSES)
         if tiles and graphs >= LEAST_GRAPHS + BARS_HEIGHT:
             return _Forms(ROWS, graphs, tiles=tiles)
-        processes = max(_SOME_PROCESSES, _PER_GPU * gpus)
+        processes = max(_SOME_PROCESSES, usual)
         wanted = min(int(height * _AVERAGES), room - max(_MANY_PROCESSES, processes))
         graphs = max(LEAST_GRAPHS, wanted)
         if graphs <= room - processes:

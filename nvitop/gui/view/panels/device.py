@@ -489,11 +489,6 @@ def draw_details(
 
     ``ends`` are the columns of the frame, ``above`` those of the vertical lines above.
     """
-    draw_border(buf, layout.y, above, ends, (Note(('Details',), TITLE, 0),))
-    y = layout.y + 1
-    draw_uprights(buf, y, ends)
-    for place in layout.columns:
-        _draw_pieces(buf, y, place, ((clip(place.column.title, place.width, ''), _HEADING),))
     highest = {
         metric: max(
             (getattr(devices[i], METRICS_BY_NAME[metric].field) or 0 for i in layout.devices),
@@ -506,6 +501,15 @@ def draw_details(
         device = devices[index]
         row = DetailRow(device, highest, Style(row_role(device, view.thresholds)))
         _draw_detail(buf, y, layout.columns, row, note)
+    top = layout.top_y
+    if top > layout.y:  # over devices that are scrolled away
+        buf.clear(Rect(0, top, ends[-1] + 1, layout.first_y - layout.y))
+        above = ()
+    draw_border(buf, top, above, ends, (Note(('Details',), TITLE, 0),))
+    draw_uprights(buf, top + 1, ends)
+    for place in layout.columns:
+        title = clip(place.column.title, place.width, '')
+        _draw_pieces(buf, top + 1, place, ((title, _HEADING),))
 
 
 def _draw_facts(
