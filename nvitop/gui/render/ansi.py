@@ -384,12 +384,17 @@ class ChangeWriter:
         clears = end < len(chars) and sum(x >= end for x in changed) > _SHORT
         if clears:
             changed = [x for x in changed if x < end]
+        pieces: list[tuple[int, int]] = []
         for start, stop in _runs(changed, chars, looks):
             while start < stop:
-                look, x = looks[start], start
-                while start < stop and looks[start] == look:
+                x = start
+                while start < stop and looks[start] == looks[x]:
                     start += 1
-                self._write(x, y, ''.join(chars[x:start]), start - x, look)
+                pieces.append((x, start))
+        # By look, the current one first: moving the cursor takes half the bytes of another look.
+        pieces.sort(key=lambda piece: (looks[piece[0]] != self._look, looks[piece[0]]))
+        for x, stop in pieces:
+            self._write(x, y, ''.join(chars[x:stop]), stop - x, looks[x])
         if clears:
             self._clear_from(end, y)
 
@@ -412,12 +417,15 @@ class ChangeWriter:
         self._parts.append(_CLEAR_TO_RIGHT)
 
     def _move(self, x: int, y: int) -> None:
-        """Place the cursor, with the shortest sequence. In a row it only moves to the right."""
+        """Place the cursor, with the shortest sequence."""
         if self._position != (x, y):
             old_x, old_y = self._position
-            to_place = f'\x1b[{y + 1};{x + 1}H'
-            to_right = f'\x1b[{x - old_x}C'
-            self._parts.append(min(to_right, to_place, key=len) if y == old_y else to_place)
+            if y != old_y or x < old_x:
+                self._parts.append(f'\x1b[{y + 1};{x + 1}H')
+            elif x == old_x + 1:
+                self._parts.append('\x1b[C')
+            else:
+                self._parts.append(f'\x1b[{x - old_x}C')
             self._position = (x, y)
 
     def _switch(self, look: str) -> None:
