@@ -27,7 +27,6 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.notices import answer, refuse, replace_notice
-from nvitop.gui.state.usage import whole_devices
 
 #: Minutes shown by the width of a graph; 0: one second per column of dots.
 TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
@@ -165,8 +164,7 @@ def next_theme(state: AppState) -> Result:
 
 def next_graph(state: AppState, *, is_upper: bool) -> Result:
     """Plot the next metric in the upper or lower graph of the devices."""
-    host = main_layout(state).host
-    if not host.plots_devices:
+    if not main_layout(state).host.plots_devices:
         return refuse(state, f'No GPU graphs: {_way_to_graphs(state)}')
     graphs = state.main.graphs
     names = [graph.metric for graph in GRAPHS]
@@ -174,13 +172,10 @@ def next_graph(state: AppState, *, is_upper: bool) -> Result:
     metric = names[((names.index(shown) if shown in names else -1) + 1) % len(names)]
     graphs = graphs._replace(upper=metric) if is_upper else graphs._replace(lower=metric)
     state = state._replace(main=state.main._replace(graphs=graphs))
-    title = GRAPHS_BY_METRIC[metric].title
     if was_frozen_before(state, (metric,)):
+        title = GRAPHS_BY_METRIC[metric].title
         why = f'Paused before {title} was measured{way_to_run(state)}'
         state = answer(state, 'key', why)
-    elif len(host.tiles) == len(whole_devices(state.page[0].devices)):
-        # The titles of these tiles name GPUs, and a metric without values draws nothing.
-        state = answer(state, 'key', f'{"Line" if is_upper else "Graph"}: {title}')
     return state, ()
 
 
