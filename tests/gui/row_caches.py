@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.main import lay_out_main
-from nvitop.gui.view.charts import make_sparkline, plot_rows
+from nvitop.gui.view.charts import plot_rows
 from nvitop.gui.view.panels.device import device_rows
 from nvitop.gui.view.panels.host import combine
 from nvitop.gui.view.panels.process import process_row
-from nvitop.gui.view.text import rule
 
 
 def clear_row_caches() -> None:
@@ -16,9 +15,7 @@ def clear_row_caches() -> None:
         process_row,
         device_rows,
         lay_out_main,
-        rule,
         combine,
         plot_rows,
-        make_sparkline,
     ):
         cached.cache_clear()

@@ -71,8 +71,6 @@ def _wcwidth() -> Any:
     return wcwidth
 
 
-# Cached because the same few unusual characters are in every frame.
-@functools.lru_cache(maxsize=2048)
 def _char_width(char: str) -> int:
     if _all_narrow(char):
         return 1

@@ -64,24 +64,20 @@ def draw_meter(
         buf.write(area.x, area.y, text[:filled], style)
         buf.write(area.x + filled, area.y, text[filled:], _TRACK)
         return
-    buf.write_spans(area.x, area.y, _gradient_bar(filled, area.width))
+    _draw_gradient(buf, area, filled)
 
 
-# Cached because a bar has few forms, and most bars keep theirs from one sample to the next.
-@functools.lru_cache(maxsize=512)
-def _gradient_bar(filled: int, cells: int) -> tuple[Span, ...]:
-    """Return the spans of a bar with the colors of the gradient."""
-    buf = Buffer(cells, 1)
+def _draw_gradient(buf: Buffer, area: Rect, filled: int) -> None:
+    """Draw a bar with the colors of the gradient."""
     steps = len(GRADIENT)
     start = 0
     while start < filled:
-        step = start * steps // cells
+        step = start * steps // area.width
         # The first cell of the next step.
-        end = min(filled, -(-(step + 1) * cells // steps))
-        buf.write(start, 0, _BLOCK * (end - start), Style(GRADIENT[step]))
+        end = min(filled, -(-(step + 1) * area.width // steps))
+        buf.write(area.x + start, area.y, _BLOCK * (end - start), Style(GRADIENT[step]))
         start = end
-    buf.write(filled, 0, _BLOCK * (cells - filled), _TRACK)
-    return buf.row(0)
+    buf.write(area.x + filled, area.y, _BLOCK * (area.width - filled), _TRACK)
 
 
 def draw_bar(
@@ -129,9 +125,7 @@ _LEVELS = len(_BLOCKS) - 1
 _COLORS = 4
 
 
-# Cached because complete cells do not change.
-@functools.lru_cache(maxsize=128)
-def make_sparkline(percentages: tuple[float | None, ...], *, ascii_only: bool = False) -> Sparkline:
+def make_sparkline(percentages: Sequence[float | None], *, ascii_only: bool = False) -> Sparkline:
     """Return the pieces of a sparkline of these percentages, oldest first, one in each cell.
 
     A known value is at least the lowest block, so that an idle time differs from an unknown one.
@@ -368,7 +362,6 @@ def _column_text(samples: tuple[int, ...], height: int, marks: Marks) -> str:
     return text.ljust(height)
 
 
-@functools.lru_cache(maxsize=16)  # every frame has the same axes
 def time_axis(
     width: int,
     seconds_per_cell: float,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Iterable, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.model.choices import ProcessFilter, Screen
@@ -62,25 +61,14 @@ class Hint(NamedTuple):
 
 def draw_hints(buf: Buffer, y: int, state: AppState) -> None:
     """Draw the keys that work now in a row, from left to right, as many as fit, and the last one."""
-    row = _row_of(tuple(_menu(state)), buf.width)
-    buf.write_spans(0, y, row.row(0))
-    for target in row.targets:
-        buf.add_target(target.x, y, target.width, target.keys)
-
-
-# Cached because keys begin or cease to work only after other keys.
-@functools.lru_cache(maxsize=8)
-def _row_of(hints: tuple[Hint, ...], width: int) -> Buffer:
-    row = Buffer(width, 1)
-    shown = [*hints]
-    widths = [hint.width + _GAP for hint in hints]
-    while len(shown) > 1 and sum(widths) - _GAP > width - 2 * _MARGIN:
+    shown = _menu(state)
+    widths = [hint.width + _GAP for hint in shown]
+    while len(shown) > 1 and sum(widths) - _GAP > buf.width - 2 * _MARGIN:
         del shown[-2], widths[-2]
     x = _MARGIN
     for hint, cells in zip(shown, widths):
-        _draw_hint(row, x, 0, hint)
+        _draw_hint(buf, x, y, hint)
         x += cells
-    return row
 
 
 def draw_next_keys(buf: Buffer, state: AppState) -> int:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Iterable, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.layout.process import PlacedColumn
@@ -216,7 +215,6 @@ class Note(NamedTuple):
     rank: int = 1
 
 
-@functools.lru_cache(maxsize=64)  # every frame has the same lines
 def rule(above: tuple[int, ...], below: tuple[int, ...]) -> str:
     """Return a line from column 0 that joins vertical lines in these columns above and below it."""
     columns = sorted({*above, *below})

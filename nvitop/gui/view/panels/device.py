@@ -293,11 +293,8 @@ def _sparkline(
     if place is None or history is None or device.key.is_mig:
         return ()
     seconds = _cell_seconds(history)
-    *complete, present = history.recent(device.key, 'gpu_utilization', seconds, place.width)
-    return (
-        *make_sparkline(tuple(complete), ascii_only=view.ascii),
-        *make_sparkline((present,), ascii_only=view.ascii),
-    )
+    percentages = history.recent(device.key, 'gpu_utilization', seconds, place.width)
+    return make_sparkline(percentages, ascii_only=view.ascii)
 
 
 def _draw_headings(buf: Buffer, layout: DeviceLayout, history: History | None) -> None:

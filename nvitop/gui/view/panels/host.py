@@ -293,8 +293,6 @@ def combine(rows: tuple[_Values, ...]) -> tuple[_Values, _Values]:
     return means, highest
 
 
-# Cached because a graph moves by a few columns at a time. Large enough for two graphs of 250 cells.
-@functools.lru_cache(maxsize=1024)
 def _combine_column(values: _Values) -> tuple[float | None, float | None]:
     known = [value for value in values if value is not None]
     return (sum(known) / len(known), max(known)) if known else (None, None)
