@@ -12,6 +12,7 @@ from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.api.process import HostFacts
 from nvitop.api.process.observed import observed
 from nvitop.api.timing import Window
+from nvitop.sampling.driver import read_driver_info
 from nvitop.sampling.types import WHATS, Demand, DeviceKey, Problem, Sample
 from tests.sampling.clocked_machine import (
     SLOW_TICK,
@@ -272,6 +273,20 @@ def test_devices_keep_their_rows_while_the_driver_is_gone(bench: ClockedMachine)
     assert [d.key for d in sample.devices] == [d.key for d in before.devices]
     assert sample.driver_version == before.driver_version
     assert not [p for p in sample.problems if p.subject == 'driver']
+
+
+def test_versions_are_read_again_after_a_restart_and_if_they_were_missing(
+    bench: ClockedMachine,
+) -> None:
+    bench.machine.fail('nvmlSystemGetDriverVersion', 'UNKNOWN')
+    missing = read_driver_info(None, restart=False)
+    assert (missing.driver_version, len(missing.problems)) == (None, 1)
+    bench.machine.heal()
+    info = read_driver_info(missing, restart=False)
+    assert (info.driver_version is None, info.problems) == (False, ())
+    old = info._replace(driver_version='1.0')
+    assert read_driver_info(old, restart=False) == old
+    assert read_driver_info(old, restart=True) == info
 
 
 def test_a_sample_without_a_driver_has_the_reason(bench: ClockedMachine) -> None:

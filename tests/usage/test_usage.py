@@ -200,6 +200,14 @@ def test_times_of_another_age_are_a_gap(tmp_path: Path) -> None:
     assert report_of(tmp_path / 'a.jsonl').total.used == 200
 
 
+def test_lines_of_json_count_to_their_last_sample_with_the_names_of_devices(tmp_path: Path) -> None:
+    machine = SimpleMachine(1, start=BEGIN)
+    machine.run(1)
+    record(tmp_path / 'a.jsonl', [machine.sample(10) for _ in range(22)])
+    report = report_of(tmp_path / 'a.jsonl', by='gpu', since=180)
+    assert [(row.key, row.sums.used) for row in report.rows] == [(('0',), 40)]
+
+
 @pytest.mark.parametrize('minute', [-1, 1 << 60])
 def test_impossible_minutes_are_ignored(tmp_path: Path, minute: int) -> None:
     path = tmp_path / 'a.db'
