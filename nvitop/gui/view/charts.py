@@ -90,13 +90,13 @@ def draw_bar(
     text: str = '',
     text_width: int = 0,
     colorful: bool = False,
-) -> bool:
-    """Draw label, bar, percentage and a text in the first row of ``area``; return whether it has room for the text.
+) -> None:
+    """Draw label, bar, percentage and a text in the first row of ``area``.
 
     The text is at the right end, in ``text_width`` cells if it is shorter, or left out.
     """
     if area.is_empty:
-        return False
+        return
     text_width = max(text_width, cell_width(text))
     x = area.x + buf.write(area.x, area.y, clip(label, area.width), width=area.width) + 1
     right = area.right - text_width - _GAP
@@ -110,7 +110,6 @@ def draw_bar(
             draw_meter(buf, bar, percent, style, colorful=colorful)
         buf.write(right - len(share), area.y, share, PLAIN if percent is not None else _DIM)
     buf.write(area.right - cell_width(text), area.y, text)
-    return right < area.right
 
 
 #: Seconds of a cell, if measurements are not further apart, and between two changes of the newest one.
