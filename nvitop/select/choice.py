@@ -50,6 +50,7 @@ HEALTHY_VALUES = {
     'is_sram_threshold_exceeded': False,
     'fabric_state': 'Completed',
 }
+_PROCESS_LIST = 'nvmlDeviceGetComputeRunningProcesses'
 #: Time (seconds) between two attempts of ``wait=True``.
 WAIT_SECONDS = 5.0
 
@@ -286,8 +287,8 @@ def _looks_healthy(gpu: Device) -> bool:
         reasons = [reading.reason for reading in (now, limit, *values.values())]
         if values['recovery_action'].value is NA:
             # Older drivers report that a reset is needed only in place of the processes.
-            gpu.process_usage(utilization=False)
-            reasons.append(libnvml.last_error('nvmlDeviceGetComputeRunningProcesses', gpu.handle))
+            libnvml.nvmlQuery(_PROCESS_LIST, gpu.handle)
+            reasons.append(libnvml.last_error(_PROCESS_LIST, gpu.handle))
     if isinstance(now.value, int) and isinstance(limit.value, int) and now.value >= limit.value:
         return False
     return all(reason is None or is_harmless(reason) for reason in reasons) and all(
