@@ -122,6 +122,13 @@ def test_device_without_a_measured_utilization_is_in_use_not_busy(width: int, wo
     assert [line[lines[1].index('STATE') :].startswith(word) for line in lines[2:]] == [True, True]
 
 
+def test_device_whose_processes_do_not_use_it_now_is_in_use_not_busy() -> None:
+    device = gpu(0, 'A', gpu_utilization_percent=0, memory_used_bytes=30 * GIB)
+    running = (process(device, 1, 'x', running_time_seconds=5.0, gpu_sm_utilization_percent=0),)
+    for form in ('rows', 'full'):
+        assert 'in use ' in '\n'.join(panel(machine(device, processes=running), form=form).lines())
+
+
 def test_mig_devices_of_two_gpus_are_separated_in_full() -> None:
     first, second = (gpu(index, 'NVIDIA A100', mig_mode='Enabled') for index in range(2))
     parts = [mig(each, i, '1g.10gb', i, 10 * GIB, GIB) for each in (first, second) for i in (0, 1)]

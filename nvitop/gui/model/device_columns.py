@@ -34,7 +34,7 @@ Sparkline = Tuple[Tuple[str, Optional[float]], ...]
 Pieces = Sequence[Tuple[str, Style]]
 
 
-#: What a device is doing that has processes, but no measured utilization.
+#: What a device is doing that has processes, but whose utilization is 0 or not measured.
 _IN_USE = 'in use'
 #: What marks that need an explanation mean, where there is room.
 _MEANINGS = {'LAG': 'slow reply', 'ODD': 'odd values', 'ERR': 'unreadable'}
@@ -55,8 +55,8 @@ class RowState(NamedTuple):
     is_own: bool = False
     #: Whether the user has only claimed the device, which is idle; ``job`` is for how long.
     is_claimed: bool = False
-    #: Whether the utilization of the device is known.
-    is_measured: bool = True
+    #: Whether the utilization of the device is known and not 0.
+    is_active: bool = True
     #: Whether the device is selected, and whether the selected process runs on it.
     is_selected: bool = False
     is_marked: bool = False
@@ -91,7 +91,7 @@ class RowState(NamedTuple):
             return ''
         if self.is_claimed:
             return 'claimed'
-        if word == 'busy' and not self.is_measured:
+        if word == 'busy' and not self.is_active:
             return _IN_USE
         return word if seconds is None else f'{word} {fmt.format_idle_time(seconds)}'
 
@@ -336,7 +336,7 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
     DeviceColumn('pcie_tx', 'PCIe TX', 'PCIe traffic from the GPU',
                  _plain(lambda device: fmt.format_rate(device.pcie_tx_throughput_kib_per_s)), ((310, 10),),
                  ('pcie_tx_throughput',), is_detail=True),
-    DeviceColumn('state', 'STATE', '`idle`, `claimed` (idle, but claimed with `nvitop run`), `busy`, `in use` (by processes, but its utilization is not measured) or `held` (memory of processes, but no kernel for 10 minutes), and what is wrong or limits it (`HOT`, `PWR`)', _state,
+    DeviceColumn('state', 'STATE', '`idle`, `claimed` (idle, but claimed with `nvitop run`), `busy`, `in use` (by processes, but its utilization is 0 % now or not measured) or `held` (memory of processes, but no kernel for 10 minutes), and what is wrong or limits it (`HOT`, `PWR`)', _state,
                  ((55, 5), (95, 8), (133, len('busy REMAP')), (215, 15)), of_mig=True, align='<'),
     DeviceColumn('user', 'USER', 'the user with the most memory, the number of others, and the job, pod or container', _user,
                  ((57, 7), (58, 8), (105, 9), (125, USER_WITH_JOB), (135, 27), (222, 35)), of_mig=True, align='<'),

@@ -221,8 +221,8 @@ def row_states(sample: Sample, findings: Mapping[DeviceKey, Finding]) -> dict[De
     }
     for device in sample.devices:
         row = states[device.key]
-        if device.gpu_utilization_percent is None:
-            row = states[device.key] = row._replace(is_measured=False)
+        if not device.gpu_utilization_percent:
+            row = states[device.key] = row._replace(is_active=False)
         claim = claim_of_unused(sample, device, row.state)
         if claim is not None:
             seconds = max(0.0, sample.timestamp - claim.since)
