@@ -36,12 +36,13 @@ def test_digits_select_a_gpu_and_its_processes() -> None:
     assert texts(pressed(state_of(EIGHT), '9')) == ['There is no GPU 9']
 
 
-def test_selecting_a_gpu_drops_a_selected_process_on_another_one() -> None:
+def test_enter_opens_what_was_selected_last() -> None:
     state = pressed(state_of(EIGHT), 'Down')
     assert state.main.selected is not None
-    first = state.main.selected.device.physical_index
-    assert pressed(state, str(first)).main.selected == state.main.selected
-    assert pressed(state, str(first + 1)).main.selected is None
+    digit = str(state.main.selected.device.physical_index)
+    page = pressed(state, digit, 'Enter')
+    assert (page.screen, page.main.shows_page) == (Screen.MAIN, True)
+    assert pressed(state, digit, 'Down', 'Enter').screen is Screen.METRICS
 
 
 def test_esc_deselects_the_gpu_last() -> None:

@@ -236,7 +236,7 @@ def _click_main(state: AppState, event: MousePressed) -> AppState:
         return sort_by(state, Sort(column.order, reverse))
     device = device_at(state, event)
     if device is not None and is_double(state, event):
-        return select_device(select_process(state, None), device)
+        return select_device(state, device)
     if device is not None:
         return state if state.main.shows_page else toggle_device(state, device)
     index = layout.processes.at(event.x, event.y)

@@ -126,14 +126,12 @@ def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
 
 
 def select_device(state: AppState, key: DeviceKey | None) -> AppState:
-    """Select a device, or none. The selected process stays selected if it is on the device."""
+    """Select a device instead of the selected process, so that Enter opens it; or none."""
     shows_page = state.main.shows_page and key is not None
     main = state.main._replace(selected_device=key, shows_page=shows_page)
-    state = relist(state._replace(main=main))
-    selected = state.main.selected
-    if selected is not None and all(row.key != selected for row in state.rows):
-        state = state._replace(main=state.main._replace(selected=None))
-    return keep_selection_seen(state)
+    if key is not None:
+        main = main._replace(selected=None)
+    return keep_selection_seen(relist(state._replace(main=main)))
 
 
 def toggle_device(state: AppState, key: DeviceKey) -> AppState:
