@@ -33,7 +33,7 @@ _MARKS = {
     'held 1h': Style(Role.WARNING, bold=True),
     'line': Style(Role.MEMORY, bold=True),
     '► =': Style(Role.KEY, bold=True),
-    '· ?': Style(Role.DIM),
+    'gap ?': Style(Role.DIM),
     'bold': Style(Role.USER, bold=True),
     'tagged': Style(Role.TAGGED),
 }
