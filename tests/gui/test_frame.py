@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nvitop.gui.render.style import Role
 from nvitop.gui.state.app_state import Notice
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
@@ -19,6 +20,21 @@ from tests.gui.row_caches import clear_row_caches
 from tests.gui.samples import SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')
+
+
+@pytest.mark.parametrize(
+    ('keys', 'text'),
+    [
+        ('/ ~ ~', 'Not found: ~~'),
+        ('e', 'Select a process first'),
+        ('Ω', 'Ω: unknown key'),
+        ('o ~', 'o ~: unknown sort key'),
+    ],
+)
+def test_message_that_nothing_was_done_has_the_color_of_warnings(keys: str, text: str) -> None:
+    buffer = frame_on('h100x8', 120, 40, *keys.split())
+    rows = [row for y in range(buffer.height) for row in buffer.row(y)]
+    assert [style.role for _, drawn, style in rows if drawn.startswith(text)] == [Role.WARNING]
 
 
 @pytest.mark.parametrize('name', SAMPLES)

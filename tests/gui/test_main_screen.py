@@ -203,7 +203,7 @@ def test_only_processes_scroll_if_a_few_of_them_are_on_the_screen() -> None:
             for process in sample.processes
         ]
         state = arrived(state_on('h100x8', *size), sample._replace(processes=tuple(processes)))
-        end = pressed(state, *['PageDown'] * 9)
+        end = pressed(state, *['PageDown'] * 12)
         first, last = main_layout(state), main_layout(end)
         assert (first.devices, first.host) == (last.devices, last.host)
         assert first.processes.area == last.processes.area

@@ -103,10 +103,23 @@ def test_headings_never_cover_the_selected_process() -> None:
     assert state.main.scroll_y > 0
 
 
-def test_page_scrolls_away_from_the_selected_process_until_it_moves() -> None:
-    state = pressed(state_of(MANY, height=20), *['Down'] * 40, *['PageUp'] * 45)
-    assert row_of_selected(state) is None
-    assert row_of_selected(pressed(state, 'Down')) is not None
+@pytest.mark.parametrize('size', [(80, 20), (120, 40)])
+@pytest.mark.parametrize('keys', ['PageDown PageUp', 'Ctrl-D Ctrl-U', '] ['])
+def test_scrolling_keeps_a_selected_process_on_the_screen(size: tuple[int, int], keys: str) -> None:
+    state = pressed(state_of(MANY, *size), *['Down'] * 3)
+    for key in keys.split():
+        before = state.main.selected
+        for _ in range(40):
+            state = pressed(state, key)
+            assert row_of_selected(state) is not None
+        assert state.main.selected != before
+
+
+def test_page_keys_move_the_selection_by_a_page() -> None:
+    state = pressed(state_of(MANY, 120, 40), 'Down')
+    page = len(main_layout(state).processes.rows) - 1
+    assert pressed(state, 'PageDown').main.selected == state.rows[page].key
+    assert pressed(state, 'PageDown', 'PageUp').main.selected == state.rows[0].key
 
 
 @pytest.mark.parametrize(('width', 'height', 'top'), [(80, 20, 0), (60, 20, 0), (40, 12, 3)])
@@ -122,14 +135,16 @@ def test_home_shows_the_beginning_of_the_page_if_the_first_process_is_visible_th
 
 def test_pages_repeat_a_line_and_end_with_the_page() -> None:
     state = state_of(MANY, height=24)
-    limit = main_layout(state).page_height - 24
+    layout = main_layout(state)
+    limit = layout.page_height - 24
+    page = len(layout.processes.rows) - 1
     state = pressed(state, 'PageDown')
-    assert main_layout(state).scroll_y == 23
-    state, effects = press(state, *['PageDown'] * -(-limit // 23))
+    assert main_layout(state).processes.rows[0].process == layout.processes.rows[-1].process
+    state, effects = press(state, *['PageDown'] * -(-limit // page))
     assert (main_layout(state).scroll_y, effects) == (limit, (RingBell(),))
     state, effects = press(state, 'PageUp')
-    assert (main_layout(state).scroll_y, effects) == (limit - 23, ())
-    state, effects = press(state, *['PageUp'] * -(-limit // 23))
+    assert (main_layout(state).scroll_y, effects) == (limit - page, ())
+    state, effects = press(state, *['PageUp'] * -(-limit // page))
     assert (main_layout(state).scroll_y, effects) == (0, (RingBell(),))
 
 

@@ -74,7 +74,8 @@ def save_settings(state: AppState) -> Result:
 def note_saved(state: AppState, event: SettingsSaved) -> AppState:
     """Show where the settings were written, or why they could not be."""
     if event.error:
-        return replace_notice(state, 'Not saved', f'{event.path}: {event.error}'.lstrip(': '))
+        why = f'{event.path}: {event.error}'.lstrip(': ')
+        return answer(state, 'Not saved', f'Not saved: {why}', is_warning=True)
     if not event.path:
         return answer(
             state, 'Not saved', 'Nothing to save: theme, layout, columns and hints are as saved'
@@ -175,7 +176,7 @@ def next_graph(state: AppState, *, is_upper: bool) -> Result:
     if was_frozen_before(state, (metric,)):
         title = GRAPHS_BY_METRIC[metric].title
         why = f'Paused before {title} was measured{way_to_run(state)}'
-        state = answer(state, 'key', why)
+        state = answer(state, 'key', why, is_warning=True)
     return state, ()
 
 

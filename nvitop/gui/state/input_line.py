@@ -7,7 +7,7 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, SearchStart, TextField
 from nvitop.gui.state.lists import relist, uses_of_devices
 from nvitop.gui.state.navigation import current_line, go_to_line, line_count, lines_layout
-from nvitop.gui.state.notices import replace_notice, withdraw_notice
+from nvitop.gui.state.notices import answer, withdraw_notice
 from nvitop.gui.state.process_rows import (
     contains,
     matches,
@@ -137,7 +137,7 @@ def find(state: AppState, text: str, step: int) -> AppState:
     if not text.split() or (state.spec.texts is None and not parse_query(text)):
         return state
     where = ' among the filtered processes' if state.query and state.spec.is_filtered else ''
-    return replace_notice(state, _NOT_FOUND, f'{text.strip()}{where}')
+    return answer(state, _NOT_FOUND, f'{_NOT_FOUND}: {text.strip()}{where}', is_warning=True)
 
 
 def match_text(state: AppState, text: str) -> str:

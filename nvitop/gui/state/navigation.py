@@ -15,6 +15,7 @@ from nvitop.gui.state.lists import (
 )
 from nvitop.gui.state.selection import (
     clear_selection,
+    keep_selection_seen,
     select_device,
     select_next_device,
     select_process,
@@ -91,14 +92,26 @@ def move_by_lines(state: AppState, step: int) -> Result:
 
 
 def move_by_pages(state: AppState, step: float) -> Result:
-    """Move by screens. The main screen scrolls without changing the selection."""
-    if state.screen is Screen.MAIN:
-        return scroll_by_lines(state, int(step * max(2, state.body_height - 1)))
-    return move_by_lines(state, int(step * max(2, len(lines_layout(state).shown) - 1)))
+    """Move by screens. Without a selected process, the main screen scrolls.
+
+    At the end of the processes it scrolls too, as far as the selected one stays visible.
+    """
+    if state.screen is not Screen.MAIN:
+        return move_by_lines(state, int(step * max(2, len(lines_layout(state).shown) - 1)))
+    layout = main_layout(state)
+    page = max(2, len(layout.processes.rows) - 1)
+    if current_line(state) is not None:
+        moved, effects = move_by_lines(state, int(step * page))
+        if not effects:
+            return moved, ()
+    if layout.scroll_y < layout.fact_limit + layout.scroll_limit:
+        page = max(2, state.body_height - 1)
+    scrolled, effects = scroll_by_lines(state, int(step * page))
+    return keep_selection_seen(scrolled), effects
 
 
 def scroll_by_lines(state: AppState, step: int) -> Result:
-    """Move by lines. The main screen scrolls without changing the selection."""
+    """Move by lines. The main screen scrolls, and selects another process if the selected one leaves it."""
     if state.screen is not Screen.MAIN:
         return move_by_lines(state, step)
     layout = main_layout(state)
@@ -106,7 +119,11 @@ def scroll_by_lines(state: AppState, step: int) -> Result:
     wanted = max(0, min(layout.scroll_y + step, limit))
     if wanted == layout.scroll_y:
         return state, (RingBell(),)
-    return state._replace(main=state.main._replace(scroll_y=wanted)), ()
+    state = state._replace(main=state.main._replace(scroll_y=wanted))
+    line, rows = current_line(state), main_layout(state).processes.rows
+    if line is None or not rows:
+        return state, ()
+    return select_process(state, max(rows[0].process, min(line, rows[-1].process))), ()
 
 
 def move_to_first(state: AppState) -> Result:

@@ -232,10 +232,10 @@ def _explain_elsewhere(state: AppState, key: str) -> Result:
     if not screens:
         help_key = state.keymap.instead_of(state.screen, 'h')
         hint = f'; {help_key} lists the keys' if help_key else ''
-        return answer(state, 'key', f'{key}: unknown key{hint}'), ()
+        return answer(state, 'key', f'{key}: unknown key{hint}', is_warning=True), ()
     *others, last = [_place(state, screen) for screen in Screen if screen in screens]
     places = f'{", ".join(others)} and {last}' if others else last
-    return answer(state, 'key', f'{key} works only {places}'), ()
+    return answer(state, 'key', f'{key} works only {places}', is_warning=True), ()
 
 
 def _place(state: AppState, screen: Screen) -> str:
@@ -258,7 +258,7 @@ def _paste(state: AppState, text: str) -> Result:
     if state.field is None:
         key = state.keymap.instead_of(state.screen, '\\')
         hint = f' (press {key} to filter first)' if key else ''
-        return answer(state, 'Paste ignored', f'Paste ignored{hint}'), ()
+        return answer(state, 'Paste ignored', f'Paste ignored{hint}', is_warning=True), ()
     return insert_text(state, state.field, text)
 
 

@@ -126,7 +126,10 @@ def _draw_notices(buf: Buffer, state: AppState, bottom: int) -> None:
     most = max(1, buf.height // 3)
     lines: list[tuple[str, Style]] = []
     for notice in reversed(state.notices):
-        style = Style(Role.ERROR if notice.is_error else Role.SUCCESS, bold=True)
+        role = (
+            Role.ERROR if notice.is_error else Role.WARNING if notice.is_warning else Role.SUCCESS
+        )
+        style = Style(role, bold=True)
         texts = wrap(safe(notice.text), buf.width - 2)
         if lines and len(texts) + len(lines) > most:
             break
