@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures('utc')
     ('keys', 'text'),
     [
         ('/ ~ ~', 'Not found: ~~'),
-        ('e', 'Select a process first'),
+        ('K', 'Select or tag a process first'),
         ('Ω', 'Ω: unknown key'),
         ('o ~', 'o ~: unknown sort key'),
     ],

@@ -121,6 +121,16 @@ class RowState(NamedTuple):
         return next((form for form in forms if cell_width(form) <= room), '')
 
 
+def asleep_texts(device: DeviceSample, *, has_name: bool) -> tuple[str, ...]:
+    """Return why a device that sleeps has no values, after its name if wanted; the longest form first."""
+    reason = safe(device.reason or device.status)
+    reasons = (reason, *(reason.partition(end)[0] for end in (';', ',', ' (')))
+    name = device.info.name
+    if not has_name or name is None:
+        return reasons
+    return (*(f'{fmt.product_name(name)}: {text}' for text in reasons), *reasons)
+
+
 class MeasuredRow(NamedTuple):
     """Everything the text of a cell depends on, except its width."""
 

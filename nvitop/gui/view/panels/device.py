@@ -27,6 +27,7 @@ from nvitop.gui.model.device_columns import (
     Pieces,
     RowState,
     Sparkline,
+    asleep_texts,
 )
 from nvitop.gui.model.format import format_word, product_name
 from nvitop.gui.model.load_style import load_style, row_role
@@ -73,8 +74,6 @@ if TYPE_CHECKING:
 
 _HEADING = Style(Role.HEADING)
 _ERROR = Style(Role.ERROR, bold=True)
-#: Fewest cells for the name of a sleeping GPU.
-_MIN_NAME = 13
 #: Cells of the label of a fact.
 _LABEL = 13
 _NO_FINDINGS: Mapping[DeviceKey, Finding] = {}
@@ -445,22 +444,11 @@ def _draw_lost(buf: Buffer, y: int, columns: Sequence[DevicePlace], row: Measure
             x = place.x
     right = columns[-1].right
     if row.device.status == 'asleep':
-        # Its state is in its column if that leaves enough room for the reason.
-        at = next((i for i, p in enumerate(columns) if p.column.name == 'state'), None)
-        if at is not None and cell_width(safe(row.device.reason)) < columns[at].x - x:
-            right = columns[at].x - 1
-            for place in columns[at:]:
-                _draw_cell(buf, y, place, row)
-    style = _ERROR if row.is_wrong else _DIM
-    x += buf.write(x, y, clip(safe(row.device.reason or row.device.status), right - x), style)
-    name = row.device.info.name
-    if (
-        row.device.status == 'asleep'
-        and name is not None
-        and not has_name
-        and right - x > _MIN_NAME
-    ):
-        buf.write(x, y, f' · {fmt.format_device_name(name, right - x - 3)}', _DIM)
+        texts = asleep_texts(row.device, has_name=not has_name)
+    else:
+        texts = (safe(row.device.reason or row.device.status),)
+    text = next((each for each in texts if cell_width(each) <= right - x), texts[-1])
+    x += buf.write(x, y, clip(text, right - x), _ERROR if row.is_wrong else _DIM)
     buf.write(x, y, row.state.advice(right - x), _DIM)
 
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import GRAPHS_BY_METRIC, GraphState, ViewState, tile_metrics
-from nvitop.gui.model.device_columns import RowState
+from nvitop.gui.model.device_columns import RowState, asleep_texts
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import safe
+from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.usage import whole_devices
 from nvitop.gui.view.charts import ASCII, BRAILLE, GraphWindow, draw_plot
 from nvitop.gui.view.panels.host import (
@@ -94,7 +94,10 @@ def draw_tiles(
     for tile, area in tiles:
         width = _label_width(tile, sample)
         label_widths[area.x] = max(width, label_widths.get(area.x, 0))
-    for tile, area in tiles:
+    for i, (tile, area) in enumerate(tiles):
+        if tile.device.status != 'ok':
+            nexts = (place.x - 1 for t, place in tiles[i + 1 :] if t.metric and place.y == area.y)
+            area = area._replace(width=next(nexts, layout.area.width - 1) - area.x)
         _draw_tile(
             buf,
             area,
@@ -165,9 +168,7 @@ def _draw_tile(
             buf, frame, _device_notes(device, state, selected=selected), _values(device, state)
         )
     if device.status != 'ok':
-        text = safe(device.reason or device.status)
-        style = _ERROR if device.is_silent else Style(Role.DIM)
-        buf.write(area.x + 1, area.y, text, style, width=max(0, area.width - 2))
+        _draw_reason(buf, area, device)
         return
     if not has_metric:
         _draw_legend(buf, area, tile, view)
@@ -197,6 +198,17 @@ def _draw_tile(
         has_labels=has_metric,
         label_width=label_width,
     )
+
+
+def _draw_reason(buf: Buffer, area: Rect, device: DeviceSample) -> None:
+    """Draw why a device has no graph."""
+    texts: tuple[str, ...] = (safe(device.reason or device.status),)
+    if device.status == 'asleep':
+        texts = asleep_texts(device, has_name=False)
+    room = max(0, area.width - 2)
+    text = next((each for each in texts if cell_width(each) <= room), texts[-1])
+    style = _ERROR if device.is_silent else Style(Role.DIM)
+    buf.write(area.x + 1, area.y, clip(text, room), style)
 
 
 def _draw_legend(buf: Buffer, area: Rect, tile: _Tile, view: ViewState) -> None:
