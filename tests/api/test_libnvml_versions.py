@@ -384,7 +384,7 @@ def test_handles_are_found_by_str_and_bytes(library: FakeLibrary, text: str | by
 
 
 def test_entry_point_that_fails_on_one_gpu_is_kept_for_all() -> None:
-    with simulation.machine('dgx-h100') as machine:
+    with simulation.machine('dgx-h100', clock=lambda: 0.0) as machine:
         handles = [handle(index) for index in range(8)]
         before = [libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', each).used for each in handles]
         machine.fail('nvmlDeviceGetMemoryInfo_v2', 'FUNCTION_NOT_FOUND', gpu=0)
