@@ -374,7 +374,7 @@ pid = 4194000
 
 @pytest.mark.skipif(sys.platform == 'win32', reason='needs real children')
 def test_library_and_samples_agree_on_processes() -> None:
-    with simulation.machine(simulation.parse_scenario(SHOWN, name='shown')):
+    with simulation.machine(simulation.parse_scenario(SHOWN, name='shown'), clock=lambda: 0.0):
         trained, listed = take_snapshots().gpu_processes
         process = trained.real
         values = {
