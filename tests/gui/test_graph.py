@@ -78,15 +78,22 @@ def test_graphs_in_braille_and_in_ascii() -> None:
     assert graph(values, 8, 2, ASCII) == '     .::\n ...::::'
 
 
-def test_gap_is_dotted() -> None:
+def test_gap_is_blank_and_named_if_it_is_wide() -> None:
     gap: list[float | None] = [None, None, 50.0, 50.0, None, None, None, None, 0.0, 0.0, 50.0, 50.0]
-    assert graph(gap, 6, 2) == '      \n ⣿·· ⣿'
-    assert graph(gap[:8], 6, 1) == '   ⣤··'
-    assert graph(gap, 12, 2, ASCII).splitlines()[1] == '  ::????  ::'
-    assert graph(gap, 4, 2) == '    \n·· ⣿'
-    buffer = Buffer(2, 1)
-    draw_graph(buffer, buffer.area, [50.0, 50.0, None, None], Style(Role.CPU))
-    assert buffer.row(0)[-1] == (1, '·', Style(Role.DIM))
+    assert graph(gap, 6, 2) == '      \n ⣿   ⣿'
+    assert graph(gap[:8], 6, 1) == '   ⣤  '
+    assert graph(gap, 12, 2, ASCII).splitlines()[1] == '  ::      ::'
+    assert graph(gap, 4, 2) == '    \n   ⣿'
+    buffer = Buffer(24, 4)
+    values = [None] * 4 + [50.0] * 4 + [None] * 32 + [50.0] * 8
+    draw_graph(buffer, buffer.area, values, Style(Role.CPU), guides=True)
+    assert buffer.lines() == [
+        '⠉⠉⠉⠉                ⠉⠉⠉⠉',
+        '⣀⣀⣀⣀  not measured  ⣀⣀⣀⣀',
+        '  ⣿⣿                ⣿⣿⣿⣿',
+        '  ⣿⣿                ⣿⣿⣿⣿',
+    ]
+    assert (6, 'not measured', Style(Role.DIM)) in buffer.row(1)
 
 
 def test_line_is_thin_without_holes_and_visible_on_the_graph() -> None:

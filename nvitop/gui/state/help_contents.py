@@ -72,7 +72,7 @@ _MARKS = (
     HelpEntry('held 1h', 'memory in use, but no kernel for 1 h'),
     HelpEntry('line', 'in graphs: the highest GPU, or the memory'),
     HelpEntry('► =', 'the selected process: its GPU, other rows'),
-    HelpEntry('· ?', 'in graphs: no data; no longer reported'),
+    HelpEntry('gap ?', 'graphs: not measured; no longer reported'),
     HelpEntry('bold', 'your user name'),
     HelpEntry('tagged', 'process that a signal goes to'),
 )

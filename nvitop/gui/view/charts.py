@@ -7,7 +7,7 @@ import functools
 import itertools
 import math
 import re
-from typing import TYPE_CHECKING, Callable, Hashable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Callable, Hashable, Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model.format import format_share
 from nvitop.gui.render.buffer import Buffer
@@ -165,8 +165,6 @@ class Marks(NamedTuple):
     samples_per_cell: int
     levels: int
     characters: str
-    #: A cell without a known value, after the first one with a known value.
-    unknown: str
     #: Horizontal lines at the top, in the middle and at the bottom of a cell.
     guides: tuple[str, str, str]
 
@@ -182,12 +180,14 @@ def _braille(left: tuple[int, int, int, int], right: tuple[int, int, int, int]) 
 #: Dots of a braille character from the lowest to the highest, in its left and in its right column.
 _LEFT_DOTS, _RIGHT_DOTS = (0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08)
 #: Dots: four levels and two samples in a cell.
-BRAILLE = Marks(2, 4, _braille(_LEFT_DOTS, _RIGHT_DOTS), '·', ('⠉', '⠒', '⣀'))
+BRAILLE = Marks(2, 4, _braille(_LEFT_DOTS, _RIGHT_DOTS), ('⠉', '⠒', '⣀'))
 #: For terminals without Unicode, whose borders are ``|``.
-ASCII = Marks(1, 2, ' .:', '?', ('-', '-', '-'))
+ASCII = Marks(1, 2, ' .:', ('-', '-', '-'))
 
 
-_MISSING, _GUIDE, _LINE = Style(Role.DIM), Style(Role.TRACK), Style(Role.SPREAD)
+_GUIDE, _LINE = Style(Role.TRACK), Style(Role.SPREAD)
+#: Text in gaps of a graph, and the minimum number of cells of a gap with it.
+_MISSING, _WITH_MISSING = 'not measured', 16
 #: The braille character without a dot.
 _BLANK = 0x2800
 #: Tops of graphs, between two powers of ten.
@@ -236,10 +236,9 @@ def draw_graph(
     """Fill ``area`` with the newest of ``values``, oldest first.
 
     ``bound`` is the value that fills the height; higher values are cut off. A value above 0 has at
-    least one dot, others have none. After the first known value, cells without a known value are
-    dotted at the bottom, so that a gap does not look like an idle time. With ``colorful`` each row has
-    its own color of the gradient instead of that of the style. ``line`` are values drawn as a thin
-    line. ``guides`` are lines at the bound and at half of it.
+    least one dot, others have none. With ``colorful`` each row has its own color of the gradient
+    instead of that of the style. ``line`` are values drawn as a thin line. ``guides`` are lines at the
+    bound and at half of it; they have the gaps of the values, so that no gap looks like an idle time.
     """
     if area.is_empty:
         return
@@ -249,6 +248,12 @@ def draw_graph(
     rows = zip(*[_column_text(samples, height, marks) for samples in columns])
     line_cells = {} if line is None else _line_cells(_dots(line, area, bound, marks), marks)
     guide_rows = _guide_rows(height, marks) if guides else {}
+    # Only if there are any after the first known value.
+    gaps = (
+        _gaps(area.width, (values, line or ()), marks)
+        if None in values[values.count(None) :]
+        else []
+    )
     for i, row in enumerate(rows):
         text = ''.join(row)
         if colorful:
@@ -257,10 +262,15 @@ def draw_graph(
         if i in line_cells:
             layers.insert(0, (_with_line(text, line_cells[i], marks), line_style))
         if i in guide_rows:
-            layers.append((guide_rows[i] * area.width, _GUIDE))
+            guide = guide_rows[i] * area.width
+            for start, end in gaps:
+                guide = guide[:start] + ' ' * (end - start) + guide[end:]
+            layers.append((guide, _GUIDE))
         _write_layers(buf, area.x, area.bottom - 1 - i, layers)
-    if None in values[values.count(None) :]:  # also after the first known value
-        _dot_gaps(buf, area, area.bottom - 1, values, marks)
+    for start, end in gaps:
+        if end - start >= _WITH_MISSING:
+            x = area.x + (start + end - len(_MISSING)) // 2
+            buf.write(x, area.bottom - 1 - height // 2, _MISSING, _DIM)
 
 
 def _guide_rows(height: int, marks: Marks) -> dict[int, str]:
@@ -322,16 +332,22 @@ def _with_line(text: str, line: Mapping[int, int], marks: Marks) -> str:
     return ''.join(cells)
 
 
-def _dot_gaps(
-    buf: Buffer, area: Rect, y: int, values: Sequence[float | None], marks: Marks
-) -> None:
-    """Mark the cells of row ``y`` without a known value, except those before the first one."""
-    newest = area.right - 1
-    ages = [age for age, value in enumerate(reversed(values)) if value is not None]
-    known = {newest - age // marks.samples_per_cell for age in ages}
-    for x in range(max(area.x, min(known)), area.right):
-        if x not in known:
-            buf.write(x, y, marks.unknown, _MISSING)
+def _gaps(
+    width: int, series: Iterable[Sequence[float | None]], marks: Marks
+) -> list[tuple[int, int]]:
+    """Return the cells without a known value, except those before the first one: start and end of each gap."""
+    known = {
+        width - 1 - age // marks.samples_per_cell
+        for values in series
+        for age, value in enumerate(reversed(values))
+        if value is not None
+    }
+    cells = sorted({max(-1, cell) for cell in known})
+    return [
+        (before + 1, after)
+        for before, after in zip(cells, (*cells[1:], width))
+        if after > before + 1
+    ]
 
 
 def _dots(values: Sequence[float | None], area: Rect, bound: float, marks: Marks) -> list[int]:
