@@ -103,6 +103,12 @@ def test_line_is_thin_without_holes_and_visible_on_the_graph() -> None:
     assert buffer.lines() == ['⠉⡆', '⣿⣇']
     assert [style.role for _, _, style in buffer.row(0)] == [Role.SPREAD]
     assert [style.role for _, _, style in buffer.row(1)] == [Role.LIGHT, Role.SPREAD]
+    covered = Buffer(2, 2)
+    draw_graph(
+        covered, covered.area, [100.0] * 4, Style(Role.LIGHT), line=(50.0,) * 2 + (100.0,) * 2
+    )
+    assert covered.lines() == ['⣿⣿', '⣶⣿']
+    assert covered.row(1) == ((0, '⣶⣿', Style(Role.LIGHT)),)
     plain = Buffer(2, 2)
     draw_graph(plain, plain.area, [50.0, 0.0], marks=ASCII, line=(75.0, 25.0))
     assert plain.lines() == ['-', ':-']

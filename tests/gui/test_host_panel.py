@@ -207,5 +207,6 @@ def test_tiles_name_what_they_plot_and_have_a_line_if_it_is_visible(
     spans = [span for span in frame.row(first.y) if span[0] < first.right]
     names = {text.split()[0]: style.role for _, text, style in spans if text.strip(' │')}
     assert names['MEM'] == Role.MEMORY != names['UTIL']
-    drawn = {style.role for y in range(first.y + 1, first.bottom) for *_, style in frame.row(y)}
+    graphs = {y for tile in tiles for y in range(tile.y + 1, tile.bottom)}
+    drawn = {style.role for y in graphs for *_, style in frame.row(y)}
     assert (Role.MEMORY in drawn) == has_line

@@ -188,8 +188,8 @@ ASCII = Marks(1, 2, ' .:', ('-', '-', '-'))
 _GUIDE, _LINE = Style(Role.TRACK), Style(Role.SPREAD)
 #: Text in gaps of a graph, and the minimum number of cells of a gap with it.
 _MISSING, _WITH_MISSING = 'not measured', 16
-#: The braille character without a dot.
-_BLANK = 0x2800
+#: The braille character without a dot, all dots, and the upper ones.
+_BLANK, _FULL, _TOP_DOTS = 0x2800, 0xFF, 0x09
 #: Tops of graphs, between two powers of ten.
 _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0)
 _find_drawn = re.compile('[^ ]+').finditer
@@ -237,7 +237,7 @@ def draw_graph(
 
     ``bound`` is the value that fills the height; higher values are cut off. A value above 0 has at
     least one dot, others have none. With ``colorful`` each row has its own color of the gradient
-    instead of that of the style. ``line`` are values drawn as a thin line. ``guides`` are lines at the
+    instead of that of the style. ``line`` are values drawn as a thin line, a notch in the graph. ``guides`` are lines at the
     bound and at half of it; they have the gaps of the values, so that no gap looks like an idle time.
     """
     if area.is_empty:
@@ -245,7 +245,7 @@ def draw_graph(
     height = area.height
     dots = _dots(values, area, bound, marks)
     columns = zip(*[iter(dots)] * marks.samples_per_cell)
-    rows = zip(*[_column_text(samples, height, marks) for samples in columns])
+    rows = [''.join(row) for row in zip(*[_column_text(each, height, marks) for each in columns])]
     line_cells = {} if line is None else _line_cells(_dots(line, area, bound, marks), marks)
     guide_rows = _guide_rows(height, marks) if guides else {}
     # Only if there are any after the first known value.
@@ -254,13 +254,14 @@ def draw_graph(
         if None in values[values.count(None) :]
         else []
     )
-    for i, row in enumerate(rows):
-        text = ''.join(row)
+    for i, text in enumerate(rows):
         if colorful:
             style = style._replace(role=gradient((i + 0.5) / height))
         layers = [(text, style)]
         if i in line_cells:
-            layers.insert(0, (_with_line(text, line_cells[i], marks), line_style))
+            above = rows[i + 1] if i + 1 < height else ' ' * area.width
+            drawn, notched = _with_line(text, above, line_cells[i], marks)
+            layers = [(drawn, line_style), (notched, style)]
         if i in guide_rows:
             guide = guide_rows[i] * area.width
             for start, end in gaps:
@@ -320,16 +321,22 @@ def _line_cells(dots: Sequence[int], marks: Marks) -> dict[int, dict[int, int]]:
     return rows
 
 
-def _with_line(text: str, line: Mapping[int, int], marks: Marks) -> str:
-    """Return the cells of a line, with the dots of the graph that are in these cells."""
-    cells = [' '] * len(text)
+def _with_line(text: str, above: str, line: Mapping[int, int], marks: Marks) -> tuple[str, str]:
+    """Return the cells of a line, with the dots of the graph that are in these cells, and the others.
+
+    In the middle of the graph, the line is a notch: a cell has one color, so that its dots would
+    color a band of the graph.
+    """
+    cells, others = [' '] * len(text), list(text)
     for cell, mask in line.items():
+        filled = 0 if text[cell] == ' ' else ord(text[cell]) - _BLANK
         if marks is ASCII:
             cells[cell] = '-'
+        elif filled == _FULL and (above[cell] == text[cell] or not mask & _TOP_DOTS):
+            others[cell] = chr(_BLANK + filled - mask)
         else:
-            filled = 0 if text[cell] == ' ' else ord(text[cell]) - _BLANK
             cells[cell] = chr(_BLANK + (filled | mask))
-    return ''.join(cells)
+    return ''.join(cells), ''.join(others)
 
 
 def _gaps(
