@@ -23,6 +23,7 @@ from nvitop.health.states import (
     DeviceState,
     claim_of_unused,
     device_states,
+    holders,
     state_of_values,
 )
 from nvitop.health.xid import Severity
@@ -44,6 +45,7 @@ __all__ = [
     'findings',
     'headline',
     'health_status',
+    'holders',
     'importance',
     'is_wrong',
     'state_of_values',

@@ -78,6 +78,12 @@ def device_states(sample: Sample) -> dict[DeviceKey, DeviceState]:
     return states
 
 
+def holders(sample: Sample, device: DeviceKey) -> list[ProcessSample]:
+    """Return the processes that hold memory of a device without using it, the largest first."""
+    found = [p for p in sample.processes if p.key.device == device and p.type != 'G' and _holds(p)]
+    return sorted(found, key=lambda process: process.gpu_memory_bytes or 0, reverse=True)
+
+
 def claim_of_unused(sample: Sample, device: DeviceSample, state: DeviceState) -> ClaimSample | None:
     """Return the claim of a device that no process uses: it is not free for others."""
     return sample.claim_of(device) if state.word in ('idle', 'asleep') else None

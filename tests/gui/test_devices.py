@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from nvitop.api.utils import GiB
 from nvitop.gui.model.choices import DETAILS, Screen, ViewState
 from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.style import Role
@@ -18,7 +19,7 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, DeviceSample, Problem
 from tests.gui.drawing import lines_of, state_on
 from tests.gui.driving import after, demand_of, press, pressed, state_of, texts
-from tests.gui.samples import SAMPLES, with_details
+from tests.gui.samples import SAMPLES, process, with_details
 
 EIGHT = SAMPLES['h100x8']
 
@@ -172,6 +173,22 @@ def test_page_of_a_gpu_begins_with_its_problem(size: tuple[int, int], text: str)
     assert roles == {Role.WARNING}
     healthy = lines_of(pressed(state, 'Tab'))[facts.problem.y]
     assert re.match('│ PROBLEM +none +│', healthy)
+
+
+def test_page_of_a_held_gpu_names_who_holds_it() -> None:
+    fields = {'username': 'carol', 'running_time_seconds': 9999.0}
+    holder = process(EIGHT.devices[0], 1, 'x', gpu_memory_bytes=40 * GiB, **fields)
+    holder = holder._replace(gpu_idle_seconds=3600.0)
+    user = process(EIGHT.devices[0], 2, 'y', gpu_memory_bytes=GiB, username='dave')
+    user = user._replace(gpu_idle_seconds=0.0)
+    idle = EIGHT.devices[0]._replace(gpu_utilization_percent=3)
+    sample = EIGHT._replace(devices=(idle, *EIGHT.devices[1:]), processes=(holder, user))
+    held = 'PROBLEM +carol holds 40.0 GiB without using it for 1h'
+    text = '\n'.join(lines_of(pressed(state_of(sample, 120, 40), '0', 'Enter')))
+    assert re.search(f'{held}; another process uses the GPU +│', text)
+    sample = sample._replace(processes=(holder,))
+    text = '\n'.join(lines_of(pressed(state_of(sample, 120, 40), '0', 'Enter')))
+    assert re.search(f'{held} +│', text)
 
 
 @pytest.mark.parametrize(('size', 'hidden'), [((80, 24), 5), ((100, 30), 9), ((60, 20), 9)])

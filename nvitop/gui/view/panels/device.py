@@ -65,7 +65,7 @@ from nvitop.gui.view.text import (
     draw_text,
     draw_uprights,
 )
-from nvitop.health import Finding, claim_of_unused, device_states
+from nvitop.health import Finding, claim_of_unused, device_states, holders
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def draw_device_panel(
     if layout.details is not None:
         draw_details(buf, layout.details, ends, above, devices, view, note=listed.details_note)
     if layout.facts is not None:
-        _draw_facts(buf, layout.facts, ends, devices[0], states[devices[0].key])
+        _draw_facts(buf, layout.facts, ends, devices[0], states[devices[0].key], sample)
     return states
 
 
@@ -503,8 +503,9 @@ def _draw_facts(
     ends: tuple[int, int],
     device: DeviceSample,
     state: RowState,
+    sample: Sample,
 ) -> None:
-    """Draw what is wrong with a device, and facts about it, each with its label."""
+    """Draw what is wrong with a device or who holds it, and facts about it, each with its label."""
     first = layout.problem
     title = Note((f'GPU {device.key.label}',), TITLE, 0)
     hidden = len(FACTS) - len(layout.facts)
@@ -513,9 +514,11 @@ def _draw_facts(
     draw_border(buf, first.y - 1, ends, ends, (title,), more)
     draw_uprights(buf, first.y, ends)
     room = first.width - _LABEL
-    problem = clip(state.problem(room), room)
+    held = _held_words(sample, device, state)
+    problem = clip(state.problem(room) or held, room)
+    style = state.mark_style if state.is_wrong else _HELD if held else _DIM
     buf.write(first.x, first.y, 'PROBLEM', _HEADING)
-    buf.write(first.x + _LABEL, first.y, problem or 'none', state.mark_style if problem else _DIM)
+    buf.write(first.x + _LABEL, first.y, problem or 'none', style)
     rows: dict[int, list[tuple[Rect, Fact]]] = {}
     for index, place in layout.facts:
         rows.setdefault(place.y, []).append((place, FACTS[index]))
@@ -527,6 +530,28 @@ def _draw_facts(
             style = _DIM if text == fmt.NOT_AVAILABLE else PLAIN
             buf.write(place.x + _LABEL, y, clip(text, max(0, place.width - _LABEL)), style)
         draw_uprights(buf, y, ends[1:])
+
+
+#: Time (seconds) since its last use for which a process still counts as using a device.
+_RECENT_SECONDS = 60.0
+
+
+def _held_words(sample: Sample, device: DeviceSample, state: RowState) -> str:
+    """Return who holds the memory of a device without using it, and whether others use it."""
+    held = holders(sample, device.key) if state.state.word == 'held' else []
+    if not held:
+        return ''
+    name = held[0].username
+    size = sum(each.gpu_memory_bytes or 0 for each in held if each.username == name) / GiB
+    seconds = state.state.held_seconds
+    time = '' if seconds is None else f' for {fmt.format_idle_time(seconds)}'
+    words = f'{safe(name or fmt.NOT_AVAILABLE)} holds {size:.1f} GiB without using it{time}'
+    is_used = any(
+        not each.is_idle_longer and each.gpu_idle_seconds < _RECENT_SECONDS
+        for each in sample.processes
+        if each.key.device == device.key and each.gpu_idle_seconds is not None
+    )
+    return f'{words}; another process uses the GPU' if is_used else words
 
 
 def _draw_detail(
