@@ -299,7 +299,7 @@ class Session:
     def __init__(self, server: CountingServer) -> None:
         self.terminal = HeadlessTerminal(100, 30)
         options = Options()
-        state = state_of(FleetState(server='demo'), options)
+        state = state_of(FleetState(server='demo'), options, is_demo=True)
         self.app = FleetApp(self.terminal, state, server, options, interval=60)
         self.status: list[int] = []
         self._thread = threading.Thread(target=lambda: self.status.append(self.app.run_fleet()))
@@ -325,6 +325,7 @@ def test_each_screen_is_one_request_and_a_host_has_graphs() -> None:
         session.terminal.press('Down', 'Enter')
         session.wait_for('[gpu0001]')
         session.wait_for('80GB')
+        session.wait_for('SIMULATED: cluster')
         assert server.asked == ['hosts', 'host', 'history']
         session.terminal.press('q')
         session.wait_for('FLEET')

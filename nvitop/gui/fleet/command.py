@@ -295,7 +295,8 @@ class FleetApp(App):
         scope = fleet_of(self.state).scope
         source = HostSource(self._server, host, scope, interval=self._interval)
         options = self._options._replace(theme=self.state.theme)
-        status = show_host(self.terminal, source, options, self._server.cancel)
+        simulated = self.state.sample.simulated
+        status = show_host(self.terminal, source, options, self._server.cancel, simulated=simulated)
         if status:
             super().carry_out(Quit(status))
             return
@@ -308,6 +309,8 @@ def show_host(
     source: HostSource,
     options: Options,
     on_leave: Callable[[], None],
+    *,
+    simulated: str = '',
 ) -> int:
     """Show one host on an open terminal; return the exit status, 0 if the user left its screens."""
     state = first_state(options, origin=source.origin)
@@ -318,6 +321,7 @@ def show_host(
 
     def deliver(sample: Sample) -> None:
         past = source.past() if sample.sequence == 1 and sample.devices else ()
+        sample = sample._replace(simulated=simulated)
         app.post(SampleArrived(sample, source.origin, past))
 
     sampler = Sampler(source, deliver)
