@@ -74,6 +74,10 @@ def test_last_row_names_the_keys_of_the_line_being_typed() -> None:
     assert last_row('F3') == ' Down Next  Up Previous  Enter Apply  Esc Cancel'
 
 
+def test_last_row_names_the_keys_of_the_signal_dialog() -> None:
+    assert last_row('Down T') == ' Left Right Choose  Enter Confirm  Esc Cancel'
+
+
 @pytest.mark.parametrize('screen', SCREENS, ids=lambda screen: screen.value)
 def test_every_screen_names_the_key_that_leaves_it_at_any_width(screen: Screen) -> None:
     for width in (40, 60, 80, 200):

@@ -173,6 +173,8 @@ def _draw_signal_dialog(buf: Buffer, state: AppState, dialog: SignalDialog) -> N
     draw_dialog(
         buf, layout, buttons, current=dialog.button, title='Signal', is_ready=dialog.is_ready
     )
+    if state.body_height < state.height and not state.notices:
+        draw_hints(buf, buf.height - 1, state)  # the dialog dims the rest
 
 
 class Button(NamedTuple):

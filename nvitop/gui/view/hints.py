@@ -39,6 +39,8 @@ _TYPING = {
     'time': (('Ctrl-U', 'delete'), ('Enter', 'apply'), ('Esc', 'cancel')),
     'search': (('Down', 'next'), ('Up', 'previous'), ('Enter', 'apply'), ('Esc', 'cancel')),
 }
+#: Keys of the signal dialog and what they do.
+_CHOOSING = ((('Left', 'Right'), 'Choose'), (('Enter',), 'Confirm'), (('Esc',), 'Cancel'))
 
 
 class Hint(NamedTuple):
@@ -110,6 +112,8 @@ def _draw_hint(buf: Buffer, x: int, y: int, hint: Hint) -> None:
 
 def _menu(state: AppState) -> list[Hint]:
     """Return the hints of the last row."""
+    if state.dialog is not None:
+        return [Hint(keys, words) for keys, words in _CHOOSING]
     if state.field is not None:
         return [Hint((key,), words.capitalize()) for key, words in _TYPING[state.field.purpose]]
     hints = []
@@ -150,7 +154,7 @@ def _is_pointless(state: AppState, binding: Binding) -> bool:
         return False
     if binding.name == 'clear':
         return not (state.query or state.main.selected_device or tree_tags(state))
-    if binding.name == 'tag' or binding.opens is Screen.ENVIRON:  # that of the first, of nvitop
+    if binding.name == 'tag':  # that of the first
         return current_line(state) is None
     return binding.name == 'select-previous' and current_line(state) is not None
 
