@@ -53,7 +53,7 @@ def test_failed_queries_are_reported_with_their_reason(machine: simulation.Machi
     assert ran.status == 0
     temperatures = 'max_temperature_threshold, temperature, temperature_slowdown_threshold'
     assert [line for line in sorted(ran.err.splitlines()) if ': GPU' in line] == [
-        f'nvitop: warning: GPU 0-7: {temperatures}: Unknown Error',
+        f'nvitop: warning: GPU 0-7: {temperatures}: unknown driver error',
         'nvitop: warning: GPU 2: memory_percent, memory_used: 2.00TiB of 79.65GiB is implausible',
         'nvitop: warning: GPU 5: pending row remapping: a memory row will be remapped at the next reset',
     ]
@@ -89,7 +89,7 @@ def test_a_lost_gpu_is_reported_once_not_for_each_mig_device() -> None:
 
 def test_a_report_says_what_is_wrong_with_gpus_and_what_to_do() -> None:
     ran = report_on('faults')
-    assert 'warning: GPU 2: too hot: 91 °C, slows down at 89 °C\n  Check fans, ' in ran.err
+    assert 'warning: GPU 2: too hot: 91°C, slows down at 89°C\n  Check fans, ' in ran.err
     assert 'warning: GPU 5: NVLinks are down: ' in ran.err
 
 

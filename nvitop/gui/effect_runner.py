@@ -223,9 +223,7 @@ def save(effect: SaveSettings, path: str | None) -> SettingsSaved:
 
 
 def read_environment(pid: int, start_time: float) -> EnvironmentRead:
-    """Read the environment of a process when it started, sorted by name; PID 0 is nvitop itself."""
-    if pid == 0:
-        return EnvironmentRead(0, start_time, _sorted(os.environ.items()))
+    """Read the environment of a process when it started, sorted by name."""
     if start_time < 0:
         error = 'the process is not visible in this PID namespace'
         return EnvironmentRead(pid, start_time, error=error)
@@ -246,14 +244,14 @@ def read_environment(pid: int, start_time: float) -> EnvironmentRead:
 
 
 def find_owner(pid: int, start_time: float, names: str) -> OwnerReading:
-    """Return what a process belongs to, or why that is unknown; PID 0 is nvitop itself."""
+    """Return what a process belongs to, or why that is unknown."""
     from nvitop.owner.reading import ELSEWHERE, EXITED, read_owner
 
-    if start_time < 0 < pid:
+    if start_time < 0:
         return OwnerReading(None, ELSEWHERE)
-    reading = read_owner(pid or os.getpid(), names)
+    reading = read_owner(pid, names)
     try:
-        is_same = not pid or abs(start_time_of(pid) - start_time) <= START_TIME_TOLERANCE
+        is_same = abs(start_time_of(pid) - start_time) <= START_TIME_TOLERANCE
     except UNREADABLE:
         is_same = False
     return reading if is_same or reading.owner is None else OwnerReading(None, EXITED)

@@ -228,7 +228,7 @@ TREE = ScreenSpec(
     hints=('h', 't'),
     menu=(
         *('h', 'S s', 'n N', 'Up Down', 'T', 'K', 'e', 'Space', 'x', 'Esc'),
-        *('/', '\\', 'U', '!', 'z', 't'),
+        *('/', '\\', 'U', '!', 'z', 'q'),
     ),
     lines=lambda state: state.tree_rows,
     demand=tree_demand,

@@ -40,7 +40,7 @@ class Finding(NamedTuple):
     severity: Severity
     #: Name of the fault: ``'too hot'``.
     words: str
-    #: The values that show it: ``'91 °C, slows down at 89 °C'``.
+    #: The values that show it: ``'91°C, slows down at 89°C'``.
     evidence: str
     #: Advice for the user, ``''`` if there is nothing to do.
     action: str
@@ -339,13 +339,13 @@ def _temperature(case: _Case) -> Iterator[Finding]:
     if now is None:
         return
     if slowdown is not None and now >= slowdown:
-        evidence = f'{now} °C, slows down at {slowdown} °C'
+        evidence = f'{now}°C, slows down at {slowdown}°C'
         yield case.finding('hot', 'critical', 'too hot', evidence, _COOL)
     elif slowdown is not None and now >= slowdown - NEARLY_HOT_CELSIUS:
-        evidence = f'{now} °C, slows down at {slowdown} °C'
+        evidence = f'{now}°C, slows down at {slowdown}°C'
         yield case.finding('hot', 'warning', 'nearly too hot', evidence, _COOL)
     elif slowdown is None and normal is not None and now > normal:
-        evidence = f'{now} °C, keeps its clocks up to {normal} °C'
+        evidence = f'{now}°C, keeps its clocks up to {normal}°C'
         yield case.finding('hot', 'warning', 'too hot for its full clocks', evidence, _COOL)
 
 
@@ -542,7 +542,7 @@ def _clocks(device: DeviceSample) -> str:
     if device.power_usage_mw is not None and device.power_limit_mw:
         parts.append(f'{device.power_usage_mw / 1000:.0f} of {device.power_limit_mw / 1000:.0f} W')
     if device.temperature_celsius is not None:
-        parts.append(f'{device.temperature_celsius} °C')
+        parts.append(f'{device.temperature_celsius}°C')
     return ', '.join(parts)
 
 

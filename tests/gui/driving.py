@@ -6,7 +6,7 @@ from typing import Iterable
 
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor_screens import MONITOR
-from nvitop.gui.state.actions import need_process
+from nvitop.gui.state.actions import need_process, need_shown_process
 from nvitop.gui.state.app_state import AppState, Result, SignalDialog
 from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.state.events import (
@@ -30,7 +30,7 @@ EVENTS = tuple(
     for i, (kind, text) in enumerate(
         (
             ('start', 'recording begins, every 10 s'),
-            ('finding', 'GPU 3: too hot (91 °C, slows down at 89 °C)'),
+            ('finding', 'GPU 3: too hot (91°C, slows down at 89°C)'),
             ('lost', 'GPU 3: GPU is \x1b[31mlost'),
             ('gap', 'no samples for 8 min'),
             ('recovered', 'GPU 3: works again'),
@@ -129,4 +129,7 @@ def keys_that_open(screen: Screen) -> tuple[str, ...]:
         return ()
     binding = next(binding for binding in BINDINGS if binding.opens is screen)
     assert Screen.MAIN in binding.screens
-    return (*(('Down',) if need_process in binding.needs else ()), binding.keys[0])
+    return (
+        *(('Down',) if {need_process, need_shown_process} & {*binding.needs} else ()),
+        binding.keys[0],
+    )

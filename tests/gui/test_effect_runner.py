@@ -31,11 +31,6 @@ def test_environment_is_sorted(child: subprocess.Popen[bytes]) -> None:
     assert event.error == ''
 
 
-def test_environment_of_nvitop_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('NVITOP_TEST_VARIABLE', 'x')
-    assert ('NVITOP_TEST_VARIABLE', 'x') in read_environment(0, -1.0).variables
-
-
 def test_error_says_why_an_environment_cannot_be_read(child: subprocess.Popen[bytes]) -> None:
     started = HostProcess(child.pid).create_time()
     assert 'another process' in read_environment(child.pid, started - 5.0).error

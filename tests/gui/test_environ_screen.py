@@ -41,8 +41,8 @@ def test_layers_of_the_owner_are_above_the_variables() -> None:
     lines = with_owner(24, make_owner(layers))
     assert lines[1:4] == [
         f' pod ml/a␛[2Jb        from its cgroup: {pod} bu..',
-        f' docker 4f4f4f4f4f4f  from its cgroup, claimed by its user: {"4f" * 9}..',
-        ' nb a.ipynb           from its environment, claimed by the process: work/a.ipy..',
+        f' docker 4f4f4f4f4f4f  from its cgroup, which its user set: {"4f" * 9}4..',
+        ' nb a.ipynb           from its environment, which the process set itself: work..',
     ]
     assert lines[4].startswith(' 1 of 19')
     assert lines[5].startswith('AWS_SECRET_ACCESS_KEY=')

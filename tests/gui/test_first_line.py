@@ -75,7 +75,7 @@ def test_badge_names_the_worst_faults_that_fit() -> None:
 
 
 @pytest.mark.parametrize('simulated', ['', 'lost'])
-@pytest.mark.parametrize('keys', ['t', 'e', '!', 'U', 'C', 'h', 'Down Enter', 'Down e'])
+@pytest.mark.parametrize('keys', ['t', '!', 'U', 'C', 'h', 'Down Enter', 'Down e'])
 def test_every_title_has_the_badges_of_a_frozen_and_a_simulated_machine(
     keys: str, simulated: str
 ) -> None:
@@ -96,7 +96,8 @@ def test_badge_is_shown_in_whole_words_or_not_at_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ('keys', 'is_list'), [('', True), ('Down ' * 8, True), ('e', False), ('!', False), ('t', True)]
+    ('keys', 'is_list'),
+    [('', True), ('Down ' * 8, True), ('Down e', False), ('!', False), ('t', True)],
 )
 def test_badges_of_the_main_screen_are_never_cut(keys: str, is_list: bool) -> None:
     keys = f'\\ p y t h o n Enter z M {keys}'

@@ -293,7 +293,9 @@ def test_other_screens_are_the_same_on_each_machine(screen: str) -> None:
     case = case_that_opens(screen)
     expected = below_the_title(case)
     for sample in MACHINES:
-        assert below_the_title(case._replace(sample=sample)) == expected, sample
+        there = case._replace(sample=sample)
+        if screen != 'environ' or state_after(there).screen is Screen.ENVIRON:  # has a process
+            assert below_the_title(there) == expected, sample
 
 
 @pytest.mark.parametrize(
@@ -303,6 +305,7 @@ def test_other_screens_are_the_same_on_each_machine(screen: str) -> None:
         for situation in ('filter', 'details', 'readonly')
         for screen in SCREEN_NAMES[1:]
         if screen not in SITUATIONS[situation]
+        if (situation, screen) != ('filter', 'environ')  # needs a process
     ],
 )
 def test_other_situations_change_at_most_a_badge(situation: str, screen: str) -> None:

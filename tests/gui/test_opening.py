@@ -239,8 +239,8 @@ def test_next_key_removes_the_answer_to_a_key(keys: str, notice: str, following:
 # The environment
 
 
-def test_environment_is_that_of_the_selected_process_or_of_nvitop() -> None:
-    assert press(state_of(MANY), 'e')[1] == (ReadEnvironment(0, -1.0),)
+def test_environment_is_that_of_the_selected_process() -> None:
+    assert texts(pressed(state_of(MANY), 'e')) == ['Select a process first']
     state, effects = press(state_of(MANY), 'Down', 'e')
     key = MANY.processes[0].key
     assert effects == (ReadEnvironment(key.pid, key.start_time),)
@@ -256,15 +256,18 @@ def test_environment_is_that_of_the_selected_process_or_of_nvitop() -> None:
     ('event', 'notices'),
     [
         (None, ['There are no variables']),
-        (EnvironmentRead(0, -1.0, error='denied'), ['There are no variables']),
-        (EnvironmentRead(0, -1.0, (('A', 'b'),)), ['No name here looks like a secret']),
-        (EnvironmentRead(0, -1.0, (('A_TOKEN', 'b'),)), []),
+        (EnvironmentRead(*MANY.processes[0].key[:2], error='denied'), ['There are no variables']),
+        (
+            EnvironmentRead(*MANY.processes[0].key[:2], (('A', 'b'),)),
+            ['No name here looks like a secret'],
+        ),
+        (EnvironmentRead(*MANY.processes[0].key[:2], (('A_TOKEN', 'b'),)), []),
     ],
 )
 def test_secrets_are_revealed_if_there_are_any(
     event: EnvironmentRead | None, notices: list[str]
 ) -> None:
-    state = pressed(state_of(MANY), 'e')
+    state = pressed(state_of(MANY), 'Down', 'e')
     state = pressed(after(state, event) if event else state, 'v')
     assert texts(state) == notices
     assert state.environ.reveals_secrets is not bool(notices)

@@ -112,7 +112,7 @@ def test_findings_are_listed_with_evidence_and_action() -> None:
     state, _ = update(state_on('lost', 120, 24, '!'), SampleArrived(later))
     lines = [' '.join(line.split()[3:]) for line in lines_of(state)[2:5]]
     assert lines == [
-        'GPU 0 too hot 91 °C, slows down at 89 °C',
+        'GPU 0 too hot 91°C, slows down at 89°C',
         'GPU 1 lost inaccessible',
         'GPU 2 not responding the driver has not answered for 12 s',
     ]
@@ -129,7 +129,7 @@ def test_values_are_named_in_words() -> None:
     sample = SAMPLES['one']._replace(sequence=1, problems=(*failing, odd))
     state, _ = update_all(state_on('one', 120, 24), (SampleArrived(sample), KeyPressed('!')))
     lines = lines_of(state)
-    assert 'fan speed and 2 more unreadable  Unknown Error' in text_of(state)
+    assert 'fan speed and 2 more unreadable  unknown driver error' in text_of(state)
     assert 'memory used  ' in text_of(state)
     assert lines[0].startswith('Problems: 2 now')
     assert 'SM clock' in ' '.join(lines[-4:])
@@ -138,7 +138,7 @@ def test_values_are_named_in_words() -> None:
 def test_narrow_screen_has_one_column_for_what_and_why() -> None:
     lines = lines_of(troubled(50))
     assert lines[1].split() == ['LAST', 'WHERE', 'PROBLEM']
-    assert 'temperature unreadable: Unknown Error'[:20] in lines[2]
+    assert 'temperature unreadable: unknown driver error'[:20] in lines[2]
 
 
 def test_failed_signal_is_listed_as_a_problem() -> None:

@@ -175,7 +175,8 @@ def test_problems_of_a_gpu_are_together_and_say_each_thing_once() -> None:
         ('GPU 6', 'power_usage', 1),
         ('GPU 0,1', 'fan, numa', 2),
     ]
-    assert lines[4].reason == 'temperature, max temperature: Unknown Error'
-    assert lines[4].brief == 'temperature and 1 more: Unknown Error'
+    unknown = 'unknown driver error'
+    assert lines[4].reason == f'temperature, max temperature: {unknown}'
+    assert lines[4].brief == f'temperature and 1 more: {unknown}'
     past = [line._replace(is_current=False) for line in rows[:2]]
     assert len(problem_lines(past)) == 2

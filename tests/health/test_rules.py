@@ -97,9 +97,9 @@ def test_a_healthy_device_and_a_device_without_values_have_no_findings() -> None
         ),
         ({'recovery_action': 'Node Reboot'}, 'reboot_needed critical recovery action: Node Reboot'),
         ({'recovery_action': 'Drain P2P'}, 'recovery_needed critical recovery action: Drain P2P'),
-        ({'temperature_celsius': 91}, 'hot critical 91 °C, slows down at 89 °C'),
-        ({'temperature_celsius': 89}, 'hot critical 89 °C, slows down at 89 °C'),
-        ({'temperature_celsius': 84}, 'hot warning 84 °C, slows down at 89 °C'),
+        ({'temperature_celsius': 91}, 'hot critical 91°C, slows down at 89°C'),
+        ({'temperature_celsius': 89}, 'hot critical 89°C, slows down at 89°C'),
+        ({'temperature_celsius': 84}, 'hot warning 84°C, slows down at 89°C'),
         (
             {'clock_event_reasons': ('hw_slowdown', 'hw_thermal_slowdown'), 'sm_clock_mhz': 1005},
             'thermal_slowdown warning SM clock 1005 of 1980 MHz',
@@ -119,7 +119,7 @@ def test_a_healthy_device_and_a_device_without_values_have_no_findings() -> None
         ),
         (
             {'clock_event_reasons': ('sw_thermal_slowdown',), 'temperature_celsius': 83},
-            'thermal_cap info 83 °C',
+            'thermal_cap info 83°C',
         ),
         (
             {'total_volatile_uncorrected_ecc_errors': 3},
@@ -218,7 +218,7 @@ def test_findings_name_the_board_and_keep_the_time_they_were_first_found() -> No
 
 def test_without_a_slowdown_threshold_the_temperature_for_full_clocks_counts() -> None:
     info: dict[str, Any] = {'temperature_slowdown_threshold_celsius': None}
-    expected = 'hot warning 84 °C, keeps its clocks up to 83 °C'
+    expected = 'hot warning 84°C, keeps its clocks up to 83°C'
     assert outcome(device(info=info, temperature_celsius=84)) == [expected]
     assert outcome(device(info=info, temperature_celsius=83)) == []
 

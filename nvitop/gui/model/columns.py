@@ -122,7 +122,7 @@ TREE_COLUMNS: tuple[Column, ...] = (
            align='<', rank=2, source='psutil `username`'),
     Column('device', 'GPU', 6, 'GPUs of the process; Host if none', lambda row: devices_text(row.devices),
            align='<', source='the process lists of each GPU'),
-    Column('threads', 'NLWP', 4, 'number of its threads', lambda row: fmt.format_count(row.thread_count),
+    Column('threads', 'THREADS', 7, 'number of its threads', lambda row: fmt.format_count(row.thread_count),
            rank=6, unit='count', source='psutil `num_threads`'),
     Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', lambda row: fmt.format_cpu_percent(row.cpu_percent),
            rank=3, unit='% of a core', source='psutil `cpu_percent`'),

@@ -444,7 +444,7 @@ class Fact(NamedTuple):
 
 
 def _listed(*parts: tuple[str, object]) -> str:
-    """Return the known values, each after its words: ``slowdown 89 °C, shutdown 92 °C``."""
+    """Return the known values, each after its words: ``slowdown 89°C, shutdown 92°C``."""
     known = [f'{words} {safe(str(value))}'.strip() for words, value in parts if value is not None]
     return ', '.join(known) or fmt.NOT_AVAILABLE
 

@@ -91,9 +91,9 @@ def need_search(state: AppState) -> str:
     return '' if state.searched else f'Search first ({key})' if key else 'Search first'
 
 
-def need_visible_selection(state: AppState) -> str:
-    """No process that is selected but hidden by the filter."""
-    return '' if state.screen is Screen.METRICS else hidden_by_filter(state)
+def need_shown_process(state: AppState) -> str:
+    """A selected process, or the one on its page."""
+    return '' if state.screen is Screen.METRICS else need_process(state)
 
 
 def need_target(state: AppState) -> str:

@@ -47,7 +47,7 @@ class TreeState(NamedTuple):
 class EnvironState(NamedTuple):
     """State of the environment screen."""
 
-    #: The process; PID 0 is nvitop itself.
+    #: The process; PID 0 if none was opened yet.
     pid: int = 0
     start_time: float = -1.0
     title: str = ''

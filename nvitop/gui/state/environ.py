@@ -66,9 +66,9 @@ def _source_text(layer: Layer) -> str:
     """Return where a layer was read, and the parts of it that its text lacks."""
     text = f'from {_SOURCES.get(layer.source, layer.source)}'
     if layer.is_statement:
-        text += ', claimed by the process'
+        text += ', which the process set itself'
     elif layer.claim:
-        text += ', claimed by its user'
+        text += ', which its user set'
     more = [
         each for each in (layer.name, layer.id, layer.detail) if each and each not in str(layer)
     ]
@@ -76,7 +76,7 @@ def _source_text(layer: Layer) -> str:
 
 
 def begin_reading(before: AppState, state: AppState) -> Result:
-    """Show the environment of the process on the metrics screen or selected ``before``, or of nvitop."""
+    """Show the environment of the process on the metrics screen or selected ``before``."""
     process: ProcessSample | HostProcessSample | None
     if before.screen is Screen.METRICS and before.metrics is not None:
         pid, start_time, _ = before.metrics

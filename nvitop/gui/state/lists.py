@@ -70,7 +70,7 @@ LIST_ORDERS: dict[Screen, tuple[ListOrder, ...]] = {
         ListOrder('severity', 's', 'severity', None),
         ListOrder('last', 'l', 'LAST', lambda line: line.last),
         ListOrder('first', 'f', 'FIRST', lambda line: line.first),
-        ListOrder('times', 't', 'TIMES', lambda line: line.times),
+        ListOrder('times', 't', 'SAMPLES', lambda line: line.times),
         ListOrder('where', 'w', 'WHERE', _subject, is_descending=False),
     ),
 }

@@ -103,6 +103,19 @@ _SPELLING = {
 }
 
 
+#: Reasons of the driver that name no cause, and what to show instead.
+_PLAIN_REASONS = {
+    'Unknown Error': 'unknown driver error',
+    'GPU requires restart': 'GPU needs a reset',
+}
+
+
+def _plain(reason: str) -> str:
+    for text, words in _PLAIN_REASONS.items():
+        reason = reason.replace(text, words)
+    return reason
+
+
 def value_words(name: str) -> str:
     """Return the name of a value in words: ``'GPU utilization'`` for ``'gpu_utilization'``."""
     words = name.replace('current_driver_model', 'driver_model').replace('_', ' ')
@@ -188,7 +201,7 @@ def _line(rows: list[ProblemCount]) -> ProblemLine:
     return ProblemLine(
         subjects_text(row.subject for row in rows),
         ', '.join(names),
-        first.reason,
+        _plain(first.reason),
         first.kind,
         min(row.first for row in rows),
         max(row.last for row in rows),
@@ -198,7 +211,7 @@ def _line(rows: list[ProblemCount]) -> ProblemLine:
         first.action,
         min((row.subject for row in rows if isinstance(row.subject, DeviceKey)), default=None),
         len(names),
-        first.brief,
+        _plain(first.brief),
     )
 
 

@@ -54,8 +54,6 @@ def _draw_owners(buf: Buffer, lines: Sequence[OwnerLine]) -> None:
 
 def _titles(environ: EnvironState) -> tuple[str, ...]:
     """Return the title, the longest form first."""
-    if not environ.pid:
-        return ('Environment of nvitop itself', 'Environment of nvitop')
     title = f'Environment of process {environ.pid}'
     who = (f'{title} ({safe(environ.title)})',) if environ.title else ()
     return (*who, title, f'Environment of {environ.pid}')
