@@ -20,6 +20,7 @@ from nvitop.gui.model.device_columns import (
     MEMORY_WIDTH,
     POWER_WIDTH,
     USER_WITH_JOB,
+    WIDE_JOB,
     DeviceColumn,
 )
 from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, TWO_BARS, Cells, Rect, inside
@@ -401,8 +402,12 @@ def place_device_columns(width: int, traits: DeviceTraits) -> tuple[DevicePlace,
     cells = Cells(1, inside(width).right - 1)
     gap = 2 if width >= CLASSIC else 1
     widths = _choose(cells.width, gap, traits)
-    # Bars share what is left, up to a limit; the user takes the rest.
+    # The job gets what is left before bars, which share it up to a limit; the user takes the rest.
     rest = cells.width - _total(widths, gap)
+    if 'user' in widths:
+        more = max(0, min(rest, WIDE_JOB - widths['user']))
+        widths['user'] += more
+        rest -= more
     for number, name in enumerate(_BARS):
         wanted = (rest + number) // 2
         more = max(0, min(wanted, _WIDEST_BAR - widths[name])) if 'user' in widths else wanted

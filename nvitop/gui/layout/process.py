@@ -20,9 +20,9 @@ from nvitop.sampling.types import DeviceKey, ProcessSample
 TOP_ROWS = 2
 #: Minimum width of the last column on narrow screens, from 79 columns and from 100.
 _NARROW_REST, _MIDDLE_REST, _REST = 14, 23, 7
-#: Minimum width of the command next to an owner that the user did not choose, and of this owner if it
-#: has to be cut.
-_REST_AFTER_OWNER, _CUT_OWNER = 28, 12
+#: Minimum width of the command for an owner that the user did not choose, of the command next to a long
+#: one, and of this owner if it has to be cut.
+_REST_AFTER_OWNER, _REST_AFTER_LONG, _CUT_OWNER = 28, 19, 12
 
 
 class PlacedColumn(NamedTuple):
@@ -179,6 +179,7 @@ def place_columns(
     if idle and spare >= idle:
         hidden.remove('idle')
         spare -= idle
+    spare += _REST_AFTER_OWNER - _REST_AFTER_LONG
     widths = {**widths, 'owner': min(owner, least + spare) - COLUMNS_BY_NAME['owner'].gap}
     columns = [each for each in columns if each.name not in hidden]
     return place(columns, cells, widths, rest=rest)

@@ -187,8 +187,9 @@ class DeviceColumn(NamedTuple):
     gap: int = 2
 
 
-#: Width of a user with a job, and cells of a job and the gap before it, from which it is shown.
-USER_WITH_JOB, _LEAST_JOB = 16, 6
+#: Width of a user with a job, also a long one, and cells of a job and the gap before it, from which it
+#: is shown.
+USER_WITH_JOB, WIDE_JOB, _LEAST_JOB = 16, 35, 6
 _OWN = Style(Role.USER, bold=True)
 #: The first turn that needs room.
 ALWAYS = 50
@@ -320,7 +321,7 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
                  _plain(lambda device: fmt.format_measured('MHz', device.memory_clock_mhz)), ((240, 8),),
                  ('memory_clock',), if_different=True),
     DeviceColumn('memory_bar', 'MEM', 'used memory in percent; with enough room also used and installed memory', _no_text,
-                 ((45, 3), (90, 6), (110, 8), (140, 10), (180, 14), (230, 18), (280, 24)), of_mig=True, bar=_memory_share, align='<'),
+                 ((45, 3), (90, 6), (138, 8), (140, 10), (180, 14), (230, 18), (280, 24)), of_mig=True, bar=_memory_share, align='<'),
     DeviceColumn('memory_percent', '', 'used memory in percent',
                  _plain(lambda device: fmt.format_share(device.memory_percent)), ((30, 4),), of_mig=True, gap=1),
     DeviceColumn('memory', '', 'used memory, and all memory', _memory,
@@ -328,11 +329,11 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
     DeviceColumn('bandwidth', 'MBW', 'share of time in which memory was read or written',
                  _plain(lambda device: fmt.format_share(device.memory_utilization_percent)), ((235, 4),), ('memory_utilization',)),
     DeviceColumn('utilization_bar', 'UTIL', 'share of time in which a kernel ran', _no_text,
-                 ((45, 3), (90, 6), (110, 8), (140, 10), (180, 14), (230, 18), (280, 24)), of_mig=True, bar=_utilization_share, align='<'),
+                 ((45, 3), (90, 6), (138, 8), (140, 10), (180, 14), (230, 18), (280, 24)), of_mig=True, bar=_utilization_share, align='<'),
     DeviceColumn('utilization_percent', '', 'share of time in which a kernel ran, in percent',
                  _plain(lambda device: fmt.format_share(device.gpu_utilization_percent)), ((40, 4),), of_mig=True, gap=1),
     DeviceColumn('sparkline', 'UTIL 5m', 'utilization in the last minutes, the oldest at the left', _sparkline,
-                 ((130, 9), (170, _FIVE_MINUTES), (225, 2 * _FIVE_MINUTES), (290, 3 * _FIVE_MINUTES), (320, 5 * _FIVE_MINUTES)),
+                 ((127, 6), (136, 9), (170, _FIVE_MINUTES), (225, 2 * _FIVE_MINUTES), (290, 3 * _FIVE_MINUTES), (320, 5 * _FIVE_MINUTES)),
                  align='<'),
     DeviceColumn('encoder', 'ENC', 'utilization of the video encoder',
                  _plain(lambda device: fmt.format_share(device.encoder_utilization_percent)), ((260, 4),),
@@ -347,9 +348,9 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
                  _plain(lambda device: fmt.format_rate(device.pcie_tx_throughput_kib_per_s)), ((310, 10),),
                  ('pcie_tx_throughput',), is_detail=True),
     DeviceColumn('state', 'STATE', '`idle`, `claimed` (idle, but claimed with `nvitop run`), `busy`, `in use` (by processes, but its utilization is 0 % now or not measured) or `held` (memory of processes, but no kernel for 10 minutes), and what is wrong or limits it (`HOT`, `PWR`)', _state,
-                 ((55, 5), (95, 8), (133, len('busy REMAP')), (215, 15)), of_mig=True, align='<'),
+                 ((55, 5), (95, 8), (128, len('busy REMAP')), (215, 15)), of_mig=True, align='<'),
     DeviceColumn('user', 'USER', 'the user with the most memory, the number of others, and the job, pod or container', _user,
-                 ((57, 7), (58, 8), (105, 9), (125, USER_WITH_JOB), (135, 27), (222, 35)), of_mig=True, align='<'),
+                 ((57, 7), (58, 8), (105, 9), (125, USER_WITH_JOB), (129, 27), (134, WIDE_JOB)), of_mig=True, align='<'),
 )
 # fmt: on
 

@@ -205,6 +205,10 @@ _SEPARATOR = ' · '
 _AROUND, _BETWEEN = 3, 3
 
 
+#: A rank after all others.
+_LAST_RANK = 100
+
+
 class Note(NamedTuple):
     """A few words in a border."""
 
@@ -213,6 +217,8 @@ class Note(NamedTuple):
     style: Style = PLAIN
     #: Notes of a lower rank are shown first if there is no room for all of them.
     rank: int = 1
+    #: What is between it and the note before it.
+    separator: str = _SEPARATOR
 
 
 def rule(above: tuple[int, ...], below: tuple[int, ...]) -> str:
@@ -257,24 +263,31 @@ def draw_notes(
     """
     shown = _fit_notes((*left, *right), len(left), line.width)
     start, end = line.x + 1, line.right - 1
-    at_left = [(text, note.style) for note, text in zip(left, shown) if text]
-    at_right = [(text, note.style) for note, text in zip(right, shown[len(left) :]) if text]
+    at_left = [(text, note) for note, text in zip(left, shown) if text]
+    at_right = [(text, note) for note, text in zip(right, shown[len(left) :]) if text]
     if at_left:
         start = _draw_side(buf, line.x + 1, line.y, at_left)
     if at_right:
         cells = sum(cell_width(text) for text, _ in at_right)
-        end -= cells + len(_SEPARATOR) * (len(at_right) - 1) + _AROUND
+        end -= cells + sum(len(note.separator) for _, note in at_right[1:]) + _AROUND
         _draw_side(buf, end - 1, line.y, at_right)
     return start, end
 
 
-def _draw_side(buf: Buffer, x: int, y: int, notes: Sequence[tuple[str, Style]]) -> int:
+def _draw_side(buf: Buffer, x: int, y: int, notes: Sequence[tuple[str, Note]]) -> int:
     """Draw notes between spaces, the first one in column ``x + 2``; return the column after them."""
     x += 1
-    for number, (text, style) in enumerate(notes):
-        x += buf.write(x, y, _SEPARATOR if number else ' ')
-        x += buf.write(x, y, text, style)
+    for number, (text, note) in enumerate(notes):
+        x += buf.write(x, y, note.separator if number else ' ')
+        x += buf.write(x, y, text, note.style)
     return x + buf.write(x, y, ' ')
+
+
+def highest_rank(notes: Sequence[Note], lefts: int, width: int) -> int:
+    """Return the rank up to which notes have room over a line; ``lefts`` of them are at its left."""
+    shown = _fit_notes(notes, lefts, width)
+    missing = [note.rank for note, text in zip(notes, shown) if not text]
+    return min(missing, default=_LAST_RANK) - 1
 
 
 def _fit_notes(notes: Sequence[Note], lefts: int, width: int) -> list[str]:
@@ -284,7 +297,8 @@ def _fit_notes(notes: Sequence[Note], lefts: int, width: int) -> list[str]:
     sides = [False, False]
     for number in sorted(range(len(notes)), key=lambda i: (notes[i].rank, i)):
         is_right = number >= lefts
-        around = len(_SEPARATOR) if sides[is_right] else _BETWEEN if any(sides) else 0
+        separator = notes[number].separator
+        around = len(separator) if sides[is_right] else _BETWEEN if any(sides) else 0
         forms = notes[number].forms
         fitting = next((form for form in forms if cell_width(form) + around <= room), '')
         if not fitting and not any(sides) and number == 0:

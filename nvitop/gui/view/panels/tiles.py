@@ -4,14 +4,14 @@
 The frame of a tile names the GPU, what it is doing and who uses it, and has temperature and power; its
 first row names what is plotted, in the colors of the graph and the line over it::
 
-    ├─ GPU 5! · busy · REMAP · bob +1 ─ 41°C · 267 W ─┬─ GPU 6 · held 1h · carol +1 ──── 32°C · 84 W ─┤
+    ├─ GPU 5! · busy REMAP · bob +1 ── 41°C · 267 W ─┬─ GPU 6 · held 1h · carol +1 ──── 32°C · 84 W ─┤
     │ UTIL 34%   MEM 43%                              │ UTIL 2%   MEM 52%                           │
     │⣀⣀⣠⣤⣶⣶⣶⣤⣤⣀⣀⣠⣤⣶⣶⣶⣤⣤⣀                              │⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀│
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import GRAPHS_BY_METRIC, GraphState, ViewState, tile_metrics
@@ -29,7 +29,7 @@ from nvitop.gui.view.panels.host import (
     highest_possible,
     scale_of,
 )
-from nvitop.gui.view.text import TITLE, Note, draw_notes, draw_rule, draw_uprights
+from nvitop.gui.view.text import TITLE, Note, draw_notes, draw_rule, draw_uprights, highest_rank
 from nvitop.sampling.history import DEVICE_FIELDS, History
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ _SELECTED = Style(Role.KEY, bold=True)
 _LINE = Style(Role.MEMORY)
 #: Metrics whose tiles come last if they were 0 for some minutes.
 _ENGINES, _UNUSED_SECONDS = ('encoder_utilization', 'decoder_utilization'), 300.0
+#: Minimum width of a job.
+_JOB = 12
 #: Width of the widest value of an axis that fits its values.
 _FITTING = len('80.0 GiB/s')
 
@@ -59,6 +61,10 @@ class _Tile(NamedTuple):
     metric: str
     #: Metric of the line, ``''`` for none.
     line: str = ''
+
+
+#: The notes at the left and at the right of the title of a tile.
+_Title = Tuple[List[Note], List[Note]]
 
 
 def draw_tiles(
@@ -94,6 +100,8 @@ def draw_tiles(
     for tile, area in tiles:
         width = _label_width(tile, sample)
         label_widths[area.x] = max(width, label_widths.get(area.x, 0))
+    has_metric = len(devices) < len(tiles)
+    titles = {} if has_metric else _titles(tiles, details)
     for i, (tile, area) in enumerate(tiles):
         if tile.device.status != 'ok':
             nexts = (place.x - 1 for t, place in tiles[i + 1 :] if t.metric and place.y == area.y)
@@ -104,10 +112,9 @@ def draw_tiles(
             tile,
             sample,
             view,
-            details,
+            titles.get(tile.device.key),
             past,
             label_widths[area.x],
-            has_metric=len(devices) < len(tiles),
             has_index=len(devices) > 1,
         )
     return above
@@ -147,30 +154,25 @@ def _draw_tile(
     tile: _Tile,
     sample: Sample,
     view: ViewState,
-    details: TileDetails,
+    title: _Title | None,
     past: GraphWindow,
     label_width: int,
     *,
-    has_metric: bool,
     has_index: bool,
 ) -> None:
-    """Draw a graph and its frame; ``has_metric`` if the title names the metric and not the device."""
+    """Draw a graph and its frame, which names the metric if there is no title of the device."""
     device, metric, line = tile
     if not metric:
         return
     frame = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
-    if has_metric:
+    if title is None:
         draw_notes(buf, frame, _metric_notes(device, metric, line, has_index=has_index))
     else:
-        state = details.states.get(device.key, RowState())
-        selected = device.key == details.selected
-        draw_notes(
-            buf, frame, _device_notes(device, state, selected=selected), _values(device, state)
-        )
+        draw_notes(buf, frame, *title)
     if device.status != 'ok':
         _draw_reason(buf, area, device)
         return
-    if not has_metric:
+    if title is not None:
         _draw_legend(buf, area, tile, view)
         area = area.inset(0, 1, 0, 0)
     graph = GRAPHS_BY_METRIC[metric]
@@ -195,7 +197,7 @@ def _draw_tile(
         line=over,
         line_style=_LINE,
         colorful=view.colorful and is_fixed,
-        has_labels=has_metric,
+        has_labels=title is None,
         label_width=label_width,
     )
 
@@ -223,6 +225,26 @@ def _draw_legend(buf: Buffer, area: Rect, tile: _Tile, view: ViewState) -> None:
             x += buf.write(x, area.y, text, style, width=max(0, area.right - x)) + 3
 
 
+def _titles(tiles: Sequence[tuple[_Tile, Rect]], details: TileDetails) -> dict[DeviceKey, _Title]:
+    """Return the notes of each GPU at the left and right: the parts for which all tiles have room."""
+    titles: dict[DeviceKey, _Title] = {}
+    parts = []
+    for tile, area in tiles:
+        device = tile.device
+        state = details.states.get(device.key, RowState())
+        left = _device_notes(device, state, selected=device.key == details.selected)
+        titles[device.key] = (left, _values(device, state))
+        # As if selected and with the highest power draw, so that no part comes and goes with these.
+        most = device._replace(power_usage_mw=device.power_limit_mw or device.power_usage_mw)
+        widest = [*_device_notes(device, state, selected=True), *_values(most, state)]
+        parts.append(highest_rank(widest, len(left), area.width + 2))
+    last = min(parts, default=0)
+    return {
+        key: ([n for n in left if n.rank <= last], [n for n in right if n.rank <= last])
+        for key, (left, right) in titles.items()
+    }
+
+
 def _device_notes(device: DeviceSample, state: RowState, *, selected: bool) -> list[Note]:
     """Return index, what the device is doing, and who uses it."""
     index = f'{device.key.label}!' if device.is_silent or state.is_wrong else device.key.label
@@ -232,13 +254,14 @@ def _device_notes(device: DeviceSample, state: RowState, *, selected: bool) -> l
     if state.word:
         notes.append(Note((state.word,), state.word_style, 1))
     if state.marks and device.status == 'ok':
-        notes.append(Note(state.marks, state.mark_style, 1))
+        notes.append(Note(state.marks, state.mark_style, 1, ' '))
     if state.user:
         who = f'{state.user} +{state.other_users}' if state.other_users else state.user
         style = Style(Role.USER, bold=True) if state.is_own else PLAIN
         notes.append(Note((who, state.user), style, 2))
         if state.job:
-            notes.append(Note((state.job,), PLAIN, 5))
+            shorter = (clip(state.job, width) for width in range(_JOB, len(state.job))[::-1])
+            notes.append(Note((state.job, *shorter), _DIM, 5, ' '))
     return notes
 
 
