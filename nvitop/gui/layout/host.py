@@ -27,8 +27,8 @@ _NARROW_TILE = 28
 MOST_TILES = 8
 #: Number of metrics from which a single GPU has tiles.
 _FEWEST_METRICS = 2
-#: Number of tiles that are always in one row.
-_ONE_ROW = 3
+#: Number of tiles that are always in one row, and the most of up to :data:`MOST_TILES` in one row.
+_ONE_ROW, _MOST_IN_ROW = 3, 5
 #: Cells between two bars, and maximum width of one with its label, percentage and text: the bar itself
 #: takes 24 cells.
 _GAP, _WIDEST_BAR = 3, 46
@@ -138,7 +138,8 @@ def lowest_tiles(count: int, width: int) -> int:
 
 def _rows_of_tiles(count: int, width: int) -> int:
     """Return in how many rows tiles are: as few as possible, or one more if these are full then."""
-    most = _tile_columns(width)
+    # More of a few tiles in a row would be higher than wide.
+    most = _tile_columns(width) if count > MOST_TILES else min(_MOST_IN_ROW, _tile_columns(width))
     rows = (
         -(-count // most)
         if count > MOST_TILES
