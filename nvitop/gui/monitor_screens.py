@@ -111,7 +111,8 @@ def metrics_demand(state: AppState) -> Demand:
 
 
 def _metrics_of_panels(state: AppState) -> tuple[str, ...]:
-    shown = DETAILS if state.page[1].shows_details or state.awaits_details else ()
+    has_details = state.view.shows_details or state.main.shows_page or state.awaits_details
+    shown = DETAILS if has_details else ()
     if state.main.shows_page:
         shown += FACT_METRICS
     if not main_layout(state).host.plots_devices:

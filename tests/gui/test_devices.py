@@ -134,7 +134,7 @@ def test_enter_shows_the_page_of_the_selected_gpu() -> None:
     assert [device.key for device in page.page[0].devices] == [EIGHT.devices[3].key]
     assert {*DETAILS, *FACT_METRICS} <= {*demand_of(page).shown_metrics}
     assert len(main_layout(page).devices.rows) == 1
-    for size, number in (((120, 40), 12), ((180, 60), 12), ((100, 30), 4), ((40, 12), 0)):
+    for size, number in (((120, 40), 15), ((180, 60), 15), ((100, 30), 7), ((40, 12), 0)):
         sized = pressed(state_on('h100x8', *size), '3', 'Enter')
         text = '\n'.join(lines_of(sized))
         assert (f'UUID         {EIGHT.devices[3].info.uuid}' in text) == bool(number)

@@ -183,7 +183,7 @@ def _forms(
         usual = min(_PER_GPU * gpus, _MOST_PROCESSES)
         tiles = tile_count(gpus, width, height, content.metrics)
         if tiles and content.is_page:
-            wanted = max(int(height * _PAGE_GRAPHS), room - _MANY_PROCESSES)
+            wanted = max(int(height * _PAGE_GRAPHS), room - _SOME_PROCESSES)
             graphs = min(wanted, room - _FEW_PROCESSES)
         elif tiles:
             wanted = room - max(_MANY_PROCESSES, usual)

@@ -477,10 +477,9 @@ def _power_limits(device: DeviceSample) -> str:
     limits = (info.min_power_limit_mw, info.max_power_limit_mw)
     ends = None if None in limits else ' to '.join(f'{(mw or 0) / 1000:.0f}' for mw in limits)
     return _listed(
-        ('limit', _measured('W', device.power_limit_mw)),
-        ('of', ends and f'{ends} W'),
+        ('limit', ends and f'{ends} W'),
         ('default', _measured('W', info.default_power_limit_mw)),
-    ).replace(', of', ' of')
+    )
 
 
 def _thresholds(device: DeviceSample) -> str:
@@ -488,7 +487,16 @@ def _thresholds(device: DeviceSample) -> str:
     return _listed(
         ('slowdown', _measured('°C', info.temperature_slowdown_threshold_celsius)),
         ('shutdown', _measured('°C', info.temperature_shutdown_threshold_celsius)),
-        ('memory', _measured('°C', info.max_memory_temperature_threshold_celsius)),
+    )
+
+
+def _memory_thresholds(device: DeviceSample) -> str:
+    info = device.info
+    if device.memory_temperature_celsius is None and info.is_unified_memory:
+        return 'that of the host'
+    return _listed(
+        ('', _measured('°C', device.memory_temperature_celsius)),
+        ('limit', _measured('°C', info.max_memory_temperature_threshold_celsius)),
     )
 
 
@@ -503,7 +511,7 @@ def _clocks(device: DeviceSample) -> str:
 def _ecc(device: DeviceSample) -> str:
     return _listed(
         ('uncorrected', device.total_volatile_uncorrected_ecc_errors),
-        ('in its lifetime', device.total_aggregate_uncorrected_ecc_errors),
+        ('ever', device.total_aggregate_uncorrected_ecc_errors),
         ('corrected', device.total_volatile_corrected_ecc_errors),
     )
 
@@ -512,8 +520,8 @@ def _repairs(device: DeviceSample) -> str:
     rows = (device.remapped_rows_correctable, device.remapped_rows_uncorrectable)
     pages = (device.retired_pages_single_bit_ecc, device.retired_pages_double_bit_ecc)
     return _listed(
-        ('rows', None if None in rows else sum(count or 0 for count in rows)),
-        ('pages', None if None in pages else sum(count or 0 for count in pages)),
+        ('remapped rows', None if None in rows else sum(count or 0 for count in rows)),
+        ('retired pages', None if None in pages else sum(count or 0 for count in pages)),
         ('', 'remapping pending' if device.remapped_rows_pending else None),
         ('', 'remapping failed' if device.remapped_rows_failure else None),
     )
@@ -549,10 +557,19 @@ FACTS: tuple[Fact, ...] = (
     Fact('LINK', _all_links),
     Fact('POWER', _power_limits),
     Fact('TEMP', _thresholds),
+    Fact('MEM TEMP', _memory_thresholds),
     Fact('CLOCKS', _clocks),
     Fact('CLOCK LIMIT', lambda device: fmt.format_reasons(device.clock_event_reasons)),
     Fact('ECC ERRORS', _ecc),
-    Fact('REMAPPED', _repairs),
+    Fact('REPAIRS', _repairs),
+    Fact('ENERGY', lambda device: fmt.format_energy(device.total_energy_joules)),
+    Fact(
+        'CODECS',
+        lambda device: _listed(
+            ('encoder', _measured('%', device.encoder_utilization_percent)),
+            ('decoder', _measured('%', device.decoder_utilization_percent)),
+        ),
+    ),
     Fact('MODES', _modes),
     Fact(
         'BOARD',

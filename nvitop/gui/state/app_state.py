@@ -365,7 +365,8 @@ class AppState(NamedTuple):
             if device.key == key
             or (not key.is_mig and device.key.physical_index == key.physical_index)
         )
-        view = self.view._replace(shows_details=True, show_host=True, mode='auto')
+        # Its facts and graphs show all details.
+        view = self.view._replace(shows_details=False, show_host=True, mode='auto')
         return self.shown._replace(devices=devices), view
 
     @property
