@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-only
 """Tiles: a small graph of each GPU, or of each metric of one or two GPUs.
 
-The frame of a tile names the GPU, what it is doing and who uses it, and has temperature and power; its
-first row names what is plotted, in the colors of the graph and the line over it::
+The frame of a tile names the GPU, what it is doing and who uses it. Its first row names what is plotted,
+in the colors of the graph and the line over it, and has temperature and power::
 
-    ├─ GPU 5! · busy REMAP · bob +1 ── 41°C · 267 W ─┬─ GPU 6 · held 1h · carol +1 ──── 32°C · 84 W ─┤
-    │ UTIL 34%   MEM 43%                              │ UTIL 2%   MEM 52%                           │
-    │⣀⣀⣠⣤⣶⣶⣶⣤⣤⣀⣀⣠⣤⣶⣶⣶⣤⣤⣀                              │⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀│
+    ├─ GPU 5! · busy REMAP · bob +1 docker 4e7c.. ────┬─ GPU 6 · held 1h · carol +1 ─────────────────┤
+    │ UTIL 34%   MEM 43%                  41°C  267 W │ UTIL 2%   MEM 52%                 32°C  84 W │
+    │⣀⣀⣠⣤⣶⣶⣶⣤⣤⣀⣀⣠⣤⣶⣶⣶⣤⣤⣀                              │⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀            │
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import GRAPHS_BY_METRIC, GraphState, ViewState, tile_metrics
@@ -63,10 +63,6 @@ class _Tile(NamedTuple):
     line: str = ''
 
 
-#: The notes at the left and at the right of the title of a tile.
-_Title = Tuple[List[Note], List[Note]]
-
-
 def draw_tiles(
     buf: Buffer,
     layout: HostLayout,
@@ -113,6 +109,7 @@ def draw_tiles(
             sample,
             view,
             titles.get(tile.device.key),
+            details.states.get(tile.device.key, RowState()),
             past,
             label_widths[area.x],
             has_index=len(devices) > 1,
@@ -154,7 +151,8 @@ def _draw_tile(
     tile: _Tile,
     sample: Sample,
     view: ViewState,
-    title: _Title | None,
+    title: list[Note] | None,
+    state: RowState,
     past: GraphWindow,
     label_width: int,
     *,
@@ -168,12 +166,12 @@ def _draw_tile(
     if title is None:
         draw_notes(buf, frame, _metric_notes(device, metric, line, has_index=has_index))
     else:
-        draw_notes(buf, frame, *title)
+        draw_notes(buf, frame, title)
     if device.status != 'ok':
         _draw_reason(buf, area, device)
         return
     if title is not None:
-        _draw_legend(buf, area, tile, view)
+        _draw_legend(buf, area, tile, state, view)
         area = area.inset(0, 1, 0, 0)
     graph = GRAPHS_BY_METRIC[metric]
     values = past.values(device.key, metric, area.width)
@@ -213,36 +211,48 @@ def _draw_reason(buf: Buffer, area: Rect, device: DeviceSample) -> None:
     buf.write(area.x + 1, area.y, clip(text, room), style)
 
 
-def _draw_legend(buf: Buffer, area: Rect, tile: _Tile, view: ViewState) -> None:
-    """Draw the names and values of what is plotted in the first row of a tile."""
-    x = area.x + 1
+def _draw_legend(buf: Buffer, area: Rect, tile: _Tile, state: RowState, view: ViewState) -> None:
+    """Draw names and values of what is plotted, and at the right temperature and power if they fit."""
+    device, x = tile.device, area.x + 1
     for metric in dict.fromkeys((tile.metric, tile.line)):
         if metric:
             graph = GRAPHS_BY_METRIC[metric]
-            value = getattr(tile.device, DEVICE_FIELDS[metric])
+            value = getattr(device, DEVICE_FIELDS[metric])
             text = f'{graph.title} {fmt.format_measured(graph.unit, value)}'
             style = graph_style(graph, value, view) if metric == tile.metric else _LINE
             x += buf.write(x, area.y, text, style, width=max(0, area.right - x)) + 3
+    is_hot = state.finding is not None and state.finding.mark == 'HOT'
+    watts = fmt.format_measured('W', device.power_usage_mw)
+    celsius = fmt.format_measured('°C', device.temperature_celsius)
+    parts = []
+    if device.temperature_celsius is not None:
+        parts.append((celsius, _ERROR if is_hot else PLAIN))
+    if device.power_usage_mw is not None:
+        parts.append((watts, PLAIN))
+    while parts and x + sum(len(text) + 2 for text, _ in parts) > area.right + 1:
+        parts.pop()
+    at = area.right - 1
+    for text, style in reversed(parts):
+        at -= len(text)
+        buf.write(at, area.y, text, style)
+        at -= 2
 
 
-def _titles(tiles: Sequence[tuple[_Tile, Rect]], details: TileDetails) -> dict[DeviceKey, _Title]:
-    """Return the notes of each GPU at the left and right: the parts for which all tiles have room."""
-    titles: dict[DeviceKey, _Title] = {}
+def _titles(
+    tiles: Sequence[tuple[_Tile, Rect]], details: TileDetails
+) -> dict[DeviceKey, list[Note]]:
+    """Return the notes of each GPU: the parts for which all tiles have room."""
+    titles: dict[DeviceKey, list[Note]] = {}
     parts = []
     for tile, area in tiles:
         device = tile.device
         state = details.states.get(device.key, RowState())
-        left = _device_notes(device, state, selected=device.key == details.selected)
-        titles[device.key] = (left, _values(device, state))
-        # As if selected and with the highest power draw, so that no part comes and goes with these.
-        most = device._replace(power_usage_mw=device.power_limit_mw or device.power_usage_mw)
-        widest = [*_device_notes(device, state, selected=True), *_values(most, state)]
-        parts.append(highest_rank(widest, len(left), area.width + 2))
+        titles[device.key] = _device_notes(device, state, selected=device.key == details.selected)
+        # As if selected, so that no part comes and goes with the selection.
+        widest = _device_notes(device, state, selected=True)
+        parts.append(highest_rank(widest, len(widest), area.width + 2))
     last = min(parts, default=0)
-    return {
-        key: ([n for n in left if n.rank <= last], [n for n in right if n.rank <= last])
-        for key, (left, right) in titles.items()
-    }
+    return {key: [note for note in notes if note.rank <= last] for key, notes in titles.items()}
 
 
 def _device_notes(device: DeviceSample, state: RowState, *, selected: bool) -> list[Note]:
@@ -261,25 +271,8 @@ def _device_notes(device: DeviceSample, state: RowState, *, selected: bool) -> l
         notes.append(Note((who, state.user), style, 2))
         if state.job:
             shorter = (clip(state.job, width) for width in range(_JOB, len(state.job))[::-1])
-            notes.append(Note((state.job, *shorter), _DIM, 5, ' '))
+            notes.append(Note((state.job, *shorter), _DIM, 3, ' '))
     return notes
-
-
-def _values(device: DeviceSample, state: RowState) -> list[Note]:
-    """Return temperature and power."""
-    if device.status != 'ok':
-        return []
-    is_hot = state.finding is not None and state.finding.mark == 'HOT'
-    celsius, power = device.temperature_celsius, device.power_usage_mw
-    texts = [
-        (fmt.format_measured('°C', celsius), _ERROR if is_hot else PLAIN, celsius),
-        (fmt.format_measured('W', power), PLAIN, power),
-    ]
-    return [
-        Note((text,), style, rank)
-        for rank, (text, style, value) in enumerate(texts, 3)
-        if value is not None
-    ]
 
 
 def _metric_notes(device: DeviceSample, metric: str, line: str, *, has_index: bool) -> list[Note]:
