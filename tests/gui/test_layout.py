@@ -229,13 +229,13 @@ def test_owner_is_shown_by_default_if_it_fits_next_to_the_command() -> None:
     assert placed(110, MAX_OWNER)[0] < MAX_OWNER
     for width in range(60, 200):
         owner, command = placed(width, 20)
-        assert (owner == 0 and width < 107) or (owner >= 12 and command >= 19)
+        assert (owner == 0 and width < 107) or (owner >= 12 and command >= 24)
         assert has_room_for_owner(DEFAULT_COLUMNS, width) == (owner > 0)
         both = {
             each.column.name: each
             for each in place_columns(DEFAULT_COLUMNS, width, {'owner': 20, 'idle': 4})
         }
-        assert not {'owner', 'idle'} & {*both} or both['command'].width >= 19
+        assert not {'owner', 'idle'} & {*both} or both['command'].width >= 24
         assert 'idle' in both or width < 112
     chosen = place_columns(('pid', 'owner', 'command'), 60, {'owner': 20})
     assert [each.width for each in chosen][1] == 20

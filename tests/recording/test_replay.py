@@ -460,7 +460,7 @@ def test_signal_ends_a_replay_with_its_status(hour: Path) -> None:
     from tests.e2e.program import NVITOP, Program
 
     with Program([*NVITOP[:3], 'replay', '--no-config', str(hour)]) as program:
-        program.wait_for('Events')
+        program.wait_for('GPU 1: lost')
         program.process.terminate()
         assert program.wait_for_exit() == 143
         assert 'continue with --at' in program.errors()

@@ -22,7 +22,7 @@ TOP_ROWS = 2
 _NARROW_REST, _MIDDLE_REST, _REST = 14, 23, 7
 #: Minimum width of the command for an owner that the user did not choose, of the command next to a long
 #: one, and of this owner if it has to be cut.
-_REST_AFTER_OWNER, _REST_AFTER_LONG, _CUT_OWNER = 28, 19, 12
+_REST_AFTER_OWNER, _REST_AFTER_LONG, _CUT_OWNER = 28, 24, 12
 
 
 class PlacedColumn(NamedTuple):
