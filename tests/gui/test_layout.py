@@ -305,7 +305,7 @@ def test_tiles_are_as_many_as_fit(
     host = lay_out_main(content, width, height).host
     assert len(host.tiles) == tiles
     assert len({tile.y for tile in host.tiles}) == rows
-    assert all(tile.width >= (34 if count > 1 else 27) and tile.height >= 4 for tile in host.tiles)
+    assert all(tile.width >= (34 if count > 2 else 27) and tile.height >= 4 for tile in host.tiles)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_tiles_are_as_many_as_fit(
         (8, 240, 69, 39, 16),
         (16, 240, 69, 27, 20),
         (1, 80, 23, 8, 8),
-        (1, 120, 39, 17, 15),
+        (1, 120, 39, 20, 12),
     ],
 )
 def test_processes_have_room_before_graphs(

@@ -115,7 +115,7 @@ def tile_count(gpus: int, width: int, height: int, metrics: int = MOST_TILES) ->
     if not gpus or width < 100 or height < 29:
         return 0
     if gpus > 1:
-        return gpus * min(4, _tile_columns(width), metrics)
+        return gpus * min(4, (width - 1) // _NARROW_TILE, metrics)
     if metrics < _FEWEST_METRICS:
         return 0
     most = min(MOST_TILES, 2 * ((width - 1) // _NARROW_TILE), metrics)

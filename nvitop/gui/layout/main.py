@@ -56,7 +56,7 @@ _MANY_DEVICES, _TWO_FRAMES, _USUAL_PROCESSES = 8, 2 * NARROWEST - 1, 8
 #: Rows of the problem of a GPU and of facts about it that are more important than graphs.
 _FEW_FACTS = 4
 #: Maximum share of the screen for graphs of averages, for tiles of many GPUs, and of one or two.
-_AVERAGES, _TILES, _FEW_TILES = 0.35, 0.6, 0.45
+_AVERAGES, _TILES, _FEW_TILES = 0.35, 0.6, 0.55
 #: Share of the screen for the graphs of the page of a GPU, unless there is more room.
 _PAGE_GRAPHS = 0.55
 #: Minimum width of the screen for graphs.
