@@ -16,6 +16,7 @@ from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.width import safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, InputEnded, KeyPressed, SampleArrived
+from nvitop.gui.state.problems import plain_reason
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
@@ -259,8 +260,9 @@ class MonitorChecker:
         text = '\n'.join(frame.lines)
         if frame.screen is Screen.PROBLEMS:
             for problem in sample.problems:
-                if safe(problem.reason)[:24] not in text:
-                    yield f'problems: missing reason {problem.reason}'
+                reason = plain_reason(safe(problem.reason))
+                if reason[:24] not in text:
+                    yield f'problems: missing reason {reason}'
         if frame.screen is Screen.MAIN:
             for device in sample.devices:
                 if device.status != 'ok' and safe(device.reason)[:16] not in text:

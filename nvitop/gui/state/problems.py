@@ -110,7 +110,8 @@ _PLAIN_REASONS = {
 }
 
 
-def _plain(reason: str) -> str:
+def plain_reason(reason: str) -> str:
+    """Return the reason with plain words instead of those of the driver."""
     for text, words in _PLAIN_REASONS.items():
         reason = reason.replace(text, words)
     return reason
@@ -201,7 +202,7 @@ def _line(rows: list[ProblemCount]) -> ProblemLine:
     return ProblemLine(
         subjects_text(row.subject for row in rows),
         ', '.join(names),
-        _plain(first.reason),
+        plain_reason(first.reason),
         first.kind,
         min(row.first for row in rows),
         max(row.last for row in rows),
@@ -211,7 +212,7 @@ def _line(rows: list[ProblemCount]) -> ProblemLine:
         first.action,
         min((row.subject for row in rows if isinstance(row.subject, DeviceKey)), default=None),
         len(names),
-        _plain(first.brief),
+        plain_reason(first.brief),
     )
 
 
