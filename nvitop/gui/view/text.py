@@ -283,9 +283,9 @@ def _draw_side(buf: Buffer, x: int, y: int, notes: Sequence[tuple[str, Note]]) -
     return x + buf.write(x, y, ' ')
 
 
-def highest_rank(notes: Sequence[Note], lefts: int, width: int) -> int:
-    """Return the rank up to which notes have room over a line; ``lefts`` of them are at its left."""
-    shown = _fit_notes(notes, lefts, width)
+def highest_rank(notes: Sequence[Note], width: int) -> int:
+    """Return the rank up to which notes at the left have room over a line."""
+    shown = _fit_notes(notes, len(notes), width)
     missing = [note.rank for note, text in zip(notes, shown) if not text]
     return min(missing, default=_LAST_RANK) - 1
 

@@ -250,7 +250,7 @@ def _titles(
         titles[device.key] = _device_notes(device, state, selected=device.key == details.selected)
         # As if selected, so that no part comes and goes with the selection.
         widest = _device_notes(device, state, selected=True)
-        parts.append(highest_rank(widest, len(widest), area.width + 2))
+        parts.append(highest_rank(widest, area.width + 2))
     last = min(parts, default=0)
     return {key: [note for note in notes if note.rank <= last] for key, notes in titles.items()}
 
