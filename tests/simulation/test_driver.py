@@ -92,16 +92,6 @@ def test_gpus_are_found_by_index_uuid_and_bus_id(start: Start) -> None:
         pynvml.nvmlDeviceGetHandleByPciBusId(b'0000:FF:00.0')
 
 
-@needs('nvmlDeviceGetHandleByUUIDV')
-def test_gpus_are_found_by_uuids_as_text_and_as_bytes(start: Start) -> None:
-    start()
-    uuid = text(pynvml.nvmlDeviceGetUUID(handle(5)))
-    raw = bytes.fromhex(uuid[4:].replace('-', ''))
-    for value, kind in ((uuid, pynvml.NVML_UUID_TYPE_ASCII), (raw, pynvml.NVML_UUID_TYPE_BINARY)):
-        found = pynvml.nvmlDeviceGetHandleByUUIDV(value, kind)
-        assert pynvml.nvmlDeviceGetIndex(found) == 5
-
-
 def test_uuids_are_the_same_in_every_run(start: Start) -> None:
     start()
     assert text(pynvml.nvmlDeviceGetUUID(handle())) == 'GPU-687e4c4b-7ab8-5c03-914d-5790c93b4091'

@@ -104,24 +104,6 @@ def test_some_r535_drivers_fill_a_longer_struct(start: Start) -> None:
     assert 'nvmlDeviceGetConfComputeMemSizeInfo' in vars(machine.driver)
 
 
-@needs('nvmlDeviceGetRunningProcessDetailList')
-def test_detail_list_supports_all_modes(start: Start) -> None:
-    start(TWO_PROCESSES.format(driver='').replace('"N/A"', '"2 GiB"'))
-    details = [
-        pynvml.nvmlDeviceGetRunningProcessDetailList(
-            handle(), pynvml.nvmlProcessDetailList_v1, mode
-        )
-        for mode in range(4)
-    ]
-    assert [[detail.pid for detail in found] for found in details] == [
-        PIDS[:2],
-        [PIDS[1]],
-        [PIDS[2]],
-        PIDS,
-    ]
-    assert details[2][0].usedGpuMemory == 3 * GIB
-
-
 def test_list_grows_between_two_calls(start: Start) -> None:
     machine = start('[[gpu]]\n' + '[[process]]\ncommand = ["a"]\n' * 12)
     machine.grow(10)
@@ -171,13 +153,6 @@ def test_utilization_samples_are_newer_than_a_time(start: Start) -> None:
     assert [sample.timeStamp for sample in newer] == [stamps[2]] * 2
     with pytest.raises(pynvml.NVMLError_NotFound):
         pynvml.nvmlDeviceGetProcessUtilization(handle(), stamps[2])
-
-
-@needs('nvmlDeviceGetProcessesUtilizationInfo')
-def test_utilization_is_available_in_a_second_struct(start: Start) -> None:
-    start(TWO_PROCESSES.format(driver=''))
-    infos = pynvml.nvmlDeviceGetProcessesUtilizationInfo(handle(), 0)
-    assert [(info.pid, info.smUtil) for info in infos] == [(PIDS[0], 30), (PIDS[1], 0)]
 
 
 # MIG

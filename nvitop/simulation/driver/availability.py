@@ -98,26 +98,31 @@ def newer_symbols(driver_version: str, names: list[str], *, layouts_only: bool =
 
 SYMBOLS = Symbols()
 
-#: ``nvmlDeviceGet…`` functions that return *not supported*, like a GPU without the feature.
+#: ``nvmlDeviceGet…`` functions that return *not supported*, like a GPU without the feature. nvitop
+#: calls none of them.
 GETTERS = """
     APIRestriction AccountingStats_v2 ActiveVgpus AdaptiveClockInfoStatus AdaptiveTgpModeInfo_v1
-    BBXTimeData_v1 BankRemapperStatus_v1 Capabilities ClkMonStatus ClockOffsets
-    ConfComputeGpuAttestationReport ConfComputeGpuCertificate CoolerInfo CpuAffinity
-    CpuAffinityWithinScope CreatableVgpus CurrentClockFreqs DynamicPstatesInfo FanControlPolicy_v2
-    GpcClkMinMaxVfOffset GpcClkVfOffset GpuFabricInfo GpuFabricInfo_v4 GpuInstanceById
+    BBXTimeData_v1 BankRemapperStatus_v1 BusType Capabilities ClkMonStatus Clock ClockOffsets
+    ConfComputeGpuAttestationReport ConfComputeGpuCertificate ConfComputeMemSizeInfo CoolerInfo
+    CpuAffinity CpuAffinityWithinScope CreatableVgpus CurrentClockFreqs DetailedEccErrors
+    DynamicPstatesInfo EncoderCapacity EncoderSessions FBCSessions FBCStats FanControlPolicy_v2
+    FanSpeedRPM GpcClkMinMaxVfOffset GpcClkVfOffset GpuFabricInfo GpuFabricInfo_v4 GpuInstanceById
     GpuInstancePossiblePlacements GpuInstancePossiblePlacements_v2 GpuInstanceProfileInfo
     GpuInstanceProfileInfoByIdV GpuInstanceProfileInfoV GpuInstanceRemainingCapacity GpuInstances
     GridLicensableFeatures_v3 GridLicensableFeatures_v4 GspFirmwareVersion HostVgpuMode Hostname_v1
-    IrqNum LastBBXFlushTime MemClkMinMaxVfOffset MemClkVfOffset MemoryAffinity MemoryLimits_v1
-    MinMaxClockOfPState MinMaxFanSpeed ModuleId NvLinkInfo NvLinkTelemetrySamples_v1
-    NvLinkUtilizationControl NvLinkUtilizationCounter NvlinkBwMode NvlinkSupportedBwModes P2PStatus
-    Pdi PerformanceModes PgpuMetadataString PowerMizerMode_v1 PowerSource RepairStatus Samples
-    SramUniqueUncorrectedEccErrorCounts SupportedPerformanceStates
-    SupportedVgpus ThermalSettings TopologyCommonAncestor TopologyNearestGpus
-    UnrepairableMemoryFlag_v1 VgpuHeterogeneousMode VgpuInstancesUtilizationInfo VgpuMetadata
-    VgpuProcessUtilization VgpuProcessesUtilizationInfo VgpuSchedulerCapabilities VgpuSchedulerLog
-    VgpuSchedulerLog_v2 VgpuSchedulerState VgpuSchedulerState_v2 VgpuTypeCreatablePlacements
-    VgpuTypeSupportedPlacements VgpuUtilization ViolationStatus VirtualizationMode
+    InforomConfigurationChecksum IrqNum LastBBXFlushTime MaxCustomerBoostClock MemClkMinMaxVfOffset
+    MemClkVfOffset MemoryAffinity MemoryLimits_v1 MinMaxClockOfPState MinMaxFanSpeed ModuleId
+    NvLinkCapability NvLinkErrorCounter NvLinkInfo NvLinkRemoteDeviceType NvLinkRemotePciInfo
+    NvLinkRemotePciInfo_v2 NvLinkTelemetrySamples_v1 NvLinkUtilizationControl
+    NvLinkUtilizationCounter NvLinkVersion NvlinkBwMode NvlinkSupportedBwModes P2PStatus
+    PcieLinkMaxSpeed PcieSpeed Pdi PerformanceModes PgpuMetadataString PowerMizerMode_v1 PowerSource
+    ProcessesUtilizationInfo RepairStatus RunningProcessDetailList Samples
+    SramUniqueUncorrectedEccErrorCounts SupportedPerformanceStates SupportedVgpus ThermalSettings
+    TopologyCommonAncestor TopologyNearestGpus UnrepairableMemoryFlag_v1 VgpuHeterogeneousMode
+    VgpuInstancesUtilizationInfo VgpuMetadata VgpuProcessUtilization VgpuProcessesUtilizationInfo
+    VgpuSchedulerCapabilities VgpuSchedulerLog VgpuSchedulerLog_v2 VgpuSchedulerState
+    VgpuSchedulerState_v2 VgpuTypeCreatablePlacements VgpuTypeSupportedPlacements VgpuUtilization
+    ViolationStatus VirtualizationMode
 """
 #: ``nvmlDevice…`` functions that return *no permission*, like for an unprivileged user.
 SETTERS = """
@@ -141,12 +146,12 @@ SETTERS = """
 """
 #: ``nvml…`` functions that return *not supported*.
 SYSTEM_FUNCTIONS = """
-    GetExcludedDeviceInfoByIndex SystemGetCPER_v1
-    SystemGetConfComputeCapabilities SystemGetConfComputeGpusReadyState
-    SystemGetConfComputeKeyRotationThresholdInfo SystemGetConfComputeSettings
-    SystemGetConfComputeState SystemGetNvlinkBwMode SystemGetTopologyGpuSet UnitGetDevices
-    UnitGetFanSpeedInfo UnitGetHandleByIndex UnitGetLedState UnitGetPsuInfo UnitGetTemperature
-    UnitGetUnitInfo
+    DeviceGetHandleByUUIDV DeviceOnSameBoard GetExcludedDeviceCount GetExcludedDeviceInfoByIndex
+    GpmQueryIfStreamingEnabled SystemGetCPER_v1 SystemGetConfComputeCapabilities
+    SystemGetConfComputeGpusReadyState SystemGetConfComputeKeyRotationThresholdInfo
+    SystemGetConfComputeSettings SystemGetConfComputeState SystemGetDriverBranch SystemGetHicVersion
+    SystemGetNvlinkBwMode SystemGetTopologyGpuSet UnitGetCount UnitGetDevices UnitGetFanSpeedInfo
+    UnitGetHandleByIndex UnitGetLedState UnitGetPsuInfo UnitGetTemperature UnitGetUnitInfo
 """
 
 

@@ -68,13 +68,6 @@ def nvmlDeviceGetInforomVersion(node: Node, part: object, text: object, length: 
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetInforomConfigurationChecksum(node: Node, checksum: object) -> None:
-    """``(device, unsigned *)``."""
-    node.read('inforom_version')
-    fill_number(checksum, 0x5EED0000 + node.spec.position)
-
-
-@SYMBOLS.add(GPU)
 def nvmlDeviceValidateInforom(node: Node) -> None:
     """``(device)``: the InfoROM is valid if there is one."""
     node.read('inforom_version')
@@ -122,21 +115,9 @@ def nvmlDeviceGetPciInfoExt(node: Node, info: object) -> None:
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetBusType(node: Node, bus: object) -> None:
-    """``(device, unsigned *)``: PCI Express."""
-    fill_number(bus, 2)
-
-
-@SYMBOLS.add(GPU)
 def nvmlDeviceGetBridgeChipInfo(node: Node, hierarchy: object) -> None:
     """``(device, struct *)``: no bridge chips."""
     target(hierarchy).bridgeCount = 0
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceOnSameBoard(node: Node, other: object, same: object) -> None:
-    """``(device, device, int *)``: no two GPUs share a board."""
-    fill_number(same, 0)
 
 
 MEMORY_V2 = 0x02000028
@@ -182,14 +163,6 @@ def nvmlDeviceGetBAR1MemoryInfo(node: Node, info: object) -> None:
     struct.bar1Total = total = node.read('bar1_total')
     struct.bar1Used = used = node.read('bar1_used')
     struct.bar1Free = max(0, total - used)
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetConfComputeMemSizeInfo(node: Node, info: object) -> None:
-    """``(device, struct *)``: all memory is unprotected. nvitop only checks that the symbol exists."""
-    struct = target(info)
-    struct.protectedMemSizeKib = 0
-    struct.unprotectedMemSizeKib = node.read('memory_total') >> 10
 
 
 @SYMBOLS.add(GPU)

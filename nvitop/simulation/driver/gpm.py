@@ -11,7 +11,6 @@ from nvitop.simulation.abi import (
     DriverError,
     check_version,
     fill_handle,
-    fill_number,
     number,
     target,
 )
@@ -105,14 +104,6 @@ def nvmlGpmQueryDeviceSupport(node: Node, support: object) -> None:
     struct = target(support)
     check_version(struct, 1)
     struct.isSupportedDevice = bool(node.gpu.value('gpm'))
-
-
-@SYMBOLS.add(GPU)
-def nvmlGpmQueryIfStreamingEnabled(node: Node, state: object) -> None:
-    """``(device, unsigned *)``."""
-    if not node.value('gpm'):
-        raise DriverError(NOT_SUPPORTED)
-    fill_number(state, 0)
 
 
 @SYMBOLS.add(SYSTEM)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ECC errors, retired pages, remapped rows; accounting and other records."""
+"""ECC errors, retired pages, remapped rows; accounting."""
 
 from __future__ import annotations
 
@@ -104,14 +104,6 @@ def nvmlDeviceGetMemoryErrorCounter(
     fill_number(out, ecc_errors(node, _kind(error, counter), *names))
 
 
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetDetailedEccErrors(node: Node, error: object, counter: object, out: object) -> None:
-    """``(device, error type, counter type, struct *)``: errors in the device memory only."""
-    struct = target(out)
-    struct.l1Cache = struct.l2Cache = struct.registerFile = 0
-    struct.deviceMemory = ecc_errors(node, _kind(error, counter))
-
-
 #: Field of the status of the SRAM → name of the count.
 SRAM = {
     'aggregateUncParity': 'uncorrected.aggregate.sram.parity',
@@ -210,27 +202,3 @@ def nvmlDeviceGetAccountingStats(node: Node, pid: object, stats: object) -> None
     struct.time = 0  # NVML reports the time after the process has exited
     struct.startTime = int((node.world.epoch() - t + max(0.0, task.spec.start)) * 1e6)
     struct.isRunning = 1
-
-
-# Sessions
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetEncoderCapacity(node: Node, kind: object, capacity: object) -> None:
-    """``(device, codec, unsigned *)``: remaining capacity in percent."""
-    if not 0 <= number(kind) < 3:
-        raise DriverError(INVALID_ARGUMENT)
-    fill_number(capacity, 100 - node.read('encoder_utilization'))
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetFBCStats(node: Node, stats: object) -> None:
-    """``(device, struct *)``: no frame buffer capture."""
-    struct = target(stats)
-    struct.sessionsCount = struct.averageFPS = struct.averageLatency = 0
-
-
-@SYMBOLS.add(GPU, 'nvmlDeviceGetEncoderSessions', 'nvmlDeviceGetFBCSessions')
-def sessions(node: Node, count: object, infos: object) -> None:
-    """``(device, unsigned *, struct[])``: sessions are never listed."""
-    fill_number(count, 0)

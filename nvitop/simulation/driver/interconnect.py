@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED
 from nvitop.simulation.abi import DriverError, check_version, fill_number, number, target
-from nvitop.simulation.driver.device import pci_info
 from nvitop.simulation.driver.symbols import GPU, Symbols
 from nvitop.simulation.world import Node
 
@@ -22,8 +21,6 @@ PLATFORM_NUMBERS = {
     'peerType': 'peer_type',
     'moduleId': 'module_id',
 }
-#: PCIe generation → MT/s per lane, as nvmlDeviceGetPcieSpeed returns it.
-PCIE_SPEEDS = {1: 2500, 2: 5000, 3: 8000, 4: 16000, 5: 32000, 6: 64000}
 
 SYMBOLS.add_numbers(
     GPU,
@@ -34,7 +31,6 @@ SYMBOLS.add_numbers(
         'nvmlDeviceGetCurrPcieLinkWidth': 'pcie_width',
         'nvmlDeviceGetMaxPcieLinkWidth': 'max_pcie_width',
         'nvmlDeviceGetPcieReplayCounter': 'pcie_replays',
-        'nvmlDeviceGetPcieLinkMaxSpeed': 'max_pcie_generation',  # the code of the speed per lane
     },
 )
 
@@ -50,12 +46,6 @@ def nvmlDeviceGetPcieThroughput(node: Node, counter: object, throughput: object)
     if seconds:
         node.world.sleep(seconds)
     fill_number(throughput, rate >> 10)
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetPcieSpeed(node: Node, speed: object) -> None:
-    """``(device, unsigned *)``: MT/s per lane."""
-    fill_number(speed, PCIE_SPEEDS.get(node.read('pcie_generation'), 0))
 
 
 def link_count(node: Node) -> int:
@@ -83,44 +73,6 @@ def is_link_active(node: Node, link: int) -> bool:
 def nvmlDeviceGetNvLinkState(node: Node, link: object, active: object) -> None:
     """``(device, link, unsigned *)``."""
     fill_number(active, is_link_active(node, check_link(node, link)))
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetNvLinkVersion(node: Node, link: object, version: object) -> None:
-    """``(device, link, unsigned *)``."""
-    check_link(node, link)
-    fill_number(version, node.read('nvlink_version'))
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetNvLinkCapability(node: Node, link: object, kind: object, out: object) -> None:
-    """``(device, link, capability, unsigned *)``: all capabilities except the SLI bridge."""
-    check_link(node, link)
-    fill_number(out, number(kind) != 4)
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetNvLinkErrorCounter(node: Node, link: object, kind: object, out: object) -> None:
-    """``(device, link, error, unsigned long long *)``: no errors."""
-    check_link(node, link)
-    fill_number(out, 0)
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetNvLinkRemoteDeviceType(node: Node, link: object, kind: object) -> None:
-    """``(device, link, unsigned *)``: a switch."""
-    check_link(node, link)
-    fill_number(kind, 2)
-
-
-@SYMBOLS.add(GPU, 'nvmlDeviceGetNvLinkRemotePciInfo', 'nvmlDeviceGetNvLinkRemotePciInfo_v2')
-def remote_pci_info(node: Node, link: object, info: object) -> None:
-    """``(device, link, struct *)``: a switch with the next device number on the GPU's bus."""
-    check_link(node, link)
-    pci_info(node, info)
-    struct = target(info)
-    struct.device += 1
-    struct.pciDeviceId = 0x22A310DE
 
 
 @SYMBOLS.add(GPU)

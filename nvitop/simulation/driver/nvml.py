@@ -49,11 +49,7 @@ def nvml_driver(world: World) -> Driver:
     functions: dict[str, Callable[..., object]] = {
         name: bind(world, symbol) for name, symbol in ALL_SYMBOLS.items()
     }
-
-    def nvmlErrorString(code: object) -> bytes:
-        return system.error_string(code)
-
-    functions['nvmlErrorString'] = nvmlErrorString
+    functions['nvmlErrorString'] = system.nvmlErrorString
     world.faults.know(ALL_SYMBOLS)
     driver = Driver(functions)
     scenario = world.scenario

@@ -6,11 +6,10 @@ from __future__ import annotations
 import struct
 from typing import Callable, NamedTuple
 
-from nvitop.api.libnvml._errors import INSUFFICIENT_SIZE, INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED
+from nvitop.api.libnvml._errors import NOT_FOUND, NOT_SUPPORTED
 from nvitop.simulation.abi import (
     UNKNOWN_MEMORY,
     DriverError,
-    check_version,
     number,
     room_for,
     target,
@@ -89,26 +88,6 @@ for _name, _types in LISTS.items():
         )
 
 
-@SYMBOLS.add(NODE)
-def nvmlDeviceGetRunningProcessDetailList(node: Node, detail_list: object) -> None:
-    """``(device, versioned struct *)``: mode 0 compute, 1 graphics, 2 MPS, 3 all."""
-    out = target(detail_list)
-    check_version(out, 0x1000018, 0x2000018)
-    modes = (*LISTS.values(), ('C', 'G', 'C+G', 'M'))
-    if out.mode >= len(modes):
-        raise DriverError(INVALID_ARGUMENT)
-    rows = _rows(node, modes[out.mode])
-    room = out.numProcArrayEntries
-    out.numProcArrayEntries = len(rows)
-    if rows and (room < len(rows) or not out.procArray):
-        raise DriverError(INSUFFICIENT_SIZE)
-    for i, row in enumerate(rows):
-        entry = out.procArray[i]
-        entry.pid, entry.usedGpuMemory = row.pid, row.memory
-        entry.gpuInstanceId, entry.computeInstanceId = row.gpu_instance, row.compute_instance
-        entry.usedGpuCcProtectedMemory = 0
-
-
 class Utilization(NamedTuple):
     """A utilization sample of a process, with the field names of NVML."""
 
@@ -158,25 +137,5 @@ def nvmlDeviceGetProcessUtilization(
     found = _samples(node, number(since))
     if room_for(count, samples, len(found)):
         for entry, sample in zip(target(samples), found):
-            _fill(entry, sample)
-
-
-def _fill(entry: object, sample: Utilization) -> None:
-    for name, value in sample._asdict().items():
-        setattr(entry, name, value)
-
-
-@SYMBOLS.add(NODE)
-def nvmlDeviceGetProcessesUtilizationInfo(node: Node, info: object) -> None:
-    """``(device, versioned struct *)``: samples with JPEG and OFA engines."""
-    out = target(info)
-    check_version(out, 0x1000018)
-    found = _samples(node, out.lastSeenTimeStamp)
-    room = out.processSamplesCount
-    out.processSamplesCount = len(found)
-    if room < len(found) or not out.procUtilArray:
-        raise DriverError(INSUFFICIENT_SIZE)
-    for i, sample in enumerate(found):
-        entry = out.procUtilArray[i]
-        _fill(entry, sample)
-        entry.jpgUtil = entry.ofaUtil = 0
+            for name, value in sample._asdict().items():
+                setattr(entry, name, value)

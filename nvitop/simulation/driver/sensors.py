@@ -21,7 +21,6 @@ from nvitop.simulation.world import Node
 SYMBOLS = Symbols()
 #: In the order of nvmlClockType_t.
 CLOCKS = ('graphics_clock', 'sm_clock', 'memory_clock', 'video_clock')
-CURRENT, APPLICATION, APPLICATION_DEFAULT, CUSTOMER_BOOST_MAX = range(4)
 SAMPLING_MICROSECONDS = 167000
 
 SYMBOLS.add_numbers(
@@ -83,31 +82,6 @@ SYMBOLS.add(GPU, 'nvmlDeviceGetDefaultApplicationsClock')(_clock('default_applic
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetMaxCustomerBoostClock(node: Node, kind: object, clock: object) -> None:
-    """``(device, clock type, unsigned *)``: MHz; always the maximum."""
-    if not node.read('applications_clocks'):
-        raise DriverError(NOT_SUPPORTED)
-    fill_number(clock, node.read('max_' + _clock_key(kind)))
-
-
-CLOCK_READERS = {
-    CURRENT: _clock(''),
-    APPLICATION: _clock('application_'),
-    APPLICATION_DEFAULT: _clock('default_application_'),
-    CUSTOMER_BOOST_MAX: nvmlDeviceGetMaxCustomerBoostClock,
-}
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetClock(node: Node, kind: object, clock_id: object, clock: object) -> None:
-    """``(device, clock type, clock id, unsigned *)``: MHz."""
-    read = CLOCK_READERS.get(number(clock_id))
-    if read is None:
-        raise DriverError(INVALID_ARGUMENT)
-    read(node, kind, clock)
-
-
-@SYMBOLS.add(GPU)
 def nvmlDeviceGetSupportedMemoryClocks(node: Node, count: object, clocks: object) -> None:
     """``(device, unsigned *, unsigned[])``: MHz, highest first."""
     supported = {node.read('max_memory_clock'), node.value('idle_memory_clock')}
@@ -134,7 +108,6 @@ def nvmlDeviceGetAutoBoostedClocksEnabled(node: Node, enabled: object, default: 
 
 TEMPERATURE_V1 = 0x0100000C
 MARGIN_V1 = 0x01000008
-FAN_SPEED_INFO_V1 = 0x0100000C
 #: Threshold number of NVML → key.
 THRESHOLDS = {
     0: 'temperature_shutdown',
@@ -207,15 +180,6 @@ def fan_speed(node: Node, fan: object, speed: object) -> None:
     """``(device, fan, unsigned *)``: percent."""
     _check_fan(node, fan)
     fill_number(speed, node.read('fan_speed'))
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetFanSpeedRPM(node: Node, info: object) -> None:
-    """``(device, versioned struct *)``: revolutions per minute."""
-    struct = target(info)
-    check_version(struct, FAN_SPEED_INFO_V1)
-    _check_fan(node, struct.fan)
-    struct.speed = 32 * node.read('fan_speed')
 
 
 @SYMBOLS.add(GPU)

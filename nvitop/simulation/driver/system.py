@@ -16,7 +16,6 @@ from nvitop.api.libnvml._query import address_of
 from nvitop.simulation.abi import (
     NVML_ERRORS,
     DriverError,
-    check_version,
     fill_handle,
     fill_number,
     fill_text,
@@ -31,8 +30,8 @@ SYMBOLS = Symbols()
 _ERROR_TEXTS = {code: text.encode() for code, text in NVML_ERRORS.values()}
 
 
-def error_string(code: object) -> bytes:
-    """Return the text of nvmlErrorString, a ``const char *``."""
+def nvmlErrorString(code: object) -> bytes:
+    """Return the text of a return code, a ``const char *``."""
     value = number(code)
     return b'Success' if value == 0 else _ERROR_TEXTS.get(value, b'Unknown Error')
 
@@ -80,14 +79,6 @@ def cuda_driver_version(world: World, version: object) -> None:
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlSystemGetDriverBranch(world: World, info: object, length: object) -> None:
-    """``(versioned struct *, length)``."""
-    struct = target(info)
-    check_version(struct, 0x1000054)
-    struct.branch = f'r{_version_of(world).split(".")[0]}_00'.encode()
-
-
-@SYMBOLS.add(SYSTEM)
 def nvmlSystemGetProcessName(world: World, pid: object, name: object, length: object) -> None:
     """``(pid, char *, length)``."""
     wanted = number(pid)
@@ -96,18 +87,6 @@ def nvmlSystemGetProcessName(world: World, pid: object, name: object, length: ob
             fill_text(name, length, task.spec.command[0])
             return
     raise DriverError(NOT_FOUND)
-
-
-@SYMBOLS.add(SYSTEM)
-def nvmlSystemGetHicVersion(world: World, count: object, entries: object) -> None:
-    """``(unsigned *, struct *)``: no host interface cards."""
-    fill_number(count, 0)
-
-
-@SYMBOLS.add(SYSTEM, 'nvmlUnitGetCount', 'nvmlGetExcludedDeviceCount')
-def no_others(world: World, count: object) -> None:
-    """``(unsigned *)``: no units and no excluded devices."""
-    fill_number(count, 0)
 
 
 @SYMBOLS.add(SYSTEM, 'nvmlDeviceGetCount', 'nvmlDeviceGetCount_v2')
@@ -130,18 +109,6 @@ def handle_by_index(world: World, index: object, device: object) -> None:
 def nvmlDeviceGetHandleByUUID(world: World, uuid: object, device: object) -> None:
     """``(const char *, handle *)``: a GPU or a MIG device, also as ``MIG-GPU-…/gi/ci``."""
     _give(_node_by_uuid(world, text_of(uuid)), device)
-
-
-@SYMBOLS.add(LOOKUP)
-def nvmlDeviceGetHandleByUUIDV(world: World, uuid: object, device: object) -> None:
-    """``(versioned struct *, handle *)``: the UUID as text or as 16 bytes."""
-    struct = target(uuid)
-    if struct.type == 1:
-        _give(_node_by_uuid(world, text_of(struct.value.str)), device)
-        return
-    wanted = bytes(struct.value.bytes).hex()
-    found = (n for n in _nodes(world) if n.value('uuid')[4:].replace('-', '') == wanted)
-    _give(next(found, None), device)
 
 
 @SYMBOLS.add(LOOKUP, 'nvmlDeviceGetHandleByPciBusId', 'nvmlDeviceGetHandleByPciBusId_v2')
