@@ -1,20 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that nvidia-smi wrote, as a capture.
+"""The output of ``nvidia-smi -q -x`` as a capture.
 
-The output of ``nvidia-smi -q -x`` may come from anybody: size, depth and number of elements are
-limited, entities are refused, and nothing outside of the file is read.
-
-Tables have what nvidia-smi printed idle and under load. ``NAME.tsv`` has the columns ``field header
-idle load`` for ``--query-gpu``; ``NAME.q.tsv`` has ``path idle load`` for ``-q``; ``NAME.apps.csv``
-has the output of ``--query-compute-apps`` after lines ``# idle`` and ``# load``. Only the first
-file is necessary.
+It may come from anybody: size, depth and number of elements are limited, entities are refused, and
+nothing outside of the file is read.
 """
 
 from __future__ import annotations
 
-import csv
 import pathlib
-import re
 from typing import BinaryIO, Iterator, Mapping
 from xml.parsers import expat
 
@@ -22,146 +15,10 @@ from nvitop.simulation.capture import (
     Capture,
     CapturedGpu,
     CapturedProcess,
-    captured,
     is_missing,
 )
 from nvitop.simulation.scenario import ScenarioError
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS
-from nvitop.toml import TomlDocument, TomlError
-
-STATES = ('idle', 'load')
-#: Name in :data:`nvitop.simulation.capture.EXTRA` → path in the output of ``nvidia-smi -q``.
-TABLE_PATHS = {
-    'brand': 'GPU / Product Brand',
-    'architecture': 'GPU / Product Architecture',
-    'minor_number': 'GPU / Minor Number',
-    'board_id': 'GPU / Board ID',
-    'multi_gpu_board': 'GPU / MultiGPU Board',
-    'board_part_number': 'GPU / Board Part Number',
-    'bar1_memory_total': 'GPU / BAR1 Memory Usage / Total',
-    'bar1_memory_used': 'GPU / BAR1 Memory Usage / Used',
-    'pcie_replays': 'GPU / PCI / Replays Since Reset',
-    'pcie_tx_throughput': 'GPU / PCI / Tx Throughput',
-    'pcie_rx_throughput': 'GPU / PCI / Rx Throughput',
-    'max_video_clock': 'GPU / Max Clocks / Video',
-    'temperature_shutdown_threshold': 'GPU / Temperature / GPU Shutdown Temp',
-    'temperature_slowdown_threshold': 'GPU / Temperature / GPU Slowdown Temp',
-    'max_temperature_threshold': 'GPU / Temperature / GPU Max Operating Temp',
-    'max_memory_temperature_threshold': 'GPU / Temperature / Memory Max Operating Temp',
-}
-#: Value of a MIG device → its path below the device in ``-q``, and in the XML.
-MIG_PATHS = {
-    'index': ('Index', 'index'),
-    'gpu_instance_id': ('GPU Instance ID', 'gpu_instance_id'),
-    'compute_instance_id': ('Compute Instance ID', 'compute_instance_id'),
-    **{
-        name: (f'Device Attributes / Shared / {label} count', f'device_attributes/shared/{element}_count')
-        for name, label, element in (
-            ('multiprocessor', 'Multiprocessor', 'multiprocessor'), ('copy', 'Copy Engine', 'copy_engine'),
-            ('decoder', 'Decoder', 'decoder'), ('encoder', 'Encoder', 'encoder'), ('jpeg', 'JPG', 'jpg'),
-            ('ofa', 'OFA', 'ofa'),
-        )
-    },
-    **{
-        f'{kind}.{name}': (f'Shared {label} / {name.capitalize()}', f'{element}_memory_usage/{name}')
-        for kind, label, element in (('memory', 'FB Memory Usage', 'fb'), ('bar1', 'BAR1 Memory', 'bar1'))
-        for name in ('total', 'reserved', 'used', 'free')
-    },
-}  # fmt: skip
-MIG = 'GPU / MIG Device / '
-PROCESSES = 'GPU / Processes / '
-
-
-def read_capture(path: pathlib.Path, state: str = 'idle') -> Capture:
-    """Read ``NAME.tsv`` and the files next to it in one of :data:`STATES`, or a file of ``--demo``.
-
-    Raises:
-        ScenarioError: A file cannot be read, or is something else.
-    """
-    if path.suffix == '.tsv':
-        return _read_tables(path, state)
-    try:
-        with path.open('rb') as file:
-            if path.suffix != '.toml':
-                return read_xml(file, path)
-            values = TomlDocument(file.read(MAX_BYTES).decode('utf-8')).values
-        if isinstance(values.get('capture'), int):
-            return captured(values)
-        raise ScenarioError(f'{path}: not a capture of "nvitop doctor"')
-    except (TomlError, UnicodeDecodeError) as error:
-        raise ScenarioError(f'{path}: not a capture of "nvitop doctor": {error}') from error
-    except OSError as error:
-        raise ScenarioError(f'{path}: {error.strerror}') from error
-
-
-def _read_tables(path: pathlib.Path, state: str) -> Capture:
-    texts = _read_columns(path, 'field', state)
-    details, apps = path.with_suffix('.q.tsv'), path.with_suffix('.apps.csv')
-    by_path = _read_columns(details, 'path', state) if details.exists() else {}
-    texts.update((name, by_path[place]) for name, place in TABLE_PATHS.items() if place in by_path)
-    if PROCESSES + 'Process ID' in by_path:
-        processes = list(_processes(by_path))
-    else:
-        processes = list(_apps(_read(apps), state)) if apps.exists() else []
-    gpu = CapturedGpu(texts, list(_migs(by_path)), processes)
-    driver = texts.get('driver_version', '')
-    return Capture(driver, by_path.get('CUDA Version', ''), [gpu])
-
-
-def _read(path: pathlib.Path) -> str:
-    try:
-        return path.read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(f'{path}: {getattr(error, "strerror", None) or error}') from error
-
-
-def _read_columns(path: pathlib.Path, key: str, state: str) -> dict[str, str]:
-    header, *lines = [line.split('\t') for line in _read(path).split('\n') if line] or [[]]
-    if key not in header or state not in header:
-        raise ScenarioError(f'{path}: expected the columns {key!r} and {state!r}')
-    name, value = header.index(key), header.index(state)
-    rows = [line for line in lines if len(line) > max(name, value)]
-    return {line[name]: line[value] for line in rows}
-
-
-def _numbered(by_path: Mapping[str, str], path: str) -> Iterator[tuple[str, str]]:
-    """Suffixes and texts of a path that occurs several times: '', '#2', '#3' …"""
-    for place, text in by_path.items():
-        match = re.fullmatch(re.escape(path) + r'(#\d+)?', place)
-        if match and text:
-            yield match[1] or '', text
-
-
-def _migs(by_path: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    for suffix, _ in _numbered(by_path, MIG + 'Index'):
-        places = {name: f'{MIG}{place}{suffix}' for name, (place, _) in MIG_PATHS.items()}
-        yield {n: by_path[place] for n, place in places.items() if place in by_path}
-
-
-def _processes(by_path: Mapping[str, str]) -> Iterator[CapturedProcess]:
-    for suffix, pid in _numbered(by_path, PROCESSES + 'Process ID'):
-        one = f'{PROCESSES}Process ID {pid} / '
-        yield CapturedProcess(
-            pid,
-            by_path.get(f'{one}Name', ''),
-            by_path.get(f'{one}Used GPU Memory', ''),
-            by_path.get(f'{one}Type', 'C'),
-            by_path.get(f'{PROCESSES}GPU instance ID{suffix}', ''),
-            by_path.get(f'{PROCESSES}Compute instance ID{suffix}', ''),
-        )
-
-
-def read_apps(text: str, state: str) -> list[dict[str, str]]:
-    """Rows of ``--query-compute-apps`` by header, in one state."""
-    part = re.search(rf'^# {state}\n(.*?)(?:^# |\Z)', text, re.MULTILINE | re.DOTALL)
-    return list(csv.DictReader((part[1] if part else '').splitlines(), skipinitialspace=True))
-
-
-def _apps(text: str, state: str) -> Iterator[CapturedProcess]:
-    for row in read_apps(text, state):
-        memory = next((value for name, value in row.items() if 'memory' in (name or '')), '')
-        yield CapturedProcess(row.get('pid', ''), row.get('process_name', ''), memory)
-
 
 #: A machine with 16 GPUs has 1 MB, 20 levels at most and 20,000 elements.
 MAX_BYTES = 16 << 20
@@ -395,6 +252,26 @@ def _ecc_paths() -> Iterator[tuple[str, tuple[str, ...]]]:
 PATHS.update(_ecc_paths())
 
 
+#: Value of a MIG device → path of its element within ``<mig_device>``.
+MIG_PATHS = {
+    'index': 'index',
+    'gpu_instance_id': 'gpu_instance_id',
+    'compute_instance_id': 'compute_instance_id',
+    **{
+        name: f'device_attributes/shared/{element}_count'
+        for name, element in (
+            ('multiprocessor', 'multiprocessor'), ('copy', 'copy_engine'), ('decoder', 'decoder'),
+            ('encoder', 'encoder'), ('jpeg', 'jpg'), ('ofa', 'ofa'),
+        )
+    },
+    **{
+        f'{kind}.{name}': f'{element}_memory_usage/{name}'
+        for kind, element in (('memory', 'fb'), ('bar1', 'bar1'))
+        for name in ('total', 'reserved', 'used', 'free')
+    },
+}  # fmt: skip
+
+
 class _Gpu:
     """Texts of one ``<gpu>`` by path, and those of its MIG devices and processes."""
 
@@ -558,7 +435,7 @@ def _share_ecc_totals(texts: dict[str, str]) -> None:
 
 def _captured(gpu: _Gpu) -> CapturedGpu:
     migs = [
-        {name: mig[path] for name, (_, path) in MIG_PATHS.items() if path in mig}
+        {name: mig[path] for name, path in MIG_PATHS.items() if path in mig}
         for mig in gpu.lists['mig']
     ]
     processes = [

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import pathlib
+import runpy
 from typing import Any, Callable, Iterator
 
 import pynvml
 import pytest
 
 from nvitop import simulation
+from nvitop.simulation.capture import Capture
+
+_TOOL = runpy.run_path(str(pathlib.Path(__file__).parents[2] / 'tools/scenario_from_capture.py'))
+read_capture: Callable[..., Capture] = _TOOL['read_capture']
+read_apps: Callable[[str, str], list[dict[str, str]]] = _TOOL['read_apps']
 
 
 @pytest.fixture

@@ -19,10 +19,9 @@ from nvitop.simulation.capture import (
     is_missing,
     scenario_text,
 )
-from nvitop.simulation.smi_files import read_apps, read_capture
 from tests.command_run import CommandRun
 from tests.gpu.nvidia_smi import COMPARED, difference, raw_value
-from tests.simulation.conftest import NEWEST, needs
+from tests.simulation.conftest import NEWEST, needs, read_apps, read_capture
 
 pytestmark = needs(*NEWEST)
 CAPTURES = pathlib.Path(__file__).parent.parent / 'captures'

@@ -10,9 +10,9 @@ import pytest
 from nvitop import doctor, simulation
 from nvitop.api.device import Device
 from nvitop.simulation.capture import scenario_text
-from nvitop.simulation.smi_files import read_capture
 from nvitop.toml import TomlDocument
 from tests.command_run import CommandRun
+from tests.simulation.conftest import read_capture
 
 #: Getters that a scenario cannot set: performance counters, lists, and what is compared below.
 OTHERS = ('gpm_', 'nvlink_tx', 'nvlink_rx', 'mig', 'process')
