@@ -9,7 +9,7 @@ import functools
 import os
 import ssl
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from nvitop.console import outcome
 from nvitop.console.arguments import (
@@ -66,40 +66,6 @@ _EXIT_STATUS = {
     '1': 'the address is in use, or a file cannot be used',
     '2': 'invalid arguments',
 }
-
-
-class ExporterSettings(NamedTuple):
-    """A parsed command line."""
-
-    names: tuple[str, ...]
-    series: SeriesOptions
-    #: Host and port of each address; the host ``''`` means all interfaces.
-    addresses: tuple[tuple[str, int], ...]
-    #: Path of the metrics.
-    path: str
-    #: Seconds between two samples.
-    interval: float
-    max_requests: int
-    profiling: bool
-    config_file: str | None
-    tls: TlsFiles | None
-    textfile: str | None
-    #: File that gets a recording.
-    recording: str | None
-    #: How names of containers are looked up, see :class:`~nvitop.sampling.source.LiveSource`.
-    owner_names: str
-    #: Scenario of a simulated machine; ``None``: this machine.
-    demo: str | None
-
-    def web_config(self) -> WebConfig:
-        """Read the settings of the web server.
-
-        Raises:
-            ValueError: They cannot be used.
-        """
-        if self.config_file is not None:
-            return read_web_config(self.config_file)
-        return WebConfig(self.tls)
 
 
 @checked
@@ -294,41 +260,24 @@ def _add_tls(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def parse(parser: ArgumentParser, arguments: list[str]) -> ExporterSettings:
-    """Parse the arguments; exit with status 2 if they are invalid."""
+def parse(parser: ArgumentParser, arguments: list[str]) -> argparse.Namespace:
+    """Parse the arguments; exit with status 2 if they are invalid.
+
+    ``series``, ``addresses`` and ``tls`` are made of several options.
+    """
     given = parser.parse(arguments)
+    is_released = parser.prog == RELEASED_PROGRAM
+    names = given.names or (RELEASED_NAMES if is_released else ('own',))
+    given.names = tuple(dict.fromkeys(names))
+    given.series = SeriesOptions(
+        given.users, given.processes, given.commands, given.owners, given.hostname
+    )
     try:
-        return _settings(given, is_released=parser.prog == RELEASED_PROGRAM)
+        given.tls = _tls_files(given, verifies=not is_released)
+        given.addresses = _addresses(given, RELEASED_PORT if is_released else DEFAULT_PORT)
     except ValueError as error:
         parser.error(str(error))
-
-
-def _settings(given: argparse.Namespace, *, is_released: bool) -> ExporterSettings:
-    tls = _tls_files(given, verifies=not is_released)
-    if tls is not None and given.config_file is not None:
-        raise ValueError('--certfile and --web.config.file cannot be combined')
-    names = given.names or (RELEASED_NAMES if is_released else ('own',))
-    return ExporterSettings(
-        names=tuple(dict.fromkeys(names)),
-        series=SeriesOptions(
-            users=given.users,
-            processes=given.processes,
-            commands=given.commands,
-            owners=given.owners,
-            hostname=given.hostname,
-        ),
-        addresses=_addresses(given, RELEASED_PORT if is_released else DEFAULT_PORT),
-        path=given.path,
-        interval=given.interval,
-        max_requests=given.max_requests,
-        profiling=given.profiling,
-        config_file=given.config_file,
-        tls=tls,
-        textfile=given.textfile,
-        recording=given.record,
-        owner_names=given.owner_names,
-        demo=given.demo,
-    )
+    return given
 
 
 def _addresses(given: argparse.Namespace, port: int) -> tuple[tuple[str, int], ...]:
@@ -360,6 +309,8 @@ def _tls_files(given: argparse.Namespace, *, verifies: bool) -> TlsFiles | None:
         raise ValueError('--certfile needs --keyfile')
     if not given.certfile:
         raise ValueError('--keyfile needs --certfile')
+    if given.config_file is not None:
+        raise ValueError('--certfile and --web.config.file cannot be combined')
     return TlsFiles(
         given.certfile,
         given.keyfile,
@@ -388,7 +339,7 @@ def released_main() -> int:
     return outcome.run(RELEASED_PROGRAM, functools.partial(_run, RELEASED_PROGRAM, settings))
 
 
-def _run(program: str, settings: ExporterSettings) -> int:
+def _run(program: str, settings: argparse.Namespace) -> int:
     with Interrupts():
         try:
             if settings.demo is not None:
@@ -399,7 +350,7 @@ def _run(program: str, settings: ExporterSettings) -> int:
     return 0
 
 
-def _serve(program: str, settings: ExporterSettings) -> None:
+def _serve(program: str, settings: argparse.Namespace) -> None:
     """Measure and serve until a signal arrives."""
     pages = Pages(settings.names, settings.series, interval=settings.interval)
     warn = functools.partial(print_message, program, 'warning')
@@ -431,9 +382,9 @@ def _serve(program: str, settings: ExporterSettings) -> None:
         files.close()
 
 
-def _demand(settings: ExporterSettings) -> Demand:
+def _demand(settings: argparse.Namespace) -> Demand:
     demand = demand_of(settings.names, settings.series, profiling=settings.profiling)
-    if settings.recording is None:
+    if settings.record is None:
         return demand
     from nvitop.recording.recorder import RECORDED
 
@@ -445,7 +396,7 @@ def _demand(settings: ExporterSettings) -> Demand:
     )
 
 
-def _open_files(program: str, settings: ExporterSettings, pages: Pages) -> list[Sink]:
+def _open_files(program: str, settings: argparse.Namespace, pages: Pages) -> list[Sink]:
     """Open the files that get each sample.
 
     Raises:
@@ -457,12 +408,12 @@ def _open_files(program: str, settings: ExporterSettings, pages: Pages) -> list[
             sinks.append(TextFile(settings.textfile, pages))
         except OSError as error:
             raise CommandFailure(f'cannot write {settings.textfile}: {error.strerror}') from error
-    if settings.recording is not None:
+    if settings.record is not None:
         from nvitop.recording import recorder, schema
 
         try:
             sink = recorder.Recorder(
-                settings.recording,
+                settings.record,
                 interval_seconds=max(settings.interval, recorder.DEFAULT_INTERVAL),
                 sample_seconds=settings.interval,
                 on_message=functools.partial(print_message, program),
@@ -473,15 +424,16 @@ def _open_files(program: str, settings: ExporterSettings, pages: Pages) -> list[
     return sinks
 
 
-def _listen(program: str, settings: ExporterSettings, pages: Pages) -> WebServer:
+def _listen(program: str, settings: argparse.Namespace, pages: Pages) -> WebServer:
     """Open the sockets of the web server.
 
     Raises:
         CommandFailure: An address or a file cannot be used.
     """
     warn = functools.partial(print_message, program, 'warning')
+    read = functools.partial(_web_config, settings)
     try:
-        access = Access(settings.web_config, settings.config_file, on_problem=warn)
+        access = Access(read, settings.config_file, on_problem=warn)
     except ValueError as error:
         raise CommandFailure(str(error)) from error
     has_tls = access.config.tls is not None
@@ -497,6 +449,12 @@ def _listen(program: str, settings: ExporterSettings, pages: Pages) -> WebServer
             url = f'http{"s" if has_tls else ""}://{_authority(name, number)}{settings.path}'
             print(f'{program}: listening on {url}', file=sys.stderr, flush=True)
     return server
+
+
+def _web_config(settings: argparse.Namespace) -> WebConfig:
+    if settings.config_file is None:
+        return WebConfig(settings.tls)
+    return read_web_config(settings.config_file)
 
 
 def _authority(host: str, port: int) -> str:

@@ -489,21 +489,22 @@ def select_devices(
     accounts = user_names(free_accounts)
     form = (format, force_index, sort, accounts, include_unhealthy, ignore_claims)
     options = SelectOptions(min_count, max_count, *form)
-    if wait is not False:
-        return _wait(devices, criteria, options, WAIT_SECONDS if wait is True else wait, timeout)
-    if timeout is not None:
-        raise ValueError('timeout needs wait=True')
-    return _choose(devices, criteria, options)
+    if wait is False and timeout is None:
+        return _choose(devices, criteria, options)
+    return _wait(devices, criteria, options, wait, timeout)
 
 
 def _wait(
     devices: Iterable[Device] | None,
     criteria: Criteria,
     options: SelectOptions,
-    period: float,
+    wait: bool | float,
     timeout: float | None,
 ) -> list[Any]:
     """Choose for :func:`select_devices` until enough devices match."""
+    if wait is False:
+        raise ValueError('timeout needs wait=True')
+    period = WAIT_SECONDS if wait is True else wait
     if not (period > 0 and (timeout is None or timeout >= 0)):
         raise ValueError(f'wait and timeout must be positive, not {period!r} and {timeout!r}')
     given = None if devices is None else list(devices)
