@@ -12,9 +12,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequence
 
-from nvitop.api import libnvml
 from nvitop.api.device import Device
-from nvitop.api.device.handles import start_nvml
 from nvitop.claims.directory import ClaimError, directory_to_write
 from nvitop.claims.queue import Ticket
 from nvitop.claims.records import lock_path, read_claims, remove_dead_claims, write_claim
@@ -24,7 +22,8 @@ from nvitop.select.choice import (
     Criteria,
     Selection,
     SelectOptions,
-    limit_in_bytes,
+    all_gpus,
+    memory_limits,
     read_in_turn,
     select,
     user_names,
@@ -282,18 +281,14 @@ def claim(
     """
     if count < 1:
         raise ValueError(f'count must be 1 or more, not {count!r}')
-    free = limit_in_bytes('min_free_memory', min_free_memory)
-    total = limit_in_bytes('min_total_memory', min_total_memory)
-    criteria = Criteria(free, total, max_gpu_utilization, max_memory_utilization)
+    sizes = memory_limits(min_free_memory, min_total_memory)
+    criteria = Criteria(*sizes, max_gpu_utilization, max_memory_utilization)
     options = SelectOptions(
         accounts=user_names(free_accounts),
         include_unhealthy=include_unhealthy,
         ignore_claims=ignore_claims,
     )
-    among: Sequence[Device | int] = () if devices is None else list(devices)
-    if devices is None:
-        start_nvml()
-        among = range(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False))
+    among: Sequence[Device | int] = all_gpus() if devices is None else list(devices)
     request = ClaimRequest(among, count, criteria, options, settle, timeout)
     held = wait_and_claim(request, shlex.join(['python', *sys.argv]))
     try:

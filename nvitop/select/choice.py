@@ -25,6 +25,7 @@ from typing import (
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device, MigDevice
+from nvitop.api.device.handles import start_nvml
 from nvitop.api.libnvml._errors import is_harmless, is_lost
 from nvitop.api.system import system
 from nvitop.api.utils import NA, human2bytes
@@ -373,14 +374,21 @@ def _is_skipped(candidate: Candidate, skipped: frozenset[str]) -> bool:
     return bool(skipped) and str(candidate.device.uuid()) in skipped
 
 
-def limit_in_bytes(name: str, size: float | str | None) -> int | None:
-    """Convert a number or a human-readable size to bytes."""
-    if size is None:
-        return None
-    try:
-        return human2bytes(size if isinstance(size, str) else int(size))
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f'{name} must be a size such as 4GiB or 500M, not {size!r}') from None
+def memory_limits(
+    min_free_memory: float | str | None, min_total_memory: float | str | None
+) -> tuple[int | None, int | None]:
+    """Convert numbers or human-readable sizes to bytes."""
+
+    def in_bytes(name: str, size: float | str | None) -> int | None:
+        if size is None:
+            return None
+        try:
+            return human2bytes(size if isinstance(size, str) else int(size))
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f'{name} must be a size such as 4GiB or 500M, not {size!r}') from None
+
+    free = in_bytes('min_free_memory', min_free_memory)
+    return free, in_bytes('min_total_memory', min_total_memory)
 
 
 def user_names(accounts: str | Iterable[str] | None) -> frozenset[str]:
@@ -448,10 +456,10 @@ def select_devices(
     Unsupported values pass lower limits, fail upper limits and sort last. Devices that do not
     respond are never chosen. CUDA shows a program at most one MIG device: if that is the best device
     and fewer than ``min_count`` whole GPUs match, it is returned alone; otherwise none is returned.
+    A RuntimeWarning reports a missing driver, unhealthy GPUs, or fewer than ``min_count`` devices.
 
-    >>> os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(
-    ...     select_devices(format='uuid', min_count=2, max_count=2, min_free_memory='8GiB')
-    ... )
+    >>> uuids = select_devices(format='uuid', min_count=2, max_count=2, min_free_memory='8GiB')
+    >>> os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(uuids)
 
     Args:
         devices: Devices to choose from; ``None``: all GPUs. MIG devices take the place of their GPU.
@@ -463,8 +471,7 @@ def select_devices(
         max_gpu_utilization: Percent; so is ``max_memory_utilization``, of the memory bandwidth.
         tolerance: Percent by which memory limits are lowered, and points by which others are raised.
         free_accounts: Names of users whose processes' memory counts as free.
-        sort: Best first: without tolerance, most free memory, least used, lowest utilization, highest
-            index. ``False``: keep the order of ``devices``.
+        sort: Sort by tolerance, most free memory, least use; ``False``: keep the order of ``devices``.
         include_unhealthy: Return GPUs with critical findings too, such as memory errors.
         wait: Wait until ``min_count`` devices match, and at least one; a number is the time in
             seconds between two attempts (``True``: 5). :func:`nvitop.claim` also reserves them.
@@ -473,35 +480,28 @@ def select_devices(
         **kwargs: Ignored with a warning.
 
     Raises:
-        ValueError: Unknown format, impossible counts, tolerance or times, or an invalid size.
+        ValueError: An argument is invalid.
         TimeoutError: Too few devices match after ``timeout`` seconds.
         NVMLError: There is no driver to wait for; without ``wait`` this is a warning.
-
-    Warns:
-        RuntimeWarning: The driver does not work, GPUs with critical findings are left out, or fewer
-            than ``min_count`` devices match.
-        UserWarning: Unknown keyword arguments are given.
     """
     _check(format, min_count, max_count, tolerance, kwargs)
-    free = limit_in_bytes('min_free_memory', min_free_memory)
-    total = limit_in_bytes('min_total_memory', min_total_memory)
-    criteria = Criteria(free, total, max_gpu_utilization, max_memory_utilization, tolerance)
-    accounts = user_names(free_accounts)
-    form = (format, force_index, sort, accounts, include_unhealthy, ignore_claims)
+    sizes = memory_limits(min_free_memory, min_total_memory)
+    criteria = Criteria(*sizes, max_gpu_utilization, max_memory_utilization, tolerance)
+    form = (format, force_index, sort, user_names(free_accounts), include_unhealthy, ignore_claims)
     options = SelectOptions(min_count, max_count, *form)
-    if wait is False and timeout is None:
-        return _choose(devices, criteria, options)
-    return _wait(devices, criteria, options, wait, timeout)
+    return _choose_in_time(devices, criteria, options, wait, timeout)
 
 
-def _wait(
+def _choose_in_time(
     devices: Iterable[Device] | None,
     criteria: Criteria,
     options: SelectOptions,
     wait: bool | float,
     timeout: float | None,
 ) -> list[Any]:
-    """Choose for :func:`select_devices` until enough devices match."""
+    """Choose for :func:`select_devices`, once or until enough devices match."""
+    if wait is False and timeout is None:
+        return _choose(devices, criteria, options)
     if wait is False:
         raise ValueError('timeout needs wait=True')
     period = WAIT_SECONDS if wait is True else wait
@@ -553,15 +553,15 @@ def _choose(
         error = None if devices else _driver_error()
         if error is not None:
             text = f'select_devices() returns no device: {error}'
-            warnings.warn(text, RuntimeWarning, stacklevel=3)
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
             return []
     selection = select(devices, criteria, options)
     chosen = selection.chosen
     if selection.unhealthy:
         text = f'select_devices() left out {"; ".join(selection.unhealthy)}'
-        warnings.warn(f'{text} (see include_unhealthy)', RuntimeWarning, stacklevel=3)
+        warnings.warn(f'{text} (see include_unhealthy)', RuntimeWarning, stacklevel=4)
     if len(chosen) < options.min_count:
-        warnings.warn(too_few(len(chosen), options.min_count), RuntimeWarning, stacklevel=3)
+        warnings.warn(too_few(len(chosen), options.min_count), RuntimeWarning, stacklevel=4)
     return chosen
 
 
@@ -580,6 +580,12 @@ def _check(
         raise ValueError(f'counts must be 0 or more, not {min_count!r} and {max_count!r}')
     if max_count is not None and max_count < min_count:
         raise ValueError(f'max_count ({max_count}) is less than min_count ({min_count})')
+
+
+def all_gpus() -> Sequence[int]:
+    """Start NVML, and return the indices of all GPUs; raise NVMLError without a driver."""
+    start_nvml()
+    return range(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False))
 
 
 def too_few(found: int, wanted: int) -> str:

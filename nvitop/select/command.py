@@ -10,9 +10,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
-from nvitop.api import host, libnvml
+from nvitop.api import host
 from nvitop.api.device import Device
-from nvitop.api.device.handles import start_nvml
 from nvitop.console import outcome
 from nvitop.console.arguments import (
     ArgumentParser,
@@ -31,6 +30,7 @@ from nvitop.select.choice import (
     Criteria,
     Selection,
     SelectOptions,
+    all_gpus,
     select,
     select_in_time,
     too_few,
@@ -312,22 +312,21 @@ def start_devices_to_choose_from(program: str, inherit: bool | str | None) -> li
 
 
 def _devices_in(inherit: bool | str | None) -> list[Device | int]:
-    start_nvml()
-    # Counted first: without a driver, an empty CUDA_VISIBLE_DEVICES would not be an error.
-    count = libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+    # First: without a driver, an empty CUDA_VISIBLE_DEVICES would not be an error.
+    indices = all_gpus()
     if inherit is None:
-        return list(range(count))
+        return list(indices)
     given = () if inherit is True else (str(inherit),)
     try:
-        indices: list[Any] = Device.parse_cuda_visible_devices(*given)
+        visible: list[Any] = Device.parse_cuda_visible_devices(*given)
     except RuntimeError as error:
         raise CommandFailure(f'CUDA failed: {error}', CUDA_ERROR) from error
     # CUDA silently ignores an unknown device and all that follow it.
     words = [word.strip() for word in given[0].split(',')] if given else []
-    if words not in ([], ['']) and '-1' not in words and len(indices) < len(words):
-        rest = ','.join(words[len(indices) :])
+    if words not in ([], ['']) and '-1' not in words and len(visible) < len(words):
+        rest = ','.join(words[len(visible) :])
         raise CommandFailure(f'--inherit: CUDA would ignore {rest!r}: no such device', 2)
-    return [Device(index) for index in indices]
+    return [Device(index) for index in visible]
 
 
 def limited_reader(program: str) -> Gather:
