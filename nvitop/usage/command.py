@@ -21,7 +21,7 @@ from nvitop.recording.frames import FrameError
 from nvitop.recording.opening import open_recording
 from nvitop.recording.schema import RecordingError
 from nvitop.sampling.types import Sample
-from nvitop.times import parse_time
+from nvitop.times import parse_time, start_of_day
 from nvitop.usage.output import FORMATS, held_text, report_text
 from nvitop.usage.recordings import DEFAULT_SECONDS, open_sources, read_report
 from nvitop.usage.report import DIMENSIONS, ORDERS, Report, arrange
@@ -51,10 +51,6 @@ class Moment(NamedTuple):
     end: float | None = None
 
 
-def _midnight(day: date) -> float:
-    return time.mktime((day.year, day.month, day.day, 0, 0, 0, 0, 0, -1))
-
-
 def parse_moment(text: str, now: float) -> Moment:
     """Return the time of ``'last month'``, ``'yesterday'``, ``'-7d'`` or ``'2026-11-01'``.
 
@@ -80,7 +76,7 @@ def parse_moment(text: str, now: float) -> Moment:
         except ValueError:
             expected = "'2026-11-01', '2026-11-22 14:05', '-7d', 'yesterday' or 'last month'"
             raise ValueError(f'not a time: {text!r}; expected {expected}') from None
-    begin, end = map(_midnight, found)
+    begin, end = map(start_of_day, found)
     return Moment(begin, end if end <= now else None)
 
 

@@ -15,7 +15,7 @@ from nvitop.times import format_time
 from nvitop.usage.report import Report, Row, Sums
 
 if TYPE_CHECKING:
-    from nvitop.sampling.types import ProcessSample, Sample
+    from nvitop.sampling.types import Sample
 
 FORMATS = ('table', 'csv', 'json')
 #: Version of the JSON structure; increased by changes that would break programs.
@@ -184,14 +184,10 @@ def held_of(sample: Sample) -> list[Held]:
         for seconds in [process.gpu_idle_seconds]
         if (process.gpu_memory_bytes or 0) >= HELD_BYTES
         and not process.is_outdated
-        and (_is_nowhere(process) if seconds is None else seconds >= HELD_SECONDS)
+        # Nothing is known about one that exited or is in another PID namespace.
+        and (process.status in ('gone', 'foreign') if seconds is None else seconds >= HELD_SECONDS)
     ]
     return sorted(rows, key=lambda row: -row.memory_bytes)
-
-
-def _is_nowhere(process: ProcessSample) -> bool:
-    """Whether a process exited, or belongs to another PID namespace."""
-    return process.status in ('gone', 'foreign')
 
 
 def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:

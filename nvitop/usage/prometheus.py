@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Iterator, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
 
-from nvitop.fleet.promql import ROW, marked, vector
+from nvitop.fleet.promql import ROW, Matcher, marked, vector
 from nvitop.fleet.reading import host_name
 from nvitop.fleet.types import FleetError
 from nvitop.recording.shares import UNKNOWN_USER
@@ -38,41 +38,37 @@ _PRESENCE = {name: _COUNTERS[name] for name in ('used', 'held_idle')}
 _OWNER = ('owner_kind', 'owner_id')
 
 
-class _Query(NamedTuple):
-    """What the parts of a query have in common."""
+def _expression(scope: Scope, hosts: str, seconds: int, *, jobs: bool) -> str:
+    """Return the query of one part of the period.
 
-    scope: Scope
-    #: Labels that name the host, separated by commas.
-    hosts: str
-    seconds: int
+    Args:
+        scope: The part of the fleet.
+        hosts: Labels that name the host, separated by commas.
+        seconds: Length of the part.
+        jobs: Whether the use of each job is needed.
+    """
 
-    def increases(
-        self, prefix: str, labels: Sequence[str], counters: Mapping[str, str]
-    ) -> Iterator[str]:
+    def increases(prefix: str, labels: Sequence[str], counters: Mapping[str, str]) -> Iterator[str]:
         """Yield the expressions of counters, summed by labels."""
-        by = ', '.join((*labels, self.hosts))
+        by = ', '.join((*labels, hosts))
         for mark, counter in counters.items():
-            series = vector([f'nvitop_{prefix}_gpu_{counter}_total'], self.scope.match)
-            yield marked(f'sum by ({by}) (increase({series}[{self.seconds}s]))', f'{prefix} {mark}')
+            series = vector([f'nvitop_{prefix}_gpu_{counter}_total'], scope.match)
+            yield marked(f'sum by ({by}) (increase({series}[{seconds}s]))', f'{prefix} {mark}')
 
-    def expression(self, *, jobs: bool) -> str:
-        """Return the query of one part of the period; ``jobs``: with the use of each job."""
-        by_job = _COUNTERS if jobs else _PRESENCE
-        memory = vector(['nvitop_user_gpu_memory_bytes'], self.scope.match)
-        up = vector(['nvitop_gpu_up'], self.scope.match)
-        up = f'{up[:-1]},mig_uuid=""}}'
-        step = min(300, max(15, self.seconds // 10))
-        peak = f'max by (user, {self.hosts}) (max_over_time({memory}[{self.seconds}s]))'
-        gpus = f'max_over_time(count by ({self.hosts}) ({up})[{self.seconds}s:{step}s])'
-        return ' or '.join(
-            (
-                *self.increases('user', ('user',), _COUNTERS),
-                *self.increases('owner', ('user', *_OWNER), by_job),
-                *self.increases('free', (), {'idle': 'seconds', 'joules': 'energy_joules'}),
-                marked(peak, 'user peak_bytes'),
-                marked(gpus, 'gpus count'),
-            )
+    memory = vector(['nvitop_user_gpu_memory_bytes'], scope.match)
+    up = vector(['nvitop_gpu_up'], (*scope.match, Matcher('mig_uuid', '=', '')))
+    step = min(300, max(15, seconds // 10))
+    peak = f'max by (user, {hosts}) (max_over_time({memory}[{seconds}s]))'
+    gpus = f'max_over_time(count by ({hosts}) ({up})[{seconds}s:{step}s])'
+    return ' or '.join(
+        (
+            *increases('user', ('user',), _COUNTERS),
+            *increases('owner', ('user', *_OWNER), _COUNTERS if jobs else _PRESENCE),
+            *increases('free', (), {'idle': 'seconds', 'joules': 'energy_joules'}),
+            marked(peak, 'user peak_bytes'),
+            marked(gpus, 'gpus count'),
         )
+    )
 
 
 def read_prometheus(
@@ -88,7 +84,7 @@ def read_prometheus(
     uses: dict[tuple[str, str, str], Sums] = {}
     gpus: dict[str, float] = {}
     for start, end, step in _parts(since, until):
-        expression = _Query(scope, ', '.join(names), step).expression(jobs='job' in by)
+        expression = _expression(scope, ', '.join(names), step, jobs='job' in by)
         for values in client.values_over_time(expression, start, end, step):
             _add(values, names, uses, gpus)
     if not gpus:

@@ -8,7 +8,7 @@ import functools
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Iterator, NamedTuple, Sequence
+from typing import Dict, Iterator, NamedTuple, Sequence, Set
 
 from nvitop.recording.lines import LineRecording
 from nvitop.recording.opening import is_database
@@ -56,40 +56,22 @@ class Used(NamedTuple):
     peak_bytes: float
     energy_mj: float
 
-    def sums(self, factor: float = 1.0) -> Sums:
+    def sums(self) -> Sums:
         """Return the sums in seconds and joules."""
-        part = factor / 1000
         if not self.user:
-            return Sums(idle=part * self.share_ms, joules=part * self.energy_mj)
+            return Sums(idle=self.share_ms / 1000, joules=self.energy_mj / 1000)
         return Sums(
-            part * (self.share_ms - self.idle_held_ms),
-            part * self.idle_held_ms,
-            kernels=part * self.percent_ms / 100,
-            measured=part * self.measured_ms,
+            (self.share_ms - self.idle_held_ms) / 1000,
+            self.idle_held_ms / 1000,
+            kernels=self.percent_ms / 100_000,
+            measured=self.measured_ms / 1000,
             peak_bytes=self.peak_bytes,
-            joules=part * self.energy_mj,
+            joules=self.energy_mj / 1000,
         )
 
 
-class Seen:
-    """Minutes of devices that were counted, to count those in several recordings once."""
-
-    def __init__(self) -> None:
-        self._minutes: dict[str, set[int]] = {}
-
-    def is_new(self, gpu: str, minute: int) -> bool:
-        """Whether a minute was not counted."""
-        return minute not in self._minutes.get(gpu, ())
-
-    def add(self, gpu: str, minute: int) -> None:
-        """Remember a minute."""
-        self._minutes.setdefault(gpu, set()).add(minute)
-
-    def update(self, other: Seen) -> None:
-        """Remember the minutes of another recording."""
-        for gpu, minutes in other._minutes.items():
-            self._minutes.setdefault(gpu, set()).update(minutes)
-
+#: GPU → minutes that were counted, to count those in several recordings once.
+Minutes = Dict[str, Set[int]]
 
 #: The highest mean of a minute stands for the peak of the memory. If a row was busy without any
 #: utilization, its utilization is unknown.
@@ -170,22 +152,29 @@ class DatabaseUsage:
                 )
         return found
 
-    def read(self, since: int, until: int, seen: Seen | None, new: Seen | None) -> Iterator[Used]:
-        """Yield the use of devices in some minutes, without those seen; add minutes to ``new``."""
+    def read(self, since: int, until: int, seen: Minutes) -> Iterator[Used]:
+        """Yield the use of devices in some minutes, without those seen."""
         where = ''
-        if seen is not None:
-            self._db.create_function('is_new', 2, seen.is_new)
+        if seen:
+
+            def is_new(gpu: str, minute: int) -> bool:
+                return minute not in seen.get(gpu, ())
+
+            self._db.create_function('is_new', 2, is_new)
             where = ' AND is_new(gpu, minute)'
         yield from self._sums(max(since, self.first), min(until, self.last), where)
         with self._reading():
-            limits = f'minute >= {since} AND minute < {until}'
             if self._has_clock_steps():
-                yield from self._excess(f'{limits}{where}')
-            if new is not None:
-                for gpu, minute in self._db.execute(
-                    f'SELECT gpu, minute FROM gpu_minute WHERE observed_ms > 0 AND {limits}'
-                ):
-                    new.add(gpu, minute)
+                yield from self._excess(f'minute >= {since} AND minute < {until}{where}')
+
+    def add_minutes(self, seen: Minutes, since: int, until: int) -> None:
+        """Add the minutes in which devices were observed."""
+        with self._reading():
+            for gpu, minute in self._db.execute(
+                'SELECT gpu, minute FROM gpu_minute WHERE observed_ms > 0 '
+                f'AND minute >= {since} AND minute < {until}'
+            ):
+                seen.setdefault(gpu, set()).add(minute)
 
     def _sums(self, since: int, until: int, where: str) -> list[Used]:
         """Return the sums of some minutes; those of damaged parts are skipped."""
@@ -264,14 +253,6 @@ def _checked(row: Sequence[object]) -> Used:
     return Used(gpu, user, kind, name, command, *numbers)
 
 
-class _Group(NamedTuple):
-    """The result of the recordings of one host."""
-
-    table: Table
-    gpus: int
-    problems: list[str]
-
-
 def open_sources(paths: Sequence[str]) -> tuple[list[DatabaseUsage], list[str]]:
     """Open recordings; return also why some could not be opened."""
     sources: list[DatabaseUsage] = []
@@ -308,10 +289,10 @@ def read_report(
     table, gpus, problems = Table(by), 0, []
     read = functools.partial(_read_host, since=first, until=last, by=by, is_one=len(hosts) == 1)
     with ThreadPoolExecutor(2) as pool:  # SQLite computes without the lock of the interpreter
-        for group in pool.map(read, hosts.values()):
-            table.merge(group.table)
-            gpus += group.gpus
-            problems += group.problems
+        for part, count, found in pool.map(read, hosts.values()):
+            table.merge(part)
+            gpus += count
+            problems += found
     period = (float(first * _MINUTE), float(last * _MINUTE))
     return Report(*period, by, table.rows(), tuple(hosts), gpus, tuple(problems))
 
@@ -322,26 +303,28 @@ def _shown(minute: int) -> str:
 
 def _read_host(
     sources: Sequence[DatabaseUsage], *, since: int, until: int, by: tuple[str, ...], is_one: bool
-) -> _Group:
-    """Add up the recordings of one host, and the time that none of them observed."""
+) -> tuple[Table, int, list[str]]:
+    """Add up the recordings of one host; return its table, number of GPUs, and problems.
+
+    The table has the time that no recording observed, too.
+    """
     table, problems, host = Table(by), [], sources[0].host
-    seen = Seen() if len(sources) > 1 else None
+    seen: Minutes = {}
     prefix = '' if is_one or 'host' in by else f'{host}/'
     observed: dict[str, float] = {}
     devices: dict[str, RecordedDevice] = {}
     for source in sorted(sources, key=lambda each: each.first):
         try:
-            new = None if seen is None else Seen()
             devices.update({each.name: each for each in source.devices(since, until)})
-            for used in source.read(since, until, seen, new):
+            for used in source.read(since, until, seen):
                 unlisted = RecordedDevice(used.gpu, used.gpu, used.gpu)
                 device = devices.setdefault(used.gpu, unlisted)
                 sums = used.sums()
                 observed[device.gpu] = observed.get(device.gpu, 0.0) + sums.seconds
                 job = f'{used.owner_kind} {used.owner_id}'.strip()
                 table.add(Place(used.user, job, used.command, prefix + device.label, host), sums)
-            if seen is not None and new is not None:
-                seen.update(new)
+            if len(sources) > 1:
+                source.add_minutes(seen, since, until)
         except RecordingError as error:
             problems.append(str(error))
         problems += source.problems()
@@ -351,4 +334,4 @@ def _read_host(
     for gpu, label in gpus.items():
         unobserved = Sums(unobserved=(until - since) * _MINUTE - observed.get(gpu, 0.0))
         table.add(Place(UNOBSERVED, gpu=prefix + label, host=host), unobserved)
-    return _Group(table, len(gpus), problems)
+    return table, len(gpus), problems
