@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 
 _SECONDS = {'ms': 0.001, 's': 1.0, 'm': 60.0, 'h': 3600.0, 'd': 86400.0, 'w': 604800.0}
 #: Names of the units that plain numbers can have.
@@ -104,6 +104,11 @@ def _local(year: int, month: int, day: int, hour: int, minute: int, second: int)
     """Return a local time; one that a clock change skips is moved ahead, as by :func:`time.mktime`."""
     datetime(year, month, day, hour, minute, second)  # raises ValueError if there is none
     return time.mktime((year, month, day, hour, minute, second, 0, 0, -1))
+
+
+def start_of_day(day: date) -> float:
+    """Return when a day begins in local time."""
+    return time.mktime((day.year, day.month, day.day, 0, 0, 0, 0, 0, -1))
 
 
 def format_time(seconds: float) -> str:

@@ -29,8 +29,7 @@ from nvitop.query.output import Output
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError
 from nvitop.recording.lines import STANDARD
-from nvitop.recording.opening import open_recordings
-from nvitop.recording.reader import Recording
+from nvitop.recording.opening import Recording, open_recordings
 from nvitop.recording.replay import ReplaySource
 from nvitop.recording.schema import RecordingError
 from nvitop.sampling.serialization import dumps

@@ -135,11 +135,6 @@ class EventDetector:
         return events
 
 
-def with_others(text: str, count: int) -> str:
-    """Return the text of the first of ``count`` events of the same time."""
-    return text if count < 2 else f'{text}, and {count - 1} more'
-
-
 def _event(sample: Sample, key: DeviceKey, kind: str, what: str, code: str = '') -> RecordedEvent:
     text = f'GPU {key.label}: {what}'
     return RecordedEvent(sample.timestamp, kind, text, gpu_of(key), code)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import heapq
 import os
-from typing import Iterator, Sequence
+from typing import Iterator, Sequence, Union
 
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.lines import LineRecording
-from nvitop.recording.reader import DatabaseRecording, Recording, Span
+from nvitop.recording.reader import DatabaseRecording, Span
 from nvitop.recording.schema import SQLITE_MAGIC, RecordingError
-from nvitop.recording.usage import GpuTimes
+from nvitop.recording.usage import GpuTimes, add_times
 from nvitop.sampling.types import Sample
 
 #: The frames of the recording at index ``i`` have the numbers from ``i * _STRIDE`` on.
@@ -21,7 +21,7 @@ _STRIDE = 1 << 40
 class JoinedRecording:
     """Recordings in the order of their first samples."""
 
-    def __init__(self, parts: Sequence[Recording]) -> None:
+    def __init__(self, parts: Sequence[DatabaseRecording]) -> None:
         self._parts = sorted(parts, key=lambda part: part.span().first_time)
 
     def span(self) -> Span:
@@ -90,9 +90,7 @@ class JoinedRecording:
         """Return the GPU time of each user, added up over the files."""
         times: GpuTimes = {}
         for part in self._parts:
-            for user, (used, held) in part.gpu_times(since, until).items():
-                before = times.get(user, (0.0, 0.0))
-                times[user] = (before[0] + used, before[1] + held)
+            add_times(times, part.gpu_times(since, until))
         return times
 
     def close(self) -> None:
@@ -101,7 +99,10 @@ class JoinedRecording:
             part.close()
 
 
-def open_recording(path: str) -> Recording:
+Recording = Union[DatabaseRecording, JoinedRecording]
+
+
+def open_recording(path: str) -> DatabaseRecording:
     """Open a recording for reading: SQLite, or lines of JSON; ``'-'`` is standard input.
 
     Raises:

@@ -10,10 +10,10 @@ import sqlite3
 import tempfile
 import time
 from collections import OrderedDict
-from typing import Callable, Iterator, NamedTuple, Protocol, Sequence
+from typing import Callable, Iterator, NamedTuple, Sequence
 from urllib.parse import quote
 
-from nvitop.recording.events import RecordedEvent, with_others
+from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError, decompress, parse_text
 from nvitop.recording.schema import RecordingError, check_format
 from nvitop.recording.usage import GpuTimes
@@ -51,48 +51,11 @@ class Span(NamedTuple):
         return f'{format_time(self.first_time)} to {format_time(self.last_time)}'
 
 
-class Recording(Protocol):
-    """Frames in the order in which they were taken. Their numbers increase, with gaps.
-
-    Methods raise :class:`RecordingError` if the file cannot be read.
-    """
-
-    def span(self) -> Span:
-        """Return the current ends; the last one moves while the file is being written."""
-
-    def at(self, moment: float) -> int:
-        """Return the last frame that is not after a time, or the first frame."""
-
-    def neighbor(self, frame: int, step: int) -> int | None:
-        """Return the next (1) or previous (-1) frame; ``None``: there is none."""
-
-    def time_of(self, frame: int) -> float:
-        """Return when a frame was taken."""
-
-    def sample(self, frame: int) -> Sample:
-        """Return the sample of a frame; raise FrameError if it is damaged."""
-
-    def frames_before(self, frame: int, moment: float, most: int) -> list[int]:
-        """Return at most ``most`` frames up to a frame, none before a time, oldest first."""
-
-    def event(self, moment: float, step: int) -> RecordedEvent | None:
-        """Return the next (1) or previous (-1) event after or before a time."""
-
-    def events(self, since: float, until: float) -> Iterator[RecordedEvent]:
-        """Yield all events from one time to another, oldest first."""
-
-    def interval(self, frame: int) -> float:
-        """Return the seconds between the frames around a frame."""
-
-    def gpu_times(self, since: float, until: float) -> GpuTimes:
-        """Return the GPU time of each user, empty if it was not recorded."""
-
-    def close(self) -> None:
-        """Close the file."""
-
-
 class DatabaseRecording:
-    """A recording in SQLite. It is used by one thread at a time."""
+    """Frames in SQLite, in the order in which they were taken. Their numbers increase, with gaps.
+
+    One thread uses it at a time. Methods raise :class:`RecordingError` if the file cannot be read.
+    """
 
     def __init__(self, path: str, db: sqlite3.Connection | None = None) -> None:
         """Open a recording for reading.
@@ -207,7 +170,9 @@ class DatabaseRecording:
         if not row:
             return None
         (count,) = self._one(f'SELECT count(*) FROM event WHERE {_SHOWN} AND t = ?', row[0])
-        return RecordedEvent(_seconds(row[0]), str(row[1]), with_others(str(row[2]), _int(count)))
+        others = _int(count) - 1
+        text = f'{row[2]}, and {others} more' if others else str(row[2])
+        return RecordedEvent(_seconds(row[0]), str(row[1]), text)
 
     def events(self, since: float, until: float) -> Iterator[RecordedEvent]:
         """Yield all events from one time to another, oldest first."""

@@ -57,10 +57,6 @@ def _machine_hash() -> str:
     return hashlib.sha256(f'nvitop {text}'.encode()).hexdigest()[:16] if text else ''
 
 
-def ignore(kind: str, text: str) -> None:
-    """Print no message."""
-
-
 class Recorder:
     """A sink that records to SQLite: frames, usage by minute, events.
 
@@ -77,7 +73,7 @@ class Recorder:
         retention: Retention | None = None,
         commands: str = 'name',
         mode: int | None = None,
-        on_message: Report = ignore,
+        on_message: Report = lambda _kind, _text: None,
     ) -> None:
         """Open or create a recording.
 

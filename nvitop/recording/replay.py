@@ -6,16 +6,19 @@ from __future__ import annotations
 import collections
 import contextlib
 import time
-from typing import Callable, ClassVar, Mapping, NamedTuple
+from datetime import date
+from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
 
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError
-from nvitop.recording.reader import Recording
 from nvitop.recording.schema import RecordingError
 from nvitop.recording.usage import MAX_INTERVALS, GpuTimes
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
-from nvitop.times import LATEST_TIME, format_time
+from nvitop.times import LATEST_TIME, format_time, start_of_day
+
+if TYPE_CHECKING:
+    from nvitop.recording.opening import Recording
 
 #: Speeds, slowest first.
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
@@ -141,8 +144,7 @@ class ReplaySource:
         now = self._sample.timestamp
         if int(now // 60) != self._times_minute:
             self._times_minute = int(now // 60)
-            day = time.localtime(now)
-            midnight = time.mktime((*day[:3], 0, 0, 0, 0, 0, -1))
+            midnight = start_of_day(date.fromtimestamp(now))
             self._times = self._recording.gpu_times(midnight, now)
         return self._times
 
@@ -173,8 +175,19 @@ class ReplaySource:
         position, self._event_time = self._event_time, None
         if unit == 'event':
             self._travel_to_event(amount, position)
+        elif unit == 'frame':
+            self._travel_frames(amount)
+        elif unit == 'seconds':
+            self._travel_to(self._recording.time_of(self._frame) + amount)
+        elif unit == 'time':
+            self._travel_to(amount)
+        elif unit == 'end':
+            span = self._recording.span()
+            self._jump(span.first if amount < 0 else span.last, 1 if amount < 0 else -1)
+        elif unit == 'speed':
+            self._change_speed(amount)
         else:
-            self._TRAVELS[unit](self, amount)
+            self._is_paused = not self._is_paused
 
     # Playing
 
@@ -284,9 +297,6 @@ class ReplaySource:
         else:
             self._jump(frame, -1)
 
-    def _travel_seconds(self, amount: float) -> None:
-        self._travel_to(self._recording.time_of(self._frame) + amount)
-
     def _travel_to(self, moment: float) -> None:
         frame = self._recording.at(moment)
         span = self._recording.span()
@@ -294,10 +304,6 @@ class ReplaySource:
             self._messages.append(f'the recording is from {span}')
         if frame != self._frame:
             self._jump(frame, -1)
-
-    def _travel_to_end(self, amount: float) -> None:
-        span = self._recording.span()
-        self._jump(span.first if amount < 0 else span.last, 1 if amount < 0 else -1)
 
     def _travel_to_event(self, amount: float, position: float | None) -> None:
         """Show the sample at the next or previous event after the one at ``position``."""
@@ -317,18 +323,6 @@ class ReplaySource:
         if 0 <= at < len(SPEEDS):
             self._speed = SPEEDS[at]
         self._is_paused = False
-
-    def _pause(self, amount: float) -> None:
-        self._is_paused = not self._is_paused
-
-    _TRAVELS: ClassVar[dict[str, Callable[[ReplaySource, float], None]]] = {
-        'frame': _travel_frames,
-        'seconds': _travel_seconds,
-        'time': _travel_to,
-        'end': _travel_to_end,
-        'speed': _change_speed,
-        'pause': _pause,
-    }
 
 
 class Timeline:

@@ -157,7 +157,7 @@ def _holders(sample: Sample, device: DeviceSample) -> list[Share]:
         if is_holder(process):
             rows.setdefault(usage_key(process), []).append(process)
     shares = [
-        Share(key, 0.0, False, sum(map(_memory, each)), _sum_percent(each))
+        Share(key, 0.0, False, sum(p.gpu_memory_bytes or 0 for p in each), _sum_percent(each))
         for key, each in rows.items()
     ]
     # Compute instances of a GPU instance share its memory.
@@ -231,10 +231,6 @@ def usage_key(process: ProcessSample) -> UsageKey:
 def gpu_of(key: DeviceKey) -> str:
     """Return the name of a device in the tables: its UUID, or its label if that is not known."""
     return key.uuid or key.label
-
-
-def _memory(process: ProcessSample) -> int:
-    return process.gpu_memory_bytes or 0
 
 
 def _sum_percent(processes: Sequence[ProcessSample]) -> int | None:

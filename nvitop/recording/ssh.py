@@ -105,7 +105,8 @@ class _Connection:
 
     def __init__(self, command: Sequence[str], on_news: threading.Condition) -> None:
         self._news = on_news
-        self._lines: collections.deque[str] = collections.deque(maxlen=KEPT_LINES)
+        #: Its last messages.
+        self.lines: collections.deque[str] = collections.deque(maxlen=KEPT_LINES)
         self._sent: Demand | None = None
         self._sent_at = 0.0
         #: The last sample, its number, and when it arrived.
@@ -164,7 +165,7 @@ class _Connection:
     def _keep(self, line: bytes) -> None:
         text = printable(line[:400].decode('utf-8', 'replace').strip())
         if text and not text.startswith('Warning: Permanently added'):
-            self._lines.append(text)
+            self.lines.append(text)
 
     def send(self, demand: Demand) -> None:
         """Send the demand to the other machine, when it changes and at intervals."""
@@ -183,9 +184,6 @@ class _Connection:
             for thread in self._threads:
                 thread.join(END_SECONDS)
         return status
-
-    def lines(self) -> list[str]:
-        return list(self._lines)
 
     def close(self) -> None:
         """Stop ssh. The program on the other machine reads the end of its input and exits."""
@@ -305,7 +303,7 @@ class RemoteSource:
         reason = connection.refusal or (
             f'no samples for {age:.0f} s'
             if status is None
-            else explain(self._host, status, connection.lines())
+            else explain(self._host, status, list(connection.lines))
         )
         pause = PAUSES[min(self._failures, len(PAUSES) - 1)]
         self._failures += 1

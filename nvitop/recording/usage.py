@@ -203,28 +203,32 @@ class RecentUse:
             self._minutes.popleft()
         times: GpuTimes = {}
         for _, minute in (*self._minutes, *((0, _times_of(r)) for r in self._account.open())):
-            for user, (used, held) in minute.items():
-                before = times.get(user, (0.0, 0.0))
-                times[user] = (before[0] + used, before[1] + held)
+            add_times(times, minute)
         return times
 
 
 def _times_of(rows: MinuteRows) -> GpuTimes:
     times: GpuTimes = {}
     for key, usage in rows.usage.items():
-        used, held = times.get(key.user, (0.0, 0.0))
         idle = usage.idle_held_ms / 1000
-        times[key.user] = (used + usage.share_ms / 1000 - idle, held + idle)
+        add_times(times, {key.user: (usage.share_ms / 1000 - idle, idle)})
     return times
+
+
+def add_times(times: GpuTimes, more: GpuTimes) -> None:
+    """Add further GPU time of each user."""
+    for user, (used, held) in more.items():
+        before = times.get(user, (0.0, 0.0))
+        times[user] = (before[0] + used, before[1] + held)
 
 
 def _add_tick(rows: MinuteRows, tick: Tick, ms: float, part: float) -> None:
     """Add the part of a tick that lies in a minute."""
     _count_device(rows, tick, ms, part)
     for key, energy in tick.energies.items():
-        _usage(rows, key).energy_mj += part * energy
+        rows.usage.setdefault(key, Usage()).energy_mj += part * energy
     for share in tick.shares.shares:
-        usage = _usage(rows, share.key)
+        usage = rows.usage.setdefault(share.key, Usage())
         usage.share_ms += ms * share.part
         if not share.key.user:
             continue
@@ -301,10 +305,6 @@ def split(end: float, seconds: float) -> Iterator[tuple[int, float]]:
         part = rest if until >= end else min(rest, (until - at) / seconds)
         yield minute, part
         at, rest = until, rest - part
-
-
-def _usage(rows: MinuteRows, key: UsageKey) -> Usage:
-    return rows.usage.setdefault(key, Usage())
 
 
 def _highest(*values: int | None) -> int | None:

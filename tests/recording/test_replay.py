@@ -28,8 +28,8 @@ from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.recording import reader
 from nvitop.recording.lines import LineWriter
-from nvitop.recording.opening import open_recording, open_recordings
-from nvitop.recording.reader import DatabaseRecording, Recording
+from nvitop.recording.opening import Recording, open_recording, open_recordings
+from nvitop.recording.reader import DatabaseRecording
 from nvitop.recording.recorder import Recorder
 from nvitop.recording.replay import NEWEST_FRAMES, NO_SIGNALS, OLDER_FRAMES, SPEEDS, ReplaySource
 from nvitop.recording.schema import RecordingError
