@@ -103,11 +103,6 @@ def _address(text: str, port: int) -> tuple[str, int]:
     return host, whole_number(0, MAX_PORT)(number)
 
 
-def _node_name() -> str:
-    """Return the name of the Kubernetes node: a pod has another name. ``''`` if it is not known."""
-    return os.environ.get('NODE_NAME', '') if 'KUBERNETES_SERVICE_HOST' in os.environ else ''
-
-
 def make_parser(program: str = PROGRAM) -> ArgumentParser:
     """Make the parser of ``nvitop exporter`` or of ``nvitop-exporter``."""
     parser = ArgumentParser(
@@ -153,6 +148,8 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
 
 def _add_series(parser: argparse.ArgumentParser) -> None:
     default = RELEASED_NAMES[0] if parser.prog == RELEASED_PROGRAM else 'own'
+    # A pod has another name than its node.
+    node = os.environ.get('NODE_NAME', '') if 'KUBERNETES_SERVICE_HOST' in os.environ else ''
     group = parser.add_argument_group('series')
     add = group.add_argument
     add(
@@ -194,7 +191,7 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
         '--hostname',
         '--host',
         '-H',
-        default=_node_name(),
+        default=node,
         metavar='NAME',
         help='name of the host in labels (default: $NODE_NAME in Kubernetes, else the name of '
         'this host)',

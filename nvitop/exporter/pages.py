@@ -6,7 +6,7 @@ from __future__ import annotations
 import gzip
 import threading
 import time
-from typing import Callable, NamedTuple, Sequence
+from typing import Callable, Sequence
 
 from nvitop.exporter.exposition import MediaType, render
 from nvitop.exporter.families import make_families, without_values
@@ -20,14 +20,6 @@ FRESH_INTERVALS = 3
 FRESH_SECONDS = 3.0
 #: Favors speed: a higher level makes pages a sixth smaller and takes three times as long.
 _GZIP_LEVEL = 1
-
-
-class _State(NamedTuple):
-    """State that determines the pages."""
-
-    sample: Sample
-    is_fresh: bool
-    has_fresh_processes: bool
 
 
 class Pages:
@@ -58,9 +50,10 @@ class Pages:
         self._lock = threading.Lock()
         self._sample = EMPTY_SAMPLE
         self._usage = UsageCounters(self._longest_age, owners=options.owners)
+        self._totals = self._usage.totals()
         self._failures = 0
-        self._made_from = _State(EMPTY_SAMPLE, False, False)
-        #: Pages of that state by format and whether they are compressed.
+        #: What the pages were made from, by format and whether they are compressed.
+        self._made_from = Observation(EMPTY_SAMPLE)
         self._pages: dict[tuple[MediaType, bool], bytes] = {}
 
     @property
@@ -73,14 +66,15 @@ class Pages:
         with self._lock:
             self._sample = sample
             self._usage.add(sample)
+            self._totals = self._usage.totals()
             self._failures += not has_driver(sample)
 
     def page(self, media: MediaType, *, is_compressed: bool = False) -> bytes:
         """Return the page of the last sample."""
         with self._lock:
-            state = self._state()
-            if state != self._made_from:
-                self._made_from, self._pages = state, {}
+            observation = self._observation()
+            if observation != self._made_from:
+                self._made_from, self._pages = observation, {}
             return self._page(media, is_compressed)
 
     def _page(self, media: MediaType, is_compressed: bool) -> bytes:
@@ -88,7 +82,7 @@ class Pages:
         if page is None and is_compressed:
             page = gzip.compress(self._page(media, False), _GZIP_LEVEL)
         elif page is None:
-            families = make_families(self._names, self._observation(self._made_from))
+            families = make_families(self._names, self._made_from)
             page = render([*families, *process_families()], media).encode()
         self._pages[media, is_compressed] = page
         return page
@@ -96,26 +90,23 @@ class Pages:
     def file_content(self) -> bytes:
         """Return the series of the last sample as text, without those about this process."""
         with self._lock:
-            observation = self._observation(self._state())
+            observation = self._observation()
         return render(make_families(self._names, observation)).encode()
-
-    def _state(self) -> _State:
-        sample = self._sample
-        is_fresh = sample.sequence > 0 and self._is_recent(sample.monotonic)
-        return _State(sample, is_fresh, is_fresh and self._is_recent(sample.processes_monotonic))
 
     def _is_recent(self, monotonic: float) -> bool:
         return self._clock() - monotonic <= self._longest_age
 
-    def _observation(self, state: _State) -> Observation:
-        sample = state.sample
-        if not state.is_fresh:
+    def _observation(self) -> Observation:
+        sample = self._sample
+        is_fresh = sample.sequence > 0 and self._is_recent(sample.monotonic)
+        has_fresh_processes = is_fresh and self._is_recent(sample.processes_monotonic)
+        if not is_fresh:
             sample = without_values(sample, f'no sample for {self._longest_age:g} s')
         return Observation(
             sample,
             self._options,
-            is_fresh=state.is_fresh,
-            has_fresh_processes=state.has_fresh_processes,
-            usage=self._usage.totals(),
+            is_fresh=is_fresh,
+            has_fresh_processes=has_fresh_processes,
+            usage=self._totals,
             failures=self._failures,
         )

@@ -49,14 +49,10 @@ def containing(word: str) -> str:
     return f'{flag}.*{literal(word)}.*'
 
 
-def any_of(names: Iterable[str]) -> str:
-    """Return a regular expression that matches each of these texts."""
-    return '|'.join(literal(name) for name in sorted(set(names)))
-
-
 def vector(names: Iterable[str], matchers: Iterable[Matcher] = ()) -> str:
     """Return the selector of all series with one of these names that match."""
-    conditions = [Matcher('__name__', '=~', any_of(names)), *matchers]
+    name = '|'.join(map(literal, sorted(set(names))))
+    conditions = [Matcher('__name__', '=~', name), *matchers]
     return '{' + ','.join(map(str, conditions)) + '}'
 
 

@@ -259,17 +259,13 @@ def _joined(members: Iterable[_Member]) -> list[tuple[str, list[_Member]]]:
                 first, second = root(owners.setdefault(gpu, name)), root(name)
                 if first != second:
                     # A label names the host better than an address.
-                    has_label = _is_named(groups[second])
+                    has_label = any(one.exporter.label != INSTANCE for one in groups[second])
                     kept, other = (second, first) if has_label else (first, second)
                     parents[other] = kept
     joined: dict[str, list[_Member]] = {}
     for name, several in groups.items():
         joined.setdefault(root(name), []).extend(several)
     return list(joined.items())
-
-
-def _is_named(members: list[_Member]) -> bool:
-    return any(member.exporter.label != INSTANCE for member in members)
 
 
 def _host(name: str, members: list[_Member]) -> FleetHost:

@@ -307,7 +307,7 @@ def totals(hosts: tuple[FleetHost, ...], now: float) -> Totals:
     """Return the sums over hosts. Hosts that are gone are only counted."""
     present = [host for host in hosts if host.gone_since is None]
     usage = [
-        (host.utilization_percent, _number_measured(host))
+        (host.utilization_percent, len(available(gpu.utilization_percent for gpu in host.gpus)))
         for host in present
         if host.utilization_percent is not None
     ]
@@ -332,11 +332,6 @@ def totals(hosts: tuple[FleetHost, ...], now: float) -> Totals:
         critical=sum(gpu.severity == 'critical' for host in present for gpu in host.gpus),
         age=max(ages, default=None),
     )
-
-
-def _number_measured(host: FleetHost) -> int:
-    """Return the number of GPUs whose utilization is known."""
-    return len(available(gpu.utilization_percent for gpu in host.gpus))
 
 
 def remember(previous: tuple[FleetHost, ...], fleet: Fleet) -> Fleet:
