@@ -302,13 +302,12 @@ def read_in_turn(steps: Mapping[int, Callable[[], T]]) -> list[T]:
     return [step() for step in steps.values()]
 
 
-def _driver_error() -> libnvml.NVMLError | None:
-    """Return the error because of which NVML cannot list GPUs; ``None`` if it can."""
-    try:
+def _candidates(devices: Iterable[Device] | None) -> list[Device]:
+    """Return the given devices, or all GPUs; raise NVMLError if NVML cannot list them."""
+    found = Device.all() if devices is None else list(devices)
+    if devices is None and not found:
         libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
-    except libnvml.NVMLError as error:
-        return error
-    return None
+    return found
 
 
 def select(
@@ -351,7 +350,7 @@ def _select_among(
             continue
         passed, is_unknown = _check_limits(read, criteria)
         unknown += is_unknown
-        if passed is None or _is_skipped(passed, skipped):
+        if passed is None or (skipped and str(passed.device.uuid()) in skipped):
             continue
         if passed.fault:
             unhealthy[passed.fault] = None
@@ -368,10 +367,6 @@ def _select_among(
         else:
             chosen.append(candidate.identifier)
     return Selection(chosen, unknown, lost, tuple(unhealthy))
-
-
-def _is_skipped(candidate: Candidate, skipped: frozenset[str]) -> bool:
-    return bool(skipped) and str(candidate.device.uuid()) in skipped
 
 
 def memory_limits(
@@ -507,17 +502,12 @@ def _choose_in_time(
     period = WAIT_SECONDS if wait is True else wait
     if not (period > 0 and (timeout is None or timeout >= 0)):
         raise ValueError(f'wait and timeout must be positive, not {period!r} and {timeout!r}')
-    given = None if devices is None else list(devices)
+    given = None if devices is None else list(devices)  # an iterator yields them only once
     options = options._replace(min_count=max(options.min_count, 1))
-
-    def choose() -> Selection:
-        candidates = Device.all() if given is None else given
-        error = None if candidates else _driver_error()
-        if error is not None:
-            raise error
-        return select(candidates, criteria, options)
-
-    chosen = select_in_time(choose, options.min_count, timeout, period).chosen
+    selection = select_in_time(
+        lambda: select(_candidates(given), criteria, options), options.min_count, timeout, period
+    )
+    chosen = selection.chosen
     if len(chosen) < options.min_count:
         raise TimeoutError(f'{too_few(len(chosen), options.min_count)} after {timeout:g} s')
     return chosen
@@ -548,14 +538,13 @@ def _choose(
     devices: Iterable[Device] | None, criteria: Criteria, options: SelectOptions
 ) -> list[Any]:
     """Choose for :func:`select_devices`, and warn its caller."""
-    if devices is None:
-        devices = Device.all()
-        error = None if devices else _driver_error()
-        if error is not None:
-            text = f'select_devices() returns no device: {error}'
-            warnings.warn(text, RuntimeWarning, stacklevel=4)
-            return []
-    selection = select(devices, criteria, options)
+    try:
+        candidates = _candidates(devices)
+    except libnvml.NVMLError as error:
+        text = f'select_devices() returns no device: {error}'
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+        return []
+    selection = select(candidates, criteria, options)
     chosen = selection.chosen
     if selection.unhealthy:
         text = f'select_devices() left out {"; ".join(selection.unhealthy)}'
