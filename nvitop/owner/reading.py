@@ -178,8 +178,13 @@ def _ancestors(pid: int) -> list[Ancestor]:
         pid = stat.parent_pid
         seen.add(pid)
         stat = _stat(pid)
-        if stat is not None:
-            chain.append(_ancestor(pid, stat.name))
+        if stat is None:
+            continue
+        if wants_cmdline(stat.name):
+            is_roots = stat.name == 'slurmstepd' and _is_roots(pid)
+            chain.append(Ancestor(pid, stat.name, _cmdline(pid), is_roots))
+        else:
+            chain.append(Ancestor(pid, stat.name))
     return chain
 
 
@@ -188,12 +193,6 @@ def _stat(pid: int) -> procfs.Stat | None:
         return procfs.read_stat(pid)
     except procfs.UNREADABLE:
         return None
-
-
-def _ancestor(pid: int, name: str) -> Ancestor:
-    if not wants_cmdline(name):
-        return Ancestor(pid, name)
-    return Ancestor(pid, name, _cmdline(pid), name == 'slurmstepd' and _is_roots(pid))
 
 
 def _is_roots(pid: int) -> bool:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from typing import NamedTuple
 
 from nvitop.printable import printable
 
@@ -55,7 +55,17 @@ class Layer(NamedTuple):
 
     def __str__(self) -> str:
         """Return kind and name, as in the column ``JOB``."""
-        return _FORMATS.get(self.kind, _plain_text)(self)
+        kind, name = self.kind, self.name
+        if kind in JOBS:
+            return f'{kind} {self.id}.{self.detail}' if self.detail else f'{kind} {self.id}'
+        if kind == 'jupyter':
+            return f'nb {(name or "").rpartition("/")[2] or short_id(self.id)}'
+        if kind == 'tmux':
+            return f'tmux {name or self.detail or f"server {self.id}"}'
+        if kind == 'monitor':
+            return f'{self.detail} monitor {short_id(self.id)}'
+        shown = name or (self.id if kind == 'ssh' else short_id(self.id))
+        return f'{kind} {shown}' if shown and kind != 'vscode' else kind
 
 
 class Owner(NamedTuple):
@@ -231,36 +241,9 @@ def _name(layer: Layer | None) -> str | None:
     return None if layer is None else layer.name
 
 
-# Texts of layers
-
-
 def short_id(text: str) -> str:
     """Return an ID as people see it: 12 digits of a long number, the first group of a UUID."""
     if len(text) in (32, 64) and text.isalnum():
         return text[:_SHORT_ID]
     first = text.split('-', 1)[0]
     return first if len(text) == 36 and len(first) == 8 else text
-
-
-def _plain_text(layer: Layer) -> str:
-    shown = layer.name or short_id(layer.id)
-    return f'{layer.kind} {shown}' if shown else layer.kind
-
-
-def _job_text(layer: Layer) -> str:
-    return f'{layer.kind} {layer.id}.{layer.detail}' if layer.detail else f'{layer.kind} {layer.id}'
-
-
-def _notebook_text(layer: Layer) -> str:
-    name = (layer.name or '').rpartition('/')[2]
-    return f'nb {name or short_id(layer.id)}'
-
-
-_FORMATS: dict[str, Callable[[Layer], str]] = {
-    **dict.fromkeys(JOBS, _job_text),
-    'jupyter': _notebook_text,
-    'tmux': lambda layer: f'tmux {layer.name or layer.detail or f"server {layer.id}"}',
-    'vscode': lambda layer: layer.kind,
-    'monitor': lambda layer: f'{layer.detail} monitor {short_id(layer.id)}',
-    'ssh': lambda layer: f'ssh {layer.name or layer.id}',
-}
