@@ -7,6 +7,7 @@ from nvitop.gui.view.charts import plot_rows
 from nvitop.gui.view.panels.device import device_rows
 from nvitop.gui.view.panels.host import combine
 from nvitop.gui.view.panels.process import process_row
+from nvitop.gui.view.screens.main import drawn_before
 
 
 def clear_row_caches() -> None:
@@ -19,3 +20,4 @@ def clear_row_caches() -> None:
         plot_rows,
     ):
         cached.cache_clear()
+    drawn_before.clear()

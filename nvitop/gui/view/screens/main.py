@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, NamedTuple, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.layout.main import LOWEST, MainLayout
-from nvitop.gui.model.choices import MainState, ViewState
+from nvitop.gui.model.choices import GraphState, MainState, ViewState
 from nvitop.gui.model.load_style import row_role
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
@@ -32,11 +32,17 @@ from nvitop.gui.view.text import (
     fit_badges,
 )
 from nvitop.health import Finding, worst_findings
-from nvitop.sampling.types import HostSample, ProcessSample, Sample
+from nvitop.sampling.types import DeviceKey, HostSample, ProcessSample, Sample
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
+    from nvitop.gui.layout.device import DeviceLayout
+    from nvitop.gui.layout.host import HostLayout
+    from nvitop.gui.render.buffer import Span
     from nvitop.sampling.history import History
+
+    #: Rows of devices and host, and the columns of the vertical lines at their end.
+    MeasuredRows = Tuple[list[tuple[Span, ...]], tuple[int, ...]]
 
 _WARNING = Style(Role.WARNING)
 
@@ -75,15 +81,22 @@ def draw_main(
     running_on = state.selected.device if state.selected else None
     # The page of a device has no other one to tell it from.
     current = None if state.shows_page else state.selected_device
-    devices = DeviceList(worst_findings(found), running_on, current, details_note)
-    states = draw_device_panel(buf, layout.devices, sample, view, devices, history=history)
     selected = state.selected_device or running_on
-    graphs = select_graphs(sample.devices, state.graphs, selected)
-    above = bottom_uprights(layout.devices, sample.devices)
-    if layout.host.tiles:
-        details = TileDetails(state.graphs, states, selected)
-        above = draw_tiles(buf, layout.host, sample, view, above, details, history)
-    draw_host_panel(buf, layout.host, sample, view, above, graphs, history=history)
+    rows, above = _measured_rows(
+        _Measured(
+            buf.area,
+            layout.devices,
+            layout.host,
+            sample,
+            view,
+            DeviceList(worst_findings(found), running_on, current, details_note),
+            state.graphs,
+            selected,
+            history,
+        )
+    )
+    top = max(0, layout.devices.area.y)
+    buf.paste(top, rows[top : layout.processes.area.y])
     listed = ProcessList(
         processes,
         len(sample.processes) if sample.sequence else None,
@@ -100,7 +113,6 @@ def draw_main(
         device.key: Style(row_role(device, view.thresholds), bold=selected == device.key)
         for device in sample.devices
     }
-    above = layout.host.uprights or above
     if layout.rows_below:
         buf.clear(layout.processes.area)
         above = (0, buf.width - 1)
@@ -111,6 +123,47 @@ def draw_main(
     if layout.scroll_y:  # the first line stays visible
         buf.clear(Rect(0, 0, buf.width, 1))
     draw_header(buf, 0, sample, header)
+
+
+class _Measured(NamedTuple):
+    """What devices and host show. It stays the same while a user moves in the list of processes."""
+
+    screen: Rect
+    devices: DeviceLayout
+    host: HostLayout
+    sample: Sample
+    view: ViewState
+    listed: DeviceList
+    graphs: GraphState
+    selected: DeviceKey | None
+    history: History | None
+
+
+def _measured_rows(shown: _Measured) -> MeasuredRows:
+    """Return the rows of devices and host; the last ones again if they show the same.
+
+    A functools.lru_cache would hash whole samples. To compare a sample with itself costs nothing.
+    """
+    if not drawn_before or drawn_before[0][0] != shown:
+        drawn_before[:] = [(shown, _draw_measured(shown))]
+    return drawn_before[0][1]
+
+
+#: The last argument and result of :func:`_measured_rows`.
+drawn_before: list[tuple[_Measured, MeasuredRows]] = []
+
+
+def _draw_measured(shown: _Measured) -> MeasuredRows:
+    screen, devices, host, sample, view, listed, graphs, selected, history = shown
+    buf = Buffer(screen.width, screen.height)
+    states = draw_device_panel(buf, devices, sample, view, listed, history=history)
+    above = bottom_uprights(devices, sample.devices)
+    if host.tiles:
+        details = TileDetails(graphs, states, selected)
+        above = draw_tiles(buf, host, sample, view, above, details, history)
+    plotted = select_graphs(sample.devices, graphs, selected)
+    draw_host_panel(buf, host, sample, view, above, plotted, history=history)
+    return [buf.row(y) for y in range(buf.height)], host.uprights or above
 
 
 def draw_too_small(buf: Buffer) -> None:
