@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
 from nvitop.api.metrics import METRICS_BY_NAME
@@ -91,30 +90,16 @@ class DeviceList(NamedTuple):
     details_note: tuple[str, ...] = ()
 
 
-class _Shape:
+class _Shape(NamedTuple):
     """How rows are drawn: everything that is the same for all devices."""
 
-    def __init__(
-        self,
-        form: str,
-        width: int,
-        columns: tuple[DevicePlace, ...],
-        cells: tuple[Cells, ...],
-        bars: tuple[Cells, ...],
-        traits: Traits | None,
-        view: ViewState,
-    ) -> None:
-        self.form = form
-        self.width = width
-        self.columns = columns
-        self.cells = cells
-        self.bars = bars
-        self.traits = traits
-        self.view = view
-
-
-#: Cached so that equal parameters give the same object, which is part of the key of cached rows.
-_shape_of = functools.lru_cache(maxsize=8)(_Shape)
+    form: str
+    width: int
+    columns: tuple[DevicePlace, ...]
+    cells: tuple[Cells, ...]
+    bars: tuple[Cells, ...]
+    traits: Traits | None
+    view: ViewState
 
 
 def draw_device_panel(
@@ -142,7 +127,7 @@ def draw_device_panel(
         return states
     traits = traits_of(devices) if layout.form == FULL else None
     shapes = [
-        _shape_of(layout.form, cells.width, layout.columns, layout.cells, layout.bars, traits, view)
+        _Shape(layout.form, cells.width, layout.columns, layout.cells, layout.bars, traits, view)
         for cells in layout.frames
     ]
     above = inner
@@ -162,7 +147,7 @@ def draw_device_panel(
             is_marked=listed.marked is not None and _contains(device.key, listed.marked),
             sparkline=_sparkline(place, device, history, view),
         )
-        drawn = device_rows(shapes[row.frame], device, state, row.height)
+        drawn = _device_rows(shapes[row.frame], device, state, row.height)
         if len(shapes) == 1:
             buf.paste(row.y, drawn)
         else:
@@ -328,10 +313,7 @@ def _draw_full_headings(
     draw_rule(buf, layout.heading_y + layout.heading_height, uprights, below)
 
 
-# Cached because a key changes at most the style of a few devices between two samples; large enough
-# for 16 GPUs with 7 MIG devices each. An entry takes 5 KB with its sample.
-@functools.lru_cache(maxsize=128)
-def device_rows(
+def _device_rows(
     shape: _Shape, device: DeviceSample, state: RowState, height: int
 ) -> tuple[tuple[Span, ...], ...]:
     """Return the spans of the rows of one device."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Iterable, NamedTuple, Optional, Sequence, Tuple
 
@@ -284,8 +283,6 @@ def _title(
     return tuple(notes)
 
 
-# Cached because graphs move every two seconds only, and not at a key.
-@functools.lru_cache(maxsize=4)
 def combine(rows: tuple[_Values, ...]) -> tuple[_Values, _Values]:
     """Return the mean and the highest known value for each column of dots."""
     columns = [_combine_column(column) for column in zip(*rows)]
