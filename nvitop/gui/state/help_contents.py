@@ -91,7 +91,6 @@ def _where(binding: Binding) -> str:
     return f'{where[0] if len(where) == 1 else "other screens"}: '
 
 
-@functools.lru_cache(maxsize=4)  # each key and second asks for the same lines
 def brief_groups(bindings: tuple[Binding, ...], *, readonly: bool) -> tuple[HelpGroup, ...]:
     """Return the listed bindings in fewer lines, by use, and other keys with the same effect."""
     listed = [binding for binding in bindings if binding.help and binding.keys]
@@ -206,5 +205,11 @@ def lines_about_keys(
 ) -> tuple[tuple[HelpPart, ...], ...]:
     """Return the lines of a help screen: the keys in force, and other groups."""
     bindings = tuple(each for each in state.keymap.bindings if _is_listed(state, each))
-    keys = brief_groups(bindings, readonly=state.view.readonly)
-    return lay_out_help((*keys, *others), state.width)
+    return _lines_about(bindings, others, state.width, readonly=state.view.readonly)
+
+
+@functools.lru_cache(maxsize=4)  # each key and second asks for the same lines several times
+def _lines_about(
+    bindings: tuple[Binding, ...], others: tuple[HelpGroup, ...], width: int, *, readonly: bool
+) -> tuple[tuple[HelpPart, ...], ...]:
+    return lay_out_help((*brief_groups(bindings, readonly=readonly), *others), width)
