@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
 from nvitop.printable import printable
 from nvitop.recording.shares import HELD_BYTES
@@ -15,7 +15,7 @@ from nvitop.times import format_time
 from nvitop.usage.report import Report, Row, Sums
 
 if TYPE_CHECKING:
-    from nvitop.sampling.types import Sample
+    from nvitop.sampling.types import ProcessSample, Sample
 
 FORMATS = ('table', 'csv', 'json')
 #: Version of the JSON structure; increased by changes that would break programs.
@@ -154,40 +154,13 @@ def aligned(lines: list[list[str]], left: set[int]) -> str:
     )
 
 
-class Held(NamedTuple):
-    """Memory that a process holds without using the GPU."""
-
-    user: str
-    host: str
-    gpu: str
-    memory_bytes: int
-    #: Since when it has not used the GPU; ``None`` if that is unknown.
-    since: float | None
-    #: Whether it may have been idle for longer.
-    is_longer: bool
-    command: str
-
-
-def held_of(sample: Sample) -> list[Held]:
-    """Return the processes that hold memory without using it, those with most memory first."""
-    rows = [
-        Held(
-            process.username or '(unknown)',
-            sample.host.hostname,
-            process.key.device.label,
-            process.gpu_memory_bytes or 0,
-            None if seconds is None else sample.timestamp - seconds,
-            process.is_idle_longer,
-            process.command or process.name or '',
-        )
-        for process in sample.processes
-        for seconds in [process.gpu_idle_seconds]
-        if (process.gpu_memory_bytes or 0) >= HELD_BYTES
-        and not process.is_outdated
-        # Nothing is known about one that exited or is in another PID namespace.
-        and (process.status in ('gone', 'foreign') if seconds is None else seconds >= HELD_SECONDS)
-    ]
-    return sorted(rows, key=lambda row: -row.memory_bytes)
+def _is_held_idle(process: ProcessSample) -> bool:
+    """Whether a process holds memory without using its GPU."""
+    if process.is_outdated or (process.gpu_memory_bytes or 0) < HELD_BYTES:
+        return False
+    if process.gpu_idle_seconds is None:  # it exited, or belongs to another PID namespace
+        return process.status in ('gone', 'foreign')
+    return process.gpu_idle_seconds >= HELD_SECONDS
 
 
 def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
@@ -195,24 +168,34 @@ def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
 
     ``users``: only these users, if there are any.
     """
-    rows = [row for sample in samples for row in held_of(sample) if not users or row.user in users]
+    lines = [['USER', 'HOST', 'GPU', 'MEMORY', 'IDLE SINCE', 'COMMAND']]
+    total = 0
+    for sample in samples:
+        held = [process for process in sample.processes if _is_held_idle(process)]
+        for process in sorted(held, key=lambda process: -(process.gpu_memory_bytes or 0)):
+            user = process.username or '(unknown)'
+            if users and user not in users:
+                continue
+            since = '(unknown)'
+            if process.gpu_idle_seconds is not None:
+                since = format_time(sample.timestamp - process.gpu_idle_seconds)[:-3]
+                since = f'before {since}' if process.is_idle_longer else since
+            size = process.gpu_memory_bytes or 0
+            total += size
+            lines.append(
+                [
+                    _clipped(user),
+                    _clipped(sample.host.hostname),
+                    process.key.device.label,
+                    f'{size / (1 << 30):,.1f} GiB',
+                    since,
+                    _clipped(process.command or process.name or ''),
+                ]
+            )
     times = sorted(format_time(sample.timestamp)[:-3] for sample in samples)
     as_of = 'at ' + ' to '.join(dict.fromkeys((times[0], times[-1])))
-    if not rows:
+    if len(lines) == 1:
         return f'No GPU memory was held for 10 minutes without being used {as_of}.\n'
-    lines = [['USER', 'HOST', 'GPU', 'MEMORY', 'IDLE SINCE', 'COMMAND']]
-    for row in rows:
-        since = '(unknown)' if row.since is None else format_time(row.since)[:-3]
-        lines.append(
-            [
-                _clipped(row.user),
-                _clipped(row.host),
-                row.gpu,
-                f'{row.memory_bytes / (1 << 30):,.1f} GiB',
-                f'before {since}' if row.is_longer and row.since is not None else since,
-                _clipped(row.command),
-            ]
-        )
-    size = sum(row.memory_bytes for row in rows) / (1 << 30)
-    title = f'GPU memory that is held without being used, {as_of}: {size:,.1f} GiB\n\n'
+    size_text = f'{total / (1 << 30):,.1f} GiB'
+    title = f'GPU memory that is held without being used, {as_of}: {size_text}\n\n'
     return title + aligned(lines, {0, 1, 4, 5})

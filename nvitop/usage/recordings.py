@@ -14,6 +14,7 @@ from nvitop.recording.lines import LineRecording
 from nvitop.recording.opening import is_database
 from nvitop.recording.reader import open_database
 from nvitop.recording.schema import RecordingError
+from nvitop.recording.shares import UsageKey
 from nvitop.times import LATEST_TIME, format_time
 from nvitop.usage.report import UNOBSERVED, Place, Report, Sums, Table
 
@@ -39,35 +40,6 @@ class RecordedDevice(NamedTuple):
     gpu: str
     #: ``'0'`` or ``'0:1'``.
     label: str
-
-
-class Used(NamedTuple):
-    """Use of one device by one row of the tables, with sums as they are in the tables."""
-
-    gpu: str
-    user: str
-    owner_kind: str
-    owner_id: str
-    command: str
-    share_ms: float
-    idle_held_ms: float
-    percent_ms: float
-    measured_ms: float
-    peak_bytes: float
-    energy_mj: float
-
-    def sums(self) -> Sums:
-        """Return the sums in seconds and joules."""
-        if not self.user:
-            return Sums(idle=self.share_ms / 1000, joules=self.energy_mj / 1000)
-        return Sums(
-            (self.share_ms - self.idle_held_ms) / 1000,
-            self.idle_held_ms / 1000,
-            kernels=self.percent_ms / 100_000,
-            measured=self.measured_ms / 1000,
-            peak_bytes=self.peak_bytes,
-            joules=self.energy_mj / 1000,
-        )
 
 
 #: GPU → minutes that were counted, to count those in several recordings once.
@@ -152,7 +124,7 @@ class DatabaseUsage:
                 )
         return found
 
-    def read(self, since: int, until: int, seen: Minutes) -> Iterator[Used]:
+    def read(self, since: int, until: int, seen: Minutes) -> Iterator[tuple[UsageKey, Sums]]:
         """Yield the use of devices in some minutes, without those seen."""
         where = ''
         if seen:
@@ -176,7 +148,7 @@ class DatabaseUsage:
             ):
                 seen.setdefault(gpu, set()).add(minute)
 
-    def _sums(self, since: int, until: int, where: str) -> list[Used]:
+    def _sums(self, since: int, until: int, where: str) -> list[tuple[UsageKey, Sums]]:
         """Return the sums of some minutes; those of damaged parts are skipped."""
         limits = f'minute >= {since} AND minute < {until}{where}'
         try:
@@ -199,8 +171,8 @@ class DatabaseUsage:
             middle = (since + until) // 2
             return [*self._sums(since, middle, where), *self._sums(middle, until, where)]
 
-    def _used(self, statement: str) -> list[Used]:
-        return [_checked(row) for row in self._db.execute(statement)]
+    def _used(self, statement: str) -> list[tuple[UsageKey, Sums]]:
+        return [_use_of(row) for row in self._db.execute(statement)]
 
     def _has_clock_steps(self) -> bool:
         """Whether a minute may have been recorded twice, because the clock was set back."""
@@ -211,17 +183,15 @@ class DatabaseUsage:
         ).fetchone()[0]
         return bool(event or run)
 
-    def _excess(self, limits: str) -> Iterator[Used]:
+    def _excess(self, limits: str) -> Iterator[tuple[UsageKey, Sums]]:
         """Yield what minutes have too much that hold more than 60 seconds, as negative sums."""
         for gpu, minute, observed in self._db.execute(
             f'SELECT gpu, minute, observed_ms FROM gpu_minute '
             f'WHERE observed_ms > {_MINUTE_MS} AND {limits}'
         ).fetchall():
-            part = _MINUTE_MS / float(observed) - 1
             statement = f'SELECT {_KEYS}, {_VALUES} FROM usage WHERE minute = ? AND gpu = ?'
-            for row in map(_checked, self._db.execute(statement, (minute, gpu))):
-                sums = {name: part * getattr(row, name) for name in Used._fields[5:]}
-                yield row._replace(**{**sums, 'peak_bytes': 0.0})
+            for row in self._db.execute(statement, (minute, gpu)):
+                yield _use_of(row, _MINUTE_MS / float(observed) - 1)
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
@@ -241,16 +211,24 @@ class DatabaseUsage:
         self._close()
 
 
-def _checked(row: Sequence[object]) -> Used:
-    """Return a row of tables that may hold anything."""
-    gpu, user, kind, name, command = (
-        '' if value is None else str(value)[:MAX_NAME] for value in row[:5]
-    )
-    numbers = [
+def _use_of(row: Sequence[object], factor: float = 1.0) -> tuple[UsageKey, Sums]:
+    """Return a row of tables that may hold anything, with its sums in seconds and joules × factor."""
+    key = UsageKey(*('' if value is None else str(value)[:MAX_NAME] for value in row[:5]))
+    share_ms, idle_held_ms, percent_ms, measured_ms, peak_bytes, energy_mj = (
         float(value) if isinstance(value, (int, float)) and abs(value) < MAX_SUM else 0.0
         for value in row[5:]
-    ]
-    return Used(gpu, user, kind, name, command, *numbers)
+    )
+    part = factor / 1000
+    if not key.user:
+        return key, Sums(idle=part * share_ms, joules=part * energy_mj)
+    return key, Sums(
+        part * (share_ms - idle_held_ms),
+        part * idle_held_ms,
+        kernels=part * percent_ms / 100,
+        measured=part * measured_ms,
+        peak_bytes=max(0.0, factor * peak_bytes),
+        joules=part * energy_mj,
+    )
 
 
 def open_sources(paths: Sequence[str]) -> tuple[list[DatabaseUsage], list[str]]:
@@ -316,13 +294,11 @@ def _read_host(
     for source in sorted(sources, key=lambda each: each.first):
         try:
             devices.update({each.name: each for each in source.devices(since, until)})
-            for used in source.read(since, until, seen):
-                unlisted = RecordedDevice(used.gpu, used.gpu, used.gpu)
-                device = devices.setdefault(used.gpu, unlisted)
-                sums = used.sums()
+            for key, sums in source.read(since, until, seen):
+                device = devices.setdefault(key.gpu, RecordedDevice(key.gpu, key.gpu, key.gpu))
                 observed[device.gpu] = observed.get(device.gpu, 0.0) + sums.seconds
-                job = f'{used.owner_kind} {used.owner_id}'.strip()
-                table.add(Place(used.user, job, used.command, prefix + device.label, host), sums)
+                job = f'{key.owner_kind} {key.owner_id}'.strip()
+                table.add(Place(key.user, job, key.command, prefix + device.label, host), sums)
             if len(sources) > 1:
                 source.add_minutes(seen, since, until)
         except RecordingError as error:
