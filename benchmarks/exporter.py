@@ -8,19 +8,18 @@ and the time of a scrape. ``nvitop exporter`` with its own names and interval fo
 from __future__ import annotations
 
 import http.client
-import os
-import pathlib
 import socket
 import subprocess
 import sys
 import time
 from typing import NamedTuple
 
+import psutil
+
 from benchmarks.programs import arguments, environment
 
 #: Seconds before the measurement: imports and first readings.
 WARM_UP = 8
-_TICKS = os.sysconf('SC_CLK_TCK')
 
 
 class Exporter:
@@ -54,14 +53,8 @@ class Exporter:
 
     def cpu(self) -> float:
         """Return the CPU time so far, in seconds."""
-        text = pathlib.Path(f'/proc/{self.process.pid}/stat').read_text(encoding='utf-8')
-        fields = text.rpartition(') ')[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
-
-    def memory(self) -> float:
-        """Return the resident memory in MiB."""
-        text = pathlib.Path(f'/proc/{self.process.pid}/statm').read_text(encoding='utf-8')
-        return int(text.split()[1]) * os.sysconf('SC_PAGE_SIZE') / (1 << 20)
+        times = psutil.Process(self.process.pid).cpu_times()
+        return times.user + times.system
 
 
 class Costs(NamedTuple):
@@ -91,7 +84,7 @@ def measure(exporters: list[Exporter], seconds: int) -> list[Costs]:
     return [
         Costs(
             (exporter.cpu() - cpu) / elapsed * 1e3,
-            exporter.memory(),
+            psutil.Process(exporter.process.pid).memory_info().rss / (1 << 20),
             sorted(exporter.times)[len(exporter.times) // 2] * 1e3,
             exporter.size,
         )

@@ -85,7 +85,7 @@ class Client:
             FleetError: There is no valid response.
         """
         times = {'start': f'{start:.3f}', 'end': f'{end:.3f}', 'step': f'{step:.3f}'}
-        return parse_history(*self._send('/api/v1/query_range', {'query': expression, **times}))[0]
+        return parse_history(*self._send('/api/v1/query_range', {'query': expression, **times}))
 
     def cancel(self) -> None:
         """End the request in progress, if there is one. Any thread may call this."""

@@ -77,10 +77,8 @@ def parse_response(status: int, content_type: str, body: bytes) -> CurrentValues
     return CurrentValues(drained(series), warnings)
 
 
-def parse_history(
-    status: int, content_type: str, body: bytes
-) -> tuple[list[PastValues], tuple[str, ...]]:
-    """Return the series of a range query, and the notes of the server.
+def parse_history(status: int, content_type: str, body: bytes) -> list[PastValues]:
+    """Return the series of a range query.
 
     Raises:
         FleetError: The response is an error or not a result.
@@ -91,8 +89,8 @@ def parse_history(
         points = tuple((float(time), float(value)) for time, value in row['values'])
         found.append(PastValues(labels.get('__name__', ''), labels, points))
 
-    warnings = _read_rows(status, content_type, body, keep)
-    return found, warnings
+    _read_rows(status, content_type, body, keep)
+    return found
 
 
 def _read_rows(

@@ -71,18 +71,15 @@ def ancestor_layers(chain: Sequence[Ancestor]) -> tuple[Layer, ...]:
     Args:
         chain: The ancestors, the parent first.
     """
-    return tuple(_layers(list(reversed(chain))))
-
-
-def _layers(chain: Sequence[Ancestor]) -> Iterator[Layer]:
-    """Yield the layers of ancestors, the first process of the system first."""
-    for ancestor in chain:
+    layers: list[Layer] = []
+    for ancestor in reversed(chain):
         title = ancestor.cmdline[0] if ancestor.cmdline else ''
         step = parse_step_title(title) if ancestor.name == 'slurmstepd' else None
         if step and ancestor.is_roots:
-            yield Layer('slurm', step[0], None, 'parent', detail=step[1])
+            layers.append(Layer('slurm', step[0], None, 'parent', detail=step[1]))
         else:
-            yield from _terminal(ancestor, title)
+            layers += _terminal(ancestor, title)
+    return tuple(layers)
 
 
 def _terminal(ancestor: Ancestor, title: str) -> Iterator[Layer]:

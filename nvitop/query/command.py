@@ -195,17 +195,18 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, Request | None]:
         return given, None
     try:
         if given.samples:
-            _check_samples(given)
+            names = (
+                'gpu',
+                'processes',
+                'all',
+                *(f'query_{name.replace("-", "_")}' for name in QUERIES),
+            )
+            if any(getattr(given, name) for name in names):
+                raise ValueError('--samples prints everything: request nothing else')
             return given, None
         return given, _request(given)
     except ValueError as error:
         parser.error(str(error))
-
-
-def _check_samples(given: argparse.Namespace) -> None:
-    names = ('gpu', 'processes', 'all', *(f'query_{name.replace("-", "_")}' for name in QUERIES))
-    if any(getattr(given, name) for name in names):
-        raise ValueError('--samples prints everything: request nothing else')
 
 
 def _request(given: argparse.Namespace) -> Request:
