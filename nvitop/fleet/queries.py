@@ -132,10 +132,7 @@ def hosts_query(scope: Scope) -> str:
     user_labels = f'{hosts}, user, username'
     return ' or '.join(
         (
-            *_findings(scope, gpus),
-            _silent(scope),
-            *(marked(one, 'recent') for one in _idle(scope, 'busy')),
-            _ages(scope),
+            *_states(scope, gpus),
             marked(f'max by ({hosts}) ({_select(_named("temperature"), scope)})', 'max'),
             marked(f'count by ({user_labels}) ({_select(users, scope, is_whole=False)})', 'user'),
             marked(f'sum by ({hosts}, job) ({_select(memory, scope)})', 'sum'),
@@ -147,7 +144,8 @@ def hosts_query(scope: Scope) -> str:
     )
 
 
-def _findings(scope: Scope, gpus: str) -> list[str]:
+def _states(scope: Scope, gpus: str) -> list[str]:
+    """Return the findings about GPUs, which of them are silent or were busy, and ages of values."""
     up = {'own': (dialect('own').up,)}
     failed = {'dcgm': names_of('remapped_rows_failure')['dcgm']}
     xid = {'dcgm': (XID,)}
@@ -162,6 +160,9 @@ def _findings(scope: Scope, gpus: str) -> list[str]:
         marked(f'max by ({hosts}, pci_bus_id) ({missing})', 'missing'),
         marked(f'max by ({gpus}) ({_select(xid, scope)} > 0)', 'xid'),
         marked(f'max by ({gpus}) ({_select(failed, scope)} > 0)', 'remap'),
+        _silent(scope),
+        *(marked(one, 'recent') for one in _idle(scope, 'busy')),
+        _ages(scope),
     ]
 
 
@@ -258,10 +259,7 @@ def _list_query(scope: Scope) -> str:
     users = _select({name: (one,) for name, (one, _) in USER_SERIES.items()}, scope, is_whole=False)
     return ' or '.join(
         (
-            *_findings(scope, gpus),
-            _silent(scope),
-            *(marked(one, 'recent') for one in _idle(scope, 'busy')),
-            _ages(scope),
+            *_states(scope, gpus),
             marked(f'count by ({gpus}, user, username) ({users})', 'user'),
             f'max by ({_labels(scope, gpus=True, instances=True)}) ({values})',
         )
