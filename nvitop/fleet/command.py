@@ -208,8 +208,7 @@ def _print_once(given: argparse.Namespace, settings: Settings) -> int:
         with writing():
             text = fleet_text(fleet, kind, given.view, given.sort)
             encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
-            sys.stdout.write(text.encode(encoding, 'replace').decode(encoding))
-            sys.stdout.flush()
+            print(text.encode(encoding, 'replace').decode(encoding), end='', flush=True)
     if not is_known or (given.fail_on and not fleet.hosts):
         # A check of nothing must not succeed.
         text = f'no host matches the filter {given.filter!r}' if given.filter else ''

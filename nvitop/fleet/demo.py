@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Exporters of the simulated machines, in turn.
 MIXED = ('own', 'dcgm', 'nvidia-smi', 'nvitop-exporter')
+#: Number of GPUs of each machine.
+GPUS = 8
 _USERS = ('alice', 'bob', 'carol', 'dave', 'erin', 'frank')
 _MODEL = 'NVIDIA H100 80GB HBM3'
 _GIB = 1 << 30
@@ -54,26 +56,16 @@ class Cluster:
 
     Args:
         hosts: Number of machines.
-        gpus: Number of GPUs of each machine.
         dialects: Exporters of the machines, in turn.
-        prefix: Beginning of the names of the machines.
     """
 
-    def __init__(
-        self,
-        hosts: int = 40,
-        gpus: int = 8,
-        dialects: tuple[str, ...] = ('own',),
-        prefix: str = 'gpu',
-    ) -> None:
+    def __init__(self, hosts: int = 40, dialects: tuple[str, ...] = ('own',)) -> None:
         self.hosts = hosts
-        self.gpus = gpus
         self._dialects = dialects
-        self._prefix = prefix
 
     def name(self, host: int) -> str:
         """Return the name of a machine."""
-        return f'{self._prefix}{host + 1:04d}'
+        return f'gpu{host + 1:04d}'
 
     def dialect(self, host: int) -> str:
         """Return the exporter of a machine."""
@@ -84,23 +76,17 @@ class Cluster:
     ) -> Iterator[Series]:
         """Yield the series of some or all machines, with those of processes if wanted."""
         for host in range(self.hosts) if hosts is None else hosts:
-            if not self._is_gone(host, now):
-                for gpu in range(self.gpus):
-                    yield from self._series_of_gpu(host, gpu, now, processes=processes)
-
-    def _is_gone(self, host: int, now: float) -> bool:
-        """Return whether a machine restarts: one of them does, for one minute in three."""
-        return self.hosts > 10 and host == 10 and now % 180 >= 120
-
-    def _is_down(self, host: int, gpu: int) -> bool:
-        return host % 97 == 6 and gpu == 3 and self.dialect(host) == 'own'
+            # One machine restarts, for one minute in three.
+            is_gone = self.hosts > 10 and host == 10 and now % 180 >= 120
+            for gpu in () if is_gone else range(GPUS):
+                yield from self._series_of_gpu(host, gpu, now, processes=processes)
 
     def _load(self, host: int, gpu: int, now: float) -> _Load:
         job = host * 7919 % 101
         user = _USERS[job % len(_USERS)]
         if job % 9 == 4:  # nothing runs
             return _Load('', 0.0, 0.6 * _GIB)
-        if job % 11 == 5 and gpu >= self.gpus // 2:  # memory is held, and nothing runs
+        if job % 11 == 5 and gpu >= GPUS // 2:  # memory is held, and nothing runs
             return _Load(user, 0.0, 40.0 * _GIB)
         if job % 7 == 3 and gpu % 2:
             user = _USERS[(job + 1) % len(_USERS)]
@@ -116,7 +102,7 @@ class Cluster:
         if name == 'dcgm' and load.user:
             labels.update(namespace=load.user, pod=f'train-{host * 7919 % 101}')
         if name == 'own':
-            is_up = not self._is_down(host, gpu)
+            is_up = host % 97 != 6 or gpu != 3
             yield Series('nvitop_gpu_up', labels, float(is_up))
             if not is_up:
                 return
@@ -144,7 +130,7 @@ class Cluster:
                 yield Series('nvitop_process_gpu_sm_utilization_ratio', process, load.percent / 100)
 
     def _labels(self, name: str, host: int, gpu: int) -> dict[str, str]:
-        hostname, uuid = self.name(host), self.uuid(host, gpu)
+        hostname, uuid = self.name(host), f'GPU-{host:08x}-0000-4000-8000-{gpu:012x}'
         labels = {INSTANCE: f'{hostname}:{_PORTS[name]}', 'job': name}
         if name == 'own':
             return {**labels, 'gpu': str(gpu), 'uuid': uuid, 'hostname': hostname}
@@ -153,17 +139,8 @@ class Cluster:
             return {**labels, 'gpu': str(gpu), 'Hostname': hostname, **more}
         if name == 'nvidia-smi':
             return {**labels, 'uuid': bare_uuid(uuid)}
-        return {
-            **labels,
-            'hostname': hostname,
-            'index': str(gpu),
-            'devicename': _MODEL,
-            'uuid': uuid,
-        }
-
-    def uuid(self, host: int, gpu: int) -> str:
-        """Return the UUID of a GPU."""
-        return f'GPU-{host:08x}-0000-4000-8000-{gpu:012x}'
+        more = {'index': str(gpu), 'devicename': _MODEL}
+        return {**labels, 'hostname': hostname, **more, 'uuid': uuid}
 
 
 def _owner(host: int, load: _Load) -> dict[str, str]:

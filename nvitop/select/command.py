@@ -347,8 +347,7 @@ def _print(selection: Selection, options: argparse.Namespace) -> int:
     """Print the devices, and messages about the choice; return the exit status."""
     identifiers = [str(identifier) for identifier in selection.chosen]
     with contextlib.suppress(BrokenPipeError), writing():
-        sys.stdout.write(_joined(identifiers, options.separator))
-        sys.stdout.flush()
+        print(_joined(identifiers, options.separator), end='', flush=True)
     if not sys.stdout.isatty():
         with contextlib.suppress(OSError):
             print(f'CUDA_VISIBLE_DEVICES="{",".join(identifiers)}"', file=sys.stderr)

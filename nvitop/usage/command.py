@@ -282,8 +282,7 @@ def _print(given: argparse.Namespace, read: Callable[[Sequence[str]], Report]) -
         )
         problems = report.problems
     with writing():
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        print(text, end='', flush=True)
     for problem in problems:
         print_message(PROGRAM, 'error', problem)
     return int(bool(problems))
