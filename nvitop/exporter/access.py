@@ -12,12 +12,9 @@ import queue
 import ssl
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from nvitop.toml import suggestion
-
-if TYPE_CHECKING:
-    from typing import Sequence
 
 #: Minimum time (seconds) between two checks of files for changes.
 _CHECK_SECONDS = 1.0

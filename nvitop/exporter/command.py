@@ -9,7 +9,7 @@ import functools
 import os
 import ssl
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Sequence
 
 from nvitop.console import outcome
 from nvitop.console.arguments import (
@@ -40,8 +40,6 @@ from nvitop.sampling.source import LiveSource
 from nvitop.toml import suggestion
 
 if TYPE_CHECKING:
-    from typing import Sequence
-
     from nvitop.recording.recorder import Sink
     from nvitop.sampling.types import Demand, Sample
 

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Iterable, Mapping, NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Iterable, Mapping
-
     from nvitop.exporter.tables import Family
 
 #: Endings of names that are units in OpenMetrics.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, TypeVar
 
 from nvitop.exporter.dialects import dialect
 from nvitop.exporter.tables import Family, Point
@@ -19,8 +19,6 @@ from nvitop.exporter.values import (
 from nvitop.sampling.types import Demand, DeviceSample, HostSample, ProcessSample
 
 if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Mapping
-
     from nvitop.exporter.tables import Dialect, InfoRow, Observation, SeriesOptions
     from nvitop.sampling.types import DeviceKey, Sample
 

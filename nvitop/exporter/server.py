@@ -11,13 +11,12 @@ import ssl
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, cast
 
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
     from socketserver import BaseServer
-    from typing import Iterator, Mapping
 
 #: Maximum time (seconds) for the TLS handshake, for a request, and for a response.
 REQUEST_SECONDS = 10.0

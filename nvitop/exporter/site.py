@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import threading
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Mapping, Sequence
 
 from nvitop.exporter.access import TooManyPasswords
 from nvitop.exporter.exposition import accepts_gzip, negotiate
@@ -13,8 +13,6 @@ from nvitop.exporter.server import Response
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
-    from typing import Mapping
-
     from nvitop.exporter.access import Access
     from nvitop.exporter.pages import Pages
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterable, Iterator, Mapping
 
 from nvitop.api import host
 from nvitop.api.process import HostProcess
@@ -14,8 +14,6 @@ from nvitop.recording.shares import NO_USER, UNKNOWN_USER
 from nvitop.recording.usage import Meter
 
 if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Mapping
-
     from nvitop.exporter.tables import Holder, SeriesType
     from nvitop.recording.shares import Share, UsageKey
     from nvitop.recording.usage import Tick

@@ -8,11 +8,9 @@ both directions: :mod:`nvitop.exporter.families` makes series from samples, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Callable, Iterable, Literal, Mapping, NamedTuple, Tuple
 
 if TYPE_CHECKING:
-    from typing import Callable, Iterable, Literal, Mapping, Tuple
-
     from nvitop.sampling.types import Sample
 
     #: Type of a series. ``unknown`` is for counters whose names do not end in ``_total``, which

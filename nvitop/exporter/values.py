@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 
 from nvitop.api.metrics import (
     CLOCK_EVENT_REASONS,
@@ -19,8 +19,6 @@ from nvitop.masking import mask_command
 from nvitop.printable import printable
 
 if TYPE_CHECKING:
-    from typing import Callable, Iterator, Mapping, Sequence
-
     from nvitop.exporter.tables import DeviceRow, Labels, ProcessRow, SeriesOptions
     from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 

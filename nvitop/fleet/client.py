@@ -11,7 +11,7 @@ import threading
 import urllib.parse
 import urllib.request
 import zlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Iterator, Mapping, NamedTuple
 
 from nvitop.fleet.response import CurrentValues, PastValues, parse_history, parse_response
 from nvitop.fleet.settings import basic_login
@@ -19,8 +19,6 @@ from nvitop.fleet.types import FleetError
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
-    from typing import Iterator, Mapping
-
     from nvitop.fleet.settings import Settings
     from nvitop.fleet.source import Question
 

@@ -7,7 +7,7 @@ import functools
 import math
 import re
 import time
-from typing import TYPE_CHECKING, Callable, NamedTuple
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple
 
 from nvitop.exporter.values import bare_uuid
 from nvitop.fleet.names import (
@@ -29,8 +29,6 @@ from nvitop.fleet.types import Series
 from nvitop.health import BUSY_PERCENT
 
 if TYPE_CHECKING:
-    from typing import Iterable, Iterator
-
     from nvitop.fleet.source import Question
 
 #: Exporters of the simulated machines, in turn.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, cast
 
 from nvitop.api.metrics import METRICS, Metric
 from nvitop.exporter.dialects import dialect
@@ -38,8 +38,6 @@ from nvitop.sampling.types import (
 )
 
 if TYPE_CHECKING:
-    from typing import Iterable, Mapping
-
     from nvitop.exporter.tables import DeviceRow, Dialect, InfoRow, Labels, ProcessRow
     from nvitop.fleet.response import PastValues
     from nvitop.fleet.types import FleetHost

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Iterable, NamedTuple
 
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 
 if TYPE_CHECKING:
-    from typing import Iterable
-
     from nvitop.exporter.tables import DeviceRow
 
 #: Dialects in order of preference. If several report the same GPU, the first one counts.

@@ -6,15 +6,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import Totals, totals
 from nvitop.printable import printable
 
 if TYPE_CHECKING:
-    from typing import Sequence
-
     from nvitop.fleet.queries import Scope
     from nvitop.fleet.types import Fleet, FleetProblem, Kind
 

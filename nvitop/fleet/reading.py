@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterable, Mapping
 
 from nvitop.exporter.values import bare_uuid
 from nvitop.fleet.names import (
@@ -46,8 +46,6 @@ from nvitop.owner.types import JOBS, PLAIN, TOOLS, Layer
 from nvitop.printable import printable
 
 if TYPE_CHECKING:
-    from typing import Iterable, Mapping
-
     from nvitop.fleet.queries import Scope
     from nvitop.fleet.types import Series
 

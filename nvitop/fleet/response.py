@@ -6,13 +6,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Callable, Iterator, NamedTuple
 
 from nvitop.fleet.types import PAUSE_SECONDS, SLICE, FleetError, Series, drained
 from nvitop.printable import printable
-
-if TYPE_CHECKING:
-    from typing import Callable, Iterator
 
 #: Maximum length of an error message or warning of the server.
 MAX_MESSAGE = 300

@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import netrc
 import urllib.parse
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 from nvitop.fleet.promql import LABEL, parse_selector
 from nvitop.fleet.queries import Scope
@@ -14,9 +14,6 @@ from nvitop.fleet.types import FleetError
 from nvitop.health.states import HELD_SECONDS
 from nvitop.times import read_duration
 from nvitop.toml import suggestion
-
-if TYPE_CHECKING:
-    from typing import Mapping
 
 #: Default limit (seconds) of a request.
 TIMEOUT = 10.0

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Iterable, Iterator, Literal, Mapping, NamedTuple, TypeVar
 
 from nvitop.health import state_of_values
 
 if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Literal, Mapping, TypeVar
-
     from nvitop.health.states import DeviceWord
 
     #: Severities of findings; others are not queried.

@@ -7,7 +7,7 @@ import functools
 import json
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Sequence, Union
 
 from nvitop.printable import printable
 from nvitop.query.measure import plain_row
@@ -15,8 +15,6 @@ from nvitop.query.nvidia_smi import DEPRECATED, NOT_AVAILABLE
 from nvitop.times import iso_time
 
 if TYPE_CHECKING:
-    from typing import Union
-
     from nvitop.query.fields import (
         CellValue,
         DeviceQueryRow,

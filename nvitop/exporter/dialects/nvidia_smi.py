@@ -8,7 +8,7 @@ They are derived from the table of metrics: ``clocks.current.sm`` becomes
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterator
 
 from nvitop.api.metrics import CLOCK_EVENT_REASONS, EXTENDED_METRICS, METRICS
 from nvitop.exporter.tables import (
@@ -19,8 +19,6 @@ from nvitop.exporter.tables import (
 )
 
 if TYPE_CHECKING:
-    from typing import Iterator
-
     from nvitop.api.metrics import Metric
     from nvitop.exporter.tables import Form, SeriesType
 

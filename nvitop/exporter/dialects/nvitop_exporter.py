@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterator
 
 from nvitop.exporter.tables import (
     DeviceRow,
@@ -17,8 +17,6 @@ from nvitop.exporter.tables import (
 from nvitop.exporter.values import label_value
 
 if TYPE_CHECKING:
-    from typing import Iterator
-
     from nvitop.exporter.tables import Observation
 
 _MIB, _KIB = 1 << 20, 1024

@@ -6,7 +6,7 @@ from __future__ import annotations
 import collections
 import platform
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterator, Mapping
 
 from nvitop.api.metrics import (
     EXTENDED_METRICS,
@@ -38,8 +38,6 @@ from nvitop.health.xid import ACTIONS, xid_of
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
-    from typing import Iterator, Mapping
-
     from nvitop.exporter.tables import Form, Observation
     from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
