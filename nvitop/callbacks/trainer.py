@@ -6,14 +6,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from nvitop.api.device import Device
+from nvitop.api.device import CudaDevice, Device
 from nvitop.api.libnvml import NVMLError
 from nvitop.callbacks.utils import StepTimer, devices_by_logical_ids, gpu_stats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from nvitop.api.device import CudaDevice
 
 
 class TrainerStats:

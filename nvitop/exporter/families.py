@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, TypeVar
+from typing import Iterable, Iterator, Mapping, TypeVar
 
 from nvitop.exporter.dialects import dialect
-from nvitop.exporter.tables import Family, Point
+from nvitop.exporter.tables import Dialect, Family, InfoRow, Observation, Point, SeriesOptions
 from nvitop.exporter.values import (
     ALL_METRICS,
     described_devices,
@@ -16,11 +16,7 @@ from nvitop.exporter.values import (
     process_reader,
     texts_of,
 )
-from nvitop.sampling.types import Demand, DeviceSample, HostSample, ProcessSample
-
-if TYPE_CHECKING:
-    from nvitop.exporter.tables import Dialect, InfoRow, Observation, SeriesOptions
-    from nvitop.sampling.types import DeviceKey, Sample
+from nvitop.sampling.types import Demand, DeviceKey, DeviceSample, HostSample, ProcessSample, Sample
 
 #: Maximum number of processes with series of their own; those with most GPU memory come first.
 MAX_PROCESSES = 500

@@ -7,13 +7,12 @@ import html
 import threading
 from typing import TYPE_CHECKING, Mapping, Sequence
 
-from nvitop.exporter.access import TooManyPasswords
+from nvitop.exporter.access import Access, TooManyPasswords
 from nvitop.exporter.exposition import accepts_gzip, negotiate
 from nvitop.exporter.server import Response
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
-    from nvitop.exporter.access import Access
     from nvitop.exporter.pages import Pages
 
 HEALTHY_PATH, READY_PATH = '/-/healthy', '/-/ready'

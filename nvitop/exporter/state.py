@@ -10,13 +10,11 @@ from nvitop.api import host
 from nvitop.api.process import HostProcess
 from nvitop.exporter.tables import Family, GpuUse, Point
 from nvitop.exporter.values import UNKNOWN, label_value, owner_properties
-from nvitop.recording.shares import NO_USER, UNKNOWN_USER
-from nvitop.recording.usage import Meter
+from nvitop.recording.shares import NO_USER, UNKNOWN_USER, Share, UsageKey
+from nvitop.recording.usage import Meter, Tick
 
 if TYPE_CHECKING:
     from nvitop.exporter.tables import Holder, SeriesType
-    from nvitop.recording.shares import Share, UsageKey
-    from nvitop.recording.usage import Tick
     from nvitop.sampling.types import Sample
 
 #: Series about the exporter, with the names that all exporters share: type and help. The text file

@@ -14,12 +14,11 @@ import zlib
 from typing import TYPE_CHECKING, Iterator, Mapping, NamedTuple
 
 from nvitop.fleet.response import CurrentValues, PastValues, parse_history, parse_response
-from nvitop.fleet.settings import basic_login
+from nvitop.fleet.settings import Settings, basic_login
 from nvitop.fleet.types import FleetError
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
-    from nvitop.fleet.settings import Settings
     from nvitop.fleet.source import Question
 
 #: Maximum size (bytes) of a response, after decompression.

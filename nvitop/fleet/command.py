@@ -21,21 +21,18 @@ from nvitop.fleet.settings import (
     MAX_IDLE_SECONDS,
     MAX_SECONDS,
     MIN_SECONDS,
+    Settings,
     SettingsError,
     from_environment,
     from_table,
     has_login,
     make_settings,
 )
-from nvitop.fleet.source import Question, ask, used_labels
-from nvitop.fleet.types import FleetError
+from nvitop.fleet.source import Question, Server, ask, used_labels
+from nvitop.fleet.types import Fleet, FleetError
 from nvitop.toml import suggestion
 
 if TYPE_CHECKING:
-    from nvitop.fleet.settings import Settings
-    from nvitop.fleet.source import Server
-    from nvitop.fleet.types import Fleet
-
     #: Runs the screens; returns the exit status.
     Show = Callable[[argparse.Namespace, Settings], int]
 

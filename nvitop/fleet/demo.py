@@ -7,7 +7,7 @@ import functools
 import math
 import re
 import time
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple
+from typing import Callable, Iterable, Iterator, NamedTuple
 
 from nvitop.exporter.values import bare_uuid
 from nvitop.fleet.names import (
@@ -24,12 +24,9 @@ from nvitop.fleet.names import (
 from nvitop.fleet.promql import ROW, containing, literal
 from nvitop.fleet.queries import HEAT_METRICS
 from nvitop.fleet.response import CurrentValues, PastValues
-from nvitop.fleet.source import GRAPH_METRICS
+from nvitop.fleet.source import GRAPH_METRICS, Question
 from nvitop.fleet.types import Series
 from nvitop.health import BUSY_PERCENT
-
-if TYPE_CHECKING:
-    from nvitop.fleet.source import Question
 
 #: Exporters of the simulated machines, in turn.
 MIXED = ('own', 'dcgm', 'nvidia-smi', 'nvitop-exporter')

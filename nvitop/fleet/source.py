@@ -19,12 +19,11 @@ from nvitop.fleet.queries import (
 )
 from nvitop.fleet.reading import read_fleet, read_jobs, read_users
 from nvitop.fleet.types import LATE_SECONDS, Fleet, FleetError, FleetHost
-from nvitop.sampling.types import EMPTY_SAMPLE, Origin, Problem, Sample
+from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Problem, Sample
 
 if TYPE_CHECKING:
     from nvitop.fleet.response import CurrentValues, PastValues
     from nvitop.fleet.types import Kind
-    from nvitop.sampling.types import Demand
 
 #: Metrics in the graphs of a host.
 GRAPH_METRICS = (

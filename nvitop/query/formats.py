@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Sequence, Union
 
 from nvitop.printable import printable
-from nvitop.query.measure import plain_row
+from nvitop.query.measure import QueryResult, TableQuery, plain_row
 from nvitop.query.nvidia_smi import DEPRECATED, NOT_AVAILABLE
 from nvitop.times import iso_time
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         ProcessQueryRow,
         QueryField,
     )
-    from nvitop.query.measure import QueryResult, TableQuery
 
     AnyRow = Union[DeviceQueryRow, ProcessQueryRow, ItemRow]
 

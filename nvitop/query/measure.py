@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterable, NamedTuple
+from typing import Any, Callable, ClassVar, Dict, Iterable, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.query.fields import (
@@ -20,15 +20,11 @@ from nvitop.query.fields import (
     device_table,
     process_table,
 )
-from nvitop.sampling.device_names import require_devices
+from nvitop.sampling.device_names import DeviceIndex, require_devices
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.source import LiveSource
-from nvitop.sampling.types import Demand
+from nvitop.sampling.types import Demand, DeviceKey, Sample
 from nvitop.times import iso_time
-
-if TYPE_CHECKING:
-    from nvitop.sampling.device_names import DeviceIndex
-    from nvitop.sampling.types import DeviceKey, Sample
 
 #: Process fields that need additional NVML calls.
 _LOADS = frozenset(f'gpu_{engine}_utilization' for engine in ('sm', 'memory', 'encoder', 'decoder'))

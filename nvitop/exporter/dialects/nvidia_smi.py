@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Iterator
 
-from nvitop.api.metrics import CLOCK_EVENT_REASONS, EXTENDED_METRICS, METRICS
+from nvitop.api.metrics import CLOCK_EVENT_REASONS, EXTENDED_METRICS, METRICS, Metric
 from nvitop.exporter.tables import (
     DeviceRow,
     Dialect,
@@ -19,7 +19,6 @@ from nvitop.exporter.tables import (
 )
 
 if TYPE_CHECKING:
-    from nvitop.api.metrics import Metric
     from nvitop.exporter.tables import Form, SeriesType
 
 PREFIX = 'nvidia_smi_'

@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Iterator
+from typing import Iterator
 
 from nvitop.exporter.tables import (
     DeviceRow,
     Dialect,
     Family,
     InfoRow,
+    Observation,
     Point,
     ProcessRow,
 )
 from nvitop.exporter.values import label_value
-
-if TYPE_CHECKING:
-    from nvitop.exporter.tables import Observation
 
 _MIB, _KIB = 1 << 20, 1024
 # fmt: off
