@@ -5,17 +5,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, MutableMapping, Sequence
 
 from nvitop.api.device import CudaDevice
 from nvitop.api.libnvml import NVMLError
 from nvitop.callbacks.utils import StepTimer, devices_by_logical_ids, gpu_stats
 from nvitop.lazy import lazy_names
 
-if TYPE_CHECKING:
-    from collections.abc import MutableMapping, Sequence
-
-    Logs = MutableMapping[str, Any]
+Logs = MutableMapping[str, Any]
 
 __all__ = ['GpuStatsLogger']
 

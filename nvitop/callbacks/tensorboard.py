@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Mapping, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
 
     class SummaryWriter(Protocol):
         """A writer, such as those of PyTorch and tensorboardX."""

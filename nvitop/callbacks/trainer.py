@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Sequence
 
 from nvitop.api.device import CudaDevice, Device
 from nvitop.api.libnvml import NVMLError
 from nvitop.callbacks.utils import StepTimer, devices_by_logical_ids, gpu_stats
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class TrainerStats:

@@ -4,14 +4,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import Callable, Iterable
 
 from nvitop.api.device import CudaDevice, Device
 from nvitop.api.utils import MiB
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
 
 __all__ = ['get_devices_by_logical_ids', 'get_gpu_stats']
 
