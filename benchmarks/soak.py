@@ -36,6 +36,7 @@ from nvitop.query import command
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
 from nvitop.simulation.world import Task
+from tests.clock import Clock
 from tests.gui.headless import HeadlessTerminal
 
 if TYPE_CHECKING:
@@ -86,27 +87,6 @@ mig = 0
 command = ["python3", "serve.py"]
 memory = "1 GiB"
 """
-
-
-class Clock:
-    """A clock that advances when a thread waits."""
-
-    def __init__(self) -> None:
-        # Late enough for times in the past, early enough for exact sums.
-        self._now = 1_000.0
-        self._lock = threading.Lock()
-
-    def __call__(self) -> float:
-        return self._now
-
-    def wall(self) -> float:
-        """The current time in seconds since the epoch."""
-        return 1_700_000_000.0 + self._now
-
-    def wait(self, seconds: float) -> None:
-        """Advance the clock."""
-        with self._lock:
-            self._now += max(0.0, seconds)
 
 
 class Workers:
@@ -161,16 +141,25 @@ class Machine:
     """The simulated machine and its events."""
 
     def __init__(self, *, workers: int = 6) -> None:
-        self.clock = Clock()
+        # Late enough for times in the past, early enough for exact sums.
+        self.clock = Clock(1_000.0)
         self._workers = Workers(workers)
         scenario = simulation.parse_scenario(SCENARIO, name='soak')
         self.simulated = simulation.machine(
             scenario,
             processes='none',
             clock=self.clock,
-            wall_clock=self.clock.wall,
-            sleep=self.clock.wait,
+            wall_clock=self.wall,
+            sleep=self.wait,
         )
+
+    def wall(self) -> float:
+        """The current time in seconds since the epoch."""
+        return 1_700_000_000.0 + self.clock.now
+
+    def wait(self, seconds: float) -> None:
+        """Advance the clock."""
+        self.clock.turn(max(0.0, seconds))
 
     def __enter__(self) -> Machine:
         self.simulated.start()
@@ -426,8 +415,10 @@ def run_monitor(machine: Machine, script: Script) -> None:
     """Run the monitor with its sampler thread on a terminal in memory."""
     terminal = LockedTerminal(*SIZES[38])
     clock = machine.clock
-    app = App(terminal, AppState(MONITOR), monotonic=clock, wall_clock=clock.wall)
-    source = LiveSource(clock=clock, wall_clock=clock.wall, sleep=clock.wait, on_the_second=True)
+    app = App(terminal, AppState(MONITOR), monotonic=clock, wall_clock=machine.wall)
+    source = LiveSource(
+        clock=clock, wall_clock=machine.wall, sleep=machine.wait, on_the_second=True
+    )
 
     def on_sample(sample: Sample) -> None:
         if not terminal.is_open:
@@ -445,7 +436,7 @@ def run_monitor(machine: Machine, script: Script) -> None:
             terminal.send(InputEnded())
             sampler.stop(0.0)
 
-    sampler = Sampler(source, on_sample, clock=clock, condition=VirtualWait(clock.wait))
+    sampler = Sampler(source, on_sample, clock=clock, condition=VirtualWait(machine.wait))
     app.run(sampler)
     assert sampler.stop(PATIENCE_SECONDS), 'the sampler thread does not exit'
 
@@ -456,7 +447,7 @@ def run_collector(machine: Machine, script: Script) -> None:
     ends_within = Tags.ends_within
 
     def end_in_simulated_time(tags: Tags, buffer: TagBuffer, seconds: float) -> bool:
-        machine.clock.wait(seconds)
+        machine.wait(seconds)
         return ends_within(tags, buffer, 0.0)
 
     def on_collect(metrics: dict[str, float]) -> bool:
@@ -481,7 +472,7 @@ def run_query(machine: Machine, script: Script) -> None:
     """Run the command with both tables, and discard the output."""
 
     def sleep(seconds: float) -> None:
-        machine.clock.wait(seconds)
+        machine.wait(seconds)
         # It also sleeps briefly to measure the CPU usage of new processes.
         if seconds > 0.2 and not script.happen():
             raise _Enough
