@@ -25,7 +25,7 @@ from nvitop.gui.state.app_state import (
 from nvitop.gui.state.appearance import columns_in_order
 from nvitop.gui.state.bindings import USUAL
 from nvitop.gui.state.environ import begin_reading, environ_lines, owner_lines
-from nvitop.gui.state.help_contents import help_lines
+from nvitop.gui.state.help_contents import help_lines, monitor_help
 from nvitop.gui.state.lists import (
     TREE_TOP,
     listed_problems,
@@ -321,4 +321,4 @@ SCREENS: dict[Screen, ScreenSpec] = {
     Screen.EVENTS: EVENTS,
 }
 
-MONITOR = make_program(SCREENS, USUAL)
+MONITOR = make_program(SCREENS, USUAL, monitor_help)

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from nvitop.gui.model.choices import Sort
+from nvitop.gui.model.choices import Sort, neighbor
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.state.lists import listed_problems, listed_users
 from nvitop.gui.state.process_rows import (
     ORDERS,
     is_descending,
-    next_order,
     sort_processes,
 )
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
@@ -74,13 +73,14 @@ def test_each_order_has_its_own_column_and_letter() -> None:
 
 def test_stepping_through_the_orders_wraps_around() -> None:
     name = 'natural'
+    names = [order.name for order in ORDERS]
     seen = []
     for _ in ORDERS:
-        name = next_order(name, 1)
+        name = neighbor(names, name, 1)
         seen.append(name)
     assert seen[0] == 'pid'
     assert seen[-1] == 'natural'
-    assert next_order('natural', -1) == 'time'
+    assert neighbor(names, 'natural', -1) == 'time'
 
 
 def test_only_amounts_are_sorted_from_the_highest() -> None:

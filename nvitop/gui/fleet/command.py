@@ -160,7 +160,9 @@ class FleetReader:
             self._on_event(FleetFailed(question, error.line, time.time()))
             return
         self._finish()
-        if self._last_question is not None and _same(question, self._last_question):
+        last = self._last_question
+        # About the same hosts, so that missing ones are gone.
+        if last is not None and _subject(question)[:2] == _subject(last)[:2]:
             self._pace = self._pace.after(self._last, fleet)
             fleet = remember(self._last.hosts, fleet)
         else:
@@ -176,11 +178,6 @@ class FleetReader:
     def _finish(self) -> None:
         with self._condition:
             self._is_asking = False
-
-
-def _same(question: Question, last: Question) -> bool:
-    """Whether two questions are about the same hosts, so that missing ones are gone."""
-    return (question.kind, question.scope.filters) == (last.kind, last.scope.filters)
 
 
 def _subject(question: Question) -> tuple[object, ...]:
@@ -207,7 +204,8 @@ def main(arguments: list[str]) -> int:
 
 def _show(given: argparse.Namespace, settings: Settings) -> int:
     """Run the screens."""
-    options = _read_options(given.config)
+    config = read_config(given.config, choices())
+    options = merge(config.layer, parse_environment(os.environ))
     is_demo = given.demo is not None
     server = make_server(given.demo, settings)
     name = 'simulated cluster' if is_demo else settings.url.partition('://')[2]
@@ -224,11 +222,6 @@ def _show(given: argparse.Namespace, settings: Settings) -> int:
         raise CommandFailure(f'{error}\nTry: nvitop fleet -1') from None
     except NoThreadError as error:
         raise CommandFailure(f'no thread can be started: {error}') from None
-
-
-def _read_options(path: str | None) -> Options:
-    """Return the options of the monitor from the configuration file and the environment."""
-    return merge(read_config(path, choices()).layer, parse_environment(os.environ))
 
 
 def state_of(fleet: FleetState, options: Options, *, is_demo: bool = False) -> AppState:

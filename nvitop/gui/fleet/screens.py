@@ -36,16 +36,15 @@ from nvitop.gui.fleet.view import (
     problem_texts,
     trouble_of,
 )
-from nvitop.gui.layout.screens import HelpEntry, HelpGroup, HelpPart
+from nvitop.gui.layout.screens import HelpEntry, HelpGroup
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.monitor_screens import HELP
 from nvitop.gui.state.actions import leave, need_search, open_sort_menu, redraw, suspend
 from nvitop.gui.state.app_state import AppState, KeyedSelection, Result, ScreenSpec, make_program
 from nvitop.gui.state.appearance import next_theme
-from nvitop.gui.state.bindings import MOVE, PROCESS, SCREEN, SORT, VIEW, opening
-from nvitop.gui.state.help_contents import lines_about_keys
+from nvitop.gui.state.bindings import MOVE, PROCESS, SCREEN, SORT, VIEW, opening, sorting
 from nvitop.gui.state.input_line import open_field, search_again
-from nvitop.gui.state.keymap import SORT_BY, Binding, Keymap, leaving
+from nvitop.gui.state.keymap import Binding, Keymap, leaving
 from nvitop.gui.state.navigation import (
     go_back,
     move_by_lines,
@@ -54,8 +53,6 @@ from nvitop.gui.state.navigation import (
     move_to_last,
     open_screen,
 )
-from nvitop.gui.view.screens.help import draw_help_lines
-from nvitop.sampling.history import History
 
 _HOSTS = frozenset({Screen.HOSTS})
 _HEAT_MAP = frozenset({Screen.HEAT_MAP})
@@ -111,8 +108,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('.', '>'), 'sort-next', partial(sort_by_next_column, step=1), 'sort by the next column', _HOSTS, SORT),
     Binding(('R',), 'sort-reverse', reverse_hosts, 'reverse the order', _HOSTS, SORT),
     Binding(('F6',), 'sort-menu', open_sort_menu, 'menu of orders', _HOSTS, SORT, hint='sort'),
-    *(Binding((f'o {order.letter}',), f'{SORT_BY}{order.name}', partial(sort_hosts, order=order.name, reverse=False), f'sort by {order.title}', _HOSTS, SORT, order.title) for order in ORDERS),
-    *(Binding((f'o {order.letter.upper()}',), f'{SORT_BY}{order.name}-reversed', partial(sort_hosts, order=order.name, reverse=True), '', _HOSTS, SORT) for order in ORDERS),
+    *(binding for order in ORDERS for binding in sorting(order, sort_hosts, Screen.HOSTS, order.title, f'sort by {order.title}')),
 )
 # fmt: on
 
@@ -156,18 +152,6 @@ _FILTER = 'name, or host: gpu: user: job: model: free:4 (Enter asks the server)'
 def _margins(state: AppState) -> tuple[int, int]:
     """Title, sums and headings are above the lines, and an error below them."""
     return 3, int(bool(trouble_of(state)))
-
-
-def _help(state: AppState) -> tuple[tuple[HelpPart, ...], ...]:
-    return lines_about_keys(state, _OTHER_HELP)
-
-
-def _draw_help(buf: Buffer, state: AppState, _: History) -> None:
-    draw_help_lines(buf, state, _help(state))
-
-
-def _texts_of_help(state: AppState) -> list[str]:
-    return [' '.join(part.text for part in line) for line in _help(state)]
 
 
 def _texts_of_hosts(state: AppState) -> list[str]:
@@ -227,16 +211,7 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
         margins=_margins,
         texts=lambda state: [line.text for line in problem_texts(state)],
     ),
-    Screen.HELP: ScreenSpec(
-        draw=_draw_help,
-        hints=('q',),
-        menu=('PageUp PageDown', '/', 'n N', 'q'),
-        lines=_help,
-        demand=demanded_question,
-        margins=lambda _: (2, 0),
-        has_cursor=False,
-        texts=_texts_of_help,
-    ),
+    Screen.HELP: HELP._replace(demand=demanded_question),
 }
 
-FLEET = make_program(FLEET_SCREENS, FLEET_KEYS)
+FLEET = make_program(FLEET_SCREENS, FLEET_KEYS, lambda _: _OTHER_HELP)

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from typing import NamedTuple, Sequence
 
 from nvitop.fleet.queries import HEAT_METRICS, matches, of_server, parse_filter
 from nvitop.fleet.reading import natural
 from nvitop.fleet.source import Question, used_labels
 from nvitop.fleet.types import Fleet, FleetHost, totals
 from nvitop.gui.fleet.data import FleetState
-from nvitop.gui.model.choices import Screen
+from nvitop.gui.model.choices import Screen, neighbor
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
 from nvitop.gui.state.events import (
@@ -22,35 +22,24 @@ from nvitop.gui.state.events import (
     Redraw,
     Refresh,
 )
+from nvitop.gui.state.lists import ListOrder, in_order
 from nvitop.gui.state.navigation import lines_layout, move_by_lines
 from nvitop.gui.state.notices import answer, refuse
 from nvitop.gui.state.update import update
 
-
-class HostOrder(NamedTuple):
-    """A way to sort hosts."""
-
-    name: str
-    letter: str
-    #: Heading of the column.
-    title: str
-    #: The value of a host; hosts without one are last.
-    value: Callable[[FleetHost], float | None]
-    #: Whether the highest values come first.
-    is_descending: bool = True
-
-
+#: The orders of the list of hosts.
 ORDERS = (
-    HostOrder('host', 'h', 'HOST', lambda _: None, is_descending=False),
-    HostOrder('utilization', 'u', 'UTIL', lambda host: host.utilization_percent),
-    HostOrder('memory', 'm', 'MEMORY', lambda host: host.memory_used_bytes),
-    HostOrder('power', 'p', 'POWER', lambda host: host.power_watts),
-    HostOrder('temperature', 't', 'TEMP', lambda host: host.temperature_celsius),
-    HostOrder('age', 'a', 'AGE', lambda host: host.measured and -host.measured),
-    HostOrder('gpus', 'g', 'GPUS', lambda host: len(host.gpus)),
-    HostOrder('free', 'r', 'FREE', lambda host: host.free),
-    HostOrder('held', 'd', 'HELD', lambda host: host.held),
-    HostOrder('findings', 'f', 'PROBLEMS', lambda host: host.faulty),
+    # Answers are sorted by name; hosts that are gone come after the others.
+    ListOrder('host', 'h', 'HOST', lambda host: natural(host.name), is_descending=False),
+    ListOrder('utilization', 'u', 'UTIL', lambda host: host.utilization_percent),
+    ListOrder('memory', 'm', 'MEMORY', lambda host: host.memory_used_bytes),
+    ListOrder('power', 'p', 'POWER', lambda host: host.power_watts),
+    ListOrder('temperature', 't', 'TEMP', lambda host: host.temperature_celsius),
+    ListOrder('age', 'a', 'AGE', lambda host: host.measured and -host.measured),
+    ListOrder('gpus', 'g', 'GPUS', lambda host: len(host.gpus)),
+    ListOrder('free', 'r', 'FREE', lambda host: host.free),
+    ListOrder('held', 'd', 'HELD', lambda host: host.held),
+    ListOrder('findings', 'f', 'PROBLEMS', lambda host: host.faulty),
 )
 ORDERS_BY_NAME = {order.name: order for order in ORDERS}
 
@@ -157,17 +146,8 @@ def arrange(state: AppState, fleet: FleetState) -> AppState:
         hosts = [host for host in hosts if matches(host, filters)]
     if len(hosts) != fleet.sums.hosts + fleet.sums.gone:
         fleet = fleet._replace(sums=totals(tuple(hosts), fleet.fleet.timestamp))
-    order = ORDERS_BY_NAME[fleet.order]
-    descending = order.is_descending != fleet.is_reversed
-    if order.name == 'host':
-        # Answers are sorted by name; hosts that are gone come after the others.
-        rows = sorted(hosts, key=lambda host: natural(host.name), reverse=descending)
-    else:
-        values = [(order.value(host), host) for host in hosts]
-        known = [(value, host) for value, host in values if value is not None]
-        known.sort(key=lambda pair: pair[0], reverse=descending)
-        rows = [host for _, host in known] + [host for value, host in values if value is None]
-    return state._replace(fleet=fleet._replace(rows=tuple(rows)))
+    rows = in_order(hosts, ORDERS_BY_NAME[fleet.order], reverse=fleet.is_reversed)
+    return state._replace(fleet=fleet._replace(rows=rows))
 
 
 def _filter(state: AppState) -> AppState:
@@ -184,18 +164,25 @@ def _filter(state: AppState) -> AppState:
 
 def selected_host(state: AppState) -> int | None:
     """Return the index of the selected host."""
-    fleet = fleet_of(state)
-    names = (place for place, host in enumerate(fleet.rows) if host.name == fleet.selected)
-    return next(names, None)
+    return _selected_among(state, fleet_of(state).rows)
 
 
 def select_host(state: AppState, line: int) -> AppState:
     """Select the host nearest to an index, and scroll it into view."""
-    fleet = fleet_of(state)
-    if not fleet.rows:
+    return _select_among(state, fleet_of(state).rows, line)
+
+
+def _selected_among(state: AppState, hosts: Sequence[FleetHost]) -> int | None:
+    names = [host.name for host in hosts]
+    selected = fleet_of(state).selected
+    return names.index(selected) if selected in names else None
+
+
+def _select_among(state: AppState, hosts: Sequence[FleetHost], index: int) -> AppState:
+    if not hosts:
         return state
-    host = fleet.rows[max(0, min(line, len(fleet.rows) - 1))]
-    state = state._replace(fleet=fleet._replace(selected=host.name))
+    host = hosts[max(0, min(index, len(hosts) - 1))]
+    state = state._replace(fleet=fleet_of(state)._replace(selected=host.name))
     scroll_y = lines_layout(state).scroll_y
     return state._replace(position=state.position._replace(scroll_y=scroll_y))
 
@@ -237,9 +224,7 @@ def lay_out_heat_map(state: AppState) -> HeatLayout:
 
 def _heated_host(state: AppState) -> int | None:
     """Return the index of the selected host in the heat map."""
-    fleet = fleet_of(state)
-    hosts = enumerate(fleet.gpus.hosts)
-    return next((place for place, host in hosts if host.name == fleet.selected), None)
+    return _selected_among(state, fleet_of(state).gpus.hosts)
 
 
 def heated_line(state: AppState) -> int | None:
@@ -249,13 +234,7 @@ def heated_line(state: AppState) -> int | None:
 
 
 def _select_heated(state: AppState, place: int) -> AppState:
-    fleet = fleet_of(state)
-    hosts = fleet.gpus.hosts
-    if not hosts:
-        return state
-    host = hosts[max(0, min(place, len(hosts) - 1))]
-    state = state._replace(fleet=fleet._replace(selected=host.name))
-    return state._replace(position=state.position._replace(scroll_y=lines_layout(state).scroll_y))
+    return _select_among(state, fleet_of(state).gpus.hosts, place)
 
 
 def go_to_heated_line(state: AppState, line: int) -> AppState:
@@ -330,9 +309,8 @@ def _show_hosts(state: AppState, query: str) -> Result:
 
 def next_metric(state: AppState) -> Result:
     """Show the next metric in the heat map."""
-    names = [*HEAT_METRICS]
     fleet = fleet_of(state)
-    metric = names[(names.index(fleet.metric) + 1) % len(names)]
+    metric = neighbor([*HEAT_METRICS], fleet.metric, 1)
     return state._replace(fleet=fleet._replace(metric=metric)), ()
 
 
@@ -343,18 +321,16 @@ def sort_hosts(state: AppState, order: str, reverse: bool) -> Result:
 
 def sort_by_next_column(state: AppState, step: int) -> Result:
     """Sort by the next (1) or previous (-1) column."""
-    fleet, names = fleet_of(state), [order.name for order in ORDERS]
-    name = names[(names.index(fleet.order) + step) % len(names)]
-    return arrange(state, fleet._replace(order=name, is_reversed=False)), ()
+    order = neighbor([*ORDERS_BY_NAME], fleet_of(state).order, step)
+    return sort_hosts(state, order, reverse=False)
 
 
 def reverse_hosts(state: AppState) -> Result:
     """Reverse the order of the hosts."""
     fleet = fleet_of(state)
-    order, is_reversed = ORDERS_BY_NAME[fleet.order], not fleet.is_reversed
-    first = 'highest' if order.is_descending != is_reversed else 'lowest'
-    state = arrange(state, fleet._replace(is_reversed=is_reversed))
-    return answer(state, 'key', f'Order reversed: {order.title}, {first} first'), ()
+    order, reverse = ORDERS_BY_NAME[fleet.order], not fleet.is_reversed
+    state = arrange(state, fleet._replace(is_reversed=reverse))
+    return answer(state, 'key', f'Order reversed: {order.describe(reverse=reverse)}'), ()
 
 
 def toggle_freeze(state: AppState) -> Result:

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from nvitop.fleet.output import (
     VIEWS,
+    View,
     age_text,
     counted,
     memory_text,
@@ -35,7 +36,7 @@ from nvitop.gui.view.text import HINT, draw_bar_row, draw_list_line, draw_messag
 from nvitop.sampling.history import History
 
 if TYPE_CHECKING:
-    from nvitop.fleet.types import FaultSeverity
+    from nvitop.fleet.types import FaultSeverity, FleetJob, FleetUser
 
 _DIM = Style(Role.DIM)
 _ERROR = Style(Role.ERROR, bold=True)
@@ -370,48 +371,48 @@ def _heat_glyph(gpu: FleetGpu, metric: str, heights: str) -> tuple[str, Style]:
 
 def draw_users_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
     """Draw the users over all hosts."""
-    fleet = fleet_of(state)
-    users = fleet.users.users
+    users = fleet_of(state).users.users
     width = max(8, min(32, max((cell_width(user.name) for user in users), default=8)))
     headings = f'{pad("USER", width)}  HOSTS   GPUS   HELD  PROCESSES        MEMORY'
-    layout = _draw_frame(buf, state, headings)
-    if not users:
-        waiting = not fleet.users.timestamp and not fleet.error
-        text = 'Waiting for the answer ...' if waiting else ''
-        if fleet.users.timestamp:
-            text = "No exporter reports users. nvitop's own exporter and nvitop-exporter do."
-        draw_message(buf, layout.area, text, _DIM)
-    cursor = current_line(state)
-    for line in layout.shown:
-        user = users[line]
+
+    def text_of(user: FleetUser) -> str:
         processes = 'N/A' if user.processes is None else f'{user.processes:,}'
-        text = (
+        return (
             f' {fit(user.name, width)} {user.hosts:>6,} {user.gpus:>6,} {user.held_gpus or 0:>6,} '
             f'{processes:>10} {memory_text(user.memory_bytes, None):>13}'
         )
-        y = layout.row_of(line)
-        draw_list_line(buf, y, clip(text, buf.width), is_current=line == cursor)
+
+    _draw_table(buf, state, VIEWS['users'], headings, text_of)
 
 
 def draw_jobs(buf: Buffer, state: AppState, _: History) -> None:
     """Draw the jobs, pods and others over all hosts."""
-    jobs = fleet_of(state).jobs
-    width = max(12, min(40, max((cell_width(job.name) for job in jobs.jobs), default=0)))
+    jobs = fleet_of(state).jobs.jobs
+    width = max(12, min(40, max((cell_width(job.name) for job in jobs), default=0)))
     headings = f'{pad("JOB", width)}   GPUS   HELD   UTIL  HOSTS  {pad("USER", 16)} FIRST HOST'
-    layout = _draw_frame(buf, state, headings)
-    if not jobs.jobs:
-        text = 'Waiting for the answer ...' if not fleet_of(state).error else ''
-        draw_message(buf, layout.area, VIEWS['jobs'].empty if jobs.timestamp else text, _DIM)
-    cursor = current_line(state)
-    for line in layout.shown:
-        job = jobs.jobs[line]
-        text = (
+
+    def text_of(job: FleetJob) -> str:
+        return (
             f' {fit(job.name, width)} {job.gpus:>6,} {job.held_gpus:>6,} '
             f'{percent_text(job.utilization_percent):>6} {len(job.hosts):>6,}  '
             f'{fit(users_text(job.users), 16)} {job.hosts[0]}'
         )
-        y = layout.row_of(line)
-        draw_list_line(buf, y, clip(text, buf.width), is_current=line == cursor)
+
+    _draw_table(buf, state, VIEWS['jobs'], headings, text_of)
+
+
+def _draw_table(
+    buf: Buffer, state: AppState, view: View, headings: str, text_of: Callable[[Any], str]
+) -> None:
+    """Draw the rows of an answer, or why there are none."""
+    answer, layout, cursor = _answer(state), _draw_frame(buf, state, headings), current_line(state)
+    rows = view.rows(answer)
+    if not rows:
+        waiting = '' if fleet_of(state).error else 'Waiting for the answer ...'
+        draw_message(buf, layout.area, view.empty if answer.timestamp else waiting, _DIM)
+    for line in layout.shown:
+        text = clip(text_of(rows[line]), buf.width)
+        draw_list_line(buf, layout.row_of(line), text, is_current=line == cursor)
 
 
 def draw_problems_of_fleet(buf: Buffer, state: AppState, _: History) -> None:

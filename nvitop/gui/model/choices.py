@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Collection, NamedTuple
+from typing import Collection, NamedTuple, Sequence
 
 from nvitop.api.metrics import METRICS, METRICS_BY_NAME, Metric, metrics_of_tier
 from nvitop.console.options import Thresholds
@@ -116,6 +116,12 @@ def has_gradient(theme: str, colors: int, wanted: bool | None) -> bool:
     if colors < 256 or theme == 'mono':
         return False
     return theme != 'classic' if wanted is None else wanted
+
+
+def neighbor(names: Sequence[str], name: str, step: int) -> str:
+    """Return the next (1) or previous (-1) of several names, wrapping around; the first after none."""
+    at = names.index(name) if name in names else -1
+    return names[(at + step) % len(names)]
 
 
 class Sort(NamedTuple):

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from nvitop.gui.model.choices import Screen, Sort
+from nvitop.gui.model.choices import Screen, Sort, neighbor
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, TreeState
-from nvitop.gui.state.appearance import (
-    way_to_run,
-)
+from nvitop.gui.state.appearance import way_to_run
 from nvitop.gui.state.dialog import has_targets, why_no_target
 from nvitop.gui.state.events import (
     CaptureMouse,
@@ -19,13 +17,9 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.keymap import Binding, Need
 from nvitop.gui.state.lists import LIST_ORDERS, relist, reverse_list, sort_by, sort_list_by_neighbor
-from nvitop.gui.state.navigation import (
-    go_back,
-    go_to_line,
-    move_by_lines,
-)
+from nvitop.gui.state.navigation import go_back, go_to_line, move_by_lines
 from nvitop.gui.state.notices import answer
-from nvitop.gui.state.process_rows import describe_order, next_order
+from nvitop.gui.state.process_rows import ORDERS, describe_order
 from nvitop.gui.state.selection import (
     clear_selection,
     hidden_by_filter,
@@ -200,7 +194,8 @@ def sort_by_neighbor(state: AppState, step: int) -> Result:
     """Sort by the next (1) or previous (-1) order."""
     if state.screen in LIST_ORDERS:
         return sort_list_by_neighbor(state, step)
-    return sort_by(state, Sort(next_order(state.main.sort.order, step))), ()
+    names = [order.name for order in ORDERS]
+    return sort_by(state, Sort(neighbor(names, state.main.sort.order, step))), ()
 
 
 def reverse_order(state: AppState) -> Result:

@@ -26,6 +26,7 @@ from nvitop.version import __version__
 
 if TYPE_CHECKING:
     from nvitop.gui.fleet.data import FleetState
+    from nvitop.gui.layout.screens import HelpGroup
     from nvitop.gui.render.buffer import Buffer
     from nvitop.owner.types import Owner
     from nvitop.recording.events import RecordedEvent
@@ -228,6 +229,8 @@ class Program(NamedTuple):
     screens: Mapping[Screen, ScreenSpec]
     #: The default keys.
     keys: Keymap
+    #: What the help has after the keys.
+    other_help: Callable[[AppState], tuple[HelpGroup, ...]]
 
     @property
     def home(self) -> Screen:
@@ -235,13 +238,17 @@ class Program(NamedTuple):
         return next(iter(self.screens))
 
 
-def make_program(screens: Mapping[Screen, ScreenSpec], keys: Keymap) -> Program:
+def make_program(
+    screens: Mapping[Screen, ScreenSpec],
+    keys: Keymap,
+    other_help: Callable[[AppState], tuple[HelpGroup, ...]] = lambda _: (),
+) -> Program:
     """Return a program; raise ValueError if keys work on a screen that is not described."""
     used = {screen for binding in keys.bindings for screen in binding.screens}
     missing = sorted(screen.name for screen in used - screens.keys())
     if missing:
         raise ValueError(f'no description of the screens {", ".join(missing)} (see ScreenSpec)')
-    return Program(screens, keys)
+    return Program(screens, keys, other_help)
 
 
 class AppState(NamedTuple):

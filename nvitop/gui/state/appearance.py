@@ -13,6 +13,7 @@ from nvitop.gui.model.choices import (
     Screen,
     has_gradient,
     is_measured,
+    neighbor,
 )
 from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS
 from nvitop.gui.render.geometry import CLASSIC
@@ -156,9 +157,7 @@ def report_background(state: AppState, event: BackgroundReported) -> Result:
 
 def next_theme(state: AppState) -> Result:
     """Draw with the next theme."""
-    themes = state.themes
-    at = themes.index(state.theme) if state.theme in themes else -1
-    state = set_theme(state, themes[(at + 1) % len(themes)])
+    state = set_theme(state, neighbor(state.themes, state.theme, 1))
     state = state._replace(theme_is_auto=False)
     return replace_notice(state, 'Theme', state.theme), (Redraw(),)
 
@@ -168,9 +167,8 @@ def next_graph(state: AppState, *, is_upper: bool) -> Result:
     if not main_layout(state).host.plots_devices:
         return refuse(state, f'No GPU graphs: {_way_to_graphs(state)}')
     graphs = state.main.graphs
-    names = [graph.metric for graph in GRAPHS]
     shown = graphs.upper if is_upper else graphs.lower
-    metric = names[((names.index(shown) if shown in names else -1) + 1) % len(names)]
+    metric = neighbor([graph.metric for graph in GRAPHS], shown, 1)
     graphs = graphs._replace(upper=metric) if is_upper else graphs._replace(lower=metric)
     state = state._replace(main=state.main._replace(graphs=graphs))
     if was_frozen_before(state, (metric,)):

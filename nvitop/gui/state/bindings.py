@@ -48,7 +48,7 @@ from nvitop.gui.state.dialog import ask_for_signal
 from nvitop.gui.state.environ import toggle_secrets
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import SORT_BY, Binding, Keymap, Need, leaving
-from nvitop.gui.state.lists import LIST_ORDERS, sort_list
+from nvitop.gui.state.lists import LIST_ORDERS, ListOrder, sort_list
 from nvitop.gui.state.navigation import (
     go_back,
     move_by_lines,
@@ -60,7 +60,7 @@ from nvitop.gui.state.navigation import (
     open_screen,
     scroll_by_lines,
 )
-from nvitop.gui.state.process_rows import ORDERS
+from nvitop.gui.state.process_rows import ORDERS, Order
 from nvitop.gui.state.selection import (
     select_by_index,
     select_next_device,
@@ -128,35 +128,37 @@ def _travel(
     return Binding(keys, name, run, text, _NOT_HELP, _TIME, hint=hint, needs=(need,))
 
 
-def _sort_bindings() -> tuple[Binding, ...]:
-    """Return the bindings of ``o`` and a letter; the upper-case letter reverses the order."""
+def sorting(
+    order: Order | ListOrder,
+    run: Callable[..., Any],
+    screen: Screen,
+    title: str,
+    text: str,
+    *,
+    group: str = '',
+) -> tuple[Binding, Binding]:
+    """Return the bindings of ``o`` and a letter, and of the upper-case letter: the order reversed."""
+    name = f'{SORT_BY}{group}{order.name.replace("_", "-")}'
+    usual, turned = (partial(run, order=order.name, reverse=reverse) for reverse in (False, True))
+    keys, places = f'o {order.letter}', frozenset({screen})
+    return (
+        Binding((keys,), name, usual, text, places, SORT, title),
+        Binding((f'o {order.letter.upper()}',), f'{name}-reversed', turned, '', places, SORT),
+    )
+
+
+def _sort_bindings() -> Iterator[Binding]:
     titles = {column.order: column.title for column in COLUMNS}
-    rows = []
     for order in ORDERS:
-        letter = order.letter
-        usual = 'highest first' if order.is_descending else 'lowest first'
-        text = f'sort by {titles[order.name]}, {usual}'
+        title = titles[order.name]
+        text = f'sort by {title}, {"highest" if order.is_descending else "lowest"} first'
         if order.name == 'natural':
             text = 'sort by GPU, user and PID (default)'
-        name = f'{SORT_BY}{order.name.replace("_", "-")}'
-        run = partial(sort_by_order, order=order.name, reverse=False)
-        hint = titles[order.name]
-        rows.append(Binding((f'o {letter}',), name, run, text, _MAIN, SORT, hint))
-        run = partial(sort_by_order, order=order.name, reverse=True)
-        rows.append(Binding((f'o {letter.upper()}',), f'{name}-reversed', run, '', _MAIN, SORT))
-    return tuple(rows)
-
-
-def _list_sort_bindings() -> Iterator[Binding]:
+        yield from sorting(order, sort_by_order, Screen.MAIN, title, text)
     for screen, orders in LIST_ORDERS.items():
-        places = frozenset({screen})
-        for order in orders:
-            name = f'{SORT_BY}{screen.value}-{order.name}'
-            text = f'sort by {order.title}'
-            run = partial(sort_list, order=order.name, reverse=False)
-            yield Binding((f'o {order.letter}',), name, run, text, places, SORT, order.title)
-            run = partial(sort_list, order=order.name, reverse=True)
-            yield Binding((f'o {order.letter.upper()}',), f'{name}-reversed', run, '', places, SORT)
+        for each in orders:
+            text, group = f'sort by {each.title}', f'{screen.value}-'
+            yield from sorting(each, sort_list, screen, each.title, text, group=group)
 
 
 # fmt: off
@@ -253,7 +255,6 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('R',), 'sort-reverse', reverse_order, 'reverse the order', _MAIN | _USERS_AND_PROBLEMS, SORT),
     Binding(('F6',), 'sort-menu', open_sort_menu, 'menu of orders', _MAIN | _USERS_AND_PROBLEMS, SORT, hint='sort'),
     *_sort_bindings(),
-    *_list_sort_bindings(),
 )
 # fmt: on
 

@@ -195,16 +195,15 @@ def _is_listed(state: AppState, binding: Binding) -> bool:
     )
 
 
+def monitor_help(state: AppState) -> tuple[HelpGroup, ...]:
+    """Return what the help of the monitor has after the keys."""
+    return (TYPING, dialog_group(), MOUSE, legend(state))
+
+
 def help_lines(state: AppState) -> tuple[tuple[HelpPart, ...], ...]:
-    """Return the lines of the help screen of the monitor."""
-    return lines_about_keys(state, (TYPING, dialog_group(), MOUSE, legend(state)))
-
-
-def lines_about_keys(
-    state: AppState, others: tuple[HelpGroup, ...]
-) -> tuple[tuple[HelpPart, ...], ...]:
-    """Return the lines of a help screen: the keys in force, and other groups."""
+    """Return the lines of the help screen: the keys in force, and other groups."""
     bindings = tuple(each for each in state.keymap.bindings if _is_listed(state, each))
+    others = state.program.other_help(state)
     return _lines_about(bindings, others, state.width, readonly=state.view.readonly)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterable, NamedTuple
 
 from nvitop.gui.layout.main import MainLayout, count_rows, lay_out_page
 from nvitop.gui.layout.screens import TreeLayout, lay_out_tree
-from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
+from nvitop.gui.model.choices import ProcessFilter, Screen, Sort, neighbor
 from nvitop.gui.model.columns import growing_widths
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.state.app_state import AppState, Result
@@ -40,17 +40,10 @@ class ListOrder(NamedTuple):
     value: Callable[[Any], Any] | None
     is_descending: bool = True
 
-
-def _user(row: UserSummary) -> str | None:
-    return row.name
-
-
-def _hours(row: UserSummary) -> float | None:
-    return row.gpu_times and row.gpu_times[0]
-
-
-def _subject(line: ProblemLine) -> str:
-    return line.subject
+    def describe(self, *, reverse: bool) -> str:
+        """Return the order in words: ``'UTIL, highest first'``."""
+        first = 'highest' if self.is_descending != reverse else 'lowest'
+        return f'{self.title}, {first} first'
 
 
 # fmt: off
@@ -58,20 +51,20 @@ def _subject(line: ProblemLine) -> str:
 LIST_ORDERS: dict[Screen, tuple[ListOrder, ...]] = {
     Screen.USERS: (
         ListOrder('gpu-memory', 'g', 'GPU-MEM', None),
-        ListOrder('user', 'u', 'USER', _user, is_descending=False),
+        ListOrder('user', 'u', 'USER', lambda row: row.name, is_descending=False),
         ListOrder('processes', 'p', 'PROCESSES', lambda row: row.processes),
         ListOrder('idle-memory', 'i', 'IDLE-MEM', lambda row: row.idle_memory_bytes),
         ListOrder('sm', 's', 'AVG %SM', lambda row: row.mean_sm_percent),
         ListOrder('cpu', 'c', '%CPU', lambda row: row.cpu_percent),
         ListOrder('oldest', 't', 'OLDEST', lambda row: row.running_seconds),
-        ListOrder('hours', 'h', 'GPU-H', _hours),
+        ListOrder('hours', 'h', 'GPU-H', lambda row: row.gpu_times and row.gpu_times[0]),
     ),
     Screen.PROBLEMS: (
         ListOrder('severity', 's', 'severity', None),
         ListOrder('last', 'l', 'LAST', lambda line: line.last),
         ListOrder('first', 'f', 'FIRST', lambda line: line.first),
         ListOrder('times', 't', 'SAMPLES', lambda line: line.times),
-        ListOrder('where', 'w', 'WHERE', _subject, is_descending=False),
+        ListOrder('where', 'w', 'WHERE', lambda line: line.subject, is_descending=False),
     ),
 }
 # fmt: on
@@ -83,14 +76,19 @@ def list_sort(state: AppState, screen: Screen) -> Sort:
 
 
 def sorted_lines(state: AppState, screen: Screen, lines: Iterable[Any]) -> tuple[Any, ...]:
-    """Return lines in the chosen order of a screen. Lines without a value are last."""
-    sort, rows = list_sort(state, screen), tuple(lines)
-    order = _order(screen, sort.order)
+    """Return lines in the chosen order of a screen."""
+    name, reverse = list_sort(state, screen)
+    return in_order(lines, _order(screen, name), reverse=reverse)
+
+
+def in_order(lines: Iterable[Any], order: ListOrder, *, reverse: bool) -> tuple[Any, ...]:
+    """Return lines in an order. Lines without a value are last."""
+    rows = tuple(lines)
     if order.value is None:
-        return rows[::-1] if sort.reverse else rows
+        return rows[::-1] if reverse else rows
     values = [(order.value(row), row) for row in rows]
     known = [(value, row) for value, row in values if value is not None]
-    known.sort(key=lambda pair: pair[0], reverse=order.is_descending != sort.reverse)
+    known.sort(key=lambda pair: pair[0], reverse=order.is_descending != reverse)
     return (*(row for _, row in known), *(row for value, row in values if value is None))
 
 
@@ -104,15 +102,14 @@ def sort_list(state: AppState, order: str, *, reverse: bool) -> Result:
     found = _order(screen, order)
     sorts = {**dict(state.list_sorts), screen: Sort(order, reverse)}
     state = state._replace(list_sorts=tuple(sorts.items()))
-    first = 'highest' if found.is_descending != reverse else 'lowest'
-    return answer(state, 'key', f'Order: {found.title}, {first} first'), ()
+    return answer(state, 'key', f'Order: {found.describe(reverse=reverse)}'), ()
 
 
 def sort_list_by_neighbor(state: AppState, step: int) -> Result:
     """Sort the lines of the screen by the next (1) or previous (-1) order."""
     names = [order.name for order in LIST_ORDERS[state.screen]]
-    at = names.index(list_sort(state, state.screen).order)
-    return sort_list(state, names[(at + step) % len(names)], reverse=False)
+    name = neighbor(names, list_sort(state, state.screen).order, step)
+    return sort_list(state, name, reverse=False)
 
 
 def reverse_list(state: AppState) -> Result:

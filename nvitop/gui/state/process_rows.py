@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Iterable, Mapping, NamedTuple, Sequence, Tuple
+from typing import Callable, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, owner_text
@@ -120,11 +120,8 @@ def filter_processes(processes: Iterable[ProcessSample], query: Query) -> tuple[
     return tuple(process for process in processes if matches(process, query))
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    #: Values to compare in turn; ``None`` if not available.
-    Values = Tuple[object, ...]
+#: Values to compare in turn; ``None`` if not available.
+Values = Tuple[object, ...]
 
 
 class Order(NamedTuple):
@@ -222,12 +219,6 @@ def describe_order(sort: Sort) -> str:
         return 'GPU, user and PID, backwards' if sort.reverse else 'GPU, user and PID'
     title = next(column.title for column in COLUMNS if column.order == sort.order)
     return f'{title}, {"highest" if is_descending(sort) else "lowest"} first'
-
-
-def next_order(name: str, step: int) -> str:
-    """Return the name of the next (1) or previous (-1) order, wrapping around."""
-    names = [order.name for order in ORDERS]
-    return names[(names.index(name) + step) % len(names)]
 
 
 def is_listed(process: ProcessSample, wanted: ProcessFilter) -> bool:

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Sequence
-
 from nvitop.gui.layout.process import place_columns
-from nvitop.gui.layout.screens import GRADIENT_SAMPLE, HelpPart
+from nvitop.gui.layout.screens import GRADIENT_SAMPLE
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, column_widths
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
@@ -44,13 +42,8 @@ _WITH_NOTE = 60
 
 
 def draw_help(buf: Buffer, state: AppState) -> None:
-    """Draw the help screen of the monitor."""
-    draw_help_lines(buf, state, help_lines(state))
-
-
-def draw_help_lines(buf: Buffer, state: AppState, lines: Sequence[Sequence[HelpPart]]) -> None:
-    """Draw a help screen with these lines."""
-    layout = lines_layout(state)
+    """Draw the help screen."""
+    lines, layout = help_lines(state), lines_layout(state)
     draw_screen_title(buf, state, [f'nvitop {state.version}'])
     first, last = layout.shown.start + 1, layout.shown.stop
     is_whole = layout.length <= layout.area.height
