@@ -20,7 +20,6 @@ from nvitop.gui.state.app_state import (
     Result,
     ScreenSpec,
     make_program,
-    no_lines,
 )
 from nvitop.gui.state.appearance import columns_in_order
 from nvitop.gui.state.bindings import USUAL
@@ -149,11 +148,6 @@ def _now(draw: Callable[[Buffer, AppState], None]) -> Callable[[Buffer, AppState
     return lambda buf, state, _: draw(buf, state)
 
 
-def _rows(top: int, bottom: int = 0) -> Callable[[AppState], tuple[int, int]]:
-    """Return the function of a list with these numbers of rows above and below it."""
-    return lambda _: (top, bottom)
-
-
 def _long_commands(state: AppState) -> tuple[list[str], int]:
     moving = main_layout(state).processes.moving
     if not moving or moving[-1].column.width:
@@ -174,16 +168,8 @@ def _texts_of_help(state: AppState) -> list[str]:
     return [' '.join(part.text for part in line) for line in help_lines(state)]
 
 
-def _texts_of_variables(state: AppState) -> list[str]:
-    return _long_variables(state)[0]
-
-
 def _texts_of_problems(state: AppState) -> list[str]:
     return [f'{line.subject} {line.what} {line.reason}' for line in listed_problems(state)]
-
-
-def _texts_of_users(state: AppState) -> list[str]:
-    return [user.name or '' for user in listed_users(state)]
 
 
 def _texts_of_columns(state: AppState) -> list[str]:
@@ -196,14 +182,6 @@ def _prepare_tree(before: AppState, state: AppState) -> Result:
     selected = before.main.selected
     key = None if selected is None else (selected.pid, selected.start_time)
     return relist(state._replace(tree=state.tree._replace(selected=key))), ()
-
-
-def _prepare_metrics(before: AppState, state: AppState) -> Result:
-    return state._replace(metrics=before.main.selected), ()
-
-
-def _prepare_users(_: AppState, state: AppState) -> Result:
-    return state._replace(sums_by_owner=False), ()
 
 
 def _problem_margins(state: AppState) -> tuple[int, int]:
@@ -233,7 +211,7 @@ TREE = ScreenSpec(
     ),
     lines=lambda state: state.tree_rows,
     demand=tree_demand,
-    margins=_rows(TREE_TOP),
+    margins=lambda _: (TREE_TOP, 0),
     selection=KeyedSelection(tree_index, select_tree_row),
     filter_example=_FILTER,
     long_lines=LongLines(5, _long_branches),
@@ -246,7 +224,7 @@ ENVIRON = ScreenSpec(
     lines=lambda state: state.environ.variables or (),
     demand=basic_demand,
     margins=lambda state: (2 + len(owner_lines(state)), 0),
-    texts=_texts_of_variables,
+    texts=lambda state: _long_variables(state)[0],
     long_lines=LongLines(5, _long_variables),
     prepare=begin_reading,
 )
@@ -254,10 +232,10 @@ METRICS = ScreenSpec(
     draw=draw_metrics,
     hints=('+ -', 'h', 'q'),
     menu=('h', 'e', '+ -', 'z', 'q'),
-    lines=no_lines,
+    lines=lambda _: (),
     demand=metrics_demand,
     has_cursor=False,
-    prepare=_prepare_metrics,
+    prepare=lambda before, state: (state._replace(metrics=before.main.selected), ()),
 )
 HELP = ScreenSpec(
     draw=_now(draw_help),
@@ -265,7 +243,7 @@ HELP = ScreenSpec(
     menu=('PageUp PageDown', '/', 'n N', 'q'),
     lines=help_lines,
     demand=basic_demand,
-    margins=_rows(2),
+    margins=lambda _: (2, 0),
     has_cursor=False,
     texts=_texts_of_help,
 )
@@ -284,10 +262,10 @@ USERS = ScreenSpec(
     menu=('h', 'Enter', 'U', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
     lines=listed_users,
     demand=users_demand,
-    margins=_rows(2, 1),
-    texts=_texts_of_users,
+    margins=lambda _: (2, 1),
+    texts=lambda state: [user.name or '' for user in listed_users(state)],
     filter_example=_FILTER,
-    prepare=_prepare_users,
+    prepare=lambda _, state: (state._replace(sums_by_owner=False), ()),
 )
 COLUMN_CHOICE = ScreenSpec(
     draw=_now(draw_columns),
@@ -295,7 +273,7 @@ COLUMN_CHOICE = ScreenSpec(
     menu=('h', 'Space', 'K J', '/', 'n N', 'q'),
     lines=lambda _: COLUMNS,
     demand=basic_demand,
-    margins=_rows(2),
+    margins=lambda _: (2, 0),
     texts=_texts_of_columns,
 )
 EVENTS = ScreenSpec(
@@ -304,7 +282,7 @@ EVENTS = ScreenSpec(
     menu=('h', 'Enter', '/', 'z', 'S s', 'q'),
     lines=lambda state: state.events,
     demand=basic_demand,
-    margins=_rows(2),
+    margins=lambda _: (2, 0),
     texts=lambda state: [event.text for event in state.events],
     prepare=select_event,
 )

@@ -5,15 +5,11 @@ from __future__ import annotations
 
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
-from nvitop.gui.layout.process import PlacedColumn, place, place_columns
-from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS
+from nvitop.gui.layout.process import PlacedColumn, place_columns
+from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.format import brief_commands
-from nvitop.gui.render.geometry import CLASSIC, Cells, Rect
+from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
-
-#: Minimum width of the command in the tree, on a narrow screen and on a wide one. Other columns are
-#: dropped if there is less.
-_NARROW_REST, _REST = 18, 30
 
 
 class ListLayout(NamedTuple):
@@ -66,22 +62,6 @@ class TreeLayout(NamedTuple):
 
     lines: ListLayout
     columns: tuple[PlacedColumn, ...]
-
-
-def lay_out_tree(
-    width: int,
-    height: int,
-    count: int,
-    widths: Mapping[str, int],
-    *,
-    top: int,
-    scroll_y: int = 0,
-    cursor: int | None = None,
-) -> TreeLayout:
-    """Lay out ``count`` processes; ``widths`` are those of columns wider than usual."""
-    rest = _NARROW_REST if width < CLASSIC else _REST
-    lines = lay_out_list(width, height, count, top=top, scroll_y=scroll_y, cursor=cursor)
-    return TreeLayout(lines, place(TREE_COLUMNS, Cells(0, width), widths, rest=rest))
 
 
 def longest_line(texts: Iterable[str], *, limit: int) -> int:

@@ -16,7 +16,7 @@ from nvitop.gui.state.events import (
     Suspend,
 )
 from nvitop.gui.state.keymap import Binding, Need
-from nvitop.gui.state.lists import LIST_ORDERS, relist, reverse_list, sort_by, sort_list_by_neighbor
+from nvitop.gui.state.lists import LIST_ORDERS, list_sort, relist, sort_by, sort_list
 from nvitop.gui.state.navigation import go_back, go_to_line, move_by_lines
 from nvitop.gui.state.notices import answer
 from nvitop.gui.state.process_rows import ORDERS, describe_order
@@ -26,7 +26,6 @@ from nvitop.gui.state.selection import (
     select_device,
     selected_process,
     toggle_page,
-    toggle_subtree_tags,
     toggle_tag,
 )
 from nvitop.gui.state.times import toggle_freeze
@@ -125,11 +124,6 @@ def suspend(state: AppState) -> Result:
     return state, (Suspend(),)
 
 
-def tag_subtree(state: AppState) -> Result:
-    """Tag the selected process and all its descendants, or untag them all."""
-    return toggle_subtree_tags(state), ()
-
-
 def open_sort_menu(state: AppState) -> Result:
     """Show the keys that sort."""
     return state._replace(prefix=state.keymap.sort_prefix(state.screen)), ()
@@ -193,7 +187,9 @@ def toggle_mouse(state: AppState) -> Result:
 def sort_by_neighbor(state: AppState, step: int) -> Result:
     """Sort by the next (1) or previous (-1) order."""
     if state.screen in LIST_ORDERS:
-        return sort_list_by_neighbor(state, step)
+        names = [order.name for order in LIST_ORDERS[state.screen]]
+        name = neighbor(names, list_sort(state, state.screen).order, step)
+        return sort_list(state, name, reverse=False)
     names = [order.name for order in ORDERS]
     return sort_by(state, Sort(neighbor(names, state.main.sort.order, step))), ()
 
@@ -201,7 +197,8 @@ def sort_by_neighbor(state: AppState, step: int) -> Result:
 def reverse_order(state: AppState) -> Result:
     """Reverse the order of the lines."""
     if state.screen in LIST_ORDERS:
-        return reverse_list(state)
+        name, reverse = list_sort(state, state.screen)
+        return sort_list(state, name, reverse=not reverse)
     sort = state.main.sort
     state = sort_by(state, sort._replace(reverse=not sort.reverse))
     return answer(state, 'key', f'Order reversed: {describe_order(state.main.sort)}'), ()

@@ -11,6 +11,7 @@ from nvitop.gui.state.events import Effect
 from nvitop.gui.state.keymap import Keymap
 from nvitop.gui.state.problems import Tally
 from nvitop.gui.state.process_rows import TreeRow
+from nvitop.gui.state.usage import is_on
 from nvitop.health import Finding
 from nvitop.sampling.types import (
     EMPTY_SAMPLE,
@@ -188,7 +189,7 @@ class ScreenSpec(NamedTuple):
     hints: tuple[str, ...]
     #: Keys whose hints are in the last row, if they work; all but the last may be left out.
     menu: tuple[str, ...]
-    #: The lines among which the cursor moves or that are scrolled; :func:`no_lines` if none.
+    #: The lines among which the cursor moves or that are scrolled.
     lines: Callable[[AppState], Sequence[object]]
     #: What is measured while the screen is shown: a :class:`~nvitop.sampling.types.Demand`.
     demand: Callable[[AppState], Any]
@@ -207,19 +208,9 @@ class ScreenSpec(NamedTuple):
     prepare: Callable[[AppState, AppState], Result] | None = None
 
     @property
-    def is_filtered(self) -> bool:
-        """Whether the filter restricts it."""
-        return bool(self.filter_example)
-
-    @property
     def has_lines(self) -> bool:
         """Whether it can be scrolled, or a cursor moved."""
         return self.margins is not None or self.has_cursor
-
-
-def no_lines(_: AppState) -> Sequence[object]:
-    """Return the lines of a screen without any."""
-    return ()
 
 
 class Program(NamedTuple):
@@ -366,12 +357,7 @@ class AppState(NamedTuple):
                 return self.shown, self.view
             # Details that were measured while paused must not add columns to the devices.
             return self.frozen.sample, self.view
-        devices = tuple(
-            device
-            for device in self.shown.devices
-            if device.key == key
-            or (not key.is_mig and device.key.physical_index == key.physical_index)
-        )
+        devices = tuple(device for device in self.shown.devices if is_on(device.key, key))
         # Its facts and graphs show all details.
         view = self.view._replace(shows_details=False, show_host=True, mode='auto')
         return self.shown._replace(devices=devices), view

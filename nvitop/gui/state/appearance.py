@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Collection
-
 from nvitop.gui.layout.main import GRAPHS_WIDTH
 from nvitop.gui.model.choices import (
     DETAILS,
@@ -24,7 +22,6 @@ from nvitop.gui.state.events import (
     RingBell,
     SaveSettings,
     SettingsSaved,
-    TerminalOpened,
 )
 from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.notices import answer, refuse, replace_notice
@@ -142,11 +139,6 @@ def set_theme(state: AppState, theme: str) -> AppState:
     return state._replace(theme=theme, view=state.view._replace(colorful=colorful, mono=mono))
 
 
-def open_terminal(state: AppState, event: TerminalOpened) -> AppState:
-    """Use the colors of the terminal."""
-    return set_theme(state._replace(colors=event.colors), state.theme)
-
-
 def report_background(state: AppState, event: BackgroundReported) -> Result:
     """Draw with the theme for the background of the terminal, unless the user chose one."""
     theme = 'light' if event.is_light else 'dark'
@@ -171,7 +163,7 @@ def next_graph(state: AppState, *, is_upper: bool) -> Result:
     metric = neighbor([graph.metric for graph in GRAPHS], shown, 1)
     graphs = graphs._replace(upper=metric) if is_upper else graphs._replace(lower=metric)
     state = state._replace(main=state.main._replace(graphs=graphs))
-    if was_frozen_before(state, (metric,)):
+    if state.frozen is not None and not is_measured(state.frozen.sample, (metric,)):
         title = GRAPHS_BY_METRIC[metric].title
         why = f'Paused before {title} was measured{way_to_run(state)}'
         state = answer(state, 'key', why, is_warning=True)
@@ -220,8 +212,3 @@ def _time_bases(state: AppState) -> list[int]:
         widest = main_layout(state).host.widest_graph
         natural = 2 * widest.width if widest is not None else 0
     return sorted(TIME_BASES, key=lambda minutes: 60 * minutes or natural)
-
-
-def was_frozen_before(state: AppState, metrics: Collection[str]) -> bool:
-    """Whether the display was frozen before any of these metrics was measured."""
-    return state.frozen is not None and not is_measured(state.frozen.sample, metrics)

@@ -29,7 +29,6 @@ from nvitop.gui.state.actions import (
     sum_by_owner,
     suspend,
     tag,
-    tag_subtree,
     toggle_mouse,
 )
 from nvitop.gui.state.appearance import (
@@ -66,6 +65,7 @@ from nvitop.gui.state.selection import (
     select_next_device,
     show_device,
     show_user,
+    tag_subtree,
     toggle_page,
 )
 from nvitop.gui.state.times import show_event_time, toggle_freeze, travel

@@ -267,7 +267,9 @@ def press_in_dialog(state: AppState, dialog: SignalDialog, key: str) -> Result:
     if key in NEXT_KEYS:
         return turn_in_dialog(state, dialog, 1)
     if key in SCROLL_KEYS:
-        return _scroll(state, dialog, SCROLL_KEYS[key]), ()
+        limit = dialog_layout(state, dialog).scroll_limit
+        scroll_y = max(0, min(dialog.scroll_y + SCROLL_KEYS[key], limit))
+        return state._replace(dialog=dialog._replace(scroll_y=scroll_y)), ()
     if key in CONFIRM_KEYS:
         return confirm(state, dialog, dialog.button)
     for button, (_, _, keys) in enumerate(buttons_of(dialog)):
@@ -297,12 +299,6 @@ def confirm(state: AppState, dialog: SignalDialog, button: int) -> Result:
         return state._replace(dialog=SignalDialog((parent,), dialog.asked, asked=dialog.asked)), ()
     keys = tuple(target.key for target in dialog.targets)
     return clear_selection(state._replace(dialog=None)), (SendSignal(signal, keys),)
-
-
-def _scroll(state: AppState, dialog: SignalDialog, lines: int) -> AppState:
-    limit = dialog_layout(state, dialog).scroll_limit
-    scroll_y = max(0, min(dialog.scroll_y + lines, limit))
-    return state._replace(dialog=dialog._replace(scroll_y=scroll_y))
 
 
 def dialog_layout(state: AppState, dialog: SignalDialog) -> DialogLayout:

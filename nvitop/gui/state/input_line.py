@@ -51,14 +51,11 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
         return keep_line(state, field), ()
     if key in ('Esc', 'Ctrl-C'):
         return _close(state, field), ()
-    if key in ('Up', 'Down', 'F3') and (field.purpose == 'search' or _selects(state, field)):
+    # Up and Down also select a process that the filter keeps.
+    selects = field.purpose == 'filter' and state.screen in (Screen.MAIN, Screen.TREE)
+    if key in ('Up', 'Down', 'F3') and (field.purpose == 'search' or selects):
         return find(state, field.text, -1 if key == 'Up' else 1), ()
     return _change(state, field, edit(field.text, key)), ()
-
-
-def _selects(state: AppState, field: TextField) -> bool:
-    """Whether Up and Down select a process that the filter keeps."""
-    return field.purpose == 'filter' and state.screen in (Screen.MAIN, Screen.TREE)
 
 
 def keep_line(state: AppState, field: TextField) -> AppState:
@@ -136,7 +133,7 @@ def find(state: AppState, text: str, step: int) -> AppState:
         return go_to_line(state, _next(hits, current_line(state), step))
     if not text.split() or (state.spec.texts is None and not parse_query(text)):
         return state
-    where = ' among the filtered processes' if state.query and state.spec.is_filtered else ''
+    where = ' among the filtered processes' if state.query and state.spec.filter_example else ''
     return answer(state, _NOT_FOUND, f'{_NOT_FOUND}: {text.strip()}{where}', is_warning=True)
 
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, NamedTuple
 
 from nvitop.gui.layout.main import MainLayout, count_rows, lay_out_page
-from nvitop.gui.layout.screens import TreeLayout, lay_out_tree
-from nvitop.gui.model.choices import ProcessFilter, Screen, Sort, neighbor
-from nvitop.gui.model.columns import growing_widths
+from nvitop.gui.layout.process import place
+from nvitop.gui.layout.screens import TreeLayout, lay_out_list
+from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
+from nvitop.gui.model.columns import TREE_COLUMNS, growing_widths
 from nvitop.gui.model.format import devices_text
+from nvitop.gui.render.geometry import CLASSIC, Cells
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.notices import answer
 from nvitop.gui.state.problems import ProblemLine, problem_lines
@@ -24,8 +26,8 @@ from nvitop.gui.state.process_rows import (
     matches_host_process,
     parse_query,
 )
-from nvitop.gui.state.usage import UserSummary, summarize, summarize_users, unknown_among
-from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessSample
+from nvitop.gui.state.usage import UserSummary, is_on, summarize, summarize_users, unknown_among
+from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 
 class ListOrder(NamedTuple):
@@ -105,23 +107,13 @@ def sort_list(state: AppState, order: str, *, reverse: bool) -> Result:
     return answer(state, 'key', f'Order: {found.describe(reverse=reverse)}'), ()
 
 
-def sort_list_by_neighbor(state: AppState, step: int) -> Result:
-    """Sort the lines of the screen by the next (1) or previous (-1) order."""
-    names = [order.name for order in LIST_ORDERS[state.screen]]
-    name = neighbor(names, list_sort(state, state.screen).order, step)
-    return sort_list(state, name, reverse=False)
-
-
-def reverse_list(state: AppState) -> Result:
-    """Reverse the order of the lines of the screen, and name it."""
-    order, reverse = list_sort(state, state.screen)
-    return sort_list(state, order, reverse=not reverse)
-
-
 #: Rows above the lines of the tree: title and headings.
 TREE_TOP = 2
 #: Maximum width of the devices column of the tree.
 _DEVICES_WIDTH = 16
+#: Minimum width of the command in the tree, on a narrow screen and on a wide one. Other columns are
+#: dropped if there is less.
+_NARROW_REST, _REST = 18, 30
 
 
 def relist(state: AppState) -> AppState:
@@ -158,13 +150,6 @@ def relist(state: AppState) -> AppState:
         tree=tree,
         tree_rows=tree_rows,
         tree_widths=_tree_widths(tree_rows),
-    )
-
-
-def is_on(device: DeviceKey, selected: DeviceKey) -> bool:
-    """Whether a device is the selected one, or a MIG device on it."""
-    return device == selected or (
-        not selected.is_mig and device.physical_index == selected.physical_index
     )
 
 
@@ -260,15 +245,17 @@ def _tree_widths(rows: tuple[TreeRow, ...]) -> dict[str, int]:
 
 def tree_layout(state: AppState) -> TreeLayout:
     """Return the layout of the tree screen."""
-    return lay_out_tree(
+    lines = lay_out_list(
         state.width,
         state.body_height,
         len(state.tree_rows),
-        state.tree_widths,
         top=TREE_TOP,
         scroll_y=state.position.scroll_y,
         cursor=tree_index(state),
     )
+    rest = _NARROW_REST if state.width < CLASSIC else _REST
+    cells = Cells(0, state.width)
+    return TreeLayout(lines, place(TREE_COLUMNS, cells, state.tree_widths, rest=rest))
 
 
 def tree_index(state: AppState) -> int | None:

@@ -8,11 +8,7 @@ from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.dialog import confirm, dialog_layout, turn_in_dialog
 from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell
-from nvitop.gui.state.lists import (
-    main_layout,
-    relist,
-    sort_by,
-)
+from nvitop.gui.state.lists import main_layout, relist, sort_by
 from nvitop.gui.state.selection import (
     clear_selection,
     keep_selection_seen,
@@ -143,11 +139,14 @@ def move_sideways(state: AppState, columns: int) -> Result:
     """Scroll long lines by a number of columns. Ring the bell at their ends."""
     if state.spec.long_lines is None:
         return state, ()
-    scroll_x = _scroll_x(state)
+    is_main = state.screen is Screen.MAIN
+    scroll_x = state.main.scroll_x if is_main else state.position.scroll_x
     wanted = max(0, min(scroll_x + columns, max_scroll_x(state)))
     if wanted == scroll_x:
         return state, (RingBell(),)
-    return _scroll_to_column(state, wanted), ()
+    if is_main:
+        return state._replace(main=state.main._replace(scroll_x=wanted)), ()
+    return state._replace(position=state.position._replace(scroll_x=wanted)), ()
 
 
 def move_by_steps(state: AppState, steps: int) -> Result:
@@ -166,17 +165,6 @@ def max_scroll_x(state: AppState) -> int:
     long_lines = state.spec.long_lines
     lines, width = ([], 0) if long_lines is None else long_lines.texts(state)
     return min(max(0, longest_line(lines, limit=MAX_SCROLL) - width), MAX_SCROLL)
-
-
-def _scroll_x(state: AppState) -> int:
-    place = state.main if state.screen is Screen.MAIN else state.position
-    return place.scroll_x
-
-
-def _scroll_to_column(state: AppState, scroll_x: int) -> AppState:
-    if state.screen is Screen.MAIN:
-        return state._replace(main=state.main._replace(scroll_x=scroll_x))
-    return state._replace(position=state.position._replace(scroll_x=scroll_x))
 
 
 def open_screen(state: AppState, screen: Screen) -> Result:

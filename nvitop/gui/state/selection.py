@@ -101,12 +101,12 @@ def toggle_tag(state: AppState) -> AppState:
     return state._replace(main=state.main._replace(tagged=tagged))
 
 
-def toggle_subtree_tags(state: AppState) -> AppState:
+def tag_subtree(state: AppState) -> Result:
     """Tag the selected process of the tree and all its descendants, or untag them all."""
     index = tree_index(state)
     if index is None:
-        return state
-    return _toggle_tags(state, {row.key for row in subtree(state.tree_rows, index)})
+        return state, ()
+    return _toggle_tags(state, {row.key for row in subtree(state.tree_rows, index)}), ()
 
 
 def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:

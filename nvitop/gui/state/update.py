@@ -6,7 +6,7 @@ from __future__ import annotations
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.actions import binding_for, unmet_need
 from nvitop.gui.state.app_state import AppState, Result
-from nvitop.gui.state.appearance import note_saved, open_terminal, report_background
+from nvitop.gui.state.appearance import note_saved, report_background, set_theme
 from nvitop.gui.state.bindings import MOVE
 from nvitop.gui.state.dialog import (
     await_answer,
@@ -102,7 +102,7 @@ def _handle(state: AppState, event: Event) -> Result:
     if isinstance(event, SampleArrived):
         return _press_early(_show_sample(state, event))
     if isinstance(event, TerminalOpened):
-        return open_terminal(state, event), ()
+        return set_theme(state._replace(colors=event.colors), state.theme), ()
     if isinstance(event, BackgroundReported):
         return report_background(state, event)
     if isinstance(event, PastShown):

@@ -38,6 +38,13 @@ class UserSummary(NamedTuple):
     gpu_times: tuple[float, float] | None = None
 
 
+def is_on(device: DeviceKey, selected: DeviceKey) -> bool:
+    """Whether a device is the selected one, or a MIG device on it."""
+    return device == selected or (
+        not selected.is_mig and device.physical_index == selected.physical_index
+    )
+
+
 def whole_devices(devices: Iterable[DeviceSample]) -> tuple[DeviceSample, ...]:
     """Return the devices that are not part of another one: MIG devices only if their GPU is missing."""
     devices = tuple(devices)
@@ -68,13 +75,8 @@ def unknown_devices(sample: Sample) -> list[DeviceKey]:
 
 def unknown_among(devices: Iterable[DeviceKey], sample: Sample) -> list[DeviceKey]:
     """Return the unknown devices that are among these devices or contain one of them."""
-    devices = set(devices)
-    gpus = {device.physical_index for device in devices}
-    return [
-        key
-        for key in unknown_devices(sample)
-        if key in devices or (key.physical_index in gpus and not key.is_mig)
-    ]
+    devices = tuple(devices)
+    return [key for key in unknown_devices(sample) if any(is_on(each, key) for each in devices)]
 
 
 def total_memory(devices: Iterable[DeviceSample]) -> int | None:
@@ -97,15 +99,13 @@ def summarize_users(
     """
     groups: dict[str | None, list[ProcessSample]] = {}
     for process in processes:
-        name = _name_of_owner(process) if by_owner else process.username
+        name = process.username
+        if by_owner:
+            name = None if process.owner is None else process.owner.group
         groups.setdefault(name, []).append(process)
     summaries = [summarize(name, rows) for name, rows in groups.items()]
     summaries.sort(key=lambda row: (row.name is None, -(row.gpu_memory_bytes or 0), row.name or ''))
     return tuple(summaries)
-
-
-def _name_of_owner(process: ProcessSample) -> str | None:
-    return None if process.owner is None else process.owner.group
 
 
 def summarize(name: str | None, rows: Sequence[ProcessSample]) -> UserSummary:

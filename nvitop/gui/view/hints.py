@@ -23,7 +23,6 @@ from nvitop.gui.view.text import HINT, KEY, Badge, draw_title, fit_title, title_
 from nvitop.health import headline, health_status
 
 if TYPE_CHECKING:
-    from nvitop.gui.state.app_state import AppState
     from nvitop.sampling.types import Origin
 
 #: Pieces of a line, each with its style.
@@ -265,7 +264,7 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.sample.timestamp).split()[3]
         badges.append(_badge(_WARNING, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
-    is_limited = state.spec.is_filtered
+    is_limited = bool(state.spec.filter_example)
     badges += option_badges(state.main.filter) if is_limited else ()
     if state.main.selected_device is not None and is_limited:
         badges.append(_badge(_INPUT, f'GPU {state.main.selected_device.label}'))
