@@ -14,7 +14,13 @@ from nvitop.gui.state.appearance import set_theme
 from nvitop.gui.state.lists import main_layout
 from nvitop.gui.view.charts import GraphWindow
 from nvitop.gui.view.frame import draw_frame
-from nvitop.gui.view.panels.host import DeviceGraphs, draw_host_panel, has_gradient, select_graphs
+from nvitop.gui.view.panels.host import (
+    DeviceGraphs,
+    draw_host_panel,
+    has_gradient,
+    highest_possible,
+    select_graphs,
+)
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
 from tests.gui.drawing import lines_of
@@ -113,11 +119,14 @@ def test_straggler_is_visible_in_the_mean_of_all_gpus() -> None:
 
 def test_clocks_have_no_gradient() -> None:
     sample = SAMPLES['one']
-    graphs = select_graphs(sample.devices, GraphState(), None)
+    graphs = map(
+        GRAPHS_BY_METRIC.__getitem__,
+        ('gpu_utilization', 'memory_percent', 'power_usage', 'sm_clock'),
+    )
     colored = {
-        metric
-        for metric in ('gpu_utilization', 'memory_percent', 'power_usage', 'sm_clock')
-        if has_gradient(GRAPHS_BY_METRIC[metric], graphs, sample)
+        graph.metric
+        for graph in graphs
+        if has_gradient(graph, highest_possible(graph, sample.devices))
     }
     assert colored == {'gpu_utilization', 'memory_percent', 'power_usage'}
 

@@ -121,9 +121,14 @@ class RowState(NamedTuple):
         return next((form for form in forms if cell_width(form) <= room), '')
 
 
-def asleep_texts(device: DeviceSample, *, has_name: bool) -> tuple[str, ...]:
-    """Return why a device that sleeps has no values, after its name if wanted; the longest form first."""
+def why_silent(device: DeviceSample, *, has_name: bool = False) -> tuple[str, ...]:
+    """Return why a device has no values; for one that sleeps in several forms, the longest first.
+
+    The first forms have the name of such a device if wanted.
+    """
     reason = safe(device.reason or device.status)
+    if device.status != 'asleep':
+        return (reason,)
     reasons = (reason, *(reason.partition(end)[0] for end in (';', ',', ' (')))
     name = device.info.name
     if not has_name or name is None:
@@ -205,10 +210,6 @@ def _index(row: MeasuredRow | DetailRow, _: int) -> Pieces:
     return ((row.device.key.label, _ERROR if row.is_wrong else row.style),)
 
 
-def _mark(row: MeasuredRow, _: int) -> Pieces:
-    return (('!', _ERROR),) if row.is_wrong else ()
-
-
 def _name(row: MeasuredRow, width: int) -> Pieces:
     style = _ERROR if row.device.is_silent else row.style
     return ((fmt.format_device_name(row.device.info.name, width), style),)
@@ -282,27 +283,17 @@ def _sparkline(row: MeasuredRow, _: int) -> Pieces:
     ]
 
 
-def _memory_share(row: MeasuredRow) -> tuple[float | None, tuple[int, int]]:
-    return row.device.memory_percent, row.view.thresholds.memory
-
-
-def _utilization_share(row: MeasuredRow) -> tuple[float | None, tuple[int, int]]:
-    return row.device.gpu_utilization_percent, row.view.thresholds.gpu
-
-
-def _plain(text_of: Callable[[DeviceSample], str]) -> Callable[[MeasuredRow, int], Pieces]:
+def _plain(
+    text_of: Callable[[DeviceSample], str],
+) -> Callable[[MeasuredRow | DetailRow, int], Pieces]:
     return lambda row, _: ((text_of(row.device), row.style),)
-
-
-def _no_text(_row: MeasuredRow, _width: int) -> Pieces:
-    return ()
 
 
 # fmt: off
 #: Columns of devices, from left to right.
 DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
     DeviceColumn('index', 'GPU', 'GPU index (GPU:MIG)', _index, ((10, 4),), of_mig=True),
-    DeviceColumn('mark', '', '`!` if something is wrong with it', _mark, ((20, 1),), of_mig=True, align='<', gap=0),
+    DeviceColumn('mark', '', '`!` if something is wrong with it', lambda row, _: (('!', _ERROR),) if row.is_wrong else (), ((20, 1),), of_mig=True, align='<', gap=0),
     DeviceColumn('name', 'NAME', 'product name, if there are different ones', _name, ((115, 0),),
                  ('name',), if_different=True, align='<'),
     DeviceColumn('temperature', 'TEMP', 'temperature of the GPU', _temperature, ((60, 4),), ('temperature',)),
@@ -320,16 +311,16 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
     DeviceColumn('memory_clock', 'MEM CLK', 'memory clock',
                  _plain(lambda device: fmt.format_measured('MHz', device.memory_clock_mhz)), ((240, 8),),
                  ('memory_clock',), if_different=True),
-    DeviceColumn('memory_bar', 'MEM', 'used memory in percent; with enough room also used and installed memory', _no_text,
-                 ((45, 3), (90, 6), (138, 8), (140, 10), (180, 14), (230, 18), (280, 24)), of_mig=True, bar=_memory_share, align='<'),
+    DeviceColumn('memory_bar', 'MEM', 'used memory in percent; with enough room also used and installed memory', lambda *_: (),
+                 ((45, 3), (90, 6), (138, 8), (140, 10), (180, 14), (230, 18), (280, 24)), of_mig=True, bar=lambda row: (row.device.memory_percent, row.view.thresholds.memory), align='<'),
     DeviceColumn('memory_percent', '', 'used memory in percent',
                  _plain(lambda device: fmt.format_share(device.memory_percent)), ((30, 4),), of_mig=True, gap=1),
     DeviceColumn('memory', '', 'used memory, and all memory', _memory,
                  ((131, MEMORY_WIDTH + 1), (132, BOTH_MEMORIES)), of_mig=True),
     DeviceColumn('bandwidth', 'MBW', 'share of time in which memory was read or written',
                  _plain(lambda device: fmt.format_share(device.memory_utilization_percent)), ((235, 4),), ('memory_utilization',)),
-    DeviceColumn('utilization_bar', 'UTIL', 'share of time in which a kernel ran', _no_text,
-                 ((45, 3), (90, 6), (138, 8), (140, 10), (180, 14), (230, 18), (280, 24)), of_mig=True, bar=_utilization_share, align='<'),
+    DeviceColumn('utilization_bar', 'UTIL', 'share of time in which a kernel ran', lambda *_: (),
+                 ((45, 3), (90, 6), (138, 8), (140, 10), (180, 14), (230, 18), (280, 24)), of_mig=True, bar=lambda row: (row.device.gpu_utilization_percent, row.view.thresholds.gpu), align='<'),
     DeviceColumn('utilization_percent', '', 'share of time in which a kernel ran, in percent',
                  _plain(lambda device: fmt.format_share(device.gpu_utilization_percent)), ((40, 4),), of_mig=True, gap=1),
     DeviceColumn('sparkline', 'UTIL 5m', 'utilization in the last minutes, the oldest at the left', _sparkline,
@@ -402,10 +393,6 @@ def _reasons(row: DetailRow, width: int) -> Pieces:
     return ((text, _WARNING if is_alarming else row.style),)
 
 
-def _detail(text_of: Callable[[DeviceSample], str]) -> Callable[[DetailRow, int], Pieces]:
-    return lambda row, _: ((text_of(row.device), row.style),)
-
-
 # fmt: off
 #: Columns of details. Text: pieces for a :class:`DetailRow` and the width of the column.
 DETAIL_COLUMNS: tuple[Column, ...] = (
@@ -421,15 +408,15 @@ DETAIL_COLUMNS: tuple[Column, ...] = (
     Column('nvlink_tx', 'NVLink TX', 11, 'NVLink traffic from the GPU', _rate('nvlink_tx_throughput'),
            rank=6, metrics=('nvlink_tx_throughput',)),
     Column('encoder', 'ENC', 4, 'utilization of the video encoder',
-           _detail(lambda device: fmt.format_share(device.encoder_utilization_percent)),
+           _plain(lambda device: fmt.format_share(device.encoder_utilization_percent)),
            gap=2, rank=9, metrics=('encoder_utilization',)),
     Column('decoder', 'DEC', 4, 'utilization of the video decoder',
-           _detail(lambda device: fmt.format_share(device.decoder_utilization_percent)),
+           _plain(lambda device: fmt.format_share(device.decoder_utilization_percent)),
            rank=9, metrics=('decoder_utilization',)),
     Column('memory_temperature', 'MEM TEMP', 8, 'temperature of the memory; ``host`` if it has no memory of its own', _memory_temperature,
            gap=2, rank=7, metrics=('memory_temperature',)),
     Column('energy', 'ENERGY', 9, 'energy used since the driver was loaded',
-           _detail(lambda device: fmt.format_energy(device.total_energy_joules)),
+           _plain(lambda device: fmt.format_energy(device.total_energy_joules)),
            gap=2, rank=8, metrics=('total_energy',)),
     Column('reasons', 'CLOCK LIMIT', 0, 'why the clocks are low', _reasons,
            align='<', gap=2, metrics=('clock_event_reasons',)),

@@ -32,7 +32,6 @@ from nvitop.gui.view.hints import (
 from nvitop.gui.view.screens.main import Header, MainView, draw_main, draw_too_small
 from nvitop.gui.view.text import (
     HINT,
-    add_badge_targets,
     draw_at_right,
     draw_box,
     draw_centered_line,
@@ -74,8 +73,11 @@ def draw_frame(state: AppState, history: History) -> Buffer:
 def _add_badges(buf: Buffer, state: AppState) -> None:
     """Let clicks on badges press the keys that they stand for."""
     badges = (*header_badges(state, '!'), *title_badges(state))
-    keys = [state.keymap.instead_of(state.screen, badge.key) for badge in badges]
-    add_badge_targets(buf, 0, list(zip(badges, keys)))
+    for x, text, _ in tuple(buf.row(0)):
+        usual = next((badge.key for badge in badges if text in badge.forms), '')
+        key = state.keymap.instead_of(state.screen, usual)
+        if key:
+            buf.add_target(x, 0, cell_width(text), key)
 
 
 def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:

@@ -132,14 +132,6 @@ def fit_badges(badges: Sequence[Badge], room: int, *, gap: int = 1) -> Pieces:
     return [(text, badges[i].style) for i, text in shown.items()]
 
 
-def add_badge_targets(buf: Buffer, y: int, badges: Sequence[tuple[Badge, str]]) -> None:
-    """Let clicks on the badges that are drawn in a row press keys."""
-    for x, text, _ in tuple(buf.row(y)):
-        key = next((key for badge, key in badges if text in badge.forms), '')
-        if key:
-            buf.add_target(x, y, cell_width(text), key)
-
-
 def title_room(width: int, badges: Sequence[Badge]) -> int:
     """Return the cells left for a title by the badges that are never left out."""
     return width - sum(_GAP + cell_width(badge.forms[-1]) for badge in badges[:_KEPT])

@@ -26,7 +26,7 @@ from nvitop.gui.model.device_columns import (
     Pieces,
     RowState,
     Sparkline,
-    asleep_texts,
+    why_silent,
 )
 from nvitop.gui.model.format import format_word, product_name
 from nvitop.gui.model.load_style import load_style, row_role
@@ -34,7 +34,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, safe
-from nvitop.gui.state.usage import whole_devices
+from nvitop.gui.state.usage import is_on, whole_devices
 from nvitop.gui.view.charts import (
     CELL_SECONDS,
     CHANGE_SECONDS,
@@ -144,7 +144,7 @@ def draw_device_panel(
             continue
         state = states[device.key]._replace(
             is_selected=device.key == listed.selected,
-            is_marked=listed.marked is not None and _contains(device.key, listed.marked),
+            is_marked=listed.marked is not None and is_on(listed.marked, device.key),
             sparkline=_sparkline(place, device, history, view),
         )
         drawn = _device_rows(shapes[row.frame], device, state, row.height)
@@ -249,11 +249,6 @@ def _users_of(sample: Sample, busy: set[DeviceKey]) -> dict[DeviceKey, tuple[str
         is_own = bool(name) and name == sample.host.username
         users[key] = safe(name or fmt.NOT_AVAILABLE), job, len(sums) - 1, is_own
     return users
-
-
-def _contains(key: DeviceKey, other: DeviceKey) -> bool:
-    """Return whether ``key`` is the other device or the GPU that contains it."""
-    return key == other or (not key.is_mig and key.physical_index == other.physical_index)
 
 
 def _no_devices_message(sample: Sample) -> str:
@@ -425,10 +420,7 @@ def _draw_lost(buf: Buffer, y: int, columns: Sequence[DevicePlace], row: Measure
         elif not x:
             x = place.x
     right = columns[-1].right
-    if row.device.status == 'asleep':
-        texts = asleep_texts(row.device, has_name=not has_name)
-    else:
-        texts = (safe(row.device.reason or row.device.status),)
+    texts = why_silent(row.device, has_name=not has_name)
     text = next((each for each in texts if cell_width(each) <= right - x), texts[-1])
     x += buf.write(x, y, clip(text, right - x), _ERROR if row.is_wrong else _DIM)
     buf.write(x, y, row.state.advice(right - x), _DIM)
@@ -467,7 +459,12 @@ def draw_details(
         draw_uprights(buf, y, ends)
         device = devices[index]
         row = DetailRow(device, highest, Style(row_role(device, view.thresholds)))
-        _draw_detail(buf, y, layout.columns, row, note)
+        for place in layout.columns if device.status == 'ok' and not note else layout.columns[:1]:
+            _draw_pieces(buf, y, place, place.column.text(row, place.width))
+        if note and device.status == 'ok':
+            x = layout.columns[0].right + 2
+            room = layout.columns[-1].right - x
+            buf.write(x, y, next((text for text in note if len(text) <= room), ''), _DIM)
     top = layout.top_y
     if top > layout.y:  # over devices that are scrolled away
         buf.clear(Rect(0, top, ends[-1] + 1, layout.first_y - layout.y))
@@ -534,22 +531,6 @@ def _held_words(sample: Sample, device: DeviceSample, state: RowState) -> str:
         if each.key.device == device.key and each.gpu_idle_seconds is not None
     )
     return f'{words}; another process uses the GPU' if is_used else words
-
-
-def _draw_detail(
-    buf: Buffer,
-    y: int,
-    columns: Sequence[PlacedColumn],
-    row: DetailRow,
-    note: Sequence[str],
-) -> None:
-    places = columns if row.device.status == 'ok' and not note else columns[:1]
-    for place in places:
-        _draw_pieces(buf, y, place, place.column.text(row, place.width))
-    if note and row.device.status == 'ok':
-        x = columns[0].right + 2
-        room = columns[-1].right - x
-        buf.write(x, y, next((text for text in note if len(text) <= room), ''), _DIM)
 
 
 _IDLE, _HELD = Style(Role.IDLE, bold=True), Style(Role.WARNING, bold=True)

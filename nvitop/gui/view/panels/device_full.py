@@ -93,7 +93,32 @@ def device_cells(
     """
     if device.key.is_mig:
         return [_mig_cells(device, width)]
-    return _full_cells(device, width, traits, columns)
+    mode = device.mig_mode if traits.has_mig else device.persistence_mode
+    if traits.has_driver_model:
+        text = fmt.format_driver_model(device.current_driver_model)
+    else:
+        text = fmt.format_switch(mode)
+    text = clip(text, _MODE)
+    room = width - LABEL - 2 - 1 - cell_width(text) - 1
+    name = pad(fmt.format_device_name(device.info.name, room), room)
+    bus_id = fit(fmt.format_word(device.info.bus_id), _BUS_ID)
+    ecc = clip(fmt.format_count(device.total_volatile_uncorrected_ecc_errors), _ECC, '+')
+    fan = fmt.format_short_percent(device.fan_speed_percent)
+    temperature = fmt.format_temperature(device.temperature_celsius, _TEMPERATURE)[:_TEMPERATURE]
+    performance = clip(fmt.format_word(device.performance_state), _SHORT_PERFORMANCE, '+')
+    left = f' {fan:>{_FAN}}  {temperature:>{_TEMPERATURE}}  {performance:^{_PERFORMANCE}} '
+    utilization = fmt.format_percent(device.gpu_utilization_percent)
+    # One column left of the end of its heading, as in nvidia-smi.
+    utilization = f'{clip(utilization, columns[0].width - 1):>{len("GPU-Util") - 1}}'
+    compute_mode = clip(fmt.format_compute_mode(device.compute_mode), columns[1].width)
+    return [
+        [f'{device.key.label:>{LABEL}}  {name} {text} ', f' {bus_id} {ecc:>{_ECC}} '],
+        [
+            _spread(left, f'{_power(device, _POWER)} ', width),
+            f' {_memory(device):>{_MEMORY}} ',
+            _in_columns(columns, utilization, compute_mode),
+        ],
+    ]
 
 
 def lost_cells(device: DeviceSample, width: int, first: int) -> list[list[str]]:
@@ -126,35 +151,6 @@ def _spread(left: str, right: str, width: int) -> str:
     return left + pad(right, width - cell_width(left), '>')
 
 
-def _full_cells(
-    device: DeviceSample, width: int, traits: Traits, columns: Sequence[DevicePlace]
-) -> list[list[str]]:
-    mode = device.mig_mode if traits.has_mig else device.persistence_mode
-    if traits.has_driver_model:
-        text = fmt.format_driver_model(device.current_driver_model)
-    else:
-        text = fmt.format_switch(mode)
-    text = clip(text, _MODE)
-    room = width - LABEL - 2 - 1 - cell_width(text) - 1
-    name = pad(fmt.format_device_name(device.info.name, room), room)
-    bus_id = fit(fmt.format_word(device.info.bus_id), _BUS_ID)
-    ecc = clip(fmt.format_count(device.total_volatile_uncorrected_ecc_errors), _ECC, '+')
-    fan, temperature, performance = _fan_temperature_performance(device)
-    left = f' {fan:>{_FAN}}  {temperature:>{_TEMPERATURE}}  {performance:^{_PERFORMANCE}} '
-    utilization = fmt.format_percent(device.gpu_utilization_percent)
-    # One column left of the end of its heading, as in nvidia-smi.
-    utilization = f'{clip(utilization, columns[0].width - 1):>{len("GPU-Util") - 1}}'
-    compute_mode = clip(fmt.format_compute_mode(device.compute_mode), columns[1].width)
-    return [
-        [f'{device.key.label:>{LABEL}}  {name} {text} ', f' {bus_id} {ecc:>{_ECC}} '],
-        [
-            _spread(left, f'{_power(device, _POWER)} ', width),
-            f' {_memory(device):>{_MEMORY}} ',
-            _in_columns(columns, utilization, compute_mode),
-        ],
-    ]
-
-
 def _mig_cells(device: DeviceSample, width: int) -> list[str]:
     info = device.info
     instance = fmt.NOT_AVAILABLE
@@ -166,14 +162,6 @@ def _mig_cells(device: DeviceSample, width: int) -> list[str]:
         _spread(f'{device.key.label:>{LABEL}} ', f'{profile}{right}', width),
         f' {_memory(device):>{_MEMORY}} ',
     ]
-
-
-def _fan_temperature_performance(device: DeviceSample) -> tuple[str, str, str]:
-    return (
-        fmt.format_short_percent(device.fan_speed_percent),
-        fmt.format_temperature(device.temperature_celsius, _TEMPERATURE)[:_TEMPERATURE],
-        clip(fmt.format_word(device.performance_state), _SHORT_PERFORMANCE, '+'),
-    )
 
 
 def _memory(device: DeviceSample) -> str:

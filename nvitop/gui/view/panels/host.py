@@ -238,13 +238,11 @@ def _draw_devices(
     graph = GRAPHS_BY_METRIC[metric]
     rows = tuple(past.values(key, metric, area.width) for key in graphs.keys)
     means, highest = combine(rows)
-    now = [
-        getattr(device, DEVICE_FIELDS[metric])
-        for device in sample.devices
-        if device.key in graphs.keys
-    ]
-    scale = scale_of(graph, graphs, sample, highest)
-    is_fixed = has_gradient(graph, graphs, sample)
+    devices = [device for device in sample.devices if device.key in graphs.keys]
+    now = [getattr(device, DEVICE_FIELDS[metric]) for device in devices]
+    top = highest_possible(graph, devices)
+    scale = scale_of(graph, top, highest)
+    is_fixed = has_gradient(graph, top)
     style = graph_style(graph, _mean(now), view) if is_fixed else Style(Role.CPU)
     place = graph_area(area, scale)
     line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
@@ -285,14 +283,8 @@ def _title(
 
 def combine(rows: tuple[_Values, ...]) -> tuple[_Values, _Values]:
     """Return the mean and the highest known value for each column of dots."""
-    columns = [_combine_column(column) for column in zip(*rows)]
-    means, highest = zip(*columns) if columns else ((), ())
-    return means, highest
-
-
-def _combine_column(values: _Values) -> tuple[float | None, float | None]:
-    known = [value for value in values if value is not None]
-    return (sum(known) / len(known), max(known)) if known else (None, None)
+    columns = [[value for value in column if value is not None] for column in zip(*rows)]
+    return tuple(map(_mean, columns)), tuple(max(column, default=None) for column in columns)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -300,25 +292,21 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def highest_possible(graph: Graph, graphs: DeviceGraphs, sample: Sample) -> float:
+def highest_possible(graph: Graph, devices: Iterable[DeviceSample]) -> float:
     """Return the maximum of all plotted devices, such as a power limit; 0 if it is not known."""
     if not graph.top_field:
         return graph.top
-    plotted = [device for device in sample.devices if device.key in graphs.keys]
-    tops = [getattr(part, graph.top_field, None) for d in plotted for part in (d, d.info)]
+    tops = [getattr(part, graph.top_field, None) for d in devices for part in (d, d.info)]
     return max((top for top in tops if top is not None), default=graph.top)
 
 
-def has_gradient(graph: Graph, graphs: DeviceGraphs, sample: Sample) -> bool:
+def has_gradient(graph: Graph, top: float) -> bool:
     """Whether colors say how high values are: not on an axis that fits them, nor of clocks."""
-    return graph.unit != 'MHz' and bool(highest_possible(graph, graphs, sample))
+    return graph.unit != 'MHz' and bool(top)
 
 
-def scale_of(
-    graph: Graph, graphs: DeviceGraphs, sample: Sample, values: Sequence[float | None]
-) -> Scale:
-    """Return the scale: up to the maximum of all plotted devices, or to the highest value."""
-    top = highest_possible(graph, graphs, sample)
+def scale_of(graph: Graph, top: float, values: Sequence[float | None]) -> Scale:
+    """Return the scale: up to the :func:`highest_possible` value, or to the highest one."""
     if not top:
         base = 1024 if graph.unit == 'KiB/s' else 1000
         top = graph_bound(values, 1.0, math.inf, base=base)

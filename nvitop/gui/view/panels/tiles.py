@@ -15,20 +15,14 @@ from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import GRAPHS_BY_METRIC, GraphState, ViewState, tile_metrics
-from nvitop.gui.model.device_columns import RowState, asleep_texts
+from nvitop.gui.model.device_columns import RowState, why_silent
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, safe
+from nvitop.gui.render.width import cell_width, clip
 from nvitop.gui.state.usage import whole_devices
 from nvitop.gui.view.charts import ASCII, BRAILLE, GraphWindow, draw_plot
-from nvitop.gui.view.panels.host import (
-    DeviceGraphs,
-    graph_style,
-    has_gradient,
-    highest_possible,
-    scale_of,
-)
+from nvitop.gui.view.panels.host import graph_style, has_gradient, highest_possible, scale_of
 from nvitop.gui.view.text import TITLE, Note, draw_notes, draw_rule, draw_uprights, highest_rank
 from nvitop.sampling.history import DEVICE_FIELDS, History
 
@@ -94,7 +88,7 @@ def draw_tiles(
             draw_uprights(buf, line, uprights)
     label_widths: dict[int, int] = {}
     for tile, area in tiles:
-        width = _label_width(tile, sample)
+        width = _label_width(tile)
         label_widths[area.x] = max(width, label_widths.get(area.x, 0))
     has_metric = len(devices) < len(tiles)
     titles = {} if has_metric else _titles(tiles, details)
@@ -106,7 +100,6 @@ def draw_tiles(
             buf,
             area,
             tile,
-            sample,
             view,
             titles.get(tile.device.key),
             details.states.get(tile.device.key, RowState()),
@@ -136,12 +129,12 @@ def _tiles(
     return tiles
 
 
-def _label_width(tile: _Tile, sample: Sample) -> int:
+def _label_width(tile: _Tile) -> int:
     """Return the width of the values of its axis, so that graphs above each other begin in the same column."""
     if not tile.metric:
         return 0
-    graph, one = GRAPHS_BY_METRIC[tile.metric], DeviceGraphs((tile.device.key,))
-    top = highest_possible(graph, one, sample)
+    graph = GRAPHS_BY_METRIC[tile.metric]
+    top = highest_possible(graph, [tile.device])
     return len(fmt.format_measured(graph.unit, top)) if top else _FITTING
 
 
@@ -149,7 +142,6 @@ def _draw_tile(
     buf: Buffer,
     area: Rect,
     tile: _Tile,
-    sample: Sample,
     view: ViewState,
     title: list[Note] | None,
     state: RowState,
@@ -176,13 +168,14 @@ def _draw_tile(
     graph = GRAPHS_BY_METRIC[metric]
     values = past.values(device.key, metric, area.width)
     now = getattr(device, DEVICE_FIELDS[metric])
-    one = DeviceGraphs((device.key,))
-    is_fixed = has_gradient(graph, one, sample)
-    scale = scale_of(graph, one, sample, values)
+    top = highest_possible(graph, [device])
+    is_fixed = has_gradient(graph, top)
+    scale = scale_of(graph, top, values)
     over: tuple[float | None, ...] | None = None
     if line and line != metric and (view.ascii or not view.mono):
         over = past.values(device.key, line, area.width)
-        top = scale_of(GRAPHS_BY_METRIC[line], one, sample, over).bound
+        other = GRAPHS_BY_METRIC[line]
+        top = scale_of(other, highest_possible(other, [device]), over).bound
         if top != scale.bound:
             over = tuple(None if value is None else value * scale.bound / top for value in over)
     draw_plot(
@@ -202,9 +195,7 @@ def _draw_tile(
 
 def _draw_reason(buf: Buffer, area: Rect, device: DeviceSample) -> None:
     """Draw why a device has no graph."""
-    texts: tuple[str, ...] = (safe(device.reason or device.status),)
-    if device.status == 'asleep':
-        texts = asleep_texts(device, has_name=False)
+    texts = why_silent(device)
     room = max(0, area.width - 2)
     text = next((each for each in texts if cell_width(each) <= room), texts[-1])
     style = _ERROR if device.is_silent else Style(Role.DIM)

@@ -29,6 +29,7 @@ from nvitop.gui.view.charts import (
     graph_bound,
 )
 from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.panels.host import highest_possible
 from nvitop.gui.view.text import (
     TITLE,
     Note,
@@ -180,7 +181,7 @@ def _device_plot(state: AppState, key: DeviceKey, metric: str) -> _Plot:
     devices.sort(key=lambda device: device.key != key)
     known = [d for d in devices if getattr(d, DEVICE_FIELDS[metric]) is not None]
     device = known[0] if known else None
-    tops = [getattr(part, graph.top_field, None) for part in (device, device and device.info)]
+    top = highest_possible(graph, known[:1]) if graph.top_field else 0
     return _Plot(
         graph.title,
         key if device is None else device.key,
@@ -188,7 +189,7 @@ def _device_plot(state: AppState, key: DeviceKey, metric: str) -> _Plot:
         None if device is None else getattr(device, DEVICE_FIELDS[metric]),
         lambda value: fmt.format_measured(graph.unit, value),
         Style(Role.LIGHT),
-        next((top for top in tops if top is not None), None) if graph.top_field else None,
+        top or None,
         base=1024 if graph.unit == 'KiB/s' else 1000,
         prefix=f'GPU {key.physical_index if device is None else device.key.label} ',
     )
