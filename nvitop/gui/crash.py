@@ -16,7 +16,7 @@ from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.owner.types import make_owner
 from nvitop.sampling.serialization import serialize
-from nvitop.sampling.types import HostProcessSample, ProcessSample, Sample
+from nvitop.sampling.types import ProcessSample, Sample
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
@@ -38,7 +38,10 @@ def redact_sample(sample: Sample) -> Sample:
             hostname=placeholder(sample.host.hostname), username=placeholder(sample.host.username)
         ),
         processes=tuple(_redact_process(process) for process in sample.processes),
-        host_processes=tuple(_redact_host_process(process) for process in sample.host_processes),
+        host_processes=tuple(
+            process._replace(username=_or_none(process.username), command=_or_none(process.command))
+            for process in sample.host_processes
+        ),
     )
 
 
@@ -57,10 +60,6 @@ def _redact_owner(owner: Owner) -> Owner:
         for layer in owner.layers
     )
     return make_owner(layers, is_deleted=owner.is_deleted)
-
-
-def _redact_host_process(process: HostProcessSample) -> HostProcessSample:
-    return process._replace(username=_or_none(process.username), command=_or_none(process.command))
 
 
 def _or_none(text: str | None) -> str | None:

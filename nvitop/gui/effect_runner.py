@@ -11,7 +11,7 @@ import queue
 import signal
 import sys
 import threading
-from typing import Callable, Iterable, Iterator, Mapping, Union
+from typing import Callable, Iterator, Mapping, Union
 
 from nvitop.api import host
 from nvitop.api.process.observed import start_time_of
@@ -231,7 +231,7 @@ def read_environment(pid: int, start_time: float) -> EnvironmentRead:
         if abs(start_time_of(pid) - start_time) > START_TIME_TOLERANCE:
             error = 'the process has exited; its PID belongs to another process now'
             return EnvironmentRead(pid, start_time, error=error)
-        return EnvironmentRead(pid, start_time, _sorted(host.Process(pid).environ().items()))
+        return EnvironmentRead(pid, start_time, tuple(sorted(host.Process(pid).environ().items())))
     except (ProcessLookupError, host.NoSuchProcess):
         # psutil 5.6 raises this for zombies too.
         zombie = 'a zombie has no environment'
@@ -255,7 +255,3 @@ def find_owner(pid: int, start_time: float, names: str) -> OwnerReading:
     except UNREADABLE:
         is_same = False
     return reading if is_same or reading.owner is None else OwnerReading(None, EXITED)
-
-
-def _sorted(items: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(items))

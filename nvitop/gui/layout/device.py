@@ -88,6 +88,9 @@ class DeviceTraits(NamedTuple):
     has_nvlink: bool = False
     #: Whether any GPU has a slower PCIe link than possible.
     has_slow_links: bool = False
+    #: Whether any GPU can be divided into MIG devices, and whether any has a driver model (Windows).
+    has_mig: bool = False
+    has_driver_model: bool = False
 
 
 def traits_of(devices: Sequence[DeviceSample]) -> DeviceTraits:
@@ -103,6 +106,8 @@ def traits_of(devices: Sequence[DeviceSample]) -> DeviceTraits:
         max(MEMORY_WIDTH, len(f'{max(sizes, default=0) / GiB:.1f}')),
         any(device.info.nvlink_link_count for device in gpus),
         any(device.pcie_link_down_trained for device in gpus),
+        any(device.mig_mode is not None for device in devices),
+        any(device.current_driver_model is not None for device in devices),
     )
 
 
@@ -174,6 +179,7 @@ class DeviceLayout(NamedTuple):
 
     area: Rect
     form: str
+    traits: DeviceTraits
     #: Row of the top border, which stays with the headings while the devices scroll.
     top_y: int
     #: Number of rows of headings, below the border.
@@ -276,7 +282,7 @@ def lay_out_devices(
     height = device_height(keys, form, details=details, fact_rows=fact_rows, frames=frames)
     area = Rect(0, y - scrolled, width, height)
     if not keys:
-        return DeviceLayout(area, form, area.y)
+        return DeviceLayout(area, form, traits, area.y)
     is_full = form == FULL
     rows = []
     heads = 4 if is_full else 2
@@ -301,6 +307,7 @@ def lay_out_devices(
     return DeviceLayout(
         area,
         form,
+        traits,
         # They leave the screen with the last device.
         max(area.y, min(y, bottom - 1 - heads)),
         2 if is_full else 1,

@@ -111,7 +111,8 @@ def tile_count(gpus: int, width: int, height: int, metrics: int = MOST_TILES) ->
     # The last row of the screen has hints.
     if gpus >= MANY_GPUS:
         has_room = width >= 160 and height >= 44
-        return gpus if has_room and gpus <= _tile_columns(width) * _tile_rows(height) else 0
+        rows = int(height * _TILES_SHARE) // _TILE_HEIGHT
+        return gpus if has_room and gpus <= _tile_columns(width) * rows else 0
     if not gpus or width < 100 or height < 29:
         return 0
     if gpus > 1:
@@ -125,10 +126,6 @@ def tile_count(gpus: int, width: int, height: int, metrics: int = MOST_TILES) ->
 
 def _tile_columns(width: int) -> int:
     return (width - 1) // _TILE_WIDTH
-
-
-def _tile_rows(height: int) -> int:
-    return int(height * _TILES_SHARE) // _TILE_HEIGHT
 
 
 def lowest_tiles(count: int, width: int) -> int:

@@ -375,7 +375,7 @@ def _tile_metrics(sample: Sample, graphs: GraphState) -> int:
 def _nothing(width: int, height: int) -> MainLayout:
     """Return the layout of a screen too small for any panel."""
     nowhere = Rect(0, 0, 0, 0)
-    devices = DeviceLayout(nowhere, ROWS, 0)
+    devices = DeviceLayout(nowhere, ROWS, DeviceTraits(), 0)
     processes = ProcessLayout(nowhere, ())
     return MainLayout(width, height, 0, 0, 0, devices, HostLayout(nowhere), processes)
 

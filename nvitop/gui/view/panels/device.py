@@ -12,6 +12,7 @@ from nvitop.gui.layout.device import (
     DetailsLayout,
     DeviceLayout,
     DevicePlace,
+    DeviceTraits,
     FactsLayout,
 )
 from nvitop.gui.layout.process import PlacedColumn
@@ -46,12 +47,10 @@ from nvitop.gui.view.charts import (
 from nvitop.gui.view.panels.device_full import (
     LABEL,
     TEMPERATURE,
-    Traits,
     device_cells,
     draw_bars,
     headings,
     lost_cells,
-    traits_of,
 )
 from nvitop.gui.view.text import (
     MORE,
@@ -93,12 +92,11 @@ class DeviceList(NamedTuple):
 class _Shape(NamedTuple):
     """How rows are drawn: everything that is the same for all devices."""
 
-    form: str
     width: int
     columns: tuple[DevicePlace, ...]
     cells: tuple[Cells, ...]
     bars: tuple[Cells, ...]
-    traits: Traits | None
+    traits: DeviceTraits
     view: ViewState
 
 
@@ -125,9 +123,8 @@ def draw_device_panel(
         buf.write(2, layout.heading_y, clip(_no_devices_message(sample), ends[1] - 3))
         draw_uprights(buf, layout.heading_y, ends)
         return states
-    traits = traits_of(devices) if layout.form == FULL else None
     shapes = [
-        _Shape(layout.form, cells.width, layout.columns, layout.cells, layout.bars, traits, view)
+        _Shape(cells.width, layout.columns, layout.cells, layout.bars, layout.traits, view)
         for cells in layout.frames
     ]
     above = inner
@@ -157,10 +154,10 @@ def draw_device_panel(
     if layout.top_y > layout.area.y:  # over devices that are scrolled away
         buf.clear(Rect(0, layout.top_y, layout.area.width, layout.rows_y - layout.top_y))
     draw_border(buf, layout.top_y, (), inner or ends, *notes)
-    if traits is None:
-        _draw_headings(buf, layout, history)
+    if layout.form == FULL:
+        _draw_full_headings(buf, layout, devices[0])
     else:
-        _draw_full_headings(buf, layout, traits, devices[0])
+        _draw_headings(buf, layout, history)
     if layout.details is not None:
         draw_details(buf, layout.details, ends, above, devices, view, note=listed.details_note)
     if layout.facts is not None:
@@ -293,11 +290,9 @@ def _draw_headings(buf: Buffer, layout: DeviceLayout, history: History | None) -
     draw_uprights(buf, y, (layout.area.width - 1,))
 
 
-def _draw_full_headings(
-    buf: Buffer, layout: DeviceLayout, traits: Traits, first: DeviceSample
-) -> None:
+def _draw_full_headings(buf: Buffer, layout: DeviceLayout, first: DeviceSample) -> None:
     uprights = _inner_uprights(layout)
-    texts_by_line = headings(layout.cells[0].width, traits, layout.columns)
+    texts_by_line = headings(layout.cells[0].width, layout.traits, layout.columns)
     for y, texts in enumerate(texts_by_line, layout.heading_y):
         draw_uprights(buf, y, uprights[:1])
         for cell, text, right in zip(layout.cells, texts, uprights[1:]):
@@ -313,7 +308,7 @@ def _device_rows(
 ) -> tuple[tuple[Span, ...], ...]:
     """Return the spans of the rows of one device."""
     buf = Buffer(shape.width, height)
-    if shape.form == FULL:
+    if shape.cells:
         _draw_full(buf, shape, device, state)
     else:
         # From left to right, so that the buffer does not have to sort the spans.
@@ -324,7 +319,6 @@ def _device_rows(
 
 
 def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState) -> None:
-    assert shape.traits is not None
     cells = shape.cells
     style = Style(row_role(device, shape.view.thresholds), bold=state.is_marked)
     if device.status == 'ok':

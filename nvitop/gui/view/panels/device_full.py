@@ -14,10 +14,10 @@ wider box widens the first and the third cell, which has the columns STATE and U
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
 from nvitop.api.utils import GiB
-from nvitop.gui.layout.device import AROUND_NAME, DevicePlace
+from nvitop.gui.layout.device import AROUND_NAME, DevicePlace, DeviceTraits
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.load_style import load_role
@@ -42,24 +42,7 @@ _SHORT_PERFORMANCE = 3
 _PERSISTENCE, _DRIVER_MODEL, _MIG = 'Persistence-M', 'TCC/WDDM ', 'MIG M. '
 
 
-class Traits(NamedTuple):
-    """Properties of all devices together, on which the columns depend."""
-
-    #: Whether any device can be divided into MIG devices.
-    has_mig: bool
-    #: Whether any device has a driver model (Windows).
-    has_driver_model: bool
-
-
-def traits_of(devices: tuple[DeviceSample, ...]) -> Traits:
-    """Return the properties of these devices."""
-    return Traits(
-        any(device.mig_mode is not None for device in devices),
-        any(device.current_driver_model is not None for device in devices),
-    )
-
-
-def headings(width: int, traits: Traits, columns: Sequence[DevicePlace]) -> list[list[str]]:
+def headings(width: int, traits: DeviceTraits, columns: Sequence[DevicePlace]) -> list[list[str]]:
     """Return the headings by line; ``width`` is that of the first cell, the third one has ``columns``."""
     right = _MIG if traits.has_mig else _PERSISTENCE
     right = _DRIVER_MODEL if traits.has_driver_model else right
@@ -85,7 +68,7 @@ def _in_columns(columns: Sequence[DevicePlace], left: str, right: str) -> str:
 
 
 def device_cells(
-    device: DeviceSample, width: int, traits: Traits, columns: Sequence[DevicePlace]
+    device: DeviceSample, width: int, traits: DeviceTraits, columns: Sequence[DevicePlace]
 ) -> list[list[str]]:
     """Return the texts of a device that responds, by line, without those of ``columns``.
 
@@ -199,51 +182,37 @@ def draw_bars(
     view: ViewState,
 ) -> None:
     """Draw the bars of one line of a device, each with its right border."""
-    lines = ((_memory_bar, _bandwidth_bar), (_utilization_bar, _power_bar))
-    makers: Sequence[Callable[[DeviceSample], _Bar]] = lines[y]
-    if device.key.is_mig:
-        makers = (_memory_bar,)
-    if device.status != 'ok':
-        makers = ()
+    shown = _bars_of(device)[y] if device.status == 'ok' else ()
     for number, cells in enumerate(bars):
-        if number < len(makers):
-            _draw_bar(buf, y, cells, makers[number](device), view)
+        if number < len(shown):
+            bar = shown[number]
+            thresholds = view.thresholds.memory if bar.is_memory else view.thresholds.gpu
+            draw_bar(
+                buf,
+                Rect(cells.x + 1, y, cells.width - 1, 1),
+                f'{bar.label:<{_LABEL}}',
+                bar.percent,
+                Style(load_role(bar.percent, thresholds)),
+                text=bar.text,
+                text_width=_TEXT,
+                colorful=view.colorful,
+            )
         draw_uprights(buf, y, (cells.right + 1,))
 
 
-def _draw_bar(buf: Buffer, y: int, cells: Cells, bar: _Bar, view: ViewState) -> None:
-    thresholds = view.thresholds.memory if bar.is_memory else view.thresholds.gpu
-    draw_bar(
-        buf,
-        Rect(cells.x + 1, y, cells.width - 1, 1),
-        f'{bar.label:<{_LABEL}}',
-        bar.percent,
-        Style(load_role(bar.percent, thresholds)),
-        text=bar.text,
-        text_width=_TEXT,
-        colorful=view.colorful,
-    )
-
-
-def _memory_bar(device: DeviceSample) -> _Bar:
-    used = device.memory_used_bytes
+def _bars_of(device: DeviceSample) -> tuple[tuple[_Bar, ...], ...]:
+    """Return the bars by line."""
+    used, usage, limit = device.memory_used_bytes, device.power_usage_mw, device.power_limit_mw
     text = '' if used is None else f'{used / GiB:.1f} GiB'
-    return _Bar('MEM', device.memory_percent, text, is_memory=True)
-
-
-def _bandwidth_bar(device: DeviceSample) -> _Bar:
-    percent = device.memory_utilization_percent
-    return _Bar('MBW', percent, _clock(device.memory_clock_mhz), is_memory=True)
-
-
-def _utilization_bar(device: DeviceSample) -> _Bar:
-    return _Bar('UTIL', device.gpu_utilization_percent, _clock(device.sm_clock_mhz))
-
-
-def _power_bar(device: DeviceSample) -> _Bar:
-    usage, limit = device.power_usage_mw, device.power_limit_mw
+    memory = _Bar('MEM', device.memory_percent, text, is_memory=True)
+    if device.key.is_mig:
+        return ((memory,),)
+    clock = _clock(device.memory_clock_mhz)
+    bandwidth = _Bar('MBW', device.memory_utilization_percent, clock, is_memory=True)
+    utilization = _Bar('UTIL', device.gpu_utilization_percent, _clock(device.sm_clock_mhz))
     percent = None if usage is None or not limit else 100.0 * usage / limit
-    return _Bar('PWR', percent, '' if usage is None else f'{usage / 1000:.0f} W')
+    power = _Bar('PWR', percent, '' if usage is None else f'{usage / 1000:.0f} W')
+    return ((memory, bandwidth), (utilization, power))
 
 
 def _clock(mhz: int | None) -> str:

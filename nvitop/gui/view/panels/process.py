@@ -161,8 +161,6 @@ class ProcessList(NamedTuple):
     total: int | None = None
     #: The filters that leave some of them out.
     limits: Limits = Limits()
-    #: The selected device, on which all rows are.
-    device: DeviceKey | None = None
     sort: Sort = Sort()
     selected: ProcessKey | None = None
     tagged: AbstractSet[ProcessKey] = frozenset()
@@ -307,8 +305,8 @@ def _title(
         text = f'Processes {rows[0].process + 1}–{rows[-1].process + 1} of {count}'
     notes = [Note((text, text.replace('Processes ', '')), TITLE, 0)]
     gpus = len({process.key.device.physical_index for process in listed.processes})
-    if listed.device is not None:
-        notes.append(Note((f'on GPU {listed.device.label}',), rank=4))
+    if listed.limits.device is not None:
+        notes.append(Note((f'on GPU {listed.limits.device.label}',), rank=4))
     elif gpus and len(sample.devices) > 1:
         notes.append(Note((f'{gpus} GPU{"" if gpus == 1 else "s"}',), rank=4))
     if listed.total is not None and 0 < count != listed.total and not listed.limits.is_only_device:

@@ -101,7 +101,6 @@ def draw_main(
         processes,
         len(sample.processes) if sample.sequence else None,
         Limits(state.filter, query, state.selected_device),
-        state.selected_device,
         state.sort,
         state.selected,
         state.tagged,
