@@ -14,11 +14,12 @@ from nvitop.gui.render.style import Role, Style
 from nvitop.gui.view.charts import (
     ASCII,
     BRAILLE,
+    GraphWindow,
     Marks,
     draw_graph,
     graph_bound,
-    time_axis,
 )
+from nvitop.sampling.history import History
 
 NAN = math.nan
 #: Bits of the dots in the left and the right column of a braille character, from the top.
@@ -131,10 +132,9 @@ def test_bound_leaves_room_above_the_highest_value(
     assert graph_bound(values, *bounds) == expected
 
 
-def test_time_axis_leaves_out_marks_without_room() -> None:
-    assert time_axis(10, 2.0) == '─' * 10
-    assert time_axis(10, 2.0, end='20s ago') == '20s ago╶──'
-    assert time_axis(7, 2.0, end='14s ago') == '─' * 7
-    assert time_axis(20, 2.0, (30,), end='40s ago') == '40s ago╶────────────'
-    axis = time_axis(40, 20.0, (60, 120, 600), in_minutes=True)
-    assert axis == '─────╴10m┬───────────────────────╴1m┬───'
+def test_marks_of_times_without_room_are_left_out() -> None:
+    assert list(GraphWindow(History()).ticks(10)) == []
+    assert list(GraphWindow(History()).ticks(20)) == []  # it shows 40 s
+    assert list(GraphWindow(History()).ticks(30)) == [(10, '╴30s┬')]
+    assert list(GraphWindow(History()).ticks(60)) == [(40, '╴30s┬'), (25, '╴60s┬')]
+    assert list(GraphWindow(History(), 60).ticks(40)) == [(15, '╴30m┬')]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from nvitop.gui.model.choices import Screen
+from nvitop.gui.state import events
 from nvitop.gui.state.actions import binding_for, unmet_need
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.appearance import note_saved, report_background, set_theme
@@ -16,32 +17,6 @@ from nvitop.gui.state.dialog import (
     require_reading_of_changes,
 )
 from nvitop.gui.state.environ import show_variables
-from nvitop.gui.state.events import (
-    BackgroundReported,
-    ClockTicked,
-    Effect,
-    EnvironmentRead,
-    Event,
-    FrameDrawn,
-    InputAwaited,
-    InputEnded,
-    KeyPressed,
-    MousePressed,
-    MouseScrolled,
-    Pasted,
-    PastShown,
-    Quit,
-    Redraw,
-    Resized,
-    SampleArrived,
-    SettingsSaved,
-    SignalSent,
-    Suspend,
-    Suspended,
-    TerminalOpened,
-    Terminated,
-    exit_status,
-)
 from nvitop.gui.state.input_line import insert_text, press_in_field
 from nvitop.gui.state.keymap import Binding
 from nvitop.gui.state.lists import relist
@@ -80,58 +55,58 @@ _OUTCOMES = {
 }
 
 
-def update(state: AppState, event: Event) -> Result:
+def update(state: AppState, event: events.Event) -> Result:
     """Return the state after an event, and the effects to carry out."""
     after, effects = _handle(state, event)
-    if isinstance(event, (KeyPressed, MousePressed, MouseScrolled)):
+    if isinstance(event, (events.KeyPressed, events.MousePressed, events.MouseScrolled)):
         after = drop_answers(state, after)
     return after, effects
 
 
-def _handle(state: AppState, event: Event) -> Result:
-    if isinstance(event, (KeyPressed, MouseScrolled)) and state.clicked[0] >= 0:
+def _handle(state: AppState, event: events.Event) -> Result:
+    if isinstance(event, (events.KeyPressed, events.MouseScrolled)) and state.clicked[0] >= 0:
         state = state._replace(clicked=(-1, 0.0))
-    if isinstance(event, KeyPressed):
+    if isinstance(event, events.KeyPressed):
         return _press(state, event.key)
-    if isinstance(event, Pasted):
+    if isinstance(event, events.Pasted):
         return _paste(state, event.text)
-    if isinstance(event, MousePressed):
+    if isinstance(event, events.MousePressed):
         return _click(state, event)
-    if isinstance(event, MouseScrolled):
+    if isinstance(event, events.MouseScrolled):
         return scroll(state, event)
-    if isinstance(event, SampleArrived):
+    if isinstance(event, events.SampleArrived):
         return _press_early(_show_sample(state, event))
-    if isinstance(event, TerminalOpened):
+    if isinstance(event, events.TerminalOpened):
         return set_theme(state._replace(colors=event.colors), state.theme), ()
-    if isinstance(event, BackgroundReported):
+    if isinstance(event, events.BackgroundReported):
         return report_background(state, event)
-    if isinstance(event, PastShown):
+    if isinstance(event, events.PastShown):
         return show_past(state, event), ()
-    if isinstance(event, ClockTicked):
+    if isinstance(event, events.ClockTicked):
         return _set_clocks(state, event), ()
-    if isinstance(event, FrameDrawn):
+    if isinstance(event, events.FrameDrawn):
         return note_drawn(state, event.monotonic), ()
-    if isinstance(event, InputAwaited):
+    if isinstance(event, events.InputAwaited):
         return await_answer(state, event.since), ()
-    if isinstance(event, SettingsSaved):
+    if isinstance(event, events.SettingsSaved):
         return note_saved(state, event), ()
-    if isinstance(event, EnvironmentRead):
+    if isinstance(event, events.EnvironmentRead):
         return show_variables(state, event), ()
-    if isinstance(event, SignalSent):
+    if isinstance(event, events.SignalSent):
         return _show_outcome(state, event), ()
-    if isinstance(event, Resized):
+    if isinstance(event, events.Resized):
         state = require_reading(state._replace(width=event.width, height=event.height))
-        return keep_selection_seen(state), (Redraw(),)
-    if isinstance(event, Suspended):
-        return require_reading(state), (Redraw(),) if event.resumed else (Suspend(),)
-    if isinstance(event, (InputEnded, Terminated)):
-        return state, (Quit(exit_status(event)),)
+        return keep_selection_seen(state), (events.Redraw(),)
+    if isinstance(event, events.Suspended):
+        return require_reading(state), (events.Redraw(),) if event.resumed else (events.Suspend(),)
+    if isinstance(event, (events.InputEnded, events.Terminated)):
+        return state, (events.Quit(events.exit_status(event)),)
     return state, ()
 
 
 def _press(state: AppState, key: str) -> Result:
     if _suspends(state, key):
-        return state._replace(prefix=''), (Suspend(),)
+        return state._replace(prefix=''), (events.Suspend(),)
     if state.dialog is not None:
         return press_in_dialog(state, state.dialog, key)
     if state.field is not None:
@@ -154,7 +129,7 @@ def _press(state: AppState, key: str) -> Result:
     return keep_selection_seen(state), effects
 
 
-def _click(state: AppState, event: MousePressed) -> Result:
+def _click(state: AppState, event: events.MousePressed) -> Result:
     """Press the keys of a hint, or select. A double click presses Enter, a right click T."""
     if event.keys:
         return _press_all(state, event.keys)
@@ -176,7 +151,7 @@ def _click(state: AppState, event: MousePressed) -> Result:
 
 def _press_all(state: AppState, keys: str) -> Result:
     """Press keys in a row, which a click on the hint of a key does."""
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[events.Effect, ...] = ()
     for key in keys.split(' ') if state.dialog is None else ():
         state, more = _press(state, key)
         effects += more
@@ -262,7 +237,7 @@ def _paste(state: AppState, text: str) -> Result:
     return insert_text(state, state.field, text)
 
 
-def _show_sample(state: AppState, event: SampleArrived) -> AppState:
+def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
     sample, before = event.sample, state.sample
     if event.message:
         state = replace_notice(state, 'Time', event.message)
@@ -292,14 +267,14 @@ def _show_sample(state: AppState, event: SampleArrived) -> AppState:
     return require_reading_of_changes(state, after)
 
 
-def _set_clocks(state: AppState, event: ClockTicked) -> AppState:
+def _set_clocks(state: AppState, event: events.ClockTicked) -> AppState:
     notices = tuple(notice for notice in state.notices if notice.until > event.monotonic)
     is_past = not state.origin.is_live and state.sample.sequence > 0
     timestamp = state.timestamp if is_past else event.timestamp
     return state._replace(monotonic=event.monotonic, timestamp=timestamp, notices=notices)
 
 
-def _show_outcome(state: AppState, event: SignalSent) -> AppState:
+def _show_outcome(state: AppState, event: events.SignalSent) -> AppState:
     """Show the outcome of a signal; list failures among the problems."""
     outcome = _OUTCOMES.get(event.outcome, event.outcome)
     if event.detail:

@@ -7,7 +7,16 @@ import functools
 import itertools
 import math
 import re
-from typing import TYPE_CHECKING, Callable, Hashable, Iterable, Mapping, NamedTuple, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Sequence,
+)
 
 from nvitop.gui.model.format import format_share
 from nvitop.gui.render.buffer import Buffer
@@ -384,28 +393,6 @@ def _column_text(samples: tuple[int, ...], height: int, marks: Marks) -> str:
     return text.ljust(height)
 
 
-def time_axis(
-    width: int,
-    seconds_per_cell: float,
-    ticks: Sequence[int] = (30, 60, 120, 180, 240, 300),
-    end: str = '',
-    *,
-    in_minutes: bool = False,
-) -> str:
-    """Return a line with marks of past times: ``────╴120s┬─────────╴60s┬───╴30s┬───────``.
-
-    ``end`` is its left end, if it fits. All marks have the same unit.
-    """
-    line = f'{end}╶'.ljust(width, '─') if end and len(end) < width else '─' * width
-    for seconds in ticks:
-        column = width - 1 - round(seconds / seconds_per_cell)
-        text = f'╴{seconds // 60}m┬' if in_minutes else f'╴{seconds}s┬'
-        start = column - len(text) + 1
-        if start >= 0 and set(line[start : column + 1]) == {'─'}:
-            line = line[:start] + text + line[column + 1 :]
-    return line
-
-
 _TICKS = (30, 60, 120, 180, 240, 300)
 _SECONDS, _MINUTES = (10, 30), (60, 120, 300, 600, 900, 1800)
 #: Minimum length (minutes) from which all marks are whole minutes.
@@ -447,23 +434,29 @@ class GraphWindow:
         """Return the highest value in a graph of this width, before values are averaged to dots."""
         return self.history.maximum(key, metric, self.seconds(width))
 
-    def axis(self, width: int) -> str:
-        """Return a line with marks of past times, the oldest at its left end."""
+    def ticks(self, width: int) -> Iterator[tuple[int, str]]:
+        """Yield marks of past times with their columns, the newest first: ``╴30s┬``, ``╴60s┬``."""
         per_cell = self._seconds_per_cell(width)
-        if not self.minutes:
-            return time_axis(width, per_cell, _TICKS, end=f'{self.seconds(width):.0f}s ago')
+        ticks: Sequence[int] = _TICKS
+        if self.minutes:
+            steps = _MINUTES if self.minutes >= _IN_MINUTES else _SECONDS
+            step = next((step for step in steps if step >= _TICK_CELLS * per_cell), steps[-1])
+            ticks = range(step, 60 * self.minutes, step)
         in_minutes = self.minutes >= _IN_MINUTES
-        steps = _MINUTES if in_minutes else _SECONDS
-        step = next((step for step in steps if step >= _TICK_CELLS * per_cell), steps[-1])
-        ticks = range(step, 60 * self.minutes, step)
-        end = f'{self.minutes} min ago'
-        return time_axis(width, per_cell, ticks, end=end, in_minutes=in_minutes)
+        # The oldest values have no mark.
+        oldest = f'{self.minutes} min ago' if self.minutes else f'{self.seconds(width):.0f}s ago'
+        left, right = len(oldest) + 1, width
+        for seconds in ticks:
+            text = f'╴{seconds // 60}m┬' if in_minutes else f'╴{seconds}s┬'
+            end = width - round(seconds / per_cell)
+            if left <= end - len(text) and end <= right:
+                right = end - len(text)
+                yield right, text
 
 
 _SCALE = Style(Role.HEADING)
 #: Minimum width of a plot with values to the left of its graph.
 _WITH_SCALE = 24
-_find_ticks = re.compile('╴[^╴─]+┬').finditer
 
 
 class Scale(NamedTuple):
@@ -564,7 +557,7 @@ def plot_rows(
 def draw_times(buf: Buffer, y: int, graph: Rect, past: GraphWindow, free: tuple[int, int]) -> None:
     """Draw marks of past times into a border over the graph, in its ``free`` columns."""
     start, end = free
-    for tick in _find_ticks(past.axis(graph.width)):
-        x = graph.x + tick.start()
-        if start < x and x + len(tick[0]) < end:
-            buf.write(x, y, tick[0], _SCALE)
+    for column, text in past.ticks(graph.width):
+        x = graph.x + column
+        if start < x and x + len(text) < end:
+            buf.write(x, y, text, _SCALE)
