@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from nvitop.gui.layout.screens import lay_out_dialog
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import TITLE
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.view.frame import Button, draw_dialog
-from nvitop.gui.view.text import TITLE, Note, draw_border
+from nvitop.gui.view.text import Note, draw_border
 
 BUTTONS = (
     Button('SIGTERM', 't'),

@@ -11,7 +11,6 @@ from nvitop.gui.state.dialog import (
     dialog_layout,
     dialog_message,
     has_targets,
-    names_targets,
 )
 from nvitop.gui.state.events import (
     ClockTicked,
@@ -409,7 +408,7 @@ def test_dialog_keeps_its_targets_when_the_list_changes() -> None:
 @pytest.mark.parametrize(('width', 'height'), [(80, 4), (12, 12), (40, 5), (1, 1)])
 def test_nothing_can_be_confirmed_without_room_to_name_a_target(width: int, height: int) -> None:
     state = read_dialog(asked(width=width, height=height))
-    assert not names_targets(state, dialog_of(state))
+    assert not dialog_layout(state, dialog_of(state)).buttons
     for key in ('Enter', 'Space', 't', 'K', 'i', '1', '2', '3'):
         later, effects = press(state, key)
         assert effects == (RingBell(),)

@@ -27,20 +27,17 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, Role, Style, gradient
+from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Role, Style, gradient
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.navigation import current_line, lines_layout
-from nvitop.gui.view.hints import draw_screen_title, title_hints
-from nvitop.gui.view.text import HINT, draw_bar_row, draw_list_line, draw_message, draw_text
+from nvitop.gui.state.navigation import lines_layout
+from nvitop.gui.view.hints import draw_lines, draw_screen_title, title_hints
+from nvitop.gui.view.text import draw_bar_row, draw_message, draw_text
 from nvitop.sampling.history import History
 
 if TYPE_CHECKING:
     from nvitop.fleet.types import FaultSeverity, FleetJob, FleetUser
 
-_DIM = Style(Role.DIM)
-_ERROR = Style(Role.ERROR, bold=True)
-_WARNING = Style(Role.WARNING, bold=True)
 _SELECTED = Style(Role.SELECTED)
 #: Up to 7/8 of the cell, so that rows do not touch each other.
 _HEIGHTS = '▁▂▃▄▅▆▇'
@@ -50,7 +47,7 @@ _FULL_HEAT = {'temperature': 100.0, 'power': 700.0}
 #: Maximum number of glyphs of a host in the list.
 _MAX_GLYPHS = 16
 _MAX_NAME = 28
-_FREE, _HELD = Style(Role.IDLE, bold=True), _WARNING
+_HELD = WARNING
 #: Sums that a narrow screen leaves out, the first one first.
 _LEFT_OUT = ('power', 'age', 'memory', 'utilization', 'critical', 'gpus', 'hosts')
 #: Columns besides host, glyphs and problems, the most important one first → minimum width that the
@@ -62,7 +59,6 @@ _LEAST_PROBLEMS = {
 }
 #: Maximum number of hosts with old data that are listed.
 _MAX_OLD = 50
-_HEADING = Style(Role.TITLE, bold=True)
 
 
 class HostColumn(NamedTuple):
@@ -86,7 +82,7 @@ HOST_COLUMNS: tuple[HostColumn, ...] = (
     HostColumn('memory', 'MEMORY', 13, lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes)),
     HostColumn('power', 'POWER', 11, lambda host, _: power_text(host.power_watts, host.power_limit_watts)),
     HostColumn('temperature', 'TEMP', 5, lambda host, _: temperature_text(host.temperature_celsius)),
-    HostColumn('free', 'FREE', 5, lambda host, _: str(host.free or ''), style=lambda *_: _FREE),
+    HostColumn('free', 'FREE', 5, lambda host, _: str(host.free or ''), style=lambda *_: IDLE),
     HostColumn('held', 'HELD', 5, lambda host, _: str(host.held or ''), style=lambda *_: _HELD),
     HostColumn('gpus', 'GPUS', 4, lambda host, _: str(len(host.gpus))),
     HostColumn('age', 'AGE', 6, lambda host, now: age_text(host.age(now)), style=lambda host, now: _age_style(host.age(now))),
@@ -103,7 +99,7 @@ def _draw_frame(buf: Buffer, state: AppState, headings: str) -> ListLayout:
     if layout.length > layout.area.height > 0:
         where = f'{layout.shown.start + 1}–{layout.shown.stop} of {layout.length:,}'
     clock = format_timestamp(state.timestamp).split()[3] if state.timestamp else ''
-    hint = title_hints(state) or ((clock, HINT),)
+    hint = title_hints(state) or ((clock, DIM),)
     titles = (f'FLEET  {safe(fleet_of(state).server)}', 'FLEET')
     draw_screen_title(buf, state, titles, ((where,) if where else (),), hint)
     _draw_totals(buf, state)
@@ -113,7 +109,7 @@ def _draw_frame(buf: Buffer, state: AppState, headings: str) -> ListLayout:
         error, since = fleet_of(state).error, fleet_of(state).error_since
         seconds = max(0.0, state.timestamp - since)
         text = f'{trouble} (since {age_text(seconds)})' if error and seconds >= 1 else trouble
-        style = _ERROR if error else _WARNING
+        style = ERROR if error else WARNING
         y = buf.height - 1
         buf.write(0, y, pad(clip(f' {text}', buf.width), buf.width), style)
     return layout
@@ -153,9 +149,9 @@ def _draw_totals(buf: Buffer, state: AppState) -> None:
         else:
             parts.pop(name)
     styles = {
-        'gone': _WARNING,
-        'hidden': _WARNING,
-        'free': _FREE if sums.free else PLAIN,
+        'gone': WARNING,
+        'hidden': WARNING,
+        'free': IDLE if sums.free else PLAIN,
         'held': _HELD if sums.held else PLAIN,
         'faulty': _style_of('critical' if sums.critical else 'warning') if sums.faulty else PLAIN,
         'age': _age_style(shown.age),
@@ -174,10 +170,10 @@ def _now(state: AppState) -> float:
 
 def _age_style(age: float | None) -> Style:
     if age is None:
-        return _DIM
+        return DIM
     if age >= OLD_SECONDS:
-        return _ERROR
-    return _WARNING if age >= LATE_SECONDS else PLAIN
+        return ERROR
+    return WARNING if age >= LATE_SECONDS else PLAIN
 
 
 # Hosts
@@ -235,7 +231,7 @@ def _draw_no_hosts(buf: Buffer, state: AppState, area: Rect) -> None:
     else:
         text = no_hosts(fleet.scope)
         text = f'{text[0].upper()}{text[1:]}'
-    draw_message(buf, area, text, _DIM)
+    draw_message(buf, area, text, DIM)
 
 
 def _draw_host(
@@ -251,7 +247,7 @@ def _draw_host(
     if host.gone_since is not None:
         name = fit(host.name, columns[0].width)
         text = f' {name} gone {age_text(max(0.0, now - host.gone_since))}'
-        buf.write(0, y, clip(text, buf.width), _SELECTED if is_current else _DIM)
+        buf.write(0, y, clip(text, buf.width), _SELECTED if is_current else DIM)
         return
     x = 1
     for column in columns:
@@ -299,19 +295,19 @@ def _glyph(gpu: FleetGpu, heights: str) -> tuple[str, Style]:
         return '!', _style_of(gpu.severity)
     percent = gpu.utilization_percent
     if percent is None:
-        return 'z' if gpu.is_asleep else '·', _DIM
+        return 'z' if gpu.is_asleep else '·', DIM
     if gpu.state == 'held':
-        return heights[0], _WARNING
+        return heights[0], WARNING
     return height_of(percent, heights), _heat(percent)
 
 
 def _style_of(severity: FaultSeverity | None) -> Style:
-    return _ERROR if severity == 'critical' else _WARNING
+    return ERROR if severity == 'critical' else WARNING
 
 
 def _heat(percent: float | None) -> Style:
     """Return the color of a percentage. Red is for things that are wrong."""
-    return _DIM if percent is None else Style(gradient(percent / 100))
+    return DIM if percent is None else Style(gradient(percent / 100))
 
 
 def height_of(percent: float, heights: str = _HEIGHTS) -> str:
@@ -334,7 +330,7 @@ def draw_heat_map(buf: Buffer, state: AppState, _: History) -> None:
     layout = _draw_frame(buf, state, f'{title[0].upper()}{title[1:]}: one block per GPU')
     hosts = fleet.gpus.hosts
     if not hosts or fleet.gpus_metric != fleet.metric:
-        draw_message(buf, layout.area, '' if fleet.error else 'Waiting for the answer ...', _DIM)
+        draw_message(buf, layout.area, '' if fleet.error else 'Waiting for the answer ...', DIM)
         return
     heat, heights = lay_out_heat_map(state), _heights(state)
     for line in layout.shown:
@@ -346,7 +342,7 @@ def draw_heat_map(buf: Buffer, state: AppState, _: History) -> None:
             host, x = hosts[place], 1 + column * heat.stride
             is_old = _age_style(host.age(_now(state))) != PLAIN
             name = fit(host.name, heat.name_width)
-            style = _DIM if host.gone_since or is_old else PLAIN
+            style = DIM if host.gone_since or is_old else PLAIN
             buf.write(x, y, name, _SELECTED if host.name == fleet.selected else style)
             x += heat.name_width + 1
             for number, gpu in enumerate(host.gpus[: heat.gpus]):
@@ -365,7 +361,7 @@ def _heat_glyph(gpu: FleetGpu, metric: str, heights: str) -> tuple[str, Style]:
         value = gpu.temperature_celsius if metric == 'temperature' else gpu.power_watts
         percent = None if value is None else 100.0 * value / _FULL_HEAT[metric]
     if percent is None:
-        return '·', _DIM
+        return '·', DIM
     return height_of(percent, heights), _heat(percent)
 
 
@@ -405,24 +401,19 @@ def _draw_table(
     buf: Buffer, state: AppState, view: View, headings: str, text_of: Callable[[Any], str]
 ) -> None:
     """Draw the rows of an answer, or why there are none."""
-    answer, layout, cursor = _answer(state), _draw_frame(buf, state, headings), current_line(state)
+    answer, layout = _answer(state), _draw_frame(buf, state, headings)
     rows = view.rows(answer)
     if not rows:
         waiting = '' if fleet_of(state).error else 'Waiting for the answer ...'
-        draw_message(buf, layout.area, view.empty if answer.timestamp else waiting, _DIM)
-    for line in layout.shown:
-        text = clip(text_of(rows[line]), buf.width)
-        draw_list_line(buf, layout.row_of(line), text, is_current=line == cursor)
+        draw_message(buf, layout.area, view.empty if answer.timestamp else waiting, DIM)
+    draw_lines(buf, state, lambda line: (text_of(rows[line]), PLAIN))
 
 
 def draw_problems_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
     """Draw what is wrong, and what is known about the server and the exporters."""
     lines = problem_texts(state)
-    layout = _draw_frame(buf, state, 'Problems')
-    cursor = current_line(state)
-    for line in layout.shown:
-        one, y = lines[line], layout.row_of(line)
-        draw_list_line(buf, y, clip(one.text, buf.width), one.style, is_current=line == cursor)
+    _draw_frame(buf, state, 'Problems')
+    draw_lines(buf, state, lambda line: lines[line][:2])
 
 
 class ProblemText(NamedTuple):
@@ -450,16 +441,16 @@ def problem_texts(state: AppState) -> list[ProblemText]:
         ProblemText(f'  {one.host}: {one.text}', _style_of(one.finding.severity), one.host)
         for one in problems_of(fleet)
     ]
-    lines = lines or [ProblemText('  nothing wrong is known', _DIM)]
+    lines = lines or [ProblemText('  nothing wrong is known', DIM)]
     silent = sum(all(one.dialect != 'own' for one in host.exporters) for host in fleet.hosts)
     if silent:
         text = f'  {counted(silent, "host")} without "nvitop exporter": few or no findings are reported'
-        lines.append(ProblemText(text, _DIM))
-    lines += [ProblemText(''), ProblemText(' Age of data', _HEADING)]
+        lines.append(ProblemText(text, DIM))
+    lines += [ProblemText(''), ProblemText(' Age of data', TITLE)]
     old = [_age_line(host, now) for host in fleet.hosts]
     shown = [line for line in old if line is not None]
     known = 'up to date' if fleet.hosts else 'unknown'
-    lines += shown[:_MAX_OLD] or [ProblemText(f'  {known}', _DIM)]
+    lines += shown[:_MAX_OLD] or [ProblemText(f'  {known}', DIM)]
     if len(shown) > _MAX_OLD:
         lines.append(ProblemText(f'  and {len(shown) - _MAX_OLD:,} more'))
     return [*lines, *_server_texts(state)]
@@ -481,22 +472,22 @@ def _server_texts(state: AppState) -> list[ProblemText]:
     ]
     return [
         ProblemText(''),
-        ProblemText(' Server', _HEADING),
+        ProblemText(' Server', TITLE),
         ProblemText(f'  {answers.server}'),
         ProblemText(f'  {last if fleet.timestamp else "no answer yet"}'),
-        *(ProblemText(f'  {error}', _ERROR) for error in [error] if error),
-        *(ProblemText(f'  warning: {text}', _WARNING) for text in fleet.warnings),
+        *(ProblemText(f'  {error}', ERROR) for error in [error] if error),
+        *(ProblemText(f'  warning: {text}', WARNING) for text in fleet.warnings),
         ProblemText(''),
-        ProblemText(' Exporters', _HEADING),
-        *(exporters or [ProblemText('  none found', _DIM)]),
+        ProblemText(' Exporters', TITLE),
+        *(exporters or [ProblemText('  none found', DIM)]),
     ]
 
 
 def _age_line(host: FleetHost, now: float) -> ProblemText | None:
     if host.gone_since is not None:
         text = f'  {host.name}: gone for {age_text(now - host.gone_since)}'
-        return ProblemText(f'{text}; the server has no current values', _WARNING, host.name)
+        return ProblemText(f'{text}; the server has no current values', WARNING, host.name)
     age = host.age(now)
     if age is None or age < LATE_SECONDS:
         return None
-    return ProblemText(f'  {host.name}: {age_text(age)} old', _WARNING, host.name)
+    return ProblemText(f'  {host.name}: {age_text(age)} old', WARNING, host.name)

@@ -19,14 +19,10 @@ from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.columns import Column
 from nvitop.gui.model.load_style import load_style
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import DIM, ERROR, IDLE, OWN, PLAIN, WARNING, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.health import DeviceState, Finding, is_wrong
 from nvitop.sampling.types import DeviceSample
-
-_DIM = Style(Role.DIM)
-_WARNING, _ERROR = Style(Role.WARNING, bold=True), Style(Role.ERROR, bold=True)
-_IDLE = Style(Role.IDLE, bold=True)
 
 #: Pieces of text, and the percentages of their colors.
 Sparkline = Tuple[Tuple[str, Optional[float]], ...]
@@ -81,7 +77,7 @@ class RowState(NamedTuple):
         """Style of the mark of the finding."""
         if self.finding is None or not self.is_wrong:
             return PLAIN
-        return _ERROR if self.finding.severity == 'critical' else _WARNING
+        return ERROR if self.finding.severity == 'critical' else WARNING
 
     @property
     def word(self) -> str:
@@ -100,7 +96,7 @@ class RowState(NamedTuple):
         """Style of what the device is doing."""
         if self.is_claimed:
             return PLAIN
-        return {'idle': _IDLE, 'held': _WARNING, 'asleep': _DIM}.get(self.state.word, PLAIN)
+        return {'idle': IDLE, 'held': WARNING, 'asleep': DIM}.get(self.state.word, PLAIN)
 
     def problem(self, room: int) -> str:
         """Return what is wrong and what to do, in words that fit; ``''`` if nothing is wrong."""
@@ -195,7 +191,6 @@ class DeviceColumn(NamedTuple):
 #: Width of a user with a job, also a long one, and cells of a job and the gap before it, from which it
 #: is shown.
 USER_WITH_JOB, WIDE_JOB, _LEAST_JOB = 16, 35, 6
-_OWN = Style(Role.USER, bold=True)
 #: The first turn that needs room.
 ALWAYS = 50
 #: Widths of a power draw in watts and of a memory in GiB, and of two of them with their unit. Layout
@@ -207,18 +202,18 @@ _FIVE_MINUTES = 15
 
 
 def _index(row: MeasuredRow | DetailRow, _: int) -> Pieces:
-    return ((row.device.key.label, _ERROR if row.is_wrong else row.style),)
+    return ((row.device.key.label, ERROR if row.is_wrong else row.style),)
 
 
 def _name(row: MeasuredRow, width: int) -> Pieces:
-    style = _ERROR if row.device.is_silent else row.style
+    style = ERROR if row.device.is_silent else row.style
     return ((fmt.format_device_name(row.device.info.name, width), style),)
 
 
 def _temperature(row: MeasuredRow, width: int) -> Pieces:
     text = fmt.format_temperature(row.device.temperature_celsius, width)
     finding = row.state.finding
-    style = _ERROR if finding is not None and finding.mark == 'HOT' else row.style
+    style = ERROR if finding is not None and finding.mark == 'HOT' else row.style
     return ((text, style),)
 
 
@@ -230,7 +225,7 @@ def _power(row: MeasuredRow, width: int) -> Pieces:
     bound = f'/{limit / 1000:.0f} W' if limit else ''
     if not bound or len(text) + len(bound) > width:
         return ((f'{text} W', row.style),)
-    return ((text, row.style), (bound, _DIM))
+    return ((text, row.style), (bound, DIM))
 
 
 def _memory(row: MeasuredRow, width: int) -> Pieces:
@@ -241,7 +236,7 @@ def _memory(row: MeasuredRow, width: int) -> Pieces:
     text = f'{used / GiB:.1f}'
     if not bound or len(text) + len(bound) > width:
         return ((f'{text}G', row.style),)
-    return ((text, row.style), (bound, _DIM))
+    return ((text, row.style), (bound, DIM))
 
 
 def _clock(row: MeasuredRow, width: int) -> Pieces:
@@ -272,8 +267,8 @@ def _user(row: MeasuredRow, width: int) -> Pieces:
     room = width - cell_width(name) - len(others)
     has_room = room > (len(state.job) if state.is_claimed else _LEAST_JOB)
     job = f' {clip(state.job, room - 1)}' if state.job and has_room else ''
-    style = _OWN if state.is_own else row.style
-    return ((name, style), (others, row.style), (job, _DIM))
+    style = OWN if state.is_own else row.style
+    return ((name, style), (others, row.style), (job, DIM))
 
 
 def _sparkline(row: MeasuredRow, _: int) -> Pieces:
@@ -293,7 +288,7 @@ def _plain(
 #: Columns of devices, from left to right.
 DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
     DeviceColumn('index', 'GPU', 'GPU index (GPU:MIG)', _index, ((10, 4),), of_mig=True),
-    DeviceColumn('mark', '', '`!` if something is wrong with it', lambda row, _: (('!', _ERROR),) if row.is_wrong else (), ((20, 1),), of_mig=True, align='<', gap=0),
+    DeviceColumn('mark', '', '`!` if something is wrong with it', lambda row, _: (('!', ERROR),) if row.is_wrong else (), ((20, 1),), of_mig=True, align='<', gap=0),
     DeviceColumn('name', 'NAME', 'product name, if there are different ones', _name, ((115, 0),),
                  ('name',), if_different=True, align='<'),
     DeviceColumn('temperature', 'TEMP', 'temperature of the GPU', _temperature, ((60, 4),), ('temperature',)),
@@ -360,7 +355,7 @@ def _link(row: DetailRow, width: int) -> Pieces:
     device, info = row.device, row.device.info
     now = fmt.format_pcie_link(device.pcie_link_generation, device.pcie_link_width)
     most = fmt.format_pcie_link(info.max_pcie_link_generation, info.max_pcie_link_width)
-    style = _WARNING if device.pcie_link_down_trained else row.style
+    style = WARNING if device.pcie_link_down_trained else row.style
     if most in (now, fmt.NOT_AVAILABLE) or len(now) + len(most) + 1 > width:
         return ((now, style),)
     return ((f'{now}/{most}', style),)
@@ -386,11 +381,11 @@ def _reasons(row: DetailRow, width: int) -> Pieces:
     if reasons is None:
         return ((fmt.NOT_AVAILABLE, row.style),)
     if not reasons:
-        return (('none', _DIM),)
+        return (('none', DIM),)
     is_alarming = any(word in reason for reason in reasons for word in _ALARMING)
     text = fmt.format_reasons(reasons)
     text = text if len(text) <= width else fmt.format_brief_reasons(reasons)
-    return ((text, _WARNING if is_alarming else row.style),)
+    return ((text, WARNING if is_alarming else row.style),)
 
 
 # fmt: off

@@ -106,3 +106,9 @@ class Style(NamedTuple):
 
 #: Style of ordinary text.
 PLAIN = Style()
+#: Styles that several panels and screens use.
+DIM, HEADING = Style(Role.DIM), Style(Role.HEADING)
+ERROR, WARNING = Style(Role.ERROR, bold=True), Style(Role.WARNING, bold=True)
+IDLE, TITLE = Style(Role.IDLE, bold=True), Style(Role.TITLE, bold=True)
+#: A user name, if it is that of the user of the monitor.
+OWN = Style(Role.USER, bold=True)

@@ -292,7 +292,7 @@ def confirm(state: AppState, dialog: SignalDialog, button: int) -> Result:
     signal = buttons_of(dialog)[button][0]
     if not signal or state.view.readonly:
         return state._replace(dialog=None), ()
-    if not dialog.is_ready or not names_targets(state, dialog):
+    if not dialog.is_ready or not dialog_layout(state, dialog).buttons:
         return state, (RingBell(),)
     parent = parent_target(dialog)
     if signal == PARENT and parent is not None:
@@ -302,27 +302,19 @@ def confirm(state: AppState, dialog: SignalDialog, button: int) -> Result:
 
 
 def dialog_layout(state: AppState, dialog: SignalDialog) -> DialogLayout:
-    """Return the layout of the dialog."""
-    if names_targets(state, dialog):
-        return _layout(state, dialog)
-    return lay_out_dialog(Rect(0, 0, state.width, state.height), (_NO_ROOM,), ())
-
-
-def names_targets(state: AppState, dialog: SignalDialog) -> bool:
-    """Whether there is room to list the processes that would receive the signal."""
-    layout = _layout(state, dialog)
-    return layout.body_rows > 0 and layout.text.width >= _NAMED_WIDTH
-
-
-def _layout(state: AppState, dialog: SignalDialog) -> DialogLayout:
-    return lay_out_dialog(
-        Rect(0, 0, state.width, state.height),
+    """Return the layout of the dialog, without buttons if there is no room to list its targets."""
+    area = Rect(0, 0, state.width, state.height)
+    layout = lay_out_dialog(
+        area,
         dialog_message(state, dialog),
         [label for _, label, _ in buttons_of(dialog)],
         scroll_y=dialog.scroll_y,
         fixed=2,
         wrapped=len(dialog.targets) == 1,
     )
+    if layout.body_rows > 0 and layout.text.width >= _NAMED_WIDTH:
+        return layout
+    return lay_out_dialog(area, (_NO_ROOM,), ())
 
 
 def dialog_message(state: AppState, dialog: SignalDialog) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from typing import (
 from nvitop.gui.model.format import format_share
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import GRADIENT, PLAIN, Role, Style, gradient
+from nvitop.gui.render.style import DIM, GRADIENT, HEADING, PLAIN, Role, Style, gradient
 from nvitop.gui.render.width import cell_width, clip
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _BLOCK = '■'
 #: The empty part of a bar if its color cannot distinguish it.
 _EMPTY = '·'
 _UNKNOWN = '·'
-_TRACK, _DIM = Style(Role.TRACK), Style(Role.DIM)
+_TRACK = Style(Role.TRACK)
 #: Cells of a percentage, and of the gap before it and before a text.
 _PERCENT, _GAP = 4, 1
 #: Minimum number of cells of a bar, and of one with a text.
@@ -65,7 +65,7 @@ def draw_meter(
     if area.is_empty:
         return
     if percent is None or percent != percent:
-        buf.write(area.x, area.y, bar_text(percent, area.width), _DIM)
+        buf.write(area.x, area.y, bar_text(percent, area.width), DIM)
         return
     filled = filled_cells(percent, area.width)
     if not colorful:
@@ -117,7 +117,7 @@ def draw_bar(
         bar = Rect(x, area.y, right - _PERCENT - _GAP - x, 1)
         if bar.width >= _LEAST:
             draw_meter(buf, bar, percent, style, colorful=colorful)
-        buf.write(right - len(share), area.y, share, PLAIN if percent is not None else _DIM)
+        buf.write(right - len(share), area.y, share, PLAIN if percent is not None else DIM)
     buf.write(area.right - cell_width(text), area.y, text)
 
 
@@ -280,7 +280,7 @@ def draw_graph(
     for start, end in gaps:
         if end - start >= _WITH_MISSING:
             x = area.x + (start + end - len(_MISSING)) // 2
-            buf.write(x, area.bottom - 1 - height // 2, _MISSING, _DIM)
+            buf.write(x, area.bottom - 1 - height // 2, _MISSING, DIM)
 
 
 def _guide_rows(height: int, marks: Marks) -> dict[int, str]:
@@ -454,7 +454,6 @@ class GraphWindow:
                 yield right, text
 
 
-_SCALE = Style(Role.HEADING)
 #: Minimum width of a plot with values to the left of its graph.
 _WITH_SCALE = 24
 
@@ -535,10 +534,10 @@ def plot_rows(
     buf = Buffer(width, height)
     if gutter:
         top, middle = labels
-        buf.write(0, 0, top.rjust(gutter - 1), _SCALE)
+        buf.write(0, 0, top.rjust(gutter - 1), HEADING)
         if height > 2:
             # In the row that has the line; see `draw_graph`.
-            buf.write(0, height - 1 - height // 2, middle.rjust(gutter - 1), _SCALE)
+            buf.write(0, height - 1 - height // 2, middle.rjust(gutter - 1), HEADING)
     draw_graph(
         buf,
         buf.area.inset(gutter, 0, 0, 0),
@@ -560,4 +559,4 @@ def draw_times(buf: Buffer, y: int, graph: Rect, past: GraphWindow, free: tuple[
     for column, text in past.ticks(graph.width):
         x = graph.x + column
         if start < x and x + len(text) < end:
-            buf.write(x, y, text, _SCALE)
+            buf.write(x, y, text, HEADING)

@@ -12,7 +12,7 @@ from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.render.ansi import dot_tracks, to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import DIM, PLAIN, Role, Style
 from nvitop.gui.render.theme import has_dotted_tracks
 from nvitop.gui.render.width import cell_width, clip, clip_left, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState, SignalDialog, TextField
@@ -30,12 +30,7 @@ from nvitop.gui.view.hints import (
     title_hints,
 )
 from nvitop.gui.view.screens.main import Header, MainView, draw_main, draw_too_small
-from nvitop.gui.view.text import (
-    HINT,
-    draw_at_right,
-    draw_box,
-    draw_centered_line,
-)
+from nvitop.gui.view.text import draw_at_right, draw_box, draw_centered_line
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
@@ -164,7 +159,7 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
         example = 'words of a line'
     has_hint_row = state.body_height < state.height
     if has_hint_row and not field.text and x + 1 + len(example) <= right:
-        buf.write(x + 1, 0, example, HINT)
+        buf.write(x + 1, 0, example, DIM)
     buf.write(right, 0, count)
     draw_at_right(buf, 0, title_hints(state), left=x + 2, right=right)
 

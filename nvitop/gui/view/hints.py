@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, Iterable, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.model.format import format_process_type, format_timestamp
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import DIM, ERROR, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
@@ -19,10 +19,11 @@ from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.problems import has_failures
 from nvitop.gui.state.selection import tree_tags
-from nvitop.gui.view.text import HINT, KEY, Badge, draw_title, fit_title, title_room
+from nvitop.gui.view.text import KEY, Badge, draw_list_line, draw_title, fit_title, title_room
 from nvitop.health import headline, health_status
 
 if TYPE_CHECKING:
+    from nvitop.gui.layout.screens import ListLayout
     from nvitop.sampling.types import Origin
 
 #: Pieces of a line, each with its style.
@@ -96,7 +97,7 @@ def draw_next_keys(buf: Buffer, state: AppState) -> int:
             _draw_hint(buf, x, y, hint)
             x += hint.width + _GAP
     if label == _SORT and x + cell_width(_REVERSE) <= buf.width:
-        buf.write(x, buf.height - 1, _REVERSE, HINT)
+        buf.write(x, buf.height - 1, _REVERSE, DIM)
     return len(rows)
 
 
@@ -106,7 +107,7 @@ def _draw_hint(buf: Buffer, x: int, y: int, hint: Hint) -> None:
         width = buf.write(x, y, format_key(key), KEY) + 1
         buf.add_target(x, y, width, key)
         x += width
-    buf.add_target(x, y, buf.write(x, y, hint.words, HINT), hint.keys[0])
+    buf.add_target(x, y, buf.write(x, y, hint.words, DIM), hint.keys[0])
 
 
 def _menu(state: AppState) -> list[Hint]:
@@ -183,12 +184,27 @@ def draw_screen_title(
     draw_title(buf, title, badges, hint or title_hints(state))
 
 
+def draw_lines(
+    buf: Buffer, state: AppState, line_of: Callable[[int], tuple[str, Style]]
+) -> ListLayout:
+    """Draw the lines on the screen, the current one as a bar; return their places.
+
+    ``line_of`` returns the text of a line and its style.
+    """
+    layout, cursor = lines_layout(state), current_line(state)
+    for line in layout.shown:
+        text, style = line_of(line)
+        y = layout.row_of(line)
+        draw_list_line(buf, y, clip(text, buf.width), style, is_current=line == cursor)
+    return layout
+
+
 def signal_hints(state: AppState) -> _Pieces:
     """Return a hint with the keys that open the signal dialog, if a signal has any target."""
     if state.body_height < state.height or not has_targets(state):
         return ()
     keys = _pieces(_bound(state, ('Ctrl-C', 'T', 'K')))
-    return (('signals: ', HINT), *keys) if keys else ()
+    return (('signals: ', DIM), *keys) if keys else ()
 
 
 def shown_key(state: AppState, usual: str) -> str:
@@ -221,13 +237,11 @@ def _bound(state: AppState, usual_keys: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _pieces(hints: Sequence[tuple[str, str]]) -> _Pieces:
-    pieces = [((key, KEY), (f' {what}  ', HINT)) for key, what in hints[:-1]]
-    pieces += [((key, KEY), (f' {what}', HINT)) for key, what in hints[-1:]]
+    pieces = [((key, KEY), (f' {what}  ', DIM)) for key, what in hints[:-1]]
+    pieces += [((key, KEY), (f' {what}', DIM)) for key, what in hints[-1:]]
     return tuple(piece for pair in pieces for piece in pair)
 
 
-_ERROR = Style(Role.ERROR, bold=True)
-_WARNING = Style(Role.WARNING, bold=True)
 _KEY = Style(Role.KEY, bold=True)
 _INPUT = Style(Role.INPUT, bold=True)
 #: Maximum width of the text of a filter, in cells, if it has to be shortened.
@@ -248,7 +262,7 @@ def header_badges(state: AppState, problems_key: str) -> tuple[Badge, ...]:
 def _problem_badge(state: AppState, key: str) -> tuple[Badge, ...]:
     text = headline(state.found)
     if text:
-        style = _ERROR if health_status(state.found) == 'critical' else _WARNING
+        style = ERROR if health_status(state.found) == 'critical' else WARNING
         parts = text.split(', ')
         some = (f'{", ".join(parts[:count])} ..' for count in range(len(parts) - 1, 1, -1))
         forms = (text, *some, text.partition(':')[0], '')
@@ -263,7 +277,7 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
     badges = [*origin_badges(state.origin, state.shown.timestamp)]
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.sample.timestamp).split()[3]
-        badges.append(_badge(_WARNING, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
+        badges.append(_badge(WARNING, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
     is_limited = bool(state.spec.filter_example)
     badges += option_badges(state.main.filter) if is_limited else ()
     if state.main.selected_device is not None and is_limited:
@@ -283,7 +297,7 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
             )
         )
     if not state.captures_mouse:
-        badges.append(_badge(_WARNING, 'mouse: terminal', 'no mouse', key='M'))
+        badges.append(_badge(WARNING, 'mouse: terminal', 'no mouse', key='M'))
     return tuple(badges)
 
 
@@ -293,17 +307,17 @@ def origin_badges(origin: Origin, timestamp: float) -> tuple[Badge, ...]:
         pace = 'paused' if origin.is_paused else f'×{origin.speed:g}'
         time_of_day = format_timestamp(timestamp).split()[3]
         timed = (f'REPLAY {time_of_day} {pace}',) if timestamp else ()  # 0: no sample yet
-        return (_badge(_WARNING, *timed, f'REPLAY {pace}', 'REPLAY'),)
+        return (_badge(WARNING, *timed, f'REPLAY {pace}', 'REPLAY'),)
     host, trouble = safe(origin.host), safe(origin.trouble)
     if trouble:
         forms = [clip(f'{host}: {trouble}'.lstrip(': '), _QUERY_WIDTH), trouble, 'NO SAMPLES']
-        return (_badge(_ERROR, *forms),)
+        return (_badge(ERROR, *forms),)
     return (_badge(_KEY, host, clip(host, _HOST_WIDTH)),) if host else ()
 
 
 def title_badges(state: AppState) -> tuple[Badge, ...]:
     """Return :func:`state_badges` after one for a simulated machine, which other screens need."""
-    simulated = (_badge(_WARNING, 'SIMULATED', 'SIM'),) if state.shown.simulated else ()
+    simulated = (_badge(WARNING, 'SIMULATED', 'SIM'),) if state.shown.simulated else ()
     return (*simulated, *state_badges(state))
 
 

@@ -9,7 +9,7 @@ from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.model.format import NOT_AVAILABLE
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, cut, fit, pad, wrap
 
 if TYPE_CHECKING:
@@ -92,8 +92,6 @@ def heading_text(places: Iterable[PlacedColumn]) -> str:
 
 
 KEY = Style(Role.KEY, bold=True, italic=True)
-HINT = Style(Role.DIM)
-_TITLE = Style(Role.TITLE, bold=True)
 #: Marks of contents that continue above or below.
 MORE_ABOVE, MORE_BELOW = '▲', '▼'
 MORE = Style(Role.KEY, bold=True)
@@ -159,7 +157,7 @@ def _extended(title: str, notes: Sequence[Sequence[str]], width: int) -> tuple[s
 
 def draw_title(buf: Buffer, title: str, badges: Sequence[Badge], hint: Pieces) -> None:
     """Draw safe text at the left of the first row, badges, and as much of the hint as fits."""
-    x = buf.write(0, 0, clip(title, title_room(buf.width, badges)), _TITLE)
+    x = buf.write(0, 0, clip(title, title_room(buf.width, badges)), TITLE)
     for text, style in fit_badges(badges, buf.width - x, gap=_GAP):
         x += _GAP + buf.write(x + _GAP, 0, text, style)
     draw_at_right(buf, 0, hint, left=x + _GAP)
@@ -185,7 +183,6 @@ def draw_at_right(
 
 
 BORDER = Style(Role.BORDER)
-TITLE = Style(Role.TITLE, bold=True)
 _LINE = '─'
 #: Joints (left end, between, right end) with vertical lines that continue above and below, only
 #: below, and only above.

@@ -33,7 +33,7 @@ from nvitop.gui.model.format import format_word, product_name
 from nvitop.gui.model.load_style import load_style, row_role
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import DIM, ERROR, HEADING, IDLE, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, safe
 from nvitop.gui.state.usage import is_on, whole_devices
 from nvitop.gui.view.charts import (
@@ -56,7 +56,6 @@ from nvitop.gui.view.text import (
     MORE,
     MORE_ABOVE,
     MORE_BELOW,
-    TITLE,
     Note,
     draw_border,
     draw_rule,
@@ -70,8 +69,6 @@ if TYPE_CHECKING:
     from nvitop.gui.render.buffer import Span
     from nvitop.sampling.history import History
 
-_HEADING = Style(Role.HEADING)
-_ERROR = Style(Role.ERROR, bold=True)
 #: Cells of the label of a fact.
 _LABEL = 13
 _NO_FINDINGS: Mapping[DeviceKey, Finding] = {}
@@ -286,7 +283,7 @@ def _draw_headings(buf: Buffer, layout: DeviceLayout, history: History | None) -
             elif place.column.bar is not None:
                 # Its percentage has no heading.
                 place = place._replace(width=max(place.width, len(title)))
-            _draw_pieces(buf, y, place._replace(x=frame.x + place.x), ((title, _HEADING),))
+            _draw_pieces(buf, y, place._replace(x=frame.x + place.x), ((title, HEADING),))
     draw_uprights(buf, y, (layout.area.width - 1,))
 
 
@@ -296,7 +293,7 @@ def _draw_full_headings(buf: Buffer, layout: DeviceLayout, first: DeviceSample) 
     for y, texts in enumerate(texts_by_line, layout.heading_y):
         draw_uprights(buf, y, uprights[:1])
         for cell, text, right in zip(layout.cells, texts, uprights[1:]):
-            draw_text(buf, cell.x, y, fit(text, cell.width), _HEADING)
+            draw_text(buf, cell.x, y, fit(text, cell.width), HEADING)
             draw_uprights(buf, y, (right,))
         draw_uprights(buf, y, uprights[1 + len(texts) :])
     below = _row_uprights(layout, first)
@@ -340,15 +337,14 @@ def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState
     if device.status != 'ok':
         y = len(lines) - 1 if lines[-1][0] else 0
         x = cells[0].x + cell_width(lines[y][0].rstrip())
-        buf.write(x, y, state.advice(cells[0].right - 1 - x), Style(Role.DIM))
+        buf.write(x, y, state.advice(cells[0].right - 1 - x), DIM)
     elif state.finding is not None and state.finding.mark == 'HOT' and not device.key.is_mig:
         place = TEMPERATURE
         buf.restyle(Rect(cells[0].x + place.x, 1, place.width, 1), role=Role.ERROR, bold=True)
     if device.is_silent or state.is_wrong:
-        buf.write(cells[0].x, 0, f'{device.key.label:>{LABEL}}!', _ERROR)
+        buf.write(cells[0].x, 0, f'{device.key.label:>{LABEL}}!', ERROR)
 
 
-_DIM = Style(Role.DIM)
 #: Marks the device of the selected process, left of its index.
 _SELECTED_MARK = '►'
 
@@ -400,7 +396,7 @@ def _draw_pieces(buf: Buffer, y: int, place: DevicePlace | PlacedColumn, pieces:
     if place.column.align == '>':
         x = place.right - sum(cell_width(text) for text, _ in pieces)
     for text, style in pieces:
-        style = _DIM if text == fmt.NOT_AVAILABLE else style
+        style = DIM if text == fmt.NOT_AVAILABLE else style
         x += buf.write(x, y, text, style, width=max(0, place.right - x))
 
 
@@ -416,8 +412,8 @@ def _draw_lost(buf: Buffer, y: int, columns: Sequence[DevicePlace], row: Measure
     right = columns[-1].right
     texts = why_silent(row.device, has_name=not has_name)
     text = next((each for each in texts if cell_width(each) <= right - x), texts[-1])
-    x += buf.write(x, y, clip(text, right - x), _ERROR if row.is_wrong else _DIM)
-    buf.write(x, y, row.state.advice(right - x), _DIM)
+    x += buf.write(x, y, clip(text, right - x), ERROR if row.is_wrong else DIM)
+    buf.write(x, y, row.state.advice(right - x), DIM)
 
 
 def _draw_profile(buf: Buffer, y: int, columns: Sequence[DevicePlace], row: MeasuredRow) -> None:
@@ -458,7 +454,7 @@ def draw_details(
         if note and device.status == 'ok':
             x = layout.columns[0].right + 2
             room = layout.columns[-1].right - x
-            buf.write(x, y, next((text for text in note if len(text) <= room), ''), _DIM)
+            buf.write(x, y, next((text for text in note if len(text) <= room), ''), DIM)
     top = layout.top_y
     if top > layout.y:  # over devices that are scrolled away
         buf.clear(Rect(0, top, ends[-1] + 1, layout.first_y - layout.y))
@@ -467,7 +463,7 @@ def draw_details(
     draw_uprights(buf, top + 1, ends)
     for place in layout.columns:
         title = clip(place.column.title, place.width, '')
-        _draw_pieces(buf, top + 1, place, ((title, _HEADING),))
+        _draw_pieces(buf, top + 1, place, ((title, HEADING),))
 
 
 def _draw_facts(
@@ -489,8 +485,8 @@ def _draw_facts(
     room = first.width - _LABEL
     held = _held_words(sample, device, state)
     problem = clip(state.problem(room) or held, room)
-    style = state.mark_style if state.is_wrong else _HELD if held else _DIM
-    buf.write(first.x, first.y, 'PROBLEM', _HEADING)
+    style = state.mark_style if state.is_wrong else WARNING if held else DIM
+    buf.write(first.x, first.y, 'PROBLEM', HEADING)
     buf.write(first.x + _LABEL, first.y, problem or 'none', style)
     rows: dict[int, list[tuple[Rect, Fact]]] = {}
     for index, place in layout.facts:
@@ -498,9 +494,9 @@ def _draw_facts(
     for y, cells in rows.items():
         draw_uprights(buf, y, ends[:1])
         for place, fact in cells:
-            buf.write(place.x, y, clip(fact.label, place.width), _HEADING)
+            buf.write(place.x, y, clip(fact.label, place.width), HEADING)
             text = fact.text(device)
-            style = _DIM if text == fmt.NOT_AVAILABLE else PLAIN
+            style = DIM if text == fmt.NOT_AVAILABLE else PLAIN
             buf.write(place.x + _LABEL, y, clip(text, max(0, place.width - _LABEL)), style)
         draw_uprights(buf, y, ends[1:])
 
@@ -525,9 +521,6 @@ def _held_words(sample: Sample, device: DeviceSample, state: RowState) -> str:
         if each.key.device == device.key and each.gpu_idle_seconds is not None
     )
     return f'{words}; another process uses the GPU' if is_used else words
-
-
-_IDLE, _HELD = Style(Role.IDLE, bold=True), Style(Role.WARNING, bold=True)
 
 
 def machine_notes(sample: Sample) -> tuple[Note, ...]:
@@ -574,7 +567,7 @@ def total_notes(sample: Sample, states: Mapping[DeviceKey, RowState]) -> tuple[N
         for key, row in states.items()
         if key.is_mig or key.physical_index not in divided
     ]
-    styles = {'idle': _IDLE, 'claimed': Style(), 'held': _HELD, 'asleep': _DIM}
+    styles = {'idle': IDLE, 'claimed': Style(), 'held': WARNING, 'asleep': DIM}
     for word, style in styles.items():
         if word in words:
             notes.append(Note((f'{words.count(word)} {word}',), style, rank=2))

@@ -12,7 +12,7 @@ from nvitop.gui.model.choices import GRAPHS_BY_METRIC, Graph, GraphState, ViewSt
 from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.style import TITLE, Role, Style
 from nvitop.gui.state.usage import whole_devices
 from nvitop.gui.view.charts import (
     ASCII,
@@ -26,14 +26,7 @@ from nvitop.gui.view.charts import (
     graph_bound,
     make_sparkline,
 )
-from nvitop.gui.view.text import (
-    TITLE,
-    Note,
-    draw_border,
-    draw_notes,
-    draw_rule,
-    draw_uprights,
-)
+from nvitop.gui.view.text import Note, draw_border, draw_notes, draw_rule, draw_uprights
 from nvitop.sampling.history import DEVICE_FIELDS, HOST, History
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, Sample
 

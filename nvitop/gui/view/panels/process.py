@@ -13,12 +13,11 @@ from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import DIM, HEADING, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import clip, clip_scrolled, fit, pad, safe
 from nvitop.gui.state.process_rows import is_descending
 from nvitop.gui.state.usage import unknown_devices
 from nvitop.gui.view.text import (
-    TITLE,
     Note,
     draw_at_right,
     draw_border,
@@ -62,7 +61,7 @@ def row_style(
     if process.status in ('zombie', 'no permission'):
         return Style(Role.WARNING)
     if isinstance(process, ProcessSample) and process.is_outdated:
-        return Style(Role.DIM)
+        return DIM
     return PLAIN
 
 
@@ -139,8 +138,6 @@ def no_match_message(total: int, limits: Limits) -> str:
     return f'No match: {total} process{"" if total == 1 else "es"} hidden by {limits.text}'
 
 
-_HEADING = Style(Role.HEADING)
-_INCOMPLETE = Style(Role.WARNING, bold=True)
 _SORTED = Style(Role.HEADING, bold=True, underline=True)
 #: Marks the other rows of the selected process, left of the PID.
 _SAME_PROCESS = '='
@@ -261,7 +258,7 @@ def draw_process_panel(
         draw_uprights(buf, y, ends)
     if not listed.processes:
         message = clip(_empty_message(listed, sample), area.width - 4)
-        buf.write(2, layout.lines.y, message, Style(Role.DIM))
+        buf.write(2, layout.lines.y, message, DIM)
     draw_rule(buf, area.bottom - 1, ends, ())
 
 
@@ -321,10 +318,10 @@ def _notes(listed: ProcessList, sample: Sample) -> tuple[Note, ...]:
     silent = unknown_devices(sample)
     notes = list(listed.notes)
     if has_no_lists(sample):
-        notes.insert(0, Note((NO_LISTS, 'not reported'), Style(Role.DIM), 1))
+        notes.insert(0, Note((NO_LISTS, 'not reported'), DIM, 1))
     elif silent:
         text = f'processes of {devices_text(silent)} unreadable'
-        notes.insert(0, Note((text, 'unreadable'), _INCOMPLETE, 1))
+        notes.insert(0, Note((text, 'unreadable'), WARNING, 1))
     return tuple(notes)
 
 
@@ -338,7 +335,7 @@ def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> N
         x, left = _title_x(place), 1
         if place in moving:
             x, left = x - listed.scroll_x, moving[0].x
-        style = _HEADING
+        style = HEADING
         title = column.title
         if column.order == listed.sort.order and listed.sort != Sort():
             # Away from the next heading, which may follow without a gap.
@@ -348,7 +345,7 @@ def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> N
             style = _SORTED
         draw_within(buf, x, y, title, left, ends[1] - 1, style)
     if moving and listed.scroll_x:
-        buf.write(moving[0].x, y, _CUT, _HEADING)
+        buf.write(moving[0].x, y, _CUT, HEADING)
     draw_uprights(buf, y, ends[1:])
 
 

@@ -18,19 +18,18 @@ from nvitop.gui.model.choices import GRAPHS_BY_METRIC, GraphState, ViewState, ti
 from nvitop.gui.model.device_columns import RowState, why_silent
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import DIM, ERROR, OWN, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip
 from nvitop.gui.state.usage import whole_devices
 from nvitop.gui.view.charts import ASCII, BRAILLE, GraphWindow, draw_plot
 from nvitop.gui.view.panels.host import graph_style, has_gradient, highest_possible, scale_of
-from nvitop.gui.view.text import TITLE, Note, draw_notes, draw_rule, draw_uprights, highest_rank
+from nvitop.gui.view.text import Note, draw_notes, draw_rule, draw_uprights, highest_rank
 from nvitop.sampling.history import DEVICE_FIELDS, History
 
 if TYPE_CHECKING:
     from nvitop.gui.layout.host import HostLayout
     from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
-_DIM, _ERROR = Style(Role.DIM), Style(Role.ERROR, bold=True)
 _SELECTED = Style(Role.KEY, bold=True)
 _LINE = Style(Role.MEMORY)
 #: Metrics whose tiles come last if they were 0 for some minutes.
@@ -198,7 +197,7 @@ def _draw_reason(buf: Buffer, area: Rect, device: DeviceSample) -> None:
     texts = why_silent(device)
     room = max(0, area.width - 2)
     text = next((each for each in texts if cell_width(each) <= room), texts[-1])
-    style = _ERROR if device.is_silent else Style(Role.DIM)
+    style = ERROR if device.is_silent else DIM
     buf.write(area.x + 1, area.y, clip(text, room), style)
 
 
@@ -217,7 +216,7 @@ def _draw_legend(buf: Buffer, area: Rect, tile: _Tile, state: RowState, view: Vi
     celsius = fmt.format_measured('°C', device.temperature_celsius)
     parts = []
     if device.temperature_celsius is not None:
-        parts.append((celsius, _ERROR if is_hot else PLAIN))
+        parts.append((celsius, ERROR if is_hot else PLAIN))
     if device.power_usage_mw is not None:
         parts.append((watts, PLAIN))
     while parts and x + sum(len(text) + 2 for text, _ in parts) > area.right + 1:
@@ -249,7 +248,7 @@ def _titles(
 def _device_notes(device: DeviceSample, state: RowState, *, selected: bool) -> list[Note]:
     """Return index, what the device is doing, and who uses it."""
     index = f'{device.key.label}!' if device.is_silent or state.is_wrong else device.key.label
-    style = _ERROR if index.endswith('!') else TITLE
+    style = ERROR if index.endswith('!') else TITLE
     forms = (f'►GPU {index}', f'►{index}') if selected else (f'GPU {index}', index)
     notes = [Note(forms, _SELECTED if selected else style, 0)]
     if state.word:
@@ -258,11 +257,11 @@ def _device_notes(device: DeviceSample, state: RowState, *, selected: bool) -> l
         notes.append(Note(state.marks, state.mark_style, 1, ' '))
     if state.user:
         who = f'{state.user} +{state.other_users}' if state.other_users else state.user
-        style = Style(Role.USER, bold=True) if state.is_own else PLAIN
+        style = OWN if state.is_own else PLAIN
         notes.append(Note((who, state.user), style, 2))
         if state.job:
             shorter = (clip(state.job, width) for width in range(_JOB, len(state.job))[::-1])
-            notes.append(Note((state.job, *shorter), _DIM, 3, ' '))
+            notes.append(Note((state.job, *shorter), DIM, 3, ' '))
     return notes
 
 

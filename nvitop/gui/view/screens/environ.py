@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState
 from nvitop.gui.state.environ import OwnerLine, environ_lines, owner_lines
@@ -16,7 +16,6 @@ from nvitop.gui.view.text import draw_bar_row, draw_message
 from nvitop.masking import is_secret
 
 _NAME = Style(Role.HEADING, bold=True)
-_DIM = Style(Role.DIM)
 _BEST = Style(Role.TEXT, bold=True)
 #: Cells that the source of an owner keeps.
 _SOURCE_WIDTH = 24
@@ -33,7 +32,7 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
     _draw_owners(buf, owners)
     draw_bar_row(buf, 1 + len(owners), _summary(state))
     if environ.error or not environ.variables:
-        style = Style(Role.ERROR) if environ.error else _DIM
+        style = Style(Role.ERROR) if environ.error else DIM
         draw_message(buf, layout.area, safe(_message(environ)), style)
         return
     lines = environ_lines(environ)
@@ -49,7 +48,7 @@ def _draw_owners(buf: Buffer, lines: Sequence[OwnerLine]) -> None:
     for y, line in enumerate(lines, 1):
         buf.write(1, y, clip(safe(line.text), width), _BEST if line.is_owner else PLAIN)
         x = 1 + width + 2
-        buf.write(x, y, clip(safe(line.source), max(0, buf.width - x)), _DIM)
+        buf.write(x, y, clip(safe(line.source), max(0, buf.width - x)), DIM)
 
 
 def _titles(environ: EnvironState) -> tuple[str, ...]:

@@ -8,17 +8,17 @@ from nvitop.gui.layout.screens import GRADIENT_SAMPLE
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, column_widths
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, Role, Style, gradient
-from nvitop.gui.render.width import clip, pad
+from nvitop.gui.render.style import DIM, ERROR, OWN, PLAIN, TITLE, WARNING, Role, Style, gradient
+from nvitop.gui.render.width import pad
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.appearance import columns_in_order
 from nvitop.gui.state.help_contents import help_lines
 from nvitop.gui.state.navigation import lines_layout
-from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.text import draw_bar_row, draw_list_line
+from nvitop.gui.view.hints import draw_lines, draw_screen_title
+from nvitop.gui.view.text import draw_bar_row
 
 _STYLES = {
-    'heading': Style(Role.TITLE, bold=True),
+    'heading': TITLE,
     'keys': Style(Role.KEY, bold=True),
     'text': PLAIN,
     'legend': PLAIN,
@@ -26,16 +26,15 @@ _STYLES = {
 }
 _LEVELS = {'light': Role.LIGHT, 'moderate': Role.MODERATE, 'heavy': Role.HEAVY}
 _MARKS = {
-    '! HOT': Style(Role.ERROR, bold=True),
+    '! HOT': ERROR,
     'PWR': PLAIN,
-    'held 1h': Style(Role.WARNING, bold=True),
+    'held 1h': WARNING,
     'line': Style(Role.MEMORY, bold=True),
     '► =': Style(Role.KEY, bold=True),
-    'gap ?': Style(Role.DIM),
-    'bold': Style(Role.USER, bold=True),
+    'gap ?': DIM,
+    'bold': OWN,
     'tagged': Style(Role.TAGGED),
 }
-_DISABLED = Style(Role.DIM)
 _NOTE = 'read-only: dim keys do nothing '
 #: Minimum width of the screen for the note.
 _WITH_NOTE = 60
@@ -55,7 +54,7 @@ def draw_help(buf: Buffer, state: AppState) -> None:
         y = layout.row_of(line)
         for x, text, kind, is_disabled in lines[line]:
             style = _MARKS.get(text, PLAIN) if kind == 'mark' else _STYLES[kind]
-            buf.write(x, y, text, _DISABLED if is_disabled else style)
+            buf.write(x, y, text, DIM if is_disabled else style)
             for word, role in _LEVELS.items() if kind == 'legend' else ():
                 if word in text:
                     buf.restyle(Rect(x + text.index(word), y, len(word), 1), role=role)
@@ -63,24 +62,20 @@ def draw_help(buf: Buffer, state: AppState) -> None:
                 buf.restyle(Rect(x + i, y, 1, 1), role=gradient((i + 0.5) / len(text)))
 
 
-_DIM = Style(Role.DIM)
-
-
 def draw_columns(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
-    layout = lines_layout(state)
     shown = state.view.columns
     placed = place_columns(shown, state.width, column_widths(state.rows))
     with_room = {place.column.name for place in placed}
     draw_screen_title(buf, state, ['Columns'])
     draw_bar_row(buf, 1, ' [x] shown  [-] no room  [ ] hidden')
     names = columns_in_order(state)
-    for line in layout.shown:
+
+    def line_of(line: int) -> tuple[str, Style]:
         column = COLUMNS_BY_NAME[names[line]]
         is_shown = column.name in shown
         mark = '[ ]' if not is_shown else '[x]' if column.name in with_room else '[-]'
-        title = column.title or '(type)'
-        text = clip(f' {mark} {title:<10} {column.help}', buf.width)
-        style = PLAIN if is_shown else _DIM
-        is_current = line == state.position.cursor
-        draw_list_line(buf, layout.row_of(line), text, style, is_current=is_current)
+        text = f' {mark} {column.title or "(type)":<10} {column.help}'
+        return text, PLAIN if is_shown else DIM
+
+    draw_lines(buf, state, line_of)

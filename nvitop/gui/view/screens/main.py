@@ -11,7 +11,7 @@ from nvitop.gui.model.choices import GraphState, MainState, ViewState
 from nvitop.gui.model.load_style import row_role
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.style import DIM, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.view.panels.device import (
     DeviceList,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     #: Rows of devices and host, and the columns of the vertical lines at their end.
     MeasuredRows = Tuple[list[tuple[Span, ...]], tuple[int, ...]]
 
-_WARNING = Style(Role.WARNING)
 
 
 class MainView(NamedTuple):
@@ -184,12 +183,10 @@ def _notes(layout: MainLayout, *, has_foreign: bool) -> tuple[Note, ...]:
         notes.append(Note((f'{arrows} {what}', arrows), MORE, 1))
     if has_foreign:
         text = 'another PID namespace: run with --pid=host'
-        notes.append(Note((text, 'run with --pid=host'), _WARNING, 2))
+        notes.append(Note((text, 'run with --pid=host'), Style(Role.WARNING), 2))
     return tuple(notes)
 
 
-_TITLE = Style(Role.TITLE, bold=True)
-_SIMULATED = Style(Role.WARNING, bold=True)
 #: Cells before a badge, and before user and host.
 _GAP = 2
 #: Maximum width of the name of the user and of that of the host.
@@ -231,9 +228,9 @@ def draw_header(buf: Buffer, y: int, sample: Sample, header: Header) -> None:
         needed = cell_width(left) + (cell_width(form) + _GAP if form else 0)
         if needed + (owner_width if with_owner else 0) <= room:
             break
-    x = buf.write(0, y, title, _TITLE)
+    x = buf.write(0, y, title, TITLE)
     x += buf.write(x, y, left[len(title) :], width=buf.width - x)
-    badges = (Badge((form,), _SIMULATED),) if form else ()
+    badges = (Badge((form,), WARNING),) if form else ()
     for text, style in fit_badges((*badges, *header.badges), buf.width - x, gap=_GAP):
         x += _GAP + buf.write(x + _GAP, y, text, style)
     # From left to right, so that the buffer does not have to sort the spans.
@@ -256,4 +253,4 @@ def _owner(host: HostSample) -> tuple[tuple[str, Style], ...]:
     user = clip(safe(host.username), _NAME_WIDTH, '+')
     name = clip(safe(host.hostname), _NAME_WIDTH, '+') + (' (WSL)' if host.wsl else '')
     role = Role.ROOT if host.is_superuser else Role.USER
-    return (user, Style(role)), ('@', Style(Role.DIM)), (name, Style(Role.HOST))
+    return (user, Style(role)), ('@', DIM), (name, Style(Role.HOST))

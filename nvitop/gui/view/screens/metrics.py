@@ -14,7 +14,7 @@ from nvitop.gui.model.columns import column_widths, owner_text
 from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import DIM, HEADING, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.usage import devices_without_list
@@ -31,7 +31,6 @@ from nvitop.gui.view.charts import (
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.host import highest_possible
 from nvitop.gui.view.text import (
-    TITLE,
     Note,
     draw_bar_row,
     draw_notes,
@@ -110,8 +109,8 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         texts = [place.column.text(process, driver_model) for place in layout.columns]
         draw_text(buf, 0, 2, row_text(layout.columns, texts, '..'))
     for y, (label, text) in enumerate(facts[: layout.facts.height], layout.facts.y):
-        buf.write(1, y, label, Style(Role.HEADING))
-        buf.write(1 + _LABEL, y, text, Style(Role.DIM) if text == fmt.NOT_AVAILABLE else PLAIN)
+        buf.write(1, y, label, HEADING)
+        buf.write(1 + _LABEL, y, text, DIM if text == fmt.NOT_AVAILABLE else PLAIN)
     _draw_lines(buf, layout)
     for plot, area in zip(plots, layout.graphs):
         _draw_plot(buf, area, plot, past, state.view)
@@ -267,4 +266,4 @@ def _explain_gap(
     text = next((text for text in _NOT_MEASURED if len(text) <= cells), '')
     if text and graph.height > 2:
         x = graph.right - end // per_cell - 1 - (cells + len(text)) // 2
-        buf.write(x, graph.bottom - 2, text, Style(Role.DIM))
+        buf.write(x, graph.bottom - 2, text, DIM)

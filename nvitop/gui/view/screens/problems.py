@@ -12,16 +12,15 @@ from nvitop.gui.model import format as fmt
 from nvitop.gui.model.columns import Column
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import listed_problems
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.problems import ProblemLine, own_cost, value_words
-from nvitop.gui.view.hints import draw_screen_title, title_badges
+from nvitop.gui.view.hints import draw_lines, draw_screen_title, title_badges
 from nvitop.gui.view.text import (
     draw_bar_row,
-    draw_list_line,
     draw_message,
     fit_title,
     heading_text,
@@ -31,7 +30,6 @@ from nvitop.gui.view.text import (
 from nvitop.sampling.types import STATUS
 from nvitop.times import format_time
 
-_DIM = Style(Role.DIM)
 #: Cells of the last hint and the gap before it.
 _HINT_WIDTH = 8
 #: Minimum width of the screen for lines with times and counts, instead of ``now`` or ``past``.
@@ -85,31 +83,30 @@ _SENTENCE = PROBLEM_COLUMNS[-1]._replace(
 def draw_problems(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     lines = tuple(line._replace(what=value_words(line.what)) for line in listed_problems(state))
-    layout = lines_layout(state)
     places = _places(lines, buf.width)
     badges = title_badges(state)
     with_all = buf.width - sum(2 + cell_width(badge.forms[0]) for badge in badges) - _HINT_WIDTH
     draw_screen_title(buf, state, [_title(lines, with_all, title_room(buf.width, badges))])
     draw_bar_row(buf, 1, heading_text(places))
-    cursor = current_line(state) or 0
-    for index in layout.shown:
+
+    def line_of(index: int) -> tuple[str, Style]:
         line = lines[index]
-        text = row_text(
-            places, [each.column.text(line, each.width, state.timestamp) for each in places], '..'
-        )
-        draw_list_line(buf, layout.row_of(index), text, _style(line), is_current=index == cursor)
+        texts = [each.column.text(line, each.width, state.timestamp) for each in places]
+        return row_text(places, texts, '..'), _style(line)
+
+    layout = draw_lines(buf, state, line_of)
     if not lines:
         text = 'No problem matches the filter' if state.problem_query else 'No problems'
-        draw_message(buf, layout.area, text, _DIM)
+        draw_message(buf, layout.area, text, DIM)
     else:
-        chosen = lines[cursor]
+        chosen = lines[current_line(state) or 0]
         below = Rect(0, layout.area.bottom, buf.width, buf.height - 1 - layout.area.bottom)
         draw_message(buf, below, _in_full(chosen, state, below))
         subject = cell_width(safe(f'{chosen.subject}: {chosen.what}:'))
         buf.restyle(Rect(1, below.y, min(subject, buf.width - 2), 1), bold=True)
     seen = _seen(layout)
     room = buf.width - cell_width(seen)
-    draw_bar_row(buf, buf.height - 1, f'{pad(_cost(state, room), room)}{seen}', _DIM)
+    draw_bar_row(buf, buf.height - 1, f'{pad(_cost(state, room), room)}{seen}', DIM)
 
 
 def _title(lines: tuple[ProblemLine, ...], with_all: int, room: int) -> str:
@@ -178,7 +175,7 @@ def _in_full(line: ProblemLine, state: AppState, area: Rect) -> str:
 
 def _style(line: ProblemLine) -> Style:
     if not line.is_current:
-        return _DIM
+        return DIM
     if not line.is_failure:
         return PLAIN
     is_warning = line.severity in ('warning', 'unknown') or line.kind in _WARNINGS
@@ -225,12 +222,13 @@ def draw_events(buf: Buffer, state: AppState) -> None:
     draw_screen_title(buf, state, [f'Events: {seen}{layout.length}'])
     cut = 0 if buf.width >= _WITH_YEAR else len('2026-')
     draw_bar_row(buf, 1, f'{"TIME":<{21 - cut}}EVENT')
-    cursor = current_line(state)
-    for index in layout.shown:
+
+    def line_of(index: int) -> tuple[str, Style]:
         event = state.events[index]
-        text = clip(f'{format_time(event.time)[cut:]}  {safe(event.text)}', buf.width)
         style = Style(Role.WARNING) if event.kind in _BAD else PLAIN
-        style = _DIM if event.kind in _RECORDER else style
-        draw_list_line(buf, layout.row_of(index), text, style, is_current=index == cursor)
+        text = f'{format_time(event.time)[cut:]}  {safe(event.text)}'
+        return text, DIM if event.kind in _RECORDER else style
+
+    draw_lines(buf, state, line_of)
     if not state.events:
-        draw_message(buf, layout.area, 'No events', _DIM)
+        draw_message(buf, layout.area, 'No events', DIM)

@@ -7,7 +7,7 @@ from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.layout.screens import TreeLayout
 from nvitop.gui.model.format import brief_commands
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import Role, Style
+from nvitop.gui.render.style import DIM, Role, Style
 from nvitop.gui.render.width import clip_scrolled, cut, fit
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import tree_layout
@@ -24,7 +24,6 @@ from nvitop.gui.view.panels.process import (
 from nvitop.gui.view.text import draw_bar_row, draw_message, heading_text, row_text
 
 _TREE = Style(Role.TREE, bold=True)
-_DIM = Style(Role.DIM)
 #: Minimum width of a command that is shortened.
 _BRIEF = 10
 
@@ -49,7 +48,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
         )
         _draw_row(buf, y, row, commands.get(line), layout, style, state)
     if not rows:
-        draw_message(buf, layout.lines.area, _empty_message(state), _DIM)
+        draw_message(buf, layout.lines.area, _empty_message(state), DIM)
 
 
 def _titles(state: AppState, rows: tuple[TreeRow, ...]) -> tuple[str, ...]:
@@ -108,7 +107,7 @@ def _draw_row(
     device = next((place for place in others if place.column.name == 'device'), None)
     # Parts of the row with a style of their own, from left to right.
     for start, end, own in (
-        (device.x, device.right, _DIM if device and not row.process.devices else style)
+        (device.x, device.right, DIM if device and not row.process.devices else style)
         if device is not None
         else (0, 0, style),
         (command.x, command.x + lines_end, _TREE),

@@ -13,7 +13,7 @@ from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.load_style import load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import DIM, OWN, PLAIN
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import listed_users
@@ -36,8 +36,6 @@ from nvitop.gui.view.text import (
     row_text,
 )
 
-_DIM = Style(Role.DIM)
-_OWN = Style(Role.USER, bold=True)
 _USER_WIDTH = 32
 #: Maximum width of the bar of memory, and width of all columns but this and the names.
 _WIDEST_BAR, _WIDTH_WITHOUT_BAR = 24, 86
@@ -112,7 +110,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         y = layout.row_of(line)
         text = row_text(places, _texts(places, user, total))
         is_own = not by_owner and user.name == state.shown.host.username
-        style = _OWN if is_own else PLAIN if user.name else _DIM
+        style = OWN if is_own else PLAIN if user.name else DIM
         draw_list_line(buf, y, text, style, is_current=line == cursor)
         if line != cursor:
             _draw_share(buf, y, places, user, total, state.view)
@@ -128,7 +126,7 @@ def draw_users(buf: Buffer, state: AppState) -> None:
         if state.shown.processes:
             limits = Limits(state.main.filter, state.query, state.main.selected_device)
             text = no_match_message(len(state.shown.processes), limits)
-        draw_message(buf, layout.area, text, _DIM)
+        draw_message(buf, layout.area, text, DIM)
 
 
 def _total_times(users: Sequence[UserSummary]) -> tuple[float, float] | None:
