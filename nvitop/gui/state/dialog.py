@@ -119,18 +119,15 @@ def note_on(state: AppState) -> Callable[[SignalTarget], str]:
     A target that is not may have exited, or stopped using the GPU.
     """
     sample = state.sample
-    on_host = {(process.pid, process.start_time) for process in sample.host_processes}
-    listed = {process.key[:2] for process in sample.processes} | on_host
-    zombies = {process.key[:2] for process in sample.processes if process.status == 'zombie'} | {
-        (process.pid, process.start_time)
-        for process in sample.host_processes
-        if process.status == 'zombie'
-    }
+    statuses = [((each.pid, each.start_time), each.status) for each in sample.host_processes]
+    statuses += [(process.key[:2], process.status) for process in sample.processes]
+    listed = {place for place, _ in statuses}
+    zombies = {place for place, status in statuses if status == 'zombie'}
     in_tree = state.screen is Screen.TREE
     seen = {row.key for row in state.tree_rows} if in_tree else {row.key[:2] for row in state.rows}
 
     def note(target: SignalTarget) -> str:
-        is_measured = bool(on_host) or target.key.device != NO_DEVICE
+        is_measured = bool(sample.host_processes) or target.key.device != NO_DEVICE
         if is_measured and target.key[:2] not in listed:
             return 'no longer listed'
         if target.key[:2] in zombies:

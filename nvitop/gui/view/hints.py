@@ -9,7 +9,7 @@ from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.model.format import format_process_type, format_timestamp
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, ERROR, PLAIN, WARNING, Role, Style
+from nvitop.gui.render.style import DIM, ERROR, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
@@ -19,7 +19,15 @@ from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.problems import has_failures
 from nvitop.gui.state.selection import tree_tags
-from nvitop.gui.view.text import KEY, Badge, draw_list_line, draw_title, fit_title, title_room
+from nvitop.gui.view.text import (
+    KEY,
+    Badge,
+    draw_at_right,
+    draw_badges,
+    draw_list_line,
+    fit_title,
+    title_room,
+)
 from nvitop.health import headline, health_status
 
 if TYPE_CHECKING:
@@ -180,8 +188,10 @@ def draw_screen_title(
     Without a hint, keys of the screen are named.
     """
     badges = title_badges(state)
-    title = fit_title(titles, notes, title_room(buf.width, badges))
-    draw_title(buf, title, badges, hint or title_hints(state))
+    room = title_room(buf.width, badges)
+    x = buf.write(0, 0, clip(fit_title(titles, notes, room), room), TITLE)
+    x = draw_badges(buf, x, badges)
+    draw_at_right(buf, 0, hint or title_hints(state), left=x + _GAP)
 
 
 def draw_lines(

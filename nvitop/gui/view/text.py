@@ -111,15 +111,16 @@ class Badge(NamedTuple):
     key: str = ''
 
 
-def fit_badges(badges: Sequence[Badge], room: int, *, gap: int = 1) -> Pieces:
-    """Return the badges that fit into ``room`` cells, each after a gap.
+def draw_badges(buf: Buffer, x: int, badges: Sequence[Badge]) -> int:
+    """Draw the badges that fit into the first row from ``x`` on; return the column after them.
 
     Badges get room in their shortest form, the first ones first. Remaining cells lengthen badges,
     the last ones first.
     """
+    room = buf.width - x
     shown: dict[int, str] = {}
     for i, badge in enumerate(badges):
-        cells = gap + cell_width(badge.forms[-1])
+        cells = _GAP + cell_width(badge.forms[-1])
         if cells <= room:
             shown[i] = badge.forms[-1]
             room -= cells
@@ -127,7 +128,9 @@ def fit_badges(badges: Sequence[Badge], room: int, *, gap: int = 1) -> Pieces:
         room += cell_width(shown[i])
         shown[i] = next(form for form in badges[i].forms if cell_width(form) <= room)
         room -= cell_width(shown[i])
-    return [(text, badges[i].style) for i, text in shown.items()]
+    for i, text in shown.items():
+        x += _GAP + buf.write(x + _GAP, 0, text, badges[i].style)
+    return x
 
 
 def title_room(width: int, badges: Sequence[Badge]) -> int:
@@ -153,14 +156,6 @@ def _extended(title: str, notes: Sequence[Sequence[str]], width: int) -> tuple[s
         is_whole = is_whole and bool(longer)
         title = longer[0] if longer else title
     return title, is_whole
-
-
-def draw_title(buf: Buffer, title: str, badges: Sequence[Badge], hint: Pieces) -> None:
-    """Draw safe text at the left of the first row, badges, and as much of the hint as fits."""
-    x = buf.write(0, 0, clip(title, title_room(buf.width, badges)), TITLE)
-    for text, style in fit_badges(badges, buf.width - x, gap=_GAP):
-        x += _GAP + buf.write(x + _GAP, 0, text, style)
-    draw_at_right(buf, 0, hint, left=x + _GAP)
 
 
 def draw_at_right(

@@ -28,8 +28,8 @@ from nvitop.gui.view.text import (
     Badge,
     Note,
     draw_at_right,
+    draw_badges,
     draw_centered_line,
-    fit_badges,
 )
 from nvitop.health import Finding, worst_findings
 from nvitop.sampling.types import DeviceKey, HostSample, ProcessSample, Sample
@@ -120,7 +120,7 @@ def draw_main(
         buf.write(buf.width - 1, buf.height - 1, MORE_BELOW, MORE)
     if layout.scroll_y:  # the first line stays visible
         buf.clear(Rect(0, 0, buf.width, 1))
-    draw_header(buf, 0, sample, header)
+    draw_header(buf, sample, header)
 
 
 class _Measured(NamedTuple):
@@ -207,8 +207,8 @@ class Header(NamedTuple):
     version: str = __version__.partition('+')[0]
 
 
-def draw_header(buf: Buffer, y: int, sample: Sample, header: Header) -> None:
-    """Draw the line. Version, date, user and host yield to badges and keys."""
+def draw_header(buf: Buffer, sample: Sample, header: Header) -> None:
+    """Draw the first line. Version, date, user and host yield to badges and keys."""
     owner = _owner(sample.host)
     owner_width = _width(owner) + _GAP if owner else 0
     hint_width = _width(header.hint) + _GAP if header.hint else 0
@@ -228,18 +228,17 @@ def draw_header(buf: Buffer, y: int, sample: Sample, header: Header) -> None:
         needed = cell_width(left) + (cell_width(form) + _GAP if form else 0)
         if needed + (owner_width if with_owner else 0) <= room:
             break
-    x = buf.write(0, y, title, TITLE)
-    x += buf.write(x, y, left[len(title) :], width=buf.width - x)
+    x = buf.write(0, 0, title, TITLE)
+    x += buf.write(x, 0, left[len(title) :], width=buf.width - x)
     badges = (Badge((form,), WARNING),) if form else ()
-    for text, style in fit_badges((*badges, *header.badges), buf.width - x, gap=_GAP):
-        x += _GAP + buf.write(x + _GAP, y, text, style)
+    x = draw_badges(buf, x, (*badges, *header.badges))
     # From left to right, so that the buffer does not have to sort the spans.
     left_of_hint = x + _GAP
     if with_owner and owner_width <= buf.width - hint_width - x:
         x = buf.width - hint_width - owner_width + _GAP
         for text, style in owner:
-            x += buf.write(x, y, text, style)
-    draw_at_right(buf, y, header.hint, left=left_of_hint)
+            x += buf.write(x, 0, text, style)
+    draw_at_right(buf, 0, header.hint, left=left_of_hint)
 
 
 def _width(pieces: tuple[tuple[str, Style], ...]) -> int:
