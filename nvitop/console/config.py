@@ -7,7 +7,7 @@ import os
 import re
 from typing import Any, Collection, Mapping, NamedTuple
 
-from nvitop.console.option_table import SETTINGS, KeyTable, Option, format_value
+from nvitop.console.option_table import KEY_TABLE, SETTINGS, Option, format_value
 from nvitop.console.options import PRESET, Options
 from nvitop.platforms import config_file
 from nvitop.toml import TomlDocument, TomlError, suggestion
@@ -85,7 +85,7 @@ def parse_config(text: str, path: str, choices: Choices) -> Config:
         if option is None:
             hint = suggestion(name, SETTINGS) or f'; known keys: {", ".join(SETTINGS)}'
             wrong[name,] = f'unknown key {name!r}{hint}'
-        elif isinstance(option.kind, KeyTable):
+        elif option.kind is KEY_TABLE:
             given = _check_keys(name, value, choices, wrong)
             layer.update({option.field: given} if given else {})
         else:
@@ -149,10 +149,10 @@ def format_config(
     """Format the effective configuration as a commented file, for ``--print-config``."""
     lines = ['# Configuration of nvitop. Options and environment variables override this file.']
     for key, option in SETTINGS.items():
-        if isinstance(option.kind, KeyTable):
+        if option.kind is KEY_TABLE:
             lines += ['', f'# {option.comment}', *_key_lines(key, options, default_keys or {})]
             continue
-        allowed = getattr(option.kind, 'choices', None) or choices.get(key)
+        allowed = option.kind.arguments.get('choices') or choices.get(key)
         words = f' ({", ".join(allowed)})' if allowed else ''
         value = getattr(options, option.field)
         setting = f'# {key} = ' if value is None else f'{key} = {option.kind.format(value)}'

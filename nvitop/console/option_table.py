@@ -8,7 +8,7 @@ table; ``docs/adding-an-option.md`` explains it.
 from __future__ import annotations
 
 import argparse
-from typing import Any, Collection, NamedTuple
+from typing import Any, Callable, Collection, Mapping, NamedTuple
 
 from nvitop.console.arguments import (
     add_demo,
@@ -33,37 +33,46 @@ from nvitop.times import UNIT_NAMES, in_unit, read_duration
 from nvitop.toml import suggestion
 
 
-class Kind:
+def _add_argument(group: argparse._ActionsContainer, option: Option, default: object) -> None:
+    group.add_argument(
+        *option.flags,
+        dest=option.field,
+        default=default,
+        help=option.help,
+        **option.kind.arguments,
+    )
+
+
+def _refuse(value: Any, allowed: Collection[str]) -> object:
+    raise TypeError('only the command line sets the option')
+
+
+def format_value(value: object) -> str:
+    """Format a value in TOML."""
+    if isinstance(value, bool):
+        return 'true' if value else 'false'
+    if isinstance(value, tuple):
+        return f'[{", ".join(format_value(item) for item in value)}]'
+    if isinstance(value, str):
+        text = value.replace('\\', '\\\\').replace('"', '\\"')
+        return f'"{text}"'
+    return repr(value)
+
+
+class Kind(NamedTuple):
     """What the values of an option are."""
 
+    #: Further arguments of :meth:`argparse.ArgumentParser.add_argument`.
+    arguments: Mapping[str, Any] = {}
     #: The values in the configuration file, for the documentation.
-    words = ''
-
-    def arguments(self) -> dict[str, Any]:
-        """Return further arguments of :meth:`argparse.ArgumentParser.add_argument`."""
-        return {}
-
-    def add(self, group: argparse._ActionsContainer, option: Option, default: object) -> None:
-        """Add the flags of an option to a parser."""
-        group.add_argument(
-            *option.flags,
-            dest=option.field,
-            default=default,
-            help=option.help,
-            **self.arguments(),
-        )
-
-    def check(self, value: Any, allowed: Collection[str]) -> object:
-        """Return the value of Options for a value in TOML.
-
-        ``allowed`` are words that only other packages know. Raises ValueError; its text follows the
-        key.
-        """
-        raise TypeError(f'{type(self).__name__} has no form in the configuration file')
-
-    def format(self, value: Any) -> str:
-        """Return a value of Options in TOML."""
-        return format_value(value)
+    words: str = ''
+    #: Returns the value of Options for a value in TOML, and for words that only other packages know.
+    #: Raises ValueError; its text follows the key.
+    check: Callable[[Any, Collection[str]], object] = _refuse
+    #: Returns a value of Options in TOML.
+    format: Callable[[Any], str] = format_value
+    #: Adds the flags of an option to a parser, given their default.
+    add: Callable[[argparse._ActionsContainer, Option, object], None] = _add_argument
 
 
 class Option(NamedTuple):
@@ -89,73 +98,45 @@ class Option(NamedTuple):
         return self.key_help or self.help
 
 
-class Switch(Kind):
-    """A flag that inverts the default, and a hidden one that overrides the configuration file."""
-
-    words = '`true` or `false`'
-
-    def add(self, group: argparse._ActionsContainer, option: Option, default: object) -> None:
-        """Add the flags, and their opposite: ``--no-NAME``, or ``--NAME`` for ``--no-NAME``."""
-        turned = not Options._field_defaults[option.field]
-        name = option.flags[-1].lstrip('-')
-        opposite = name[3:] if name.startswith('no-') else f'no-{name}'
-        for flags, value, text in (
-            (option.flags, turned, option.help),
-            ((f'--{opposite}',), not turned, argparse.SUPPRESS),
-        ):
-            _add_constant(group, flags, option.field, value, default, text)
-
-    def check(self, value: Any, allowed: Collection[str]) -> object:
-        """Return a boolean."""
-        if not isinstance(value, bool):
-            raise ValueError(f'must be true or false, not {value!r}')
-        return value
+def _add_switch(group: argparse._ActionsContainer, option: Option, default: object) -> None:
+    """Add the flags, and their opposite: ``--no-NAME``, or ``--NAME`` for ``--no-NAME``."""
+    turned = not Options._field_defaults[option.field]
+    name = option.flags[-1].lstrip('-')
+    opposite = name[3:] if name.startswith('no-') else f'no-{name}'
+    for flags, value, text in (
+        (option.flags, turned, option.help),
+        ((f'--{opposite}',), not turned, argparse.SUPPRESS),
+    ):
+        _add_constant(group, flags, option.field, value, default, text)
 
 
-class Duration(Kind):
-    """A number in a unit, or a text such as ``500ms``; Options has seconds."""
-
-    def __init__(self, limits: tuple[float, float], *, unit: str, metavar: str) -> None:
-        self._limits = limits
-        self._unit = unit
-        self._metavar = metavar
-        self.words = f'{UNIT_NAMES[unit]}, or a text such as `"90s"`'
-
-    def arguments(self) -> dict[str, Any]:
-        """Return type and metavar."""
-        return {'type': duration(*self._limits, unit=self._unit), 'metavar': self._metavar}
-
-    def check(self, value: Any, allowed: Collection[str]) -> object:
-        """Return the seconds."""
-        return read_duration(value, *self._limits, self._unit)
-
-    def format(self, value: Any) -> str:
-        """Return the number."""
-        return in_unit(value, self._unit)
+def _check_switch(value: Any, _: Collection[str]) -> object:
+    if not isinstance(value, bool):
+        raise ValueError(f'must be true or false, not {value!r}')
+    return value
 
 
-class Choice(Kind):
-    """One of several words."""
-
-    def __init__(self, choices: tuple[str, ...]) -> None:
-        self.choices = choices
-        self.words = ', '.join(f'`{word}`' for word in choices)
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the words."""
-        return {'choices': self.choices}
-
-    def check(self, value: Any, allowed: Collection[str]) -> object:
-        """Return the word."""
-        return _one_of(value, self.choices)
+#: A flag that inverts the default, and a hidden one that overrides the configuration file.
+SWITCH = Kind(words='`true` or `false`', check=_check_switch, add=_add_switch)
 
 
-class Mode(Choice):
-    """A size of the device panels; the flag also requests the monitor."""
+def time_in(unit: str, limits: tuple[float, float], metavar: str) -> Kind:
+    """Return the kind of a number in a unit, or a text such as ``500ms``; Options has seconds."""
+    return Kind(
+        {'type': duration(*limits, unit=unit), 'metavar': metavar},
+        f'{UNIT_NAMES[unit]}, or a text such as `"90s"`',
+        lambda value, _: read_duration(value, *limits, unit),
+        lambda value: in_unit(value, unit),
+    )
 
-    def arguments(self) -> dict[str, Any]:
-        """Return the words and the action."""
-        return {'choices': self.choices, 'nargs': '?', 'action': storing(_store_mode)}
+
+def one_of(choices: tuple[str, ...], **arguments: Any) -> Kind:
+    """Return the kind of one of several words."""
+    return Kind(
+        {'choices': choices, **arguments},
+        ', '.join(f'`{word}`' for word in choices),
+        lambda value, _: _one_of(value, choices),
+    )
 
 
 def _store_mode(namespace: argparse.Namespace, dest: str, mode: str | None) -> None:
@@ -164,29 +145,12 @@ def _store_mode(namespace: argparse.Namespace, dest: str, mode: str | None) -> N
         setattr(namespace, dest, mode)
 
 
-class ThemeChoice(Choice):
-    """A theme; two have flags of nvitop 1.7."""
-
-    def add(self, group: argparse._ActionsContainer, option: Option, default: object) -> None:
-        """Add the flags."""
-        super().add(group, option, default)
-        text = 'set the colors for a light background, like --theme light'
-        _add_constant(group, ('--light',), option.field, 'light', default, text)
-        _add_constant(group, ('--no-light',), option.field, 'dark', default, argparse.SUPPRESS)
-
-
-class Percentages(Kind):
-    """Two percentages; Options has the lower one first."""
-
-    words = 'two percentages'
-
-    def arguments(self) -> dict[str, Any]:
-        """Return number and action."""
-        return {'nargs': 2, 'metavar': 'PERCENT', 'action': storing(_store_percentages)}
-
-    def check(self, value: Any, allowed: Collection[str]) -> object:
-        """Return the percentages."""
-        return _percentages([str(item) for item in _list(value)], repr(value))
+def _add_theme(group: argparse._ActionsContainer, option: Option, default: object) -> None:
+    """Add the flags; two are those of nvitop 1.7."""
+    _add_argument(group, option, default)
+    text = 'set the colors for a light background, like --theme light'
+    _add_constant(group, ('--light',), option.field, 'light', default, text)
+    _add_constant(group, ('--no-light',), option.field, 'dark', default, argparse.SUPPRESS)
 
 
 def _store_percentages(namespace: argparse.Namespace, dest: str, words: list[str]) -> None:
@@ -203,60 +167,33 @@ def _percentages(words: list[str], shown: str) -> tuple[int, int]:
     return low, high
 
 
-class Names(Kind):
-    """A list of names that only another package knows, which checks those of the command line."""
-
-    words = 'a list of names'
-
-    def arguments(self) -> dict[str, Any]:
-        """Return type and metavar."""
-        return {'type': _split, 'metavar': 'NAMES'}
-
-    def check(self, value: Any, allowed: Collection[str]) -> object:
-        """Return the names in this order."""
-        names = tuple(_one_of(item, allowed) for item in _list(value))
-        if not names:
-            raise ValueError(f'must name at least one of {", ".join(allowed)}')
-        if len(set(names)) < len(names):
-            raise ValueError('contains a word twice')
-        return names
+#: Two percentages; Options has the lower one first.
+PERCENTAGES = Kind(
+    {'nargs': 2, 'metavar': 'PERCENT', 'action': storing(_store_percentages)},
+    'two percentages',
+    lambda value, _: _percentages([str(item) for item in _list(value)], repr(value)),
+)
 
 
 def _split(text: str) -> tuple[str, ...]:
     return tuple(text.replace(',', ' ').replace('-', '_').split())
 
 
-class KeyTable(Kind):
-    """A table of keys, which :mod:`nvitop.console.config` checks."""
-
-    words = 'a table of actions and lists of keys'
-
-
-class Arguments(Kind):
-    """Values that only the command line sets."""
-
-    def __init__(self, metavar: str, **arguments: Any) -> None:
-        self._arguments = {'metavar': metavar, **arguments}
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments that this was made with."""
-        return self._arguments
+def _check_names(value: Any, allowed: Collection[str]) -> object:
+    names = tuple(_one_of(item, allowed) for item in _list(value))
+    if not names:
+        raise ValueError(f'must name at least one of {", ".join(allowed)}')
+    if len(set(names)) < len(names):
+        raise ValueError('contains a word twice')
+    return names
 
 
-class Devices(Kind):
-    """Names of devices."""
-
-    def add(self, group: argparse._ActionsContainer, option: Option, default: object) -> None:
-        """Add the flags."""
-        add_devices(group, *option.flags, more=option.help)
-
-
-class DemoScenario(Kind):
-    """A machine to simulate."""
-
-    def add(self, group: argparse._ActionsContainer, option: Option, default: object) -> None:
-        """Add the flag."""
-        add_demo(group)
+#: A list of names that only another package knows, which checks those of the command line.
+NAMES = Kind({'type': _split, 'metavar': 'NAMES'}, 'a list of names', _check_names)
+#: A table of keys, which :mod:`nvitop.console.config` checks.
+KEY_TABLE = Kind(words='a table of actions and lists of keys')
+_DEVICES = Kind(add=lambda group, option, _: add_devices(group, *option.flags, more=option.help))
+_DEMO = Kind(add=lambda group, *_: add_demo(group))
 
 
 def _add_constant(
@@ -285,74 +222,60 @@ def _list(value: object) -> list[object]:
     return list(value)
 
 
-def format_value(value: object) -> str:
-    """Format a value in TOML."""
-    if isinstance(value, bool):
-        return 'true' if value else 'false'
-    if isinstance(value, tuple):
-        return f'[{", ".join(format_value(item) for item in value)}]'
-    if isinstance(value, str):
-        text = value.replace('\\', '\\\\').replace('"', '\\"')
-        return f'"{text}"'
-    return repr(value)
-
-
-_SWITCH = Switch()
-
 # fmt: off
 #: Title of a group in the help → its options.
 GROUPS: dict[str, tuple[Option, ...]] = {
     'general': (
-        Option('once', _SWITCH, ('-1', '--once'), 'print a report and exit'),
-        Option('mode', Mode(MODES), ('-m', '--monitor'), 'run the monitor with device panels of this size (default: auto, which depends on the height of the terminal)',
+        Option('once', SWITCH, ('-1', '--once'), 'print a report and exit'),
+        Option('mode', one_of(MODES, nargs='?', action=storing(_store_mode)), ('-m', '--monitor'), 'run the monitor with device panels of this size (default: auto, which depends on the height of the terminal)',
                'mode', 'size of the device panels; auto depends on the height of the terminal'),
-        Option('interval', Duration(INTERVALS, unit='s', metavar='TIME'), ('--interval',), 'measure every TIME, such as 5 or 500ms; at least 250ms (default: devices 1s, processes 2s)',
+        Option('interval', time_in('s', INTERVALS, 'TIME'), ('--interval',), 'measure every TIME, such as 5 or 500ms; at least 250ms (default: devices 1s, processes 2s)',
                'interval', 'time between samples, at least 0.25 s (default: devices 1 s, processes 2 s)', applies='monitor'),
-        Option('ascii', _SWITCH, ('-U', '--ascii', '--no-unicode'), 'draw with ASCII characters only',
+        Option('ascii', SWITCH, ('-U', '--ascii', '--no-unicode'), 'draw with ASCII characters only',
                'ascii'),
-        Option('readonly', _SWITCH, ('--readonly',), 'disable sending signals to processes',
+        Option('readonly', SWITCH, ('--readonly',), 'disable sending signals to processes',
                'readonly', applies='monitor'),
-        Option('show_host', _SWITCH, ('--no-host',), 'hide the host panel of the monitor (press H to show it)',
+        Option('show_host', SWITCH, ('--no-host',), 'hide the host panel of the monitor (press H to show it)',
                'show-host', 'show the host panel', applies='monitor'),
-        Option('hints', _SWITCH, ('--no-hints',), 'hide the keys in the last row of the monitor (press m to show them)',
+        Option('hints', SWITCH, ('--no-hints',), 'hide the keys in the last row of the monitor (press m to show them)',
                'hints', 'show keys in the last row', applies='monitor'),
-        Option('report_on_exit', _SWITCH, ('--no-report',), 'print no report when the monitor exits',
+        Option('report_on_exit', SWITCH, ('--no-report',), 'print no report when the monitor exits',
                'report-on-exit', 'print a report when the monitor exits', applies='monitor'),
-        Option('columns', Names(), ('--columns',), 'show these columns of processes, comma-separated, such as pid,user,owner,command',
+        Option('columns', NAMES, ('--columns',), 'show these columns of processes, comma-separated, such as pid,user,owner,command',
                'columns', 'columns of the process panel, from left to right'),
-        Option('scroll_back', Duration(SCROLL_BACKS, unit='m', metavar='MINUTES'), ('--scroll-back',), 'keep the last MINUTES of samples in memory, to look back at; also a time such as 2h (default: 60)',
+        Option('scroll_back', time_in('m', SCROLL_BACKS, 'MINUTES'), ('--scroll-back',), 'keep the last MINUTES of samples in memory, to look back at; also a time such as 2h (default: 60)',
                'scroll-back', 'minutes of samples that the monitor keeps in memory, to look back at; 0: none', applies='monitor'),
-        Option('owner_names', Choice(OWNER_NAMES), ('--owner-names',), 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)',
+        Option('owner_names', one_of(OWNER_NAMES), ('--owner-names',), 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)',
                'owner-names', 'where names of containers and pods are looked up: readable files, also sockets of Docker and Podman, or none'),
-        Option('wake', Choice(WAKE), ('--wake',), 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r, or at once; --only wakes the GPUs that it names (default: never)',
+        Option('wake', one_of(WAKE), ('--wake',), 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r, or at once; --only wakes the GPUs that it names (default: never)',
                'wake', 'when to wake sleeping GPUs: never, when you press r, or always'),
-        Option('demo', DemoScenario(), ('--demo',), ''),
-        Option('ssh', Arguments('HOST'), ('--ssh',), 'show another machine over ssh; nvitop must be installed there, too'),
+        Option('demo', _DEMO, ('--demo',), ''),
+        Option('ssh', Kind({'metavar': 'HOST'}), ('--ssh',), 'show another machine over ssh; nvitop must be installed there, too'),
     ),
     'device filters': (
-        Option('only', Devices(), ('-o', '-i', '--only', '--id'), '; overrides --only-visible'),
-        Option('only_visible', _SWITCH, ('-ov', '--only-visible'), 'include only the devices in CUDA_VISIBLE_DEVICES'),
+        Option('only', _DEVICES, ('-o', '-i', '--only', '--id'), '; overrides --only-visible'),
+        Option('only_visible', SWITCH, ('-ov', '--only-visible'), 'include only the devices in CUDA_VISIBLE_DEVICES'),
     ),
     'process filters (a process must match all of them)': (
-        Option('compute', _SWITCH, ('-c', '--compute'), 'show only processes with a compute context (types C and C+G)'),
-        Option('only_compute', _SWITCH, ('-C', '--only-compute'), 'show only processes with only a compute context (type C)'),
-        Option('graphics', _SWITCH, ('-g', '--graphics'), 'show only processes with a graphics context (types G and C+G)'),
-        Option('only_graphics', _SWITCH, ('-G', '--only-graphics'), 'show only processes with only a graphics context (type G)'),
-        Option('users', Arguments('USERNAME', nargs='*', type=separated(str)), ('-u', '--user'), 'show only processes of these users (default: the current user)'),
-        Option('pids', Arguments('PID', nargs='+', type=separated(whole_number(1))), ('-p', '--pid'), 'show only these processes'),
+        Option('compute', SWITCH, ('-c', '--compute'), 'show only processes with a compute context (types C and C+G)'),
+        Option('only_compute', SWITCH, ('-C', '--only-compute'), 'show only processes with only a compute context (type C)'),
+        Option('graphics', SWITCH, ('-g', '--graphics'), 'show only processes with a graphics context (types G and C+G)'),
+        Option('only_graphics', SWITCH, ('-G', '--only-graphics'), 'show only processes with only a graphics context (type G)'),
+        Option('users', Kind({'metavar': 'USERNAME', 'nargs': '*', 'type': separated(str)}), ('-u', '--user'), 'show only processes of these users (default: the current user)'),
+        Option('pids', Kind({'metavar': 'PID', 'nargs': '+', 'type': separated(whole_number(1))}), ('-p', '--pid'), 'show only these processes'),
     ),
     'colors': (
-        Option('colorful', _SWITCH, ('--colorful',), 'draw bars and graphs in a color gradient (default: if the terminal has at least 256 colors, except in the theme classic)',
+        Option('colorful', SWITCH, ('--colorful',), 'draw bars and graphs in a color gradient (default: if the terminal has at least 256 colors, except in the theme classic)',
                'colorful', 'draw bars and graphs in a color gradient (default: with 256 colors or more, except in the theme classic)'),
-        Option('force_color', _SWITCH, ('--force-color',), 'color the report even if the output is not a terminal', applies='report'),
-        Option('theme', ThemeChoice(THEME_NAMES), ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal; classic has the colors of nvitop 1.7)',
+        Option('force_color', SWITCH, ('--force-color',), 'color the report even if the output is not a terminal', applies='report'),
+        Option('theme', one_of(THEME_NAMES)._replace(add=_add_theme), ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal; classic has the colors of nvitop 1.7)',
                'theme', 'colors; auto is dark or light like the background of the terminal'),
-        Option('gpu_thresholds', Percentages(), ('--gpu-util-thresh',), 'color GPU utilization as moderate and as heavy from these values on, 1 to 99 (default: 10 75)',
+        Option('gpu_thresholds', PERCENTAGES, ('--gpu-util-thresh',), 'color GPU utilization as moderate and as heavy from these values on, 1 to 99 (default: 10 75)',
                'gpu-utilization-thresholds', 'percentages at which GPU utilization is moderate and heavy'),
-        Option('memory_thresholds', Percentages(), ('--mem-util-thresh',), 'color memory utilization as moderate and as heavy from these values on, 1 to 99 (default: 10 80)',
+        Option('memory_thresholds', PERCENTAGES, ('--mem-util-thresh',), 'color memory utilization as moderate and as heavy from these values on, 1 to 99 (default: 10 80)',
                'memory-utilization-thresholds', 'percentages at which memory utilization is moderate and heavy'),
         # A table must be last in a file.
-        Option('keys', KeyTable(), (), 'keys of the monitor; each list replaces the default keys of an action', 'keys', applies='monitor'),
+        Option('keys', KEY_TABLE, (), 'keys of the monitor; each list replaces the default keys of an action', 'keys', applies='monitor'),
     ),
 }
 # fmt: on
