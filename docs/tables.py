@@ -195,7 +195,7 @@ def host() -> Iterator[str]:
 
 def graphs() -> Iterator[str]:
     """Yield the table of the device graphs."""
-    rows = ((code(g.title), METRICS_BY_NAME[g.metric].help, g.unit, code(g.metric)) for g in GRAPHS)
+    rows = ((code(metric.graph), metric.help, metric.unit, code(metric.name)) for metric in GRAPHS)
     yield from table(('title', 'meaning', 'unit', 'metric'), rows)
 
 

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.layout.host import lay_out_host
-from nvitop.gui.model.choices import GRAPHS_BY_METRIC, GraphState, ViewState
+from nvitop.gui.model.choices import GraphState, ViewState
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.appearance import set_theme
@@ -116,11 +117,11 @@ def test_straggler_is_visible_in_the_mean_of_all_gpus() -> None:
 def test_clocks_have_no_gradient() -> None:
     sample = SAMPLES['one']
     graphs = map(
-        GRAPHS_BY_METRIC.__getitem__,
+        METRICS_BY_NAME.__getitem__,
         ('gpu_utilization', 'memory_percent', 'power_usage', 'sm_clock'),
     )
     colored = {
-        graph.metric
+        graph.name
         for graph in graphs
         if has_gradient(graph, highest_possible(graph, sample.devices))
     }

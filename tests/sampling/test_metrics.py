@@ -53,7 +53,7 @@ with simulation.machine('workstation', processes='none') as machine:
         'report': 'wing_temperature' in REPORT_METRICS,
         'detail': 'wing_temperature' in DETAILS,
         'history': history.last(device.key, 'wing_temperature'),
-        'graphs': [graph.metric for graph in GRAPHS if graph.title == 'WING'],
+        'graphs': [metric.name for metric in GRAPHS if metric.graph == 'WING'],
         'collector': collected['t/gpu:0/wing_temperature (C)/mean'],
         'snapshot': Device.SNAPSHOT_KEYS.count('temperature'),
         'docs': sum('wing' in line for table in (tables.metrics, tables.graphs) for line in table()),

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.layout.main import GRAPHS_WIDTH
 from nvitop.gui.model.choices import (
     DETAILS,
     GRAPHS,
-    GRAPHS_BY_METRIC,
     Screen,
     has_gradient,
     is_measured,
@@ -160,11 +160,11 @@ def next_graph(state: AppState, *, is_upper: bool) -> Result:
         return refuse(state, f'No GPU graphs: {_way_to_graphs(state)}')
     graphs = state.main.graphs
     shown = graphs.upper if is_upper else graphs.lower
-    metric = neighbor([graph.metric for graph in GRAPHS], shown, 1)
+    metric = neighbor([metric.name for metric in GRAPHS], shown, 1)
     graphs = graphs._replace(upper=metric) if is_upper else graphs._replace(lower=metric)
     state = state._replace(main=state.main._replace(graphs=graphs))
     if state.frozen is not None and not is_measured(state.frozen.sample, (metric,)):
-        title = GRAPHS_BY_METRIC[metric].title
+        title = METRICS_BY_NAME[metric].graph
         why = f'Paused before {title} was measured{way_to_run(state)}'
         state = answer(state, 'key', why, is_warning=True)
     return state, ()

@@ -6,9 +6,10 @@ from __future__ import annotations
 import math
 from typing import Iterable, NamedTuple, Optional, Sequence, Tuple
 
+from nvitop.api.metrics import METRICS_BY_NAME, Metric
 from nvitop.gui.layout.host import HostGraphs, HostLayout
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import GRAPHS_BY_METRIC, Graph, GraphState, ViewState, is_measured
+from nvitop.gui.model.choices import GraphState, ViewState, is_measured
 from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
@@ -122,6 +123,8 @@ def host_notes(host: HostSample) -> tuple[Note, ...]:
     return tuple(notes)
 
 
+#: Units whose values are drawn on a scale up to 100.
+_UP_TO_100 = frozenset({'%', '°C'})
 _Values = Tuple[Optional[float], ...]
 
 
@@ -223,23 +226,23 @@ def _draw_devices(
     metric: str,
     past: GraphWindow,
     sample: Sample,
-    plotted: DeviceGraphs,
+    chosen: DeviceGraphs,
     view: ViewState,
 ) -> None:
     """Draw the graph of a metric, with its title in the row above."""
-    graphs = _of_metric(plotted, metric, sample)
-    graph = GRAPHS_BY_METRIC[metric]
+    graphs = _of_metric(chosen, metric, sample)
+    plotted = METRICS_BY_NAME[metric]
     rows = tuple(past.values(key, metric, area.width) for key in graphs.keys)
     means, highest = combine(rows)
     devices = [device for device in sample.devices if device.key in graphs.keys]
     now = [getattr(device, DEVICE_FIELDS[metric]) for device in devices]
-    top = highest_possible(graph, devices)
-    scale = scale_of(graph, top, highest)
-    is_fixed = has_gradient(graph, top)
-    style = graph_style(graph, _mean(now), view) if is_fixed else Style(Role.CPU)
+    top = highest_possible(plotted, devices)
+    scale = scale_of(plotted, top, highest)
+    is_fixed = has_gradient(plotted, top)
+    style = graph_style(plotted, _mean(now), view) if is_fixed else Style(Role.CPU)
     place = graph_area(area, scale)
     line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
-    free = draw_notes(buf, line, _title(graph, graphs, now, sample))
+    free = draw_notes(buf, line, _title(plotted, graphs, now, sample))
     draw_times(buf, area.y - 1, place, past, free)
     # The values are for the width of the area: the newest ones fit into the graph.
     draw_plot(
@@ -255,20 +258,25 @@ def _draw_devices(
 
 
 def _title(
-    graph: Graph, graphs: DeviceGraphs, now: Sequence[float | None], sample: Sample
+    plotted: Metric, graphs: DeviceGraphs, now: Sequence[float | None], sample: Sample
 ) -> tuple[Note, ...]:
     """Return whose values are plotted, their mean, and the lowest and the highest one."""
     known = [value for value in now if value is not None]
-    if not known and not is_measured(sample, (graph.metric,)):
-        return (Note((f'{graphs.prefix} {graph.title} not measured', graph.title), TITLE, 0),)
-    mean = fmt.format_measured(graph.unit, _mean(now))
-    forms = [f'{graphs.prefix} {graph.title} {mean}']
+    if not known and not is_measured(sample, (plotted.name,)):
+        return (Note((f'{graphs.prefix} {plotted.graph} not measured', plotted.graph), TITLE, 0),)
+    mean = fmt.format_measured(plotted.unit, _mean(now))
+    forms = [f'{graphs.prefix} {plotted.graph} {mean}']
     if 0 < len(known) < len(now):
         some = f'{len(known)}/{len(now)}'
-        forms = [f'AVG {graph.title} of {some} GPUs: {mean}', f'AVG {graph.title} {some} {mean}']
-    notes = [Note((*forms, f'{graph.title} {mean}', mean), TITLE, 0)]
+        forms = [
+            f'AVG {plotted.graph} of {some} GPUs: {mean}',
+            f'AVG {plotted.graph} {some} {mean}',
+        ]
+    notes = [Note((*forms, f'{plotted.graph} {mean}', mean), TITLE, 0)]
     if len(known) > 1:
-        lowest, highest = (fmt.format_measured(graph.unit, end) for end in (min(known), max(known)))
+        lowest, highest = (
+            fmt.format_measured(plotted.unit, end) for end in (min(known), max(known))
+        )
         forms = [f'lowest {lowest}, highest {highest}', f'min {lowest}, max {highest}']
         notes.append(Note(tuple(forms)))
     return tuple(notes)
@@ -285,31 +293,33 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def highest_possible(graph: Graph, devices: Iterable[DeviceSample]) -> float:
+def highest_possible(metric: Metric, devices: Iterable[DeviceSample]) -> float:
     """Return the maximum of all plotted devices, such as a power limit; 0 if it is not known."""
-    if not graph.top_field:
-        return graph.top
-    tops = [getattr(part, graph.top_field, None) for d in devices for part in (d, d.info)]
-    return max((top for top in tops if top is not None), default=graph.top)
+    top = 100.0 if metric.unit in _UP_TO_100 else 0.0
+    if not metric.maximum:
+        return top
+    field = METRICS_BY_NAME[metric.maximum].field
+    tops = [getattr(part, field, None) for d in devices for part in (d, d.info)]
+    return max((each for each in tops if each is not None), default=top)
 
 
-def has_gradient(graph: Graph, top: float) -> bool:
+def has_gradient(metric: Metric, top: float) -> bool:
     """Whether colors say how high values are: not on an axis that fits them, nor of clocks."""
-    return graph.unit != 'MHz' and bool(top)
+    return metric.unit != 'MHz' and bool(top)
 
 
-def scale_of(graph: Graph, top: float, values: Sequence[float | None]) -> Scale:
+def scale_of(metric: Metric, top: float, values: Sequence[float | None]) -> Scale:
     """Return the scale: up to the :func:`highest_possible` value, or to the highest one."""
     if not top:
-        base = 1024 if graph.unit == 'KiB/s' else 1000
+        base = 1024 if metric.unit == 'KiB/s' else 1000
         top = graph_bound(values, 1.0, math.inf, base=base)
-    return Scale(top, lambda value: fmt.format_measured(graph.unit, value))
+    return Scale(top, lambda value: fmt.format_measured(metric.unit, value))
 
 
-def graph_style(graph: Graph, value: float | None, view: ViewState) -> Style:
+def graph_style(metric: Metric, value: float | None, view: ViewState) -> Style:
     """Return the style of a graph whose newest value is this one."""
-    if graph.unit != '%':
+    if metric.unit != '%':
         return Style(Role.LIGHT)
-    is_memory = graph.metric.startswith('memory')
+    is_memory = metric.name.startswith('memory')
     thresholds = view.thresholds.memory if is_memory else view.thresholds.gpu
     return load_style(value, thresholds, view)

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
+from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import GRAPHS_BY_METRIC, GraphState, ViewState, tile_metrics
+from nvitop.gui.model.choices import GraphState, ViewState, tile_metrics
 from nvitop.gui.model.device_columns import RowState, why_silent
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
@@ -132,9 +133,9 @@ def _label_width(tile: _Tile) -> int:
     """Return the width of the values of its axis, so that graphs above each other begin in the same column."""
     if not tile.metric:
         return 0
-    graph = GRAPHS_BY_METRIC[tile.metric]
-    top = highest_possible(graph, [tile.device])
-    return len(fmt.format_measured(graph.unit, top)) if top else _FITTING
+    plotted = METRICS_BY_NAME[tile.metric]
+    top = highest_possible(plotted, [tile.device])
+    return len(fmt.format_measured(plotted.unit, top)) if top else _FITTING
 
 
 def _draw_tile(
@@ -164,16 +165,16 @@ def _draw_tile(
     if title is not None:
         _draw_legend(buf, area, tile, state, view)
         area = area.inset(0, 1, 0, 0)
-    graph = GRAPHS_BY_METRIC[metric]
+    plotted = METRICS_BY_NAME[metric]
     values = past.values(device.key, metric, area.width)
     now = getattr(device, DEVICE_FIELDS[metric])
-    top = highest_possible(graph, [device])
-    is_fixed = has_gradient(graph, top)
-    scale = scale_of(graph, top, values)
+    top = highest_possible(plotted, [device])
+    is_fixed = has_gradient(plotted, top)
+    scale = scale_of(plotted, top, values)
     over: tuple[float | None, ...] | None = None
     if line and line != metric and (view.ascii or not view.mono):
         over = past.values(device.key, line, area.width)
-        other = GRAPHS_BY_METRIC[line]
+        other = METRICS_BY_NAME[line]
         top = scale_of(other, highest_possible(other, [device]), over).bound
         if top != scale.bound:
             over = tuple(None if value is None else value * scale.bound / top for value in over)
@@ -182,7 +183,7 @@ def _draw_tile(
         area,
         values,
         scale,
-        graph_style(graph, now, view) if is_fixed else Style(Role.CPU),
+        graph_style(plotted, now, view) if is_fixed else Style(Role.CPU),
         past=past,
         line=over,
         line_style=_LINE,
@@ -206,10 +207,10 @@ def _draw_legend(buf: Buffer, area: Rect, tile: _Tile, state: RowState, view: Vi
     device, x = tile.device, area.x + 1
     for metric in dict.fromkeys((tile.metric, tile.line)):
         if metric:
-            graph = GRAPHS_BY_METRIC[metric]
+            plotted = METRICS_BY_NAME[metric]
             value = getattr(device, DEVICE_FIELDS[metric])
-            text = f'{graph.title} {fmt.format_measured(graph.unit, value)}'
-            style = graph_style(graph, value, view) if metric == tile.metric else _LINE
+            text = f'{plotted.graph} {fmt.format_measured(plotted.unit, value)}'
+            style = graph_style(plotted, value, view) if metric == tile.metric else _LINE
             x += buf.write(x, area.y, text, style, width=max(0, area.right - x)) + 3
     is_hot = state.finding is not None and state.finding.mark == 'HOT'
     watts = fmt.format_measured('W', device.power_usage_mw)
@@ -270,9 +271,9 @@ def _metric_notes(device: DeviceSample, metric: str, line: str, *, has_index: bo
     notes: list[Note] = []
     for name, style in ((metric, TITLE), (line, _LINE)):
         if name:
-            graph = GRAPHS_BY_METRIC[name]
-            text = fmt.format_measured(graph.unit, getattr(device, DEVICE_FIELDS[name]))
-            brief = f'{graph.title} {text}'
+            plotted = METRICS_BY_NAME[name]
+            text = fmt.format_measured(plotted.unit, getattr(device, DEVICE_FIELDS[name]))
+            brief = f'{plotted.graph} {text}'
             forms = (f'GPU {device.key.label} {brief}', brief, brief.replace(' ', ''), text)
             notes.append(Note(forms[1:] if notes or not has_index else forms, style, len(notes)))
     return notes

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     MeasuredRows = Tuple[list[tuple[Span, ...]], tuple[int, ...]]
 
 
-
 class MainView(NamedTuple):
     """Contents of the main screen: its processes and its layout."""
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 import math
 from typing import Callable, Iterator, NamedTuple, Sequence
 
+from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.screens import MetricsLayout, lay_out_metrics
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import GRAPHS_BY_METRIC, PROCESS_TRAFFIC, ViewState
+from nvitop.gui.model.choices import PROCESS_TRAFFIC, ViewState
 from nvitop.gui.model.columns import column_widths, owner_text
 from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
@@ -175,21 +176,21 @@ def _plots(
 
 def _device_plot(state: AppState, key: DeviceKey, metric: str) -> _Plot:
     """Return the plot of a device, or of the whole GPU if a MIG device does not have the metric."""
-    graph = GRAPHS_BY_METRIC[metric]
+    plotted = METRICS_BY_NAME[metric]
     devices = [d for d in state.shown.devices if d.key.physical_index == key.physical_index]
     devices.sort(key=lambda device: device.key != key)
     known = [d for d in devices if getattr(d, DEVICE_FIELDS[metric]) is not None]
     device = known[0] if known else None
-    top = highest_possible(graph, known[:1]) if graph.top_field else 0
+    top = highest_possible(plotted, known[:1]) if plotted.maximum else 0
     return _Plot(
-        graph.title,
+        plotted.graph,
         key if device is None else device.key,
         metric,
         None if device is None else getattr(device, DEVICE_FIELDS[metric]),
-        lambda value: fmt.format_measured(graph.unit, value),
+        lambda value: fmt.format_measured(plotted.unit, value),
         Style(Role.LIGHT),
         top or None,
-        base=1024 if graph.unit == 'KiB/s' else 1000,
+        base=1024 if plotted.unit == 'KiB/s' else 1000,
         prefix=f'GPU {key.physical_index if device is None else device.key.label} ',
     )
 
