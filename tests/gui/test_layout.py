@@ -62,14 +62,15 @@ CONTENTS = st.builds(
     has_details=st.booleans(),
     name_width=st.integers(0, 100),
     is_page=st.booleans(),
+    mode=st.sampled_from(MODES),
+    show_host=st.booleans(),
+    is_report=st.just(False),
 )
 LAYOUTS = st.builds(
     lay_out_main,
     CONTENTS,
     st.one_of(st.integers(1, 140), st.integers(1, 500)),
     st.one_of(st.integers(1, 60), st.integers(1, 200)),
-    mode=st.sampled_from(MODES),
-    show_host=st.booleans(),
     scroll_y=st.integers(-5, 2000),
 )
 
@@ -198,7 +199,8 @@ def test_device_columns_keep_bars_and_their_percentages(width: int, traits: Devi
 def test_bars_shrink_for_names(name: int) -> None:
     rooms = {}
     for width in range(CLASSIC, 251):
-        layout = lay_out_main(Content(gpus(0), name_width=name), width, 200, mode='full')
+        content = Content(gpus(0), name_width=name, mode='full')
+        layout = lay_out_main(content, width, 200)
         devices = layout.devices
         rooms[width] = devices.cells[0].width - AROUND_NAME
         right = devices.bars[-1].right + 1 if devices.bars else devices.cells[-1].right

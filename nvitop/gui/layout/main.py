@@ -88,6 +88,11 @@ class Content(NamedTuple):
     metrics: int = MOST_TILES
     #: Whether the usage of each core of the host is known and of interest.
     has_cores: bool = False
+    #: As in :class:`ViewState`.
+    mode: str = 'auto'
+    show_host: bool = True
+    #: A report has no graphs, and is as high as it needs to be.
+    is_report: bool = False
 
 
 class RowCounts(NamedTuple):
@@ -158,25 +163,23 @@ class _Forms(NamedTuple):
     tiles: int = 0
 
 
-def _forms(
-    content: Content, width: int, height: int, *, mode: str, show_host: bool, is_report: bool
-) -> _Forms:
+def _forms(content: Content, width: int, height: int) -> _Forms:
     """Choose the forms of the panels.
 
     The choice depends on devices and screen only, so that panels do not jump.
     """
-    if mode == 'full' and width >= CLASSIC:
+    if content.mode == 'full' and width >= CLASSIC:
         room = height - 1 - _devices_height(content, FULL, 0) - process_height((), separated=False)
-        has_room = not is_report and room >= FULL_GRAPHS + _SOME_PROCESSES
+        has_room = not content.is_report and room >= FULL_GRAPHS + _SOME_PROCESSES
         graphs = FULL_GRAPHS if has_room else BARS_HEIGHT
-        return _Forms(FULL, graphs if show_host else 0, content.is_grouped)
-    if not show_host:
+        return _Forms(FULL, graphs if content.show_host else 0, content.is_grouped)
+    if not content.show_host:
         return _Forms(ROWS, 0)
     facts = _fact_rows(content, width, height)
     frames = _frames(content, width, height)
     below = height - 1 - _devices_height(content, ROWS, facts, frames)
     around = process_height((), separated=False) - 1
-    if mode == 'auto' and not is_report and width >= GRAPHS_WIDTH:
+    if content.mode == 'auto' and not content.is_report and width >= GRAPHS_WIDTH:
         # Whatever runs, so that nothing moves when a process starts or a filter is typed.
         room = below - around
         gpus = len({key.physical_index for key in content.devices})
@@ -209,23 +212,20 @@ def lay_out_main(
     width: int,
     height: int,
     *,
-    mode: str = 'auto',
-    show_host: bool = True,
     scroll_y: int = 0,
-    is_report: bool = False,
 ) -> MainLayout:
     """Lay out a screen of this size.
 
     ``scroll_y`` is limited by the end of the page. The process panel ends at the end of the screen,
-    in a report after the last process. A report has no graphs.
+    in a report after the last process.
     """
     if width < NARROWEST or height < LOWEST:
         return _nothing(width, height)
-    forms = _forms(content, width, height, mode=mode, show_host=show_host, is_report=is_report)
+    forms = _forms(content, width, height)
     facts = _fact_rows(content, width, height)
-    frames = 1 if is_report or forms.device == FULL else _frames(content, width, height)
+    frames = 1 if content.is_report or forms.device == FULL else _frames(content, width, height)
     above = _devices_height(content, forms.device, facts, frames) + forms.host_height
-    kept = 0 if is_report else _kept_rows(height)
+    kept = 0 if content.is_report else _kept_rows(height)
     all_processes = max(kept, process_height(content.groups, separated=forms.separated))
     hidden = all_fact_rows(width) - facts if facts else 0
     page_height = 1 + above + all_processes
@@ -250,7 +250,7 @@ def lay_out_main(
     y = devices.area.bottom
     host = lay_out_host(y, width, forms.host_height, tiles=forms.tiles, has_cores=content.has_cores)
     top = min(host.area.bottom, height - kept) if kept else host.area.bottom
-    bottom = top + all_processes if is_report else height
+    bottom = top + all_processes if content.is_report else height
     processes = lay_out_processes(
         Rect(0, top, width, max(TOP_ROWS + 1, bottom - top)),
         content.groups,
@@ -340,16 +340,11 @@ def lay_out_page(
         main.shows_page,
         _tile_metrics(sample, main.graphs),
         bool(sample.host.cpu_core_percents) and wants_cores(sample, main),
+        view.mode,
+        view.show_host,
+        is_report,
     )
-    return lay_out_main(
-        content,
-        width,
-        height,
-        mode=view.mode,
-        show_host=view.show_host,
-        scroll_y=main.scroll_y,
-        is_report=is_report,
-    )
+    return lay_out_main(content, width, height, scroll_y=main.scroll_y)
 
 
 def wants_cores(sample: Sample, main: MainState) -> bool:
