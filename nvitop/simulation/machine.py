@@ -19,7 +19,7 @@ from nvitop.simulation.parse import TomlTable, parse_scenario, read_scenario
 from nvitop.simulation.physics import GPU_RULES, MIG_RULES
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
-from nvitop.simulation.system import simulated_system
+from nvitop.simulation.system import SimulatedHost, SimulatedSystem
 from nvitop.simulation.world import GivenPids, World
 from nvitop.toml import suggestion
 
@@ -124,7 +124,9 @@ class Machine:
         #: The CUDA driver: an object with one plain function per symbol.
         self.cuda = cuda_driver(self.world)
         #: The operating system, as far as it is simulated.
-        self.system = simulated_system(self.world)
+        self.system = SimulatedSystem(self.world)
+        if self.scenario.host is not None:
+            self.system = SimulatedHost(self.world, self.scenario.host)
         for fault in self.scenario.faults:
             self.world.faults.add(fault)
 

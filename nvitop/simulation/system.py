@@ -248,12 +248,6 @@ def _usage(total: float, used: float) -> MemoryUsage:
     return MemoryUsage(int(total), int(used), round(100.0 * used / total, 1) if total else 0.0)
 
 
-def simulated_system(world: World) -> SimulatedSystem:
-    """Make the operating system of a machine."""
-    host = world.scenario.host
-    return SimulatedSystem(world) if host is None else SimulatedHost(world, host)
-
-
 class ListedProcess:
     """A process of which only PID and command line are known. Its start time is not, so no signal is sent."""
 

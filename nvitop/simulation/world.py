@@ -146,7 +146,7 @@ _GENERATIONS = itertools.count(1)
 _GENERATION_SIZE = 1 << 24
 _GPU_SIZE = 1 << 12
 _MIG_SIZE = 1 << 4
-_GPM_OFFSET = 1 << 23
+_OTHER_OFFSET = 1 << 23
 
 
 class Task:
@@ -440,7 +440,8 @@ class World:
         #: Notified of each change, for those who wait for events.
         self.changed = threading.Condition()
         self.is_closed = False
-        self._gpm_handles = itertools.count(self.base + _GPM_OFFSET)
+        #: Handles of these two.
+        self.new_handles = itertools.count(self.base + _OTHER_OFFSET)
         #: (GPU, number of processes that the size of a list does not count yet).
         self.growth: list[tuple[int | None, int]] = []
         self.pids: Pids = GivenPids(())
@@ -515,27 +516,11 @@ class World:
         migs = (mig for gpu in self.gpus for mig in gpu.migs if task in mig.tasks)
         return ','.join(str(mig.value_at('uuid', 0.0)) for mig in migs)
 
-    def undercount(self, key: tuple[int, int]) -> int:
-        """Number of processes that start between a query for a list's size and one for the list."""
-        return sum(count for gpu, count in self.growth if gpu is None or gpu == key[0])
-
-    def new_event_set(self, events: object) -> int:
-        """Create a handle for a set of events."""
-        handle = next(self._gpm_handles)
-        self.event_sets[handle] = events
-        return handle
-
     def close(self) -> None:
         """Wake up who waits for events."""
         with self.changed:
             self.is_closed = True
             self.changed.notify_all()
-
-    def new_gpm_sample(self) -> int:
-        """Create a handle for a GPM sample that is not taken yet."""
-        handle = next(self._gpm_handles)
-        self.gpm_samples[handle] = None
-        return handle
 
     def present(self) -> list[Node]:
         """The GPUs that the driver currently lists, in order."""

@@ -71,14 +71,12 @@ def _link(name: str) -> Reader:
     return read
 
 
-def _nvlink_errors(node: Node, scope: int) -> int:
-    link_count(node)
-    return int(node.read('nvlink_errors'))
+def _all_links(name: str) -> Reader:
+    def read(node: Node, scope: int) -> int:
+        link_count(node)
+        return int(node.read(name))
 
-
-def _common_speed(node: Node, scope: int) -> int:
-    link_count(node)
-    return int(node.read('nvlink_speed'))
+    return read
 
 
 def _link_state(node: Node, scope: int) -> int:
@@ -129,7 +127,7 @@ FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     29: (UNSIGNED_INT, _key('retired_single_bit')),
     30: (UNSIGNED_INT, _key('retired_double_bit')),
     31: (UNSIGNED_INT, _key('retired_pending')),
-    **dict.fromkeys((38, 45, 52, 59), (UNSIGNED_LONG_LONG, _nvlink_errors)),
+    **dict.fromkeys((38, 45, 52, 59), (UNSIGNED_LONG_LONG, _all_links('nvlink_errors'))),
     74: (UNSIGNED_LONG_LONG, _throttled('sw_power_cap')),
     75: (UNSIGNED_LONG_LONG, _throttled('thermal')),
     76: (UNSIGNED_LONG_LONG, _throttled('sync_boost')),
@@ -140,7 +138,7 @@ FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     81: (UNSIGNED_LONG_LONG, _throttled('base_clocks')),
     82: (UNSIGNED_INT, _key('memory_temperature')),
     83: (UNSIGNED_LONG_LONG, _energy),
-    90: (UNSIGNED_INT, _common_speed),
+    90: (UNSIGNED_INT, _all_links('nvlink_speed')),
     91: (UNSIGNED_INT, _key('nvlink_count')),
     94: (UNSIGNED_INT, _key('pcie_replays')),
     138: (UNSIGNED_LONG_LONG, _nvlink_kib('nvlink_tx')),

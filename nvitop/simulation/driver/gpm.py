@@ -66,35 +66,28 @@ def _nvlink(name: str) -> Callable[[Interval], float]:
     return read
 
 
-class GpmMetric(NamedTuple):
-    """A GPM metric: name and unit in NVML, and a function that computes it."""
-
-    name: str
-    unit: str
-    read: Callable[[Interval], float]
-
-
 def _pcie(name: str) -> Callable[[Interval], float]:
     return lambda interval: interval.mib_per_second(name)
 
 
-METRICS: Mapping[int, GpmMetric] = {
-    1: GpmMetric('graphics_util', '%', _part_of_sm(1.0)),
-    2: GpmMetric('sm_util', '%', _part_of_sm(0.93)),
-    3: GpmMetric('sm_occupancy', '%', _part_of_sm(0.46)),
-    4: GpmMetric('integer_util', '%', _part_of_sm(0.11)),
-    5: GpmMetric('any_tensor_util', '%', _part_of_sm(0.57)),
-    6: GpmMetric('dfma_tensor_util', '%', _part_of_sm(0.0)),
-    7: GpmMetric('hmma_tensor_util', '%', _part_of_sm(0.57)),
-    9: GpmMetric('imma_tensor_util', '%', _part_of_sm(0.0)),
-    10: GpmMetric('dram_bw_util', '%', _part_of_sm(0.48)),
-    11: GpmMetric('fp64_util', '%', _part_of_sm(0.0)),
-    12: GpmMetric('fp32_util', '%', _part_of_sm(0.16)),
-    13: GpmMetric('fp16_util', '%', _part_of_sm(0.08)),
-    20: GpmMetric('pcie_tx_per_sec', 'MiB/s', _pcie('pcie_tx')),
-    21: GpmMetric('pcie_rx_per_sec', 'MiB/s', _pcie('pcie_rx')),
-    60: GpmMetric('nvlink_total_rx_per_sec', 'MiB/s', _nvlink('nvlink_rx')),
-    61: GpmMetric('nvlink_total_tx_per_sec', 'MiB/s', _nvlink('nvlink_tx')),
+#: Number of a metric → its name and unit in NVML, and a function that computes it.
+METRICS: Mapping[int, tuple[str, str, Callable[[Interval], float]]] = {
+    1: ('graphics_util', '%', _part_of_sm(1.0)),
+    2: ('sm_util', '%', _part_of_sm(0.93)),
+    3: ('sm_occupancy', '%', _part_of_sm(0.46)),
+    4: ('integer_util', '%', _part_of_sm(0.11)),
+    5: ('any_tensor_util', '%', _part_of_sm(0.57)),
+    6: ('dfma_tensor_util', '%', _part_of_sm(0.0)),
+    7: ('hmma_tensor_util', '%', _part_of_sm(0.57)),
+    9: ('imma_tensor_util', '%', _part_of_sm(0.0)),
+    10: ('dram_bw_util', '%', _part_of_sm(0.48)),
+    11: ('fp64_util', '%', _part_of_sm(0.0)),
+    12: ('fp32_util', '%', _part_of_sm(0.16)),
+    13: ('fp16_util', '%', _part_of_sm(0.08)),
+    20: ('pcie_tx_per_sec', 'MiB/s', _pcie('pcie_tx')),
+    21: ('pcie_rx_per_sec', 'MiB/s', _pcie('pcie_rx')),
+    60: ('nvlink_total_rx_per_sec', 'MiB/s', _nvlink('nvlink_rx')),
+    61: ('nvlink_total_tx_per_sec', 'MiB/s', _nvlink('nvlink_tx')),
 }
 
 
@@ -109,7 +102,9 @@ def nvmlGpmQueryDeviceSupport(node: Node, support: object) -> None:
 @SYMBOLS.add(SYSTEM)
 def nvmlGpmSampleAlloc(world: World, sample: object) -> None:
     """``(handle *)``."""
-    fill_handle(sample, world.new_gpm_sample())
+    handle = next(world.new_handles)
+    world.gpm_samples[handle] = None
+    fill_handle(sample, handle)
 
 
 @SYMBOLS.add(SYSTEM)
@@ -163,14 +158,14 @@ def nvmlGpmMetricsGet(world: World, metrics: object) -> None:
 
 
 def _measure(interval: Interval, out: Any) -> None:
-    metric = METRICS.get(out.metricId)
+    if out.metricId not in METRICS:
+        out.nvmlReturn = NOT_SUPPORTED
+        return
+    name, unit, read = METRICS[out.metricId]
+    out.metricInfo.shortName = out.metricInfo.longName = name.encode()
+    out.metricInfo.unit = unit.encode()
     try:
-        if metric is None:
-            raise DriverError(NOT_SUPPORTED)
-        out.value = metric.read(interval)
+        out.value = read(interval)
         out.nvmlReturn = SUCCESS
     except DriverError as error:
         out.nvmlReturn = error.code
-    if metric is not None:
-        out.metricInfo.shortName = out.metricInfo.longName = metric.name.encode()
-        out.metricInfo.unit = metric.unit.encode()

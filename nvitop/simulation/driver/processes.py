@@ -36,15 +36,6 @@ LISTS = {
 SAMPLE_PERIOD = 1_000_000 // 6
 
 
-class ProcessEntry(NamedTuple):
-    """A process in a list of the driver."""
-
-    pid: int
-    memory: int
-    gpu_instance: int
-    compute_instance: int
-
-
 def _instances(node: Node, task: Task) -> tuple[int, int]:
     for mig in (node, *node.migs):
         if mig.mig is not None and task in mig.tasks:
@@ -52,7 +43,8 @@ def _instances(node: Node, task: Task) -> tuple[int, int]:
     return NO_INSTANCE, NO_INSTANCE
 
 
-def _rows(node: Node, types: tuple[str, ...]) -> list[ProcessEntry]:
+def _rows(node: Node, types: tuple[str, ...]) -> list[tuple[int, int, int, int]]:
+    """PID, memory, GPU instance and compute instance of the processes of these types."""
     t = node.world.seconds()
     rows = []
     for task in node.tasks:
@@ -62,7 +54,7 @@ def _rows(node: Node, types: tuple[str, ...]) -> list[ProcessEntry]:
         if pid is not None:
             memory = task.memory(t)
             memory = UNKNOWN_MEMORY if memory is None else memory
-            rows.append(ProcessEntry(pid, memory, *_instances(node, task)))
+            rows.append((pid, memory, *_instances(node, task)))
     return rows
 
 
@@ -71,7 +63,8 @@ def _lister(types: tuple[str, ...], layout: str) -> Callable[[Node, object, obje
         version = node.world.scenario.process_struct if layout == 'v3' else layout
         rows = _rows(node, types)
         if infos is None or target(count).value == 0:
-            rows = rows[: max(0, len(rows) - node.world.undercount(node.key))]
+            starting = sum(n for gpu, n in node.world.growth if gpu in (None, node.key[0]))
+            rows = rows[: max(0, len(rows) - starting)]
         if room_for(count, infos, len(rows)):
             pack = LAYOUTS[version].pack
             fields = 2 if version == 'v1' else 4

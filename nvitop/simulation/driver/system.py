@@ -219,7 +219,9 @@ def _set_of(world: World, handle: object) -> EventSet:
 @SYMBOLS.add(SYSTEM)
 def nvmlEventSetCreate(world: World, out: object) -> None:
     """``(event set *)``."""
-    fill_handle(out, world.new_event_set(EventSet()))
+    handle = next(world.new_handles)
+    world.event_sets[handle] = EventSet()
+    fill_handle(out, handle)
 
 
 @SYMBOLS.add(SYSTEM)
