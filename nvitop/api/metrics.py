@@ -172,17 +172,9 @@ def _metric(
 
 
 def _extended(
-    name: str,
-    unit: str,
-    kind: Kind,
-    query: str | None,
-    text: str,
-    *,
-    method: str = '',
-    **columns: Any,
+    name: str, unit: str, kind: Kind, query: str | None, text: str, **columns: Any
 ) -> Metric:
-    columns.setdefault('highest', UNITS[unit].highest)
-    return Metric(name, unit, kind, method or name, name, 'extended', query, text, **columns)
+    return _metric(name, unit, kind, 'extended', query, text, field=name, **columns)
 
 
 _ECC_ERRORS = tuple(

@@ -130,11 +130,6 @@ _gpu_caches: dict[str, GpuCache] = {}
 libnvml.on_new_library(_gpu_caches.clear)
 
 
-def gpu_cache(uuid: str) -> GpuCache:
-    """Return the cache of a GPU, always the same one."""
-    return _gpu_caches.get(uuid) or _gpu_caches.setdefault(uuid, GpuCache())
-
-
 def once_in_oneshot(
     getter: Callable[Concatenate[Any, P], V],
 ) -> Callable[Concatenate[Any, P], V]:
@@ -304,12 +299,11 @@ class DeviceBase:
         """Query field values in one call; return each with the reason if it is missing."""
         values = self._fields(fields)
         return [
-            Reading(value, None if value is not NA else self._field_reason(field))
+            Reading(value)
+            if value is not NA
+            else Reading(NA, _field_error(self._handle, field) or self._missing.reason)
             for field, (value, _) in zip(fields, values)
         ]
-
-    def _field_reason(self, field: tuple[int, int]) -> Reason | None:
-        return _field_error(self._handle, field) or self._missing.reason
 
     def _field(self, field: int, scope: int = 0, *, maximum: int = MAX_UINT) -> int | NaType:
         """Query one field value, a number from 0 to ``maximum``."""
@@ -326,7 +320,7 @@ class DeviceBase:
         if error is not None:
             # Without a UUID nothing is kept.
             return GpuCache()
-        cache = self._gpu_cache = gpu_cache(str(uuid))
+        cache = self._gpu_cache = _gpu_caches.setdefault(str(uuid), GpuCache())
         cache.static_values['nvmlDeviceGetUUID', ()] = uuid, None
         return cache
 

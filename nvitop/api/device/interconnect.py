@@ -88,17 +88,13 @@ def throughput2human(throughput: int | NaType) -> str:
 
 
 def _total(infos: list[ThroughputInfo]) -> ThroughputInfo:
-    return ThroughputInfo(*(_sum(known) for known in _by_direction(infos)))
+    return ThroughputInfo(*(sum(known) if known else NA for known in _by_direction(infos)))
 
 
 def _mean(infos: list[ThroughputInfo]) -> ThroughputInfo:
     return ThroughputInfo(
         *(round(sum(known) / len(known)) if known else NA for known in _by_direction(infos))
     )
-
-
-def _sum(known: list[int]) -> int | NaType:
-    return sum(known) if known else NA
 
 
 def _by_direction(infos: list[ThroughputInfo]) -> tuple[list[int], list[int]]:

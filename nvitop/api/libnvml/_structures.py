@@ -33,8 +33,7 @@ class c_nvmlProcessInfo_v2_t(_Structure):
     """A row of a process list: memory in bytes, IDs of the GPU instance and compute instance."""
 
     _fields_ = (
-        ('pid', ctypes.c_uint),
-        ('usedGpuMemory', ctypes.c_ulonglong),
+        *c_nvmlProcessInfo_v1_t._fields_,
         ('gpuInstanceId', ctypes.c_uint),
         ('computeInstanceId', ctypes.c_uint),
     )
@@ -44,10 +43,7 @@ class c_nvmlProcessInfo_v3_t(_Structure):
     """A row of a process list of the first R535 releases, with protected memory."""
 
     _fields_ = (
-        ('pid', ctypes.c_uint),
-        ('usedGpuMemory', ctypes.c_ulonglong),
-        ('gpuInstanceId', ctypes.c_uint),
-        ('computeInstanceId', ctypes.c_uint),
+        *c_nvmlProcessInfo_v2_t._fields_,
         ('usedGpuCcProtectedMemory', ctypes.c_ulonglong),
     )
 
