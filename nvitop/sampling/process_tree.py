@@ -117,31 +117,21 @@ def _usage(before: _Counters, after: _Counters, seconds: float) -> TreeUsage:
 
 def _read_counters(pid: int) -> dict[tuple[int, float], tuple[float, int | None]]:
     """Return the counters of a process and its descendants; nothing if it has exited."""
+    try:
+        root = host.Process(pid)
+        processes = [root, *root.children(recursive=True)]
+    except (OSError, host.PsutilError):
+        return {}
     counters = {}
-    for each in _with_descendants(pid):
+    for process in processes:
         try:
-            process = host.Process(each)
             with process.oneshot():
                 times = process.cpu_times()
-                identity = each, process.create_time()
+                identity = process.pid, process.create_time()
         except (OSError, host.PsutilError):
             continue
         counters[identity] = times.user + times.system, _read_bytes(process)
     return counters
-
-
-def _with_descendants(pid: int) -> list[int]:
-    try:
-        children = host.reverse_ppid_map()
-    except (OSError, host.PsutilError):
-        children = {}
-    pids = [pid]
-    seen = {pid}
-    for each in pids:
-        new = [child for child in children.get(each, ()) if child not in seen]
-        pids += new
-        seen.update(new)
-    return pids
 
 
 def _read_bytes(process: host.Process) -> int | None:

@@ -20,17 +20,17 @@ class Host:
     """Processes with their CPU seconds, and bytes read or ``None`` if they must not be known."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.children = {7: [8], 8: [9], 1: [7, 50]}
         self.used: dict[int, tuple[float, int | None]] = {}
         self.started: dict[int, float] = {}
-        monkeypatch.setattr(host, 'reverse_ppid_map', lambda: self.children)
         monkeypatch.setattr(host, 'Process', self.process)
 
     def process(self, pid: int) -> Any:
         if pid not in self.used:
             raise ProcessLookupError(pid)
         cpu, read = self.used[pid]
-        process = MagicMock()
+        process = MagicMock(pid=pid)
+        descendants = [each for each in (8, 9) if pid == 7 and each in self.used]
+        process.children.side_effect = lambda recursive: map(self.process, descendants)
         process.cpu_times.return_value = MagicMock(user=cpu, system=0.0)
         process.create_time.return_value = self.started.get(pid, 1.0)
         process.num_threads.return_value, process.cwd.return_value = 7, '/home/ann'

@@ -43,38 +43,17 @@ if TYPE_CHECKING:
 
 #: Functions without a warning if the driver or the binding lacks them: they came late or were
 #: removed, so only the driver's age shows. Functions that are not names never warn.
+_OPTIONAL_GETTERS = """
+    AccountingBufferSize AccountingMode AddressingMode ApplicationsClock Architecture C2cModeInfoV
+    ConfComputeProtectedMemoryUsage CurrentClocksEventReasons CurrentClocksThrottleReasons
+    DefaultApplicationsClock DramEncryptionMode GpuMaxPcieLinkGeneration GpuOperationMode
+    JpgUtilization MPSComputeRunningProcesses MarginTemperature MaxMigDeviceCount MigMode NumFans
+    NumaNodeId OfaUtilization RemappedRows RetiredPagesPendingStatus RowRemapperHistogram
+    SupportedClocksEventReasons SupportedClocksThrottleReasons VgpuCapabilities
+"""
 _OPTIONAL_FUNCTIONS = frozenset(
-    f'nvmlDeviceGet{name}'
-    for name in (
-        'AccountingBufferSize',
-        'AccountingMode',
-        'AddressingMode',
-        'ApplicationsClock',
-        'Architecture',
-        'C2cModeInfoV',
-        'ConfComputeProtectedMemoryUsage',
-        'CurrentClocksEventReasons',
-        'CurrentClocksThrottleReasons',
-        'DefaultApplicationsClock',
-        'DramEncryptionMode',
-        'GpuMaxPcieLinkGeneration',
-        'GpuOperationMode',
-        'JpgUtilization',
-        'MPSComputeRunningProcesses',
-        'MarginTemperature',
-        'MaxMigDeviceCount',
-        'MigMode',
-        'NumFans',
-        'NumaNodeId',
-        'OfaUtilization',
-        'RemappedRows',
-        'RetiredPagesPendingStatus',
-        'RowRemapperHistogram',
-        'SupportedClocksEventReasons',
-        'SupportedClocksThrottleReasons',
-        'VgpuCapabilities',
-    )
-) | {'nvmlGpmQueryDeviceSupport'}
+    ('nvmlGpmQueryDeviceSupport', *(f'nvmlDeviceGet{name}' for name in _OPTIONAL_GETTERS.split()))
+)
 
 #: Values that the driver returns for "unknown": the maximum of the type.
 _UNKNOWN = (UINT_MAX, ULONGLONG_MAX)
