@@ -77,7 +77,7 @@ def expected_gpus(
     return tuple(gpu.bus_id for gpu in gpus if not (hidden and (gpu in hidden or not gpu.driver)))
 
 
-def listed_gpus(root: str = '/', *, access: Callable[[str, int], bool] = os.access) -> list[str]:
+def listed_gpus(root: str) -> list[str]:
     """Return the bus IDs of the GPUs that NVIDIA's driver lists for this process, in its order.
 
     GPUs that the administrator has excluded are not listed, and those whose device file is missing
@@ -88,7 +88,7 @@ def listed_gpus(root: str = '/', *, access: Callable[[str, int], bool] = os.acce
     except OSError:
         return []
     found = [bus_id for bus_id in bus_ids if not re.search(_EXCLUDED, _text(bus_id, root))]
-    return [bus_id for bus_id in found if not _is_hidden(bus_id, root, access)] or found
+    return [bus_id for bus_id in found if not _is_hidden(bus_id, root, os.access)] or found
 
 
 def _is_hidden(bus_id: str, root: str, access: Callable[[str, int], bool]) -> bool:

@@ -298,7 +298,8 @@ class History:
         if sample.processes_monotonic > self._processes_time:
             self._processes_time = sample.processes_monotonic
             self._record_processes(sample.processes_monotonic, sample.processes, watched)
-        self._forget_old_devices(time)
+        for key in [k for k, seen in self._devices.items() if time - seen > CAPACITY_SECONDS]:
+            self.forget(key)
 
     def _append_fields(
         self,
@@ -342,11 +343,6 @@ class History:
             self._processes.move_to_end(key)
         while len(self._processes) > MAX_PROCESSES:
             self.forget(next(iter(self._processes)))
-
-    def _forget_old_devices(self, time: float) -> None:
-        gone = [key for key, seen in self._devices.items() if time - seen > CAPACITY_SECONDS]
-        for key in gone:
-            self.forget(key)
 
     def forget(self, key: Hashable) -> None:
         """Drop all rings of a key."""

@@ -209,10 +209,12 @@ class ProcessReader:
         if measure is None:
             self._turn = (self._turn + CHECKED_UNSEEN) % max(1, len(records))
         samples.sort(key=lambda s: (s.key.device, s.username or '', s.key.pid))
-        problems = self._stuck_problems()
+        reason = 'the system does not respond'
+        problems = [Problem(pid, 'command', reason, 'timed out') for pid in self._stuck]
         parents = _parents(problems) if tree else {}
         host_processes = self._read_tree(records, parents, turn) if tree else ()
-        self._forget({s.key.pid for s in samples} | {s.pid for s in host_processes})
+        present = {s.key.pid for s in samples} | {s.pid for s in host_processes}
+        self._known = {pid: known for pid, known in self._known.items() if pid in present}
         return ProcessReading(
             tuple(samples), host_processes, tuple(problems), frozenset(turn.begun)
         )
@@ -233,10 +235,6 @@ class ProcessReader:
         if turn.is_wanted(key) and known.is_begun and known.cpu_percent is None:
             turn.begun.add(pid)
         return self._with_parent(_sample(record, key, known, turn), turn)
-
-    def _stuck_problems(self) -> list[Problem]:
-        reason = 'the system does not respond'
-        return [Problem(pid, 'command', reason, 'timed out') for pid in self._stuck]
 
     def _without_exited(self, records: Iterable[ProcessRecord]) -> tuple[ProcessRecord, ...]:
         """Leave out processes that have exited since their device stopped listing them."""
@@ -354,10 +352,6 @@ class ProcessReader:
                 parent = None if known.is_stranger else parents.get(pid)
                 samples.append(_host_sample(known, parent, on, turn))
         return tuple(samples)
-
-    def _forget(self, pids: set[int]) -> None:
-        for pid in [pid for pid in self._known if pid not in pids]:
-            del self._known[pid]
 
 
 def _parents(problems: list[Problem]) -> dict[int, int]:
