@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nvitop.api import host, libnvml
 from nvitop.api.device import CudaDevice, Device
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import DeviceSample
     from nvitop.sampling.watchdog import StepOutcome
 
+    #: What was read from one device: raw values by attribute, processes, problems.
+    _Read = tuple[dict[str, Any], tuple[GpuProcess, ...], tuple[Problem, ...]]
+
 S = TypeVar('S', bound='Hashable')
 T = TypeVar('T')
 
@@ -39,15 +42,6 @@ _METRICS = {m.method: m for m in METRICS if m.is_number and not m.begin}
 INIT_PID = 1
 #: Process metrics that only grow: the greatest value is logged.
 _GROWING = frozenset({'running_time_in_seconds', 'elapsed_time_in_seconds'})
-
-
-class _Values(NamedTuple):
-    """Values read from one device."""
-
-    #: Raw values by attribute.
-    raw: dict[str, Any]
-    processes: tuple[GpuProcess, ...] = ()
-    problems: tuple[Problem, ...] = ()
 
 
 class _Target:
@@ -68,7 +62,7 @@ class _Target:
         self._reader = DeviceReader(self.device, self.key)
         self._slow_at = 0.0
 
-    def read(self, attributes: Sequence[str], now: float, guarded: Callable[..., Any]) -> _Values:
+    def read(self, attributes: Sequence[str], now: float, guarded: Callable[..., Any]) -> _Read:
         """Read these attributes of the device, and the processes on it."""
         device, raw = self.device, dict.fromkeys(attributes, NA)
         has_own_snapshot = not replaced_methods(device, ['as_snapshot'])
@@ -96,7 +90,7 @@ class _Target:
         if self._has_processes:
             what = f'processes of {self.scope}'
             processes = guarded(what, lambda: device.processes(), processes)
-        return _Values(raw, (*processes.values(),), self._reader.problems)
+        return raw, (*processes.values(),), self._reader.problems
 
     def _read_metrics(self, metrics: Collection[Metric], now: float) -> DeviceSample:
         """Read metrics of the table; slow ones at intervals, and after the device was lost."""
@@ -198,23 +192,23 @@ class Reader:
 
     # devices
 
-    def _read_devices(self, attributes: Sequence[str], now: float) -> dict[_Target, _Values]:
+    def _read_devices(self, attributes: Sequence[str], now: float) -> dict[_Target, _Read]:
         """Read all devices; those of one GPU in one step, which can time out."""
         by_gpu: dict[int, list[_Target]] = {}
         for target in self._targets:
             by_gpu.setdefault(target.key.physical_index, []).append(target)
 
-        def read(targets: list[_Target]) -> dict[_Target, _Values]:
+        def read(targets: list[_Target]) -> dict[_Target, _Read]:
             return {target: target.read(attributes, now, self._guarded) for target in targets}
 
         steps = {index: functools.partial(read, targets) for index, targets in by_gpu.items()}
-        found: dict[_Target, _Values] = {}
+        found: dict[_Target, _Read] = {}
         for index, outcome in self._run(steps).items():
             found.update(outcome.value or {})
             for target in by_gpu[index] if outcome.timed_out else ():
                 target.renew()
                 problem = Problem(target.key, STATUS, silence(outcome.silent_seconds), 'timed out')
-                found[target] = _Values(dict.fromkeys(attributes, NA), (), (problem,))
+                found[target] = dict.fromkeys(attributes, NA), (), (problem,)
         return found
 
     def _run(self, steps: Mapping[S, Callable[[], T]]) -> dict[S, StepOutcome]:

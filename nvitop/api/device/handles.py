@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml._binding import NVMLError_InvalidArgument
@@ -69,13 +69,6 @@ def start_nvml(wake: str = 'never') -> None:
     libnvml.nvmlInitWithFlags(_NO_ATTACH if is_careful else 0)
 
 
-class HandleResult(NamedTuple):
-    """A result of the driver, or the error of a device that the driver lists but cannot open."""
-
-    value: Any
-    loss: libnvml.NVMLError | None = None
-
-
 def is_pair(value: object) -> TypeGuard[tuple[int, int]]:
     """Return whether a value is (GPU index, MIG index)."""
     return isinstance(value, tuple) and len(value) == 2 and all(isinstance(i, int) for i in value)
@@ -104,22 +97,24 @@ def index_or_uuid(
     return None, index
 
 
-def find_handle(function: str, *args: Any) -> HandleResult:
-    """Call a driver function that finds a device.
+def find_handle(function: str, *args: Any) -> tuple[Any, libnvml.NVMLError | None]:
+    """Call a driver function that finds a device; return its result.
+
+    For a device that the driver lists but cannot open, it is ``None`` with the error.
 
     Raises:
         NVMLError: There is no such device.
     """
     try:
-        return HandleResult(_call(function, *args))
+        return _call(function, *args), None
     except libnvml.NVMLError as error:
         if not is_unreachable(error):
             raise
-        return HandleResult(None, error.with_traceback(None))
+        return None, error.with_traceback(None)
 
 
-def find_gpu(index: int) -> HandleResult:
-    """Find a GPU by its index.
+def find_gpu(index: int) -> tuple[Any, libnvml.NVMLError | None]:
+    """Find a GPU by its index, as :func:`find_handle`.
 
     Raises:
         UnknownGpuError: There is no such GPU.
