@@ -70,18 +70,6 @@ _NOT_AVAILABLE = -math.inf
 class Ring:
     """Values of one metric by time slot, in constant memory."""
 
-    __slots__ = (
-        '_count',
-        '_first_slot',
-        '_memo',
-        '_memo_end',
-        '_slots',
-        '_trails',
-        '_values',
-        'last_slot',
-        'slot_seconds',
-    )
-
     def __init__(self, slot_seconds: float = 1.0, capacity_seconds: float = CAPACITY_SECONDS):
         self.slot_seconds = slot_seconds
         self._slots = max(2, round(capacity_seconds / slot_seconds))

@@ -77,17 +77,6 @@ def without_measurements(reading: ProcessReading) -> ProcessReading:
 class _Known:
     """A process of the host, as last read."""
 
-    __slots__ = (
-        'cpu_percent',
-        'host',
-        'is_begun',
-        'is_stranger',
-        'read_at',
-        'start_time',
-        'started',
-        'values',
-    )
-
     def __init__(self, process: ObservedProcess, *, is_stranger: bool = False) -> None:
         self.host = process
         #: Whether the PID belongs to another process here than in the PID namespace of the driver.

@@ -63,7 +63,7 @@ class DriverError(Exception):
 
 
 def target(argument: object) -> Any:
-    """The ctypes object that an argument refers to: through ``byref()``, a pointer, or an array.
+    """The ctypes object that an argument refers to: through ``byref()``, or an array.
 
     Raises :class:`DriverError` (invalid argument) for NULL.
     """
@@ -72,11 +72,6 @@ def target(argument: object) -> Any:
         return behind
     if argument is None:
         raise DriverError(INVALID_ARGUMENT)
-    if hasattr(argument, 'contents'):
-        try:
-            return argument.contents
-        except ValueError:  # a NULL pointer
-            raise DriverError(INVALID_ARGUMENT) from None
     return argument
 
 
@@ -87,10 +82,7 @@ def number(argument: Any) -> int:
 
 def fill_number(argument: object, value: float) -> None:
     """Store a number through a pointer. The C type truncates numbers that do not fit."""
-    behind = getattr(argument, '_obj', None)
-    if behind is None:
-        behind = target(argument)
-    behind.value = int(value)
+    target(argument).value = int(value)
 
 
 def fill_text(buffer: object, length: object, text: str) -> None:
@@ -112,11 +104,7 @@ def text_of(argument: Any) -> str:
 def fill_handle(argument: object, address: int) -> None:
     """Store an address in a handle through a pointer."""
     handle = target(argument)
-    pointed: Any = getattr(type(handle), '_type_', None)
-    if hasattr(pointed, 'from_address'):
-        handle.contents = pointed.from_address(address)
-    else:
-        handle.value = address
+    handle.contents = type(handle)._type_.from_address(address)
 
 
 def write_bytes(array: object, data: bytes) -> None:

@@ -42,21 +42,6 @@ class LinuxProcess:
     The first read decides which process it is. A PID that does not exist raises nothing here.
     """
 
-    __slots__ = (
-        '_cmdline',
-        '_cmdline_of',
-        '_cmdline_taken',
-        '_facts',
-        '_is_identified',
-        '_nanoseconds',
-        '_owner',
-        '_start_ticks',
-        '_stat',
-        'cpu',
-        'pid',
-        'username_known',
-    )
-
     def __init__(self, pid: int) -> None:
         """Read nothing yet."""
         self.pid = pid

@@ -8,9 +8,7 @@ from typing import Any, Callable
 from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS
 from nvitop.simulation.abi import DriverError, number, target
 from nvitop.simulation.driver.availability import is_field_known
-from nvitop.simulation.driver.health import ecc_errors
 from nvitop.simulation.driver.interconnect import check_link, is_link_active, link_count
-from nvitop.simulation.driver.sensors import total_energy
 from nvitop.simulation.driver.symbols import NODE, Symbols
 from nvitop.simulation.physics import bytes_moved
 from nvitop.simulation.world import Node
@@ -48,7 +46,7 @@ def _pcie_bytes(name: str) -> Reader:
     return read
 
 
-def _nvlink_kib(name: str, factor: float = 1.0) -> Reader:
+def _nvlink_kib(name: str) -> Reader:
     moved = _moved(name)
 
     def read(node: Node, scope: int) -> int:
@@ -58,7 +56,7 @@ def _nvlink_kib(name: str, factor: float = 1.0) -> Reader:
             links = 1
         else:
             raise DriverError(NOT_SUPPORTED)
-        return int(factor * links * moved(node)) >> 10
+        return int(links * moved(node)) >> 10
 
     return read
 
@@ -81,10 +79,6 @@ def _all_links(name: str) -> Reader:
 
 def _link_state(node: Node, scope: int) -> int:
     return int(is_link_active(node, check_link(node, scope)))
-
-
-def _energy(node: Node, scope: int) -> int:
-    return total_energy(node)
 
 
 def _power(name: str, module: str) -> Reader:
@@ -112,21 +106,8 @@ def _throttled(reason: str) -> Reader:
     return read
 
 
-def _ecc(kind: str) -> Reader:
-    return lambda node, scope: ecc_errors(node, kind)
-
-
-#: Field id → (type, reader).
+#: Field id → (type, reader), for the fields that nvitop queries.
 FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
-    1: (UNSIGNED_INT, _key('ecc_mode')),
-    2: (UNSIGNED_INT, _key('ecc_mode_pending')),
-    3: (UNSIGNED_LONG_LONG, _ecc('corrected.volatile')),
-    4: (UNSIGNED_LONG_LONG, _ecc('uncorrected.volatile')),
-    5: (UNSIGNED_LONG_LONG, _ecc('corrected.aggregate')),
-    6: (UNSIGNED_LONG_LONG, _ecc('uncorrected.aggregate')),
-    29: (UNSIGNED_INT, _key('retired_single_bit')),
-    30: (UNSIGNED_INT, _key('retired_double_bit')),
-    31: (UNSIGNED_INT, _key('retired_pending')),
     **dict.fromkeys((38, 45, 52, 59), (UNSIGNED_LONG_LONG, _all_links('nvlink_errors'))),
     74: (UNSIGNED_LONG_LONG, _throttled('sw_power_cap')),
     75: (UNSIGNED_LONG_LONG, _throttled('thermal')),
@@ -137,16 +118,10 @@ FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     80: (UNSIGNED_LONG_LONG, _throttled('application_clocks')),
     81: (UNSIGNED_LONG_LONG, _throttled('base_clocks')),
     82: (UNSIGNED_INT, _key('memory_temperature')),
-    83: (UNSIGNED_LONG_LONG, _energy),
     90: (UNSIGNED_INT, _all_links('nvlink_speed')),
     91: (UNSIGNED_INT, _key('nvlink_count')),
-    94: (UNSIGNED_INT, _key('pcie_replays')),
     138: (UNSIGNED_LONG_LONG, _nvlink_kib('nvlink_tx')),
     139: (UNSIGNED_LONG_LONG, _nvlink_kib('nvlink_rx')),
-    140: (UNSIGNED_LONG_LONG, _nvlink_kib('nvlink_tx', 1.1)),  # with protocol overhead
-    141: (UNSIGNED_LONG_LONG, _nvlink_kib('nvlink_rx', 1.1)),
-    142: (UNSIGNED_INT, _key('remapped_correctable')),
-    143: (UNSIGNED_INT, _key('remapped_uncorrectable')),
     144: (UNSIGNED_INT, _key('remapped_pending')),
     145: (UNSIGNED_INT, _key('remapped_failure')),
     164: (UNSIGNED_INT, _link('nvlink_speed')),
@@ -158,7 +133,6 @@ FIELDS: dict[int, tuple[tuple[int, str], Reader]] = {
     188: (UNSIGNED_INT, _power('max_power_limit', 'module_power_limit')),
     189: (UNSIGNED_INT, _power('default_power_limit', 'module_power_limit')),
     190: (UNSIGNED_INT, _power('enforced_power_limit', 'module_power_limit')),
-    191: (UNSIGNED_LONG_LONG, _energy),
     192: (UNSIGNED_INT, _power('power_limit', 'module_power_limit')),
     197: (UNSIGNED_LONG_LONG, _pcie_bytes('pcie_tx')),
     198: (UNSIGNED_LONG_LONG, _pcie_bytes('pcie_rx')),
