@@ -28,10 +28,7 @@ _CLIENT_CHECKS = {
     'VerifyClientCertIfGiven': ssl.CERT_OPTIONAL,
     'RequireAndVerifyClientCert': ssl.CERT_REQUIRED,
 }
-_TLS_VERSIONS = {
-    'TLS12': ssl.TLSVersion.TLSv1_2,
-    'TLS13': ssl.TLSVersion.TLSv1_3,
-}
+_TLS_VERSIONS = {'TLS12': ssl.TLSVersion.TLSv1_2, 'TLS13': ssl.TLSVersion.TLSv1_3}
 #: Section of the web configuration file → its keys.
 _SECTIONS: dict[str, tuple[str, ...]] = {
     'tls_server_config': (

@@ -12,13 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Sequence
 
 from nvitop.console import outcome
-from nvitop.console.arguments import (
-    ArgumentParser,
-    add_general,
-    checked,
-    duration,
-    whole_number,
-)
+from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
 from nvitop.console.driver import simulate
 from nvitop.console.messages import print_message
 from nvitop.console.option_table import add_options
@@ -174,12 +168,7 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
         help='add the jobs, pods, containers and units that processes on a GPU belong to',
     )
     add_options(group, 'owner_names', default='files')
-    add(
-        '--no-users',
-        dest='users',
-        action='store_false',
-        help='leave out the sums for each user',
-    )
+    add('--no-users', dest='users', action='store_false', help='leave out the sums for each user')
     add(
         '--profiling',
         action='store_true',
@@ -248,11 +237,7 @@ def _add_tls(parser: argparse.ArgumentParser) -> None:
         'nvitop-exporter does so only with --client-auth-required',
     )
     add('--client-capath', metavar='DIRECTORY', help='like --client-cafile, with a directory')
-    add(
-        '--client-auth-required',
-        action='store_true',
-        help='require a client certificate',
-    )
+    add('--client-auth-required', action='store_true', help='require a client certificate')
 
 
 def parse(parser: ArgumentParser, arguments: list[str]) -> argparse.Namespace:

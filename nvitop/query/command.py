@@ -9,13 +9,7 @@ import time
 from typing import TYPE_CHECKING, Callable, NamedTuple, TypeVar
 
 from nvitop.console import outcome
-from nvitop.console.arguments import (
-    ArgumentParser,
-    add_demo,
-    add_devices,
-    add_general,
-    duration,
-)
+from nvitop.console.arguments import ArgumentParser, add_demo, add_devices, add_general, duration
 from nvitop.console.driver import start_devices
 from nvitop.console.option_table import add_options
 from nvitop.console.outcome import Interrupts, writing

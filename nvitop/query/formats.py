@@ -15,13 +15,7 @@ from nvitop.query.nvidia_smi import DEPRECATED, NOT_AVAILABLE
 from nvitop.times import iso_time
 
 if TYPE_CHECKING:
-    from nvitop.query.fields import (
-        CellValue,
-        DeviceQueryRow,
-        ItemRow,
-        ProcessQueryRow,
-        QueryField,
-    )
+    from nvitop.query.fields import CellValue, DeviceQueryRow, ItemRow, ProcessQueryRow, QueryField
 
     AnyRow = Union[DeviceQueryRow, ProcessQueryRow, ItemRow]
 

@@ -11,12 +11,7 @@ import re
 from typing import TYPE_CHECKING, Iterator
 
 from nvitop.api.metrics import CLOCK_EVENT_REASONS, EXTENDED_METRICS, METRICS, Metric
-from nvitop.exporter.tables import (
-    DeviceRow,
-    Dialect,
-    InfoRow,
-    ProcessRow,
-)
+from nvitop.exporter.tables import DeviceRow, Dialect, InfoRow, ProcessRow
 
 if TYPE_CHECKING:
     from nvitop.exporter.tables import Form, SeriesType

@@ -133,19 +133,12 @@ DIALECT = Dialect(
     name='nvitop-exporter',
     help='names of nvitop-exporter 1.7',
     devices=_DEVICES,
-    labels={
-        'hostname': 'hostname',
-        'index': 'label',
-        'devicename': 'name',
-        'uuid': 'uuid',
-    },
+    labels={'hostname': 'hostname', 'index': 'label', 'devicename': 'name', 'uuid': 'uuid'},
     processes=_PROCESSES,
     process_labels={'pid': 'pid', 'username': 'user'},
     process_info=(
         InfoRow(
-            'process_info_info',
-            'Process information.',
-            {'status': 'status', 'command': 'command'},
+            'process_info_info', 'Process information.', {'status': 'status', 'command': 'command'}
         ),
     ),
     has_processes=True,

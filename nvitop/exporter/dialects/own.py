@@ -97,11 +97,7 @@ def device_row(metric: Metric) -> DeviceRow | None:
     match = _NAME.fullmatch(metric.exported)
     assert match is not None, metric.exported
     unit = UNITS[metric.unit]
-    parts = [
-        match['name'] or metric.name,
-        unit.base,
-        'total' if metric.counter else '',
-    ]
+    parts = [match['name'] or metric.name, unit.base, 'total' if metric.counter else '']
     pairs = (pair.partition('=') for pair in (match['labels'] or '').split(',') if pair)
     return DeviceRow(
         DEVICE_PREFIX + '_'.join(filter(None, parts)),
