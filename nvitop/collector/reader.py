@@ -82,9 +82,7 @@ class _Target:
                     read = functools.partial(_read, device, snapshot, attribute)
                     raw[attribute] = guarded(f'{self.scope}/{attribute}', read, NA)
                 elif sample.status == 'ok':
-                    value = getattr(
-                        sample.info if metric.tier == 'static' else sample, metric.field
-                    )
+                    value = sample.value_of(metric)
                     raw[attribute] = NA if value is None else value
         processes: dict[int, GpuProcess] = {}
         if self._has_processes:

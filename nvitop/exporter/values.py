@@ -41,13 +41,6 @@ _ON = frozenset({'enabled', 'active', 'yes', 'true', 'valid', 'supported'})
 _OFF = frozenset({'disabled', 'inactive', 'not active', 'no', 'false', 'invalid', 'not supported'})
 
 
-def raw_value(metric: Metric, device: DeviceSample) -> Any:
-    """Return the value of a metric as a sample holds it, ``None`` if it is not available."""
-    if metric.tier == 'extended':
-        return device.extended_value(metric.field)
-    return getattr(device.info if metric.tier == 'static' else device, metric.field)
-
-
 def scaled(value: float, scale: float) -> float:
     """Return value × scale without the noise of binary fractions: 70 × 0.01 is 0.7."""
     return value if scale == 1 else float(f'{value * scale:.15g}')
@@ -63,7 +56,7 @@ def device_reader(row: DeviceRow) -> ReadDevice:
     (metric,) = metrics
 
     def read(device: DeviceSample) -> Sequence[Item]:
-        value = raw_value(metric, device)
+        value = device.value_of(metric)
         return () if value is None else make(row, value)
 
     return read
@@ -72,7 +65,7 @@ def device_reader(row: DeviceRow) -> ReadDevice:
 def _numbers(row: DeviceRow, metrics: list[Metric], device: DeviceSample) -> Sequence[Item]:
     total = 0.0
     for metric in metrics:
-        value = raw_value(metric, device)
+        value = device.value_of(metric)
         if value is None:
             return ()
         total += value if metric.divisor == 1 else value / metric.divisor
@@ -187,10 +180,7 @@ def device_properties(
     key, info = device.key, device.info
     parent = gpu.info if gpu is not None else info
     gpu_uuid = gpu.key.uuid if gpu is not None else ('' if key.is_mig else key.uuid)
-    found: dict[str, Any] = {
-        metric.name: getattr(info if metric.tier == 'static' else device, metric.field)
-        for metric in TEXT_METRICS
-    }
+    found: dict[str, Any] = {metric.name: device.value_of(metric) for metric in TEXT_METRICS}
     found.update(
         index=key.physical_index,
         label=key.label,

@@ -97,16 +97,10 @@ _SIGNS_OF_USE = ('memory_used', 'gpu_utilization')
 
 
 def _metric_value(metric: Metric, row: DeviceQueryRow) -> CellValue:
-    value: Any
-    if metric.tier == 'extended':
-        value = row.device.extended_value(metric.name)
-    else:
-        holder = row.device.info if metric.tier == 'static' else row.device
-        value = getattr(holder, metric.field)
+    value: CellValue = row.device.value_of(metric)
     if metric.divisor != 1 and isinstance(value, (int, float)):
-        value = value / metric.divisor
-    known: CellValue = value
-    return known
+        return value / metric.divisor
+    return value
 
 
 def _reason(row: DeviceQueryRow) -> CellValue:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import (
     TYPE_CHECKING,
+    Any,
     Callable,
     Literal,
     NamedTuple,
@@ -21,6 +22,7 @@ from typing import (
 )
 
 if TYPE_CHECKING:
+    from nvitop.api.metrics import Metric
     from nvitop.owner.types import Owner
 
     Scalar = Union[None, bool, int, float, str]
@@ -211,6 +213,12 @@ class DeviceSample(NamedTuple):
     def extended_value(self, name: str) -> Value:
         """Return the value of a metric of tier *extended*, ``None`` if it is missing."""
         return next((value for key, value in self.extended if key == name), None)
+
+    def value_of(self, metric: Metric) -> Any:
+        """Return the value of a metric in the unit of its field, ``None`` if it is not available."""
+        if metric.tier == 'extended':
+            return self.extended_value(metric.field)
+        return getattr(self.info if metric.tier == 'static' else self, metric.field)
 
 
 class ParentProcess(NamedTuple):
