@@ -28,8 +28,6 @@ from nvitop.times import iso_time
 
 #: Process fields that need additional NVML calls.
 _LOADS = frozenset(f'gpu_{engine}_utilization' for engine in ('sm', 'memory', 'encoder', 'decoder'))
-#: Process fields that need two readings 0.1 s apart.
-_CPU = frozenset({'cpu_percent'})
 
 
 class TableQuery(NamedTuple):
@@ -96,7 +94,22 @@ class QueryRunner:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.query = query
-        self.source = _source(query, period, clock, sleep)
+        only: list[DeviceIndex] | None = None
+        # The field "count" needs all GPUs.
+        if query.only is not None and 'count' not in query.names:
+            # Rows of processes on a MIG device have values of its GPU.
+            only = [
+                device[0] if isinstance(device, tuple) and query.reads_processes else device
+                for device in query.only
+            ]
+        self.source = LiveSource(
+            intervals(period),
+            only=only,
+            mig_devices=query.mig or query.reads_processes,
+            clock=clock,
+            sleep=sleep,
+            owner_names=query.owner_names,
+        )
 
     def run(self) -> QueryResult:
         """Measure now. Failures are among the problems of the sample."""
@@ -108,34 +121,10 @@ class QueryRunner:
             ),
             metrics=self.query.metrics,
             host=False,
-            process_cpu=not names.isdisjoint(_CPU),
+            process_cpu='cpu_percent' in names,  # two readings, 0.1 s apart
             process_utilization='state' in names or not names.isdisjoint(_LOADS),
         )
         return make_rows(self.query, sample)
-
-
-def _source(
-    query: TableQuery,
-    period: float | None,
-    clock: Callable[[], float],
-    sleep: Callable[[float], None],
-) -> LiveSource:
-    only: list[DeviceIndex] | None = None
-    # The field "count" needs all GPUs.
-    if query.only is not None and 'count' not in query.names:
-        # Rows of processes on a MIG device have values of its GPU.
-        only = [
-            device[0] if isinstance(device, tuple) and query.reads_processes else device
-            for device in query.only
-        ]
-    return LiveSource(
-        intervals(period),
-        only=only,
-        mig_devices=query.mig or query.reads_processes,
-        clock=clock,
-        sleep=sleep,
-        owner_names=query.owner_names,
-    )
 
 
 def make_rows(query: TableQuery, sample: Sample) -> QueryResult:
