@@ -117,7 +117,7 @@ def read_web_config(path: str) -> WebConfig:
             content = yaml.safe_load(file)
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise ValueError(f'cannot read {path}: {_cause(error)}') from None
-    return parse_web_config({} if content is None else content, path)
+    return parse_web_config(content, path)
 
 
 def parse_web_config(content: object, path: str) -> WebConfig:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 from typing import TYPE_CHECKING, Iterable, Iterator, Mapping
 
 from nvitop.api import host
@@ -36,18 +37,9 @@ DELAY_SECONDS = 60.0
 
 def process_families() -> list[Family]:
     """Return the series about this process that this system supports."""
-    values = _values()
-    return [
-        Family(name, kind, text, (Point({}, values[name]),))
-        for name, (kind, text) in PROCESS_SERIES.items()
-        if name in values
-    ]
-
-
-def _values() -> dict[str, float]:
     process = HostProcess()
     found: dict[str, float] = {}
-    try:
+    with contextlib.suppress(OSError, host.PsutilError):
         with process.oneshot():
             cpu, memory = process.cpu_times(), process.memory_info()
             found['process_cpu_seconds_total'] = round(cpu.user + cpu.system, 3)
@@ -56,9 +48,9 @@ def _values() -> dict[str, float]:
             found['process_start_time_seconds'] = process.create_time()
         if hasattr(process, 'num_fds'):  # not on Windows
             found['process_open_fds'] = process.num_fds()
-    except (OSError, host.PsutilError):
-        pass
-    return found
+    return [
+        Family(name, *PROCESS_SERIES[name], (Point({}, value),)) for name, value in found.items()
+    ]
 
 
 class UsageCounters:
