@@ -26,7 +26,8 @@ FOREIGN_NAMES = {('nvitop.compat.igpu', 'get_device')}
 
 #: Prefixes that every room may import.
 ANYONE = (
-    'version lazy log masking printable times toml api.utils api.metrics platforms sampling.words'
+    'version lazy log masking printable tables times toml api.utils api.metrics platforms '
+    'sampling.words'
 )
 #: Package or module → prefixes that it may import in addition to itself and ANYONE, all without
 #: ``nvitop.``. The longest match applies.
@@ -39,6 +40,7 @@ ROOMS: dict[str, str] = {
     'lazy': '',
     'log': '',
     'masking': '',
+    'tables': '',
     'platforms': '',
     'printable': '',
     'times': '',

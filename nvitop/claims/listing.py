@@ -17,6 +17,7 @@ from nvitop.console.outcome import writing
 from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.watchdog import Watchdog
+from nvitop.tables import aligned
 from nvitop.times import format_duration
 
 #: Maximum time (seconds) to read the index of a GPU.
@@ -67,9 +68,7 @@ def _print_claims(options: argparse.Namespace) -> int:
         else:
             rows = [('GPU', 'USER', 'PID', 'SINCE', 'COMMAND')]
             rows += [_as_row(each, indices) for each in claims]
-            widths = [max(map(len, column)) for column in zip(*rows)]
-            lines = ('  '.join(map(str.ljust, row, widths)).rstrip() for row in rows)
-            print('\n'.join(lines), flush=True)
+            print(aligned(rows, range(len(rows[0]))), end='', flush=True)
     return 0
 
 

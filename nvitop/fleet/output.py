@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import Totals, totals
 from nvitop.printable import printable
+from nvitop.tables import aligned, csv_text
 
 if TYPE_CHECKING:
     from nvitop.fleet.queries import Scope
@@ -158,11 +157,7 @@ def fleet_text(fleet: Fleet, kind: str, name: str = 'hosts', order: str = '') ->
     names = [column.name for column in view.columns]
     if kind == 'json':
         return _json(fleet, name, [dict(zip(names, values)) for values in table])
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator='\n')
-    writer.writerow(names)
-    writer.writerows([_cell(value) for value in values] for values in table)
-    return text.getvalue()
+    return csv_text([names, *table])
 
 
 def _json(fleet: Fleet, name: str, rows: list[dict[str, Any]]) -> str:
@@ -187,34 +182,22 @@ def _json(fleet: Fleet, name: str, rows: list[dict[str, Any]]) -> str:
     return json.dumps({**document, name: rows}, indent=2) + '\n'
 
 
-def _cell(value: object) -> object:
-    if isinstance(value, list):
-        value = ';'.join('' if item is None else str(item) for item in value)
-    if isinstance(value, str) and value.startswith(('=', '+', '-', '@')):
-        return f"'{value}"  # spreadsheets would run it as a formula
-    return '' if value is None else value
-
-
 def _table(fleet: Fleet, view: View, rows: Sequence[Any]) -> str:
+    now = fleet.timestamp
     columns = [column for column in view.columns if column.title]
-    lines = ['  '.join(totals_texts(totals(fleet.hosts, fleet.timestamp)).values())]
-    table = [[column.title for column in columns]]
-    table += [[_text(column, row, fleet.timestamp) for column in columns] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*table)]
-    words = [
-        column.name in _WORDS or isinstance(column.value(row, fleet.timestamp), list)
-        for row in rows[:1]
-        for column in columns
-    ]
-    for texts in table if rows else ():
-        cells = [
-            text.ljust(width) if is_word else text.rjust(width)
-            for text, width, is_word in zip(texts, widths, words)
-        ]
-        lines.append('  '.join(cells).rstrip())
-    lines += [] if rows else [view.empty]
-    has_totals = view.kind == 'hosts'  # other responses lack values for some of them
-    return '\n'.join(map(printable, lines if has_totals else lines[1:])) + '\n'
+    text = f'{view.empty}\n'
+    if rows:
+        table = [[column.title for column in columns]]
+        table += [[printable(_text(column, row, now)) for column in columns] for row in rows]
+        left = {
+            at
+            for at, column in enumerate(columns)
+            if column.name in _WORDS or isinstance(column.value(rows[0], now), list)
+        }
+        text = aligned(table, left)
+    if view.kind == 'hosts':  # other responses lack values for some of the totals
+        text = '  '.join(totals_texts(totals(fleet.hosts, now)).values()) + f'\n{text}'
+    return text
 
 
 def _text(column: ListColumn, row: Any, now: float) -> str:

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import time
 from typing import TYPE_CHECKING, Any, Sequence
 
 from nvitop.printable import printable
 from nvitop.recording.shares import HELD_BYTES
+from nvitop.tables import aligned, csv_text
 from nvitop.times import format_time
 from nvitop.usage.report import Report, Row, Sums
 
@@ -60,7 +59,10 @@ def report_text(
         rows += (Row(('(total)', *[''] * (len(report.by) - 1)), report.total, False),)
     if kind == 'json':
         return _json(report)
-    return _csv(report, rows) if kind == 'csv' else _table(report, rows, ascii_only)
+    if kind == 'table':
+        return _table(report, rows, ascii_only)
+    values = ([*row.key, *values_of(row.sums).values()] for row in rows)
+    return csv_text([[*report.by, *values_of(Sums())], *values])
 
 
 def _json(report: Report) -> str:
@@ -79,22 +81,6 @@ def _json(report: Report) -> str:
 
 def _utc(seconds: float) -> str:
     return time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))
-
-
-def _csv(report: Report, rows: tuple[Row, ...]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator='\n')
-    writer.writerow([*report.by, *values_of(Sums())])
-    for row in rows:
-        values = ['' if value is None else value for value in values_of(row.sums).values()]
-        writer.writerow([*map(_cell, row.key), *values])
-    return text.getvalue()
-
-
-def _cell(text: str) -> str:
-    """Return a text that spreadsheets do not run as a formula."""
-    text = printable(text)
-    return f"'{text}" if text.startswith(('=', '+', '-', '@')) else text
 
 
 def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
@@ -139,19 +125,6 @@ def _bar(sums: Sums, total: float, ascii_only: bool) -> str:
 def _clipped(text: str) -> str:
     text = printable(text)
     return text if len(text) <= MAX_TEXT else f'{text[: MAX_TEXT - 1]}…'
-
-
-def aligned(lines: list[list[str]], left: set[int]) -> str:
-    """Return rows of texts in columns, of which some are aligned to the left."""
-    widths = [max(map(len, column)) for column in zip(*lines)]
-    return ''.join(
-        '  '.join(
-            text.ljust(width) if at in left else text.rjust(width)
-            for at, (text, width) in enumerate(zip(line, widths))
-        ).rstrip()
-        + '\n'
-        for line in lines
-    )
 
 
 def _is_held_idle(process: ProcessSample) -> bool:
