@@ -74,13 +74,13 @@ def test_mean_is_between_minimum_and_maximum(steps: list[tuple[float, float]]) -
 
 def test_the_oldest_exited_processes_are_forgotten() -> None:
     buffer = TagBuffer('t', None, 0.0)
-    for pid in range(3000):
+    for pid in range(MOST_GONE + 200):
         values = {'host/cpu_percent (%)': 1.0, f'pid:{pid}/host/cpu_percent (%)': float(pid)}
         maxima = {f'pid:{pid}/host/running_time (min)': 1.0}
         buffer.add(Values(float(pid), 0.0, values, maxima))
-    metrics = buffer.metrics(3000.0, 0.0)
+    metrics = buffer.metrics(1200.0, 0.0)
     assert metrics['t/host/cpu_percent (%)/mean'] == 1.0
-    assert metrics['t/pid:2999/host/cpu_percent (%)/mean'] == 2999.0
-    assert metrics['t/pid:2500/host/running_time (min)'] == 1.0
-    assert not [name for name in metrics if 'pid:1000/' in name]
+    assert metrics['t/pid:1199/host/cpu_percent (%)/mean'] == 1199.0
+    assert metrics['t/pid:1100/host/running_time (min)'] == 1.0
+    assert not [name for name in metrics if 'pid:100/' in name]
     assert len(metrics) < 5 * (MOST_GONE + 10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from typing import Callable
@@ -41,14 +42,24 @@ pytestmark = pytest.mark.usefixtures('utc')
 NOW = 1_795_000_000.0
 
 
+@functools.lru_cache(maxsize=None)
+def server_of(hosts: int) -> DemoServer:
+    return DemoServer(Cluster(hosts, dialects=MIXED), clock=lambda: NOW)
+
+
+@functools.lru_cache(maxsize=None)
+def answer_of(server: DemoServer, question: Question) -> Fleet:
+    return ask(server, question, clock=lambda: NOW)
+
+
 def answered(state: AppState, server: DemoServer) -> AppState:
-    fleet = ask(server, question_of(state), clock=lambda: NOW)
+    fleet = answer_of(server, question_of(state))
     event = FleetArrived(question_of(state), fleet, totals(fleet.hosts, NOW), Pace())
     return update_fleet(state, event)[0]
 
 
 def screen(hosts: int, width: int, height: int, *keys: str, in_ascii: bool = False) -> AppState:
-    server = DemoServer(Cluster(hosts, dialects=MIXED), clock=lambda: NOW)
+    server = server_of(hosts)
     state = AppState(
         FLEET,
         width,
@@ -91,7 +102,7 @@ def test_users_are_listed_by_number_of_gpus() -> None:
     lines = draw_frame(screen(40, 80, 12, 'U'), History()).lines()
     assert lines[2].split()[:3] == ['USER', 'HOSTS', 'GPUS']
     assert lines[3].split() == ['alice', '7', '52', '0', '52', '1739', 'GiB']
-    lines = draw_frame(screen(1000, 80, 12, 'U'), History()).lines()
+    lines = draw_frame(screen(600, 80, 12, 'U'), History()).lines()
     assert lines[3].split()[-1] == 'TiB'
 
 
@@ -399,5 +410,5 @@ def test_enter_shows_the_hosts_of_a_job() -> None:
     job = fleet_of(jobs).jobs.jobs[1]
     state, _ = update_fleet(jobs, KeyPressed('Enter'))
     assert (state.screen, state.query) == (Screen.HOSTS, job.filter)
-    state = answered(state, DemoServer(Cluster(40, dialects=MIXED), clock=lambda: NOW))
+    state = answered(state, server_of(40))
     assert tuple(host.name for host in fleet_of(state).rows) == job.hosts

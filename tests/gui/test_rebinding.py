@@ -131,7 +131,7 @@ def test_every_screen_can_be_left_whatever_the_keys(keys: dict[str, list[str]]) 
     for screen in SCREENS:
         state = AppState(MONITOR, screen=screen, keys=keymap)
         pressed = {key for binding in keymap.bindings for key in binding.keys}
-        after = [press(state, *key.split(' ')) for key in sorted(pressed)]
+        after = (press(state, *key.split(' ')) for key in sorted(pressed))
         if screen is Screen.MAIN:
             assert any(effects == (Quit(),) for _, effects in after)
         else:

@@ -156,8 +156,8 @@ def test_a_sleeping_gpu_is_never_touched(bench: Bench, asleep: tuple[int, ...]) 
     record(start=True)
     first = bench.sample(source)
     files = record(start=True)
-    for _ in range(1000):
-        last = bench.sample(source)
+    for _ in range(200):
+        last = bench.sample(source, 5.0)
         if len(asleep) == 1:
             bench.machine.set(gpu=0, memory_base='1 GiB', gpu_utilization=50)
         assert [bench.machine.world.gpus[i].queried_at for i in asleep] == [float('-inf')] * len(
@@ -179,10 +179,10 @@ def test_a_sleeping_gpu_is_never_touched(bench: Bench, asleep: tuple[int, ...]) 
     opened = [path for path in files + ticks if any(BUS_IDS[i] in path for i in asleep)]
     assert not [path for path in opened if path.endswith(('config', 'current_link_speed'))]
     assert not [path for path in files + ticks if '/dev/nvidia' in path]
-    # One small read per second and GPU.
+    # One small read per sample and GPU.
     of_tree = [path for path in ticks if path.startswith(str(bench.tree.root))]
     assert {pathlib.Path(path).name for path in of_tree} == {'runtime_status'}
-    assert len(of_tree) == 2000
+    assert len(of_tree) == 400
     if len(asleep) == 2:
         assert bench.machine.calls['nvmlDeviceGetCount_v2'] == 1
 
