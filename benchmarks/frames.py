@@ -29,8 +29,8 @@ from nvitop.gui.state.update import update
 from nvitop.gui.view.charts import draw_bar, draw_graph
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.types import ProcessKey, Sample
+from tests.gui.drawing import clear_row_caches
 from tests.gui.driving import keys_that_open
-from tests.gui.row_caches import clear_row_caches
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
 
 WIDTH, HEIGHT = 180, 60

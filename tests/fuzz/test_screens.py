@@ -20,9 +20,8 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
 from tests.fuzz.input_count import check_seeds
 from tests.fuzz.texts import Hostile
-from tests.gui.drawing import assert_straight
+from tests.gui.drawing import assert_straight, shown
 from tests.gui.driving import update_all
-from tests.gui.screen import shown
 
 #: Keys that open a screen; the words are other events.
 KEYS = (

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import pyte
+
+from nvitop.gui.layout.main import lay_out_main
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, MousePressed, SampleArrived
+from nvitop.gui.view.charts import plot_rows
 from nvitop.gui.view.frame import draw_frame
+from nvitop.gui.view.panels.process import process_row
+from nvitop.gui.view.screens.main import drawn_before
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
 from tests.gui.driving import update_all
@@ -122,3 +128,20 @@ def assert_straight(rows: list[list[str]]) -> None:
     # The head of the device box is narrower if there are bars next to its body.
     assert ends == sorted(ends)
     assert len(set(ends)) <= 2
+
+
+def shown(output: str, *, columns: int = 80, rows: int = 24) -> list[list[str]]:
+    """Return the cells of a terminal after ``output``; the second of a wide character is ``''``."""
+    screen = pyte.Screen(columns, rows)
+    stream = pyte.Stream(screen)
+    # Fed one by one because pyte drops the text after a mark that it cannot compose.
+    for char in output.replace('\n', '\r\n'):
+        stream.feed(char)
+    return [[screen.buffer[y][x].data for x in range(columns)] for y in range(rows)]
+
+
+def clear_row_caches() -> None:
+    """Clear the caches, so that the next frame is drawn from scratch."""
+    for cached in (process_row, lay_out_main, plot_rows):
+        cached.cache_clear()
+    drawn_before.clear()

@@ -1,4 +1,4 @@
-"""A terminal in memory: tests press its keys and inspect its frames."""
+"""A terminal in memory, and a sampler that measures nothing, for runs of the application."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Iterator
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.events import Event, InputEnded, KeyPressed, Resized
+from nvitop.sampling.types import Demand
 
 if TYPE_CHECKING:
     from nvitop.gui.render.theme import Theme
@@ -101,3 +102,22 @@ class HeadlessTerminal:
     def suspend(self) -> None:
         """Count the suspensions and continue at once."""
         self.suspensions += 1
+
+
+class FakeMeasuring:
+    """A sampler that measures nothing and records the calls."""
+
+    def __init__(self) -> None:
+        self.demands: list[Demand] = []
+        self.refreshes = 0
+        self.starts = 0
+
+    def start(self) -> None:
+        self.starts += 1
+
+    def demand(self, demand: Demand) -> None:
+        if not self.demands or demand != self.demands[-1]:
+            self.demands.append(demand)
+
+    def refresh(self) -> None:
+        self.refreshes += 1

@@ -15,8 +15,8 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, THEMES, Look, theme_named
 from nvitop.gui.render.width import cell_width, safe
+from tests.gui.drawing import shown
 from tests.gui.random_samples import HOSTILE
-from tests.gui.screen import shown
 
 DARK = theme_named('dark')
 NAMES = [theme.name for theme in THEMES]

@@ -13,8 +13,7 @@ from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import HUNG_UP, Event, KeyPressed, SampleArrived, Suspended
 from nvitop.sampling.types import Sample
-from tests.gui.headless import HeadlessTerminal
-from tests.gui.measuring import FakeMeasuring
+from tests.gui.headless import FakeMeasuring, HeadlessTerminal
 from tests.gui.samples import SAMPLES
 from tests.waiting import PATIENCE
 

@@ -9,6 +9,7 @@ from nvitop.gui.state.app_state import Notice
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from tests.gui.drawing import (
+    clear_row_caches,
     frame_on,
     lines_of,
     lines_on,
@@ -16,7 +17,6 @@ from tests.gui.drawing import (
     text_of,
 )
 from tests.gui.driving import read_dialog
-from tests.gui.row_caches import clear_row_caches
 from tests.gui.samples import SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')

@@ -85,15 +85,12 @@ CASES: list[tuple[bytes, list[InputEvent]]] = [
 
 
 @pytest.mark.parametrize(('data', 'events'), CASES)
-def test_one_read_is_decoded(data: bytes, events: list[InputEvent]) -> None:
+def test_bytes_are_decoded_alike_in_one_read_and_one_by_one(
+    data: bytes, events: list[InputEvent]
+) -> None:
     decoder = Decoder()
     assert decoder.feed(data) + decoder.flush() == events
     assert not decoder.is_waiting
-
-
-@pytest.mark.parametrize(('data', 'events'), CASES)
-def test_single_bytes_are_decoded_alike(data: bytes, events: list[InputEvent]) -> None:
-    decoder = Decoder()
     seen = [event for byte in data for event in decoder.feed(bytes([byte]))]
     assert seen + decoder.flush() == events
 

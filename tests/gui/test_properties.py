@@ -36,8 +36,7 @@ from nvitop.gui.state.events import (
 )
 from tests.gui.drawing import assert_is_drawn_inside
 from tests.gui.driving import KEYS
-from tests.gui.headless import HeadlessTerminal
-from tests.gui.measuring import FakeMeasuring
+from tests.gui.headless import FakeMeasuring, HeadlessTerminal
 from tests.gui.random_samples import RandomSamples
 from tests.gui.samples import ENVIRONMENT, SAMPLES, with_details, with_families
 

@@ -23,8 +23,8 @@ from nvitop.gui.render.width import (
     safe,
     wrap,
 )
+from tests.gui.drawing import shown
 from tests.gui.random_samples import HOSTILE
-from tests.gui.screen import shown
 from tests.programs import run_python
 
 SAFE = HOSTILE.map(safe)
@@ -102,8 +102,10 @@ def test_cost_of_long_text_is_limited(piece: str) -> None:
 
 
 def test_characters_that_are_drawn_have_the_same_width_in_all_tables() -> None:
-    drawn = [char for char in map(chr, range(0x20000)) if safe(char) == char]
-    assert len(drawn) > 40_000
+    # Most of the characters above are ideographs and syllables; one of 16 is enough.
+    codes = (*range(0x3400), *range(0x3400, 0x20000, 16))
+    drawn = [char for char in map(chr, codes) if safe(char) == char]
+    assert len(drawn) > 10_000
     for char in drawn:
         cells = 1 + (unicodedata.east_asian_width(char) in {'W', 'F'})
         assert cell_width(char) == wcwidth.wcwidth(char) == cells, hex(ord(char))

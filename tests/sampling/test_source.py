@@ -11,7 +11,9 @@ import pytest
 from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.health import findings
 from nvitop.sampling import source as source_module
+from nvitop.sampling import take_sample
 from nvitop.sampling.plan import REPORT_METRICS
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceSample, HostIo
@@ -396,3 +398,30 @@ def test_the_reason_for_a_gap_leaves_with_the_shown_metric(bench: ClockedMachine
     assert 'encoder_utilization' in problems_of(bench.sample(), 0)
     bench.demand = Demand()
     assert 'encoder_utilization' not in problems_of(bench.sample(1.0), 0)
+
+
+# One sample for a program
+
+
+def test_sample_has_the_devices_and_their_values() -> None:
+    with simulation.machine('half-busy', processes='none', clock=lambda: 0.0):
+        sample = take_sample(metrics=['temperature'])
+    assert len(sample.devices) == 8
+    assert all(device.temperature_celsius for device in sample.devices)
+    assert not any(device.power_usage_mw for device in sample.devices)
+
+
+def test_findings_without_a_sample_are_those_of_this_machine() -> None:
+    with simulation.machine('half-busy', processes='none', clock=lambda: 0.0) as machine:
+        assert findings() == ()
+        machine.set(gpu=2, ecc_uncorrected_volatile=1)
+        (finding,) = findings()
+        assert (finding.device.label, finding.kind) == ('2', 'memory_errors')
+        assert (finding.serial, finding.bus_id) == ('1652323000002', '0000:45:00.0')
+
+
+def test_without_a_driver_nothing_is_said_to_be_well() -> None:
+    with simulation.machine('half-busy', processes='none') as machine:
+        machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
+        with pytest.raises(libnvml.NVMLError):
+            findings()
