@@ -335,7 +335,7 @@ _COUNTS = {
 }
 _REASON = 'clocks_event_reasons.'
 #: Name → position in the health mask of the fabric, and the numbers of its words.
-_FABRIC_HEALTH = {
+FABRIC_HEALTH = {
     'fabric.health.bandwidth': (0, {'degraded': 1, 'full': 2}),
     'fabric.health.route_recovery_in_progress': (2, {'true': 1, 'false': 2}),
     'fabric.health.route_unhealthy': (4, {'true': 1, 'false': 2}),
@@ -430,7 +430,7 @@ def _active_reasons(texts: Mapping[str, str]) -> int | None:
 
 def _fabric_and_platform(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     mask = 0
-    for name, (shift, words) in _FABRIC_HEALTH.items():
+    for name, (shift, words) in FABRIC_HEALTH.items():
         mask |= words.get(texts.get(name, '').lower(), 0) << shift
     yield 'fabric_health', str(mask)
     cluster = texts.get('fabric.clusterUuid', '')

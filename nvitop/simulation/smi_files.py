@@ -12,6 +12,7 @@ from typing import BinaryIO, Iterator, Mapping
 from xml.parsers import expat
 
 from nvitop.simulation.capture import (
+    FABRIC_HEALTH,
     Capture,
     CapturedGpu,
     CapturedProcess,
@@ -34,81 +35,155 @@ ROOT = 'nvidia_smi_log'
 _SKIPPED = frozenset({'supported_clocks', 'accounted_processes'})
 _LISTS = {'mig_device': 'mig', 'process_info': 'process'}
 
-#: Name of nvidia-smi, or of :data:`nvitop.simulation.capture.EXTRA` → paths of its element within
-#: ``<gpu>``, of newer drivers first. The first one that has a value counts.
-PATHS: dict[str, tuple[str, ...]] = {
-    'name': ('product_name',),
-    'brand': ('product_brand',),
-    'architecture': ('product_architecture',),
-    'display_mode': ('display_mode',),
-    'display_attached': ('display_attached',),
-    'display_active': ('display_active',),
-    'persistence_mode': ('persistence_mode',),
-    'addressing_mode': ('addressing_mode',),
-    'mig.mode.current': ('mig_mode/current_mig',),
-    'mig.mode.pending': ('mig_mode/pending_mig',),
-    'accounting.mode': ('accounting_mode',),
-    'accounting.buffer_size': ('accounting_mode_buffer_size',),
-    'driver_model.current': ('driver_model/current_dm',),
-    'driver_model.pending': ('driver_model/pending_dm',),
-    'serial': ('serial',),
-    'uuid': ('uuid',),
-    'minor_number': ('minor_number',),
-    'vbios_version': ('vbios_version',),
-    'multi_gpu_board': ('multigpu_board',),
-    'board_id': ('board_id',),
-    'board_part_number': ('board_part_number',),
-    'inforom.img': ('inforom_version/img_version',),
-    'inforom.oem': ('inforom_version/oem_object',),
-    'inforom.ecc': ('inforom_version/ecc_object',),
-    'inforom.pwr': ('inforom_version/pwr_object',),
-    'gom.current': ('gpu_operation_mode/current_gom',),
-    'gom.pending': ('gpu_operation_mode/pending_gom',),
-    'c2c.mode': ('c2c_mode', 'gpu_c2c_mode'),
-    'gpu_recovery_action': ('gpu_recovery_action',),
-    'reset_status.reset_required': ('gpu_reset_status/reset_required',),
-    'reset_status.drain_and_reset_recommended': ('gpu_reset_status/drain_and_reset_recommended',),
+#: Name of nvidia-smi, or of :data:`nvitop.simulation.capture.EXTRA` → path of its element within
+#: ``<gpu>``, or several, of newer drivers first. The first one that has a value counts.
+PATHS: dict[str, str] = {
+    'name': 'product_name',
+    'brand': 'product_brand',
+    'architecture': 'product_architecture',
+    'display_mode': 'display_mode',
+    'display_attached': 'display_attached',
+    'display_active': 'display_active',
+    'persistence_mode': 'persistence_mode',
+    'addressing_mode': 'addressing_mode',
+    'mig.mode.current': 'mig_mode/current_mig',
+    'mig.mode.pending': 'mig_mode/pending_mig',
+    'accounting.mode': 'accounting_mode',
+    'accounting.buffer_size': 'accounting_mode_buffer_size',
+    'driver_model.current': 'driver_model/current_dm',
+    'driver_model.pending': 'driver_model/pending_dm',
+    'serial': 'serial',
+    'uuid': 'uuid',
+    'minor_number': 'minor_number',
+    'vbios_version': 'vbios_version',
+    'multi_gpu_board': 'multigpu_board',
+    'board_id': 'board_id',
+    'board_part_number': 'board_part_number',
+    'inforom.img': 'inforom_version/img_version',
+    'inforom.oem': 'inforom_version/oem_object',
+    'inforom.ecc': 'inforom_version/ecc_object',
+    'inforom.pwr': 'inforom_version/pwr_object',
+    'gom.current': 'gpu_operation_mode/current_gom',
+    'c2c.mode': 'c2c_mode | gpu_c2c_mode',
+    'gpu_recovery_action': 'gpu_recovery_action',
+    'reset_status.reset_required': 'gpu_reset_status/reset_required',
+    'reset_status.drain_and_reset_recommended': 'gpu_reset_status/drain_and_reset_recommended',
+    'platform.chassis_serial_number': 'platformInfo/chassis_serial_number',
+    'platform.slot_number': 'platformInfo/slot_number',
+    'platform.tray_index': 'platformInfo/tray_index',
+    'platform.host_id': 'platformInfo/host_id',
+    'platform.peer_type': 'platformInfo/peer_type',
+    'platform.module_id': 'platformInfo/module_id',
+    'platform.gpu_fabric_guid': 'platformInfo/gpu_fabric_guid',
+    'pci.bus': 'pci/pci_bus',
+    'pci.device': 'pci/pci_device',
+    'pci.domain': 'pci/pci_domain',
+    'pci.baseClass': 'pci/pci_base_class',
+    'pci.subClass': 'pci/pci_sub_class',
+    'pci.device_id': 'pci/pci_device_id',
+    'pci.bus_id': 'pci/pci_bus_id',
+    'pci.sub_device_id': 'pci/pci_sub_system_id',
+    'pcie.link.gen.max': 'pci/pci_gpu_link_info/pcie_gen/max_link_gen',
+    'pcie.link.gen.current': 'pci/pci_gpu_link_info/pcie_gen/current_link_gen',
+    'pcie.link.gen.gpucurrent': 'pci/pci_gpu_link_info/pcie_gen/device_current_link_gen',
+    'pcie.link.gen.gpumax': 'pci/pci_gpu_link_info/pcie_gen/max_device_link_gen',
+    'pcie.link.width.max': 'pci/pci_gpu_link_info/link_widths/max_link_width',
+    'pcie.link.width.current': 'pci/pci_gpu_link_info/link_widths/current_link_width',
+    'pcie_replays': 'pci/replay_counter',
+    'pcie_tx_throughput': 'pci/tx_util',
+    'pcie_rx_throughput': 'pci/rx_util',
+    'fan.speed': 'fan_speed',
+    'pstate': 'performance_state',
+    'memory.total': 'fb_memory_usage/total',
+    'memory.reserved': 'fb_memory_usage/reserved',
+    'memory.used': 'fb_memory_usage/used',
+    'memory.free': 'fb_memory_usage/free',
+    'bar1_memory_total': 'bar1_memory_usage/total',
+    'bar1_memory_used': 'bar1_memory_usage/used',
+    'protected_memory.total': 'cc_protected_memory_usage/total',
+    'compute_mode': 'compute_mode',
+    'utilization.gpu': 'utilization/gpu_util',
+    'utilization.memory': 'utilization/memory_util',
+    'utilization.encoder': 'utilization/encoder_util',
+    'utilization.decoder': 'utilization/decoder_util',
+    'utilization.jpeg': 'utilization/jpeg_util',
+    'utilization.ofa': 'utilization/ofa_util',
+    'encoder.stats.sessionCount': 'encoder_stats/session_count',
+    'encoder.stats.averageFps': 'encoder_stats/average_fps',
+    'encoder.stats.averageLatency': 'encoder_stats/average_latency',
+    'dramEncryption.mode.current': 'dram_encryption_mode/current_dram_encryption',
+    'ecc.mode.current': 'ecc_mode/current_ecc',
+    'ecc.mode.pending': 'ecc_mode/pending_ecc',
+    'retired_pages.single_bit_ecc.count': 'retired_pages/multiple_single_bit_retirement/retired_count',
+    'retired_pages.double_bit.count': 'retired_pages/double_bit_retirement/retired_count',
+    'retired_pages.pending': 'retired_pages/pending_retirement | retired_pages/pending_blacklist',
+    'remapped_rows.correctable': 'remapped_rows/remapped_row_corr',
+    'remapped_rows.correctable_inactive': 'remapped_rows/remapped_row_corr_inactive',
+    'remapped_rows.uncorrectable': 'remapped_rows/remapped_row_unc',
+    'remapped_rows.uncorrectable_inactive': 'remapped_rows/remapped_row_unc_inactive',
+    'remapped_rows.pending': 'remapped_rows/remapped_row_pending',
+    'remapped_rows.failure': 'remapped_rows/remapped_row_failure',
     **{
-        f'platform.{name}': (f'platformInfo/{name}',)
-        for name in (
-            'chassis_serial_number', 'slot_number', 'tray_index', 'host_id', 'peer_type',
-            'module_id', 'gpu_fabric_guid',
+        f'remapped_rows.histogram.{name}': (
+            f'remapped_rows/row_remapper_histogram/row_remapper_histogram_{name}'
         )
+        for name in ('max', 'high', 'partial', 'low', 'none')
     },
-    'pci.bus': ('pci/pci_bus',),
-    'pci.device': ('pci/pci_device',),
-    'pci.domain': ('pci/pci_domain',),
-    'pci.baseClass': ('pci/pci_base_class',),
-    'pci.subClass': ('pci/pci_sub_class',),
-    'pci.device_id': ('pci/pci_device_id',),
-    'pci.bus_id': ('pci/pci_bus_id',),
-    'pci.sub_device_id': ('pci/pci_sub_system_id',),
-    'pcie.link.gen.max': ('pci/pci_gpu_link_info/pcie_gen/max_link_gen',),
-    'pcie.link.gen.current': ('pci/pci_gpu_link_info/pcie_gen/current_link_gen',),
-    'pcie.link.gen.gpucurrent': ('pci/pci_gpu_link_info/pcie_gen/device_current_link_gen',),
-    'pcie.link.gen.gpumax': ('pci/pci_gpu_link_info/pcie_gen/max_device_link_gen',),
-    'pcie.link.gen.hostmax': ('pci/pci_gpu_link_info/pcie_gen/max_host_link_gen',),
-    'pcie.link.width.max': ('pci/pci_gpu_link_info/link_widths/max_link_width',),
-    'pcie.link.width.current': ('pci/pci_gpu_link_info/link_widths/current_link_width',),
-    'pcie_replays': ('pci/replay_counter',),
-    'pcie_tx_throughput': ('pci/tx_util',),
-    'pcie_rx_throughput': ('pci/rx_util',),
-    'fan.speed': ('fan_speed',),
-    'pstate': ('performance_state',),
+    'temperature.gpu': 'temperature/gpu_temp',
+    'temperature.gpu.tlimit': 'temperature/gpu_temp_tlimit',
+    'temperature.memory': 'temperature/memory_temp',
+    'temperature_shutdown_threshold': 'temperature/gpu_temp_max_threshold',
+    'temperature_slowdown_threshold': 'temperature/gpu_temp_slow_threshold',
+    'max_temperature_threshold': 'temperature/gpu_temp_max_gpu_threshold',
+    'max_memory_temperature_threshold': 'temperature/gpu_temp_max_mem_threshold',
+    **{
+        name: ' | '.join(
+            f'{group}/{element}'
+            for group in ('gpu_power_readings', 'power_readings')
+            for element in elements
+        )
+        for name, elements in {
+            'power.draw': ('power_draw', 'average_power_draw', 'instant_power_draw'),
+            'power.draw.average': ('average_power_draw',),
+            'power.draw.instant': ('instant_power_draw',),
+            'power.limit': ('requested_power_limit', 'power_limit'),
+            'enforced.power.limit': ('current_power_limit', 'enforced_power_limit'),
+            'power.default_limit': ('default_power_limit',),
+            'power.min_limit': ('min_power_limit',),
+            'power.max_limit': ('max_power_limit',),
+        }.items()
+    },
+    'module.power.draw.average': (
+        'module_power_readings/average_power_draw | module_power_readings/power_draw'
+    ),
+    'module.power.draw.instant': (
+        'module_power_readings/instant_power_draw | module_power_readings/power_draw'
+    ),
+    'module.power.limit': 'module_power_readings/requested_power_limit',
+    'edpp_multiplier': 'edpp_multiplier',
+    'clocks.current.graphics': 'clocks/graphics_clock',
+    'clocks.current.sm': 'clocks/sm_clock',
+    'clocks.current.memory': 'clocks/mem_clock',
+    'clocks.current.video': 'clocks/video_clock',
+    'clocks.applications.graphics': 'applications_clocks/graphics_clock',
+    'clocks.applications.memory': 'applications_clocks/mem_clock',
+    'clocks.default_applications.graphics': 'default_applications_clocks/graphics_clock',
+    'clocks.default_applications.memory': 'default_applications_clocks/mem_clock',
+    'clocks.max.graphics': 'max_clocks/graphics_clock',
+    'clocks.max.sm': 'max_clocks/sm_clock',
+    'clocks.max.memory': 'max_clocks/mem_clock',
+    'max_video_clock': 'max_clocks/video_clock',
     **{
         f'clocks_event_reasons.{name}': (
-            f'clocks_event_reasons/clocks_event_reason_{name}',
-            f'clocks_throttle_reasons/clocks_throttle_reason_{name}',
+            f'clocks_event_reasons/clocks_event_reason_{element}'
+            f' | clocks_throttle_reasons/clocks_throttle_reason_{element}'
         )
         for name in (reason.replace('-', '_') for reason in CLOCK_EVENT_REASONS)
+        for element in (name.replace('display_clock', 'display_clocks'),)
     },
-    'clocks_event_reasons.display_clock_setting': (
-        'clocks_event_reasons/clocks_event_reason_display_clocks_setting',
-        'clocks_throttle_reasons/clocks_throttle_reason_display_clocks_setting',
-    ),
     **{
         f'clocks_event_reasons_counters.{name}': (
-            f'clocks_event_reasons_counters/clocks_event_reasons_counters_{element}',
+            f'clocks_event_reasons_counters/clocks_event_reasons_counters_{element}'
         )
         for name, element in {
             'sw_power_cap': 'sw_power_cap',
@@ -118,135 +193,37 @@ PATHS: dict[str, tuple[str, ...]] = {
             'hw_power_brake_slowdown': 'hw_power_brake',
         }.items()
     },
-    **{f'memory.{name}': (f'fb_memory_usage/{name}',) for name in ('total', 'reserved', 'used', 'free')},
-    'max_video_clock': ('max_clocks/video_clock',),
-    'bar1_memory_total': ('bar1_memory_usage/total',),
-    'bar1_memory_used': ('bar1_memory_usage/used',),
-    **{
-        f'protected_memory.{name}': (f'cc_protected_memory_usage/{name}',)
-        for name in ('total', 'used', 'free')
-    },
-    'compute_mode': ('compute_mode',),
-    **{
-        f'utilization.{name}': (f'utilization/{element}_util',)
-        for name, element in {
-            'gpu': 'gpu', 'memory': 'memory', 'encoder': 'encoder', 'decoder': 'decoder', 'jpeg': 'jpeg',
-            'ofa': 'ofa',
-        }.items()
-    },
-    'encoder.stats.sessionCount': ('encoder_stats/session_count',),
-    'encoder.stats.averageFps': ('encoder_stats/average_fps',),
-    'encoder.stats.averageLatency': ('encoder_stats/average_latency',),
-    'dramEncryption.mode.current': ('dram_encryption_mode/current_dram_encryption',),
-    'dramEncryption.mode.pending': ('dram_encryption_mode/pending_dram_encryption',),
-    'ecc.mode.current': ('ecc_mode/current_ecc',),
-    'ecc.mode.pending': ('ecc_mode/pending_ecc',),
-    'retired_pages.single_bit_ecc.count': (
-        'retired_pages/multiple_single_bit_retirement/retired_count',
-    ),
-    'retired_pages.double_bit.count': ('retired_pages/double_bit_retirement/retired_count',),
-    'retired_pages.pending': ('retired_pages/pending_retirement', 'retired_pages/pending_blacklist'),
-    'remapped_rows.correctable': ('remapped_rows/remapped_row_corr',),
-    'remapped_rows.correctable_inactive': ('remapped_rows/remapped_row_corr_inactive',),
-    'remapped_rows.uncorrectable': ('remapped_rows/remapped_row_unc',),
-    'remapped_rows.uncorrectable_inactive': ('remapped_rows/remapped_row_unc_inactive',),
-    'remapped_rows.pending': ('remapped_rows/remapped_row_pending',),
-    'remapped_rows.failure': ('remapped_rows/remapped_row_failure',),
-    **{
-        f'remapped_rows.histogram.{name}': (
-            f'remapped_rows/row_remapper_histogram/row_remapper_histogram_{name}',
-        )
-        for name in ('max', 'high', 'partial', 'low', 'none')
-    },
-    'temperature.gpu': ('temperature/gpu_temp',),
-    'temperature.gpu.tlimit': ('temperature/gpu_temp_tlimit',),
-    'temperature.memory': ('temperature/memory_temp',),
-    'temperature_shutdown_threshold': ('temperature/gpu_temp_max_threshold',),
-    'temperature_slowdown_threshold': ('temperature/gpu_temp_slow_threshold',),
-    'max_temperature_threshold': ('temperature/gpu_temp_max_gpu_threshold',),
-    'max_memory_temperature_threshold': ('temperature/gpu_temp_max_mem_threshold',),
-    **{
-        name: tuple(f'{group}/{element}' for group in groups for element in elements)
-        for groups, names in (
-            (
-                ('gpu_power_readings', 'power_readings'),
-                {
-                    'power.management': ('power_management',),
-                    'power.draw': ('power_draw', 'average_power_draw', 'instant_power_draw'),
-                    'power.draw.average': ('average_power_draw',),
-                    'power.draw.instant': ('instant_power_draw',),
-                    'power.limit': ('requested_power_limit', 'power_limit'),
-                    'enforced.power.limit': ('current_power_limit', 'enforced_power_limit'),
-                    'power.default_limit': ('default_power_limit',),
-                    'power.min_limit': ('min_power_limit',),
-                    'power.max_limit': ('max_power_limit',),
-                },
-            ),
-            (
-                ('module_power_readings',),
-                {
-                    'module.power.draw.average': ('average_power_draw', 'power_draw'),
-                    'module.power.draw.instant': ('instant_power_draw', 'power_draw'),
-                    'module.power.limit': ('requested_power_limit',),
-                    'module.enforced.power.limit': ('current_power_limit',),
-                    'module.power.default_limit': ('default_power_limit',),
-                    'module.power.min_limit': ('min_power_limit',),
-                    'module.power.max_limit': ('max_power_limit',),
-                },
-            ),
-        )
-        for name, elements in names.items()
-    },
-    'edpp_multiplier': ('edpp_multiplier',),
-    **{
-        f'clocks.{kind}.{name}': (f'{group}/{element}_clock',)
-        for kind, group in {
-            'current': 'clocks',
-            'applications': 'applications_clocks',
-            'default_applications': 'default_applications_clocks',
-            'max': 'max_clocks',
-        }.items()
-        for name, element in {
-            'graphics': 'graphics', 'sm': 'sm', 'memory': 'mem', 'video': 'video',
-        }.items()
-    },
-    **{f'fabric.{name}': (f'fabric/{name}',) for name in ('state', 'status', 'cliqueId', 'clusterUuid')},
-    **{
-        f'fabric.health.{name}': (f'fabric/health/{name}',)
-        for name in (
-            'summary', 'bandwidth', 'route_recovery_in_progress', 'route_unhealthy',
-            'access_timeout_recovery', 'incorrect_configuration', 'partition_assigned',
-        )
-    },
-}  # fmt: skip
+    'fabric.state': 'fabric/state',
+    'fabric.cliqueId': 'fabric/cliqueId',
+    'fabric.clusterUuid': 'fabric/clusterUuid',
+    **{name: name.replace('.', '/') for name in FABRIC_HEALTH},
+}
 
 
-def _ecc_paths() -> Iterator[tuple[str, tuple[str, ...]]]:
+def _ecc_paths() -> Iterator[tuple[str, str]]:
     """ECC errors of GPUs since Turing, and by location of older ones."""
     bits = {
         'corrected': ('correctable', 'single_bit'),
         'uncorrected': ('uncorrectable', 'double_bit'),
     }
-    locations = (
-        'device_memory', 'register_file', 'l1_cache', 'l2_cache', 'texture_memory', 'cbu', 'total',
-    )  # fmt: skip
+    locations = ('register_file', 'l1_cache', 'l2_cache', 'texture_memory', 'cbu', 'total')
     for counter in ('volatile', 'aggregate'):
         for error, (word, bit) in bits.items():
             name = f'ecc.errors.{error}.{counter}'
             new, old = f'ecc_errors/{counter}', f'ecc_errors/{counter}/{bit}'
-            yield f'{name}.dram', (f'{new}/dram_{word}', f'{old}/device_memory')
-            yield f'{name}.sram', (f'{new}/sram_{word}',)
+            yield f'{name}.dram', f'{new}/dram_{word} | {old}/device_memory'
+            yield f'{name}.device_memory', f'{old}/device_memory | {new}/dram_{word}'
+            yield f'{name}.sram', f'{new}/sram_{word}'
             for location in locations:
-                further = (f'{new}/dram_{word}',) if location == 'device_memory' else ()
-                yield f'{name}.{location}', (f'{old}/{location}', *further)
+                yield f'{name}.{location}', f'{old}/{location}'
         sram = f'ecc.errors.uncorrected.{counter}.sram'
-        yield f'{sram}.parity', (f'ecc_errors/{counter}/sram_uncorrectable_parity',)
-        yield f'{sram}.secded', (f'ecc_errors/{counter}/sram_uncorrectable_secded',)
-    yield f'{sram}.thresholdExceeded', ('ecc_errors/aggregate/sram_threshold_exceeded',)
+        yield f'{sram}.parity', f'ecc_errors/{counter}/sram_uncorrectable_parity'
+        yield f'{sram}.secded', f'ecc_errors/{counter}/sram_uncorrectable_secded'
+    yield f'{sram}.thresholdExceeded', 'ecc_errors/aggregate/sram_threshold_exceeded'
     sources = 'ecc_errors/aggregate_uncorrectable_sram_sources'
-    yield f'{sram}.mcu', (f'{sources}/sram_microcontroller',)
+    yield f'{sram}.mcu', f'{sources}/sram_microcontroller'
     for part in ('l2', 'sm', 'pcie', 'other'):
-        yield f'{sram}.{part}', (f'{sources}/sram_{part}',)
+        yield f'{sram}.{part}', f'{sources}/sram_{part}'
 
 
 PATHS.update(_ecc_paths())
@@ -410,7 +387,7 @@ def texts_of(elements: Mapping[str, str]) -> dict[str, str]:
     """Texts by the names of nvidia-smi, of the elements that the file has."""
     texts: dict[str, str] = {}
     for name, paths in PATHS.items():
-        found = [elements[path] for path in paths if path in elements]
+        found = [elements[path] for path in paths.split(' | ') if path in elements]
         if found:
             texts[name] = next((text for text in found if not is_missing(text)), found[0])
     _share_ecc_totals(texts)
