@@ -134,22 +134,19 @@ class ModeMixin(DeviceBase):
         """
         return self._named('nvmlDeviceGetAddressingMode', _ADDRESSING_MODES)
 
-    def _gsp_mode(self, *, item: int) -> str:
-        return self._named(read_gsp_modes, item=item)
-
     def gsp_mode(self) -> str:
         """Whether driver work runs on the GPU's own processor (GSP); ``NA`` before R520.
 
         NVML: ``nvmlDeviceGetGspFirmwareMode`` · nvidia-smi: ``gsp.mode.current``
         """
-        return self._gsp_mode(item=0)
+        return self._named(read_gsp_modes, item=0)
 
     def gsp_mode_default(self) -> str:
         """Default of :meth:`gsp_mode`.
 
         NVML: ``nvmlDeviceGetGspFirmwareMode`` · nvidia-smi: ``gsp.mode.default``
         """
-        return self._gsp_mode(item=1)
+        return self._named(read_gsp_modes, item=1)
 
     def dram_encryption(self) -> str:
         """Whether the memory is encrypted; ``NA`` for GPUs without encryption, and before R570.
