@@ -99,29 +99,37 @@ class EventWatcher:
         on_event: Called in that thread with each event that is new or was not seen for a while.
         on_pause: Called in that thread when it has left the driver because of :meth:`pause`.
         wall_clock: Seconds since the epoch.
+        start_thread: Starts the thread.
     """
 
     def __init__(
         self,
-        on_event: Callable[[DeviceEvent], None],
+        on_event: Callable[[DeviceEvent], None] | None = None,
         *,
         on_pause: Callable[[], None] | None = None,
         wall_clock: Callable[[], float] = time.time,
+        start_thread: Callable[[str, Callable[[], None]], None] = start_daemon,
     ) -> None:
         self.log = EventLog()
         #: Why no events can be received, ``''``: they can, or it is not known yet.
         self.problem = ''
-        self._on_event = on_event
+        self.on_event = on_event
         self._on_pause = on_pause
         self._wall_clock = wall_clock
+        self._start_thread = start_thread
         self._condition = threading.Condition()
         self._is_paused = self._is_stopped = self._is_inside = self._has_started = False
+
+    @property
+    def events(self) -> tuple[DeviceEvent, ...]:
+        """The events so far, the newest last."""
+        return self.log.observe(())
 
     def start(self) -> None:
         """Start the thread, unless it was started before."""
         if not self._has_started:
             self._has_started = self._is_inside = True
-            start_daemon('nvitop-events', self._run)
+            self._start_thread('nvitop-events', self._run)
 
     def stop(self) -> None:
         """End the thread when the driver returns from its wait; do not wait for that."""
@@ -213,8 +221,8 @@ class EventWatcher:
             return
         code = int(data.eventData) if kind == 'xid' else 0
         now = self._wall_clock()
-        if self.log.add(device, kind, code, now):
-            self._on_event(DeviceEvent(device, kind, code, now, now))
+        if self.log.add(device, kind, code, now) and self.on_event is not None:
+            self.on_event(DeviceEvent(device, kind, code, now, now))
 
 
 def _register(events: Any) -> tuple[dict[int, DeviceKey], bool]:

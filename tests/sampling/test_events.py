@@ -114,7 +114,7 @@ def test_a_repeated_event_is_announced_once(machine: simulation.Machine) -> None
     watched = Watched(machine)
     for _ in range(3):
         machine.set(gpu=3, xid=13)
-    wait_until(lambda: [event.times for event in watched.watcher.log.observe(())] == [3])
+    wait_until(lambda: [event.times for event in watched.watcher.events] == [3])
     machine.set(gpu=3, xid=31)
     assert [watched.next() for _ in range(2)] == [(3, 'xid', 13), (3, 'xid', 31)]
 
@@ -224,7 +224,7 @@ def test_a_driver_that_fails_is_asked_again(
 ) -> None:
     monkeypatch.setattr('nvitop.sampling.events.PAUSE_SECONDS', 0.01)
     machine.fail('nvmlDeviceGetCount*', 'UNKNOWN')
-    watcher = EventWatcher(print)
+    watcher = EventWatcher()
     WATCHERS.append(watcher)
     watcher.start()
     wait_until(lambda: machine.calls['nvmlEventSetFree'] > 1)
@@ -234,7 +234,7 @@ def test_a_driver_that_fails_is_asked_again(
 
 def test_a_driver_that_does_not_wait_is_left_alone(machine: simulation.Machine) -> None:
     machine.fail('nvmlEventSetWait_v2', 'TIMEOUT')
-    watcher = EventWatcher(print)
+    watcher = EventWatcher()
     WATCHERS.append(watcher)
     watcher.start()
     wait_until(lambda: machine.calls['nvmlEventSetFree'] == 1)
