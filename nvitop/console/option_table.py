@@ -135,7 +135,7 @@ def one_of(choices: tuple[str, ...], **arguments: Any) -> Kind:
     return Kind(
         {'choices': choices, **arguments},
         ', '.join(f'`{word}`' for word in choices),
-        lambda value, _: _one_of(value, choices),
+        lambda value, _: _checked_word(value, choices),
     )
 
 
@@ -180,7 +180,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _check_names(value: Any, allowed: Collection[str]) -> object:
-    names = tuple(_one_of(item, allowed) for item in _list(value))
+    names = tuple(_checked_word(item, allowed) for item in _list(value))
     if not names:
         raise ValueError(f'must name at least one of {", ".join(allowed)}')
     if len(set(names)) < len(names):
@@ -209,7 +209,7 @@ def _add_constant(
     )
 
 
-def _one_of(value: object, allowed: Collection[str]) -> str:
+def _checked_word(value: object, allowed: Collection[str]) -> str:
     if isinstance(value, str) and value in allowed:
         return value
     hint = suggestion(value, allowed) if isinstance(value, str) else ''

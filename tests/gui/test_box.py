@@ -11,16 +11,11 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import TITLE
 from nvitop.gui.render.width import cell_width
-from nvitop.gui.view.frame import Button, draw_dialog
+from nvitop.gui.state.app_state import BUTTONS, SignalDialog
+from nvitop.gui.view.frame import draw_dialog
 from nvitop.gui.view.text import Note, draw_border
 
-BUTTONS = (
-    Button('SIGTERM', 't'),
-    Button('SIGKILL', 'k'),
-    Button('SIGINT', 'i'),
-    Button('Cancel', 'c'),
-)
-LABELS = [button.label for button in BUTTONS]
+LABELS = [label for _, label, _ in BUTTONS]
 MESSAGE = ['Send a signal to these processes?', '', '12345 alice  python 训练模型.py --lr 0.1']
 
 
@@ -29,7 +24,7 @@ def dialog(width: int, height: int, current: int = 0) -> Buffer:
     for y in range(height):
         buffer.write(0, y, '·' * width)
     layout = lay_out_dialog(buffer.area, MESSAGE, LABELS)
-    draw_dialog(buffer, layout, BUTTONS, current=current, title='Signal')
+    draw_dialog(buffer, layout, SignalDialog((), current, is_ready=True))
     return buffer
 
 
@@ -96,7 +91,7 @@ def test_dialog_is_on_the_screen_at_every_size(
         assert layout.button_at(button.x, button.y) == i
         assert layout.button_at(button.right - 1, button.y) == i
     assert layout.button_at(-1, -1) is None
-    draw_dialog(Buffer(width, height), layout, BUTTONS[:count])
+    draw_dialog(Buffer(width, height), layout, SignalDialog((), 0))
 
 
 def test_dialog_without_room_marks_what_is_missing() -> None:

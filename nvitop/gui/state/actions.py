@@ -33,9 +33,7 @@ from nvitop.gui.state.times import toggle_freeze
 
 def binding_for(state: AppState, keys: str) -> Binding | None:
     """Return the first binding of keys on the screen whose needs are met, else the first one."""
-    bindings = state.keymap.find_all(state.screen, keys)
-    working = (binding for binding in bindings if not unmet_need(state, binding))
-    return next(working, bindings[0] if bindings else None)
+    return working_binding(state, keys, {}) or state.keymap.find(state.screen, keys)
 
 
 def working_binding(state: AppState, keys: str, met: dict[Need, bool]) -> Binding | None:

@@ -24,7 +24,10 @@ _NOT_FOUND = 'Not found'
 def open_field(state: AppState, purpose: str) -> Result:
     """Open the input line for a ``'filter'`` (at first the current one), a ``'search'`` or a ``'time'``."""
     text = _filter(state) if purpose == 'filter' else ''
-    start = _place(state) if purpose == 'search' else None
+    start = None
+    if purpose == 'search':
+        host = '' if state.fleet is None else state.fleet.selected
+        start = SearchStart(state.main, state.tree, state.position, host)
     return state._replace(field=TextField(purpose, text, before=_filter(state), start=start)), ()
 
 
@@ -36,11 +39,6 @@ def _with_filter(state: AppState, text: str) -> AppState:
     if state.screen is Screen.PROBLEMS:
         return state._replace(problem_query=text, position=ListPosition())
     return relist(state._replace(query=text))
-
-
-def _place(state: AppState) -> SearchStart:
-    host = '' if state.fleet is None else state.fleet.selected
-    return SearchStart(state.main, state.tree, state.position, host)
 
 
 def press_in_field(state: AppState, field: TextField, key: str) -> Result:

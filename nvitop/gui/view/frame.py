@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
-
 from nvitop.gui.layout.main import LOWEST
 from nvitop.gui.layout.screens import DialogLayout, button_text
 from nvitop.gui.model.choices import DETAILS, Screen, is_measured
@@ -57,7 +55,9 @@ def draw_frame(state: AppState, history: History) -> Buffer:
             _add_badges(buf, state)
         _draw_bottom(buf, state)
     if state.dialog is not None:
-        _draw_signal_dialog(buf, state, state.dialog)
+        draw_dialog(buf, dialog_layout(state, state.dialog), state.dialog)
+        if state.body_height < state.height and not state.notices:
+            draw_hints(buf, buf.height - 1, state)  # the dialog dims the rest
     if has_dotted_tracks(state.theme, state.colors):
         dot_tracks(buf)
     if state.view.ascii:
@@ -164,50 +164,23 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     draw_at_right(buf, 0, title_hints(state), left=x + 2, right=right)
 
 
-def _draw_signal_dialog(buf: Buffer, state: AppState, dialog: SignalDialog) -> None:
-    buttons = [Button(label, keys[0]) for _, label, keys in buttons_of(dialog)]
-    layout = dialog_layout(state, dialog)
-    draw_dialog(
-        buf, layout, buttons, current=dialog.button, title='Signal', is_ready=dialog.is_ready
-    )
-    if state.body_height < state.height and not state.notices:
-        draw_hints(buf, buf.height - 1, state)  # the dialog dims the rest
+def draw_dialog(buf: Buffer, layout: DialogLayout, dialog: SignalDialog) -> None:
+    """Draw the signal dialog and dim the screen below.
 
-
-class Button(NamedTuple):
-    """A button of a message box."""
-
-    label: str
-    #: The letter of the label that presses it; ``''`` for none.
-    hot_letter: str = ''
-
-
-def draw_dialog(
-    buf: Buffer,
-    layout: DialogLayout,
-    buttons: Sequence[Button] = (),
-    *,
-    current: int = 0,
-    title: str = '',
-    is_ready: bool = True,
-) -> None:
-    """Draw a dialog and dim the screen below; ``current`` is the button under the cursor.
-
-    Buttons are dim until the dialog ``is_ready`` to accept keys.
+    Buttons are dim until the dialog is ready to accept keys.
     """
     buf.restyle(buf.area, dim=True)
     if layout.box.is_empty:
         draw_centered_line(buf, layout.text, ' '.join(layout.lines), _CURRENT)
         return
-    draw_box(buf, layout.box, title=title)
+    draw_box(buf, layout.box, title='Signal')
     for i, line in enumerate(layout.lines):
         buf.write(layout.text.x, layout.text.y + i, pad(line, layout.text.width), PLAIN)
-    for i, (button, place) in enumerate(zip(buttons, layout.buttons)):
-        style = _CURRENT if i == current else PLAIN
-        buf.write(place.x, place.y, button_text(button.label), style)
-        hot = button.label.lower().find(button.hot_letter.lower()) if button.hot_letter else -1
-        if hot >= 0:
-            letter = Rect(place.x + 1 + cell_width(button.label[:hot]), place.y, 1, 1)
-            buf.restyle(letter, underline=True, bold=True, role=None if i == current else Role.KEY)
-        if not is_ready:
+    for i, ((_, label, keys), place) in enumerate(zip(buttons_of(dialog), layout.buttons)):
+        is_current = i == dialog.button
+        buf.write(place.x, place.y, button_text(label), _CURRENT if is_current else PLAIN)
+        before = label[: label.lower().index(keys[0].lower())]
+        letter = Rect(place.x + 1 + cell_width(before), place.y, 1, 1)
+        buf.restyle(letter, underline=True, bold=True, role=None if is_current else Role.KEY)
+        if not dialog.is_ready:
             buf.restyle(place, bold=False, dim=True)

@@ -529,7 +529,7 @@ def machine_notes(sample: Sample) -> tuple[Note, ...]:
     migs = len(sample.devices) - len(gpus)
     notes = [Note(_models(gpus or sample.devices), TITLE, 0)]
     if migs and gpus:
-        notes.append(Note((f'{migs} MIG devices' if migs > 1 else '1 MIG device',), rank=4))
+        notes.append(Note((fmt.counted(migs, 'MIG device'),), rank=4))
     if sample.sequence:
         driver, cuda = map(format_word, (sample.driver_version, sample.cuda_driver_version))
         notes.append(Note((f'driver {driver}', driver), rank=5))
@@ -540,7 +540,7 @@ def machine_notes(sample: Sample) -> tuple[Note, ...]:
 def _models(gpus: Sequence[DeviceSample]) -> tuple[str, ...]:
     """Return the model if all GPUs have the same one, and their number; the longest form first."""
     names = {product_name(gpu.info.name) for gpu in gpus if gpu.info.name is not None}
-    count = f'{len(gpus)} GPU{"" if len(gpus) == 1 else "s"}'
+    count = fmt.counted(len(gpus), 'GPU')
     if len(names) != 1:
         return (count if gpus else 'GPUs',)
     (name,) = names

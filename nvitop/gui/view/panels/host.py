@@ -27,7 +27,7 @@ from nvitop.gui.view.charts import (
     graph_bound,
     make_sparkline,
 )
-from nvitop.gui.view.text import Note, draw_border, draw_notes, draw_rule, draw_uprights
+from nvitop.gui.view.text import BORDER, Note, draw_border, draw_notes, draw_uprights, rule
 from nvitop.sampling.history import DEVICE_FIELDS, HOST, History
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, Sample
 
@@ -73,18 +73,13 @@ _CORE_WIDTH = 4
 
 def draw_host_bar(buf: Buffer, area: Rect, label: str, host: HostSample, view: ViewState) -> None:
     """Draw the bar of ``CPU``, ``MEM`` or ``SWP``."""
+    cores = '' if host.cpu_count is None else fmt.counted(host.cpu_count, 'core')
+    memory = fmt.format_part(host.memory_used_bytes, host.memory_total_bytes)
+    swap = fmt.format_part(host.swap_used_bytes, host.swap_total_bytes)
     role, percent, text = {
-        'CPU': (Role.CPU, host.cpu_percent, _cores(host)),
-        'MEM': (
-            Role.MEMORY,
-            host.memory_percent,
-            fmt.format_part(host.memory_used_bytes, host.memory_total_bytes),
-        ),
-        'SWP': (
-            Role.SWAP,
-            host.swap_percent,
-            fmt.format_part(host.swap_used_bytes, host.swap_total_bytes),
-        ),
+        'CPU': (Role.CPU, host.cpu_percent, cores),
+        'MEM': (Role.MEMORY, host.memory_percent, memory),
+        'SWP': (Role.SWAP, host.swap_percent, swap),
     }[label]
     style = host_style(percent, role, view)
     draw_bar(buf, area, label, percent, style, text=text, text_width=_TEXT, colorful=view.colorful)
@@ -102,14 +97,6 @@ def _draw_cores(buf: Buffer, area: Rect, percents: Sequence[float], view: ViewSt
         style = load_style(percent, view.thresholds.gpu, view)
         buf.write(x, area.y, text * max(1, width - 1), style)
         x += width
-
-
-def _cores(host: HostSample) -> str:
-    return (
-        ''
-        if host.cpu_count is None
-        else f'{host.cpu_count} core{"" if host.cpu_count == 1 else "s"}'
-    )
 
 
 def host_notes(host: HostSample) -> tuple[Note, ...]:
@@ -181,10 +168,8 @@ def _draw_graphs(
     for place, metric in ((places.upper, graphs.state.upper), (places.lower, graphs.state.lower)):
         if place is not None:
             if place.y - 1 > area.y:
-                line = Buffer(area.width - middle, 1)
-                ends = (0, line.width - 1)
-                draw_rule(line, 0, ends, ends)
-                buf.write_spans(middle, place.y - 1, line.row(0))
+                ends = (0, area.width - middle - 1)
+                buf.write(middle, place.y - 1, rule(ends, ends), BORDER)
             _draw_devices(buf, place, metric, past, sample, graphs, view)
     joints = [place.y - 1 for place in (places.upper, places.lower) if place is not None]
     _draw_upright(buf, area, uprights[-1], joints)

@@ -305,7 +305,7 @@ def _title(
     if listed.limits.device is not None:
         notes.append(Note((f'on GPU {listed.limits.device.label}',), rank=4))
     elif gpus and len(sample.devices) > 1:
-        notes.append(Note((f'{gpus} GPU{"" if gpus == 1 else "s"}',), rank=4))
+        notes.append(Note((fmt.counted(gpus, 'GPU'),), rank=4))
     if listed.total is not None and 0 < count != listed.total and not listed.limits.is_only_device:
         notes.append(Note((f'{listed.total - count} hidden by {listed.limits.text}',), rank=3))
     if order:
