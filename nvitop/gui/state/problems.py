@@ -330,25 +330,18 @@ def note_problem(
 
 def subjects_text(subjects: Iterable[Subject]) -> str:
     """Return the subjects of problems: ``GPU 3``, ``GPU 0-7``, ``process 42, host``."""
-    devices: set[DeviceKey] = set()
-    pids: set[int] = set()
-    words: set[str] = set()
-    order: dict[str, None] = {}
+    subjects = tuple(subjects)
+    devices = sorted({subject for subject in subjects if isinstance(subject, DeviceKey)})
+    pids = sorted({subject for subject in subjects if isinstance(subject, int)})
+    texts: dict[str, None] = {}
     for subject in subjects:
+        text = str(subject)
         if isinstance(subject, DeviceKey):
-            devices.add(subject)
-            order['GPU'] = None
+            text = f'GPU {join_labels(key.label for key in devices)}'
         elif isinstance(subject, int):
-            pids.add(subject)
-            order['process'] = None
-        else:
-            words.add(subject)
-            order[subject] = None
-    labels = {
-        'GPU': [key.label for key in sorted(devices)],
-        'process': [str(pid) for pid in sorted(pids)],
-    }
-    return ', '.join(_counted(noun, labels[noun]) if noun in labels else noun for noun in order)
+            text = f'process{"es" if len(pids) > 1 else ""} {join_labels(map(str, pids))}'
+        texts[text] = None
+    return ', '.join(texts)
 
 
 def subject_order(subject: Subject) -> tuple[str, int, int]:
@@ -356,8 +349,3 @@ def subject_order(subject: Subject) -> tuple[str, int, int]:
     if isinstance(subject, DeviceKey):
         return 'device', subject.physical_index, subject.mig_index
     return (subject, 0, 0) if isinstance(subject, str) else ('process', subject, 0)
-
-
-def _counted(noun: str, labels: Sequence[str]) -> str:
-    is_plural = noun == 'process' and len(labels) > 1
-    return f'{"processes" if is_plural else noun} {join_labels(labels)}'
