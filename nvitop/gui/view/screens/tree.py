@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.layout.screens import TreeLayout
 from nvitop.gui.model.format import brief_commands
 from nvitop.gui.render.buffer import Buffer
@@ -97,12 +96,14 @@ def _draw_row(
     state: AppState,
 ) -> None:
     *others, command = layout.columns
-    line, lines_end = _command_text(row, brief, command, state.position.scroll_x)
+    scroll_x = state.position.scroll_x
+    line = f'{row.prefix}{brief or command.column.text(row.process)}'
     text = row_text(others, [place.column.text(row.process) for place in others])
-    text = f'{fit(text, command.x)}{line}'
+    text = f'{fit(text, command.x)}{clip_scrolled(line, scroll_x, command.width)}'
     if style.role in _MARKED:
         draw_bar_row(buf, y, text, style)
         return
+    branches = max(0, min(len(row.prefix) - scroll_x, command.width))
     x = 0
     device = next((place for place in others if place.column.name == 'device'), None)
     # Parts of the row with a style of their own, from left to right.
@@ -110,22 +111,12 @@ def _draw_row(
         (device.x, device.right, DIM if device and not row.process.devices else style)
         if device is not None
         else (0, 0, style),
-        (command.x, command.x + lines_end, _TREE),
+        (command.x, command.x + branches, _TREE),
     ):
         buf.write(x, y, cut(text, x, start - x), style)
         buf.write(start, y, cut(text, start, end - start), own)
         x = end
     buf.write(x, y, cut(text, x, buf.width - x), style)
-
-
-def _command_text(
-    row: TreeRow, brief: str | None, place: PlacedColumn, scroll_x: int
-) -> tuple[str, int]:
-    """Return the command after the lines of the tree, and the number of cells of these lines."""
-    process = row.process
-    text = f'{row.prefix}{brief or place.column.text(process)}'
-    lines_end = max(0, min(len(row.prefix) - scroll_x, place.width))
-    return clip_scrolled(text, scroll_x, place.width), lines_end
 
 
 _MARKED = (Role.SELECTED_TREE, Role.TAGGED, Role.SELECTED_TAGGED)
