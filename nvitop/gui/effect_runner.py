@@ -67,16 +67,15 @@ def send_signal(
     If the kernel supports process file descriptors, one is opened before the start time is
     checked, so the PID cannot be reused between the check and the signal.
     """
-    if _was_never_seen(key):
+    if key.pid <= 0 or key.start_time < 0:  # never visible in this PID namespace
         return SignalSent(key, name, 'unseen')
     try:
         number = signal_number(name)
         with _held(key.pid, kill) as send:
             has_exited = is_zombie(key.pid, status_of)
             # Checked last because without a descriptor the PID may be reused.
-            outcome = differs(key, start_time_of)
-            if outcome:
-                return SignalSent(key, name, outcome)
+            if abs(start_time_of(key.pid) - key.start_time) > START_TIME_TOLERANCE:
+                return SignalSent(key, name, 'reused')
             send(number)  # also to a zombie, whose threads may still run
     except (ProcessLookupError, host.NoSuchProcess):
         return SignalSent(key, name, 'gone')
@@ -106,26 +105,12 @@ def _held(pid: int, kill: Callable[[int, int], None]) -> Iterator[Callable[[int]
     yield functools.partial(kill, pid)
 
 
-def differs(key: ProcessKey, start_time_of: Callable[[int], float]) -> str:
-    """Return how the process differs from the one that was shown; ``''`` if it does not."""
-    if _was_never_seen(key):
-        return 'unseen'
-    if abs(start_time_of(key.pid) - key.start_time) > START_TIME_TOLERANCE:
-        return 'reused'
-    return ''
-
-
 def is_zombie(pid: int, status_of: Callable[[int], str] = status_of) -> bool:
     """Return whether a process is a zombie; False if unknown, as only a message depends on it."""
     try:
         return status_of(pid) == host.STATUS_ZOMBIE
     except (OSError, host.PsutilError):
         return False
-
-
-def _was_never_seen(key: ProcessKey) -> bool:
-    """Return whether the process was never visible in this PID namespace."""
-    return key.pid <= 0 or key.start_time < 0
 
 
 #: Effects that may block.
