@@ -368,21 +368,10 @@ def _nvidia_smi_fields() -> tuple[QueryField, ...]:
     )
 
 
-@functools.lru_cache(maxsize=None)
-def _unavailable_fields() -> tuple[QueryField, ...]:
-    """Fields of nvidia-smi without a source. They have names only, to be accepted in lists."""
-    return tuple(
-        QueryField(
-            re.sub(r'\W', '_', query).lower(),
-            query,
-            unit,
-            'str',
-            'not available',
-            lambda row: None,
-            missing=nvidia_smi.missing_text(query),
-        )
-        for query, unit in nvidia_smi.UNAVAILABLE.items()
-    )
+def _without_source(query: str, text: str = 'not available', unit: str = '') -> QueryField:
+    """A field of nvidia-smi for which NVML has no source."""
+    name, missing = re.sub(r'\W', '_', query).lower(), nvidia_smi.missing_text(query)
+    return QueryField(name, query, unit, 'str', text, lambda row: None, missing=missing)
 
 
 def _device_fields() -> tuple[QueryField, ...]:
@@ -517,7 +506,11 @@ def device_table() -> QueryTable:
     }
     claims = {f'claim.{name}': f'claim_{name}' for name in ('user', 'since', 'pid', 'command')}
     aliases = {**nvidia_smi.DEVICE_ALIASES, **reasons, **claims}
-    return make_table(_device_fields(), aliases, _unavailable_fields())
+    # They have names only, to be accepted in lists.
+    unavailable = (
+        _without_source(name, unit=unit) for name, unit in nvidia_smi.UNAVAILABLE.items()
+    )
+    return make_table(_device_fields(), aliases, tuple(unavailable))
 
 
 @functools.lru_cache(maxsize=None)
@@ -562,11 +555,6 @@ class ListTable(NamedTuple):
 def _item_value(position: int, row: ItemRow) -> CellValue:
     value: CellValue = row.item[position]
     return value
-
-
-def _without_source(name: str, text: str) -> QueryField:
-    """A field of nvidia-smi for which NVML has no source."""
-    return QueryField(name.replace('.', '_'), name, '', 'str', text, lambda row: None)
 
 
 def _list(

@@ -30,8 +30,8 @@ class Output:
     def __init__(self, path: str | None = None, interrupts: Interrupts | None = None) -> None:
         self._path = path
         self._interrupts = interrupts or Interrupts()
-        self._fd = -1
-        self._is_open = False
+        #: ``None``: not open yet; -1: standard output is an object without a file descriptor.
+        self._fd: int | None = None
 
     @property
     def name(self) -> str:
@@ -49,17 +49,15 @@ class Output:
             OSError: Not everything could be written; a file has no part of a piece.
         """
         data = [_encoded(piece) for piece in pieces]
-        if not self._is_open:
-            self._open()
-        if self._fd < 0:
-            # Standard output was replaced by an object without a file descriptor.
+        fd = self._fd = self._open() if self._fd is None else self._fd
+        if fd < 0:
             with self._interrupts.delayed():
                 sys.stdout.write(b''.join(data).decode('utf-8', 'replace'))
                 sys.stdout.flush()
             return
-        wait_until_writable(self._fd)  # Ctrl-C ends the program here rather than within a row
+        wait_until_writable(fd)  # Ctrl-C ends the program here rather than within a row
         with self._interrupts.delayed():
-            self._write_all(data)
+            _write_all(fd, data)
 
     def close(self) -> None:
         """Close the file.
@@ -67,51 +65,51 @@ class Output:
         Raises:
             OSError: Rows were not stored (network file systems, quotas).
         """
-        if self._path is not None and self._fd >= 0:
-            fd, self._fd, self._is_open = self._fd, -1, False
+        if self._path is not None and self._fd is not None:
+            fd, self._fd = self._fd, None
             os.close(fd)
 
-    def _open(self) -> None:
+    def _open(self) -> int:
         if self._path is not None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, 'O_BINARY', 0)
-            self._fd = os.open(self._path, flags, 0o666)
-        elif sys.stdout is None:
+            return os.open(self._path, flags, 0o666)
+        if sys.stdout is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        else:
-            sys.stdout.flush()
-            try:
-                self._fd = sys.stdout.fileno()
-            except (AttributeError, OSError, io.UnsupportedOperation):
-                self._fd = -1
-        self._is_open = True
-
-    def _write_all(self, data: list[bytes]) -> None:
-        view = memoryview(b''.join(data))
-        written = 0
+        sys.stdout.flush()
         try:
-            while written < len(view):
-                try:
-                    written += os.write(self._fd, view[written:])
-                except BlockingIOError:  # a non-blocking pipe
-                    wait_until_writable(self._fd)
-        except OSError:
-            with contextlib.suppress(OSError):
-                self._undo(data, written)
-            raise
+            return sys.stdout.fileno()
+        except (AttributeError, OSError, io.UnsupportedOperation):
+            return -1
 
-    def _undo(self, data: list[bytes], written: int) -> None:
-        """Remove an incomplete piece from the end of a file."""
-        whole = 0
-        for piece in data:
-            if whole + len(piece) > written:
-                break
-            whole += len(piece)
-        status = os.fstat(self._fd)
-        end = os.lseek(self._fd, 0, os.SEEK_CUR)
-        # Not if another program has appended something.
-        if stat.S_ISREG(status.st_mode) and status.st_size == end and written > whole:
-            os.ftruncate(self._fd, end - (written - whole))
-            os.lseek(self._fd, end - (written - whole), os.SEEK_SET)
+
+def _write_all(fd: int, data: list[bytes]) -> None:
+    view = memoryview(b''.join(data))
+    written = 0
+    try:
+        while written < len(view):
+            try:
+                written += os.write(fd, view[written:])
+            except BlockingIOError:  # a non-blocking pipe
+                wait_until_writable(fd)
+    except OSError:
+        with contextlib.suppress(OSError):
+            _undo(fd, data, written)
+        raise
+
+
+def _undo(fd: int, data: list[bytes], written: int) -> None:
+    """Remove an incomplete piece from the end of a file."""
+    whole = 0
+    for piece in data:
+        if whole + len(piece) > written:
+            break
+        whole += len(piece)
+    status = os.fstat(fd)
+    end = os.lseek(fd, 0, os.SEEK_CUR)
+    # Not if another program has appended something.
+    if stat.S_ISREG(status.st_mode) and status.st_size == end and written > whole:
+        os.ftruncate(fd, end - (written - whole))
+        os.lseek(fd, end - (written - whole), os.SEEK_SET)
 
 
 def _encoded(text: str) -> bytes:
