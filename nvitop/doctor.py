@@ -199,8 +199,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.demo is not None:
-        simulate(options.demo)
+    simulate(options.demo)
     out = sys.stderr if options.capture == '-' else sys.stdout
     states = set()
     with writing():

@@ -56,8 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_claims(options: argparse.Namespace) -> int:
-    if options.demo is not None:
-        simulate(options.demo)
+    simulate(options.demo)
     claims = sorted(read_claims().values(), key=lambda claim: claim.since)
     indices = _indices() if claims else {}
     with writing():

@@ -97,8 +97,7 @@ def _run(options: argparse.Namespace, command: list[str]) -> int:
     if WINDOWS:
         raise CommandFailure('not available on Windows, which cannot replace a process', FAILED)
     try:
-        if options.demo is not None:
-            simulate(options.demo)
+        simulate(options.demo)
         request = acquire.ClaimRequest(
             nvisel.start_devices_to_choose_from(PROGRAM, options.inherit),
             options.count,

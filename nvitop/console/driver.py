@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     T = TypeVar('T')
 
 
-def simulate(scenario: str, *, announce: bool = True) -> None:
-    """Replace the driver by that of a simulated machine.
+def simulate(scenario: str | None, *, announce: bool = True) -> None:
+    """Replace the driver by that of a simulated machine, unless the scenario is ``None``.
 
     Raises:
         CommandFailure: The scenario cannot be used; the status is 2.
     """
+    if scenario is None:
+        return
     from nvitop import simulation
 
     try:
@@ -73,9 +75,7 @@ def start_devices(
         CommandFailure: As :func:`simulate` and :func:`start_driver`; the status is 2 if a device is
             unknown.
     """
-    if demo is not None:
-        simulate(demo)
-
+    simulate(demo)
     return start_driver(program, functools.partial(_find_devices, names))
 
 

@@ -307,23 +307,21 @@ def _tls_files(given: argparse.Namespace, *, verifies: bool) -> TlsFiles | None:
 SWITCH_SECONDS = 0.001
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], program: str = PROGRAM) -> int:
     """Run ``nvitop exporter`` with the arguments after that word; return the exit status."""
-    settings = parse(make_parser(), list(arguments))
-    return outcome.run(PROGRAM, functools.partial(_run, PROGRAM, settings))
+    settings = parse(make_parser(program), list(arguments))
+    return outcome.run(program, functools.partial(_run, program, settings))
 
 
 def released_main() -> int:
     """Run ``nvitop-exporter`` with the arguments of the process; return the exit status."""
-    settings = parse(make_parser(RELEASED_PROGRAM), sys.argv[1:])
-    return outcome.run(RELEASED_PROGRAM, functools.partial(_run, RELEASED_PROGRAM, settings))
+    return main(sys.argv[1:], RELEASED_PROGRAM)
 
 
 def _run(program: str, settings: argparse.Namespace) -> int:
     with Interrupts():
         try:
-            if settings.demo is not None:
-                simulate(settings.demo)
+            simulate(settings.demo)
             _serve(program, settings)
         except InterruptedByUser:
             pass

@@ -257,8 +257,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.demo is not None:
-        simulate(options.demo)
+    simulate(options.demo)
     criteria = criteria_of(options)
     wanted = options_of(options)._replace(
         min_count=options.min_count,
