@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
+import stat
 import sys
 import time
 from typing import IO, Any, Callable
@@ -55,6 +57,37 @@ def wait_until_writable(descriptor: int) -> None:
         poll = select.poll()  # select.select fails for descriptors above 1023
         poll.register(descriptor, select.POLLOUT)
         poll.poll()
+
+
+def write_pieces(fd: int, pieces: list[bytes]) -> None:
+    """Write each piece completely; if that fails, a file ends with the last whole piece."""
+    view = memoryview(b''.join(pieces))
+    written = 0
+    try:
+        while written < len(view):
+            try:
+                written += os.write(fd, view[written:])
+            except BlockingIOError:  # a non-blocking pipe
+                wait_until_writable(fd)
+    except OSError:
+        with contextlib.suppress(OSError):
+            _undo(fd, pieces, written)
+        raise
+
+
+def _undo(fd: int, pieces: list[bytes], written: int) -> None:
+    """Remove an incomplete piece from the end of a file."""
+    whole = 0
+    for piece in pieces:
+        if whole + len(piece) > written:
+            break
+        whole += len(piece)
+    status = os.fstat(fd)
+    end = os.lseek(fd, 0, os.SEEK_CUR)
+    # Not if another program has appended something.
+    if stat.S_ISREG(status.st_mode) and status.st_size == end and written > whole:
+        os.ftruncate(fd, end - (written - whole))
+        os.lseek(fd, end - (written - whole), os.SEEK_SET)
 
 
 def wait_for_signals() -> None:

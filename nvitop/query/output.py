@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import os
 import re
-import stat
 import sys
 from typing import Sequence
 
 from nvitop.console.outcome import Interrupts
-from nvitop.platforms.kernel import wait_until_writable
+from nvitop.platforms.kernel import wait_until_writable, write_pieces
 
 #: Lone UTF-16 surrogates, as in names on Windows, except those that stand for undecodable bytes.
 _UNWRITABLE = re.compile('[\ud800-\udc7f\udd00-\udfff]')
@@ -57,7 +55,7 @@ class Output:
             return
         wait_until_writable(fd)  # Ctrl-C ends the program here rather than within a row
         with self._interrupts.delayed():
-            _write_all(fd, data)
+            write_pieces(fd, data)
 
     def close(self) -> None:
         """Close the file.
@@ -80,36 +78,6 @@ class Output:
             return sys.stdout.fileno()
         except (AttributeError, OSError, io.UnsupportedOperation):
             return -1
-
-
-def _write_all(fd: int, data: list[bytes]) -> None:
-    view = memoryview(b''.join(data))
-    written = 0
-    try:
-        while written < len(view):
-            try:
-                written += os.write(fd, view[written:])
-            except BlockingIOError:  # a non-blocking pipe
-                wait_until_writable(fd)
-    except OSError:
-        with contextlib.suppress(OSError):
-            _undo(fd, data, written)
-        raise
-
-
-def _undo(fd: int, data: list[bytes], written: int) -> None:
-    """Remove an incomplete piece from the end of a file."""
-    whole = 0
-    for piece in data:
-        if whole + len(piece) > written:
-            break
-        whole += len(piece)
-    status = os.fstat(fd)
-    end = os.lseek(fd, 0, os.SEEK_CUR)
-    # Not if another program has appended something.
-    if stat.S_ISREG(status.st_mode) and status.st_size == end and written > whole:
-        os.ftruncate(fd, end - (written - whole))
-        os.lseek(fd, end - (written - whole), os.SEEK_SET)
 
 
 def _encoded(text: str) -> bytes:

@@ -14,6 +14,7 @@ import sys
 import zlib
 from typing import BinaryIO, Generator, Iterable, Iterator
 
+from nvitop.platforms.kernel import write_pieces
 from nvitop.platforms.private_files import open_private
 from nvitop.recording.events import EventDetector
 from nvitop.recording.frames import (
@@ -107,21 +108,9 @@ class LineWriter:
             self._stream = before.copy()
             data = self._stream.compress(data) + self._stream.flush(zlib.Z_SYNC_FLUSH)
         try:
-            self._write_all(data)
+            write_pieces(self._descriptor, [data])
         except OSError:
             self._stream = before
-            raise
-
-    def _write_all(self, data: bytes) -> None:
-        """Write everything, or nothing if the disk is full."""
-        view = memoryview(data)
-        try:
-            while view:
-                view = view[os.write(self._descriptor, view) :]
-        except OSError:
-            with contextlib.suppress(OSError):  # a pipe
-                end = os.lseek(self._descriptor, len(view) - len(data), os.SEEK_CUR)
-                os.ftruncate(self._descriptor, end)
             raise
 
     def reopen(self) -> None:
@@ -138,7 +127,7 @@ class LineWriter:
         if self._descriptor < 0:
             return  # reopening it failed
         if self._stream is not None:
-            self._write_all(self._stream.flush())
+            write_pieces(self._descriptor, [self._stream.flush()])
         if self.path != STANDARD:
             os.close(self._descriptor)
         self._descriptor = -1
