@@ -250,16 +250,6 @@ def test_values_of_a_mig_device(machine: simulation.Machine) -> None:
     assert snapshot['compute_instance_id'] == 0
 
 
-def test_gpu_outside_of_mig_mode_has_no_mig_devices(machine: simulation.Machine) -> None:
-    for index in (0, 2):
-        device = Device(index)
-        assert device.mig_devices() == []
-        assert device.is_leaf_device()
-        assert device.to_leaf_devices() == [device]
-    modes = [Device(index).mig_mode() for index in range(3)]
-    assert modes == ['Disabled', 'Enabled', NA]
-
-
 def test_driver_without_mig_causes_no_warning(
     machine: simulation.Machine, caplog: pytest.LogCaptureFixture
 ) -> None:

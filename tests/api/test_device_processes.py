@@ -218,9 +218,3 @@ def test_call_soon_after_another_covers_a_second_and_a_later_one_loses_no_sample
     answers.samples = [Sample(7, 101_000_000, 80), Sample(7, 109_900_000, 20)]
     assert device.processes()[7].gpu_sm_utilization() == 50
     assert answers.since[-1] == 99_900_000
-
-
-def test_lost_gpu_has_no_processes(machine: simulation.Machine) -> None:
-    device = Device(0)
-    machine.fail('nvmlDevice*', 'GPU_IS_LOST')
-    assert device.processes() == {}

@@ -9,8 +9,9 @@ from nvitop.gui.model.choices import Screen
 from tests.e2e.monitor import TITLES, Monitor, Monitors, describe_machine, monitor_with_victims
 
 #: Text that would quit, tag, signal and confirm if it were keys.
-DANGEROUS = 'kill it: K T I k t i \r \n Ctrl-C 1 2 3 q Q \t h e U ! x r M z \\filter ' * 130
-LONG = DANGEROUS[:10_240]
+DANGEROUS = 'kill it: K T I k t i \r \n Ctrl-C 1 2 3 q Q \t h e U ! x r M z \\filter ' * 75
+#: Longer than the buffer of a terminal.
+LONG = DANGEROUS[:5_000]
 
 
 def begin_filter(monitor: Monitor, text: str = '') -> None:

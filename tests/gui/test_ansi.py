@@ -15,7 +15,6 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, THEMES, Look, theme_named
 from nvitop.gui.render.width import cell_width, safe
-from tests.gui.drawing import shown
 from tests.gui.random_samples import HOSTILE
 
 DARK = theme_named('dark')
@@ -86,22 +85,6 @@ def test_each_line_can_be_printed_alone(
         codes: list[str] = re.findall('\x1b\\[([0-9;]*)m', line)
         assert not codes or codes[-1] == ''
         assert colors or not codes
-
-
-@given(st.lists(HOSTILE, max_size=3), st.sampled_from([0, 256]))
-def test_hostile_text_cannot_control_the_terminal(texts: list[str], colors: int) -> None:
-    buffer = Buffer(60, 3)
-    for y, text in enumerate(texts):
-        x = buffer.write(0, y, '│', Style(Role.BORDER))
-        x += buffer.write(x, y, text if y else safe(text), Style(Role.LIGHT), width=57)
-        buffer.write(59, y, '│', Style(Role.BORDER))
-    output = to_ansi(buffer, DARK, colors)
-    plain = re.sub('\x1b\\[[0-9;]*m', '', output)
-    assert not re.search('[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]', plain)
-    assert not re.search('[\ud800-\udfff]', plain)
-    if texts:
-        row = shown(output, columns=60, rows=4)[0]
-        assert (row[0], row[59]) == ('│', '│')
 
 
 @pytest.mark.parametrize(

@@ -45,14 +45,6 @@ def send(*events: Event) -> Callable[[App], None]:
     return batch
 
 
-def test_sample_is_drawn() -> None:
-    _, terminal, measuring = run(send(SampleArrived(sample())), height=80)
-    assert measuring.starts == 1
-    text = '\n'.join(terminal.screen.lines())
-    assert 'H100' in text
-    assert len(terminal.screen.lines()) == 80
-
-
 def test_batch_of_keys_is_drawn_once() -> None:
     _, terminal, _ = run(send(SampleArrived(sample())), send(*[KeyPressed('Down')] * 20))
     assert len(terminal.frames) == 3

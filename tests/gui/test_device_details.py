@@ -8,27 +8,28 @@ import pytest
 
 from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import DETAILS
-from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role
-from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import KeyPressed, SampleArrived
-from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, Problem, Sample
-from tests.gui.drawing import assert_boxes_close, lines_of, text_of
-from tests.gui.driving import press, update_all, without_later_details
-from tests.gui.samples import NOW, SAMPLES, with_details
+from tests.gui.drawing import (
+    assert_boxes_close,
+    frame_on,
+    lines_of,
+    lines_on,
+    state_on,
+    text_of,
+)
+from tests.gui.driving import arrived, pressed, without_later_details
+from tests.gui.samples import SAMPLES, with_details
 
 pytestmark = pytest.mark.usefixtures('utc')
 
 
 def details_of(name: str, width: int, height: int) -> Buffer:
     """Draw the main screen of a stored machine with details."""
-    state = AppState(MONITOR, width, height, timestamp=NOW)
-    events = (SampleArrived(with_details(SAMPLES[name])), KeyPressed('d'))
-    return draw_frame(update_all(state, events)[0], History())
+    return frame_on(with_details(SAMPLES[name]), width, height, 'd')
 
 
 def without_details(sample: Sample) -> Sample:
@@ -61,9 +62,7 @@ def test_clock_reasons_are_shortened_to_fit(
     sample = with_details(SAMPLES['h100x8'])
     first = sample.devices[0]._replace(clock_event_reasons=reasons)
     sample = sample._replace(devices=(first, *sample.devices[1:]))
-    events = (SampleArrived(sample), KeyPressed('d'))
-    state, _ = update_all(AppState(MONITOR, width, 60, timestamp=NOW), events)
-    lines = lines_of(state)
+    lines = lines_on(sample, width, 60, 'd')
     top = next(i for i, line in enumerate(lines) if ' Details ' in line)
     assert lines[top + 2].rstrip(' │').endswith(f'  {text}')
 
@@ -79,40 +78,30 @@ def test_clock_reasons_are_shortened_to_fit(
 )
 def test_frozen_display_explains_missing_details(width: int, note: str) -> None:
     sample = without_details(with_details(SAMPLES['h100x8']))
-    state = AppState(MONITOR, width, 80, timestamp=NOW)
     # The display is frozen while another screen hides the details.
-    state, _ = update(state, SampleArrived(sample))
-    state, _ = press(state, *'dUzq')
-    state = without_later_details(state)
-    text = text_of(state)
-    assert text.count(note) == 8
+    state = without_later_details(state_on(sample, width, 80, *'dUzq'))
+    assert text_of(state).count(note) == 8
     assert_boxes_close(draw_frame(state, History()))
-    state, _ = update(state, KeyPressed('z'))
-    text = text_of(state)
-    assert text.count('not measured yet') == 8
+    assert text_of(pressed(state, 'z')).count('not measured yet') == 8
 
 
 def test_details_measured_while_paused_add_no_columns() -> None:
     sample = without_details(with_details(SAMPLES['h100x8']))
-    state, _ = update(AppState(MONITOR, 120, 40, timestamp=NOW), SampleArrived(sample))
-    state, _ = press(state, 'z')
+    state = state_on(sample, 120, 40, 'z')
     before = lines_of(state)
-    state, _ = update(state, SampleArrived(with_details(sample)._replace(sequence=99)))
+    state = arrived(state, with_details(sample))
     assert lines_of(state)[1:] == before[1:]
-    assert 'not measured' not in text_of(press(state, 'd')[0])
+    assert 'not measured' not in text_of(pressed(state, 'd'))
 
 
 def test_graph_of_a_metric_that_is_not_measured_explains_it() -> None:
     sample = without_details(with_details(SAMPLES['one']))
-    state = AppState(MONITOR, 120, 60, timestamp=NOW)
     for problems, title in (
         ((), 'GPU ENC not measured'),
         ((Problem(DeviceKey(0), 'encoder_utilization', 'Not Supported'),), 'GPU ENC N/A'),
     ):
-        seen, _ = update(state, SampleArrived(sample._replace(problems=problems)))
-        seen, _ = press(seen, 'f', *'ggggggg')
-        text = text_of(seen)
-        assert title in text
+        state = state_on(sample._replace(problems=problems), 120, 60, 'f', *'ggggggg')
+        assert title in text_of(state)
 
 
 @pytest.mark.parametrize('name', ['h100x8', 'mig', 'lost', 'missing', 'all-lost', 'no-gpu'])

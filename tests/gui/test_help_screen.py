@@ -53,21 +53,6 @@ def test_help_explains_thresholds_in_their_colors() -> None:
     assert {('light', Role.LIGHT), ('moderate', Role.MODERATE), ('heavy', Role.HEAVY)} <= styled
 
 
-def test_legend_explains_states_and_the_line_of_graphs() -> None:
-    buffer = frame_on('one', 120, 200, 'h')
-    text = '\n'.join(buffer.lines())
-    assert re.search('held 1h +memory in use, but no kernel for 1 h', text)
-    assert re.search('line +in graphs: the highest GPU, or the memory', text)
-    styled = {(word, style.role) for y in range(200) for _, word, style in buffer.row(y)}
-    assert {('held 1h', Role.WARNING), ('line', Role.MEMORY), ('PWR', Role.TEXT)} <= styled
-
-
-def test_help_lists_all_keys_for_moving_in_one_line() -> None:
-    text = text_of(state_on('one', 120, 60, 'h'))
-    assert re.search('Up Down k j +previous, next process or line', text)
-    assert 'Alt-k = Up' in text
-
-
 @pytest.mark.parametrize('width', [60, 80, 120, 160])
 def test_pairs_of_keys_are_not_broken(width: int) -> None:
     lines = [part.text for line in help_lines(state_on('one', width, 40)) for part in line]

@@ -40,12 +40,6 @@ def test_bar_of_a_share_takes_the_room_that_is_left_up_to_its_largest_width() ->
     assert places == [7, 15, 25, 25]
 
 
-def test_columns_are_explained_in_full_at_80_columns() -> None:
-    text = '\n'.join(frame_on('one', 80, 24, 'C').lines())
-    assert 'X both, M MPS client' in text
-    assert '..' not in text
-
-
 def test_cursor_stays_visible_on_every_list() -> None:
     for key in ('!', 'U', 'C'):
         for height in (6, 8, 12, 40):

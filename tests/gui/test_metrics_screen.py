@@ -9,16 +9,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nvitop.gui.layout.screens import lay_out_metrics
-from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
+from nvitop.gui.state.events import KeyPressed, SampleArrived
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Problem
-from tests.gui.drawing import lines_of, text_of
-from tests.gui.driving import demand_of, update_all
-from tests.gui.samples import NOW, SAMPLES, history_of
+from tests.gui.drawing import lines_of, state_on, text_of
+from tests.gui.driving import demand_of
+from tests.gui.samples import SAMPLES, history_of
 
 pytestmark = pytest.mark.usefixtures('utc')
 
@@ -30,10 +29,8 @@ def metrics_of(
     sample = SAMPLES[name]
     first = sample.processes[0]._replace(**fields)
     sample = sample._replace(processes=(first, *sample.processes[1:]))
-    state = AppState(MONITOR, width, height, timestamp=NOW)
-    events: list[Event] = [SampleArrived(sample), *map(KeyPressed, ('Down', 'Enter', *keys))]
-    state, _ = update_all(state, tuple(events))
-    return state, draw_frame(state, history_of(sample)).lines()
+    state = state_on(sample, width, height, 'Down', 'Enter', *keys)
+    return state, lines_of(state, history_of(sample))
 
 
 def test_unknown_values_have_no_graph() -> None:
@@ -48,7 +45,7 @@ def test_unknown_values_have_no_graph() -> None:
 
 def test_axis_fits_the_current_value_before_there_is_a_history() -> None:
     state, _ = metrics_of('one', 200, 60, disk_read_kib_per_s=4096)
-    text = '\n'.join(draw_frame(state, History()).lines())
+    text = text_of(state)
     assert ' DISK READ 4 MiB/s ' in text
     assert '│5 MiB/s ' in text
     assert text.count('measured only while this page is open') == 1
@@ -78,26 +75,19 @@ def test_current_value_never_exceeds_the_highest_value() -> None:
             processes=(first, *sample.processes[1:]), monotonic=time, processes_monotonic=time
         )
         history.record(sample)
-    state = AppState(MONITOR, 200, 40, timestamp=NOW)
-    events = (SampleArrived(sample), KeyPressed('Down'), KeyPressed('Enter'))
-    state, _ = update_all(state, events)
+    state = state_on(sample, 200, 40, 'Down', 'Enter')
     assert history.maximum(state.metrics, 'gpu_sm_utilization', 60.0) == 44.0
-    assert ' GPU-SM 45% · max 45% ' in '\n'.join(draw_frame(state, history).lines())
+    assert ' GPU-SM 45% · max 45% ' in text_of(state, history)
 
 
 def test_whole_command_and_start_are_shown_if_there_is_room() -> None:
-    sample = SAMPLES['h100x8']._replace(sequence=1)
     command = ' '.join(
         ['python3', 'train.py', *(f'--option-{i}=value' for i in range(12)), '--last']
     )
-    first = sample.processes[0]._replace(
-        command=command, username='ann', thread_count=142, directory='/home/ann/\x1b[31mtrain'
-    )
-    sample = sample._replace(processes=(first, *sample.processes[1:]))
-    events = (SampleArrived(sample), KeyPressed('Down'), KeyPressed('Enter'))
+    where = '/home/ann/\x1b[31mtrain'
+    fields = {'command': command, 'username': 'ann', 'thread_count': 142, 'directory': where}
     for height, is_shown in ((24, True), (12, False)):
-        state, _ = update_all(AppState(MONITOR, 100, height, timestamp=NOW), events)
-        lines = lines_of(state)
+        state, lines = metrics_of('h100x8', 100, height, **fields)
         assert ('--last' in ' '.join(lines[4:9])) == is_shown
         assert (' by ann · threads 142' in lines[3]) == is_shown
         assert ('DIRECTORY  /home/ann/' in lines[4]) == is_shown

@@ -151,13 +151,6 @@ def test_j_and_k_move_on_every_screen_with_lines(screen: Screen) -> None:
     assert pressed(state, 'j').dialog is pressed(state, 'k').dialog is None
 
 
-@pytest.mark.parametrize('key', ['l', 'F5', 'Esc', 'Up', 'Ctrl-L', '2'])
-def test_next_key_removes_a_message_about_a_key(key: str) -> None:
-    state = pressed(state_of(MANY), 'F12')
-    assert texts(state) == ['F12: unknown key; h lists the keys']
-    assert not any('F12' in text for text in texts(pressed(state, key)))
-
-
 def test_reversed_order_is_named() -> None:
     state = pressed(state_of(MANY), 'o', 'c', 'R')
     assert (state.main.sort, texts(state)) == (

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived, SignalSent
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import Cost, DeviceKey, Problem
 from tests.gui.drawing import lines_of, state_on, text_of
-from tests.gui.driving import update_all
+from tests.gui.driving import after, pressed, update_all
 from tests.gui.samples import NOW, SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')
@@ -31,9 +30,7 @@ def troubled(width: int, height: int = 24, simulated: str = '') -> AppState:
     sample = SAMPLES['one']._replace(sequence=1, simulated=simulated)
     first = sample._replace(problems=(fails, lacks, *before))
     later = sample._replace(sequence=2, timestamp=NOW + 1, problems=(fails, lacks))
-    state = AppState(MONITOR, width, height, timestamp=NOW)
-    events = (SampleArrived(first), SampleArrived(later), KeyPressed('!'))
-    return update_all(state, events)[0]
+    return after(state_on(first, width, height), SampleArrived(later), KeyPressed('!'))
 
 
 def test_frozen_problems_do_not_change_except_for_failed_signals() -> None:
@@ -70,12 +67,10 @@ def test_last_row_shows_which_problems_are_visible(
     many = tuple(Problem(DeviceKey(i), f'x{i}', 'y', 'error') for i in range(9))
     sample = SAMPLES['one']._replace(problems=many, cost=Cost(0.004, 50, 0.25))
     later = sample._replace(sequence=2, monotonic=sample.monotonic + 10, cost=Cost(0.004, 50, 0.5))
-    events = (SampleArrived(sample._replace(sequence=1)), SampleArrived(later), KeyPressed('!'))
 
     def foot(height: int, *keys: str) -> str:
-        state, _ = update_all(AppState(MONITOR, width, height, timestamp=NOW), events)
-        state, _ = update_all(state, tuple(map(KeyPressed, keys)))
-        line = lines_of(state)[-1]
+        state = after(state_on(sample, width, height), SampleArrived(later))
+        line = lines_of(pressed(state, '!', *keys))[-1]
         assert line.startswith(cost if height == 12 else ' nvitop')
         return line.rstrip()
 

@@ -15,7 +15,7 @@ from docs.query_schema import make_schema
 from nvitop.printable import printable
 from nvitop.query import escape, unescape
 from nvitop.query.fields import device_table, process_table
-from nvitop.query.formats import OutputStyle, document, make_format, parse_style, quote
+from nvitop.query.formats import OutputStyle, document, make_format, parse_style
 from nvitop.query.measure import TableQuery, make_rows
 from nvitop.query.nvidia_smi import DEPRECATED
 from nvitop.sampling.types import Sample
@@ -311,19 +311,6 @@ def test_no_escaped_text_is_a_formula_or_not_available(text: str) -> None:
     assert not escaped.strip().startswith(('=', '+', '-', '@', '＝', '＋', '－', '＠'))
     assert not escaped.startswith(('\t', '\r', '\n'))
     assert escaped != '[N/A]'
-
-
-@given(st.lists(st.text(st.characters(blacklist_categories=['Cs', 'Cc'])), min_size=1))
-def test_quoted_fields_read_back_behind_commas_and_spaces(fields: list[str]) -> None:
-    line = ', '.join(map(quote, fields)) + '\n'
-    read = list(csv.reader(io.StringIO(line, newline=''), skipinitialspace=True))
-    assert read == [fields] or fields == ['']
-
-
-def test_line_breaks_and_quotes_read_back() -> None:
-    fields = ['a\nb', 'say "hi"', 'x,\r\ny', ' padded ', '']
-    line = ', '.join(map(quote, fields)) + '\n'
-    assert list(csv.reader(io.StringIO(line, newline=''), skipinitialspace=True)) == [fields]
 
 
 @pytest.mark.parametrize('text', ['python3', '/usr/bin/x', '1,5', "it's", 'a=b', 'N/A', "'x'"])

@@ -131,12 +131,6 @@ def test_a_report_makes_no_call_twice_and_at_most_thirty_per_gpu(bench: ClockedM
     assert gpu(sample, 0).info.max_sm_clock_mhz is None
 
 
-def test_processes_leave_the_sample_with_the_demand(bench: ClockedMachine) -> None:
-    assert bench.sample().processes
-    bench.demand = NO_PROCESSES
-    assert bench.sample(1.0).processes == ()
-
-
 # Complete samples
 
 

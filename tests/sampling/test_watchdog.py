@@ -148,15 +148,6 @@ def test_nothing_times_out_while_the_process_is_suspended(bench: Bench) -> None:
     assert outcome.value is True
 
 
-def test_a_silent_subject_is_not_waited_for_again(bench: Bench) -> None:
-    bench.run('b')
-    before = bench.clock.now
-    outcomes = bench.watchdog.run({'a': lambda: 'A', 'b': bench.hang}, limit=LIMIT)
-    assert bench.clock.now == before
-    assert outcomes['b'].silent_seconds == LIMIT
-    assert bench.watchdog.threads_inside == 1
-
-
 def test_trials_of_a_silent_subject_back_off(bench: Bench) -> None:
     bench.run('b')
     silent_from = bench.clock.now

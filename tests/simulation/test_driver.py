@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import inspect
-import os
 from typing import Any, Callable
 
 import pynvml
@@ -127,19 +126,6 @@ def test_memory_v1_includes_reserved_memory_in_used(start: Start) -> None:
     assert old.free == new.free == new.total - new.used - new.reserved
     with pytest.raises(pynvml.NVMLError_ArgumentVersionMismatch):
         pynvml.nvmlDeviceGetMemoryInfo(handle(), 0x03000028)
-
-
-def test_values_change_only_with_the_clock(start: Start) -> None:
-    machine = start()
-
-    def load() -> tuple[int, int]:
-        rates = pynvml.nvmlDeviceGetUtilizationRates(handle(4))
-        return rates.gpu, pynvml.nvmlDeviceGetPowerUsage(handle(4))
-
-    first = load()
-    assert load() == first
-    machine.advance(20.0)
-    assert load() != first
 
 
 def test_two_machines_with_one_scenario_agree_at_every_moment(start: Start) -> None:
@@ -352,10 +338,3 @@ def test_calls_before_initialization_fail(start: Start) -> None:
     assert text(pynvml.nvmlErrorString(pynvml.NVML_ERROR_GPU_IS_LOST)) == 'GPU is lost'
     pynvml.nvmlInit()
     assert text(pynvml.nvmlSystemGetNVMLVersion()) == '13.580.65.06'
-
-
-def test_given_pids_are_assigned_to_the_first_processes(start: Start) -> None:
-    start(processes=[os.getpid()])
-    lists = [pynvml.nvmlDeviceGetComputeRunningProcesses(handle(i)) for i in range(8)]
-    assert [process.pid for processes in lists for process in processes] == [os.getpid()]
-    assert text(pynvml.nvmlSystemGetProcessName(os.getpid())) == '/opt/conda/bin/python3'

@@ -36,31 +36,6 @@ def test_fault_has_a_start_an_interval_and_a_maximum(start: Start) -> None:
     assert codes(8) == [0, 0, 0, 10, 0, 10, 0, 0]
 
 
-def test_fault_affects_one_gpu_and_several_functions(start: Start) -> None:
-    machine = start()
-    machine.fail('nvmlDeviceGetPower*', 999, gpu=3)
-    assert codes(1, gpu=2) == [0]
-    assert codes(1, gpu=3) == [999]
-    with pytest.raises(pynvml.NVMLError_Unknown):
-        pynvml.nvmlDeviceGetPowerManagementLimit(handle(3))
-    machine.heal()
-    assert codes(1, gpu=3) == [0]
-
-
-def test_fault_of_a_gpu_affects_its_mig_devices(start: Start) -> None:
-    machine = start('mig')
-    first, second = (
-        pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle(0), index) for index in (0, 2)
-    )
-    machine.fail('nvmlDeviceGetMemoryInfo', 'UNKNOWN', gpu=(0, 2))
-    pynvml.nvmlDeviceGetMemoryInfo(first)
-    with pytest.raises(pynvml.NVMLError_Unknown):
-        pynvml.nvmlDeviceGetMemoryInfo(second)
-    machine.fail('nvmlDeviceGetMemoryInfo', 'UNKNOWN', gpu=0)
-    with pytest.raises(pynvml.NVMLError_Unknown):
-        pynvml.nvmlDeviceGetMemoryInfo(first)
-
-
 def test_unknown_function_or_code_raises(start: Start) -> None:
     machine = start()
     with pytest.raises(ValueError, match="no function 'nvmlDeviceGetPowerUsed'"):
@@ -69,36 +44,6 @@ def test_unknown_function_or_code_raises(start: Start) -> None:
         machine.hide('nvmlNo*')
     with pytest.raises(KeyError):
         machine.fail('nvmlDeviceGetPowerUsage', 'NO_SUCH_CODE')
-
-
-def test_delayed_calls_sleep(start: Start) -> None:
-    waits: list[float] = []
-    machine = start(sleep=waits.append)
-    machine.delay('nvmlDeviceGetPowerUsage', 1.5, gpu=1)
-    codes(1, gpu=0)
-    codes(2, gpu=1)
-    assert waits == [1.5, 1.5]
-
-
-def test_hanging_call_returns_after_release(start: Start) -> None:
-    machine = start()
-    device = handle()
-    machine.hang('nvmlDeviceGetPowerUsage', gpu=0)
-    done = threading.Event()
-
-    def ask() -> None:
-        pynvml.nvmlDeviceGetPowerUsage(device)
-        done.set()
-
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    wait_until(lambda: machine.calls['nvmlDeviceGetPowerUsage'], 'the call')
-    assert codes(1, gpu=1) == [0]
-    assert not done.is_set()
-    machine.release()
-    thread.join(PATIENCE)
-    assert done.is_set()
-    assert codes(1) == [0]
 
 
 def test_hanging_call_returns_when_the_machine_stops() -> None:
@@ -112,15 +57,6 @@ def test_hanging_call_returns_when_the_machine_stops() -> None:
         wait_until(lambda: machine.calls['nvmlDeviceGetPowerUsage'], 'the call')
     thread.join(PATIENCE)
     assert not thread.is_alive()
-
-
-def test_functions_are_hidden_at_run_time(start: Start) -> None:
-    machine = start()
-    assert codes(1) == [0]
-    machine.hide('nvmlDeviceGetPower*')
-    pynvml.nvmlInit()
-    with pytest.raises(pynvml.NVMLError_FunctionNotFound):
-        pynvml.nvmlDeviceGetPowerUsage(handle())
 
 
 def test_counts_are_exact_under_threads(start: Start) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 import pathlib
-from typing import Callable
 
-import pynvml
 import pytest
 
 from nvitop import simulation
 from nvitop.simulation.models import MODELS
 from nvitop.simulation.scenario import SHAPES, Pulse, Signal, phase_of
-from tests.simulation.conftest import handle, text
 
 GPU = '[[gpu]]\n'
 TWO_GPUS = '[[gpu]]\ncount = 2\n'
@@ -275,17 +272,6 @@ TEXT = ''.join(
 def test_document_names_every_scenario_and_model() -> None:
     for name in (*simulation.scenario_names(), *MODELS):
         assert f'`{name}`' in TEXT, name
-
-
-@pytest.mark.parametrize('name', simulation.scenario_names())
-def test_bundled_scenario_lists_its_gpus(name: str, start: Callable[..., object]) -> None:
-    start(name, processes='none')
-    scenario = simulation.load(name)
-    assert scenario.description
-    assert pynvml.nvmlDeviceGetCount() == len(scenario.gpus)
-    for index, gpu in enumerate(scenario.gpus):
-        if (name, index) != ('faults', 1):  # a lost GPU
-            assert text(pynvml.nvmlDeviceGetName(handle(index))) == gpu.values['name']
 
 
 SIGNALS = [
