@@ -8,12 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn, Sequence, TypeVar
 
 from nvitop.api.utils import human2bytes
-from nvitop.console.hints import (
-    COMMAND_HINTS,
-    OPTION_HINTS,
-    advise_on_argument,
-    plain_message,
-)
+from nvitop.console.hints import COMMAND_HINTS, OPTION_HINTS, advise_on_argument, plain_message
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, writing
 from nvitop.printable import printable

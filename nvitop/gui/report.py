@@ -13,11 +13,7 @@ from nvitop.console.terminal import is_watched
 from nvitop.gui.layout.main import lay_out_page, report_width
 from nvitop.gui.layout.process import place_columns
 from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState, has_gradient
-from nvitop.gui.model.columns import (
-    DEFAULT_COLUMNS,
-    column_widths,
-    longest_command,
-)
+from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths, longest_command
 from nvitop.gui.model.format import devices_text, format_timestamp
 from nvitop.gui.render.ansi import dot_tracks, to_ansi, to_ascii, to_halves
 from nvitop.gui.render.buffer import Buffer
@@ -30,8 +26,7 @@ from nvitop.health import findings, is_wrong
 from nvitop.sampling.types import Sample
 
 if TYPE_CHECKING:
-    from nvitop.console.options import Options
-    from nvitop.sampling.types import DeviceKey, Sample
+    from nvitop.sampling.types import DeviceKey
 
 #: A height larger than that of any page.
 _ENDLESS = 1 << 30

@@ -17,13 +17,7 @@ from nvitop.console.startup import collect_garbage_rarely
 from nvitop.console.terminal import stdout_width
 from nvitop.gui.render.ansi import color_depth, lacks_fine_blocks
 from nvitop.gui.render.theme import resolve_theme
-from nvitop.gui.report import (
-    explain_no_device,
-    report_text,
-    shows_owner,
-    view_of,
-    warnings_about,
-)
+from nvitop.gui.report import explain_no_device, report_text, shows_owner, view_of, warnings_about
 from nvitop.health import RULE_METRICS
 from nvitop.sampling import watchdog
 from nvitop.sampling.device_names import match_devices

@@ -7,12 +7,7 @@ import functools
 import itertools
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
-from nvitop.gui.model.columns import (
-    COLUMNS_BY_NAME,
-    DEFAULT_COLUMNS,
-    OPTIONAL_COLUMNS,
-    Column,
-)
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, DEFAULT_COLUMNS, OPTIONAL_COLUMNS, Column
 from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, Cells, Rect
 from nvitop.sampling.types import DeviceKey, ProcessSample
 

@@ -17,9 +17,7 @@ from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, EXACT, Look, Theme
 from nvitop.gui.render.width import cell_width, cells_of
 
 if TYPE_CHECKING:
-    from nvitop.gui.render.buffer import Buffer, Span
-    from nvitop.gui.render.style import Style
-    from nvitop.gui.render.theme import Theme
+    from nvitop.gui.render.buffer import Span
 
 RESET = '\x1b[m'
 _PLAIN = Look()

@@ -7,14 +7,7 @@ from nvitop.gui.model.choices import Screen, Sort, neighbor
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, TreeState
 from nvitop.gui.state.appearance import way_to_run
 from nvitop.gui.state.dialog import has_targets, why_no_target
-from nvitop.gui.state.events import (
-    CaptureMouse,
-    Quit,
-    ReadEnvironment,
-    Redraw,
-    Refresh,
-    Suspend,
-)
+from nvitop.gui.state.events import CaptureMouse, Quit, ReadEnvironment, Redraw, Refresh, Suspend
 from nvitop.gui.state.keymap import Binding, Need
 from nvitop.gui.state.lists import LIST_ORDERS, list_sort, relist, sort_by, sort_list
 from nvitop.gui.state.navigation import go_back, go_to_line, move_by_lines

@@ -9,14 +9,7 @@ from nvitop.gui.layout.screens import DialogLayout, align_targets, lay_out_dialo
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import devices_text, special_command
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.state.app_state import (
-    BUTTONS,
-    PARENT,
-    AppState,
-    Result,
-    SignalDialog,
-    SignalTarget,
-)
+from nvitop.gui.state.app_state import BUTTONS, PARENT, AppState, Result, SignalDialog, SignalTarget
 from nvitop.gui.state.events import RingBell, SendSignal
 from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.selection import (

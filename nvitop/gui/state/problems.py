@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, NamedTuple, Seque
 
 from nvitop.gui.model.format import join_labels
 from nvitop.health import SEVERITIES, Finding, is_wrong
-from nvitop.sampling.types import (
-    NO_FAILURES,
-    STATUS,
-    Cost,
-    DeviceKey,
-    Problem,
-)
+from nvitop.sampling.types import NO_FAILURES, STATUS, Cost, DeviceKey, Problem
 
 if TYPE_CHECKING:
     from nvitop.health import Severity

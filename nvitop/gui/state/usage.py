@@ -5,13 +5,7 @@ from __future__ import annotations
 
 from typing import Iterable, NamedTuple, Sequence
 
-from nvitop.sampling.types import (
-    PROCESSES,
-    DeviceKey,
-    DeviceSample,
-    ProcessSample,
-    Sample,
-)
+from nvitop.sampling.types import PROCESSES, DeviceKey, DeviceSample, ProcessSample, Sample
 
 #: Time (seconds) without using its device after which the memory of a process counts as idle.
 IDLE_SECONDS = 60.0

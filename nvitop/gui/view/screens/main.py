@@ -13,11 +13,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import DIM, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
-from nvitop.gui.view.panels.device import (
-    DeviceList,
-    bottom_uprights,
-    draw_device_panel,
-)
+from nvitop.gui.view.panels.device import DeviceList, bottom_uprights, draw_device_panel
 from nvitop.gui.view.panels.host import draw_host_panel, select_graphs
 from nvitop.gui.view.panels.process import Limits, ProcessList, draw_process_panel
 from nvitop.gui.view.panels.tiles import TileDetails, draw_tiles
