@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, NamedTuple, Sequence, TypeVar
 
 from nvitop.api import host
 from nvitop.api.device.process import ProcessUsage, is_stranger
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from nvitop.api.process.facts import ObservedProcess
     from nvitop.sampling.device import ProcessRecord
     from nvitop.sampling.types import HostSample, ProcessStatus
+
+P = TypeVar('P', ProcessSample, HostProcessSample)
 
 #: Longest interval (seconds) over which CPU % is given: the average of an hour says little about now.
 LONGEST_CPU_SECONDS = 10.0
@@ -51,27 +53,19 @@ class ProcessReading(NamedTuple):
     begun: frozenset[int] = frozenset()
 
 
-#: Fields that change all the time.
-_MEASURED = tuple(
-    field
-    for field in ProcessSample._fields
-    if field.endswith(('_bytes', '_percent', '_seconds', '_kib_per_s'))
-)
-
-
 def without_measurements(reading: ProcessReading) -> ProcessReading:
     """Return the processes of an outdated reading: their identity, without numbers."""
-    unknown: dict[str, Any] = dict.fromkeys(_MEASURED)
-    host_unknown: dict[str, Any] = {
-        field: None for field in _MEASURED if field in HostProcessSample._fields
-    }
     return reading._replace(
-        processes=tuple(process._replace(**unknown) for process in reading.processes),
-        host_processes=tuple(
-            process._replace(**host_unknown) for process in reading.host_processes
-        ),
+        processes=tuple(map(_without_numbers, reading.processes)),
+        host_processes=tuple(map(_without_numbers, reading.host_processes)),
         begun=frozenset(),
     )
+
+
+def _without_numbers(process: P) -> P:
+    ends = ('_bytes', '_percent', '_seconds', '_kib_per_s')
+    unknown: dict[str, Any] = {name: None for name in process._fields if name.endswith(ends)}
+    return process._replace(**unknown)
 
 
 class _Known:
