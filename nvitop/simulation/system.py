@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from nvitop.api.host import CpuSeconds, MemoryUsage
 from nvitop.api.process.facts import HostFacts, quote
-from nvitop.api.process.procfs import ZOMBIE
 from nvitop.api.system import Past, ProcessDetails, System, TreeUsage
 from nvitop.platforms.pci import GpuPower, SleepInfo, short_bus_id
 from nvitop.simulation.physics import TRAFFIC
@@ -308,7 +307,7 @@ class SimulatedProcess:
         facts = facts._replace(
             name=os.path.basename(command[0]),
             # That of a child is empty for a moment after its start.
-            cmdline=[] if facts.status == ZOMBIE else command,
+            cmdline=[] if facts.status == 'zombie' else command,
         )
         if task.spec.user:
             facts = facts._replace(username=task.spec.user)
