@@ -65,30 +65,3 @@ def test_options_about_the_configuration_file_are_not_in_the_layer() -> None:
     assert given == Invocation({'once': True}, config='x.toml')
     assert not parse_arguments(['--no-config']).reads_config
     assert parse_arguments(['--print-config']).prints_config
-
-
-@pytest.mark.parametrize(
-    ('line', 'message'),
-    [
-        ('--interval 0.249', 'from 0.25 to 1000000 seconds'),
-        ('--interval nan', "not a possible duration: 'nan'"),
-        ('--interval inf', "not a possible duration: 'inf'"),
-        ('--interval 1e7', 'from 0.25 to 1000000 seconds'),
-        ('--scroll-back 2d', "from 0 to 1440 minutes, not '2d'"),
-        ('--gpu-util-thresh 50 100', 'from 1 to 99'),
-        ('-o -1', '-o needs at least one value'),
-        ('-g -C', '--only-compute and --graphics exclude each other'),
-        ('-c -G', '--compute and --only-graphics exclude each other'),
-    ],
-)
-def test_invalid_arguments_are_usage_errors(
-    line: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as leaving:
-        parse_arguments(line.split())
-    assert leaving.value.code == 2
-    captured = capsys.readouterr()
-    assert captured.out == ''
-    (error,) = captured.err.splitlines()
-    assert error.startswith('nvitop: error: ')
-    assert message in error

@@ -125,26 +125,8 @@ def test_a_cuda_error_is_status_3(
     assert (ran.status, ran.out, ran.err) == (3, '', 'nvisel: error: CUDA failed: out of order\n')
 
 
-@pytest.mark.parametrize(
-    'arguments',
-    [
-        '-C 1 -c 2',
-        '-c -1',
-        '-c ²',
-        '-f much',
-        '-G many',
-        '--tol -1',
-        '-O name',
-        '--newline -0',
-        '-n 1 -C 3',
-        '-n 1 -c 0',
-    ],
-)
-def test_invalid_arguments_are_status_2(machine: simulation.Machine, arguments: str) -> None:
-    ran = nvisel(arguments)
-    assert (ran.status, ran.out) == (2, '')
-    (line,) = ran.err.splitlines()
-    assert line.startswith('nvisel: error: ')
+def test_invalid_arguments_query_no_gpu(machine: simulation.Machine) -> None:
+    assert nvisel('-C 1 -c 2').status == 2
     assert machine.calls == {}
 
 

@@ -141,6 +141,51 @@ nvisel -G 10%                             -G: must be a whole number
 nvisel -O name                            -O must be one of index, uuid
 nvisel -c 3 -C 2                          --max-count (2) is less than --min-count (3)
 nvisel --min-free 2GiB                    did you mean '--min-free-memory'?
+nvitop --interval 0.249                   must be from 0.25 to 1000000 seconds
+nvitop --interval nan                     not a possible duration: 'nan'
+nvitop --interval inf                     not a possible duration: 'inf'
+nvitop --interval 1e7                     from 0.25 to 1000000 seconds
+nvitop --scroll-back 2d                   from 0 to 1440 minutes, not '2d'
+nvitop --gpu-util-thresh 50 100           from 1 to 99
+nvitop -o -1                              -o needs at least one value
+nvitop -g -C                              --only-compute and --graphics exclude each other
+nvitop -c -G                              --compute and --only-graphics exclude each other
+nvitop query --processes=pids             --processes: unknown field 'pids'; did you mean 'pid'
+nvitop query --query-gpu=                 --query-gpu: no field given
+nvitop query --query-compute-apps=pidd    --query-compute-apps: unknown field 'pidd'
+nvitop query --gpu=index --query-gpu=index   --gpu and --query-gpu cannot be combined
+nvitop query --format=csv,json            --format: csv and json cannot be combined
+nvitop query --format=json,nounits        nounits cannot be combined with json
+nvitop query -l nan                       -l: not a possible duration: 'nan'
+nvitop query -lms x                       -lms: must be a duration such as '90s', '1h30m' or '14d', not 'x'
+nvitop query -l 1 -lms 5                  -lms and -l cannot be combined
+nvitop query --query-retired-pages=x      --query-retired-pages: unknown field 'x'
+nvitop query --query-retired-page=address   did you mean '--query-retired-pages'?
+nvitop query --query-supported-clocks=memory --query-retired-pages=cause   --query-supported-clocks and --query-retired-pages cannot be combined
+nvitop query --query-supported-clocks=memory --gpu=index   CSV holds one table
+nvitop query --query-remapped-rows=uuid --query-gpu=uuid   --query-gpu and --query-remapped-rows cannot be combined
+nvitop record --duration=soon             must be a duration such as '90s', '1h30m' or '14d', not 'soon'
+nvitop record --max-size=999k             must be at least 1M, not '999k'
+nvitop record --mode=7                    expected permissions such as 640 or 644, not '7'
+nvitop record -o - --format=sqlite        standard output takes only --format jsonl
+nvitop fleet --prometheus http://me:secret@host   PROMETHEUS_URL
+nvitop fleet --demo --prometheus=x        --demo queries no server
+nvitop fleet --demo --match={a="b"}       --demo queries no server
+nvitop fleet --demo --host-label=a        --demo queries no server
+nvitop fleet --demo 0                     from 1 to 10000
+nvitop fleet --interval 500ms --prometheus x   from 1 to 3600 seconds
+nvitop fleet --prometheus x y             two servers given
+nvitop fleet --demo --users --fail-on=warning   not to --users
+nvitop fleet --demo --users --filter=free:4   free: applies to hosts
+nvitop fleet --demo --sort=utl            unknown column 'utl'
+nvitop fleet --demo --jobs --gpus         cannot be combined
+nvisel -c -1                              -c needs a value
+nvisel -c ²                               -c: must be a whole number
+nvisel -f much                            -f: not a size
+nvisel --tol -1                           --tol needs a value
+nvisel --newline -0                       cannot be combined
+nvisel -n 1 -c 0                          cannot be combined
+nvisel -n 1 -C 3                          cannot be combined
 """
 #: Command line → status and part of its message, for what is wrong with files and machines.
 FAILING = """
@@ -177,6 +222,7 @@ def test_wrong_arguments_exit_with_2_and_say_what_to_do(row: str) -> None:
     assert ': error: ' in first
     assert any(part in first for part in message.strip().split('|')), first
     assert not more
+    assert 'secret' not in first
 
 
 @pytest.mark.parametrize('row', FAILING.strip().splitlines())

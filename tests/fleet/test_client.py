@@ -373,30 +373,3 @@ def test_table_replaces_characters_that_the_output_cannot_encode(
     assert command.main([server.url, '-1']) == 0
     output.seek(0)
     assert 'h?te' in output.read()
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'words'),
-    [
-        (['--prometheus', 'http://me:secret@host'], 'PROMETHEUS_URL'),
-        (['--demo', '--prometheus=x'], '--demo queries no server'),
-        (['--demo', '--match={a="b"}'], '--demo queries no server'),
-        (['--demo', '--host-label=a'], '--demo queries no server'),
-        (['--demo', '0'], 'from 1 to 10000'),
-        (['--interval', '500ms', '--prometheus', 'x'], 'from 1 to 3600 seconds'),
-        (['--prometheus', 'x', 'y'], 'two servers given'),
-        (['--demo', '--users', '--fail-on=warning'], 'not to --users'),
-        (['--demo', '--users', '--filter=free:4'], 'free: applies to hosts'),
-        (['--demo', '--sort=utl'], "unknown column 'utl'"),
-        (['--demo', '--jobs', '--gpus'], 'cannot be combined'),
-    ],
-)
-def test_refused_arguments_are_explained(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as leaving:
-        command.main(arguments)
-    assert leaving.value.code == 2
-    error = capsys.readouterr().err
-    assert words in error
-    assert 'secret' not in error

@@ -198,47 +198,15 @@ def test_all_of_csv_is_one_table(machine: simulation.Machine) -> None:
     assert CommandRun(main, '--all', '--processes=pid').out.startswith('pid\n')
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'message'),
-    [
-        (['--gpu=memory.usd'], "--gpu: unknown field 'memory.usd'; did you mean 'memory.used'"),
-        (['--processes=pids'], "--processes: unknown field 'pids'; did you mean 'pid'"),
-        (['--query-gpu='], '--query-gpu: no field given'),
-        (['--query-compute-apps=pidd'], "--query-compute-apps: unknown field 'pidd'"),
-        (['--gpu=index', '--query-gpu=index'], '--gpu and --query-gpu cannot be combined'),
-        (['--gpu=index', '--processes=pid'], 'CSV holds one table'),
-        (['--format=xml'], "--format: unknown format 'xml'; use csv, json, jsonl, table"),
-        (['--format=csv,json'], '--format: csv and json cannot be combined'),
-        (['--format=json,nounits'], 'nounits cannot be combined with json'),
-        (['-l', '0'], "-l: must be from 0.001 to 10000000 seconds, not '0'"),
-        (['-l', 'nan'], "-l: not a possible duration: 'nan'"),
-        (
-            ['-lms', 'x'],
-            "-lms: must be a duration such as '90s', '1h30m' or '14d', not 'x'",
-        ),
-        (['-l', '1', '-lms', '5'], '-lms and -l cannot be combined'),
-        (['--query-retired-pages=x'], "--query-retired-pages: unknown field 'x'"),
-        (['--query-retired-page=address'], "did you mean '--query-retired-pages'?"),
-        (
-            ['--query-supported-clocks=memory', '--query-retired-pages=cause'],
-            '--query-supported-clocks and --query-retired-pages cannot be combined',
-        ),
-        (['--query-supported-clocks=memory', '--gpu=index'], 'CSV holds one table'),
-        (
-            ['--query-remapped-rows=uuid', '--query-gpu=uuid'],
-            '--query-gpu and --query-remapped-rows cannot be combined',
-        ),
-    ],
-)
-def test_invalid_arguments_are_status_2(
-    machine: simulation.Machine, arguments: list[str], message: str, tmp_path: pathlib.Path
+def test_invalid_arguments_query_no_gpu_and_write_no_file(
+    machine: simulation.Machine, tmp_path: pathlib.Path
 ) -> None:
     path = tmp_path / 'rows'
-    ran = CommandRun(main, *arguments, '-f', str(path))
+    ran = CommandRun(main, '--gpu=memory.usd', '-f', str(path))
     assert (ran.status, ran.out) == (2, '')
-    (line,) = ran.err.splitlines()
-    assert line.startswith('nvitop query: error: ')
-    assert message in line
+    assert ran.err.startswith(
+        "nvitop query: error: --gpu: unknown field 'memory.usd'; did you mean"
+    )
     assert not path.exists()
     assert machine.calls == {}
 

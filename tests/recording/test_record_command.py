@@ -64,23 +64,6 @@ def wait_for_frames(path: Path, count: int) -> None:
     wait_until(lambda: frame_count(path) >= count, f'less than {count} frames in {path.name}')
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'message'),
-    [
-        (['--interval=0'], r"must be from 0\.25 to 3600 seconds, not '0'"),
-        (['--duration=soon'], "must be a duration such as '90s', '1h30m' or '14d', not 'soon'"),
-        (['--max-size=999k'], "must be at least 1M, not '999k'"),
-        (['--mode=7'], "expected permissions such as 640 or 644, not '7'"),
-        (['-o', 'x.csv'], r"\(\.jsonl\), not 'x\.csv'; 'nvitop replay FILE --export csv' makes"),
-        (['-o', '-', '--format=sqlite'], 'standard output takes only --format jsonl'),
-    ],
-)
-def test_usage_errors(arguments: list[str], message: str) -> None:
-    ran = CommandRun(main, *arguments)
-    assert ran.status == 2
-    assert re.search(message, ran.err)
-
-
 def test_a_limited_recording(machine: simulation.Machine, tmp_path: Path) -> None:
     path = tmp_path / 'a.db'
     ran = CommandRun(main, '-o', str(path), '--interval=0.25', '--duration=0.4', '--mode=640')
