@@ -157,15 +157,6 @@ def test_the_monitor_needs_a_terminal(machine: simulation.Machine) -> None:
 # Filters
 
 
-def test_a_command_that_does_not_take_ssh_names_the_way(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit) as leaving:
-        cli.main(['--ssh', 'gpu07', 'record', '-o', 'night.db'])
-    assert leaving.value.code == 2
-    assert 'run it there: ssh gpu07 nvitop record ...' in capsys.readouterr().err
-
-
 def test_only_takes_indices_and_uuids(machine: simulation.Machine) -> None:
     uuid = str(Device(3).uuid())
     ran = report('-o', '1', uuid[:12].lower())

@@ -94,52 +94,6 @@ def test_arguments_of_options_have_the_same_names_in_all_commands(name: str) -> 
             assert set(action.option_strings) == expected
 
 
-@pytest.mark.parametrize(
-    ('name', 'arguments', 'message'),
-    [
-        ('nvitop', 'qeury --gpu=index', "unknown command 'qeury'; did you mean 'query'?"),
-        ('nvitop', 'zzz', "unknown command 'zzz'; run nvitop --help for a list"),
-        ('nvitop', '--dmeo', "unknown option '--dmeo'; did you mean '--demo'?"),
-        ('nvitop', '--zzzzzz=1', "unknown option '--zzzzzz'"),
-        ('nvitop', '--gpu=index', "unknown option '--gpu'; did you mean 'nvitop query --gpu'?"),
-        ('nvitop', '--onc', "unknown option '--onc'; did you mean '--once'?"),
-        (
-            'nvitop',
-            '--demo=mig query --gpu=index',
-            "'query' must be the first argument: nvitop query ...",
-        ),
-        ('nvitop', '-1 extra', "unexpected argument 'extra'"),
-        (
-            'nvitop query',
-            '--gpu --ssh=gpu07',
-            "'--ssh' must be the first argument: nvitop --ssh HOST query ...",
-        ),
-        (
-            'nvitop record',
-            '--ssh=gpu07',
-            "'record' does not take --ssh; run it there: ssh HOST nvitop record ...",
-        ),
-        ('nvitop query', 'gpu', "unexpected argument 'gpu'; did you mean '--gpu'?"),
-        ('nvitop query', '--form=json', "unknown option '--form'; did you mean '--format'?"),
-        (
-            'nvisel',
-            '--min-free 3',
-            "unknown option '--min-free'; did you mean '--min-free-memory'?",
-        ),
-        (
-            'nvisel',
-            'everything',
-            "unexpected argument 'everything'; to start a command: nvitop run",
-        ),
-        ('nvisel', '--\x1b[2J', r"unknown option '--\x1b[2J'"),
-    ],
-)
-def test_unknown_arguments_suggest_similar_ones(
-    name: str, arguments: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert error_of(PARSERS[name], arguments, capsys) == message
-
-
 def test_limits_of_arguments_are_accepted() -> None:
     assert [whole_number(1, 3)(text) for text in '13'] == [1, 3]
     assert whole_number(0)('9' * 9) == 10**9 - 1

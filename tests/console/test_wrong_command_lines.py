@@ -186,6 +186,42 @@ nvisel --tol -1                           --tol needs a value
 nvisel --newline -0                       cannot be combined
 nvisel -n 1 -c 0                          cannot be combined
 nvisel -n 1 -C 3                          cannot be combined
+nvitop zzz                                unknown command 'zzz'; run nvitop --help for a list
+nvitop --dmeo                             unknown option '--dmeo'; did you mean '--demo'?
+nvitop --zzzzzz=1                         unknown option '--zzzzzz'
+nvitop --onc                              unknown option '--onc'; did you mean '--once'?
+nvitop --demo=mig query --gpu=index       'query' must be the first argument: nvitop query ...
+nvitop -1 extra                           unexpected argument 'extra'
+nvitop query --gpu --ssh=gpu07            '--ssh' must be the first argument: nvitop --ssh HOST query ...
+nvitop record --ssh=gpu07                 'record' does not take --ssh; run it there: ssh HOST nvitop record ...
+nvitop --ssh gpu07 record -o night.db     run it there: ssh gpu07 nvitop record ...
+nvitop query gpu                          unexpected argument 'gpu'; did you mean '--gpu'?
+nvitop query --form=json                  unknown option '--form'; did you mean '--format'?
+nvitop query -i GPU-0000                  unknown device 'GPU-0000'
+nvitop run -n 0 true                      must be a whole number
+nvitop run --demo none-such true          unknown scenario 'none-such'
+nvitop usage a.db --since -1h --until -2h   --since must be before --until
+nvitop usage a.db --held --format json    omit --format
+nvitop usage a.db --held --since -7d      omit --since
+nvitop usage a.db --user ann --by gpu     --user needs rows of users
+nvitop usage --by users                   unknown column 'users'
+nvitop health --ignore nvlink             unknown kind 'nvlink'; expected missing, lost, not_responding
+nvitop health --expect some               must be a whole number from 0 to 1024, not 'some'
+nvitop health --timeout 0                 must be from 0.1 to 3600 seconds, not '0'
+nvitop exporter --web.listen-address ::1:5   write an IPv6 address as [ADDRESS]:PORT
+nvitop exporter --web.listen-address h:x   not 'x'
+nvitop exporter --web.listen-address http://h:1   must be HOST:PORT or :PORT, not 'http://h:1'
+nvitop exporter --web.listen-address=     must be HOST:PORT or :PORT, not ''
+nvitop exporter --web.listen-address :1 --port 2   cannot be combined
+nvitop exporter --interval 2h             from 0.1 to 3600 seconds
+nvitop exporter --certfile c              --certfile needs --keyfile
+nvitop exporter --client-cafile c         client certificates need
+nvitop exporter --client-auth-required    needs --client-cafile
+nvitop exporter --web.telemetry-path metrics   must begin with "/"
+nvitop exporter --web.telemetry-path /-/ready   in use for health checks
+nvitop exporter --web.telemetry-path '/a?b'   no spaces, "?" or control characters
+nvitop exporter --certfile c --keyfile k --web.config.file f   cannot be combined
+nvisel everything                         unexpected argument 'everything'; to start a command: nvitop run
 """
 #: Command line → status and part of its message, for what is wrong with files and machines.
 FAILING = """

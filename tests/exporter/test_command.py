@@ -93,10 +93,6 @@ def test_files_are_written_and_the_textfile_ends_with_the_program(tmp_path: path
     assert not textfile.exists()
 
 
-def settings_of(arguments: str, program: str = 'nvitop exporter') -> object:
-    return parse(make_parser(program), arguments.split())
-
-
 def test_defaults() -> None:
     ours, theirs = parse(make_parser(), []), parse(make_parser(RELEASED_PROGRAM), [])
     assert (ours.names, ours.addresses, ours.interval) == (('own',), (('127.0.0.1', 9836),), 5.0)
@@ -148,35 +144,6 @@ def test_options_of_the_released_program() -> None:
 )
 def test_addresses(text: str, expected: tuple[str, int]) -> None:
     assert parse(make_parser(), ['--web.listen-address', text]).addresses == (expected,)
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'words'),
-    [
-        ('--names own,dcmg', "did you mean 'dcgm'?"),
-        ('--web.listen-address ::1:5', 'write an IPv6 address as [ADDRESS]:PORT'),
-        ('--web.listen-address h:x', "not 'x'"),
-        ('--web.listen-address http://h:1', "must be HOST:PORT or :PORT, not 'http://h:1'"),
-        ('--web.listen-address=', "must be HOST:PORT or :PORT, not ''"),
-        ('--web.listen-address :1 --port 2', 'cannot be combined'),
-        ('--port 70000', 'from 0 to 65535'),
-        ('--interval 2h', 'from 0.1 to 3600 seconds'),
-        ('--certfile c', '--certfile needs --keyfile'),
-        ('--client-cafile c', 'client certificates need'),
-        ('--client-auth-required', 'needs --client-cafile'),
-        ('--web.telemetry-path metrics', 'must begin with "/"'),
-        ('--web.telemetry-path /-/ready', 'in use for health checks'),
-        ('--web.telemetry-path /a?b', 'no spaces, "?" or control characters'),
-        ('--certfile c --keyfile k --web.config.file f', 'cannot be combined'),
-    ],
-)
-def test_invalid_options_are_explained(
-    arguments: str, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as leaving:
-        settings_of(arguments)
-    assert leaving.value.code == 2
-    assert words in capsys.readouterr().err
 
 
 def test_recording_measures_everything_that_either_needs() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api.system import system
-from nvitop.health import KINDS, check
+from nvitop.health import check
 from nvitop.health.command import main
 from nvitop.health.formats import FORMATS, NPD_BYTES
 from tests.command_run import CommandRun
@@ -279,17 +279,3 @@ def test_an_internal_error_is_unknown(
     ran = health('--format=nagios')
     text = 'GPU UNKNOWN - internal error: ZeroDivisionError: a / b\n'
     assert (ran.status, ran.out) == (3, text)
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'message'),
-    [
-        ('--ignore nvlink', f"unknown kind 'nvlink'; expected {', '.join(KINDS)}"),
-        ('--expect some', "must be a whole number from 0 to 1024, not 'some'"),
-        ('--timeout 0', "must be from 0.1 to 3600 seconds, not '0'"),
-    ],
-)
-def test_invalid_arguments(arguments: str, message: str) -> None:
-    ran = health(*arguments.split())
-    assert ran.status == 2
-    assert message in ran.err

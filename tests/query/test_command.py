@@ -211,21 +211,6 @@ def test_invalid_arguments_query_no_gpu_and_write_no_file(
     assert machine.calls == {}
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'message'),
-    [
-        (['-i', '8'], "unknown device '8': this machine has GPUs 0 to 7"),
-        (['-i', 'GPU-0000'], "unknown device 'GPU-0000'"),
-    ],
-)
-def test_unknown_devices_are_status_2(
-    machine: simulation.Machine, arguments: list[str], message: str
-) -> None:
-    ran = CommandRun(main, *arguments)
-    assert (ran.status, ran.out) == (2, '')
-    assert ran.err.startswith(f'nvitop query: error: {message}')
-
-
 def test_a_lost_gpu_has_a_row_and_a_reason(machine: simulation.Machine) -> None:
     machine.set(gpu=3, lost=True)
     ran = CommandRun(main, '--gpu=index,power.draw,status', '-i', '2', '3', '--format=csv,noheader')
