@@ -265,7 +265,7 @@ class Access:
     """The current settings. If a changed file is invalid, the previous settings stay.
 
     Args:
-        read: Reads the settings; raises ValueError.
+        default: The settings without a web configuration file.
         path: The web configuration file, if there is one.
         on_problem: Gets the text of each problem.
 
@@ -275,13 +275,13 @@ class Access:
 
     def __init__(
         self,
-        read: Callable[[], WebConfig],
+        default: WebConfig,
         path: str | None = None,
         *,
         on_problem: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._read = read
+        self._default = default
         self._path = path
         self._on_problem = on_problem
         self._clock = clock
@@ -292,7 +292,7 @@ class Access:
         self._load()
 
     def _load(self) -> None:
-        config = self._read()
+        config = self._default if self._path is None else read_web_config(self._path)
         context = config.tls.context() if config.tls is not None else None
         self.config, self._context = config, context
         self._known = set()

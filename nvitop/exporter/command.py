@@ -19,7 +19,7 @@ from nvitop.console.option_table import add_options
 from nvitop.console.outcome import CommandFailure, InterruptedByUser, Interrupts
 from nvitop.console.problems import ProblemReporter
 from nvitop.console.startup import collect_garbage_rarely
-from nvitop.exporter.access import Access, TlsFiles, WebConfig, read_web_config
+from nvitop.exporter.access import Access, TlsFiles, WebConfig
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.families import MAX_PROCESSES, demand_of
 from nvitop.exporter.pages import Pages
@@ -409,9 +409,8 @@ def _listen(program: str, settings: argparse.Namespace, pages: Pages) -> WebServ
         CommandFailure: An address or a file cannot be used.
     """
     warn = functools.partial(print_message, program, 'warning')
-    read = functools.partial(_web_config, settings)
     try:
-        access = Access(read, settings.config_file, on_problem=warn)
+        access = Access(WebConfig(settings.tls), settings.config_file, on_problem=warn)
     except ValueError as error:
         raise CommandFailure(str(error)) from error
     has_tls = access.config.tls is not None
@@ -427,12 +426,6 @@ def _listen(program: str, settings: argparse.Namespace, pages: Pages) -> WebServ
             url = f'http{"s" if has_tls else ""}://{_authority(name, number)}{settings.path}'
             print(f'{program}: listening on {url}', file=sys.stderr, flush=True)
     return server
-
-
-def _web_config(settings: argparse.Namespace) -> WebConfig:
-    if settings.config_file is None:
-        return WebConfig(settings.tls)
-    return read_web_config(settings.config_file)
 
 
 def _authority(host: str, port: int) -> str:

@@ -35,7 +35,7 @@ def make_site(
 ) -> tuple[Site, Pages]:
     pages = Pages(['own'], SeriesOptions(), interval=5.0)
     pages.write(Sample(1.0, sequence=sequence))
-    access = Access(lambda: config or WebConfig(), on_problem=pytest.fail)
+    access = Access(config or WebConfig(), on_problem=pytest.fail)
     return Site(pages, '/metrics', ['own'], access, max_requests), pages
 
 

@@ -53,7 +53,7 @@ def secure_get(address: tuple[str, int], directory: pathlib.Path, client: str = 
 
 def test_tls(certificates: pathlib.Path) -> None:
     site, _ = make_site()
-    access = Access(lambda: WebConfig(files(certificates)), on_problem=pytest.fail)
+    access = Access(WebConfig(files(certificates)), on_problem=pytest.fail)
     with serving(WebServer(site.respond, tls=access.tls)) as address:
         assert secure_get(address, certificates) == 200
         with pytest.raises((OSError, http.client.HTTPException)):
@@ -73,7 +73,7 @@ def test_client_certificates(
         shutil.copy(certificates / 'client.pem', tmp_path / f'{name.strip()}.0')
         tls = files(certificates, client_ca_path=str(tmp_path))
     tls = tls._replace(client_check=ssl.CERT_REQUIRED)
-    access = Access(lambda: WebConfig(tls), on_problem=pytest.fail)
+    access = Access(WebConfig(tls), on_problem=pytest.fail)
     with serving(WebServer(site.respond, tls=access.tls)) as address:
         assert secure_get(address, certificates, 'client') == 200
         for other in ('', 'server'):
@@ -88,7 +88,7 @@ def test_new_certificates_are_used_and_broken_ones_reported(
         shutil.copy(path, tmp_path)
     clock = Clock()
     problems: list[str] = []
-    access = Access(lambda: WebConfig(files(tmp_path)), on_problem=problems.append, clock=clock)
+    access = Access(WebConfig(files(tmp_path)), on_problem=problems.append, clock=clock)
     first = access.tls()
     (tmp_path / 'server.pem').write_text('broken')
     assert access.tls() is first
