@@ -100,8 +100,7 @@ class Ticket:
                     os.unlink(path)
                 continue
             try:
-                text, status = read_json(path)
-                values = json.loads(text)
+                values, status = read_json(path)
                 uuids, is_collecting = frozenset(values['uuids']), bool(values['is_collecting'])
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 continue
