@@ -10,14 +10,14 @@ import argparse
 import pathlib
 import re
 import sys
-from typing import Callable, Iterator, Mapping
+from typing import Iterator, Mapping
 
 import shtab
 from make_dashboard import dashboard
 
 from nvitop.console.arguments import ArgumentParser
 from nvitop.console.command_line import make_parser
-from nvitop.console.commands import COMMANDS, EXPORTER, NVISEL, Command
+from nvitop.console.commands import COMMANDS, EXPORTER, NVISEL
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.query.fields import device_table, process_table
 from nvitop.simulation import scenario_names
@@ -25,12 +25,12 @@ from nvitop.version import __version__
 
 ROOT = pathlib.Path(__file__).parent.parent
 SHARE = ROOT / 'share'
-#: Paths below the prefix of an installation where each shell looks for completions.
-BASH, ZSH, FISH = (
-    'bash-completion/completions/{}',
-    'zsh/site-functions/_{}',
-    'fish/vendor_completions.d/{}.fish',
-)
+#: Shell → path below the prefix of an installation where it looks for completions.
+COMPLETIONS = {
+    'bash': 'bash-completion/completions/{}',
+    'zsh': 'zsh/site-functions/_{}',
+    'fish': 'fish/vendor_completions.d/{}.fish',
+}
 
 #: Metavar → completion of its values.
 _COMPLETE = {
@@ -270,23 +270,21 @@ def release_date() -> str:
 
 def contents() -> dict[str, str]:
     """Path below share/ → text of the file."""
-    nvitop = 'show NVIDIA GPUs and their processes'
-    programs: dict[str, tuple[Callable[[], ArgumentParser], str]] = {
-        'nvitop': (make_parser, nvitop),
-        NVISEL.name: (NVISEL.load().make_parser, NVISEL.help),
-    }
-    made = {}
-    for name, (make, summary) in programs.items():
-        made[f'man/man1/{name}.1'] = man_page(make(), summary, release_date())
-        for shell, path in (('bash', BASH), ('zsh', ZSH), ('fish', FISH)):
-            made[path.format(name)] = completion(make(), shell)
+    nvitop, nvisel = make_parser(), NVISEL.load().make_parser()
     exporter = EXPORTER.load().make_parser('nvitop-exporter')
-    for shell, path in (('bash', BASH), ('zsh', ZSH), ('fish', FISH)):
-        made[path.format('nvitop-exporter')] = completion(exporter, shell)
+    made = {
+        f'man/man1/{name}.1': man_page(parser, summary, release_date())
+        for name, parser, summary in (
+            ('nvitop', nvitop, 'show NVIDIA GPUs and their processes'),
+            (NVISEL.name, nvisel, NVISEL.help),
+            *((f'nvitop-{each.name}', each.load().make_parser(), each.help) for each in COMMANDS),
+        )
+    }
+    for parser in (nvitop, nvisel, exporter):
+        for shell, path in COMPLETIONS.items():
+            made[path.format(parser.prog)] = completion(parser, shell)
     made['grafana/nvitop.json'] = dashboard()
     made['kubernetes/nvitop-rules.yaml'] = prometheus_rule()
-    for command in COMMANDS:
-        made[f'man/man1/nvitop-{command.name}.1'] = _command_page(command)
     return made
 
 
@@ -298,10 +296,6 @@ def prometheus_rule() -> str:
     ]
     groups = ''.join(text.partition('groups:\n')[2] for text in texts)
     return _PROMETHEUS_RULE + re.sub(r'^(?=.)', '  ', groups, flags=re.MULTILINE)
-
-
-def _command_page(command: Command) -> str:
-    return man_page(command.load().make_parser(), command.help, release_date())
 
 
 def stale(made: Mapping[str, str]) -> list[str]:
