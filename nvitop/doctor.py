@@ -288,18 +288,20 @@ def check_place() -> Check:
         surroundings(), 'in a container'
     )
     text = f'{place}, {platform.machine()}, Python {platform.python_version()}'
-    if surroundings() == 'container' and not _sees_host_processes():
+    # Outside of PID namespaces, PID 2 is the kernel's.
+    is_hidden = _content('/proc/2/comm').strip() != 'kthreadd'
+    if surroundings() == 'container' and is_hidden:
         advice = 'start the container with --pid=host to see their names and users'
         return Check('system', f'{text}\nProcesses of the host are hidden: {advice}.', 'limited')
     return Check('system', text)
 
 
-def _sees_host_processes() -> bool:
-    """Whether PID 2 is the kernel's, as outside of PID namespaces."""
+def _content(path: str) -> str:
+    """Return the content of a file, ``''`` if it cannot be read."""
     try:
-        return pathlib.Path('/proc/2/comm').read_text().strip() == 'kthreadd'
+        return pathlib.Path(path).read_text()
     except OSError:
-        return False
+        return ''
 
 
 def check_cuda() -> Check:
@@ -327,17 +329,10 @@ def check_permissions() -> Check:
         return Check('permissions', f'no access to {", ".join(closed)}: {advice}', 'failed')
     if is_superuser():
         return Check('permissions', 'root: all processes can be seen and signaled')
-    if 'hidepid=' in _mount_options('/proc'):
+    mounts = _content('/proc/self/mounts').splitlines()
+    if any(' /proc ' in mount and 'hidepid=' in mount for mount in mounts):
         return Check('permissions', "/proc hides other users' processes (hidepid)", 'limited')
     return Check('permissions', 'all processes can be seen, your own can be signaled')
-
-
-def _mount_options(place: str) -> str:
-    try:
-        lines = pathlib.Path('/proc/self/mounts').read_text().splitlines()
-    except OSError:
-        return ''
-    return next((line for line in lines if line.split(' ')[1:2] == [place]), '')
 
 
 def check_terminal() -> Check:

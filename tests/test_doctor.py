@@ -93,15 +93,15 @@ def test_mistake_in_the_configuration_file_is_a_failure(
 
 def test_hidden_processes_limit_what_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, 'surroundings', lambda: 'container')
-    monkeypatch.setattr(doctor, '_sees_host_processes', lambda: False)
+    monkeypatch.setattr(doctor, '_content', lambda path: 'bash\n')
     assert doctor.check_place().state == 'limited'
     assert '--pid=host' in doctor.check_place().text
-    monkeypatch.setattr(doctor, '_sees_host_processes', lambda: True)
+    monkeypatch.setattr(doctor, '_content', lambda path: 'kthreadd\n')
     assert doctor.check_place().state == 'ok'
     monkeypatch.setattr(doctor, 'is_superuser', lambda: False)
-    monkeypatch.setattr(doctor, '_mount_options', lambda place: 'proc /proc proc rw,hidepid=2 0 0')
+    monkeypatch.setattr(doctor, '_content', lambda path: 'proc /proc proc rw,hidepid=2 0 0\n')
     assert doctor.check_permissions().state == 'limited'
-    monkeypatch.setattr(doctor, '_mount_options', lambda place: 'proc /proc proc rw 0 0')
+    monkeypatch.setattr(doctor, '_content', lambda path: 'proc /proc proc rw 0 0\n')
     assert doctor.check_permissions().state == 'ok'
 
 
