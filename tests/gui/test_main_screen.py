@@ -55,7 +55,6 @@ def test_other_rows_of_the_selected_process_are_marked() -> None:
     assert [lines[row.y][5] for row in main_layout(state).processes.rows] == [' ', '=', ' ']
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.one_of(st.sampled_from(sorted(SAMPLES)), st.integers(0, 1 << 32)),
     st.one_of(st.integers(1, 130), st.integers(1, 500)),
