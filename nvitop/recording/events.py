@@ -42,9 +42,9 @@ class EventDetector:
         self.interval = interval
         self._last: Sample | None = None
         self._statuses: dict[DeviceKey, str] = {}
-        #: Findings, and when they were last seen on the monotonic clock.
         #: How often each announced error had happened.
         self._errors: dict[tuple[DeviceKey, str, int], int] = {}
+        #: Findings, and when they were last seen on the monotonic clock.
         self._findings: dict[tuple[DeviceKey, str], tuple[Finding, float]] = {}
 
     def compare(self, sample: Sample) -> list[RecordedEvent]:
