@@ -86,17 +86,20 @@ def handles() -> list[object]:
 
 def tick_seconds(handles: Sequence[object], pids: Iterable[int]) -> float:
     """Return the mean CPU seconds of a tick: processes every 2 ticks, slow queries every 5."""
-    fast, lists, slow = (
-        sum(nvml_seconds(handles, calls) for _ in range(20)) / 20
-        for calls in (FAST, PROCESSES, SLOW)
-    )
-    reads = sum(proc_seconds(pids) for _ in range(20)) / 20
-    return fast + (lists + reads) / 2 + slow / 5
+    lists = mean(lambda: nvml_seconds(handles, PROCESSES))
+    reads = mean(lambda: proc_seconds(pids))
+    return device_seconds(handles) + (lists + reads) / 2
 
 
-def mean(measure: Callable[[], float], times: int = 50) -> float:
+def device_seconds(handles: Sequence[object]) -> float:
+    """Return the mean CPU seconds of a tick without processes."""
+    fast = mean(lambda: nvml_seconds(handles, FAST))
+    return fast + mean(lambda: nvml_seconds(handles, SLOW)) / 5
+
+
+def mean(measure: Callable[[], float]) -> float:
     """Return the mean of many measurements."""
-    return sum(measure() for _ in range(times)) / times
+    return sum(measure() for _ in range(20)) / 20
 
 
 class Bench:
@@ -143,14 +146,9 @@ def main() -> None:
         for problem in sample.problems:
             print(f'{problem.subject}: {problem.what}: {problem.reason}')
         return
-    handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(gpus)]
-    fast = mean(lambda: nvml_seconds(handles, FAST))
-    lists = mean(lambda: nvml_seconds(handles, PROCESSES))
-    slow = mean(lambda: nvml_seconds(handles, SLOW))
+    found = handles()
     pids = {process.key.pid for process in sample.processes}
     in_view = tuple(process.key for process in sample.processes[:50])
-    reads = mean(lambda: proc_seconds(pids))
-    reads_in_view = mean(lambda: proc_seconds({key.pid for key in in_view}))
     print(f'{"":34} calls/GPU   CPU ms  wall ms    floor ms  ratio')
 
     def line(what: str, results: list[tuple[float, float, int]], bare: float) -> None:
@@ -168,17 +166,17 @@ def main() -> None:
     line(
         'devices',
         [bench.tick(devices) for _ in range(ticks)],
-        fast + slow / 5,
+        device_seconds(found),
     )
     line(
         f'all, {len(in_view)} processes in view',
         [bench.tick(Demand(visible_processes=in_view)) for _ in range(ticks)],
-        fast + (lists + reads_in_view) / 2 + slow / 5,
+        tick_seconds(found, {key.pid for key in in_view}),
     )
     line(
         f'all, all {len(pids)} processes measured',
         [bench.tick(Demand()) for _ in range(ticks)],
-        fast + (lists + reads) / 2 + slow / 5,
+        tick_seconds(found, pids),
     )
 
 
