@@ -36,7 +36,6 @@ def child() -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.fixture
 def zombie() -> Iterator[int]:
-    """The PID of a zombie."""
     with running('cat') as process:
         process.kill()
         wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE, 'its end')

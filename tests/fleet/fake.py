@@ -62,7 +62,6 @@ class FakeServer:
         return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
 
     def connection(self, address: object) -> int:
-        """Return the number of a connection."""
         return self._connections.setdefault(address, len(self._connections))
 
 

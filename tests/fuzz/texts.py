@@ -69,5 +69,4 @@ class Hostile(RandomSamples):
         return sample._replace(host_processes=families, problems=problems)
 
     def environment(self, size: int) -> tuple[tuple[str, str], ...]:
-        """Generate an environment."""
         return tuple((self.text(), self.text()) for _ in range(size))

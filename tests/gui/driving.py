@@ -109,7 +109,6 @@ def read_dialog(state: AppState) -> AppState:
 
 
 def dialog_of(state: AppState) -> SignalDialog:
-    """Return the open dialog."""
     assert state.dialog is not None
     return state.dialog
 

@@ -76,7 +76,6 @@ class RandomSamples:
         return kind(**fields)
 
     def device(self, key: DeviceKey) -> DeviceSample:
-        """Return a device."""
         info = self.fill(DeviceInfo, key=key, physical_index=key[0], name=self.text())
         status = self.random.choice(['ok', 'ok', 'ok', 'lost', 'timed out', 'error'])
         sample: DeviceSample = self.fill(
@@ -85,7 +84,6 @@ class RandomSamples:
         return sample
 
     def process(self, key: DeviceKey) -> ProcessSample:
-        """Return a process on a device."""
         choice = self.random.choice
         sample: ProcessSample = self.fill(
             ProcessSample,
@@ -107,7 +105,6 @@ class RandomSamples:
         return choice([None, make_owner(layers)])
 
     def sample(self) -> Sample:
-        """Return a machine."""
         choice = self.random.choice
         keys = [
             DeviceKey(index * choice([1, 30]), mig)

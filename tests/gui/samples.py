@@ -125,7 +125,6 @@ def process(device: DeviceSample, pid: int, command: str | None, **fields: Any) 
 def machine(
     *devices: DeviceSample, processes: tuple[ProcessSample, ...] = (), **fields: Any
 ) -> Sample:
-    """Return a machine with these devices."""
     usual: dict[str, Any] = {
         'timestamp': NOW,
         'monotonic': 1000.0,

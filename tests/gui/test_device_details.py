@@ -33,7 +33,6 @@ def details_of(name: str, width: int, height: int) -> Buffer:
 
 
 def without_details(sample: Sample) -> Sample:
-    """Return the sample without the values of details."""
     nothing: dict[str, Any] = {METRICS_BY_NAME[name].field: None for name in DETAILS}
     return sample._replace(devices=tuple(d._replace(**nothing) for d in sample.devices))
 

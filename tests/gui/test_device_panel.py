@@ -32,7 +32,6 @@ def panel(sample: Sample, width: int = 79, form: str = 'rows', **options: Any) -
 
 
 def rows(device: DeviceSample, form: str = 'rows', width: int = 79) -> list[str]:
-    """Draw the rows of one device."""
     lines = panel(machine(device), width, form).lines()
     return lines[-2:] if form == 'full' else lines[-1:]
 

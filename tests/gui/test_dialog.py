@@ -69,7 +69,6 @@ def message(state: AppState) -> tuple[str, ...]:
 
 
 def line_of(process: ProcessSample, note: str = '') -> str:
-    """Return the line of a target."""
     where = f'GPU {process.key.device.label}'
     return f'{process.key.pid} ({process.username}, {where}{note}) {process.command}'
 

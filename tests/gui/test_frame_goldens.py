@@ -233,7 +233,6 @@ def events_of(word: str, sample: Sample, state: AppState) -> tuple[Event, ...]:
 
 
 def state_after(case: Case) -> AppState:
-    """Return the state after the keys of a case."""
     sample = sample_of(case)
     state = AppState(
         MONITOR, case.width, case.height, timestamp=NOW, version='1.0.0', view=case.view
@@ -245,13 +244,11 @@ def state_after(case: Case) -> AppState:
 
 
 def sample_of(case: Case) -> Sample:
-    """Return the sample of a case."""
     sample = SAMPLES_HERE[case.sample]
     return with_details(with_families(sample)) if sample.sequence else sample
 
 
 def frame_of(case: Case) -> Buffer:
-    """Draw the frame of a case."""
     return draw_frame(state_after(case), _history(case.sample))
 
 

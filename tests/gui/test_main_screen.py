@@ -29,7 +29,6 @@ COMPACT = ViewState(mode='compact')
 def state_with(
     sample: Sample, width: int, height: int, main: MainState, view: ViewState = COMPACT
 ) -> AppState:
-    """Return the state of the main screen on a sample."""
     return relist(state_on(sample, width, height, view=view)._replace(main=main))
 
 
@@ -38,7 +37,6 @@ def draw(state: AppState) -> Buffer:
 
 
 def key(scenario: str, index: int) -> ProcessKey:
-    """Return the key of a process of a scenario."""
     return SAMPLES[scenario].processes[index].key
 
 

@@ -22,7 +22,6 @@ from tests.gui.samples import SAMPLES
 
 
 def process(pid: int, gpu: int = 0, **fields: Any) -> ProcessSample:
-    """Return a process on a GPU."""
     sample = ProcessSample(ProcessKey(pid, 1.0, DeviceKey(gpu)), username='user')
     return sample._replace(**fields)
 

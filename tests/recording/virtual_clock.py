@@ -105,7 +105,6 @@ def record(path: Path, samples: Iterable[Sample], **options: Any) -> None:
 
 
 def samples_of(path: Path) -> list[Sample]:
-    """Return all samples of a recording."""
     recording = open_recording(str(path))
     frame: int | None = recording.span().first
     samples = []

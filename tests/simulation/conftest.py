@@ -57,5 +57,4 @@ def text(value: Any) -> str:
 
 
 def handle(index: int = 0) -> Any:
-    """The handle of a GPU."""
     return pynvml.nvmlDeviceGetHandleByIndex(index)
