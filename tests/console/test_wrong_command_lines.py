@@ -205,6 +205,7 @@ nvitop usage a.db --held --format json    omit --format
 nvitop usage a.db --held --since -7d      omit --since
 nvitop usage a.db --user ann --by gpu     --user needs rows of users
 nvitop usage --by users                   unknown column 'users'
+nvitop usage --since 'last moon'          not a time: 'last moon'; expected '2026-11-01',
 nvitop health --ignore nvlink             unknown kind 'nvlink'; expected missing, lost, not_responding
 nvitop health --expect some               must be a whole number from 0 to 1024, not 'some'
 nvitop health --timeout 0                 must be from 0.1 to 3600 seconds, not '0'
@@ -225,10 +226,11 @@ nvisel everything                         unexpected argument 'everything'; to s
 """
 #: Command line → status and part of its message, for what is wrong with files and machines.
 FAILING = """
-nvitop replay none.db                     1  cannot read none.db
+nvitop replay none.db                     1  cannot read none.db: No such file or directory
 nvitop usage                              1  does not exist; run nvitop record first, or name a FILE
 nvitop replay bad.toml                    1  bad.toml
 nvitop query -f none/x.csv                1  cannot write to none/x.csv
+nvitop record -o none/a.db                1  cannot write to none/a.db: No such file or directory
 nvisel -n 9                               4  9 required, 8 found
 """
 
