@@ -118,8 +118,9 @@ def test_programs_run_with_an_inaccessible_home(
     home = tmp_path / 'home'
     (home / '.config' / 'nvitop').mkdir(parents=True)
     (home / '.config' / 'nvitop' / 'config.toml').write_text('theme = "light"\n')
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_mode & 0o005 != 0o005:
+            folder.chmod(0o755)
     home.chmod(mode)
     try:
         done = run_alone(*command(program, -1, -1, str(home)))
