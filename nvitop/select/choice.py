@@ -451,7 +451,6 @@ def select_devices(
     Unsupported values pass lower limits, fail upper limits and sort last. Devices that do not
     respond are never chosen. CUDA shows a program at most one MIG device: if that is the best device
     and fewer than ``min_count`` whole GPUs match, it is returned alone; otherwise none is returned.
-    A RuntimeWarning reports a missing driver, unhealthy GPUs, or fewer than ``min_count`` devices.
 
     >>> uuids = select_devices(format='uuid', min_count=2, max_count=2, min_free_memory='8GiB')
     >>> os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(uuids)
@@ -466,7 +465,8 @@ def select_devices(
         max_gpu_utilization: Percent; so is ``max_memory_utilization``, of the memory bandwidth.
         tolerance: Percent by which memory limits are lowered, and points by which others are raised.
         free_accounts: Names of users whose processes' memory counts as free.
-        sort: Sort by tolerance, most free memory, least use; ``False``: keep the order of ``devices``.
+        sort: Best first: without tolerance, most free memory, least used, lowest utilization, highest
+            index. ``False``: keep the order of ``devices``.
         include_unhealthy: Return GPUs with critical findings too, such as memory errors.
         wait: Wait until ``min_count`` devices match, and at least one; a number is the time in
             seconds between two attempts (``True``: 5). :func:`nvitop.claim` also reserves them.
@@ -475,9 +475,14 @@ def select_devices(
         **kwargs: Ignored with a warning.
 
     Raises:
-        ValueError: An argument is invalid.
+        ValueError: Unknown format, impossible counts, tolerance or times, or an invalid size.
         TimeoutError: Too few devices match after ``timeout`` seconds.
         NVMLError: There is no driver to wait for; without ``wait`` this is a warning.
+
+    Warns:
+        RuntimeWarning: The driver does not work, GPUs with critical findings are left out, or fewer
+            than ``min_count`` devices match.
+        UserWarning: Unknown keyword arguments are given.
     """
     _check(format, min_count, max_count, tolerance, kwargs)
     sizes = memory_limits(min_free_memory, min_total_memory)
