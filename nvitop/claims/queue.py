@@ -100,7 +100,8 @@ class Ticket:
                     os.unlink(path)
                 continue
             try:
-                values, status = read_json(path)
+                text, status = read_json(path)
+                values = json.loads(text)
                 uuids, is_collecting = frozenset(values['uuids']), bool(values['is_collecting'])
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 continue

@@ -110,7 +110,8 @@ def _claims_in(directory: str) -> Iterator[Claim]:
 
 
 def _read_claim(path: str, name: str) -> Claim:
-    values, status = read_json(path)
+    text, status = read_json(path)
+    values = json.loads(text)
     uuid = str(values['uuid'])
     if _file_name(uuid) != name:
         raise ValueError(f'not the claim of {name}: {path}')

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import stat
 import sys
 import time
 from errno import ENOTSUP
-from typing import Any
 
 with contextlib.suppress(ImportError):  # Windows
     import fcntl
@@ -89,12 +87,12 @@ def write_locked(path: str, data: bytes) -> int:
     return descriptor
 
 
-def read_json(path: str) -> tuple[Any, os.stat_result]:
-    """Read at most 4 KiB of JSON from a regular file; return the value and the status of the file.
+def read_json(path: str) -> tuple[bytes, os.stat_result]:
+    """Read at most 4 KiB of JSON from a regular file; return the text and the status of the file.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is larger, deeply nested, not JSON, or not a regular file.
+        ValueError: It is larger, deeply nested, or not a regular file.
     """
     descriptor = open_untrusted(path)
     try:
@@ -105,7 +103,7 @@ def read_json(path: str) -> tuple[Any, os.stat_result]:
     is_small = len(data) <= _MAX_BYTES and data.count(b'[') + data.count(b'{') <= _MAX_BRACKETS
     if not data or not is_small:
         raise ValueError(f'not a small file: {path}')
-    return json.loads(data), status
+    return data, status
 
 
 def take_lock(path: str) -> int | None:
