@@ -17,6 +17,7 @@ def test_results_are_kept_until_they_expire(clock: Clock, maxsize: int | None) -
 
     @ttl_cache(maxsize, ttl=5.0, timer=clock)
     def square(x: int, offset: int = 0) -> int:
+        """Square of x."""
         calls.append(x)
         return x * x + offset
 
