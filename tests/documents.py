@@ -113,6 +113,8 @@ class Shell:
             'TERM': 'xterm-256color',
             'PYTHONPATH': str(ROOT),
             'NVITOP_DEMO': SCENARIO,
+            # Not the directory that all users of this machine share.
+            'NVITOP_CLAIMS': str(folder / 'claims'),
         }
 
     def run(self, script: str) -> None:

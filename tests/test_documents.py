@@ -87,11 +87,15 @@ def stand_ins(page: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def interpreter(page: str) -> Iterator[dict[str, Any]]:
-    """Yield the Python namespace of a page, with a simulated machine and stand-in frameworks."""
+def interpreter(page: str, claims: str) -> Iterator[dict[str, Any]]:
+    """Yield the Python namespace of a page, with a simulated machine and stand-in frameworks.
+
+    ``claims`` is the directory of claims.
+    """
     names = {'__name__': 'page', **stand_ins(page)}
     machine = simulation.machine(SCENARIO)
     with pytest.MonkeyPatch.context() as patch, mock.patch.dict(os.environ), machine:
+        os.environ['NVITOP_CLAIMS'] = claims
         # Only these: forgetting other modules would give the next test a second copy of them.
         for name, module in frameworks.modules().items():
             patch.setitem(sys.modules, name, module)
@@ -169,7 +173,7 @@ def run_page(page: str, folder: pathlib.Path) -> None:
     shell = Shell(folder)
     for name, text in FILES.get(page, {}).items():
         (shell.folder / name).write_text(text, encoding='utf-8')
-    with interpreter(page) as names:
+    with interpreter(page, shell.environment['NVITOP_CLAIMS']) as names:
         printed = ''
         for block in blocks_of(page):
             if block.language == 'sh':
