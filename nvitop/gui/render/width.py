@@ -71,6 +71,8 @@ def _wcwidth() -> Any:
     return wcwidth
 
 
+# Cached because an emoji in one command makes the other characters of its row be looked up, too.
+@functools.lru_cache(maxsize=1024)
 def _char_width(char: str) -> int:
     if _all_narrow(char):
         return 1

@@ -7,7 +7,7 @@ from nvitop.gui.layout.screens import TreeLayout
 from nvitop.gui.model.format import brief_commands
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import DIM, Role, Style
-from nvitop.gui.render.width import clip_scrolled, cut, fit
+from nvitop.gui.render.width import clip_scrolled, fit
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import tree_layout
 from nvitop.gui.state.process_rows import TreeRow
@@ -98,25 +98,18 @@ def _draw_row(
     *others, command = layout.columns
     scroll_x = state.position.scroll_x
     line = f'{row.prefix}{brief or command.column.text(row.process)}'
-    text = row_text(others, [place.column.text(row.process) for place in others])
-    text = f'{fit(text, command.x)}{clip_scrolled(line, scroll_x, command.width)}'
+    line = clip_scrolled(line, scroll_x, command.width)
+    texts = [place.column.text(row.process) for place in others]
     if style.role in _MARKED:
-        draw_bar_row(buf, y, text, style)
+        draw_bar_row(buf, y, fit(row_text(others, texts), command.x) + line, style)
         return
+    for place, text in zip(others, texts):
+        is_dim = place.column.name == 'device' and not row.process.devices
+        text = fit(text, place.width, place.column.align, '+')
+        buf.write(place.x, y, text, DIM if is_dim else style)
     branches = max(0, min(len(row.prefix) - scroll_x, command.width))
-    x = 0
-    device = next((place for place in others if place.column.name == 'device'), None)
-    # Parts of the row with a style of their own, from left to right.
-    for start, end, own in (
-        (device.x, device.right, DIM if device and not row.process.devices else style)
-        if device is not None
-        else (0, 0, style),
-        (command.x, command.x + branches, _TREE),
-    ):
-        buf.write(x, y, cut(text, x, start - x), style)
-        buf.write(start, y, cut(text, start, end - start), own)
-        x = end
-    buf.write(x, y, cut(text, x, buf.width - x), style)
+    x = command.x + buf.write(command.x, y, line[:branches], _TREE)
+    buf.write(x, y, line[branches:], style)
 
 
 _MARKED = (Role.SELECTED_TREE, Role.TAGGED, Role.SELECTED_TAGGED)
