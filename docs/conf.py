@@ -65,7 +65,10 @@ nitpick_ignore_regex = [
     # Tables without a page of their own.
     (r'py:data', r'ATTRIBUTES|COLORS|HIGHLIGHTS|KINDS|WHATS|nvitop\.api\.metrics\.METRICS'),
     # Internal classes in signatures.
-    (r'py:class', r'nvitop\.sampling\.(types|watchdog)\.\w+|nvitop\.owner\.names\.NameLookup'),
+    (
+        r'py:class',
+        r'Metric|nvitop\.sampling\.(types|watchdog)\.\w+|nvitop\.owner\.names\.NameLookup',
+    ),
     (
         r'py:class',
         r'(Network|Disk|Filesystem)Sample|ParentProcess|Finding|DeviceSelector|UsedDevice|Watchdog',
