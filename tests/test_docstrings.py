@@ -6,6 +6,7 @@ import contextlib
 import doctest
 import importlib
 import os
+import pathlib
 import pkgutil
 import re
 from typing import Any, Iterator
@@ -91,12 +92,13 @@ def names() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize('test', EXAMPLES, ids=lambda test: test.name)
-def test_examples_run(test: doctest.DocTest) -> None:
+def test_examples_run(test: doctest.DocTest, tmp_path: pathlib.Path) -> None:
     machine = make_machine(MACHINE, processes='real')
     checker = doctest.OutputChecker() if EXACT.match(test.name) else SameShape()
     runner = doctest.DocTestRunner(checker, verbose=False)
     report: list[str] = []
-    with machine, mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES='0'):
+    changes = {'CUDA_VISIBLE_DEVICES': '0', 'NVITOP_CLAIMS': str(tmp_path / 'claims')}
+    with machine, mock.patch.dict(os.environ, changes):
         collector = nvitop.ResourceMetricCollector(nvitop.Device.all())
         device = nvitop.Device(0)
         test.globs.update({**names(), 'collector': collector, 'device': device, **test.globs})
