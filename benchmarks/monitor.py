@@ -74,7 +74,7 @@ def drain(terminal: Pseudoterminal, seconds: float) -> int:
     return written
 
 
-def start(command: Sequence[str], calls: str = os.devnull) -> Pseudoterminal:
+def start(command: Sequence[str], calls: str) -> Pseudoterminal:
     """Start a monitor and wait until it has drawn; ``calls`` is a file for counts of the driver."""
     environment = {
         **os.environ,
@@ -210,29 +210,35 @@ def measure_side_by_side(
 
 def measure(command: Sequence[str], options: argparse.Namespace) -> dict[str, float]:
     """Measure how fast one monitor responds."""
-    with start(command) as terminal:
-        figures: dict[str, float] = {}
-        figures['cpu percent, 30 keys per second'] = measure_typing(terminal, options.seconds / 3)
-        for name, count, pause in (
-            ('while busy', options.keys, (0.05, 0.3)),
-            ('from rest', options.keys // 3, (1.2, 1.7)),
-        ):
-            answers = measure_answers(terminal, count, pause)
-            for which, index in (('', 0), (', whole', 1)):
-                values = [1000 * each[index] for each in answers]
-                figures[f'key {name}{which}: median ms'] = statistics.median(values)
-                figures[f'key {name}{which}: p99 ms'] = quantile(values, 0.99)
-        terminal.type('q')
-        began = time.perf_counter()
-        while terminal.process.poll() is None and time.perf_counter() - began < 10:
-            drain(terminal, 0.005)
-        figures['quit ms'] = 1000 * (time.perf_counter() - began)
+    with tempfile.TemporaryDirectory() as folder:
+        calls = os.path.join(folder, 'calls')
+        with start(command, calls) as terminal:
+            figures: dict[str, float] = {}
+            figures['cpu percent, 30 keys per second'] = measure_typing(
+                terminal, options.seconds / 3
+            )
+            for name, count, pause in (
+                ('while busy', options.keys, (0.05, 0.3)),
+                ('from rest', options.keys // 3, (1.2, 1.7)),
+            ):
+                answers = measure_answers(terminal, count, pause)
+                for which, index in (('', 0), (', whole', 1)):
+                    values = [1000 * each[index] for each in answers]
+                    figures[f'key {name}{which}: median ms'] = statistics.median(values)
+                    figures[f'key {name}{which}: p99 ms'] = quantile(values, 0.99)
+            terminal.type('q')
+            began = time.perf_counter()
+            while terminal.process.poll() is None and time.perf_counter() - began < 10:
+                drain(terminal, 0.005)
+            figures['quit ms'] = 1000 * (time.perf_counter() - began)
     return figures
 
 
 def print_kinds(command: Sequence[str], count: int) -> None:
     """Measure and print the time to the last byte of the effect of each kind of key."""
-    with start(command) as terminal:
+    with tempfile.TemporaryDirectory() as folder, start(
+        command, os.path.join(folder, 'calls')
+    ) as terminal:
         found = measure_kinds(terminal, count)
     found['all'] = [value for values in found.values() for value in values]
     print(f'{"key, to the last byte":36} {"median ms":>10} {"p99 ms":>10}')
