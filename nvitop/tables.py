@@ -11,7 +11,7 @@ from nvitop.printable import printable
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> str:
-    """Return rows of texts in columns, of which some are aligned to the left."""
+    """Return rows as text with aligned columns: those in ``left`` to the left, others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ''.join(
         '  '.join(

@@ -306,7 +306,7 @@ class SimulatedProcess:
         command = list(task.spec.command)
         facts = facts._replace(
             name=os.path.basename(command[0]),
-            # That of a child is empty for a moment after its start.
+            # The command line of a child is empty for a moment after it starts.
             cmdline=[] if facts.status == 'zombie' else command,
         )
         if task.spec.user:

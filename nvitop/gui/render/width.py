@@ -71,7 +71,7 @@ def _wcwidth() -> Any:
     return wcwidth
 
 
-# Cached because an emoji in one command makes the other characters of its row be looked up, too.
+# Cached because an emoji in a text makes :func:`cut` look up all of its characters.
 @functools.lru_cache(maxsize=1024)
 def _char_width(char: str) -> int:
     if _all_narrow(char):

@@ -133,7 +133,7 @@ class _Measured(NamedTuple):
 
 
 def _measured_rows(shown: _Measured) -> MeasuredRows:
-    """Return the rows of devices and host; the last ones again if they show the same.
+    """Return the rows of devices and host: the previous ones if nothing they show has changed.
 
     A functools.lru_cache would hash whole samples. To compare a sample with itself costs nothing.
     """
