@@ -440,7 +440,7 @@ class World:
         #: Notified of each change, for those who wait for events.
         self.changed = threading.Condition()
         self.is_closed = False
-        #: Handles of these two.
+        #: Handles of GPM samples and sets of events.
         self.new_handles = itertools.count(self.base + _OTHER_OFFSET)
         #: (GPU, number of processes that the size of a list does not count yet).
         self.growth: list[tuple[int | None, int]] = []
