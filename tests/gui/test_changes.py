@@ -59,6 +59,33 @@ def test_changes_show_the_same_as_a_new_screen(
         assert [line.rstrip(' ') for line in screen.display] == texts
 
 
+@given(
+    st.lists(st.text('⣿⡀⡄ ', min_size=8, max_size=12), min_size=1, max_size=2),
+    st.lists(st.sampled_from('⣿⡀⡄ '), max_size=6),
+    st.sampled_from(('a', '世', '│')),
+    st.lists(st.sampled_from(STYLES), min_size=2, max_size=2),
+)
+def test_graphs_that_move_show_the_same_as_a_new_screen(
+    graphs: list[str], news: list[str], text: str, styles: list[Style]
+) -> None:
+    screen = pyte.Screen(WIDTH, HEIGHT)
+    stream = pyte.Stream(screen)
+    writer = ChangeWriter(256)
+    for new in ('', *news):
+        graphs = [f'{graph}{new}'[len(new) :] for graph in graphs]
+        buffer = Buffer(WIDTH, HEIGHT)
+        for y in range(HEIGHT):
+            x = 0
+            for i, graph in enumerate(graphs):
+                x += buffer.write(x, y, text, styles[-1])
+                x += buffer.write(x, y, graph, styles[i])
+            buffer.write(x, y, text, styles[0])
+        stream.feed(writer.changes(buffer, DARK))
+        whole = pyte.Screen(WIDTH, HEIGHT)
+        pyte.Stream(whole).feed(ChangeWriter(256).changes(buffer, DARK))
+        assert cells(screen) == cells(whole)
+
+
 @pytest.mark.parametrize(
     ('before', 'after', 'written'),
     [
@@ -83,6 +110,12 @@ def test_changes_show_the_same_as_a_new_screen(
             [(0, 0, 'ab' + 'c' * 9 + 'd', PLAIN)],
             [(0, 0, '世' + 'c' * 9 + 'x', PLAIN)],
             '\x1b[1;1H世\x1b[1;12Hx',
+        ),
+        # A graph moves: its first cell is deleted, and one inserted for its new value.
+        (
+            [(0, 0, '│abababababab│', PLAIN)],
+            [(0, 0, '│babababababc│', PLAIN)],
+            '\x1b[1;2H\x1b[P\x1b[11C\x1b[@c',
         ),
         # The end of a row is cleared.
         ([(0, 0, 'abcdef', PLAIN)], [(0, 0, 'a', PLAIN)], '\x1b[1;2H\x1b[K'),

@@ -7,6 +7,7 @@ otherwise only the cells that changed, which takes fewer bytes. curses writes mo
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import operator
 from typing import TYPE_CHECKING, Callable, Iterable, Mapping, Sequence, Tuple
@@ -250,6 +251,10 @@ def ascii_text(text: str) -> str:
 
 
 _CLEAR_TO_RIGHT = '\x1b[K'
+#: Delete the character at the cursor and insert a space; the rest of the row moves.
+_DELETE, _INSERT = '\x1b[P', '\x1b[@'
+#: Graphs are moved if that changes at least this many cells, which take more bytes.
+_MOVED = 8
 #: Gaps of up to this many cells are rewritten instead of skipped.
 _SHORT = 3
 
@@ -373,9 +378,9 @@ class ChangeWriter:
     def _write_changes(self, y: int, old: _Cells, new: _Cells) -> None:
         """Write the cells of a row that have changed, and clear its end if that is shorter."""
         chars, looks = new
-        changed = _different(chars, old[0])
-        if looks != old[1]:
-            changed = sorted({*changed, *_different(looks, old[1])})
+        changed = _changed_cells(old, new)
+        if len(changed) >= _MOVED:
+            changed = _changed_cells(self._move_graphs(y, old, new, changed), new)
         end = len(chars)
         while end and chars[end - 1] == ' ' and not self._is_visible[looks[end - 1]]:
             end -= 1
@@ -395,6 +400,24 @@ class ChangeWriter:
             self._write(x, y, ''.join(chars[x:stop]), stop - x, looks[x])
         if clears:
             self._clear_from(end, y)
+
+    def _move_graphs(self, y: int, old: _Cells, new: _Cells, changed: Sequence[int]) -> _Cells:
+        """Move the parts of a row that are one cell further left now; return what the row shows then."""
+        chars, looks = old
+        new_chars, new_looks = new
+        if not isinstance(chars, str) or not isinstance(new_chars, str):
+            return old  # it has characters that are not one cell wide
+        for start, end in _moved_parts(old, new, changed):
+            self._move(start, y)
+            self._parts.append(_DELETE)
+            self._move(end, y)
+            if self._is_visible[self._look]:
+                self._switch(_NO_LOOK)
+            self._parts.append(_INSERT)
+            self._write(end, y, new_chars[end], 1, new_looks[end])
+            chars = f'{chars[:start]}{new_chars[start : end + 1]}{chars[end + 1 :]}'
+            looks = f'{looks[:start]}{new_looks[start : end + 1]}{looks[end + 1 :]}'
+        return chars, looks
 
     def _write(self, x: int, y: int, text: str, cells: int, look: str) -> None:
         """Write text of one look at a place."""
@@ -439,6 +462,28 @@ def _is_another(old: tuple[Span, ...], new: tuple[Span, ...]) -> bool:
     """Return whether at most half of the spans begin in a column and style that the old row had."""
     kept = {(x, style) for x, _, style in old}
     return 2 * sum((x, style) in kept for x, _, style in new) <= len(new)
+
+
+def _changed_cells(old: _Cells, new: _Cells) -> list[int]:
+    """Return the columns whose character or look differs."""
+    changed = _different(new[0], old[0])
+    if new[1] != old[1]:
+        changed = sorted({*changed, *_different(new[1], old[1])})
+    return changed
+
+
+def _moved_parts(old: _Cells, new: _Cells, changed: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the parts of a row that have moved left by one cell: the first column, and the one after it."""
+    same_chars = map(operator.eq, old[0][1:], new[0])
+    same_looks = map(operator.eq, old[1][1:], new[1])
+    parts: list[tuple[int, int]] = []
+    end = 0
+    for has_moved, cells in itertools.groupby(map(operator.and_, same_chars, same_looks)):
+        start, end = end, end + len([*cells])
+        is_other = bisect.bisect_left(changed, end) - bisect.bisect_left(changed, start) >= _MOVED
+        if has_moved and is_other:
+            parts.append((start, end))
+    return parts
 
 
 def _different(values: Sequence[object], others: Sequence[object]) -> list[int]:

@@ -42,6 +42,8 @@ _SEQUENCES = (
     ('cup', (3, 4), b'\x1b[4;5H'),
     ('cuf', (5,), b'\x1b[5C'),
     ('el', (), b'\x1b[K'),
+    ('dch', (1,), b'\x1b[1P'),
+    ('ich', (1,), b'\x1b[1@'),
 )
 #: Sequence of a color by the number of colors of the terminal.
 _COLORS = {
