@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import pathlib
 import re
@@ -14,9 +13,7 @@ from typing import Iterator, NamedTuple, Sequence
 import psutil
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state.app_state import BUTTONS
 from tests.e2e.program import NVITOP, Program
-from tests.gui.driving import keys_that_open
 from tests.waiting import PATIENCE
 
 #: Name of a key → what a terminal sends.
@@ -90,8 +87,6 @@ _BECOME = (
 )
 #: ID of a user who owns no other process here.
 OTHER_USER = 65534
-#: Written by curses before a complete screen.
-CLEAR = b'\x1b[H\x1b[2J'
 TAG_COLOR = 'brown'  # the name in pyte of yellow
 
 #: Screen → its first line.
@@ -105,9 +100,7 @@ TITLES = {
     Screen.USERS: r'\AGPU usage by (user|job)',
     Screen.COLUMNS: r'\AColumns ',
 }
-#: First row of the lines of a list.
-_FIRST_LINE = 2
-_PROCESS = re.compile(r'^│ +\d+[: \d]* +(\d+) [CGXM ] ')
+_PROCESS = re.compile(r'^│ +\d+[: \d]* +\d+ [CGXM ] ')
 
 
 @contextlib.contextmanager
@@ -175,34 +168,18 @@ class Monitor(Program):
     def key(self, keys: str) -> None:
         self.type(sequence(keys))
 
-    def enter(self, screen: Screen) -> None:
-        self.key('Home')
-        self.wait_for_cursor(0)
-        if screen is not Screen.MAIN:
-            self.key(keys_that_open(screen)[-1])
-        self.screen = screen
-        self.wait_for(TITLES[screen])
-        if screen is Screen.TREE:
-            self.wait_for('trainer')
-
     def back(self) -> None:
         if self.screen is not Screen.MAIN:
             self.type('q')
             self.screen = Screen.MAIN
         self.wait_for(TITLES[Screen.MAIN])
 
-    def pid_of(self, name: str) -> int:
-        match = _PROCESS.match(self.lines[self.row(name)])
-        assert match is not None
-        return int(match.group(1))
-
     def row(self, text: str) -> int:
         return next((y for y, line in enumerate(self.lines) if text in line), -1)
 
-    def has_reverse(self, y: int, x: int = 0, width: int | None = None) -> bool:
-        """Return whether any of these cells is reversed; False for row -1."""
-        end = self.emulator.screen.columns if width is None else x + width
-        cells = (self.emulator.screen.cell(i, y) for i in range(x, end))
+    def has_reverse(self, y: int) -> bool:
+        """Return whether any cell of a row is reversed; False for row -1."""
+        cells = (self.emulator.screen.cell(x, y) for x in range(self.emulator.screen.columns))
         return y >= 0 and any(cell.reverse for cell in cells)
 
     def color(self, text: str) -> str:
@@ -212,19 +189,9 @@ class Monitor(Program):
             return ''
         return str(self.emulator.screen.cell(self.lines[y].index(text), y).fg)
 
-    def rows_of_list(self) -> list[int]:
-        if self.screen is Screen.MAIN:
-            return [y for y, line in enumerate(self.lines) if _PROCESS.match(line)]
-        rows = range(_FIRST_LINE, self.emulator.screen.lines - 1)  # the last row has hints
-        is_listed = re.compile(r' *(?!Total)\S').match
-        return [*itertools.takewhile(lambda y: is_listed(self.lines[y]), rows)]
-
     def cursor(self) -> int | None:
-        """Return the index of the selected line among the visible ones; for help, the first line."""
-        if self.screen is Screen.HELP:
-            match = re.search(r'Help: lines (\d+) to', self.text)
-            return int(match.group(1)) - 1 if match else None
-        rows = self.rows_of_list()
+        """Return the index of the selected process among the visible ones."""
+        rows = [y for y, line in enumerate(self.lines) if _PROCESS.match(line)]
         return next((i for i, y in enumerate(rows) if self.has_reverse(y)), None)
 
     def select(self, name: str) -> None:
@@ -235,7 +202,7 @@ class Monitor(Program):
         self.wait_until_selected(name)
 
     def wait_for_cursor(self, number: int | None) -> None:
-        """Wait until the line with this index among the visible ones is selected."""
+        """Wait until the process with this index among the visible ones is selected."""
         self.wait(lambda: self.cursor() == number)
 
     def wait_until_selected(self, text: str) -> None:
@@ -252,15 +219,6 @@ class Monitor(Program):
             return y >= 0 and not self.emulator.screen.is_dim(self.lines[y].index('Cancel'), y)
 
         self.wait(is_armed)
-
-    def highlighted(self) -> list[str]:
-        y = self.row('Cancel')
-        labels = [label for _, label, _ in BUTTONS if label in self.lines[y]]
-        places = ((label, self.lines[y].index(label)) for label in labels)
-        return [label for label, x in places if self.has_reverse(y, x, len(label))]
-
-    def wait_until_highlighted(self, label: str) -> None:
-        self.wait(lambda: self.highlighted() == [label])
 
 
 @contextlib.contextmanager

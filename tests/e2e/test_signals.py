@@ -5,11 +5,8 @@ from __future__ import annotations
 import pathlib
 
 import psutil
-import pytest
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.state.app_state import BUTTONS
-from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS, NEXT_KEYS, PREVIOUS_KEYS
 from tests.e2e.monitor import TITLES, Monitor, monitor_with_victims
 from tests.waiting import PATIENCE
 
@@ -92,47 +89,3 @@ def test_readonly_monitor_sends_no_signal(tmp_path: pathlib.Path) -> None:
             monitor.wait_for(TITLES[screen])
             assert 'signals:' not in monitor.text
         assert victims['saved'].poll() is None
-
-
-def test_dialog_keys_that_send_no_signal(tmp_path: pathlib.Path) -> None:
-    with monitor_with_victims(tmp_path, 'saved') as (monitor, victims):
-        for key in CANCEL_KEYS:
-            monitor.select('saved')
-            monitor.press('T', 'Cancel')
-            monitor.key(key)
-            monitor.wait_until_gone('Cancel')
-        monitor.select('saved')
-        monitor.press('T', 'Cancel')
-        labels = [label for _, label, _ in BUTTONS]
-        at = 0
-        for step, keys in ((1, NEXT_KEYS), (-1, PREVIOUS_KEYS)):
-            for key in keys:
-                at = (at + step) % len(labels)
-                monitor.key(key)
-                monitor.wait_until_highlighted(labels[at])
-        monitor.key('Esc')
-        monitor.wait_until_gone('Cancel')
-        for key in CONFIRM_KEYS:
-            open_dialog(monitor, 'saved')
-            monitor.key('Shift-Tab')
-            monitor.wait_until_highlighted('Cancel')
-            monitor.key(key)
-            monitor.wait_until_gone('Cancel')
-        assert victims['saved'].poll() is None
-
-
-@pytest.mark.slow
-def test_every_letter_of_the_dialog(tmp_path: pathlib.Path) -> None:
-    numbers = {'SIGTERM': 15, 'SIGKILL': 9, 'SIGINT': 2}
-    keys = [(signal, key) for signal, _, hot in BUTTONS for key in hot]
-    keys += [(signal, key.upper()) for signal, key in keys if key.isalpha()]
-    names = [f'victim-{number:02}' for number in range(len(keys))]
-    with monitor_with_victims(tmp_path, *names) as (monitor, victims):
-        for name, (signal, key) in zip(names, keys):
-            open_dialog(monitor, name, '\x03')  # the key that opens a dialog cannot confirm it
-            monitor.type(key)
-            monitor.wait_until_gone('Cancel')
-            if signal:
-                assert victims[name].wait(PATIENCE) == -numbers[signal]
-            else:
-                assert victims[name].poll() is None

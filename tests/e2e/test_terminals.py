@@ -7,7 +7,6 @@ import re
 import pytest
 
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.monitor_screens import SCREENS
 from tests.e2e.monitor import TITLES, Monitors
 from tests.e2e.program import NVITOP, Program
 
@@ -22,10 +21,16 @@ def command_for(monitors: Monitors, *options: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    ('terminal', 'has_colors'), [('xterm', True), ('linux', True), ('vt100', False)]
+    ('variables', 'has_colors'),
+    [
+        ({'TERM': 'xterm'}, True),
+        ({'TERM': 'xterm', 'NO_COLOR': '1'}, False),
+        ({'TERM': 'linux'}, True),
+        ({'TERM': 'vt100'}, False),
+    ],
 )
-def test_terminal_type(monitors: Monitors, terminal: str, has_colors: bool) -> None:
-    with Program(command_for(monitors), columns=80, variables={'TERM': terminal}) as program:
+def test_terminal_type(monitors: Monitors, variables: dict[str, str], has_colors: bool) -> None:
+    with Program(command_for(monitors), columns=80, variables=variables) as program:
         program.wait_for('server --port')
         program.wait(lambda: program.lines[1][1:].startswith(BORDER))
         program.press('h', r'\Anvitop .*\n Help: lines 1 ')
@@ -33,7 +38,7 @@ def test_terminal_type(monitors: Monitors, terminal: str, has_colors: bool) -> N
         program.press('q', 'server --port')
         assert bool(COLORS.search(program.written)) is has_colors
         assert program.leave() == 0
-        assert bool(FINE.search(program.written.decode())) is (terminal != 'linux')
+        assert bool(FINE.search(program.written.decode())) is (variables['TERM'] != 'linux')
         program.assert_restored()
         assert program.errors() == ''
 
@@ -58,15 +63,6 @@ def test_message_is_wrapped_between_words() -> None:
     ) in text
 
 
-def test_no_color_disables_colors(monitors: Monitors) -> None:
-    with Program(command_for(monitors), variables={'NO_COLOR': '1'}) as program:
-        program.wait_for('server --port')
-        program.type('\x1b[B')
-        program.wait(lambda: re.search(rb'\x1b\[(\d;)*7m', program.written))  # the selected row
-        assert program.leave() == 0
-        assert not COLORS.search(program.written)
-
-
 def test_locale_without_a_charset_is_unicode(monitors: Monitors) -> None:
     with Program(command_for(monitors), variables={'LC_ALL': 'C'}) as program:
         program.wait_for('server --port')
@@ -83,15 +79,8 @@ def test_ascii_is_used_if_python_writes_no_unicode(monitors: Monitors) -> None:
         assert program.written.isascii()
 
 
-# Any key leaves the help.
-@pytest.mark.parametrize(
-    'screen',
-    [each for each in SCREENS if each not in (Screen.HELP, Screen.EVENTS)],
-    ids=lambda screen: screen.value,
-)
-def test_small_window_and_back(monitors: Monitors, screen: Screen) -> None:
+def test_small_window_and_back(monitors: Monitors) -> None:
     with monitors.lent() as monitor:
-        monitor.enter(screen)
         monitor.resize(39, 5)
         monitor.wait_for(r'\A\s*too small: 40 x 6 needed\s*\Z')
         monitor.key('z')  # keys still work
@@ -99,7 +88,7 @@ def test_small_window_and_back(monitors: Monitors, screen: Screen) -> None:
         monitor.wait_for(r'\[PAUSED')
         monitor.key('z')
         monitor.wait_until_gone('PAUSED')
-        monitor.wait_for(TITLES[screen])
+        monitor.wait_for(TITLES[Screen.MAIN])
 
 
 def test_all_window_sizes(monitors: Monitors) -> None:

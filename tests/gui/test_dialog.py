@@ -7,6 +7,10 @@ import pytest
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.state.app_state import BUTTONS, AppState
 from nvitop.gui.state.dialog import (
+    CANCEL_KEYS,
+    CONFIRM_KEYS,
+    NEXT_KEYS,
+    PREVIOUS_KEYS,
     buttons_of,
     dialog_layout,
     dialog_message,
@@ -19,6 +23,7 @@ from nvitop.gui.state.events import (
     InputAwaited,
     KeyPressed,
     MousePressed,
+    MouseScrolled,
     Pasted,
     Resized,
     RingBell,
@@ -114,7 +119,7 @@ def test_signal_needs_a_target_and_a_confirmation(key: str, signal: str) -> None
     sent, effects = press(state, 'Enter')
     assert effects == (SendSignal(signal, (target,)),)
     assert (sent.dialog, sent.main.selected) == (None, None)
-    for cancel in ('Esc', 'n', 'q', 'c'):
+    for cancel in (*CANCEL_KEYS, 'c'):
         canceled, effects = press(state, cancel)
         assert (canceled.dialog, canceled.main.selected, effects) == (None, target, ())
 
@@ -373,6 +378,25 @@ def test_answer_counts_after_the_dialog_was_visible_for_a_moment(answer: Event |
     sent, effects = update_all(state, (InputAwaited(107.0), answer))
     assert [type(effect) for effect in effects] == [SendSignal]
     assert sent.dialog is None
+
+
+def test_each_button_has_keys_and_is_chosen_by_keys_and_the_wheel() -> None:
+    state = read_dialog(asked('T'))
+    for signal, _, keys in BUTTONS:
+        for key in (*keys, keys[0].upper()):
+            sent, effects = press(state, key)
+            assert sent.dialog is None
+            signals = [effect.signal for effect in effects if isinstance(effect, SendSignal)]
+            assert signals == ([signal] if signal else [])
+    for step, turns in ((1, NEXT_KEYS), (-1, PREVIOUS_KEYS)):
+        events: list[Event] = [*map(KeyPressed, turns), MouseScrolled(0, 0, dy=step)]
+        for event in events:
+            button = dialog_of(state).button
+            state = after(state, event)
+            assert dialog_of(state).button == (button + step) % len(BUTTONS)
+    for key in CONFIRM_KEYS:
+        assert press(asked('T'), 'Shift-Tab', key)[1] == ()
+        assert pressed(asked('T'), 'Shift-Tab', key).dialog is None
 
 
 def test_arrows_choose_a_button_without_delaying_the_answer() -> None:

@@ -104,10 +104,10 @@ def test_words_must_match_on_the_same_device() -> None:
 
 
 def test_filter_takes_effect_while_it_is_typed_and_esc_restores_the_previous_one() -> None:
-    state = state_of(MANY)
+    state = pressed(state_of(MANY), '\\', *'pid:100', 'Enter')
     user = MANY.processes[0].username
     assert user is not None
-    typed = pressed(state, '\\', *f'user:{user}')
+    typed = pressed(state, '\\', 'Ctrl-U', *f'user:{user}')
     assert {row.username for row in typed.rows} == {user}
     kept = pressed(typed, 'Enter')
     assert (kept.field, kept.rows) == (None, typed.rows)

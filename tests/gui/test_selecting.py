@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.model.choices import Sort
+from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import Event, KeyPressed, MousePressed, Resized, RingBell
+from nvitop.gui.state.events import (
+    EnvironmentRead,
+    Event,
+    KeyPressed,
+    MousePressed,
+    MouseScrolled,
+    Resized,
+    RingBell,
+)
 from nvitop.gui.state.lists import main_layout, tree_layout
-from tests.gui.driving import MANY, after, arrived, press, pressed, state_of, texts
-from tests.gui.samples import SAMPLES, with_families
+from nvitop.gui.state.navigation import current_line
+from tests.gui.driving import (
+    MANY,
+    after,
+    arrived,
+    keys_that_open,
+    press,
+    pressed,
+    state_of,
+    texts,
+)
+from tests.gui.samples import ENVIRONMENT, SAMPLES, with_families
 
 
 def row_of_selected(state: AppState) -> int | None:
@@ -173,6 +191,37 @@ def test_clicks_select_sort_and_clear() -> None:
     state = after(state, MousePressed(pid, layout.heading_y))
     assert state.main.sort == Sort('pid', reverse=True)
     assert after(state, MousePressed(0, 0)).main.selected is None
+
+
+def test_wheel_moves_the_selection_and_scrolls_long_lines() -> None:
+    state = state_of(MANY, 80, 24)
+    y = main_layout(state).processes.rows[0].y
+    for dy, ctrl, row in ((1, False, 0), (1, False, 1), (-1, False, 0), (1, True, 5)):
+        state = after(state, MouseScrolled(20, y, dy=dy, ctrl=ctrl))
+        assert state.main.selected == state.rows[row].key
+    for dx, dy, ctrl, x in (
+        (0, 1, False, 2),
+        (1, 0, False, 4),
+        (-1, 0, False, 2),
+        (0, 1, True, 12),
+    ):
+        state = after(state, MouseScrolled(20, y, dx, dy, shift=bool(dy), ctrl=ctrl))
+        assert state.main.scroll_x == x
+
+
+@pytest.mark.parametrize('screen', [Screen.TREE, Screen.ENVIRON, Screen.COLUMNS, Screen.HELP])
+def test_clicks_and_the_wheel_move_on_lists(screen: Screen) -> None:
+    state = pressed(state_of(with_families(MANY), 80, 24), *keys_that_open(screen))
+    environ = state.environ
+    state = after(state, EnvironmentRead(environ.pid, environ.start_time, ENVIRONMENT))
+    state = pressed(state, 'Home')
+    if screen is not Screen.HELP:  # it has no cursor
+        state = after(state, MousePressed(5, 4))
+        assert current_line(state) == 2
+        state = after(state, MouseScrolled(5, 4, dy=-2))
+    for dy, ctrl, line in ((1, False, 1), (1, True, 6), (-1, False, 5), (-1, True, 0)):
+        state = after(state, MouseScrolled(5, 4, dy=dy, ctrl=ctrl))
+        assert current_line(state) == line
 
 
 def test_long_lines_scroll_by_the_step_of_their_screen() -> None:
