@@ -89,16 +89,13 @@ _BECOME = (
 OTHER_USER = 65534
 TAG_COLOR = 'brown'  # the name in pyte of yellow
 
-#: Screen → its first line.
+#: Screen that a test waits for → its first line.
 TITLES = {
     Screen.MAIN: r'\A[^\n\[]* SIM[A-Z]*\b',
     Screen.TREE: r'\AProcess tree \([1-9]',
-    Screen.ENVIRON: r'\AEnvironment of .*\n \d+ of \d',
-    Screen.METRICS: r'\AProcess \d+ on GPU 0',
     Screen.HELP: r'\Anvitop .*\n Help: lines',
     Screen.PROBLEMS: r'\AProblems: \d',
     Screen.USERS: r'\AGPU usage by (user|job)',
-    Screen.COLUMNS: r'\AColumns ',
 }
 _PROCESS = re.compile(r'^│ +\d+[: \d]* +\d+ [CGXM ] ')
 
