@@ -8,12 +8,8 @@ import pytest
 
 from tests.faults.known_machine import KnownMachine
 from tests.faults.matrix import (
-    CODES,
-    EXPECTED,
-    MODES,
     TICKS,
     Case,
-    all_cases,
     covering_cases,
     functions_called,
     run_in_source,
@@ -24,22 +20,23 @@ from tests.faults.sample_checks import SampleChecker, true_samples
 
 
 @pytest.fixture(scope='module')
-def checker() -> SampleChecker:
+def samples() -> SampleChecker:
     return SampleChecker(true_samples(TICKS))
 
 
 @pytest.fixture(scope='module')
-def functions() -> tuple[str, ...]:
-    return functions_called()
+def programs() -> ProgramChecker:
+    return ProgramChecker()
 
 
-def test_cases_cover_each_function_code_and_mode(functions: tuple[str, ...]) -> None:
-    cases = covering_cases(functions)
-    assert {case.function for case in cases} == {*functions}
-    assert {case.code for case in cases} >= {*CODES} - {code for _, code in EXPECTED}
-    assert {case.mode for case in cases} == {*MODES}
-    assert len(functions) > 40  # fewer with old bindings
-    assert len(all_cases(functions)) >= (len(functions) * len(CODES) - len(EXPECTED)) * len(MODES)
+@pytest.fixture(scope='module')
+def monitor() -> MonitorChecker:
+    return MonitorChecker()
+
+
+@pytest.fixture(scope='module')
+def cases() -> tuple[Case, ...]:
+    return covering_cases(functions_called())
 
 
 def check_all(cases: Sequence[Case], check: Callable[[Case], list[str]]) -> None:
@@ -50,16 +47,16 @@ def check_all(cases: Sequence[Case], check: Callable[[Case], list[str]]) -> None
 # `make faults` runs all combinations; here is a sample for each of the three.
 
 
-def test_samples_are_correct(functions: tuple[str, ...], checker: SampleChecker) -> None:
-    check_all(covering_cases(functions)[::3], lambda case: run_in_source(case, checker))
+def test_samples_are_correct(cases: tuple[Case, ...], samples: SampleChecker) -> None:
+    check_all(cases[::5], lambda case: run_in_source(case, samples))
 
 
-def test_programs_are_correct(functions: tuple[str, ...]) -> None:
-    check_all(covering_cases(functions)[::5], ProgramChecker().check)
+def test_programs_are_correct(cases: tuple[Case, ...], programs: ProgramChecker) -> None:
+    check_all(cases[::8], programs.check)
 
 
-def test_running_monitor_is_correct(functions: tuple[str, ...]) -> None:
-    check_all(covering_cases(functions)[::6], MonitorChecker().check)
+def test_running_monitor_is_correct(cases: tuple[Case, ...], monitor: MonitorChecker) -> None:
+    check_all(cases[::10], monitor.check)
 
 
 class WrongValue(Case):
@@ -69,10 +66,11 @@ class WrongValue(Case):
         bench.machine.set(gpu=0, temperature=77)
 
 
-def test_checks_find_a_wrong_value(checker: SampleChecker) -> None:
+def test_checks_find_a_wrong_value(
+    samples: SampleChecker, programs: ProgramChecker, monitor: MonitorChecker
+) -> None:
     case = WrongValue('nvmlDeviceGetTemperatureV', 'UNKNOWN', 'from the start')
-    assert any('temperature_celsius: 77' in text for text in run_in_source(case, checker))
-    errors = ' '.join(ProgramChecker().check(case))
+    assert any('temperature_celsius: 77' in text for text in run_in_source(case, samples))
+    errors = ' '.join(programs.check(case))
     assert all(f'{name}: ' in errors for name in ('report', 'query', 'json', 'collector'))
-    shown = MonitorChecker().check(case)
-    assert {text.split(': ')[1] for text in shown} >= {'main', 'details'}
+    assert {text.split(': ')[1] for text in monitor.check(case)} >= {'main', 'details'}

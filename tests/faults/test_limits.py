@@ -51,12 +51,7 @@ def check(program: str, limit: str) -> None:
 
 @pytest.mark.parametrize(
     ('program', 'limit'),
-    [
-        ('report', 'neither'),
-        ('collector', 'no thread'),
-        ('collector', 'no file'),
-        ('library', 'no file'),
-    ],
+    [('report', 'neither'), ('collector', 'no file')],
 )
 def test_programs_run_without_threads_and_descriptors(program: str, limit: str) -> None:
     check(program, limit)

@@ -127,7 +127,7 @@ VARIABLES = words(
 )
 
 
-@examples(60)
+@examples(20)
 @given(st.lists(VARIABLES, max_size=5).map(','.join))
 @example(',')
 @example('٣')

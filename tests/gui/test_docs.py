@@ -67,6 +67,7 @@ def test_picture_of_the_fleet_is_current() -> None:
     assert drawn == stored, 'run: make update-docs'
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not hasattr(pynvml, 'nvmlDeviceGetNumFans'),
     reason='NOT TESTED: the picture counts the functions that this old binding lacks',

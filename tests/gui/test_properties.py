@@ -237,7 +237,7 @@ _VIEWS = st.builds(
 )
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(SIZES, runs(20), _VIEWS)
 def test_monitor_survives_any_events_and_sends_only_confirmed_signals(
     size: tuple[int, int], steps: list[Step], view: ViewState

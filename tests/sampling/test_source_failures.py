@@ -242,13 +242,14 @@ def test_a_lost_gpu_that_is_no_longer_listed_keeps_its_row(bench: ClockedMachine
     assert set(statuses(sample)) == {'ok'}
 
 
+@on('bench', ['workstation'], indirect=True)
 def test_nvml_restarts_with_growing_pauses_while_a_gpu_is_lost(bench: ClockedMachine) -> None:
     bench.sample()
-    bench.machine.set(gpu=3, lost=True)
+    bench.machine.set(gpu=0, lost=True)
     starts = []
     bench.machine.reset_calls()
     for tick in range(40):
-        assert statuses(bench.sample(SLOW_TICK)) == ONE_LOST
+        assert statuses(bench.sample(SLOW_TICK)) == ['lost']
         if bench.machine.calls['nvmlInitWithFlags']:
             starts.append(SLOW_TICK * tick)
         bench.machine.reset_calls()
