@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the simulated driver, and access to ctypes arguments from Python functions."""
+"""Errors of the simulated driver, its arguments, and how it stores results for its caller."""
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence, TypeVar
 
 from nvitop.api.libnvml import _errors
 from nvitop.api.libnvml._errors import (
     ARGUMENT_VERSION_MISMATCH,
     INSUFFICIENT_SIZE,
     INVALID_ARGUMENT,
+    NOT_SUPPORTED,
 )
+
+T = TypeVar('T')
 
 #: Memory that the driver does not know.
 UNKNOWN_MEMORY = 0xFFFFFFFFFFFFFFFF
@@ -62,6 +65,20 @@ class DriverError(Exception):
         self.code = code
 
 
+class Handle(int):
+    """Address of the object that a handle refers to."""
+
+
+def known(value: T | None) -> T:
+    """Return a value; raises *not supported* if there is none."""
+    if value is None:
+        raise DriverError(NOT_SUPPORTED)
+    return value
+
+
+# Arguments
+
+
 def target(argument: object) -> Any:
     """The ctypes object that an argument refers to: through ``byref()``, or an array.
 
@@ -80,19 +97,6 @@ def number(argument: Any) -> int:
     return int(getattr(argument, 'value', argument))
 
 
-def fill_number(argument: object, value: float) -> None:
-    """Store a number through a pointer. The C type truncates numbers that do not fit."""
-    target(argument).value = int(value)
-
-
-def fill_text(buffer: object, length: object, text: str) -> None:
-    """Store text and a final NUL in a ``char`` array; raises *insufficient size* if it is too short."""
-    data = text.encode('utf-8')
-    if len(data) + 1 > number(length):
-        raise DriverError(INSUFFICIENT_SIZE)
-    target(buffer).value = data
-
-
 def text_of(argument: Any) -> str:
     """A ``const char *`` argument, passed as ``c_char_p`` or as bytes."""
     value = getattr(argument, 'value', argument)
@@ -101,10 +105,55 @@ def text_of(argument: Any) -> str:
     return value.decode('utf-8', 'replace') if isinstance(value, bytes) else str(value)
 
 
-def fill_handle(argument: object, address: int) -> None:
-    """Store an address in a handle through a pointer."""
-    handle = target(argument)
-    handle.contents = type(handle)._type_.from_address(address)
+# Results
+
+
+def store(result: object, outs: Sequence[object]) -> None:
+    """Store the result of a function through the pointers of its caller.
+
+    A number, several numbers, or a handle: one pointer each. Text: a buffer and its length. A
+    mapping: the fields of a struct. A list: its length, and one array for each part of an item.
+    """
+    if isinstance(result, str):
+        _store_text(result, *outs)
+    elif isinstance(result, Mapping):
+        fill_struct(outs[0], result)
+    elif isinstance(result, list):
+        count, *arrays = outs
+        if room_for(count, arrays[0], len(result)):
+            for place, item in enumerate(result):
+                for array, value in zip(arrays, item if isinstance(item, tuple) else (item,)):
+                    target(array)[place] = value
+    elif isinstance(result, Handle):
+        handle = target(outs[0])
+        handle.contents = type(handle)._type_.from_address(result)
+    elif result is not None:
+        for out, value in zip(outs, result if isinstance(result, tuple) else (result,)):
+            target(out).value = int(value)  # the C type truncates numbers that do not fit
+
+
+def _store_text(text: str, buffer: object, length: object) -> None:
+    data = text.encode('utf-8')
+    if len(data) + 1 > number(length):
+        raise DriverError(INSUFFICIENT_SIZE)
+    target(buffer).value = data
+
+
+def fill_struct(argument: object, fields: Mapping[str, object]) -> None:
+    """Store values in the fields of a struct, without those that an older struct lacks.
+
+    Raises *version mismatch* if it has another ``version`` than the one given.
+    """
+    struct = target(argument)
+    if 'version' in fields and struct.version != fields['version']:
+        raise DriverError(ARGUMENT_VERSION_MISMATCH)
+    for name, value in fields.items():
+        field = getattr(type(struct), name, None)
+        if field is not None and isinstance(value, bytes):  # an array of any kind of bytes
+            where, size = ctypes.addressof(struct) + field.offset, field.size
+            ctypes.memmove(where, value.ljust(size, b'\0'), size)
+        elif field is not None:
+            setattr(struct, name, value)
 
 
 def write_bytes(array: object, data: bytes) -> None:
@@ -113,32 +162,16 @@ def write_bytes(array: object, data: bytes) -> None:
     ctypes.memmove(ctypes.addressof(where), data, min(len(data), ctypes.sizeof(where)))
 
 
-def check_version(struct: Any, *allowed: int) -> None:
-    """Raise *version mismatch* if the ``version`` field of a struct is not allowed."""
-    if struct.version not in allowed:
-        raise DriverError(ARGUMENT_VERSION_MISMATCH)
-
-
-# NVML's protocol for lists: a call with size 0 returns the size, a second one fills the array.
-
-
 def room_for(count: object, array: object, wanted: int) -> bool:
     """Store the size of a list in *count*, and return whether to fill the array.
 
-    Raises *insufficient size* if the array is too short. An empty list always succeeds.
+    A first call, with size 0, returns the size; a second one fills the array. Raises *insufficient
+    size* if the array is too short. An empty list always succeeds.
     """
-    given = target(count).value
-    fill_number(count, wanted)
+    size = target(count)
+    given, size.value = size.value, wanted
     if wanted == 0:
         return False
     if array is None or given < wanted:
         raise DriverError(INSUFFICIENT_SIZE)
     return True
-
-
-def answer_list(count: object, array: object, numbers: Sequence[int]) -> None:
-    """Return a list of numbers."""
-    if room_for(count, array, len(numbers)):
-        room = target(array)
-        for i, value in enumerate(numbers):
-            room[i] = value

@@ -8,7 +8,7 @@ import re
 from typing import Callable, Mapping, Sequence
 
 from nvitop.platforms.kernel import sysconf
-from nvitop.simulation.abi import DriverError, fill_number, number, target, text_of
+from nvitop.simulation.abi import DriverError, number, target, text_of
 from nvitop.simulation.driver.nvml import Driver
 from nvitop.simulation.world import Node, World
 
@@ -100,13 +100,9 @@ def _by_uuid(gpus: Sequence[Node], text: str, t: float) -> Node | None:
         return None
     found: list[Node] = []
     for gpu in gpus:
-        names = [(gpu, gpu.value('uuid'))]
-        for mig in _migs(gpu, t):
-            names.append((mig, mig.value('uuid')))
-            if mig.mig is not None:
-                place = f'{mig.mig.gpu_instance}/{mig.mig.compute_instance}'
-                names.append((mig, f'MIG-{gpu.value("uuid")}/{place}'))
-        found.extend(node for node, name in names if name.startswith(text))
+        for node in (gpu, *_migs(gpu, t)):
+            names = (node.value('uuid'), node.legacy_uuid() or '')
+            found.extend(node for name in names if name.startswith(text))
     return found[0] if len(found) == 1 else None
 
 
@@ -143,16 +139,16 @@ class _Context:
             raise DriverError(NO_DEVICE)
 
     def cuDriverGetVersion(self, version: object) -> None:
-        fill_number(version, self.world.scenario.cuda_version)
+        target(version).value = self.world.scenario.cuda_version
 
     def cuDeviceGetCount(self, count: object) -> None:
         if self.devices is None:
             raise DriverError(NOT_INITIALIZED)
-        fill_number(count, len(self.devices))
+        target(count).value = len(self.devices)
 
     def cuDeviceGet(self, device: object, ordinal: object) -> None:
         self.device(ordinal)
-        fill_number(device, number(ordinal))
+        target(device).value = number(ordinal)
 
     def cuDeviceGetName(self, name: object, length: object, device: object) -> None:
         text = str(self.device(device).value('name')).encode()[: number(length) - 1]
@@ -161,9 +157,10 @@ class _Context:
     def cuDeviceTotalMem(self, size: object, device: object) -> None:
         node = self.device(device)
         if node.gpu.value('unified_memory'):
-            fill_number(size, sysconf('SC_PHYS_PAGES') * sysconf('SC_PAGE_SIZE'))
-            return
-        fill_number(size, node.value('memory_total') - (node.value('memory_reserved') or 0))
+            total = sysconf('SC_PHYS_PAGES') * sysconf('SC_PAGE_SIZE')
+        else:
+            total = node.value('memory_total') - (node.value('memory_reserved') or 0)
+        target(size).value = total
 
     cuDeviceTotalMem_v2 = cuDeviceTotalMem
 
@@ -185,7 +182,7 @@ class _Context:
         wanted = text_of(bus_id).lower().lstrip('0').lstrip(':')
         for ordinal, node in enumerate(self.devices or ()):
             if node.gpu.value('bus_id').lower().lstrip('0').lstrip(':') == wanted:
-                fill_number(device, ordinal)
+                target(device).value = ordinal
                 return
         raise DriverError(INVALID_DEVICE if self.devices is not None else NOT_INITIALIZED)
 

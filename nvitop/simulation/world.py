@@ -407,6 +407,13 @@ class Node:
             return self.mig.mig_index
         return self.world.present().index(self)
 
+    def legacy_uuid(self) -> str | None:
+        """``MIG-GPU-…/gi/ci``, the other name of a MIG device; :data:`None` for a GPU."""
+        if self.mig is None:
+            return None
+        uuid = self.gpu.value('uuid')
+        return f'MIG-{uuid}/{self.mig.gpu_instance}/{self.mig.compute_instance}'
+
 
 Rule = Callable[[Node, float], Value]
 

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU itself: identity, PCI location, memory, modes, MIG devices."""
+"""A GPU itself: identity, PCI location, memory, modes, place in a fabric and a chassis, MIG devices."""
 
 from __future__ import annotations
-
-from typing import Callable
 
 from nvitop.api.libnvml._errors import (
     CORRUPTED_INFOROM,
@@ -14,10 +12,9 @@ from nvitop.api.libnvml._errors import (
 from nvitop.simulation.abi import (
     UNKNOWN_MEMORY,
     DriverError,
-    check_version,
-    fill_handle,
-    fill_number,
-    fill_text,
+    Handle,
+    fill_struct,
+    known,
     number,
     target,
 )
@@ -28,9 +25,34 @@ from nvitop.simulation.world import Node, World
 SYMBOLS = Symbols()
 #: Number of an InfoROM object in NVML → key.
 INFOROM_PARTS = {0: 'inforom_oem', 1: 'inforom_ecc', 2: 'inforom_power'}
-SYMBOLS.add_numbers(
+MEMORY_V2 = 0x02000028
+FABRIC_INFO_V2 = 0x02000024
+PLATFORM_INFO_V2 = 0x0200002C
+FABRIC_COMPLETED = 3
+#: What the driver stores for a number of the platform that it does not know.
+UNKNOWN_NUMBER = 255
+PLATFORM_NUMBERS = {
+    'slotNumber': 'slot_number',
+    'trayIndex': 'tray_index',
+    'hostId': 'host_id',
+    'peerType': 'peer_type',
+    'moduleId': 'module_id',
+}
+
+SYMBOLS.add_values(
+    NODE,
+    {
+        'nvmlDeviceGetName': 'name',
+        'nvmlDeviceGetUUID': 'uuid',
+    },
+)
+SYMBOLS.add_values(
     GPU,
     {
+        'nvmlDeviceGetSerial': 'serial',
+        'nvmlDeviceGetVbiosVersion': 'vbios_version',
+        'nvmlDeviceGetBoardPartNumber': 'board_part_number',
+        'nvmlDeviceGetInforomImageVersion': 'inforom_version',
         'nvmlDeviceGetMinorNumber': 'minor_number',
         'nvmlDeviceGetBoardId': 'board_id',
         'nvmlDeviceGetMultiGpuBoard': 'multi_gpu_board',
@@ -39,32 +61,33 @@ SYMBOLS.add_numbers(
         'nvmlDeviceGetBrand': 'brand',
         'nvmlDeviceGetArchitecture': 'architecture',
         'nvmlDeviceGetNumaNodeId': 'numa_node',
+        'nvmlDeviceGetDisplayMode': 'display_mode',
+        'nvmlDeviceGetDisplayActive': 'display_active',
+        'nvmlDeviceGetPersistenceMode': 'persistence_mode',
+        'nvmlDeviceGetComputeMode': 'compute_mode',
+        'nvmlDeviceGetAccountingBufferSize': 'accounting_buffer_size',
+        'nvmlDeviceGetAccountingMode': 'accounting_mode',
+        'nvmlDeviceGetAddressingMode': {'value': 'addressing_mode'},
+        'nvmlDeviceGetC2cModeInfoV': {'isC2cEnabled': 'c2c_mode'},
+        # The current and the pending mode.
+        'nvmlDeviceGetDriverModel': 'driver_model driver_model_pending',
+        'nvmlDeviceGetDriverModel_v2': 'driver_model driver_model_pending',
+        'nvmlDeviceGetMigMode': 'mig_mode mig_mode_pending',
+        'nvmlDeviceGetGpuOperationMode': 'gpu_operation_mode gpu_operation_mode',
+        'nvmlDeviceGetGspFirmwareMode': 'gsp_mode gsp_mode_default',
+        'nvmlDeviceGetEccMode': 'ecc_mode ecc_mode_pending',
+        'nvmlDeviceGetDefaultEccMode': 'ecc_mode',
     },
 )
 
 
-def _text(key: str) -> Callable[[Node, object, object], None]:
-    def read(node: Node, text: object, length: object) -> None:
-        fill_text(text, length, node.read(key))
-
-    return read
-
-
-SYMBOLS.add(NODE, 'nvmlDeviceGetName')(_text('name'))
-SYMBOLS.add(NODE, 'nvmlDeviceGetUUID')(_text('uuid'))
-SYMBOLS.add(GPU, 'nvmlDeviceGetSerial')(_text('serial'))
-SYMBOLS.add(GPU, 'nvmlDeviceGetVbiosVersion')(_text('vbios_version'))
-SYMBOLS.add(GPU, 'nvmlDeviceGetBoardPartNumber')(_text('board_part_number'))
-SYMBOLS.add(GPU, 'nvmlDeviceGetInforomImageVersion')(_text('inforom_version'))
-
-
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetInforomVersion(node: Node, part: object, text: object, length: object) -> None:
+def nvmlDeviceGetInforomVersion(node: Node, part: object) -> str:
     """``(device, part, char *, length)``: parts OEM, ECC and power."""
     node.read('inforom_version')
     if number(part) not in INFOROM_PARTS:
         raise DriverError(INVALID_ARGUMENT)
-    fill_text(text, length, node.value(INFOROM_PARTS[number(part)]) or 'N/A')
+    return node.value(INFOROM_PARTS[number(part)]) or 'N/A'
 
 
 @SYMBOLS.add(GPU)
@@ -76,129 +99,80 @@ def nvmlDeviceValidateInforom(node: Node) -> None:
 
 
 @SYMBOLS.add(NODE)
-def nvmlDeviceGetCudaComputeCapability(node: Node, major: object, minor: object) -> None:
-    """``(device, int *, int *)``."""
-    first, second = node.gpu.read('compute_capability').split('.')
-    fill_number(major, int(first))
-    fill_number(minor, int(second))
+def nvmlDeviceGetCudaComputeCapability(node: Node) -> tuple[int, ...]:
+    """``(device, int *, int *)``: major and minor version."""
+    return tuple(map(int, node.gpu.read('compute_capability').split('.')))
 
 
 @SYMBOLS.add(GPU, 'nvmlDeviceGetPciInfo', 'nvmlDeviceGetPciInfo_v2', 'nvmlDeviceGetPciInfo_v3')
 def pci_info(node: Node, info: object) -> None:
-    """``(device, struct *)``: fills the fields of the caller's struct."""
-    struct = target(info)
+    """``(device, struct *)``: structs before R396 only have room for the short form of the bus ID."""
     bus_id = node.read('bus_id')
     domain, bus, place = bus_id.split(':')
+    short = bus_id[4:].encode()
     fields = {
-        'busId': bus_id.encode(),
-        'busIdLegacy': bus_id[4:].encode(),
+        'busId': bus_id.encode() if hasattr(target(info), 'busIdLegacy') else short,
+        'busIdLegacy': short,
         'domain': int(domain, 16),
         'bus': int(bus, 16),
         'device': int(place.split('.')[0], 16),
         'pciDeviceId': node.value('pci_device_id') or 0,
         'pciSubSystemId': node.value('pci_subsystem_id') or 0,
     }
-    names = [field[0] for field in struct._fields_]
-    if 'busIdLegacy' not in names:  # the struct before R396 only has room for the short form
-        fields['busId'] = fields['busIdLegacy']
-    for name in names:
-        if name in fields:
-            setattr(struct, name, fields[name])
+    fill_struct(info, fields)
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetPciInfoExt(node: Node, info: object) -> None:
     """``(device, versioned struct *)``."""
-    struct = target(info)
-    pci_info(node, struct)
-    struct.baseClass, struct.subClass = node.read('pci_base_class'), node.read('pci_subclass')
+    pci_info(node, info)
+    classes = {'baseClass': node.read('pci_base_class'), 'subClass': node.read('pci_subclass')}
+    fill_struct(info, classes)
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetBridgeChipInfo(node: Node, hierarchy: object) -> None:
+def nvmlDeviceGetBridgeChipInfo(node: Node) -> dict[str, int]:
     """``(device, struct *)``: no bridge chips."""
-    target(hierarchy).bridgeCount = 0
+    return {'bridgeCount': 0}
 
 
-MEMORY_V2 = 0x02000028
-
-
-def _amounts(node: Node) -> tuple[int, int, int, int]:
+def _amounts(node: Node) -> dict[str, int]:
     """Total, reserved, used and free bytes; *used* excludes the reserved ones."""
     if node.gpu.value('unified_memory'):
         raise DriverError(NOT_SUPPORTED)
-    names = ('memory_total', 'memory_reserved', 'memory_used', 'memory_free')
-    values = (node.value(name) for name in names)
-    total, reserved, used, free = (UNKNOWN_MEMORY if value is None else value for value in values)
-    return total, reserved, used, free
+    values = {name: node.value(f'memory_{name}') for name in ('total', 'reserved', 'used', 'free')}
+    return {name: UNKNOWN_MEMORY if size is None else size for name, size in values.items()}
 
 
 @SYMBOLS.add(NODE)
-def nvmlDeviceGetMemoryInfo(node: Node, info: object) -> None:
+def nvmlDeviceGetMemoryInfo(node: Node) -> dict[str, int]:
     """``(device, struct *)``: *used* includes reserved memory."""
-    struct = target(info)
-    total, reserved, used, free = _amounts(node)
-    struct.total = total
-    is_known = UNKNOWN_MEMORY not in (used, reserved)
-    struct.used = reserved + used if is_known else used
-    struct.free = free
+    sizes = _amounts(node)
+    reserved = sizes.pop('reserved')
+    if UNKNOWN_MEMORY not in (sizes['used'], reserved):
+        sizes['used'] += reserved
+    return sizes
 
 
 @SYMBOLS.add(NODE)
-def nvmlDeviceGetMemoryInfo_v2(node: Node, info: object) -> None:
+def nvmlDeviceGetMemoryInfo_v2(node: Node) -> dict[str, int]:
     """``(device, versioned struct *)``: reserved memory separately."""
-    struct = target(info)
-    check_version(struct, MEMORY_V2)
-    total, reserved, used, free = _amounts(node)
-    struct.total = total
-    struct.reserved = reserved
-    struct.used = used
-    struct.free = free
+    return {'version': MEMORY_V2, **_amounts(node)}
 
 
 @SYMBOLS.add(NODE)
-def nvmlDeviceGetBAR1MemoryInfo(node: Node, info: object) -> None:
+def nvmlDeviceGetBAR1MemoryInfo(node: Node) -> dict[str, int]:
     """``(device, struct *)``."""
-    struct = target(info)
-    struct.bar1Total = total = node.read('bar1_total')
-    struct.bar1Used = used = node.read('bar1_used')
-    struct.bar1Free = max(0, total - used)
+    total, used = node.read('bar1_total'), node.read('bar1_used')
+    return {'bar1Total': total, 'bar1Used': used, 'bar1Free': max(0, total - used)}
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetConfComputeProtectedMemoryUsage(node: Node, info: object) -> None:
+def nvmlDeviceGetConfComputeProtectedMemoryUsage(node: Node) -> dict[str, int]:
     """``(device, struct *)``: protected memory is allocated first."""
-    struct = target(info)
-    struct.total = total = node.read('protected_memory')
-    struct.used = used = min(total, node.read('memory_used'))
-    struct.free = total - used
-
-
-SYMBOLS.add_numbers(
-    GPU,
-    {
-        'nvmlDeviceGetDisplayMode': 'display_mode',
-        'nvmlDeviceGetDisplayActive': 'display_active',
-        'nvmlDeviceGetPersistenceMode': 'persistence_mode',
-        'nvmlDeviceGetComputeMode': 'compute_mode',
-        'nvmlDeviceGetAccountingBufferSize': 'accounting_buffer_size',
-        'nvmlDeviceGetAccountingMode': 'accounting_mode',
-        # The current and the pending mode.
-        'nvmlDeviceGetDriverModel': 'driver_model driver_model_pending',
-        'nvmlDeviceGetDriverModel_v2': 'driver_model driver_model_pending',
-        'nvmlDeviceGetMigMode': 'mig_mode mig_mode_pending',
-        'nvmlDeviceGetGpuOperationMode': 'gpu_operation_mode gpu_operation_mode',
-        'nvmlDeviceGetGspFirmwareMode': 'gsp_mode gsp_mode_default',
-        'nvmlDeviceGetEccMode': 'ecc_mode ecc_mode_pending',
-    },
-)
-SYMBOLS.add_structs(
-    GPU,
-    {
-        'nvmlDeviceGetAddressingMode': {'value': 'addressing_mode'},
-        'nvmlDeviceGetC2cModeInfoV': {'isC2cEnabled': 'c2c_mode'},
-    },
-)
+    total = node.read('protected_memory')
+    used = min(total, node.read('memory_used'))
+    return {'total': total, 'used': used, 'free': total - used}
 
 
 @SYMBOLS.add(GPU)
@@ -208,95 +182,121 @@ def nvmlDeviceGetDramEncryptionMode(node: Node, current: object, pending: object
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetVgpuCapabilities(node: Node, capability: object, out: object) -> None:
+def nvmlDeviceGetVgpuCapabilities(node: Node, capability: object) -> bool:
     """``(device, capability, unsigned *)``: even capabilities are supported."""
-    fill_number(out, node.read('vgpu_host') and number(capability) % 2 == 0)
+    return node.read('vgpu_host') and number(capability) % 2 == 0
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlGetVgpuDriverCapabilities(world: World, capability: object, out: object) -> None:
+def nvmlGetVgpuDriverCapabilities(world: World, capability: object) -> bool:
     """``(capability, unsigned *)``: even capabilities are supported if a GPU is a vGPU host."""
     if not any(node.value('vgpu_host') for node in world.present()):
         raise DriverError(NOT_SUPPORTED)
-    fill_number(out, number(capability) % 2 == 0)
+    return number(capability) % 2 == 0
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetGpuFabricInfoV(node: Node) -> dict[str, object]:
+    """``(device, versioned struct *)``: without a cluster, the fabric is this machine alone."""
+    fields = {'version': FABRIC_INFO_V2, 'state': node.read('fabric_state')}
+    if fields['state'] != FABRIC_COMPLETED:
+        return fields
+    cluster = (node.value('fabric_cluster') or '').replace('-', '')
+    return {
+        **fields,
+        'status': 0,
+        'cliqueId': node.read('fabric_clique'),
+        'healthMask': node.read('fabric_health'),
+        'clusterUuid': bytes.fromhex(f'{cluster:0>32}'),
+    }
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetPlatformInfo(node: Node) -> dict[str, object]:
+    """``(device, versioned struct *)``."""
+    serial = node.read('chassis_serial')
+    numbers = {field: node.value(key) for field, key in PLATFORM_NUMBERS.items()}
+    return {
+        'version': PLATFORM_INFO_V2,
+        'chassisSerialNumber': serial.encode(),
+        **{field: UNKNOWN_NUMBER if n is None else n for field, n in numbers.items()},
+        'ibGuid': int(node.read('fabric_guid'), 16).to_bytes(8, 'big'),
+    }
 
 
 # MIG
 
 
 @SYMBOLS.add(NODE)
-def nvmlDeviceIsMigDeviceHandle(node: Node, is_mig: object) -> None:
+def nvmlDeviceIsMigDeviceHandle(node: Node) -> bool:
     """``(device, unsigned *)``."""
-    fill_number(is_mig, node.mig is not None)
+    return node.mig is not None
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetMaxMigDeviceCount(node: Node, count: object) -> None:
+def nvmlDeviceGetMaxMigDeviceCount(node: Node) -> int:
     """``(device, unsigned *)``: 0 if the GPU does not support MIG."""
-    supported = node.value('mig_mode') is not None
-    fill_number(count, node.read('max_mig_devices') if supported else 0)
+    return 0 if node.value('mig_mode') is None else node.read('max_mig_devices')
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetMigDeviceHandleByIndex(node: Node, index: object, device: object) -> None:
+def nvmlDeviceGetMigDeviceHandleByIndex(node: Node, index: object) -> Handle:
     """``(device, index, handle *)``: *not found* for an index without a device, since indices have gaps."""
-    if node.value('mig_mode') is None:
-        raise DriverError(NOT_SUPPORTED)
+    node.read('mig_mode')
     wanted = number(index)
     if not 0 <= wanted < node.read('max_mig_devices'):
         raise DriverError(INVALID_ARGUMENT)
     t = node.world.seconds()
     for mig in node.migs:
         if mig.index() == wanted and mig.exists(t):
-            fill_handle(device, mig.address)
-            return
+            return Handle(mig.address)
     raise DriverError(NOT_FOUND)
 
 
 @SYMBOLS.add(NODE)
-def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(node: Node, device: object) -> None:
+def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(node: Node) -> Handle:
     """``(MIG device, handle *)``."""
     if node.mig is None:
         raise DriverError(INVALID_ARGUMENT)
-    fill_handle(device, node.gpu.address)
-
-
-def _mig_of(node: Node) -> Mig:
-    if node.mig is None:
-        raise DriverError(NOT_SUPPORTED)
-    return node.mig
+    return Handle(node.gpu.address)
 
 
 @SYMBOLS.add(NODE)
-def nvmlDeviceGetGpuInstanceId(node: Node, instance: object) -> None:
+def nvmlDeviceGetGpuInstanceId(node: Node) -> int:
     """``(MIG device, unsigned *)``."""
-    fill_number(instance, _mig_of(node).gpu_instance)
+    return known(node.mig).gpu_instance
 
 
 @SYMBOLS.add(NODE)
-def nvmlDeviceGetComputeInstanceId(node: Node, instance: object) -> None:
+def nvmlDeviceGetComputeInstanceId(node: Node) -> int:
     """``(MIG device, unsigned *)``."""
-    fill_number(instance, _mig_of(node).compute_instance)
+    return known(node.mig).compute_instance
 
 
 @SYMBOLS.add(NODE, 'nvmlDeviceGetAttributes', 'nvmlDeviceGetAttributes_v2')
-def attributes(node: Node, out: object) -> None:
+def attributes(node: Node) -> dict[str, int]:
     """``(MIG device, struct *)``: the resources of its profile."""
-    mig, struct = _mig_of(node), target(out)
-    compute, gpu = mig.compute_slices, mig.gpu_slices
-    engines = mig.engines or {
-        'multiprocessor': (node.gpu.value('multiprocessors') or 0) // 7 * compute,
-        'copy': gpu,
-        'decoder': gpu,
-        'jpeg': gpu,
-        'ofa': int(gpu == 7),
+    mig = known(node.mig)
+    engines = mig.engines or _engines(node, mig)
+    return {
+        'multiprocessorCount': engines.get('multiprocessor', 0),
+        'sharedCopyEngineCount': engines.get('copy', 0),
+        'sharedDecoderCount': engines.get('decoder', 0),
+        'sharedEncoderCount': engines.get('encoder', 0),
+        'sharedJpegCount': engines.get('jpeg', 0),
+        'sharedOfaCount': engines.get('ofa', 0),
+        'gpuInstanceSliceCount': mig.gpu_slices,
+        'computeInstanceSliceCount': mig.compute_slices,
+        'memorySizeMB': node.read('memory_total') >> 20,
     }
-    struct.multiprocessorCount = engines.get('multiprocessor', 0)
-    struct.sharedCopyEngineCount = engines.get('copy', 0)
-    struct.sharedDecoderCount = engines.get('decoder', 0)
-    struct.sharedEncoderCount = engines.get('encoder', 0)
-    struct.sharedJpegCount = engines.get('jpeg', 0)
-    struct.sharedOfaCount = engines.get('ofa', 0)
-    struct.gpuInstanceSliceCount = gpu
-    struct.computeInstanceSliceCount = compute
-    struct.memorySizeMB = node.read('memory_total') >> 20
+
+
+def _engines(node: Node, mig: Mig) -> dict[str, int]:
+    """Number of units of a profile, by its slices."""
+    return {
+        'multiprocessor': (node.gpu.value('multiprocessors') or 0) // 7 * mig.compute_slices,
+        'copy': mig.gpu_slices,
+        'decoder': mig.gpu_slices,
+        'jpeg': mig.gpu_slices,
+        'ofa': int(mig.gpu_slices == 7),
+    }

@@ -1,22 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ECC errors, retired pages, remapped rows; accounting."""
+"""ECC errors, retired pages, remapped rows."""
 
 from __future__ import annotations
 
-from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED
-from nvitop.simulation.abi import (
-    UNKNOWN_MEMORY,
-    DriverError,
-    answer_list,
-    check_version,
-    fill_number,
-    number,
-    room_for,
-    target,
-)
+from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED
+from nvitop.simulation.abi import DriverError, number
 from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
 from nvitop.simulation.schema import ARCHITECTURES
-from nvitop.simulation.world import Node, Task
+from nvitop.simulation.world import Node
 
 SYMBOLS = Symbols()
 #: (error type, counter type) of NVML → its name.
@@ -41,20 +32,13 @@ SRAM_ECC_STATUS_V1 = 0x01000068
 MOST_SRAM_ERRORS = 4
 RETIRED = {0: 'retired_single_bit', 1: 'retired_double_bit'}
 
-SYMBOLS.add_numbers(
+SYMBOLS.add_values(
     GPU,
     {
-        'nvmlDeviceGetEncoderStats': 'encoder_sessions encoder_fps encoder_latency',
-        'nvmlDeviceGetDefaultEccMode': 'ecc_mode',
         'nvmlDeviceGetRetiredPagesPendingStatus': 'retired_pending',
         'nvmlDeviceGetRemappedRows': (
             'remapped_correctable remapped_uncorrectable remapped_pending remapped_failure'
         ),
-    },
-)
-SYMBOLS.add_structs(
-    GPU,
-    {
         'nvmlDeviceGetRemappedRows_v2': {
             'corrActiveRemaps': 'remapped_correctable',
             'uncActiveRemaps': 'remapped_uncorrectable',
@@ -90,18 +74,18 @@ def _kind(error: object, counter: object) -> str:
 
 
 @SYMBOLS.add(NODE)
-def nvmlDeviceGetTotalEccErrors(node: Node, error: object, counter: object, out: object) -> None:
+def nvmlDeviceGetTotalEccErrors(node: Node, error: object, counter: object) -> int:
     """``(device, error type, counter type, unsigned long long *)``."""
-    fill_number(out, ecc_errors(node, _kind(error, counter)))
+    return ecc_errors(node, _kind(error, counter))
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetMemoryErrorCounter(
-    node: Node, error: object, counter: object, location: object, out: object
-) -> None:
+    node: Node, error: object, counter: object, location: object
+) -> int:
     """``(device, error type, counter type, location, unsigned long long *)``."""
     names = LOCATIONS.get(number(location), ('unknown',))
-    fill_number(out, ecc_errors(node, _kind(error, counter), *names))
+    return ecc_errors(node, _kind(error, counter), *names)
 
 
 #: Field of the status of the SRAM → name of the count.
@@ -122,83 +106,38 @@ SRAM = {
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetSramEccErrorStatus(node: Node, status: object) -> None:
+def nvmlDeviceGetSramEccErrorStatus(node: Node) -> dict[str, int]:
     """``(device, versioned struct *)``: unless counted, parity errors in the L2 cache only."""
-    struct, counts = target(status), node.value('ecc_counts')
-    check_version(struct, SRAM_ECC_STATUS_V1)
-    if counts is not None:
-        if not any('.sram.' in name for name in counts):
-            raise DriverError(NOT_SUPPORTED)
-        for field, name in SRAM.items():
-            setattr(struct, field, counts.get(name, 0))
-        return
-    struct.aggregateUncParity = struct.aggregateUncBucketL2 = errors = node.read('sram_errors')
-    struct.bThresholdExceeded = errors > MOST_SRAM_ERRORS
+    counts = node.value('ecc_counts')
+    if counts is None:
+        errors = node.read('sram_errors')
+        return {
+            'version': SRAM_ECC_STATUS_V1,
+            'aggregateUncParity': errors,
+            'aggregateUncBucketL2': errors,
+            'bThresholdExceeded': errors > MOST_SRAM_ERRORS,
+        }
+    if not any('.sram.' in name for name in counts):
+        raise DriverError(NOT_SUPPORTED)
+    fields = {field: counts.get(name, 0) for field, name in SRAM.items()}
+    return {'version': SRAM_ECC_STATUS_V1, **fields}
 
 
 @SYMBOLS.add(GPU, 'nvmlDeviceGetRetiredPages', 'nvmlDeviceGetRetiredPages_v2')
-def retired_pages(
-    node: Node, cause: object, count: object, pages: object, times: object = None
-) -> None:
+def retired_pages(node: Node, cause: object) -> list[tuple[int, int]]:
     """``(device, cause, unsigned *, addresses[], times[])``."""
     key = RETIRED.get(number(cause))
     if key is None:
         raise DriverError(INVALID_ARGUMENT)
-    retired = node.read(key)
-    if room_for(count, pages, retired):
-        for i in range(retired):
-            target(pages)[i] = 0x10000 * (i + 1)
-            if times is not None:
-                target(times)[i] = 1_700_000_000_000_000 + i
+    return [(0x10000 * (i + 1), 1_700_000_000_000_000 + i) for i in range(node.read(key))]
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetRowRemapperHistogram(node: Node, values: object) -> None:
+def nvmlDeviceGetRowRemapperHistogram(node: Node) -> dict[str, int]:
     """``(device, struct *)``: number of banks by availability of spare rows."""
-    struct, banks = target(values), node.value('remapping_banks')
-    if banks is not None:
-        for name in ('max', 'high', 'partial', 'low', 'none'):
-            setattr(struct, name, banks.get(name, 0))
-        return
-    used = node.read('remapped_correctable') + node.read('remapped_uncorrectable')
-    struct.max = node.read('memory_banks') - used
-    struct.high = used
-    struct.partial = struct.low = 0
-    struct.none = 0
-
-
-# Accounting
-
-
-def _accounted(node: Node) -> dict[int, Task]:
-    """Running processes by PID if accounting is on, else no processes."""
-    t = node.world.seconds()
-    tasks = node.tasks if node.read('accounting_mode') else []
-    found = {node.world.pid_of(task): task for task in tasks if task.runs(t)}
-    return {pid: task for pid, task in found.items() if pid is not None}
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetAccountingPids(node: Node, count: object, pids: object) -> None:
-    """``(device, unsigned *, unsigned[])``."""
-    answer_list(count, pids, list(_accounted(node)))
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetAccountingStats(node: Node, pid: object, stats: object) -> None:
-    """``(device, pid, struct *)``: the current utilization."""
-    if not node.read('accounting_mode'):
-        raise DriverError(NOT_SUPPORTED)
-    task = _accounted(node).get(number(pid))
-    if task is None:
-        raise DriverError(NOT_FOUND)
-    t, struct = node.world.seconds(), target(stats)
-    memory = task.memory(t)
-    struct.gpuUtilization, struct.memoryUtilization = (
-        round(task.sm(t)),
-        round(task.memory_utilization(t)),
-    )
-    struct.maxMemoryUsage = UNKNOWN_MEMORY if memory is None else memory
-    struct.time = 0  # NVML reports the time after the process has exited
-    struct.startTime = int((node.world.epoch() - t + max(0.0, task.spec.start)) * 1e6)
-    struct.isRunning = 1
+    names = ('max', 'high', 'partial', 'low', 'none')
+    banks = node.value('remapping_banks')
+    if banks is None:
+        used = node.read('remapped_correctable') + node.read('remapped_uncorrectable')
+        banks = {'max': node.read('memory_banks') - used, 'high': used}
+    return {name: banks.get(name, 0) for name in names}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process lists in the struct layouts of all driver versions, and process utilization."""
+"""Process lists in the struct layouts of all driver versions, process utilization, accounting."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from nvitop.api.libnvml._errors import NOT_FOUND, NOT_SUPPORTED
 from nvitop.simulation.abi import (
     UNKNOWN_MEMORY,
     DriverError,
+    known,
     number,
     room_for,
     target,
     write_bytes,
 )
-from nvitop.simulation.driver.symbols import NODE, Symbols
+from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
 from nvitop.simulation.world import Node, Task
 
 SYMBOLS = Symbols()
@@ -52,10 +53,13 @@ def _rows(node: Node, types: tuple[str, ...]) -> list[tuple[int, int, int, int]]
             continue
         pid = node.world.pid_of(task)
         if pid is not None:
-            memory = task.memory(t)
-            memory = UNKNOWN_MEMORY if memory is None else memory
-            rows.append((pid, memory, *_instances(node, task)))
+            rows.append((pid, _memory(task, t), *_instances(node, task)))
     return rows
+
+
+def _memory(task: Task, t: float) -> int:
+    memory = task.memory(t)
+    return UNKNOWN_MEMORY if memory is None else memory
 
 
 def _lister(types: tuple[str, ...], layout: str) -> Callable[[Node, object, object], None]:
@@ -132,3 +136,35 @@ def nvmlDeviceGetProcessUtilization(
         for entry, sample in zip(target(samples), found):
             for name, value in sample._asdict().items():
                 setattr(entry, name, value)
+
+
+def _accounted(node: Node) -> dict[int, Task]:
+    """Running processes by PID if accounting is on, else no processes."""
+    t = node.world.seconds()
+    tasks = node.tasks if node.read('accounting_mode') else []
+    found = {node.world.pid_of(task): task for task in tasks if task.runs(t)}
+    return {pid: task for pid, task in found.items() if pid is not None}
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetAccountingPids(node: Node) -> list[int]:
+    """``(device, unsigned *, unsigned[])``."""
+    return list(_accounted(node))
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetAccountingStats(node: Node, pid: object) -> dict[str, int]:
+    """``(device, pid, struct *)``: the current utilization."""
+    known(node.read('accounting_mode') or None)
+    task = _accounted(node).get(number(pid))
+    if task is None:
+        raise DriverError(NOT_FOUND)
+    t = node.world.seconds()
+    return {
+        'gpuUtilization': round(task.sm(t)),
+        'memoryUtilization': round(task.memory_utilization(t)),
+        'maxMemoryUsage': _memory(task, t),
+        'time': 0,  # NVML reports the time after the process has exited
+        'startTime': int((node.world.epoch() - t + max(0.0, task.spec.start)) * 1e6),
+        'isRunning': 1,
+    }

@@ -1,19 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Utilization, clocks, temperature, fans, power, energy."""
+"""Utilization, clocks, temperature, fans, power, energy, PCI Express, NVLink."""
 
 from __future__ import annotations
 
 from typing import Callable
 
 from nvitop.api.libnvml._errors import INVALID_ARGUMENT, NOT_SUPPORTED
-from nvitop.simulation.abi import (
-    DriverError,
-    answer_list,
-    check_version,
-    fill_number,
-    number,
-    target,
-)
+from nvitop.simulation.abi import DriverError, fill_struct, known, number, target
 from nvitop.simulation.driver.symbols import GPU, NODE, Symbols
 from nvitop.simulation.physics import energy_mj
 from nvitop.simulation.world import Node
@@ -22,8 +15,17 @@ SYMBOLS = Symbols()
 #: In the order of nvmlClockType_t.
 CLOCKS = ('graphics_clock', 'sm_clock', 'memory_clock', 'video_clock')
 SAMPLING_MICROSECONDS = 167000
+TEMPERATURE_V1 = 0x0100000C
+MARGIN_V1 = 0x01000008
+#: Threshold number of NVML → key.
+THRESHOLDS = {
+    0: 'temperature_shutdown',
+    1: 'temperature_slowdown',
+    2: 'temperature_memory_max',
+    3: 'temperature_gpu_max',
+}
 
-SYMBOLS.add_numbers(
+SYMBOLS.add_values(
     GPU,
     {
         'nvmlDeviceGetCurrentClocksThrottleReasons': 'clock_event_reasons',
@@ -32,9 +34,23 @@ SYMBOLS.add_numbers(
         'nvmlDeviceGetSupportedClocksEventReasons': 'supported_clock_event_reasons',
         'nvmlDeviceGetPerformanceState': 'performance_state',
         'nvmlDeviceGetPowerState': 'performance_state',
+        'nvmlDeviceGetPowerUsage': 'power_usage',
+        'nvmlDeviceGetPowerManagementLimit': 'power_limit',
+        'nvmlDeviceGetEnforcedPowerLimit': 'enforced_power_limit',
+        'nvmlDeviceGetPowerManagementDefaultLimit': 'default_power_limit',
+        'nvmlDeviceGetPowerManagementLimitConstraints': 'min_power_limit max_power_limit',
+        'nvmlDeviceGetFanSpeed': 'fan_speed',
+        'nvmlDeviceGetNumFans': 'fan_count',
+        'nvmlDeviceGetEncoderStats': 'encoder_sessions encoder_fps encoder_latency',
+        'nvmlDeviceGetCurrPcieLinkGeneration': 'pcie_generation',
+        'nvmlDeviceGetMaxPcieLinkGeneration': 'max_pcie_generation',
+        'nvmlDeviceGetGpuMaxPcieLinkGeneration': 'gpu_max_pcie_generation',
+        'nvmlDeviceGetCurrPcieLinkWidth': 'pcie_width',
+        'nvmlDeviceGetMaxPcieLinkWidth': 'max_pcie_width',
+        'nvmlDeviceGetPcieReplayCounter': 'pcie_replays',
     },
 )
-SYMBOLS.add_structs(
+SYMBOLS.add_values(
     NODE,
     {
         'nvmlDeviceGetUtilizationRates': {
@@ -45,12 +61,9 @@ SYMBOLS.add_structs(
 )
 
 
-def _engine(key: str) -> Callable[[Node, object, object], None]:
-    def read(node: Node, utilization: object, period: object) -> None:
-        fill_number(utilization, node.read(key))
-        fill_number(period, SAMPLING_MICROSECONDS)
-
-    return read
+def _engine(key: str) -> Callable[[Node], tuple[int, int]]:
+    """``(device, unsigned *, unsigned *)``: percent, and the sampling period."""
+    return lambda node: (node.read(key), SAMPLING_MICROSECONDS)
 
 
 SYMBOLS.add(NODE, 'nvmlDeviceGetEncoderUtilization')(_engine('encoder_utilization'))
@@ -59,18 +72,14 @@ SYMBOLS.add(NODE, 'nvmlDeviceGetJpgUtilization')(_engine('jpeg_utilization'))
 SYMBOLS.add(NODE, 'nvmlDeviceGetOfaUtilization')(_engine('ofa_utilization'))
 
 
-def _clock_key(kind: object) -> str:
-    which = number(kind)
-    if not 0 <= which < len(CLOCKS):
-        raise DriverError(INVALID_ARGUMENT)
-    return CLOCKS[which]
-
-
-def _clock(prefix: str) -> Callable[[Node, object, object], None]:
+def _clock(prefix: str) -> Callable[[Node, object], int]:
     """``(device, clock type, unsigned *)``: MHz."""
 
-    def read(node: Node, kind: object, clock: object) -> None:
-        fill_number(clock, node.read(prefix + _clock_key(kind)))
+    def read(node: Node, kind: object) -> int:
+        which = number(kind)
+        if not 0 <= which < len(CLOCKS):
+            raise DriverError(INVALID_ARGUMENT)
+        return int(node.read(prefix + CLOCKS[which]))
 
     return read
 
@@ -82,122 +91,111 @@ SYMBOLS.add(GPU, 'nvmlDeviceGetDefaultApplicationsClock')(_clock('default_applic
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetSupportedMemoryClocks(node: Node, count: object, clocks: object) -> None:
+def nvmlDeviceGetSupportedMemoryClocks(node: Node) -> list[int]:
     """``(device, unsigned *, unsigned[])``: MHz, highest first."""
     supported = {node.read('max_memory_clock'), node.value('idle_memory_clock')}
-    answer_list(count, clocks, sorted((clock for clock in supported if clock), reverse=True))
+    return sorted((clock for clock in supported if clock), reverse=True)
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetSupportedGraphicsClocks(
-    node: Node, memory_clock: object, count: object, clocks: object
-) -> None:
+def nvmlDeviceGetSupportedGraphicsClocks(node: Node, memory_clock: object) -> list[int]:
     """``(device, memory clock, unsigned *, unsigned[])``: MHz in steps of 15, highest first."""
-    top, low = node.read('max_graphics_clock'), node.read('idle_clock')
-    answer_list(count, clocks, list(range(top, low - 1, -15)))
+    return list(range(node.read('max_graphics_clock'), node.read('idle_clock') - 1, -15))
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetAutoBoostedClocksEnabled(node: Node, enabled: object, default: object) -> None:
+def nvmlDeviceGetAutoBoostedClocksEnabled(node: Node) -> tuple[int, int]:
     """``(device, unsigned *, unsigned *)``: boards before Pascal only."""
     if node.read('architecture') > 3:
         raise DriverError(NOT_SUPPORTED)
-    fill_number(enabled, 1)
-    fill_number(default, 1)
-
-
-TEMPERATURE_V1 = 0x0100000C
-MARGIN_V1 = 0x01000008
-#: Threshold number of NVML → key.
-THRESHOLDS = {
-    0: 'temperature_shutdown',
-    1: 'temperature_slowdown',
-    2: 'temperature_memory_max',
-    3: 'temperature_gpu_max',
-}
-
-SYMBOLS.add_numbers(
-    GPU,
-    {
-        'nvmlDeviceGetPowerUsage': 'power_usage',
-        'nvmlDeviceGetPowerManagementLimit': 'power_limit',
-        'nvmlDeviceGetEnforcedPowerLimit': 'enforced_power_limit',
-        'nvmlDeviceGetPowerManagementDefaultLimit': 'default_power_limit',
-        'nvmlDeviceGetPowerManagementLimitConstraints': 'min_power_limit max_power_limit',
-        'nvmlDeviceGetFanSpeed': 'fan_speed',
-        'nvmlDeviceGetNumFans': 'fan_count',
-    },
-)
+    return 1, 1
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetTemperature(node: Node, sensor: object, temperature: object) -> None:
+def nvmlDeviceGetTemperature(node: Node, sensor: object) -> int:
     """``(device, sensor, unsigned *)``: °C; the die is the only sensor."""
     if number(sensor) != 0:
         raise DriverError(INVALID_ARGUMENT)
-    fill_number(temperature, node.read('temperature'))
+    return int(node.read('temperature'))
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetTemperatureV(node: Node, temperature: object) -> None:
     """``(device, versioned struct *)``: °C."""
     struct = target(temperature)
-    check_version(struct, TEMPERATURE_V1)
-    if struct.sensorType != 0:
-        raise DriverError(INVALID_ARGUMENT)
-    struct.temperature = node.read('temperature')
+    degrees = nvmlDeviceGetTemperature(node, struct.sensorType)
+    fill_struct(struct, {'version': TEMPERATURE_V1, 'temperature': degrees})
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetTemperatureThreshold(node: Node, threshold: object, out: object) -> None:
+def nvmlDeviceGetMarginTemperature(node: Node) -> dict[str, int]:
+    """``(device, versioned struct *)``: °C below the slowdown threshold."""
+    return {'version': MARGIN_V1, 'marginTemperature': node.read('temperature_margin')}
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetTemperatureThreshold(node: Node, threshold: object) -> int:
     """``(device, threshold, unsigned *)``: °C."""
     which = number(threshold)
     if not 0 <= which < 8:
         raise DriverError(INVALID_ARGUMENT)
     if which not in THRESHOLDS:
         raise DriverError(NOT_SUPPORTED)
-    fill_number(out, node.read(THRESHOLDS[which]))
+    return int(node.read(THRESHOLDS[which]))
 
 
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetMarginTemperature(node: Node, margin: object) -> None:
-    """``(device, versioned struct *)``: °C below the slowdown threshold."""
-    struct = target(margin)
-    check_version(struct, MARGIN_V1)
-    struct.marginTemperature = node.read('temperature_margin')
-
-
-def _check_fan(node: Node, fan: object) -> None:
+@SYMBOLS.add(GPU, 'nvmlDeviceGetFanSpeed_v2', 'nvmlDeviceGetTargetFanSpeed')
+def fan_speed(node: Node, fan: object) -> int:
+    """``(device, fan, unsigned *)``: percent."""
     count = node.read('fan_count')
     if count == 0:
         raise DriverError(NOT_SUPPORTED)
     if not 0 <= number(fan) < count:
         raise DriverError(INVALID_ARGUMENT)
-
-
-@SYMBOLS.add(GPU, 'nvmlDeviceGetFanSpeed_v2', 'nvmlDeviceGetTargetFanSpeed')
-def fan_speed(node: Node, fan: object, speed: object) -> None:
-    """``(device, fan, unsigned *)``: percent."""
-    _check_fan(node, fan)
-    fill_number(speed, node.read('fan_speed'))
+    return int(node.read('fan_speed'))
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetPowerManagementMode(node: Node, mode: object) -> None:
+def nvmlDeviceGetPowerManagementMode(node: Node) -> int:
     """``(device, unsigned *)``: whether there is a power limit."""
     node.read('power_limit')
-    fill_number(mode, 1)
+    return 1
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetTotalEnergyConsumption(node: Node, energy: object) -> None:
+def nvmlDeviceGetTotalEnergyConsumption(node: Node) -> int:
     """``(device, unsigned long long *)``: mJ."""
-    fill_number(energy, total_energy(node))
+    return known(energy_mj(node, node.world.seconds()))
 
 
-def total_energy(node: Node) -> int:
-    """Energy in mJ; raises *not supported* if it is not available."""
-    energy = energy_mj(node, node.world.seconds())
-    if energy is None:
-        raise DriverError(NOT_SUPPORTED)
-    return energy
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetPcieThroughput(node: Node, counter: object) -> int:
+    """``(device, direction, unsigned *)``: KiB/s. A real driver measures for 20 ms."""
+    which = number(counter)
+    if which not in (0, 1):
+        raise DriverError(INVALID_ARGUMENT)
+    rate = node.read('pcie_rx' if which else 'pcie_tx')
+    seconds = node.world.scenario.pcie_throughput_seconds
+    if seconds:
+        node.world.sleep(seconds)
+    return int(rate) >> 10
+
+
+def link_count(node: Node) -> int:
+    """Number of NVLinks of a GPU; raises *not supported* if there are none."""
+    return int(known(node.read('nvlink_count') or None))
+
+
+def is_link_active(node: Node, link: object) -> bool:
+    """Whether a link is up; raises *invalid argument* if the GPU does not have it.
+
+    The links with the highest numbers are down first.
+    """
+    which = number(link)
+    count = link_count(node)
+    if not 0 <= which < count:
+        raise DriverError(INVALID_ARGUMENT)
+    return bool(which < count - node.read('nvlink_down'))
+
+
+SYMBOLS.add(GPU, 'nvmlDeviceGetNvLinkState')(is_link_active)

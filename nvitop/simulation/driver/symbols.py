@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
-from typing import Callable, Mapping, NamedTuple, Sequence, TypeVar
+import re
+from typing import Any, Callable, Mapping, NamedTuple, TypeVar
 
 from nvitop.api.libnvml._errors import INVALID_ARGUMENT, SUCCESS, UNINITIALIZED
 from nvitop.api.libnvml._query import address_of
-from nvitop.simulation.abi import DriverError, fill_number, target
+from nvitop.simulation.abi import DriverError, store
 from nvitop.simulation.world import Node, World
 
-Body = TypeVar('Body', bound=Callable[..., None])
+Body = TypeVar('Body', bound=Callable[..., object])
 
-#: Kinds of functions: about the driver, even before nvmlInit; about the driver; lookups that store
-#: a device handle in their last argument; about a GPU; about a GPU or a MIG device.
+#: Kinds of functions: about the driver, even before nvmlInit; about the driver; lookups that return
+#: a device handle; about a GPU; about a GPU or a MIG device.
 ALWAYS, SYSTEM, LOOKUP, GPU, NODE = 'always', 'system', 'lookup', 'gpu', 'node'
+
+
+def branch_of(driver_version: str) -> int:
+    """``'580.65.06'`` → 580; 0 if the version is unknown."""
+    match = re.match(r'\d+', driver_version)
+    return int(match.group()) if match else 0
 
 
 class Symbol(NamedTuple):
@@ -22,21 +29,22 @@ class Symbol(NamedTuple):
 
     name: str
     kind: str
-    body: Callable[..., None]
+    body: Callable[..., Any]
 
 
 class Symbols:
-    """The functions of one subject. A body returns on success and raises :class:`DriverError`."""
+    """The functions of one subject.
+
+    A body is called with the node (kinds ``GPU`` and ``NODE``) or the world, then with as many of the
+    caller's arguments as it has parameters. Its result is stored through the other arguments as
+    described at :func:`store`. It raises :class:`DriverError` to return another code.
+    """
 
     def __init__(self) -> None:
         self.all: list[Symbol] = []
 
     def add(self, kind: str, *names: str) -> Callable[[Body], Body]:
-        """Register a body under its own name, or under other names.
-
-        It is called with the node (kinds ``GPU`` and ``NODE``) or the world, then with the other
-        arguments as the binding passes them.
-        """
+        """Register a body under its own name, or under other names."""
 
         def register(body: Body) -> Body:
             for name in names or (body.__name__,):
@@ -45,32 +53,21 @@ class Symbols:
 
         return register
 
-    def add_numbers(self, kind: str, keys: Mapping[str, str]) -> None:
-        """Register functions ``(device, *number, …)`` that return the values of keys."""
-        for name, key in keys.items():
-            self.all.append(Symbol(name, kind, _reader(key.split())))
-
-    def add_structs(self, kind: str, fields: Mapping[str, Mapping[str, str]]) -> None:
-        """Register functions ``(device, *struct)`` that return the values of keys in its fields."""
-        for name, keys in fields.items():
-            self.all.append(Symbol(name, kind, _struct_reader(keys)))
+    def add_values(self, kind: str, values: Mapping[str, str | Mapping[str, str]]) -> None:
+        """Register functions that return values of keys: one, several, or the fields of a struct."""
+        for name, keys in values.items():
+            self.add(kind, name)(_reader(keys))
 
 
-def _reader(keys: Sequence[str]) -> Callable[..., None]:
-    def read(node: Node, *outs: object) -> None:
-        for key, out in zip(keys, outs):
-            fill_number(out, node.read(key))
-
-    return read
-
-
-def _struct_reader(keys: Mapping[str, str]) -> Callable[[Node, object], None]:
-    def read(node: Node, out: object) -> None:
-        struct = target(out)
-        for field, key in keys.items():
-            setattr(struct, field, node.read(key))
-
-    return read
+def _reader(keys: str | Mapping[str, str]) -> Callable[[Node], object]:
+    if not isinstance(keys, str):
+        fields = keys
+        return lambda node: {field: node.read(key) for field, key in fields.items()}
+    if ' ' not in keys:
+        key = keys
+        return lambda node: node.read(key)
+    several = keys.split()
+    return lambda node: tuple(node.read(key) for key in several)
 
 
 def bind(world: World, symbol: Symbol) -> Callable[..., int]:
@@ -79,20 +76,19 @@ def bind(world: World, symbol: Symbol) -> Callable[..., int]:
     faults = world.faults
     rules = faults.rules
     count = faults.count
+    parameters = body.__code__.co_argcount
 
     def call_driver(*arguments: object) -> int:
         try:
             count(name)
             if kind != ALWAYS and not world.init_count:
                 raise DriverError(UNINITIALIZED)
-            key = None
-            if kind == LOOKUP:
-                body(world, *arguments)
-                key = world.by_address[address_of(target(arguments[-1]))].key
+            inputs, outs = arguments[: parameters - 1], arguments[parameters - 1 :]
+            result = body(world, *inputs) if kind == LOOKUP else None
             if name in rules:
+                key = None if result is None else world.by_address[result].key
                 faults.apply(name, key, world.seconds())
-            if kind != LOOKUP:
-                body(world, *arguments)
+            store(result if kind == LOOKUP else body(world, *inputs), outs)
         except DriverError as error:
             return error.code
         return SUCCESS
@@ -110,7 +106,7 @@ def bind(world: World, symbol: Symbol) -> Callable[..., int]:
             node.check()
             if node.mig is not None and kind == GPU:
                 raise DriverError(world.scenario.mig_code)
-            body(node, *arguments[1:])
+            store(body(node, *arguments[1:parameters]), arguments[parameters:])
         except DriverError as error:
             return error.code
         return SUCCESS

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from typing import Iterable
 
 from nvitop.api.libnvml._errors import (
     INVALID_ARGUMENT,
@@ -16,9 +17,8 @@ from nvitop.api.libnvml._query import address_of
 from nvitop.simulation.abi import (
     NVML_ERRORS,
     DriverError,
-    fill_handle,
-    fill_number,
-    fill_text,
+    Handle,
+    known,
     number,
     target,
     text_of,
@@ -50,110 +50,83 @@ def shut_down(world: World) -> None:
     world.init_count -= 1
 
 
-def _version_of(world: World) -> str:
-    version = world.scenario.driver_version
-    if not version:
-        raise DriverError(NOT_SUPPORTED)
-    return version
-
-
 @SYMBOLS.add(SYSTEM)
-def nvmlSystemGetDriverVersion(world: World, version: object, length: object) -> None:
+def nvmlSystemGetDriverVersion(world: World) -> str:
     """``(char *, length)``."""
-    fill_text(version, length, _version_of(world))
+    return known(world.scenario.driver_version or None)
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlSystemGetNVMLVersion(world: World, version: object, length: object) -> None:
+def nvmlSystemGetNVMLVersion(world: World) -> str:
     """``(char *, length)``: the major version of CUDA, then the driver version."""
-    major = world.scenario.cuda_version // 1000
-    fill_text(version, length, f'{major}.{_version_of(world)}')
+    return f'{world.scenario.cuda_version // 1000}.{nvmlSystemGetDriverVersion(world)}'
 
 
 @SYMBOLS.add(SYSTEM, 'nvmlSystemGetCudaDriverVersion', 'nvmlSystemGetCudaDriverVersion_v2')
-def cuda_driver_version(world: World, version: object) -> None:
+def cuda_driver_version(world: World) -> int:
     """``(int *)``: 12040 is 12.4."""
-    if not world.scenario.cuda_version:
-        raise DriverError(NOT_SUPPORTED)
-    fill_number(version, world.scenario.cuda_version)
+    return known(world.scenario.cuda_version or None)
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlSystemGetProcessName(world: World, pid: object, name: object, length: object) -> None:
+def nvmlSystemGetProcessName(world: World, pid: object) -> str:
     """``(pid, char *, length)``."""
     wanted = number(pid)
     for task in world.tasks:
         if world.pid_of(task) == wanted:
-            fill_text(name, length, task.spec.command[0])
-            return
+            return task.spec.command[0]
     raise DriverError(NOT_FOUND)
 
 
 @SYMBOLS.add(SYSTEM, 'nvmlDeviceGetCount', 'nvmlDeviceGetCount_v2')
-def device_count(world: World, count: object) -> None:
+def device_count(world: World) -> int:
     """``(unsigned *)``."""
-    fill_number(count, len(world.present()))
+    return len(world.present())
 
 
 @SYMBOLS.add(LOOKUP, 'nvmlDeviceGetHandleByIndex', 'nvmlDeviceGetHandleByIndex_v2')
-def handle_by_index(world: World, index: object, device: object) -> None:
+def handle_by_index(world: World, index: object) -> Handle:
     """``(index, handle *)``."""
     nodes = world.present()
     wanted = number(index)
     if not 0 <= wanted < len(nodes):
         raise DriverError(INVALID_ARGUMENT)
-    _give(nodes[wanted], device)
+    return _first(nodes[wanted : wanted + 1])
 
 
 @SYMBOLS.add(LOOKUP)
-def nvmlDeviceGetHandleByUUID(world: World, uuid: object, device: object) -> None:
+def nvmlDeviceGetHandleByUUID(world: World, uuid: object) -> Handle:
     """``(const char *, handle *)``: a GPU or a MIG device, also as ``MIG-GPU-…/gi/ci``."""
-    _give(_node_by_uuid(world, text_of(uuid)), device)
+    wanted, t, nodes = text_of(uuid), world.seconds(), world.present()
+    migs = [mig for node in nodes for mig in node.migs if mig.exists(t)]
+    return _first(n for n in (*nodes, *migs) if wanted in (n.value('uuid'), n.legacy_uuid()))
 
 
 @SYMBOLS.add(LOOKUP, 'nvmlDeviceGetHandleByPciBusId', 'nvmlDeviceGetHandleByPciBusId_v2')
-def handle_by_bus_id(world: World, bus_id: object, device: object) -> None:
+def handle_by_bus_id(world: World, bus_id: object) -> Handle:
     """``(const char *, handle *)``: the domain may be short or missing."""
     wanted = _bus_parts(text_of(bus_id))
-    found = (node for node in world.present() if _bus_parts(node.value('bus_id')) == wanted)
-    _give(next(found, None), device)
+    return _first(node for node in world.present() if _bus_parts(node.value('bus_id')) == wanted)
 
 
 @SYMBOLS.add(LOOKUP)
-def nvmlDeviceGetHandleBySerial(world: World, serial: object, device: object) -> None:
+def nvmlDeviceGetHandleBySerial(world: World, serial: object) -> Handle:
     """``(const char *, handle *)``."""
     wanted = text_of(serial)
-    _give(next((n for n in world.present() if n.value('serial') == wanted), None), device)
+    return _first(node for node in world.present() if node.value('serial') == wanted)
 
 
 @SYMBOLS.add(NODE)
-def nvmlDeviceGetIndex(node: Node, index: object) -> None:
+def nvmlDeviceGetIndex(node: Node) -> int:
     """``(device, unsigned *)``."""
-    fill_number(index, node.index())
+    return node.index()
 
 
-def _give(node: Node | None, device: object) -> None:
-    if node is None:
-        raise DriverError(NOT_FOUND)
-    node.check()
-    fill_handle(device, node.address)
-
-
-def _nodes(world: World) -> list[Node]:
-    nodes = list(world.present())
-    t = world.seconds()
-    return [*nodes, *(mig for node in nodes for mig in node.migs if mig.exists(t))]
-
-
-def _node_by_uuid(world: World, uuid: str) -> Node | None:
-    found = (node for node in _nodes(world) if uuid in (node.value('uuid'), _legacy_uuid(node)))
-    return next(found, None)
-
-
-def _legacy_uuid(node: Node) -> str | None:
-    if node.mig is None:
-        return None
-    return f'MIG-{node.gpu.value("uuid")}/{node.mig.gpu_instance}/{node.mig.compute_instance}'
+def _first(nodes: Iterable[Node]) -> Handle:
+    for node in nodes:
+        node.check()
+        return Handle(node.address)
+    raise DriverError(NOT_FOUND)
 
 
 def _bus_parts(text: str) -> tuple[int, ...]:
@@ -217,11 +190,11 @@ def _set_of(world: World, handle: object) -> EventSet:
 
 
 @SYMBOLS.add(SYSTEM)
-def nvmlEventSetCreate(world: World, out: object) -> None:
+def nvmlEventSetCreate(world: World) -> Handle:
     """``(event set *)``."""
     handle = next(world.new_handles)
     world.event_sets[handle] = EventSet()
-    fill_handle(out, handle)
+    return Handle(handle)
 
 
 @SYMBOLS.add(SYSTEM)
@@ -232,9 +205,9 @@ def nvmlEventSetFree(world: World, events: object) -> None:
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetSupportedEventTypes(node: Node, out: object) -> None:
+def nvmlDeviceGetSupportedEventTypes(node: Node) -> int:
     """``(device, unsigned long long *)``."""
-    fill_number(out, sum(_EVENT_BITS.values()))
+    return sum(_EVENT_BITS.values())
 
 
 @SYMBOLS.add(GPU)
