@@ -31,7 +31,7 @@ from nvitop.simulation.smi_files import MAX_BYTES, read_xml
 from nvitop.toml import TomlDocument, TomlError
 
 STATES = ('idle', 'load')
-#: Name in :data:`nvitop.simulation.capture.EXTRA` → path in the output of ``nvidia-smi -q``.
+#: Name in :data:`nvitop.simulation.capture.NAMES` → path in the output of ``nvidia-smi -q``.
 TABLE_PATHS = {
     'brand': 'GPU / Product Brand',
     'architecture': 'GPU / Product Architecture',

@@ -2,7 +2,7 @@
 """What nvidia-smi printed on a real machine, as a scenario.
 
 A capture holds texts by the names of ``nvidia-smi --query-gpu``; for values without such a name, by
-those in :data:`EXTRA`. Texts that a capture does not have, or that mean "not available", are N/A in
+the name of the getter. Texts that a capture does not have, or that mean "not available", are N/A in
 the scenario.
 """
 
@@ -14,18 +14,7 @@ import re
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from nvitop.api.metrics import EXTENDED_METRICS, METRICS
-from nvitop.simulation.schema import (
-    ADDRESSING_MODES,
-    ARCHITECTURES,
-    BRANDS,
-    CLOCK_EVENT_REASONS,
-    COMPUTE_MODES,
-    DRIVER_MODELS,
-    FABRIC_STATES,
-    GPU_OPERATION_MODES,
-    PEER_TYPES,
-    RECOVERY_ACTIONS,
-)
+from nvitop.simulation.schema import CLOCK_EVENT_REASONS, GPU_KEYS_BY_NAME, ScenarioKey
 
 #: Texts for values that are not available. nvidia-smi puts some of them in brackets.
 _MISSING = re.compile(
@@ -178,151 +167,172 @@ def _flag(text: str) -> str | None:
     return words.get(text.strip().lower())
 
 
-def _word(words: Mapping[str, object], **others: str) -> Converter:
-    def convert(text: str) -> str | None:
-        word = text.strip().lower().replace(' ', '-').replace('_', '-')
-        word = others.get(word.replace('-', '_'), word)
-        return f'"{word}"' if word in words else None
+def _convert(key: ScenarioKey, text: str) -> str | None:
+    """The text in the notation of a scenario file; :data:`None` if it is something else."""
+    if key.words is None:
+        return (_BY_KEY.get(key.name) or _BY_KIND[key.kind])(text)
+    word = text.lower().replace(' ', '-').replace('_', '-')
+    word = _OTHER_WORDS.get(word, word)
+    return f'"{word}"' if word in key.words else None
 
-    return convert
 
-
-_DRIVER_MODEL = _word(DRIVER_MODELS, tcc='wdm')
-#: Getter of nvitop without a name in nvidia-smi, or another name → key of a GPU, and its converter.
-EXTRA: dict[str, tuple[str, Converter]] = {
-    'brand': ('brand', _word(BRANDS)),
-    'architecture': ('architecture', _word(ARCHITECTURES, ada_lovelace='ada')),
-    'numa_node': ('numa_node', _count),
-    'fan_count': ('fan_count', _count),
-    'nvlink_link_count': ('nvlink_count', _count),
-    'nvlink_down_count': ('nvlink_down', _count),
-    **{
-        f'nvlink_{kind}_errors': ('nvlink_errors', _count)
-        for kind in ('crc_flit', 'crc_data', 'replay', 'recovery')
-    },
-    'total_energy': ('total_energy', _amount),
-    'minor_number': ('minor_number', _count),
-    'board_id': ('board_id', _hexadecimal),
-    'multi_gpu_board': ('multi_gpu_board', _flag),
-    'board_part_number': ('board_part_number', _text),
-    'bar1_memory_total': ('bar1_total', _size),
-    'bar1_memory_used': ('bar1_used', _size),
-    'pcie_replays': ('pcie_replays', _count),
-    'pcie_tx_throughput': ('pcie_tx', _rate),
-    'pcie_rx_throughput': ('pcie_rx', _rate),
-    'max_video_clock': ('max_video_clock', _count),
-    'temperature_shutdown_threshold': ('temperature_shutdown', _count),
-    'temperature_slowdown_threshold': ('temperature_slowdown', _count),
-    'max_temperature_threshold': ('temperature_gpu_max', _count),
-    'max_memory_temperature_threshold': ('temperature_memory_max', _count),
+#: Kind of a key → converter, unless the key has its own. Words depend on the key.
+_BY_KIND: Mapping[str, Converter] = {
+    **dict.fromkeys(('count', '%', '°C', 'MHz'), _count),
+    **dict.fromkeys(('W', 'J'), _amount),
+    'text': _text,
+    'flag': _flag,
+    'B': _size,
+    'B/s': _rate,
+    'integer': _margin,
 }
-#: Name of nvidia-smi → key of a GPU, and its converter. If two names have the same key, the first
-#: one that is available counts.
-NAMES: dict[str, tuple[str, Converter]] = {
-    'name': ('name', _text),
-    'serial': ('serial', _text),
-    'uuid': ('uuid', _text),
-    'pci.bus_id': ('bus_id', _pattern(r'[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]')),
-    'pci.baseClass': ('pci_base_class', _hexadecimal),
-    'pci.subClass': ('pci_subclass', _hexadecimal),
-    'pci.device_id': ('pci_device_id', _hexadecimal),
-    'pci.sub_device_id': ('pci_subsystem_id', _hexadecimal),
-    'pcie.link.gen.current': ('pcie_generation', _count),
-    'pcie.link.gen.gpucurrent': ('pcie_generation', _count),
-    'pcie.link.gen.max': ('max_pcie_generation', _count),
-    'pcie.link.gen.gpumax': ('gpu_max_pcie_generation', _count),
-    'pcie.link.width.current': ('pcie_width', _count),
-    'pcie.link.width.max': ('max_pcie_width', _count),
-    'display_attached': ('display_mode', _flag),
-    'display_mode': ('display_mode', _flag),
-    'display_active': ('display_active', _flag),
-    'persistence_mode': ('persistence_mode', _flag),
-    'addressing_mode': ('addressing_mode', _word(ADDRESSING_MODES)),
-    'accounting.mode': ('accounting_mode', _flag),
-    'accounting.buffer_size': ('accounting_buffer_size', _count),
-    'driver_model.current': ('driver_model', _DRIVER_MODEL),
-    'driver_model.pending': ('driver_model_pending', _DRIVER_MODEL),
-    'vbios_version': ('vbios_version', _text),
-    'inforom.img': ('inforom_version', _text),
-    'inforom.oem': ('inforom_oem', _text),
-    'inforom.ecc': ('inforom_ecc', _text),
-    'inforom.pwr': ('inforom_power', _text),
-    'inforom.checksum_validation': ('inforom_valid', _flag),
-    'gpu_recovery_action': ('recovery_action', _word(RECOVERY_ACTIONS)),
-    'reset_status.reset_required': ('reset_required', _flag),
-    'reset_status.drain_and_reset_recommended': ('drain_and_reset_recommended', _flag),
-    'gom.current': ('gpu_operation_mode', _word(GPU_OPERATION_MODES)),
-    'fan.speed': ('fan_speed', _count),
-    'pstate': ('performance_state', _count),
-    'clocks_event_reasons.supported': ('supported_clock_event_reasons', _hexadecimal),
-    'memory.total': ('memory_total', _size),
-    'memory.reserved': ('memory_reserved', _size),
-    'memory.used': ('memory_used', _size),
-    'memory.free': ('memory_free', _size),
-    'compute_mode': ('compute_mode', _word(COMPUTE_MODES)),
-    'compute_cap': ('compute_capability', _pattern(r'\d{1,2}\.\d{1,2}')),
-    'utilization.gpu': ('gpu_utilization', _count),
-    'utilization.memory': ('memory_utilization', _count),
-    'utilization.encoder': ('encoder_utilization', _count),
-    'utilization.decoder': ('decoder_utilization', _count),
-    'utilization.jpeg': ('jpeg_utilization', _count),
-    'utilization.ofa': ('ofa_utilization', _count),
-    'encoder.stats.sessionCount': ('encoder_sessions', _count),
-    'encoder.stats.averageFps': ('encoder_fps', _count),
-    'encoder.stats.averageLatency': ('encoder_latency', _count),
-    'dramEncryption.mode.current': ('dram_encryption', _flag),
-    'ecc.mode.current': ('ecc_mode', _flag),
-    'ecc.mode.pending': ('ecc_mode_pending', _flag),
-    'retired_pages.single_bit_ecc.count': ('retired_single_bit', _count),
-    'retired_pages.double_bit.count': ('retired_double_bit', _count),
-    'retired_pages.pending': ('retired_pending', _flag),
-    'remapped_rows.correctable': ('remapped_correctable', _count),
-    'remapped_rows.correctable_inactive': ('inactive_remapped_correctable', _count),
-    'remapped_rows.uncorrectable': ('remapped_uncorrectable', _count),
-    'remapped_rows.uncorrectable_inactive': ('inactive_remapped_uncorrectable', _count),
-    'remapped_rows.pending': ('remapped_pending', _flag),
-    'remapped_rows.failure': ('remapped_failure', _flag),
-    'temperature.gpu': ('temperature', _count),
-    'temperature.gpu.tlimit': ('temperature_margin', _margin),
-    'temperature.memory': ('memory_temperature', _count),
-    'power.draw': ('power_usage', _amount),
-    'power.draw.average': ('average_power', _amount),
-    'power.draw.instant': ('instant_power', _amount),
-    'power.limit': ('power_limit', _amount),
-    'enforced.power.limit': ('enforced_power_limit', _amount),
-    'power.default_limit': ('default_power_limit', _amount),
-    'power.min_limit': ('min_power_limit', _amount),
-    'power.max_limit': ('max_power_limit', _amount),
-    'module.power.draw.average': ('module_power', _amount),
-    'module.power.draw.instant': ('module_power', _amount),
-    'module.power.limit': ('module_power_limit', _amount),
-    'edpp_multiplier': ('edpp_multiplier', _amount),
-    'clocks.current.graphics': ('graphics_clock', _count),
-    'clocks.current.sm': ('sm_clock', _count),
-    'clocks.current.memory': ('memory_clock', _count),
-    'clocks.current.video': ('video_clock', _count),
-    'clocks.applications.graphics': ('application_graphics_clock', _count),
-    'clocks.applications.memory': ('application_memory_clock', _count),
-    'clocks.default_applications.graphics': ('default_application_graphics_clock', _count),
-    'clocks.default_applications.memory': ('default_application_memory_clock', _count),
-    'clocks.max.graphics': ('max_graphics_clock', _count),
-    'clocks.max.sm': ('max_sm_clock', _count),
-    'clocks.max.memory': ('max_memory_clock', _count),
-    'mig.mode.current': ('mig_mode', _flag),
-    'mig.mode.pending': ('mig_mode_pending', _flag),
-    'gsp.mode.current': ('gsp_mode', _flag),
-    'gsp.mode.default': ('gsp_mode_default', _flag),
-    'c2c.mode': ('c2c_mode', _flag),
-    'protected_memory.total': ('protected_memory', _size),
-    'fabric.state': ('fabric_state', _word(FABRIC_STATES)),
-    'fabric.cliqueId': ('fabric_clique', _count),
-    'platform.slot_number': ('slot_number', _count),
-    'platform.tray_index': ('tray_index', _count),
-    'platform.host_id': ('host_id', _count),
-    'platform.peer_type': ('peer_type', _word(PEER_TYPES)),
-    'platform.module_id': ('module_id', _count),
-    **EXTRA,
-}
+_BY_KEY: Mapping[str, Converter] = {
+    **dict.fromkeys(
+        (
+            'pci_base_class', 'pci_subclass', 'pci_device_id', 'pci_subsystem_id', 'board_id',
+            'supported_clock_event_reasons',
+        ),
+        _hexadecimal,
+    ),
+    'bus_id': _pattern(r'[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]'),
+    'compute_capability': _pattern(r'\d{1,2}\.\d{1,2}'),
+    'edpp_multiplier': _amount,
+}  # fmt: skip
+#: Words of nvidia-smi that have another name in scenarios.
+_OTHER_WORDS = {'tcc': 'wdm', 'ada-lovelace': 'ada'}
+
+#: Name of nvidia-smi → key of a GPU, and the path of its element within ``<gpu>``, or several, of
+#: newer drivers first. The first value that is available counts, of names with the same key too.
+NAMES: Mapping[str, tuple[str, str]] = {
+    'name': ('name', 'product_name'),
+    'serial': ('serial', 'serial'),
+    'uuid': ('uuid', 'uuid'),
+    'pci.bus_id': ('bus_id', 'pci/pci_bus_id'),
+    'pci.baseClass': ('pci_base_class', 'pci/pci_base_class'),
+    'pci.subClass': ('pci_subclass', 'pci/pci_sub_class'),
+    'pci.device_id': ('pci_device_id', 'pci/pci_device_id'),
+    'pci.sub_device_id': ('pci_subsystem_id', 'pci/pci_sub_system_id'),
+    'pcie.link.gen.current': ('pcie_generation', 'pci/pci_gpu_link_info/pcie_gen/current_link_gen'),
+    'pcie.link.gen.gpucurrent': ('pcie_generation', 'pci/pci_gpu_link_info/pcie_gen/device_current_link_gen'),
+    'pcie.link.gen.max': ('max_pcie_generation', 'pci/pci_gpu_link_info/pcie_gen/max_link_gen'),
+    'pcie.link.gen.gpumax': ('gpu_max_pcie_generation', 'pci/pci_gpu_link_info/pcie_gen/max_device_link_gen'),
+    'pcie.link.width.current': ('pcie_width', 'pci/pci_gpu_link_info/link_widths/current_link_width'),
+    'pcie.link.width.max': ('max_pcie_width', 'pci/pci_gpu_link_info/link_widths/max_link_width'),
+    'display_attached': ('display_mode', 'display_attached'),
+    'display_mode': ('display_mode', 'display_mode'),
+    'display_active': ('display_active', 'display_active'),
+    'persistence_mode': ('persistence_mode', 'persistence_mode'),
+    'addressing_mode': ('addressing_mode', 'addressing_mode'),
+    'accounting.mode': ('accounting_mode', 'accounting_mode'),
+    'accounting.buffer_size': ('accounting_buffer_size', 'accounting_mode_buffer_size'),
+    'driver_model.current': ('driver_model', 'driver_model/current_dm'),
+    'driver_model.pending': ('driver_model_pending', 'driver_model/pending_dm'),
+    'vbios_version': ('vbios_version', 'vbios_version'),
+    'inforom.img': ('inforom_version', 'inforom_version/img_version'),
+    'inforom.oem': ('inforom_oem', 'inforom_version/oem_object'),
+    'inforom.ecc': ('inforom_ecc', 'inforom_version/ecc_object'),
+    'inforom.pwr': ('inforom_power', 'inforom_version/pwr_object'),
+    'inforom.checksum_validation': ('inforom_valid', ''),
+    'gpu_recovery_action': ('recovery_action', 'gpu_recovery_action'),
+    'reset_status.reset_required': ('reset_required', 'gpu_reset_status/reset_required'),
+    'reset_status.drain_and_reset_recommended': ('drain_and_reset_recommended', 'gpu_reset_status/drain_and_reset_recommended'),
+    'gom.current': ('gpu_operation_mode', 'gpu_operation_mode/current_gom'),
+    'fan.speed': ('fan_speed', 'fan_speed'),
+    'pstate': ('performance_state', 'performance_state'),
+    'clocks_event_reasons.supported': ('supported_clock_event_reasons', ''),
+    'memory.total': ('memory_total', 'fb_memory_usage/total'),
+    'memory.reserved': ('memory_reserved', 'fb_memory_usage/reserved'),
+    'memory.used': ('memory_used', 'fb_memory_usage/used'),
+    'memory.free': ('memory_free', 'fb_memory_usage/free'),
+    'compute_mode': ('compute_mode', 'compute_mode'),
+    'compute_cap': ('compute_capability', ''),
+    'utilization.gpu': ('gpu_utilization', 'utilization/gpu_util'),
+    'utilization.memory': ('memory_utilization', 'utilization/memory_util'),
+    'utilization.encoder': ('encoder_utilization', 'utilization/encoder_util'),
+    'utilization.decoder': ('decoder_utilization', 'utilization/decoder_util'),
+    'utilization.jpeg': ('jpeg_utilization', 'utilization/jpeg_util'),
+    'utilization.ofa': ('ofa_utilization', 'utilization/ofa_util'),
+    'encoder.stats.sessionCount': ('encoder_sessions', 'encoder_stats/session_count'),
+    'encoder.stats.averageFps': ('encoder_fps', 'encoder_stats/average_fps'),
+    'encoder.stats.averageLatency': ('encoder_latency', 'encoder_stats/average_latency'),
+    'dramEncryption.mode.current': ('dram_encryption', 'dram_encryption_mode/current_dram_encryption'),
+    'ecc.mode.current': ('ecc_mode', 'ecc_mode/current_ecc'),
+    'ecc.mode.pending': ('ecc_mode_pending', 'ecc_mode/pending_ecc'),
+    'retired_pages.single_bit_ecc.count': ('retired_single_bit', 'retired_pages/multiple_single_bit_retirement/retired_count'),
+    'retired_pages.double_bit.count': ('retired_double_bit', 'retired_pages/double_bit_retirement/retired_count'),
+    'retired_pages.pending': ('retired_pending', 'retired_pages/pending_retirement | retired_pages/pending_blacklist'),
+    'remapped_rows.correctable': ('remapped_correctable', 'remapped_rows/remapped_row_corr'),
+    'remapped_rows.correctable_inactive': ('inactive_remapped_correctable', 'remapped_rows/remapped_row_corr_inactive'),
+    'remapped_rows.uncorrectable': ('remapped_uncorrectable', 'remapped_rows/remapped_row_unc'),
+    'remapped_rows.uncorrectable_inactive': ('inactive_remapped_uncorrectable', 'remapped_rows/remapped_row_unc_inactive'),
+    'remapped_rows.pending': ('remapped_pending', 'remapped_rows/remapped_row_pending'),
+    'remapped_rows.failure': ('remapped_failure', 'remapped_rows/remapped_row_failure'),
+    'temperature.gpu': ('temperature', 'temperature/gpu_temp'),
+    'temperature.gpu.tlimit': ('temperature_margin', 'temperature/gpu_temp_tlimit'),
+    'temperature.memory': ('memory_temperature', 'temperature/memory_temp'),
+    'power.draw': ('power_usage', 'gpu_power_readings/power_draw | gpu_power_readings/average_power_draw | gpu_power_readings/instant_power_draw'),
+    'power.draw.average': ('average_power', 'gpu_power_readings/average_power_draw'),
+    'power.draw.instant': ('instant_power', 'gpu_power_readings/instant_power_draw'),
+    'power.limit': ('power_limit', 'gpu_power_readings/requested_power_limit | gpu_power_readings/power_limit'),
+    'enforced.power.limit': ('enforced_power_limit', 'gpu_power_readings/current_power_limit | gpu_power_readings/enforced_power_limit'),
+    'power.default_limit': ('default_power_limit', 'gpu_power_readings/default_power_limit'),
+    'power.min_limit': ('min_power_limit', 'gpu_power_readings/min_power_limit'),
+    'power.max_limit': ('max_power_limit', 'gpu_power_readings/max_power_limit'),
+    'module.power.draw.average': ('module_power', 'module_power_readings/average_power_draw | module_power_readings/power_draw'),
+    'module.power.draw.instant': ('module_power', 'module_power_readings/instant_power_draw | module_power_readings/power_draw'),
+    'module.power.limit': ('module_power_limit', 'module_power_readings/requested_power_limit'),
+    'edpp_multiplier': ('edpp_multiplier', 'edpp_multiplier'),
+    'clocks.current.graphics': ('graphics_clock', 'clocks/graphics_clock'),
+    'clocks.current.sm': ('sm_clock', 'clocks/sm_clock'),
+    'clocks.current.memory': ('memory_clock', 'clocks/mem_clock'),
+    'clocks.current.video': ('video_clock', 'clocks/video_clock'),
+    'clocks.applications.graphics': ('application_graphics_clock', 'applications_clocks/graphics_clock'),
+    'clocks.applications.memory': ('application_memory_clock', 'applications_clocks/mem_clock'),
+    'clocks.default_applications.graphics': ('default_application_graphics_clock', 'default_applications_clocks/graphics_clock'),
+    'clocks.default_applications.memory': ('default_application_memory_clock', 'default_applications_clocks/mem_clock'),
+    'clocks.max.graphics': ('max_graphics_clock', 'max_clocks/graphics_clock'),
+    'clocks.max.sm': ('max_sm_clock', 'max_clocks/sm_clock'),
+    'clocks.max.memory': ('max_memory_clock', 'max_clocks/mem_clock'),
+    'mig.mode.current': ('mig_mode', 'mig_mode/current_mig'),
+    'mig.mode.pending': ('mig_mode_pending', 'mig_mode/pending_mig'),
+    'gsp.mode.current': ('gsp_mode', ''),
+    'gsp.mode.default': ('gsp_mode_default', ''),
+    'c2c.mode': ('c2c_mode', 'c2c_mode | gpu_c2c_mode'),
+    'protected_memory.total': ('protected_memory', 'cc_protected_memory_usage/total'),
+    'fabric.state': ('fabric_state', 'fabric/state'),
+    'fabric.cliqueId': ('fabric_clique', 'fabric/cliqueId'),
+    'platform.slot_number': ('slot_number', 'platformInfo/slot_number'),
+    'platform.tray_index': ('tray_index', 'platformInfo/tray_index'),
+    'platform.host_id': ('host_id', 'platformInfo/host_id'),
+    'platform.peer_type': ('peer_type', 'platformInfo/peer_type'),
+    'platform.module_id': ('module_id', 'platformInfo/module_id'),
+    # Getters of nvitop that have no name in nvidia-smi, or another one.
+    'brand': ('brand', 'product_brand'),
+    'architecture': ('architecture', 'product_architecture'),
+    'numa_node': ('numa_node', ''),
+    'fan_count': ('fan_count', ''),
+    'nvlink_link_count': ('nvlink_count', ''),
+    'nvlink_down_count': ('nvlink_down', ''),
+    'nvlink_crc_flit_errors': ('nvlink_errors', ''),
+    'nvlink_crc_data_errors': ('nvlink_errors', ''),
+    'nvlink_replay_errors': ('nvlink_errors', ''),
+    'nvlink_recovery_errors': ('nvlink_errors', ''),
+    'total_energy': ('total_energy', ''),
+    'minor_number': ('minor_number', 'minor_number'),
+    'board_id': ('board_id', 'board_id'),
+    'multi_gpu_board': ('multi_gpu_board', 'multigpu_board'),
+    'board_part_number': ('board_part_number', 'board_part_number'),
+    'bar1_memory_total': ('bar1_total', 'bar1_memory_usage/total'),
+    'bar1_memory_used': ('bar1_used', 'bar1_memory_usage/used'),
+    'pcie_replays': ('pcie_replays', 'pci/replay_counter'),
+    'pcie_tx_throughput': ('pcie_tx', 'pci/tx_util'),
+    'pcie_rx_throughput': ('pcie_rx', 'pci/rx_util'),
+    'max_video_clock': ('max_video_clock', 'max_clocks/video_clock'),
+    'temperature_shutdown_threshold': ('temperature_shutdown', 'temperature/gpu_temp_max_threshold'),
+    'temperature_slowdown_threshold': ('temperature_slowdown', 'temperature/gpu_temp_slow_threshold'),
+    'max_temperature_threshold': ('temperature_gpu_max', 'temperature/gpu_temp_max_gpu_threshold'),
+    'max_memory_temperature_threshold': ('temperature_memory_max', 'temperature/gpu_temp_max_mem_threshold'),
+}  # fmt: skip
 
 _TIMES = 'clocks_event_reasons_counters.'
 #: Times that nvidia-smi does not report.
@@ -364,9 +374,11 @@ def _gpu_lines(gpu: CapturedGpu, *, has_uuid: bool) -> Iterator[str]:
     yield '[[gpu]]'
     yield 'model = "none"'
     values: dict[str, str] = {}
-    for name, (key, convert) in NAMES.items():
+    for name, (key, _) in NAMES.items():
         text = gpu.texts.get(name)
-        value = None if text is None or is_missing(text) else convert(text.strip())
+        if text is None or is_missing(text):
+            continue
+        value = _convert(GPU_KEYS_BY_NAME[key], text.strip())
         if value is not None:
             values.setdefault(key, value)
     values.setdefault('bus_id', _bus_id(gpu.texts))

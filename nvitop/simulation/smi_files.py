@@ -8,11 +8,12 @@ nothing outside of the file is read.
 from __future__ import annotations
 
 import pathlib
-from typing import BinaryIO, Iterator, Mapping
+from typing import BinaryIO, Iterator, Mapping, NamedTuple
 from xml.parsers import expat
 
 from nvitop.simulation.capture import (
     FABRIC_HEALTH,
+    NAMES,
     Capture,
     CapturedGpu,
     CapturedProcess,
@@ -26,153 +27,28 @@ MAX_BYTES = 16 << 20
 MAX_DEPTH = 24
 MAX_ELEMENTS = 100_000
 MAX_GPUS = 64
-MAX_ITEMS = 5000
+MAX_PROCESSES = 5000
 MAX_TEXT = 8192
 #: Number of bytes that are parsed at a time.
 CHUNK = 64 << 10
 ROOT = 'nvidia_smi_log'
-#: Elements that are skipped with all they contain: the largest part of a file.
-_SKIPPED = frozenset({'supported_clocks', 'accounted_processes'})
-_LISTS = {'mig_device': 'mig', 'process_info': 'process'}
+#: Name of an element before R535 → its present name.
+_RENAMED = {'power_readings': 'gpu_power_readings'}
 
-#: Name of nvidia-smi, or of :data:`nvitop.simulation.capture.EXTRA` → path of its element within
-#: ``<gpu>``, or several, of newer drivers first. The first one that has a value counts.
+#: Name of nvidia-smi → paths, for what makes up keys of several values.
 PATHS: dict[str, str] = {
-    'name': 'product_name',
-    'brand': 'product_brand',
-    'architecture': 'product_architecture',
-    'display_mode': 'display_mode',
-    'display_attached': 'display_attached',
-    'display_active': 'display_active',
-    'persistence_mode': 'persistence_mode',
-    'addressing_mode': 'addressing_mode',
-    'mig.mode.current': 'mig_mode/current_mig',
-    'mig.mode.pending': 'mig_mode/pending_mig',
-    'accounting.mode': 'accounting_mode',
-    'accounting.buffer_size': 'accounting_mode_buffer_size',
-    'driver_model.current': 'driver_model/current_dm',
-    'driver_model.pending': 'driver_model/pending_dm',
-    'serial': 'serial',
-    'uuid': 'uuid',
-    'minor_number': 'minor_number',
-    'vbios_version': 'vbios_version',
-    'multi_gpu_board': 'multigpu_board',
-    'board_id': 'board_id',
-    'board_part_number': 'board_part_number',
-    'inforom.img': 'inforom_version/img_version',
-    'inforom.oem': 'inforom_version/oem_object',
-    'inforom.ecc': 'inforom_version/ecc_object',
-    'inforom.pwr': 'inforom_version/pwr_object',
-    'gom.current': 'gpu_operation_mode/current_gom',
-    'c2c.mode': 'c2c_mode | gpu_c2c_mode',
-    'gpu_recovery_action': 'gpu_recovery_action',
-    'reset_status.reset_required': 'gpu_reset_status/reset_required',
-    'reset_status.drain_and_reset_recommended': 'gpu_reset_status/drain_and_reset_recommended',
+    **{name: path for name, (_, path) in NAMES.items() if path},
     'platform.chassis_serial_number': 'platformInfo/chassis_serial_number',
-    'platform.slot_number': 'platformInfo/slot_number',
-    'platform.tray_index': 'platformInfo/tray_index',
-    'platform.host_id': 'platformInfo/host_id',
-    'platform.peer_type': 'platformInfo/peer_type',
-    'platform.module_id': 'platformInfo/module_id',
     'platform.gpu_fabric_guid': 'platformInfo/gpu_fabric_guid',
     'pci.bus': 'pci/pci_bus',
     'pci.device': 'pci/pci_device',
     'pci.domain': 'pci/pci_domain',
-    'pci.baseClass': 'pci/pci_base_class',
-    'pci.subClass': 'pci/pci_sub_class',
-    'pci.device_id': 'pci/pci_device_id',
-    'pci.bus_id': 'pci/pci_bus_id',
-    'pci.sub_device_id': 'pci/pci_sub_system_id',
-    'pcie.link.gen.max': 'pci/pci_gpu_link_info/pcie_gen/max_link_gen',
-    'pcie.link.gen.current': 'pci/pci_gpu_link_info/pcie_gen/current_link_gen',
-    'pcie.link.gen.gpucurrent': 'pci/pci_gpu_link_info/pcie_gen/device_current_link_gen',
-    'pcie.link.gen.gpumax': 'pci/pci_gpu_link_info/pcie_gen/max_device_link_gen',
-    'pcie.link.width.max': 'pci/pci_gpu_link_info/link_widths/max_link_width',
-    'pcie.link.width.current': 'pci/pci_gpu_link_info/link_widths/current_link_width',
-    'pcie_replays': 'pci/replay_counter',
-    'pcie_tx_throughput': 'pci/tx_util',
-    'pcie_rx_throughput': 'pci/rx_util',
-    'fan.speed': 'fan_speed',
-    'pstate': 'performance_state',
-    'memory.total': 'fb_memory_usage/total',
-    'memory.reserved': 'fb_memory_usage/reserved',
-    'memory.used': 'fb_memory_usage/used',
-    'memory.free': 'fb_memory_usage/free',
-    'bar1_memory_total': 'bar1_memory_usage/total',
-    'bar1_memory_used': 'bar1_memory_usage/used',
-    'protected_memory.total': 'cc_protected_memory_usage/total',
-    'compute_mode': 'compute_mode',
-    'utilization.gpu': 'utilization/gpu_util',
-    'utilization.memory': 'utilization/memory_util',
-    'utilization.encoder': 'utilization/encoder_util',
-    'utilization.decoder': 'utilization/decoder_util',
-    'utilization.jpeg': 'utilization/jpeg_util',
-    'utilization.ofa': 'utilization/ofa_util',
-    'encoder.stats.sessionCount': 'encoder_stats/session_count',
-    'encoder.stats.averageFps': 'encoder_stats/average_fps',
-    'encoder.stats.averageLatency': 'encoder_stats/average_latency',
-    'dramEncryption.mode.current': 'dram_encryption_mode/current_dram_encryption',
-    'ecc.mode.current': 'ecc_mode/current_ecc',
-    'ecc.mode.pending': 'ecc_mode/pending_ecc',
-    'retired_pages.single_bit_ecc.count': 'retired_pages/multiple_single_bit_retirement/retired_count',
-    'retired_pages.double_bit.count': 'retired_pages/double_bit_retirement/retired_count',
-    'retired_pages.pending': 'retired_pages/pending_retirement | retired_pages/pending_blacklist',
-    'remapped_rows.correctable': 'remapped_rows/remapped_row_corr',
-    'remapped_rows.correctable_inactive': 'remapped_rows/remapped_row_corr_inactive',
-    'remapped_rows.uncorrectable': 'remapped_rows/remapped_row_unc',
-    'remapped_rows.uncorrectable_inactive': 'remapped_rows/remapped_row_unc_inactive',
-    'remapped_rows.pending': 'remapped_rows/remapped_row_pending',
-    'remapped_rows.failure': 'remapped_rows/remapped_row_failure',
     **{
         f'remapped_rows.histogram.{name}': (
             f'remapped_rows/row_remapper_histogram/row_remapper_histogram_{name}'
         )
         for name in ('max', 'high', 'partial', 'low', 'none')
     },
-    'temperature.gpu': 'temperature/gpu_temp',
-    'temperature.gpu.tlimit': 'temperature/gpu_temp_tlimit',
-    'temperature.memory': 'temperature/memory_temp',
-    'temperature_shutdown_threshold': 'temperature/gpu_temp_max_threshold',
-    'temperature_slowdown_threshold': 'temperature/gpu_temp_slow_threshold',
-    'max_temperature_threshold': 'temperature/gpu_temp_max_gpu_threshold',
-    'max_memory_temperature_threshold': 'temperature/gpu_temp_max_mem_threshold',
-    **{
-        name: ' | '.join(
-            f'{group}/{element}'
-            for group in ('gpu_power_readings', 'power_readings')
-            for element in elements
-        )
-        for name, elements in {
-            'power.draw': ('power_draw', 'average_power_draw', 'instant_power_draw'),
-            'power.draw.average': ('average_power_draw',),
-            'power.draw.instant': ('instant_power_draw',),
-            'power.limit': ('requested_power_limit', 'power_limit'),
-            'enforced.power.limit': ('current_power_limit', 'enforced_power_limit'),
-            'power.default_limit': ('default_power_limit',),
-            'power.min_limit': ('min_power_limit',),
-            'power.max_limit': ('max_power_limit',),
-        }.items()
-    },
-    'module.power.draw.average': (
-        'module_power_readings/average_power_draw | module_power_readings/power_draw'
-    ),
-    'module.power.draw.instant': (
-        'module_power_readings/instant_power_draw | module_power_readings/power_draw'
-    ),
-    'module.power.limit': 'module_power_readings/requested_power_limit',
-    'edpp_multiplier': 'edpp_multiplier',
-    'clocks.current.graphics': 'clocks/graphics_clock',
-    'clocks.current.sm': 'clocks/sm_clock',
-    'clocks.current.memory': 'clocks/mem_clock',
-    'clocks.current.video': 'clocks/video_clock',
-    'clocks.applications.graphics': 'applications_clocks/graphics_clock',
-    'clocks.applications.memory': 'applications_clocks/mem_clock',
-    'clocks.default_applications.graphics': 'default_applications_clocks/graphics_clock',
-    'clocks.default_applications.memory': 'default_applications_clocks/mem_clock',
-    'clocks.max.graphics': 'max_clocks/graphics_clock',
-    'clocks.max.sm': 'max_clocks/sm_clock',
-    'clocks.max.memory': 'max_clocks/mem_clock',
-    'max_video_clock': 'max_clocks/video_clock',
     **{
         f'clocks_event_reasons.{name}': (
             f'clocks_event_reasons/clocks_event_reason_{element}'
@@ -193,8 +69,6 @@ PATHS: dict[str, str] = {
             'hw_power_brake_slowdown': 'hw_power_brake',
         }.items()
     },
-    'fabric.state': 'fabric/state',
-    'fabric.cliqueId': 'fabric/cliqueId',
     'fabric.clusterUuid': 'fabric/clusterUuid',
     **{name: name.replace('.', '/') for name in FABRIC_HEALTH},
 }
@@ -249,29 +123,27 @@ MIG_PATHS = {
 }  # fmt: skip
 
 
-class _Gpu:
+class _Gpu(NamedTuple):
     """Texts of one ``<gpu>`` by path, and those of its MIG devices and processes."""
 
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-        self.lists: dict[str, list[dict[str, str]]] = {'mig': [], 'process': []}
+    texts: dict[str, str]
+    migs: list[dict[str, str]]
+    processes: list[dict[str, str]]
 
 
 class _Handlers:
-    """Handlers of the parser. Texts of elements without children are kept by path."""
+    """Handlers of the parser. Texts of elements without children are kept by path, within limits."""
 
     def __init__(self) -> None:
         self.machine: dict[str, str] = {}
         self.gpus: list[_Gpu] = []
-        #: Names of the open elements, and the number of them that a new dictionary begins with.
+        #: Names of the open elements.
         self._open: list[str] = []
+        #: Texts by path of the open groups, and the number of open elements that a path leaves out.
+        self._groups = [(self.machine, 1)]
         self._count = 0
-        self._skipped = 0
-        self._text: list[str] = []
-        self._length = 0
+        self._text = ''
         self._is_leaf = True
-        self._target = self.machine
-        self._base = 1
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         self._count += 1
@@ -279,45 +151,35 @@ class _Handlers:
             raise _RefusedError('it has too many elements')
         if not self._open and name != ROOT:
             raise _RefusedError(f'it begins with <{name[:40]}>, not with <{ROOT}>')
-        self._open.append(name)
-        self._text = []
-        self._length = 0
+        self._open.append(_RENAMED.get(name, name))
+        self._text = ''
         self._is_leaf = True
-        if self._skipped or name in _SKIPPED:
-            self._skipped += 1
-        elif len(self._open) == 2 and name == 'gpu':
+        if len(self._open) == 2 and name == 'gpu':
             if len(self.gpus) == MAX_GPUS:
                 raise _RefusedError(f'it has more than {MAX_GPUS} GPUs')
-            self.gpus.append(_Gpu())
-            self._target, self._base = self.gpus[-1].texts, 2
-        elif self.gpus and name in _LISTS and self._base == 2:
-            items = self.gpus[-1].lists[_LISTS[name]]
-            if len(items) == MAX_ITEMS:
-                raise _RefusedError(f'it has more than {MAX_ITEMS} processes')
+            self.gpus.append(_Gpu({}, [], []))
+            self._groups.append((self.gpus[-1].texts, 2))
+        elif name in ('mig_device', 'process_info') and self.gpus:
+            gpu = self.gpus[-1]
+            items = gpu.migs if name == 'mig_device' else gpu.processes
+            if len(items) == MAX_PROCESSES:
+                raise _RefusedError(f'it has more than {MAX_PROCESSES} processes')
             items.append({})
-            self._target, self._base = items[-1], len(self._open)
+            self._groups.append((items[-1], len(self._open)))
 
     def data(self, text: str) -> None:
-        if not self._skipped:
-            self._text.append(text)
-            self._length += len(text)
-            if self._length > MAX_TEXT and text.strip():
-                name = self._open[-1] if self._open else ROOT
-                raise _RefusedError(f'<{name[:40]}> has more than {MAX_TEXT} characters')
+        if len(self._text) + len(text) > MAX_TEXT and text.strip():
+            raise _RefusedError(f'<{self._open[-1][:40]}> has more than {MAX_TEXT} characters')
+        self._text = (self._text + text)[:MAX_TEXT]
 
     def end(self, name: str) -> None:
-        if self._skipped:
-            self._skipped -= 1
-        elif len(self._open) > self._base and self._is_leaf:
-            text = ''.join(self._text).strip()
-            self._target['/'.join(self._open[self._base :])] = text
+        texts, depth = self._groups[-1]
+        if self._is_leaf and len(self._open) > depth:
+            texts['/'.join(self._open[depth:])] = self._text.strip()
         self._is_leaf = False
         self._open.pop()
-        if len(self._open) < self._base:
-            if self._base > 2 and self.gpus:
-                self._target, self._base = self.gpus[-1].texts, 2
-            else:
-                self._target, self._base = self.machine, 1
+        if len(self._open) < depth:
+            self._groups.pop()
 
 
 class _RefusedError(Exception):
@@ -383,14 +245,13 @@ def read_xml(file: BinaryIO, path: pathlib.Path) -> Capture:
     )
 
 
-def texts_of(elements: Mapping[str, str]) -> dict[str, str]:
-    """Texts by the names of nvidia-smi, of the elements that the file has."""
+def _named(elements: Mapping[str, str], all_paths: Mapping[str, str]) -> dict[str, str]:
+    """Texts by name, of the elements that the file has."""
     texts: dict[str, str] = {}
-    for name, paths in PATHS.items():
+    for name, paths in all_paths.items():
         found = [elements[path] for path in paths.split(' | ') if path in elements]
         if found:
             texts[name] = next((text for text in found if not is_missing(text)), found[0])
-    _share_ecc_totals(texts)
     return texts
 
 
@@ -411,10 +272,8 @@ def _share_ecc_totals(texts: dict[str, str]) -> None:
 
 
 def _captured(gpu: _Gpu) -> CapturedGpu:
-    migs = [
-        {name: mig[path] for name, path in MIG_PATHS.items() if path in mig}
-        for mig in gpu.lists['mig']
-    ]
+    texts = _named(gpu.texts, PATHS)
+    _share_ecc_totals(texts)
     processes = [
         CapturedProcess(
             one.get('pid', ''),
@@ -424,6 +283,6 @@ def _captured(gpu: _Gpu) -> CapturedGpu:
             one.get('gpu_instance_id', ''),
             one.get('compute_instance_id', ''),
         )
-        for one in gpu.lists['process']
+        for one in gpu.processes
     ]
-    return CapturedGpu(texts_of(gpu.texts), migs, processes)
+    return CapturedGpu(texts, [_named(mig, MIG_PATHS) for mig in gpu.migs], processes)
