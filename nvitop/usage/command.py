@@ -22,9 +22,8 @@ from nvitop.recording.opening import open_recording
 from nvitop.recording.schema import RecordingError
 from nvitop.sampling.types import Sample
 from nvitop.times import parse_time, start_of_day
-from nvitop.usage.output import FORMATS, held_text, report_text
 from nvitop.usage.recordings import DEFAULT_SECONDS, open_sources, read_report
-from nvitop.usage.report import DIMENSIONS, ORDERS, Report, arrange
+from nvitop.usage.report import DIMENSIONS, FORMATS, ORDERS, Report, arrange, held_text, report_text
 
 PROGRAM = 'nvitop usage'
 _EXAMPLES = """\

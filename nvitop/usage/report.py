@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU time by user, job, command, GPU or host. Pure.
+"""Reports of the use of GPUs: by user, job, command, GPU or host, as tables, CSV and JSON. Pure.
 
 The time of a GPU is used, held idle, idle (free) or not observed. All rows of a report add up to the
 length of the period × the number of GPUs.
@@ -7,9 +7,17 @@ length of the period × the number of GPUs.
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, NamedTuple
+import json
+import time
+from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
-from nvitop.recording.shares import NO_USER, UNKNOWN_USER
+from nvitop.printable import printable
+from nvitop.recording.shares import HELD_BYTES, NO_USER, UNKNOWN_USER
+from nvitop.tables import aligned, csv_text
+from nvitop.times import format_time
+
+if TYPE_CHECKING:
+    from nvitop.sampling.types import ProcessSample, Sample
 
 #: What rows can be divided by: who has used GPUs, and where.
 WHO = ('user', 'job', 'command')
@@ -20,6 +28,18 @@ DIMENSIONS = (*WHO, *PLACES)
 UNOBSERVED = '(unobserved)'
 _SPECIAL = {NO_USER: '(idle)', UNKNOWN_USER: '(unknown)', UNOBSERVED: UNOBSERVED}
 NO_JOB = '(no job)'
+FORMATS = ('table', 'csv', 'json')
+#: Version of the JSON structure; increased by changes that would break programs.
+SCHEMA = 1
+#: Width of the bars, and maximum width of texts in tables.
+BAR_WIDTH = 20
+MAX_TEXT = 40
+#: Time (seconds) after which memory without use is listed.
+HELD_SECONDS = 600.0
+
+_HOUR = 3600.0
+_JOULES_PER_KWH = 3.6e6
+_FULL, _LIGHT, _ASCII = '█', '▒', ('#', '-')
 
 
 class Place(NamedTuple):
@@ -190,3 +210,147 @@ def arrange(report: Report, order: str, top: int | None, users: Iterable[str]) -
         rest = Row(key, total_of(held[top:]), True)
         rows = [*held[:top], rest, *rows[len(held) :]]
     return report._replace(rows=tuple(rows))
+
+
+def values_of(sums: Sums) -> dict[str, Any]:
+    """Return the values of a row by name, as in CSV and JSON; ``None`` if not available."""
+    percent = sums.utilization_percent
+    return {
+        'gpu_hours': _hours(sums.seconds),
+        'used_gpu_hours': _hours(sums.used),
+        'held_idle_gpu_hours': _hours(sums.held_idle),
+        'idle_gpu_hours': _hours(sums.idle),
+        'unobserved_gpu_hours': _hours(sums.unobserved),
+        'mean_utilization_percent': None if percent is None else round(percent, 2),
+        'peak_memory_bytes': round(sums.peak_bytes) or None,
+        'energy_kwh': round(sums.joules / _JOULES_PER_KWH, 6),
+        'jobs': len(sums.jobs) or None,
+    }
+
+
+def _hours(seconds: float) -> float:
+    return round(seconds / _HOUR, 6) + 0.0  # no -0.0
+
+
+def report_text(
+    report: Report, kind: str, *, with_total: bool = False, ascii_only: bool = False
+) -> str:
+    """Return a report in one of :data:`FORMATS`; CSV and tables have the total on request."""
+    rows = report.rows
+    if with_total:
+        rows += (Row(('(total)', *[''] * (len(report.by) - 1)), report.total, False),)
+    if kind == 'json':
+        return _json(report)
+    if kind == 'table':
+        return _table(report, rows, ascii_only)
+    values = ([*row.key, *values_of(row.sums).values()] for row in rows)
+    return csv_text([[*report.by, *values_of(Sums())], *values])
+
+
+def _json(report: Report) -> str:
+    document = {
+        'schema': SCHEMA,
+        'since': _utc(report.since),
+        'until': _utc(report.until),
+        'hosts': list(report.hosts),
+        'gpus': report.gpus,
+        'rows': [{**dict(zip(report.by, row.key)), **values_of(row.sums)} for row in report.rows],
+        'total': values_of(report.total),
+        'problems': list(report.problems),
+    }
+    return json.dumps(document, indent=2) + '\n'
+
+
+def _utc(seconds: float) -> str:
+    return time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))
+
+
+def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
+    total = report.gpus * (report.until - report.since) or 1.0
+    titles = [*map(str.upper, report.by), 'GPU-HOURS', '%', '', 'USED', 'HELD IDLE', 'UTIL']
+    lines = [[*titles, 'PEAK MEM', 'ENERGY', 'JOBS']]
+    for row in rows:
+        sums, percent = row.sums, row.sums.utilization_percent
+        is_total = row.key[0] == '(total)'
+        lines.append(
+            [
+                *(_clipped(text) for text in row.key),
+                f'{_hours(sums.seconds):,.1f}',
+                f'{100 * sums.seconds / total:.1f}',
+                '' if is_total or not row.is_held else _bar(sums, total, ascii_only),
+                f'{sums.used / _HOUR:,.1f}' if sums.used else '',
+                f'{sums.held_idle / _HOUR:,.1f}' if sums.held_idle else '',
+                '' if percent is None else f'{percent:.0f}%',
+                f'{sums.peak_bytes / (1 << 30):,.1f} GiB' if sums.peak_bytes else '',
+                f'{sums.joules / _JOULES_PER_KWH:,.2f} kWh' if sums.joules else '',
+                str(len(sums.jobs) or ''),
+            ]
+        )
+    left = {*range(len(report.by)), len(report.by) + 2}
+    hosts = report.hosts[0] if len(report.hosts) == 1 else f'{len(report.hosts)} hosts'
+    period = f'{format_time(report.since)[:-3]} to {format_time(report.until)[:-3]}'
+    gpus = f'{report.gpus} GPU{"" if report.gpus == 1 else "s"}'
+    title = f'GPU usage of {printable(hosts)}, {gpus}, {period}\n\n'
+    return title + aligned(lines, left)
+
+
+def _bar(sums: Sums, total: float, ascii_only: bool) -> str:
+    """Return a bar of the time used, continued by the time held idle."""
+    full, light = _ASCII if ascii_only else (_FULL, _LIGHT)
+    used, both = (
+        round(BAR_WIDTH * min(1.0, part / total))
+        for part in (sums.used, sums.used + sums.held_idle)
+    )
+    return full * used + light * (both - used)
+
+
+def _clipped(text: str) -> str:
+    text = printable(text)
+    return text if len(text) <= MAX_TEXT else f'{text[: MAX_TEXT - 1]}…'
+
+
+def _is_held_idle(process: ProcessSample) -> bool:
+    """Whether a process holds memory without using its GPU."""
+    if process.is_outdated or (process.gpu_memory_bytes or 0) < HELD_BYTES:
+        return False
+    if process.gpu_idle_seconds is None:  # it exited, or belongs to another PID namespace
+        return process.status in ('gone', 'foreign')
+    return process.gpu_idle_seconds >= HELD_SECONDS
+
+
+def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
+    """Return a table, for a mail, of the memory that is held without being used.
+
+    ``users``: only these users, if there are any.
+    """
+    lines = [['USER', 'HOST', 'GPU', 'MEMORY', 'IDLE SINCE', 'COMMAND']]
+    total = 0
+    for sample in samples:
+        held = [process for process in sample.processes if _is_held_idle(process)]
+        for process in sorted(held, key=lambda process: -(process.gpu_memory_bytes or 0)):
+            user = process.username or '(unknown)'
+            if users and user not in users:
+                continue
+            since = '(unknown)'
+            if process.gpu_idle_seconds is not None:
+                since = format_time(sample.timestamp - process.gpu_idle_seconds)[:-3]
+                since = f'before {since}' if process.is_idle_longer else since
+            size = process.gpu_memory_bytes or 0
+            total += size
+            lines.append(
+                [
+                    _clipped(user),
+                    _clipped(sample.host.hostname),
+                    process.key.device.label,
+                    f'{size / (1 << 30):,.1f} GiB',
+                    since,
+                    _clipped(process.command or process.name or ''),
+                ]
+            )
+    times = sorted(format_time(sample.timestamp)[:-3] for sample in samples)
+    as_of = 'at ' + ' to '.join(dict.fromkeys((times[0], times[-1])))
+    if len(lines) == 1:
+        return f'No GPU memory was held for 10 minutes without being used {as_of}.\n'
+    size_text = f'{total / (1 << 30):,.1f} GiB'
+    title = f'GPU memory that is held without being used, {as_of}: {size_text}\n\n'
+    return title + aligned(lines, {0, 1, 4, 5})

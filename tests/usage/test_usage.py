@@ -21,9 +21,8 @@ from nvitop.recording.schema import RecordingError
 from nvitop.sampling.types import Sample
 from nvitop.times import format_time
 from nvitop.usage.command import main, parse_moment
-from nvitop.usage.output import held_text, report_text
 from nvitop.usage.recordings import open_sources, read_report
-from nvitop.usage.report import ORDERS, Report, arrange
+from nvitop.usage.report import ORDERS, Report, arrange, held_text, report_text
 from tests.recording import virtual_clock
 from tests.recording.virtual_clock import START, SimpleMachine, mig, rows
 
