@@ -26,9 +26,8 @@ from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.claims import acquire, directory, records
 from nvitop.claims import run as run_command
-from nvitop.claims.acquire import ClaimRequest, wait_and_claim
+from nvitop.claims.acquire import STALE_SECONDS, ClaimRequest, Ticket, wait_and_claim
 from nvitop.claims.directory import ClaimError, directory_to_write
-from nvitop.claims.queue import STALE_SECONDS, Ticket
 from nvitop.claims.records import claimed_by_others, read_claims
 from nvitop.platforms import shared_files
 from nvitop.platforms.machine import is_running

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from nvitop.claims import acquire
-from nvitop.claims.queue import Ticket
+from nvitop.claims.acquire import Ticket
 
 
 class FakeDevice(NamedTuple):
