@@ -25,8 +25,16 @@ from nvitop.query.fields import (
     process_table,
     remapped_rows_table,
 )
-from nvitop.query.formats import GPU_LIST, LIST, OutputStyle, make_format, parse_style
-from nvitop.query.listing import QUERIES, help_on, list_of_names
+from nvitop.query.formats import (
+    GPU_LIST,
+    LIST,
+    QUERIES,
+    OutputStyle,
+    help_on,
+    list_of_names,
+    make_format,
+    parse_style,
+)
 from nvitop.query.measure import QueryRunner, TableQuery
 from nvitop.query.output import Output
 

@@ -22,8 +22,7 @@ from nvitop.query.fields import (
     process_table,
     remapped_rows_table,
 )
-from nvitop.query.formats import header_text, value_text
-from nvitop.query.listing import help_on, table_of
+from nvitop.query.formats import header_text, help_on, table_of, value_text
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample
 from tests.query.samples import DEVICES, PROCESSES, SAMPLE, TIMESTAMP
 
