@@ -10,20 +10,22 @@ import time
 from typing import Callable, Iterable, Iterator, NamedTuple
 
 from nvitop.exporter.values import bare_uuid
-from nvitop.fleet.names import (
+from nvitop.fleet.queries import HEAT_METRICS
+from nvitop.fleet.response import CurrentValues, PastValues
+from nvitop.fleet.series import (
     HOST_LABELS,
     INSTANCE,
     OWNER_SERIES,
+    ROW,
     USER_MEMORY,
     USER_SERIES,
     XID,
+    containing,
+    literal,
     meanings,
     names_of,
     series_of_metrics,
 )
-from nvitop.fleet.promql import ROW, containing, literal
-from nvitop.fleet.queries import HEAT_METRICS
-from nvitop.fleet.response import CurrentValues, PastValues
 from nvitop.fleet.source import GRAPH_METRICS, Question
 from nvitop.fleet.types import Series
 from nvitop.health import BUSY_PERCENT

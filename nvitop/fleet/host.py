@@ -21,8 +21,7 @@ from nvitop.exporter.values import (
     bare_uuid,
     scaled,
 )
-from nvitop.fleet.names import PREFERENCE, is_reversible, meanings
-from nvitop.fleet.promql import ROW
+from nvitop.fleet.series import PREFERENCE, ROW, is_reversible, meanings
 from nvitop.fleet.types import Series, percent_of
 from nvitop.printable import printable
 from nvitop.sampling.types import (

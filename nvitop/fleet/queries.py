@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nvitop.exporter.dialects import dialect
 from nvitop.fleet.host import series_names
-from nvitop.fleet.names import (
+from nvitop.fleet.series import (
     HOST_LABELS,
     INSTANCE,
     JOB_LABEL,
@@ -20,13 +20,16 @@ from nvitop.fleet.names import (
     USER_MEMORY,
     USER_SERIES,
     XID,
+    Matcher,
+    containing,
     identity_labels,
     index_labels,
     label_of,
+    marked,
     meanings,
     names_of,
+    vector,
 )
-from nvitop.fleet.promql import Matcher, containing, marked, vector
 from nvitop.health import BUSY_PERCENT, KINDS
 from nvitop.health.states import HELD_SECONDS
 

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Iterable, Mapping
 
 from nvitop.exporter.values import bare_uuid
-from nvitop.fleet.names import (
+from nvitop.fleet.series import (
     COUNTING_SERIES,
     INSTANCE,
     JOB_LABEL,
@@ -20,13 +20,13 @@ from nvitop.fleet.names import (
     OWNER_SERIES,
     POD_LABELS,
     PREFERENCE,
+    ROW,
     USER_MEMORY,
     USER_SERIES,
     identity_labels,
     index_labels,
     meanings,
 )
-from nvitop.fleet.promql import ROW
 from nvitop.fleet.types import (
     Exporter,
     Fleet,

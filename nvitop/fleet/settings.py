@@ -8,8 +8,8 @@ import netrc
 import urllib.parse
 from typing import Any, Mapping, NamedTuple
 
-from nvitop.fleet.promql import LABEL, parse_selector
 from nvitop.fleet.queries import Scope
+from nvitop.fleet.series import LABEL, parse_selector
 from nvitop.fleet.types import FleetError
 from nvitop.health.states import HELD_SECONDS
 from nvitop.times import read_duration

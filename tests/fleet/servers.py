@@ -14,7 +14,7 @@ import urllib.request
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
 
 from nvitop.fleet.demo import Cluster
-from nvitop.fleet.promql import quoted
+from nvitop.fleet.series import quoted
 from tests.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:

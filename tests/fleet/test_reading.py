@@ -12,7 +12,6 @@ from nvitop import simulation
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
 from nvitop.fleet.host import read_history, read_host
 from nvitop.fleet.output import VIEWS, fleet_text
-from nvitop.fleet.promql import ROW, Matcher, parse_selector, quoted
 from nvitop.fleet.queries import (
     Scope,
     gpus_query,
@@ -24,6 +23,7 @@ from nvitop.fleet.queries import (
     users_query,
 )
 from nvitop.fleet.reading import natural, read_fleet, read_jobs
+from nvitop.fleet.series import ROW, Matcher, parse_selector, quoted
 from nvitop.fleet.source import Question, ask
 from nvitop.fleet.types import Fleet, FleetGpu, FleetHost, Series, remember, totals
 from nvitop.health import KINDS, findings, is_wrong
