@@ -387,7 +387,7 @@ def _open_files(program: str, settings: argparse.Namespace, pages: Pages) -> lis
         except OSError as error:
             raise CommandFailure(f'cannot write {settings.textfile}: {error.strerror}') from error
     if settings.record is not None:
-        from nvitop.recording import recorder, schema
+        from nvitop.recording import recorder, store
 
         try:
             sink = recorder.Recorder(
@@ -396,7 +396,7 @@ def _open_files(program: str, settings: argparse.Namespace, pages: Pages) -> lis
                 sample_seconds=settings.interval,
                 on_message=functools.partial(print_message, program),
             )
-        except schema.RecordingError as error:
+        except store.RecordingError as error:
             raise CommandFailure(str(error)) from error
         sinks.append(sink)
     return sinks

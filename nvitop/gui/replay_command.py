@@ -31,7 +31,7 @@ from nvitop.recording.frames import FrameError
 from nvitop.recording.lines import STANDARD
 from nvitop.recording.opening import Recording, open_recordings
 from nvitop.recording.replay import ReplaySource
-from nvitop.recording.schema import RecordingError
+from nvitop.recording.store import RecordingError
 from nvitop.sampling.serialization import dumps
 from nvitop.times import LATEST_TIME, format_time, iso_time, parse_time
 

@@ -30,8 +30,7 @@ from nvitop.platforms.machine import default_recording
 from nvitop.recording.lines import STANDARD, LineWriter
 from nvitop.recording.privacy import CHOICES
 from nvitop.recording.recorder import DEFAULT_INTERVAL, RECORDED, Recorder
-from nvitop.recording.schema import RecordingError
-from nvitop.recording.store import Retention
+from nvitop.recording.store import RecordingError, Retention
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource

@@ -27,9 +27,14 @@ from nvitop.recording.frames import (
 )
 from nvitop.recording.privacy import CommandFilter
 from nvitop.recording.reader import DatabaseRecording, Span
-from nvitop.recording.schema import TABLES, RecordingError
 from nvitop.recording.shares import gpu_of
-from nvitop.recording.store import write_devices, write_events, write_minutes
+from nvitop.recording.store import (
+    TABLES,
+    RecordingError,
+    write_devices,
+    write_events,
+    write_minutes,
+)
 from nvitop.recording.usage import UsageAccount
 from nvitop.sampling.types import DeviceSample, Sample
 

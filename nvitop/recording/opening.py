@@ -10,7 +10,7 @@ from typing import Iterator, Sequence, Union
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.lines import LineRecording
 from nvitop.recording.reader import DatabaseRecording, Span
-from nvitop.recording.schema import SQLITE_MAGIC, RecordingError
+from nvitop.recording.store import SQLITE_MAGIC, RecordingError
 from nvitop.recording.usage import GpuTimes, add_times
 from nvitop.sampling.types import Sample
 

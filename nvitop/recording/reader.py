@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError, decompress, parse_text
-from nvitop.recording.schema import RecordingError, check_format
+from nvitop.recording.store import RecordingError, check_format
 from nvitop.recording.usage import GpuTimes
 from nvitop.sampling.types import Sample
 from nvitop.times import LATEST_TIME, format_time

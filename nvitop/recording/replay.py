@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
 
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError
-from nvitop.recording.schema import RecordingError
+from nvitop.recording.store import RecordingError
 from nvitop.recording.usage import MAX_INTERVALS, GpuTimes
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample

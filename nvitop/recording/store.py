@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing a recording in SQLite: one writer, any number of readers, safe against crashes."""
+"""Recordings in SQLite: their tables, and writing them. One writer, any number of readers.
+
+Writing is safe against crashes. ``docs/recording.md`` describes the tables for other programs.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,63 @@ from typing import Iterable, Iterator, NamedTuple
 
 from nvitop.platforms import private_files
 from nvitop.recording.events import RecordedEvent
-from nvitop.recording.schema import (
-    APPLICATION_ID,
-    DEVICE_SUMS,
-    DEVICE_VALUES,
-    FORMAT,
-    TABLES,
-    USAGE_SUMS,
-    RecordingError,
-    check_format,
-)
 from nvitop.recording.shares import gpu_of
-from nvitop.recording.usage import MinuteRows
+from nvitop.recording.usage import DeviceMinute, MinuteRows, Usage
 from nvitop.sampling.types import DeviceSample
 from nvitop.version import __version__
 
+#: The first bytes of every SQLite file.
+SQLITE_MAGIC = b'SQLite format 3\0'
+#: Identifies recordings among SQLite files: "nvto".
+APPLICATION_ID = 0x6E76746F
+#: Version of the format. It changes when a reader of the old format would misread the new one.
+FORMAT = 1
+
+#: Columns of the usage tables that hold sums, and those that hold other values.
+USAGE_SUMS: tuple[str, ...] = tuple(sorted(vars(Usage())))
+DEVICE_SUMS: tuple[str, ...] = tuple(
+    name for name in sorted(vars(DeviceMinute())) if name.endswith(('_ms', '_mj'))
+)
+DEVICE_VALUES: tuple[str, ...] = tuple(sorted(vars(DeviceMinute()).keys() - {*DEVICE_SUMS}))
+
+_SUMS = ' INTEGER NOT NULL DEFAULT 0,\n    '
+
+#: Statements that make the tables. Times ``t``, ``started`` and ``ended`` are milliseconds since the
+#: epoch; a minute is one since the epoch. Frames are in the order in which they were taken: the clock
+#: may have been set back meanwhile.
+TABLES = f"""
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY, started INTEGER NOT NULL, ended INTEGER NOT NULL,
+    interval_ms INTEGER NOT NULL, boot TEXT, version TEXT, driver TEXT, reason TEXT
+);
+CREATE TABLE keyframe (id INTEGER PRIMARY KEY, z BLOB NOT NULL);
+CREATE TABLE frame (
+    id INTEGER PRIMARY KEY, t INTEGER NOT NULL, run INTEGER NOT NULL, keyframe INTEGER NOT NULL,
+    z BLOB NOT NULL
+);
+CREATE INDEX frame_t ON frame (t);
+CREATE TABLE device (
+    gpu TEXT PRIMARY KEY, physical_index INTEGER, mig_index INTEGER, parent TEXT, name TEXT,
+    memory_total_bytes INTEGER, mig_profile TEXT, first_seen INTEGER, last_seen INTEGER
+) WITHOUT ROWID;
+CREATE TABLE usage (
+    minute INTEGER, gpu TEXT, user TEXT, owner_kind TEXT, owner_id TEXT, command TEXT,
+    {_SUMS.join(USAGE_SUMS)}{_SUMS}
+    PRIMARY KEY (minute, gpu, user, owner_kind, owner_id, command)
+) WITHOUT ROWID;
+CREATE TABLE gpu_minute (
+    minute INTEGER, gpu TEXT,
+    {_SUMS.join(DEVICE_SUMS)}{_SUMS}
+    max_utilization_percent INTEGER, max_temperature_celsius INTEGER, status TEXT,
+    is_leaf INTEGER, PRIMARY KEY (minute, gpu)
+) WITHOUT ROWID;
+CREATE TABLE event (
+    id INTEGER PRIMARY KEY, t INTEGER NOT NULL, run INTEGER NOT NULL, kind TEXT NOT NULL,
+    gpu TEXT, code TEXT, text TEXT
+);
+CREATE INDEX event_t ON event (t)
+"""
 #: Maximum time (milliseconds) that the writer waits for readers, which never need longer.
 BUSY_MS = 200
 #: Rows deleted and pages freed per cleanup step.
@@ -38,6 +83,21 @@ RESERVED_BYTES = 16 << 20
 MAX_DEVICES = 10_000
 
 _MS = 1000.0
+
+
+class RecordingError(Exception):
+    """A recording cannot be written or read; the text is for people."""
+
+
+def check_format(db: sqlite3.Connection, path: str) -> None:
+    """Raise RecordingError unless an SQLite file is a recording of a known format."""
+    if db.execute('PRAGMA application_id').fetchone()[0] != APPLICATION_ID:
+        raise RecordingError(f'{path} is not a recording of nvitop')
+    version = db.execute('PRAGMA user_version').fetchone()[0]
+    if version > FORMAT:
+        raise RecordingError(f'{path} was written by a newer version of nvitop')
+    if version < 1:
+        raise RecordingError(f'{path} is not a recording of nvitop')
 
 
 class Retention(NamedTuple):

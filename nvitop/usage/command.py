@@ -19,7 +19,7 @@ from nvitop.fleet.types import FleetError
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.frames import FrameError
 from nvitop.recording.opening import open_recording
-from nvitop.recording.schema import RecordingError
+from nvitop.recording.store import RecordingError
 from nvitop.sampling.types import Sample
 from nvitop.times import parse_time, start_of_day
 from nvitop.usage.recordings import DEFAULT_SECONDS, open_sources, read_report

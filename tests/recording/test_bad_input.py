@@ -20,7 +20,7 @@ from nvitop.recording import reader
 from nvitop.recording.frames import BLOCK_BYTES, MAX_MARKS, FrameError, parse_text
 from nvitop.recording.opening import open_recording
 from nvitop.recording.recorder import Recorder
-from nvitop.recording.schema import APPLICATION_ID, RecordingError
+from nvitop.recording.store import APPLICATION_ID, RecordingError
 from nvitop.sampling.serialization import dumps
 from tests.command_run import CommandRun
 from tests.programs import run_program

@@ -11,8 +11,7 @@ import pytest
 from nvitop.masking import mask_command
 from nvitop.recording.lines import LineWriter
 from nvitop.recording.recorder import EARLIEST_TIME, Recorder
-from nvitop.recording.schema import APPLICATION_ID, RecordingError
-from nvitop.recording.store import ROWS_PER_STEP, Retention, Store
+from nvitop.recording.store import APPLICATION_ID, ROWS_PER_STEP, RecordingError, Retention, Store
 from nvitop.sampling.types import HostProcessSample
 from tests.recording.virtual_clock import (
     START,

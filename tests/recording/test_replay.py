@@ -32,7 +32,7 @@ from nvitop.recording.opening import Recording, open_recording, open_recordings
 from nvitop.recording.reader import DatabaseRecording
 from nvitop.recording.recorder import Recorder
 from nvitop.recording.replay import NEWEST_FRAMES, NO_SIGNALS, OLDER_FRAMES, SPEEDS, ReplaySource
-from nvitop.recording.schema import RecordingError
+from nvitop.recording.store import RecordingError
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
 from nvitop.simulation import scenario_names

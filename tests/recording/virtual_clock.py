@@ -9,7 +9,7 @@ from typing import Any, Iterable, Iterator
 from nvitop.recording.lines import LineWriter
 from nvitop.recording.opening import open_recording
 from nvitop.recording.recorder import RECORDED, Recorder
-from nvitop.recording.schema import USAGE_SUMS
+from nvitop.recording.store import USAGE_SUMS
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, ProcessKey, Sample
 from tests.sampling.clocked_machine import ClockedMachine
 from tests.sampling.fakes import device_sample, process_sample

@@ -12,8 +12,7 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.recording.schema import DEVICE_SUMS, USAGE_SUMS
-from nvitop.recording.store import Retention, Store
+from nvitop.recording.store import DEVICE_SUMS, USAGE_SUMS, Retention, Store
 from tests.programs import ROOT
 
 HOSTS, GPUS, MINUTES = 30, 4, 30 * 24 * 60

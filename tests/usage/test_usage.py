@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nvitop.recording.schema import RecordingError
+from nvitop.recording.store import RecordingError
 from nvitop.sampling.types import Sample
 from nvitop.times import format_time
 from nvitop.usage.command import main, parse_moment
