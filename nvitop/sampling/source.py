@@ -15,7 +15,7 @@ from nvitop.claims.directory import directories_to_read
 from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.history import past_processes
-from nvitop.sampling.host import HostReader, read_host_io
+from nvitop.sampling.host import HostReader, TreeReader, read_host_io
 from nvitop.sampling.plan import DeviceSelection, Due, Intervals, Plan
 from nvitop.sampling.process import (
     LONGEST_CPU_SECONDS,
@@ -24,7 +24,6 @@ from nvitop.sampling.process import (
     ProcessReading,
     without_measurements,
 )
-from nvitop.sampling.process_tree import TreeReader
 from nvitop.sampling.types import (
     LIVE,
     PROCESSES,

@@ -9,7 +9,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from nvitop.api import host
-from nvitop.sampling.process_tree import TreeReader
+from nvitop.sampling.host import TreeReader
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 
 KEY = ProcessKey(7, 1.0, DeviceKey(0))
