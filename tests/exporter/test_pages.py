@@ -10,8 +10,7 @@ import psutil
 import pytest
 
 from nvitop.exporter.exposition import OPENMETRICS, TEXT
-from nvitop.exporter.pages import Pages
-from nvitop.exporter.state import DELAY_SECONDS, KEPT_SECONDS, MAX_HOLDERS, UsageCounters
+from nvitop.exporter.pages import DELAY_SECONDS, KEPT_SECONDS, MAX_HOLDERS, Pages, UsageCounters
 from nvitop.exporter.tables import GpuUse, SeriesOptions
 from nvitop.owner.types import Owner
 from nvitop.sampling.types import Problem, Sample

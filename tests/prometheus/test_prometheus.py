@@ -26,7 +26,7 @@ import psutil
 import pytest
 
 from nvitop.exporter.dialects import DIALECT_NAMES
-from nvitop.exporter.state import PROCESS_SERIES
+from nvitop.exporter.pages import PROCESS_SERIES
 from tests.exporter.shipped import SHARE, expressions, instant, panels
 from tests.fleet import servers
 from tests.fleet.servers import free_port, query, wait_for

@@ -10,7 +10,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.exporter.families import make_families
-from nvitop.exporter.state import DELAY_SECONDS, UsageCounters
+from nvitop.exporter.pages import DELAY_SECONDS, UsageCounters
 from nvitop.exporter.tables import Observation, SeriesOptions
 from nvitop.fleet.client import Client
 from nvitop.fleet.queries import Scope
