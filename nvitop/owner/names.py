@@ -18,7 +18,7 @@ import time
 from typing import Callable, Iterable, NamedTuple, Optional, Tuple
 
 from nvitop.api.system import system
-from nvitop.owner.ancestors import ContainerName
+from nvitop.owner.statements import ContainerName
 
 #: Settings: no lookups, files that every user may read, or the sockets of Docker and Podman too.
 LOOKUPS = ('none', 'files', 'sockets')

@@ -13,18 +13,20 @@ from typing import Iterable
 
 from nvitop.api.process import procfs
 from nvitop.api.system import system
-from nvitop.owner.ancestors import (
+from nvitop.owner.cgroup import parse_cgroup, parse_mountinfo
+from nvitop.owner.names import NameLookup, lookup_names
+from nvitop.owner.statements import (
     Ancestor,
     ContainerName,
     ancestor_layers,
+    cmdline_layers,
     container_names,
+    environ_layers,
+    parse_environ,
     parse_step_title,
     tmux_name,
     wants_cmdline,
 )
-from nvitop.owner.cgroup import parse_cgroup, parse_mountinfo
-from nvitop.owner.names import NameLookup, lookup_names
-from nvitop.owner.statements import cmdline_layers, environ_layers, parse_environ
 from nvitop.owner.types import CONTAINERS, Layer, Owner, OwnerReading, clean_name, make_owner
 from nvitop.platforms import LINUX
 from nvitop.platforms.users import name_of_user

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.owner.ancestors import (
+from nvitop.owner.statements import (
     Ancestor,
     ContainerName,
     ancestor_layers,
