@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of ``nvitop health``."""
+"""The command line of ``nvitop health``, and the formats of its verdict."""
 
 from __future__ import annotations
 
 import argparse
 import functools
+import itertools
+import json
 import sys
 import time
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from nvitop.console import outcome
 from nvitop.console.arguments import (
@@ -22,11 +25,31 @@ from nvitop.console.driver import simulate
 from nvitop.console.messages import print_message
 from nvitop.console.outcome import CommandFailure, discard_stdout, writing
 from nvitop.health.check import HealthCheck, check_health
-from nvitop.health.formats import FORMATS, STATUSES, exit_status, judge
 from nvitop.health.kernel_log import KMSG, LoggedXid, read_kernel_log
-from nvitop.health.rules import KINDS
+from nvitop.health.rules import (
+    KINDS,
+    NEARLY_HOT_CELSIUS,
+    Finding,
+    health_status,
+    importance,
+    is_wrong,
+    worst_findings,
+)
+from nvitop.printable import printable
 from nvitop.sampling.types import Sample
+from nvitop.times import iso_time
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from nvitop.health.check import HealthCheck
+
+#: Version of the structure of the JSON text.
+SCHEMA = 1
+#: Verdict → exit status.
+STATUSES = {'ok': 0, 'warning': 1, 'critical': 2, 'unknown': 3}
+#: Maximum length of the output for the node problem detector, its own default.
+NPD_BYTES = 80
 PROGRAM = 'nvitop health'
 #: Default time limit in seconds: the node problem detector ends a plugin after 5 s.
 TIMEOUT_SECONDS = 4.0
@@ -44,6 +67,169 @@ _EXIT_STATUS = {
     '2': 'a critical finding (npd: unknown), or invalid arguments',
     '3': 'unknown: no driver, no response in time, or values cannot be read',
 }
+
+
+class Verdict(NamedTuple):
+    """A check and what it means for the exit status."""
+
+    check: HealthCheck
+    #: Findings that count, the most severe first.
+    wrong: tuple[Finding, ...]
+    status: str
+
+    @property
+    def worst(self) -> tuple[Finding, ...]:
+        """The most severe finding of each device, the most severe first."""
+        return tuple(worst_findings(self.wrong).values())
+
+
+def judge(check: HealthCheck, *, ignored: Iterable[str] = (), fail_on: str = 'warning') -> Verdict:
+    """Return the verdict about a check.
+
+    Args:
+        check: The check.
+        ignored: Kinds of findings that do not count.
+        fail_on: With ``'critical'``, findings of lower severity do not count. It remains unknown if
+            the driver does not work.
+    """
+    wrong = [f for f in check.found if is_wrong(f) and f.kind not in ignored]
+    if fail_on == 'critical':
+        wrong = [finding for finding in wrong if finding.severity == 'critical']
+    wrong.sort(key=lambda finding: (importance(finding), finding.device))
+    status = 'unknown' if check.error else health_status(wrong)
+    return Verdict(check, tuple(wrong), status)
+
+
+def format_text(verdict: Verdict) -> str:
+    """Return a line for each GPU with its worst finding, then the evidence and what to do."""
+    check = verdict.check
+    if check.error:
+        return f'unknown: {printable(check.error)}\n'
+    if not verdict.wrong:
+        return f'ok: {_gpus(check.gpus)}{_asleep(check)}\n'
+    lines = []
+    for _, found in itertools.groupby(
+        sorted(verdict.wrong, key=lambda f: (_place(f), importance(f))), key=_place
+    ):
+        first, *others = found
+        lines.append(f'{_subject(first)}: {first.severity}: {first.words}')
+        lines += _details(first)
+        for finding in others:
+            lines.append(f'  also {finding.severity}: {finding.words}')
+            lines += (f'  {line}' for line in _details(finding))
+    return ''.join(f'{printable(line)}\n' for line in lines)
+
+
+def format_json(verdict: Verdict) -> str:
+    """Return the verdict and all findings as JSON."""
+    check = verdict.check
+    sample = check.sample
+    data = {
+        'schema': SCHEMA,
+        'timestamp': iso_time(sample.timestamp),
+        'hostname': sample.host.hostname,
+        'driver_version': sample.driver_version,
+        'simulated': sample.simulated or None,
+        'status': verdict.status,
+        'exit_status': STATUSES[verdict.status],
+        'error': check.error or None,
+        'gpus': check.gpus,
+        'expected_gpus': check.expected,
+        'findings': [
+            {
+                'kind': finding.kind,
+                'severity': finding.severity,
+                'gpu': None if finding.kind == 'missing' else finding.device.physical_index,
+                'mig': finding.device.mig_index if finding.device.is_mig else None,
+                'uuid': (finding.kind != 'missing' and finding.device.uuid) or None,
+                'serial': finding.serial,
+                'pci_bus_id': finding.bus_id,
+                'words': finding.words,
+                'evidence': finding.evidence,
+                'action': finding.action or None,
+                'since': iso_time(finding.since),
+                'counts': finding in verdict.wrong,
+            }
+            for finding in sorted(check.found, key=importance)
+        ],
+    }
+    return json.dumps(data, indent=2) + '\n'
+
+
+def format_nagios(verdict: Verdict) -> str:
+    """Return one line with performance data, as in the guidelines of the monitoring plugins."""
+    text = _summary(verdict).replace('|', '/')
+    data = '' if verdict.check.error else f' | {" ".join(_performance(verdict))}'
+    return f'GPU {verdict.status.upper()} - {text}{data}\n'
+
+
+def format_npd(verdict: Verdict) -> str:
+    """Return one line of at most 80 bytes."""
+    text = _summary(verdict).encode('ascii', 'replace').decode()
+    return f'{text if len(text) <= NPD_BYTES else f"{text[: NPD_BYTES - 3]}..."}\n'
+
+
+#: Name of a format → the function that writes it.
+FORMATS: dict[str, Callable[[Verdict], str]] = {
+    'text': format_text,
+    'json': format_json,
+    'nagios': format_nagios,
+    'npd': format_npd,
+}
+
+
+def exit_status(verdict: Verdict, form: str) -> int:
+    """Return the exit status. The node problem detector has only 0, 1 (a problem) and 2 (unknown)."""
+    if form == 'npd':
+        return {'ok': 0, 'unknown': 2}.get(verdict.status, 1)
+    return STATUSES[verdict.status]
+
+
+def _summary(verdict: Verdict) -> str:
+    check = verdict.check
+    if check.error:
+        return printable(check.error)
+    words = [f'{_subject(finding)} {finding.words}' for finding in verdict.worst]
+    return printable('; '.join(words) or f'{_gpus(check.gpus)} healthy{_asleep(check)}')
+
+
+def _performance(verdict: Verdict) -> Iterator[str]:
+    """Yield values with their warning and critical ranges."""
+    check = verdict.check
+    yield f'gpus={check.gpus};;{check.expected}:;0'
+    severities = [finding.severity for finding in verdict.worst]
+    for severity in ('critical', 'warning', 'unknown'):
+        yield f'{severity}={severities.count(severity)};;;0;{check.expected}'
+    for device in check.sample.devices:
+        now, limit = device.temperature_celsius, device.info.temperature_slowdown_threshold_celsius
+        if not device.key.is_mig and now is not None:
+            # A value above a limit is wrong, in the rules also one that is equal.
+            limits = '' if limit is None else f';{limit - NEARLY_HOT_CELSIUS - 1};{limit - 1}'
+            yield f'gpu{device.key.label}_temperature={now}{limits}'
+
+
+def _details(finding: Finding) -> Iterator[str]:
+    yield f'  {finding.evidence}'
+    if finding.action:
+        yield f'  {finding.action}'
+
+
+def _place(finding: Finding) -> tuple[bool, tuple[object, ...]]:
+    return finding.kind == 'missing', finding.device
+
+
+def _subject(finding: Finding) -> str:
+    return f'GPU {finding.device.label}'
+
+
+def _gpus(count: int) -> str:
+    return '1 GPU' if count == 1 else f'{count} GPUs'
+
+
+def _asleep(check: HealthCheck) -> str:
+    """Return how many GPUs sleep, ``''`` if none does: nothing is known about them."""
+    count = sum(device.status == 'asleep' for device in check.sample.devices)
+    return f' ({count} asleep)' if count else ''
 
 
 @checked

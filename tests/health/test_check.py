@@ -11,8 +11,7 @@ import pytest
 from nvitop import simulation
 from nvitop.api.system import system
 from nvitop.health import check
-from nvitop.health.command import main
-from nvitop.health.formats import FORMATS, NPD_BYTES
+from nvitop.health.command import FORMATS, NPD_BYTES, main
 from tests.command_run import CommandRun
 from tests.programs import ROOT
 

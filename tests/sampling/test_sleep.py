@@ -24,7 +24,7 @@ from nvitop.claims import run as run_command
 from nvitop.console.options import Options
 from nvitop.gui.show import find_devices
 from nvitop.health.check import check_health
-from nvitop.health.formats import format_npd, format_text, judge
+from nvitop.health.command import format_npd, format_text, judge
 from nvitop.query import command as query_command
 from nvitop.sampling.device_names import match_devices
 from nvitop.sampling.sleep import ASLEEP, HELD_AWAKE
