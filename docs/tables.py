@@ -11,6 +11,8 @@ import pathlib
 import re
 from typing import Callable, Iterable, Iterator, Sequence
 
+from nvitop.exporter.state import PROCESS_SERIES
+
 from nvitop.api.device import Device
 from nvitop.api.metrics import EXTENDED_METRICS, METRICS, METRICS_BY_NAME, PROCESS_METRICS
 from nvitop.console.command_line import make_parser
@@ -19,7 +21,6 @@ from nvitop.console.option_table import SETTINGS
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.exposition import UNITS
 from nvitop.exporter.families import make_families
-from nvitop.exporter.state import PROCESS_SERIES
 from nvitop.exporter.tables import DeviceRow, GpuUse, Observation, SeriesOptions
 from nvitop.exporter.values import owner_properties
 from nvitop.gui.layout.screens import HelpEntry, HelpGroup

@@ -25,10 +25,7 @@ TABLES = {'nvitop/api/metrics.py'}
 FOREIGN_NAMES = {('nvitop.compat.igpu', 'get_device')}
 
 #: Prefixes that every room may import.
-ANYONE = (
-    'version lazy log masking printable tables times toml api.utils api.metrics platforms '
-    'sampling.words'
-)
+ANYONE = 'version lazy log masking printable tables times toml api.utils api.metrics platforms'
 #: Package or module → prefixes that it may import in addition to itself and ANYONE, all without
 #: ``nvitop.``. The longest match applies.
 ROOMS: dict[str, str] = {
@@ -64,7 +61,6 @@ ROOMS: dict[str, str] = {
     'claims': 'api claims select.choice',
     'claims.records': 'claims.directory',
     'claims.directory': '',
-    'claims.queue': 'claims',
     'claims.run': 'api claims console select',
     'claims.listing': 'claims console sampling',
     'select.__main__': 'console.startup',
@@ -78,7 +74,7 @@ ROOMS: dict[str, str] = {
     'fleet': 'exporter health owner.types sampling.types',
     'fleet.command': 'console fleet',
     'exporter.access': '',
-    'exporter.state': 'api.host api.process exporter recording.shares recording.usage sampling.types',
+    'exporter.pages': 'api.host api.process exporter recording.shares recording.usage sampling.types',
     'exporter.server': '',
     'exporter.sinks': 'exporter.pages recording.recorder sampling.types',
     'exporter.command': 'console exporter recording sampling',
@@ -93,7 +89,7 @@ ROOMS: dict[str, str] = {
     'recording': 'health sampling.history sampling.serialization sampling.types',
     'recording.command': 'api console recording sampling',
     'usage': 'recording sampling.types times usage',
-    'usage.report': 'recording.shares',
+    'usage.report': 'recording.shares sampling.types',
     'usage.prometheus': 'fleet recording.shares usage',
     'usage.command': 'console fleet recording sampling.types times usage',
     'callbacks': 'api',

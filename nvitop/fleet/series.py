@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Series: what they mean in all dialects, from the tables of the exporter, and PromQL to select them. Pure."""
+"""Series: PromQL that selects them, and what they mean in all dialects of the exporter. Pure."""
 
 from __future__ import annotations
 
@@ -22,8 +22,37 @@ _MATCHER = re.compile(
 )
 _UNESCAPES = {'n': '\n', 'r': '\r', 't': '\t'}
 LABEL = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
+#: Label that names the part of a query from which a row comes.
+ROW = 'nvitop_row'
 #: Dialects in order of preference. If several report the same GPU, the first one counts.
 PREFERENCE = ('own', 'dcgm', 'nvidia-smi', 'nvitop-exporter')
+assert set(PREFERENCE) == set(DIALECT_NAMES)
+#: Labels that name the host, the most specific first. ``instance`` has a port and may be an address.
+HOST_LABELS = ('Hostname', 'hostname', 'host', 'node', 'kubernetes_node', 'exported_instance')
+INSTANCE = 'instance'
+#: Dialect → series with the processes of each user on each GPU, and its label with the user.
+USER_SERIES = {
+    'own': ('nvitop_user_gpu_processes', 'user'),
+    'nvitop-exporter': ('process_gpu_memory_MiB', 'username'),
+    'nvidia-smi': ('nvidia_smi_compute_app_info', 'user'),
+}
+#: Series whose value is a number of processes; others have one series per process.
+COUNTING_SERIES = frozenset({'nvitop_user_gpu_processes'})
+#: Series with the memory of a user on a GPU → bytes per unit.
+USER_MEMORY = {'nvitop_user_gpu_memory_bytes': 1.0, 'process_gpu_memory_MiB': float(1 << 20)}
+#: The last Xid error of a GPU.
+XID = 'DCGM_FI_DEV_XID_ERRORS'
+#: Labels of MIG devices in DCGM, which have the same series as their GPU.
+MIG_LABELS = ('GPU_I_ID',)
+#: The owners of processes on each GPU.
+OWNER_SERIES = 'nvitop_gpu_owner_info'
+OWNER_LABELS = ('user', 'owner_kind', 'owner_id', 'owner_name')
+#: Labels with which dcgm-exporter names the pod or job of a GPU. Prometheus renames those of pods
+#: if the target has the same labels.
+POD_LABELS = (('namespace', 'pod'), ('exported_namespace', 'exported_pod'))
+JOB_LABEL = 'hpc_job'
+_IDENTITIES = ('uuid', 'gpu_uuid', 'bare_uuid')
+_INDICES = ('index', 'label')
 
 
 class Matcher(NamedTuple):
@@ -69,10 +98,6 @@ def marked(expression: str, mark: str) -> str:
     return f'label_replace({expression}, "{ROW}", "{mark}", "", "")'
 
 
-#: Label that names the part of a query from which a row comes.
-ROW = 'nvitop_row'
-
-
 def parse_selector(text: str) -> tuple[Matcher, ...]:
     """Parse conditions such as ``{cluster="a", rack=~"r[12]"}``; the braces may be left out.
 
@@ -93,35 +118,6 @@ def parse_selector(text: str) -> tuple[Matcher, ...]:
         matchers.append(Matcher(match['label'], match['operator'], value))
         rest = rest[match.end() :].strip()
     return tuple(matchers)
-
-
-assert set(PREFERENCE) == set(DIALECT_NAMES)
-#: Labels that name the host, the most specific first. ``instance`` has a port and may be an address.
-HOST_LABELS = ('Hostname', 'hostname', 'host', 'node', 'kubernetes_node', 'exported_instance')
-INSTANCE = 'instance'
-#: Dialect → series with the processes of each user on each GPU, and its label with the user.
-USER_SERIES = {
-    'own': ('nvitop_user_gpu_processes', 'user'),
-    'nvitop-exporter': ('process_gpu_memory_MiB', 'username'),
-    'nvidia-smi': ('nvidia_smi_compute_app_info', 'user'),
-}
-#: Series whose value is a number of processes; others have one series per process.
-COUNTING_SERIES = frozenset({'nvitop_user_gpu_processes'})
-#: Series with the memory of a user on a GPU → bytes per unit.
-USER_MEMORY = {'nvitop_user_gpu_memory_bytes': 1.0, 'process_gpu_memory_MiB': float(1 << 20)}
-#: The last Xid error of a GPU.
-XID = 'DCGM_FI_DEV_XID_ERRORS'
-#: Labels of MIG devices in DCGM, which have the same series as their GPU.
-MIG_LABELS = ('GPU_I_ID',)
-#: The owners of processes on each GPU.
-OWNER_SERIES = 'nvitop_gpu_owner_info'
-OWNER_LABELS = ('user', 'owner_kind', 'owner_id', 'owner_name')
-#: Labels with which dcgm-exporter names the pod or job of a GPU. Prometheus renames those of pods
-#: if the target has the same labels.
-POD_LABELS = (('namespace', 'pod'), ('exported_namespace', 'exported_pod'))
-JOB_LABEL = 'hpc_job'
-_IDENTITIES = ('uuid', 'gpu_uuid', 'bare_uuid')
-_INDICES = ('index', 'label')
 
 
 def is_reversible(row: DeviceRow) -> bool:

@@ -9,7 +9,7 @@ import itertools
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Callable, NamedTuple
+from typing import Callable, Iterable, Iterator, NamedTuple
 
 from nvitop.console import outcome
 from nvitop.console.arguments import (
@@ -38,11 +38,6 @@ from nvitop.health.rules import (
 from nvitop.printable import printable
 from nvitop.sampling.types import Sample
 from nvitop.times import iso_time
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from nvitop.health.check import HealthCheck
 
 #: Version of the structure of the JSON text.
 SCHEMA = 1

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What processes say about owners: their environment and arguments, and those of their ancestors."""
+"""What processes say about owners: their environment and arguments, and those of their ancestors.
+
+An environment is that of the start of the program, and its owner can write anything into it. These
+layers are therefore claims, which never rank above what the kernel says. Every user may read names
+and arguments of all processes. Only the ancestors nearest to the first process of the system can be
+trusted to be what they seem: a container can start a program of any name, but nothing above itself.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +46,21 @@ _python = shape(r'.*/(?:envs/([^/]+)|(\.?venv))/bin/python[\d.]*')
 _MAX_ARGUMENTS = 8
 _KINDS_OF_CONTAINER = {'podman': 'podman', 'lxc': 'lxc', 'systemd-nspawn': 'nspawn'}
 
+#: Program names of ancestors whose arguments are read.
+_NAMES = (
+    *('slurmstepd', 'conmon'),
+    *('tmux: server', 'screen', 'sshd', 'sshd-session', 'code-server', 'node', 'code'),
+)
+
+#: The title of the step daemon: ``slurmstepd: [42.0]``, ``[42.batch]``.
+_step_title = shape(r'slurmstepd: \[(\d{1,10})(?:\.(\d{1,10}|batch|extern|interactive))?\]\s*')
+_is_container_name = shape(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,254}')
+#: The names that the kubelet gives: ``k8s_CONTAINER_POD_NAMESPACE_UID_ATTEMPT``.
+_kubelet_name = shape(
+    r'k8s_([a-z0-9-]{1,63})_([a-z0-9.-]{1,253})_([a-z0-9-]{1,63})_([0-9a-f-]{32,36})_\d+'
+)
+_ssh_title = shape(r'sshd(?:-session)?: ([^\s@]+)@(\S+).*')
+
 Environ = Mapping[str, str]
 
 
@@ -65,22 +86,6 @@ class ContainerName(NamedTuple):
     name: str | None = None
     pod_name: str | None = None
     pod_uid: str | None = None
-
-
-#: Program names of ancestors whose arguments are read.
-_NAMES = (
-    *('slurmstepd', 'conmon'),
-    *('tmux: server', 'screen', 'sshd', 'sshd-session', 'code-server', 'node', 'code'),
-)
-
-#: The title of the step daemon: ``slurmstepd: [42.0]``, ``[42.batch]``.
-_step_title = shape(r'slurmstepd: \[(\d{1,10})(?:\.(\d{1,10}|batch|extern|interactive))?\]\s*')
-_is_container_name = shape(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,254}')
-#: The names that the kubelet gives: ``k8s_CONTAINER_POD_NAMESPACE_UID_ATTEMPT``.
-_kubelet_name = shape(
-    r'k8s_([a-z0-9-]{1,63})_([a-z0-9.-]{1,253})_([a-z0-9-]{1,63})_([0-9a-f-]{32,36})_\d+'
-)
-_ssh_title = shape(r'sshd(?:-session)?: ([^\s@]+)@(\S+).*')
 
 
 def wants_cmdline(name: str) -> bool:

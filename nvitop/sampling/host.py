@@ -21,12 +21,8 @@ from nvitop.sampling.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from nvitop.api.host import CpuSeconds
     from nvitop.sampling.types import ProcessKey, ProcessSample
-
-    T = TypeVar('T')
 
 _T = TypeVar('_T')
 #: Minimum time (seconds) between two readings.
@@ -104,7 +100,7 @@ class HostReader:
     def _core_percents(self) -> tuple[float, ...]:
         return self._cores.since_last(system().core_seconds, self._clock())
 
-    def _query(self, what: str, function: Callable[[], T | None]) -> T | None:
+    def _query(self, what: str, function: Callable[[], _T | None]) -> _T | None:
         try:
             value = function()
         except Exception as error:
