@@ -97,7 +97,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument('--seconds', type=int, default=30, help='duration (default: 30)')
     options = parser.parse_args()
-    ours = [sys.executable, '-c', 'from nvitop.console.startup import nvitop_exporter as f; f()']
+    ours = [sys.executable, '-c', 'from nvitop.console.lifecycle import nvitop_exporter as f; f()']
     own = [sys.executable, '-m', 'nvitop', 'exporter']
     exporters = [
         Exporter('nvitop-exporter', ours),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from nvitop.console.startup import run_process
+from nvitop.console.lifecycle import run_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,12 +9,12 @@ from typing import Sequence
 
 from nvitop.api.device.handles import start_nvml
 from nvitop.api.system import system
-from nvitop.console import outcome
+from nvitop.console import lifecycle
 from nvitop.console.commands import find_command, without_help_word
 from nvitop.console.driver import simulate, start_driver
+from nvitop.console.lifecycle import CommandFailure
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.options import Invocation
-from nvitop.console.outcome import CommandFailure
 from nvitop.log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
 
 
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         query = remote_query(given)
         if query is not None:
-            return outcome.run('nvitop', functools.partial(run_remotely, *query))
+            return lifecycle.run('nvitop', functools.partial(run_remotely, *query))
     selected = find_command(given)
     if selected is not None:
         command, rest = selected
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
     invocation = _parse(given)
     messages: list[Message] = []
-    return outcome.run(
+    return lifecycle.run(
         'nvitop',
         functools.partial(_run, invocation, messages),
         on_library_warning=functools.partial(_keep_warning, messages),
@@ -94,6 +94,6 @@ def _is_utf8(encoding: str | None) -> bool:
 
 
 if __name__ == '__main__':
-    from nvitop.console.startup import run_process
+    from nvitop.console.lifecycle import run_process
 
     run_process('nvitop', lambda: main)

@@ -21,11 +21,11 @@ from nvitop.api.metrics import EXTENDED_METRICS, METRICS, Metric
 from nvitop.api.process import GpuProcess
 from nvitop.api.system import system
 from nvitop.api.utils import NA
-from nvitop.console import outcome
+from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.config import read_config
 from nvitop.console.driver import simulate
-from nvitop.console.outcome import CommandFailure, writing
+from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.health import findings
 from nvitop.platforms import config_file, surroundings
 from nvitop.platforms.users import is_superuser
@@ -195,7 +195,7 @@ def make_parser() -> ArgumentParser:
 def main(arguments: list[str]) -> int:
     """Run ``nvitop doctor`` with the arguments after that word; return the exit status."""
     options = make_parser().parse(arguments)
-    return outcome.run(PROGRAM, functools.partial(_run, options))
+    return lifecycle.run(PROGRAM, functools.partial(_run, options))
 
 
 def _run(options: argparse.Namespace) -> int:

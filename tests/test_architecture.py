@@ -63,11 +63,11 @@ ROOMS: dict[str, str] = {
     'claims.directory': '',
     'claims.run': 'api claims console select',
     'claims.listing': 'claims console sampling',
-    'select.__main__': 'console.startup',
+    'select.__main__': 'console.lifecycle',
     'select.command': 'api console sampling.watchdog select.choice',
     'query': 'api health sampling',
     'query.formats': 'exporter query',
-    'query.output': 'console.outcome',
+    'query.output': 'console.lifecycle',
     'query.command': 'api console query sampling.device_names sampling.types',
     'query.samples': 'query recording.privacy sampling',
     'exporter': 'health sampling.types',
@@ -94,7 +94,7 @@ ROOMS: dict[str, str] = {
     'usage.command': 'console fleet recording sampling.types times usage',
     'callbacks': 'api',
     'compat': 'api',
-    'compat.pynvml_smi.__main__': 'api compat console.outcome',
+    'compat.pynvml_smi.__main__': 'api compat console.lifecycle',
     'simulation': 'api.host api.libcuda api.libnvml api.metrics api.process.facts api.system',
     'gui.render': '',
     'gui.state': (
@@ -129,7 +129,7 @@ ROOMS: dict[str, str] = {
     'gui.fleet.command': 'console fleet gui sampling',
     'gui.report': 'api console gui health sampling.types',
     'cli': 'api console gui',
-    '__main__': 'cli console.startup',
+    '__main__': 'cli console.lifecycle',
     '__init__': 'api caching claims.acquire collector device process select termcolor utils',
 }
 #: Package → the only rooms that may import it.

@@ -13,7 +13,7 @@ import pytest
 
 from nvitop import Device, cli, simulation
 from nvitop.api import host, libnvml
-from nvitop.console import startup
+from nvitop.console import lifecycle
 from nvitop.console.messages import Message
 from nvitop.console.options import Options
 from nvitop.console.terminal import stdout_width
@@ -271,7 +271,7 @@ def test_leaving_the_monitor_prints_the_report_of_its_last_sample(
         ('warning', 'GPU 1: lost: GPU is lost'),
         ('warning', 'GPU 2: not responding: the driver has not answered for 12 s'),
     ]
-    assert collection == [(True, startup.COLLECTED_AFTER, True)]
+    assert collection == [(True, lifecycle.COLLECTED_AFTER, True)]
 
 
 # Environment and configuration

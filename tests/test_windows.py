@@ -73,7 +73,7 @@ LIBRARY = """
 import sys
 from nvitop import Device, ResourceMetricCollector, host, take_snapshots
 from nvitop.compat.pynvml_smi import nvidia_smi
-import nvitop.callbacks.utils, nvitop.compat.igpu, nvitop.gui.monitor, nvitop.console.startup
+import nvitop.callbacks.utils, nvitop.compat.igpu, nvitop.gui.monitor, nvitop.console.lifecycle
 
 assert host.WSL is None and host.getuser() == 'ada' and host.hostname()
 assert host.uptime() > 0 and host.cpu_seconds().whole > 0 and host.memory_usage().total > 0

@@ -10,10 +10,10 @@ import time
 from typing import Sequence
 
 from nvitop.claims.records import Claim, read_claims
-from nvitop.console import outcome
+from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.driver import simulate
-from nvitop.console.outcome import writing
+from nvitop.console.lifecycle import writing
 from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.watchdog import Watchdog
@@ -52,7 +52,7 @@ def make_parser() -> ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``nvitop claims`` and return its exit status."""
     options = make_parser().parse(arguments)
-    return outcome.run('nvitop claims', functools.partial(_print_claims, options))
+    return lifecycle.run('nvitop claims', functools.partial(_print_claims, options))
 
 
 def _print_claims(options: argparse.Namespace) -> int:

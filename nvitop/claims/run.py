@@ -19,10 +19,10 @@ from nvitop.api.device import Device
 from nvitop.claims import acquire
 from nvitop.claims.directory import ClaimError
 from nvitop.claims.records import CLAIM_VARIABLE, read_claims
-from nvitop.console import outcome
+from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, duration, whole_number
 from nvitop.console.driver import simulate
-from nvitop.console.outcome import CommandFailure, writing
+from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.platforms import WINDOWS
 from nvitop.select import command as nvisel
 
@@ -90,7 +90,7 @@ def _parse(given: list[str]) -> tuple[argparse.Namespace, list[str]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``nvitop run``; return its exit status if the command was not executed."""
     options, command = _parse(list(sys.argv[1:] if arguments is None else arguments))
-    return outcome.run(PROGRAM, functools.partial(_run, options, command))
+    return lifecycle.run(PROGRAM, functools.partial(_run, options, command))
 
 
 def _run(options: argparse.Namespace, command: list[str]) -> int:

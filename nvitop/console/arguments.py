@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn, Sequence, Ty
 
 from nvitop.api.utils import human2bytes
 from nvitop.console.hints import COMMAND_HINTS, OPTION_HINTS, advise_on_argument, plain_message
+from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message
-from nvitop.console.outcome import CommandFailure, writing
 from nvitop.printable import printable
 from nvitop.times import read_duration
 from nvitop.toml import suggestion

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from nvitop.api import libnvml
 from nvitop.api.device.handles import start_nvml
-from nvitop.console.outcome import CommandFailure
+from nvitop.console.lifecycle import CommandFailure
 from nvitop.sampling import watchdog
 
 if TYPE_CHECKING:

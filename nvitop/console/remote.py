@@ -9,9 +9,9 @@ import sys
 from typing import Iterator, Sequence
 
 from nvitop.console.commands import COMMANDS
+from nvitop.console.lifecycle import CommandFailure
 from nvitop.console.messages import print_message
 from nvitop.console.options import Options
-from nvitop.console.outcome import CommandFailure
 from nvitop.printable import printable
 from nvitop.recording.ssh import RemoteError, RemoteSource, ssh_command
 from nvitop.sampling.types import Demand, Sample

@@ -11,14 +11,18 @@ import ssl
 import sys
 from typing import TYPE_CHECKING, Sequence
 
-from nvitop.console import outcome
+from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
 from nvitop.console.driver import simulate
+from nvitop.console.lifecycle import (
+    CommandFailure,
+    InterruptedByUser,
+    Interrupts,
+    collect_garbage_rarely,
+)
 from nvitop.console.messages import print_message
 from nvitop.console.option_table import add_options
-from nvitop.console.outcome import CommandFailure, InterruptedByUser, Interrupts
 from nvitop.console.problems import ProblemReporter
-from nvitop.console.startup import collect_garbage_rarely
 from nvitop.exporter.access import Access, TlsFiles, WebConfig
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.families import MAX_PROCESSES, demand_of
@@ -310,7 +314,7 @@ SWITCH_SECONDS = 0.001
 def main(arguments: Sequence[str], program: str = PROGRAM) -> int:
     """Run ``nvitop exporter`` with the arguments after that word; return the exit status."""
     settings = parse(make_parser(program), list(arguments))
-    return outcome.run(program, functools.partial(_run, program, settings))
+    return lifecycle.run(program, functools.partial(_run, program, settings))
 
 
 def released_main() -> int:

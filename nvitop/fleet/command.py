@@ -9,11 +9,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Callable
 
-from nvitop.console import outcome
+from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, duration, whole_number
 from nvitop.console.config import read_config
+from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message
-from nvitop.console.outcome import CommandFailure, writing
 from nvitop.fleet.client import Client
 from nvitop.fleet.output import FORMATS, VIEWS, fleet_text, no_hosts
 from nvitop.fleet.queries import matches, of_server, parse_filter
@@ -132,8 +132,8 @@ def main(arguments: list[str], show: Show | None = None) -> int:
     _check_output(parser, given)
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if show is None or given.once or given.format or given.fail_on or not has_terminal:
-        return outcome.run(PROGRAM, functools.partial(_print_once, given, settings))
-    return outcome.run(PROGRAM, functools.partial(show, given, settings))
+        return lifecycle.run(PROGRAM, functools.partial(_print_once, given, settings))
+    return lifecycle.run(PROGRAM, functools.partial(show, given, settings))
 
 
 def _check_output(parser: ArgumentParser, given: argparse.Namespace) -> None:

@@ -11,12 +11,12 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Iterator
 
-from nvitop.console import outcome
+from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
+from nvitop.console.lifecycle import CommandFailure, Interrupts, writing
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.option_table import add_options
 from nvitop.console.options import Invocation, Options
-from nvitop.console.outcome import CommandFailure, Interrupts, writing
 from nvitop.console.terminal import read_keys_from_terminal
 from nvitop.gui.settings import read_options
 from nvitop.gui.show import print_report, show_monitor
@@ -122,7 +122,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> int:
     """Run ``nvitop replay`` with the arguments after that word; return the exit status."""
     options = parse(arguments)
-    return outcome.run(PROGRAM, functools.partial(_run, options))
+    return lifecycle.run(PROGRAM, functools.partial(_run, options))
 
 
 def _run(options: argparse.Namespace) -> int:

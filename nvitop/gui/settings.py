@@ -7,9 +7,9 @@ import os
 import sys
 from typing import Collection
 
+from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import Message
 from nvitop.console.options import PRESET, Invocation, Options, merge, parse_environment
-from nvitop.console.outcome import CommandFailure, writing
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.platforms import config_file
 

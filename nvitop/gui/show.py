@@ -11,9 +11,8 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.system import system
 from nvitop.console.driver import driver_errors
+from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely, writing
 from nvitop.console.messages import Message, exit_status
-from nvitop.console.outcome import CommandFailure, writing
-from nvitop.console.startup import collect_garbage_rarely
 from nvitop.console.terminal import stdout_width
 from nvitop.gui.render.ansi import color_depth, lacks_fine_blocks
 from nvitop.gui.render.theme import resolve_theme

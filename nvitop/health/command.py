@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Callable, Iterable, Iterator, NamedTuple
 
-from nvitop.console import outcome
+from nvitop.console import lifecycle
 from nvitop.console.arguments import (
     ArgumentParser,
     add_devices,
@@ -22,8 +22,8 @@ from nvitop.console.arguments import (
     whole_number,
 )
 from nvitop.console.driver import simulate
+from nvitop.console.lifecycle import CommandFailure, discard_stdout, writing
 from nvitop.console.messages import print_message
-from nvitop.console.outcome import CommandFailure, discard_stdout, writing
 from nvitop.health.check import HealthCheck, check_health
 from nvitop.health.kernel_log import KMSG, LoggedXid, read_kernel_log
 from nvitop.health.rules import (
@@ -302,7 +302,7 @@ def make_parser() -> ArgumentParser:
 def main(arguments: list[str]) -> int:
     """Run ``nvitop health`` with the arguments after that word; return the exit status."""
     options = make_parser().parse(arguments)
-    return outcome.run(PROGRAM, functools.partial(_run, options))
+    return lifecycle.run(PROGRAM, functools.partial(_run, options))
 
 
 def _run(options: argparse.Namespace) -> int:

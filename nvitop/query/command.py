@@ -8,11 +8,11 @@ import functools
 import time
 from typing import TYPE_CHECKING, Callable, NamedTuple, TypeVar
 
-from nvitop.console import outcome
+from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_demo, add_devices, add_general, duration
 from nvitop.console.driver import start_devices
+from nvitop.console.lifecycle import Interrupts, writing
 from nvitop.console.option_table import add_options
-from nvitop.console.outcome import Interrupts, writing
 from nvitop.console.problems import ProblemReporter
 from nvitop.console.terminal import stdout_width
 from nvitop.query.fields import (
@@ -285,10 +285,10 @@ def main(
     """Run ``nvitop query`` with the arguments after that word; return the exit status."""
     given, request = parse(arguments)
     if given.samples:
-        return outcome.run(PROGRAM, functools.partial(_run_samples, given))
+        return lifecycle.run(PROGRAM, functools.partial(_run_samples, given))
     if request is None:
-        return outcome.run(PROGRAM, functools.partial(_print_lists, given))
-    return outcome.run(PROGRAM, functools.partial(_run, given, request, clock, sleep))
+        return lifecycle.run(PROGRAM, functools.partial(_print_lists, given))
+    return lifecycle.run(PROGRAM, functools.partial(_run, given, request, clock, sleep))
 
 
 def _print_lists(given: argparse.Namespace) -> int:

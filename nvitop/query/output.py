@@ -10,7 +10,7 @@ import re
 import sys
 from typing import Sequence
 
-from nvitop.console.outcome import Interrupts
+from nvitop.console.lifecycle import Interrupts
 from nvitop.platforms.kernel import wait_until_writable, write_pieces
 
 #: Lone UTF-16 surrogates, as in names on Windows, except those that stand for undecodable bytes.

@@ -13,7 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Callable
 
-from nvitop.console import outcome
+from nvitop.console import lifecycle
 from nvitop.console.arguments import (
     ArgumentParser,
     add_devices,
@@ -23,8 +23,8 @@ from nvitop.console.arguments import (
     size,
 )
 from nvitop.console.driver import start_devices
+from nvitop.console.lifecycle import SIGNALED, CommandFailure, SignalHandling
 from nvitop.console.messages import print_message
-from nvitop.console.outcome import SIGNALED, CommandFailure, SignalHandling
 from nvitop.platforms.kernel import HANGUP
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.lines import STANDARD, LineWriter
@@ -184,7 +184,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def main(arguments: list[str]) -> int:
     """Run ``nvitop record`` with the arguments after that word; return the exit status."""
-    return outcome.run(PROGRAM, functools.partial(_run, parse(arguments)))
+    return lifecycle.run(PROGRAM, functools.partial(_run, parse(arguments)))
 
 
 def _run(options: argparse.Namespace) -> int:

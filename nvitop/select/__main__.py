@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.console.startup import nvisel
+from nvitop.console.lifecycle import nvisel
 
 if __name__ == '__main__':
     nvisel()

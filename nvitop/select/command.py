@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from nvitop.api import host
 from nvitop.api.device import Device
-from nvitop.console import outcome
+from nvitop.console import lifecycle
 from nvitop.console.arguments import (
     ArgumentParser,
     add_general,
@@ -22,8 +22,8 @@ from nvitop.console.arguments import (
     whole_number,
 )
 from nvitop.console.driver import driver_errors, simulate, start_driver
+from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message
-from nvitop.console.outcome import CommandFailure, writing
 from nvitop.sampling import watchdog
 from nvitop.select.choice import (
     FORMATS,
@@ -253,7 +253,7 @@ def main(arguments: list[str] | None = None) -> int:
         # The default handler ends the process even while the driver hangs.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     options = _parse(arguments)
-    return outcome.run('nvisel', functools.partial(_run, options))
+    return lifecycle.run('nvisel', functools.partial(_run, options))
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -11,10 +11,10 @@ import time
 from datetime import date, timedelta
 from typing import Callable, NamedTuple, Sequence
 
-from nvitop.console import outcome
+from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
+from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message
-from nvitop.console.outcome import CommandFailure, writing
 from nvitop.fleet.types import FleetError
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.frames import FrameError
@@ -207,7 +207,7 @@ def main(arguments: Sequence[str]) -> int:
         return _main_of_server(parser, given, since, until)
     if given.match is not None or given.timeout is not None:
         parser.error('--match and --timeout need --prometheus')
-    return outcome.run(PROGRAM, lambda: _print(given, lambda paths: _report(given, paths)))
+    return lifecycle.run(PROGRAM, lambda: _print(given, lambda paths: _report(given, paths)))
 
 
 def _main_of_server(
@@ -233,7 +233,7 @@ def _main_of_server(
         finally:
             client.close()
 
-    return outcome.run(PROGRAM, lambda: _print(given, read))
+    return lifecycle.run(PROGRAM, lambda: _print(given, read))
 
 
 def _period(given: argparse.Namespace, now: float) -> tuple[float, float]:

@@ -11,7 +11,7 @@ import pytest
 from nvitop import cli, select, simulation
 from nvitop.api import libnvml
 from nvitop.console.driver import start_driver
-from nvitop.console.outcome import CommandFailure
+from nvitop.console.lifecycle import CommandFailure
 from nvitop.query import command as query
 
 MAINS: dict[str, Callable[[list[str]], int]] = {

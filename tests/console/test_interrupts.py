@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from nvitop.console.outcome import InterruptedByUser, Interrupts
+from nvitop.console.lifecycle import InterruptedByUser, Interrupts
 
 posix = pytest.mark.skipif(os.name != 'posix', reason='POSIX signals')
 

@@ -91,7 +91,7 @@ def test_a_report_imports_no_slow_module(imported: set[str]) -> None:
 
 
 def test_nvisel_loads_neither_psutil_nor_the_monitor() -> None:
-    printed, names = run_and_list_imports('nvitop.console.startup', 'nvisel')
+    printed, names = run_and_list_imports('nvitop.console.lifecycle', 'nvisel')
     assert printed == '0\n'
     assert not within(names, 'nvitop.cli', 'nvitop.gui', 'nvitop.recording', 'nvitop.exporter')
     assert not within(names, 'cachetools', 'psutil', 'wcwidth')

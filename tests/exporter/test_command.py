@@ -22,7 +22,10 @@ from tests.waiting import wait_until
 
 START = {
     'nvitop exporter': ['-m', 'nvitop', 'exporter'],
-    'nvitop-exporter': ['-c', 'from nvitop.console.startup import nvitop_exporter as main; main()'],
+    'nvitop-exporter': [
+        '-c',
+        'from nvitop.console.lifecycle import nvitop_exporter as main; main()',
+    ],
 }
 
 

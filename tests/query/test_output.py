@@ -13,7 +13,7 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.console.outcome import InterruptedByUser, Interrupts
+from nvitop.console.lifecycle import InterruptedByUser, Interrupts
 from nvitop.query.output import Output
 from tests.waiting import PATIENCE
 

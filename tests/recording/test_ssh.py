@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from nvitop.cli import main
+from nvitop.console.lifecycle import CommandFailure
 from nvitop.console.options import Options
-from nvitop.console.outcome import CommandFailure
 from nvitop.console.remote import connected
 from nvitop.recording.ssh import RemoteError, RemoteSource, explain, ssh_command
 from nvitop.sampling.serialization import dumps_demand, loads_demand

@@ -8,7 +8,7 @@ from typing import Sequence
 
 from nvitop.api.libnvml import NVMLError
 from nvitop.compat.pynvml_smi.smi import help_text, nvidia_smi
-from nvitop.console.outcome import CommandFailure, run, writing
+from nvitop.console.lifecycle import CommandFailure, run, writing
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

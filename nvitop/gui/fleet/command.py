@@ -9,9 +9,8 @@ import time
 from typing import TYPE_CHECKING, Callable
 
 from nvitop.console.config import read_config
+from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely
 from nvitop.console.options import Options, merge, parse_environment
-from nvitop.console.outcome import CommandFailure
-from nvitop.console.startup import collect_garbage_rarely
 from nvitop.fleet import command
 from nvitop.fleet.command import make_parser, make_server
 from nvitop.fleet.queries import of_server, parse_filter
