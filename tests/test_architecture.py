@@ -82,7 +82,6 @@ ROOMS: dict[str, str] = {
     'console.problems': 'console.messages sampling.types',
     'console.remote': 'console recording.ssh sampling.types',
     'console.messages': 'api.termcolor',
-    'console.terminal': 'api.process.observed',
     'console.arguments': 'console sampling.device_names',
     'console.driver': 'api console sampling.device_names sampling.watchdog simulation',
     'recording.privacy': 'owner.types sampling.types',

@@ -14,9 +14,8 @@ import pytest
 from nvitop import Device, cli, simulation
 from nvitop.api import host, libnvml
 from nvitop.console import lifecycle
-from nvitop.console.messages import Message
+from nvitop.console.messages import Message, stdout_width
 from nvitop.console.options import Options
-from nvitop.console.terminal import stdout_width
 from nvitop.gui import monitor, show
 from nvitop.gui.report import warnings_about
 from nvitop.sampling.source import LiveSource

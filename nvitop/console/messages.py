@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of commands on standard error: ``nvitop: warning: …``."""
+"""Messages of commands on standard error (``nvitop: warning: …``), and the widths of terminals."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, Iterable, Literal, NamedTuple
+from typing import TYPE_CHECKING, Iterable, Literal, NamedTuple, TextIO
 
 from nvitop.printable import printable_lines
 
@@ -52,11 +52,25 @@ def exit_status(messages: Iterable[Message]) -> int:
     return max((message.status for message in messages if message.kind == 'error'), default=0)
 
 
+def stdout_width() -> int:
+    """Number of columns of stdout: ``COLUMNS`` if it is set, else that of the terminal, else 79."""
+    with contextlib.suppress(ValueError):
+        columns = int(os.environ.get('COLUMNS', ''))
+        if columns > 0:
+            return columns
+    return _columns(sys.stdout) or 79
+
+
+def _columns(stream: TextIO) -> int:
+    """Return the width of the terminal of a stream; 0 if it is none."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return os.get_terminal_size(stream.fileno()).columns
+    return 0
+
+
 def _wrapped(text: str) -> str:
     """Wrap each line to the width of the terminal of standard error."""
-    width = 0
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    width = _columns(sys.stderr)
     if not width:
         return text
     import textwrap  # few commands print messages

@@ -17,7 +17,6 @@ from nvitop.console.lifecycle import CommandFailure, Interrupts, writing
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.option_table import add_options
 from nvitop.console.options import Invocation, Options
-from nvitop.console.terminal import read_keys_from_terminal
 from nvitop.gui.settings import read_options
 from nvitop.gui.show import print_report, show_monitor
 from nvitop.platforms.machine import default_recording
@@ -165,13 +164,21 @@ def _show(recording: Recording, options: argparse.Namespace) -> int:
     layer.update({name: value for name, value in given.items() if value is not None})
     shown = read_options(Invocation(layer, reads_config=not options.no_config), messages)
     if STANDARD in options.paths and not options.once and sys.stdout.isatty():
-        read_keys_from_terminal()
+        _read_keys_from_terminal()
     if options.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
         print_report(sample_at(recording, options.at), shown)
     else:
         status = _show_monitor(recording, options, shown, messages)
     print_messages(PROGRAM, messages)
     return status or exit_status(messages)
+
+
+def _read_keys_from_terminal() -> None:
+    """Make the terminal standard input, after a pipe there has been read to its end."""
+    with contextlib.suppress(OSError):  # no terminal, or Windows
+        terminal = os.open('/dev/tty', os.O_RDWR)
+        os.dup2(terminal, 0)
+        os.close(terminal)
 
 
 def _show_monitor(

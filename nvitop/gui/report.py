@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from nvitop.api import libnvml
+from nvitop.api.process.observed import names_above
 from nvitop.console.messages import Message
 from nvitop.console.options import Options
-from nvitop.console.terminal import is_watched
 from nvitop.gui.layout.main import lay_out_page, report_width
 from nvitop.gui.layout.process import place_columns
 from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState, has_gradient
@@ -147,6 +148,14 @@ def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Mess
         text = 'run nvitop without watch: the monitor refreshes itself'
         messages.append(Message('error', text))
     return messages
+
+
+def is_watched() -> bool:
+    """Whether ``watch`` runs this process, directly (-x) or through a shell."""
+    if sys.stdout.isatty():
+        return False
+    parent, above = (*names_above(2), '', '')[:2]
+    return 'watch' in (parent, above if parent in ('sh', 'bash', 'dash', 'zsh') else '')
 
 
 def _wrong_devices(sample: Sample) -> list[str]:

@@ -12,8 +12,7 @@ from nvitop.api.device import Device
 from nvitop.api.system import system
 from nvitop.console.driver import driver_errors
 from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely, writing
-from nvitop.console.messages import Message, exit_status
-from nvitop.console.terminal import stdout_width
+from nvitop.console.messages import Message, exit_status, stdout_width
 from nvitop.gui.render.ansi import color_depth, lacks_fine_blocks
 from nvitop.gui.render.theme import resolve_theme
 from nvitop.gui.report import explain_no_device, report_text, shows_owner, view_of, warnings_about

@@ -12,9 +12,9 @@ from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_demo, add_devices, add_general, duration
 from nvitop.console.driver import start_devices
 from nvitop.console.lifecycle import Interrupts, writing
+from nvitop.console.messages import stdout_width
 from nvitop.console.option_table import add_options
 from nvitop.console.problems import ProblemReporter
-from nvitop.console.terminal import stdout_width
 from nvitop.query.fields import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,
