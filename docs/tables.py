@@ -15,9 +15,8 @@ from nvitop.exporter.state import PROCESS_SERIES
 
 from nvitop.api.device import Device
 from nvitop.api.metrics import EXTENDED_METRICS, METRICS, METRICS_BY_NAME, PROCESS_METRICS
-from nvitop.console.command_line import make_parser
 from nvitop.console.commands import COMMANDS, NVISEL
-from nvitop.console.option_table import SETTINGS
+from nvitop.console.option_table import SETTINGS, make_parser
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 from nvitop.exporter.exposition import UNITS
 from nvitop.exporter.families import make_families

@@ -45,7 +45,7 @@ def _parse(arguments: list[str]) -> Invocation:
     """Parse the arguments; exit with status 2 if they are invalid."""
     if arguments in ([], ['-1']):  # the usual ones: a parser takes 5 % of the time of a report
         return Invocation({'once': True} if arguments else {})
-    from nvitop.console.command_line import parse_arguments
+    from nvitop.console.option_table import parse_arguments
 
     return parse_arguments(arguments)
 

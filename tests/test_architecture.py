@@ -135,7 +135,7 @@ ROOMS: dict[str, str] = {
 ONLY_IN = {
     'curses': 'gui.term',
     'argparse': (
-        'claims doctor console.arguments console.command_line console.option_table exporter.command '
+        'claims doctor console.arguments console.option_table exporter.command '
         'fleet.command '
         'gui.fleet.command health.command query recording.command select simulation usage.command'
     ),

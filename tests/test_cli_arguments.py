@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.console.command_line import parse_arguments
+from nvitop.console.option_table import parse_arguments
 from nvitop.console.options import Invocation, Options, merge
 
 

@@ -16,8 +16,8 @@ import shtab
 from make_dashboard import dashboard
 
 from nvitop.console.arguments import ArgumentParser
-from nvitop.console.command_line import make_parser
 from nvitop.console.commands import COMMANDS, EXPORTER, NVISEL
+from nvitop.console.option_table import make_parser
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.query.fields import device_table, process_table
 from nvitop.simulation import scenario_names

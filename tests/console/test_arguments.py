@@ -9,8 +9,8 @@ import shlex
 import pytest
 
 from nvitop.console.arguments import ArgumentParser, duration, size, whole_number
-from nvitop.console.command_line import make_parser
 from nvitop.console.commands import COMMANDS, NVISEL
+from nvitop.console.option_table import make_parser
 from nvitop.version import __version__
 
 PARSERS: dict[str, ArgumentParser] = {

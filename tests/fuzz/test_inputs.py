@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from nvitop import simulation
 from nvitop.api.device import CudaDevice, Device, parse_cuda_visible_devices
-from nvitop.console.command_line import parse_arguments
 from nvitop.console.config import format_config, parse_config, read_config
+from nvitop.console.option_table import parse_arguments
 from nvitop.console.options import merge, parse_environment
 from nvitop.gui.state.process_rows import filter_processes, parse_query
 from nvitop.query.command import parse as parse_query_arguments

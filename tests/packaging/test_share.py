@@ -8,8 +8,8 @@ import re
 import pytest
 
 from nvitop.console.arguments import ArgumentParser
-from nvitop.console.command_line import make_parser
 from nvitop.console.commands import COMMANDS, EXPORTER, NVISEL
+from nvitop.console.option_table import make_parser
 
 SHARE = pathlib.Path(__file__).parent.parent.parent / 'share'
 PARSERS: dict[str, ArgumentParser] = {
