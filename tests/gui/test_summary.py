@@ -14,7 +14,7 @@ from nvitop.gui.state.problems import (
     own_cost,
     problem_lines,
 )
-from nvitop.gui.state.usage import summarize_users, total_memory, whole_devices
+from nvitop.gui.state.process_rows import summarize_users, total_memory, whole_devices
 from nvitop.health import SEVERITIES
 from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessKey, ProcessSample
 from tests.gui.samples import MIB, SAMPLES, mig

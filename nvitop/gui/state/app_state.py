@@ -10,8 +10,7 @@ from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.state.events import Effect
 from nvitop.gui.state.keymap import Keymap
 from nvitop.gui.state.problems import Tally
-from nvitop.gui.state.process_rows import TreeRow
-from nvitop.gui.state.usage import is_on
+from nvitop.gui.state.process_rows import TreeRow, is_on
 from nvitop.health import Finding
 from nvitop.sampling.types import (
     EMPTY_SAMPLE,

@@ -12,13 +12,13 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.state.app_state import BUTTONS, PARENT, AppState, Result, SignalDialog, SignalTarget
 from nvitop.gui.state.events import RingBell, SendSignal
 from nvitop.gui.state.notices import refuse
+from nvitop.gui.state.process_rows import unknown_among
 from nvitop.gui.state.selection import (
     clear_selection,
     hidden_by_filter,
     selected_key,
     selected_process,
 )
-from nvitop.gui.state.usage import unknown_among
 from nvitop.sampling.types import (
     DeviceKey,
     HostProcessSample,

@@ -17,16 +17,20 @@ from nvitop.gui.state.notices import answer
 from nvitop.gui.state.problems import ProblemLine, problem_lines
 from nvitop.gui.state.process_rows import (
     TreeRow,
+    UserSummary,
     Uses,
     build_tree,
     contains,
     filter_processes,
     is_listed,
+    is_on,
     list_processes,
     matches_host_process,
     parse_query,
+    summarize,
+    summarize_users,
+    unknown_among,
 )
-from nvitop.gui.state.usage import UserSummary, is_on, summarize, summarize_users, unknown_among
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from nvitop.gui.state.app_state import AppState, Notice, Result
 from nvitop.gui.state.events import RingBell
-from nvitop.gui.state.usage import devices_without_list
+from nvitop.gui.state.process_rows import devices_without_list
 from nvitop.sampling.types import Sample
 
 #: Time (seconds) a notice is shown.

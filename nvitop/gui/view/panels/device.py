@@ -35,7 +35,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import DIM, ERROR, HEADING, IDLE, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, safe
-from nvitop.gui.state.usage import is_on, whole_devices
+from nvitop.gui.state.process_rows import is_on, whole_devices
 from nvitop.gui.view.charts import (
     CELL_SECONDS,
     CHANGE_SECONDS,

@@ -14,7 +14,7 @@ from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import TITLE, Role, Style
-from nvitop.gui.state.usage import whole_devices
+from nvitop.gui.state.process_rows import whole_devices
 from nvitop.gui.view.charts import (
     ASCII,
     BRAILLE,

@@ -15,8 +15,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, HEADING, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import clip, clip_scrolled, fit, pad, safe
-from nvitop.gui.state.process_rows import is_descending
-from nvitop.gui.state.usage import unknown_devices
+from nvitop.gui.state.process_rows import is_descending, unknown_devices
 from nvitop.gui.view.text import (
     Note,
     draw_at_right,

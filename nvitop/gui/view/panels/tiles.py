@@ -21,7 +21,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, ERROR, OWN, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip
-from nvitop.gui.state.usage import whole_devices
+from nvitop.gui.state.process_rows import whole_devices
 from nvitop.gui.view.charts import ASCII, BRAILLE, GraphWindow, draw_plot
 from nvitop.gui.view.panels.host import graph_style, has_gradient, highest_possible, scale_of
 from nvitop.gui.view.text import Note, draw_notes, draw_rule, draw_uprights, highest_rank

@@ -18,7 +18,7 @@ from nvitop.gui.render.geometry import CLASSIC, Rect
 from nvitop.gui.render.style import DIM, HEADING, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.usage import devices_without_list
+from nvitop.gui.state.process_rows import devices_without_list
 from nvitop.gui.view.charts import (
     ASCII,
     BRAILLE,

@@ -18,7 +18,7 @@ from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import listed_users
 from nvitop.gui.state.navigation import current_line, lines_layout
-from nvitop.gui.state.usage import UserSummary, summarize, total_memory
+from nvitop.gui.state.process_rows import UserSummary, summarize, total_memory
 from nvitop.gui.view.charts import bar_text, draw_meter
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.process import (
