@@ -28,7 +28,7 @@ from nvitop.console.driver import simulate
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.health import findings
 from nvitop.platforms import config_file, surroundings
-from nvitop.platforms.users import is_superuser
+from nvitop.platforms.kernel import is_superuser
 from nvitop.printable import printable_lines
 from nvitop.sampling.watchdog import call_with_limit
 from nvitop.version import __version__

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nvitop.api.utils import NA, NaType
 from nvitop.platforms import WSL
-from nvitop.platforms.kernel import sysconf
-from nvitop.platforms.users import getuser
+from nvitop.platforms.kernel import getuser, sysconf
 
 if TYPE_CHECKING:
     import psutil

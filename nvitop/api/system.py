@@ -12,13 +12,13 @@ import os
 from typing import TYPE_CHECKING, Mapping, NamedTuple
 
 from nvitop.api import host
+from nvitop.platforms.kernel import is_superuser
 from nvitop.platforms.pci import (
     expected_gpus,
     read_gpu_powers,
     read_runtime_status,
     read_sleep_info,
 )
-from nvitop.platforms.users import is_superuser
 
 if TYPE_CHECKING:
     from nvitop.api.host import CpuSeconds, MemoryUsage

@@ -29,7 +29,7 @@ from nvitop.owner.statements import (
 )
 from nvitop.owner.types import CONTAINERS, Layer, Owner, OwnerReading, clean_name, make_owner
 from nvitop.platforms import LINUX
-from nvitop.platforms.users import name_of_user
+from nvitop.platforms.kernel import name_of_user
 
 #: Reasons why there is no owner, for people.
 EXITED = 'the process has exited'

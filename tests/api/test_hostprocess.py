@@ -17,7 +17,7 @@ import pytest
 from nvitop.api.process import GpuProcess, HostProcess, observed, procfs
 from nvitop.api.process.facts import GONE
 from nvitop.api.utils import NA
-from nvitop.platforms import users
+from nvitop.platforms import kernel
 from tests.api.processes import FakeDevice, linux_only, running
 from tests.waiting import PATIENCE
 
@@ -233,14 +233,14 @@ def test_user_without_a_name_has_a_number(monkeypatch: pytest.MonkeyPatch) -> No
         looked_up.append(uid)
         raise KeyError(uid)
 
-    users._known_name_of_user.cache_clear()
+    kernel._known_name_of_user.cache_clear()
     monkeypatch.setattr(pwd, 'getpwuid', unknown)
     with running('cat') as child:
         process = HostProcess(child.pid)
         assert process.username() == process.username() == process.facts().username
         assert process.username() == str(os.getuid())
     assert looked_up.count(os.getuid()) <= 2
-    users._known_name_of_user.cache_clear()
+    kernel._known_name_of_user.cache_clear()
 
 
 @linux_only

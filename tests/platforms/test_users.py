@@ -12,14 +12,14 @@ import psutil
 import pytest
 
 from nvitop.api import host
-from nvitop.platforms import users
+from nvitop.platforms import kernel
 
 linux_only = pytest.mark.skipif(sys.platform != 'linux', reason='needs Linux')
 
 
 def test_getuser_is_the_name_in_process_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('LOGNAME', 'another user')
-    assert users.getuser() == psutil.Process().username().rpartition('\\')[2]
+    assert kernel.getuser() == psutil.Process().username().rpartition('\\')[2]
 
 
 @linux_only
@@ -34,12 +34,12 @@ def test_getuser_of_an_unknown_user(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(pwd, 'getpwuid', unknown)
     monkeypatch.setenv('LOGNAME', 'jovyan')
-    assert users.getuser() == 'jovyan'
+    assert kernel.getuser() == 'jovyan'
     monkeypatch.setattr(getpass, 'getuser', no_login)
     monkeypatch.setattr(os, 'getlogin', lambda: 'login')
-    assert users.getuser() == 'login'
+    assert kernel.getuser() == 'login'
     monkeypatch.setattr(os, 'getlogin', no_login)
-    assert users.getuser() == str(os.getuid())
+    assert kernel.getuser() == str(os.getuid())
 
 
 def test_users_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,12 +50,12 @@ def test_users_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ('LOGNAME', 'USER', 'LNAME'):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv('USERNAME', 'ada')
-    assert users.getuser() == 'ada'
-    assert users.without_domain('DESKTOP-7\\ada') == users.without_domain('ada') == 'ada'
+    assert kernel.getuser() == 'ada'
+    assert kernel.without_domain('DESKTOP-7\\ada') == kernel.without_domain('ada') == 'ada'
     monkeypatch.setattr(getpass, 'getuser', unknown)
     monkeypatch.setattr(os, 'getlogin', unknown)
-    assert users.getuser() == 'unknown'
-    assert users.name_of_user(987654321) == '987654321'
+    assert kernel.getuser() == 'unknown'
+    assert kernel.name_of_user(987654321) == '987654321'
 
 
 @pytest.mark.parametrize('result', [0, 1])
@@ -65,20 +65,20 @@ def test_windows_administrator_is_the_superuser(
     monkeypatch.setattr(sys, 'platform', 'win32')
     shell32 = types.SimpleNamespace(IsUserAnAdmin=lambda: result)
     monkeypatch.setattr(ctypes, 'windll', types.SimpleNamespace(shell32=shell32), raising=False)
-    assert users.is_superuser() is bool(result)
+    assert kernel.is_superuser() is bool(result)
 
 
 @linux_only
 @pytest.mark.parametrize('uid', [0, 1000])
 def test_root_is_the_superuser(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
     monkeypatch.setattr(os, 'geteuid', lambda: uid)
-    assert users.is_superuser() is (uid == 0)
+    assert kernel.is_superuser() is (uid == 0)
 
 
 @linux_only
 def test_root_has_user_id_0() -> None:
-    assert users.name_of_user(0) == 'root'
+    assert kernel.name_of_user(0) == 'root'
 
 
 def test_host_has_the_same_function() -> None:
-    assert host.getuser is users.getuser
+    assert host.getuser is kernel.getuser

@@ -19,8 +19,7 @@ from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
 from nvitop.api.process.procfs import UNREADABLE, ZOMBIE
 from nvitop.api.system import system
 from nvitop.platforms import LINUX
-from nvitop.platforms.kernel import cpu_nanoseconds
-from nvitop.platforms.users import name_of_user
+from nvitop.platforms.kernel import cpu_nanoseconds, name_of_user
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,7 +13,7 @@ import psutil
 
 from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
 from nvitop.api.timing import timed
-from nvitop.platforms.users import name_of_user, without_domain
+from nvitop.platforms.kernel import name_of_user, without_domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
