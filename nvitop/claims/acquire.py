@@ -24,7 +24,7 @@ from nvitop.api.device import Device
 from nvitop.claims.directory import ClaimError, directory_to_write
 from nvitop.claims.records import lock_path, read_claims, remove_dead_claims, write_claim
 from nvitop.masking import mask_command
-from nvitop.platforms.shared_files import (
+from nvitop.platforms.files import (
     is_locked,
     make_shared,
     read_json,

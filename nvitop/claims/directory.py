@@ -10,7 +10,7 @@ import contextlib
 import os
 from typing import Mapping
 
-from nvitop.platforms.shared_files import make_shared, why_unusable
+from nvitop.platforms.files import make_shared, why_unusable
 
 #: Names the directory of claims instead of the usual places.
 VARIABLE = 'NVITOP_CLAIMS'

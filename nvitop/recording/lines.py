@@ -14,8 +14,8 @@ import sys
 import zlib
 from typing import BinaryIO, Generator, Iterable, Iterator
 
+from nvitop.platforms.files import open_private
 from nvitop.platforms.kernel import write_pieces
-from nvitop.platforms.private_files import open_private
 from nvitop.recording.events import EventDetector
 from nvitop.recording.frames import (
     MAX_TEXT_BYTES,

@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 from typing import Iterable, Iterator, NamedTuple
 
-from nvitop.platforms import private_files
+from nvitop.platforms import files
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.shares import gpu_of
 from nvitop.recording.usage import DeviceMinute, MinuteRows, Usage
@@ -139,10 +139,10 @@ class Store:
                 stack.callback(_remove, lock_path)
             stack.callback(os.close, self._lock)
             try:
-                if private_files.is_shared_folder(path):
+                if files.is_shared_folder(path):
                     for suffix in ('-wal', '-shm', '-journal'):
-                        private_files.refuse_trap(path + suffix)
-                os.close(private_files.open_private(path))
+                        files.refuse_trap(path + suffix)
+                os.close(files.open_private(path))
                 if os.path.getsize(path) == 1:  # SQLite takes it for empty
                     raise RecordingError(f'{path} is not a recording of nvitop')
                 self._db = sqlite3.connect(
@@ -399,10 +399,10 @@ def _lock(path: str, lock_path: str) -> int:
         RecordingError: Another process records to the file, or its directory is not writable.
     """
     try:
-        descriptor = private_files.open_private(lock_path)
+        descriptor = files.open_private(lock_path)
     except OSError as error:
         raise RecordingError(f'cannot write to {path}: {error.strerror}') from None
-    if not private_files.try_lock(descriptor):
+    if not files.try_lock(descriptor):
         pid = os.read(descriptor, 20).decode('ascii', 'replace').strip()
         os.close(descriptor)
         who = f'process {pid}' if pid.isdecimal() else 'another process'
