@@ -17,9 +17,8 @@ from nvitop.api.system import system
 from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.device import ProcessRecord, known_value, outdated
 from nvitop.sampling.events import EventWatcher
-from nvitop.sampling.gpu import GpuReader, GpuReading, lost_reading, unread_sample
+from nvitop.sampling.gpu import GpuReader, GpuReading, SleepWatch, lost_reading, unread_sample
 from nvitop.sampling.plan import DeviceSelection, Due
-from nvitop.sampling.sleep import SleepWatch
 from nvitop.sampling.types import STATUS, DeviceEvent, DeviceSample, Problem
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence
 

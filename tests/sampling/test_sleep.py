@@ -27,7 +27,7 @@ from nvitop.health.check import check_health
 from nvitop.health.command import format_npd, format_text, judge
 from nvitop.query import command as query_command
 from nvitop.sampling.device_names import match_devices
-from nvitop.sampling.sleep import ASLEEP, HELD_AWAKE
+from nvitop.sampling.gpu import ASLEEP, HELD_AWAKE
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from nvitop.select import command as select_command
