@@ -17,10 +17,16 @@ from nvitop.api.device import Device
 from nvitop.api.metrics import EXTENDED_METRICS, METRICS, METRICS_BY_NAME, PROCESS_METRICS
 from nvitop.console.commands import COMMANDS, NVISEL
 from nvitop.console.option_table import SETTINGS, make_parser
-from nvitop.exporter.dialects import DIALECT_NAMES, dialect
+from nvitop.exporter.dialects import (
+    DIALECT_NAMES,
+    DeviceRow,
+    GpuUse,
+    Observation,
+    SeriesOptions,
+    dialect,
+)
 from nvitop.exporter.exposition import UNITS
 from nvitop.exporter.families import make_families
-from nvitop.exporter.tables import DeviceRow, GpuUse, Observation, SeriesOptions
 from nvitop.exporter.values import owner_properties
 from nvitop.gui.layout.screens import HelpEntry, HelpGroup
 from nvitop.gui.model.choices import GRAPHS

@@ -24,13 +24,12 @@ from nvitop.console.messages import print_message
 from nvitop.console.option_table import add_options
 from nvitop.console.problems import ProblemReporter
 from nvitop.exporter.access import Access, TlsFiles, WebConfig
-from nvitop.exporter.dialects import DIALECT_NAMES
+from nvitop.exporter.dialects import DIALECT_NAMES, SeriesOptions
 from nvitop.exporter.families import MAX_PROCESSES, demand_of
 from nvitop.exporter.pages import Pages
 from nvitop.exporter.server import WebServer
 from nvitop.exporter.sinks import BackgroundSinks, TextFile
 from nvitop.exporter.site import HEALTHY_PATH, READY_PATH, Site
-from nvitop.exporter.tables import SeriesOptions
 from nvitop.platforms.kernel import wait_for_signals
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Iterable, Mapping, NamedTuple
 
 if TYPE_CHECKING:
-    from nvitop.exporter.tables import Family
+    from nvitop.exporter.dialects import Family
 
 #: Endings of names that are units in OpenMetrics.
 UNITS = ('bytes', 'bytes_per_second', 'celsius', 'hertz', 'joules', 'ratio', 'seconds', 'watts')

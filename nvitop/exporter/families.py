@@ -6,8 +6,15 @@ from __future__ import annotations
 import itertools
 from typing import Iterable, Iterator, Mapping, TypeVar
 
-from nvitop.exporter.dialects import dialect
-from nvitop.exporter.tables import Dialect, Family, InfoRow, Observation, Point, SeriesOptions
+from nvitop.exporter.dialects import (
+    Dialect,
+    Family,
+    InfoRow,
+    Observation,
+    Point,
+    SeriesOptions,
+    dialect,
+)
 from nvitop.exporter.values import (
     ALL_METRICS,
     described_devices,

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Mapping, Sequenc
 
 from nvitop.api import host
 from nvitop.api.process import HostProcess
+from nvitop.exporter.dialects import Family, GpuUse, Observation, Point, SeriesOptions, has_driver
 from nvitop.exporter.exposition import MediaType, render
 from nvitop.exporter.families import make_families, without_values
-from nvitop.exporter.tables import Family, GpuUse, Observation, Point, SeriesOptions, has_driver
 from nvitop.exporter.values import UNKNOWN, label_value, owner_properties
 from nvitop.recording.shares import NO_USER, UNKNOWN_USER, Share, UsageKey
 from nvitop.recording.usage import Meter, Tick
 from nvitop.sampling.types import EMPTY_SAMPLE, Sample
 
 if TYPE_CHECKING:
-    from nvitop.exporter.tables import Holder, SeriesType
+    from nvitop.exporter.dialects import Holder, SeriesType
 
 #: Series about the exporter, with the names that all exporters share: type and help. The text file
 #: has none of them, because node_exporter has series of the same names.

@@ -19,7 +19,7 @@ from nvitop.masking import mask_command
 from nvitop.printable import printable
 
 if TYPE_CHECKING:
-    from nvitop.exporter.tables import DeviceRow, Labels, ProcessRow, SeriesOptions
+    from nvitop.exporter.dialects import DeviceRow, Labels, ProcessRow, SeriesOptions
     from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
     #: Labels and value of a series.

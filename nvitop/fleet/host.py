@@ -11,8 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, cast
 
 from nvitop.api.metrics import METRICS, Metric
-from nvitop.exporter.dialects import dialect
-from nvitop.exporter.tables import OWNER_PROPERTIES
+from nvitop.exporter.dialects import OWNER_PROPERTIES, dialect
 from nvitop.exporter.values import (
     ALL_METRICS,
     ALL_PROCESS_METRICS,
@@ -37,7 +36,7 @@ from nvitop.sampling.types import (
 )
 
 if TYPE_CHECKING:
-    from nvitop.exporter.tables import DeviceRow, Dialect, InfoRow, Labels, ProcessRow
+    from nvitop.exporter.dialects import DeviceRow, Dialect, InfoRow, Labels, ProcessRow
     from nvitop.fleet.response import PastValues
     from nvitop.fleet.types import FleetHost
     from nvitop.sampling.types import DeviceStatus, ProcessStatus

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Iterable, NamedTuple
 from nvitop.exporter.dialects import DIALECT_NAMES, dialect
 
 if TYPE_CHECKING:
-    from nvitop.exporter.tables import DeviceRow
+    from nvitop.exporter.dialects import DeviceRow
 
 _ESCAPES = {'\\': '\\\\', '"': '\\"', '\n': '\\n', '\r': '\\r', '\t': '\\t', '\0': '\\x00'}
 #: Characters with a meaning in RE2.

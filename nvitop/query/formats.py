@@ -194,9 +194,9 @@ def document(query: TableQuery, result: QueryResult) -> dict[str, Any]:
 
 def _series(query: TableQuery, result: QueryResult) -> list[str]:
     """Return series that Prometheus reads, with the names of ``nvitop exporter``."""
+    from nvitop.exporter.dialects import Observation, SeriesOptions
     from nvitop.exporter.exposition import render
     from nvitop.exporter.families import make_families
-    from nvitop.exporter.tables import Observation, SeriesOptions
 
     options = SeriesOptions(processes=query.processes is not None)
     return [render(make_families(['own'], Observation(result.sample, options)))]

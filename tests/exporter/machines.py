@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 
 from nvitop import simulation
-from nvitop.exporter.dialects import DIALECT_NAMES
+from nvitop.exporter.dialects import DIALECT_NAMES, GpuUse, Observation, SeriesOptions
 from nvitop.exporter.families import demand_of
-from nvitop.exporter.tables import GpuUse, Observation, SeriesOptions
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Sample
 from tests.clock import Clock

@@ -12,10 +12,10 @@ from typing import Iterator, Mapping
 import pytest
 
 from nvitop.exporter.access import Access, WebConfig
+from nvitop.exporter.dialects import SeriesOptions
 from nvitop.exporter.pages import Pages
 from nvitop.exporter.server import WebServer
 from nvitop.exporter.site import Site
-from nvitop.exporter.tables import SeriesOptions
 from nvitop.sampling.types import Sample
 from tests.waiting import PATIENCE
 

@@ -9,11 +9,17 @@ import pytest
 
 from nvitop.api.device import ClockEventReasons
 from nvitop.api.metrics import METRICS
-from nvitop.exporter.dialects import DIALECT_NAMES, dialect
+from nvitop.exporter.dialects import (
+    DIALECT_NAMES,
+    Family,
+    GpuUse,
+    Observation,
+    SeriesOptions,
+    dialect,
+)
 from nvitop.exporter.dialects.own import DEVICE_PREFIX
 from nvitop.exporter.exposition import render
 from nvitop.exporter.families import MAX_PROCESSES, demand_of, make_families, without_values
-from nvitop.exporter.tables import Family, GpuUse, Observation, SeriesOptions
 from nvitop.exporter.values import ALL_METRICS, ALL_PROCESS_METRICS, label_value, owner_properties
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.types import (

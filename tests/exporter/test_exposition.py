@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from nvitop.exporter.dialects import Family, Point
 from nvitop.exporter.exposition import OPENMETRICS, TEXT, accepts_gzip, negotiate, render
-from nvitop.exporter.tables import Family, Point
 
 FAMILIES = [
     Family('a_info', 'info', 'about "a"\nand \\b', (Point({'x': 'q"\\\n', 'y': 'ü'}, 1.0),)),

@@ -9,9 +9,9 @@ from typing import Any
 import psutil
 import pytest
 
+from nvitop.exporter.dialects import GpuUse, SeriesOptions
 from nvitop.exporter.exposition import OPENMETRICS, TEXT
 from nvitop.exporter.pages import DELAY_SECONDS, KEPT_SECONDS, MAX_HOLDERS, Pages, UsageCounters
-from nvitop.exporter.tables import GpuUse, SeriesOptions
 from nvitop.owner.types import Owner
 from nvitop.sampling.types import Problem, Sample
 from tests.clock import Clock

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from nvitop.console.commands import find_command
+from nvitop.exporter.dialects import Observation
 from nvitop.exporter.families import make_families
-from nvitop.exporter.tables import Observation
 from nvitop.owner.names import Places
 from nvitop.sampling.types import DeviceEvent
 from tests.exporter.machines import EVERYTHING, observed

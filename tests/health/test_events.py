@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from nvitop import simulation
+from nvitop.exporter.dialects import Observation
 from nvitop.exporter.families import make_families
-from nvitop.exporter.tables import Observation
 from nvitop.health import findings, health_status, kernel_log
 from nvitop.health.command import main
 from nvitop.health.kernel_log import LoggedXid, parse_kernel_log, read_kernel_log

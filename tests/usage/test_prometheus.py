@@ -9,9 +9,9 @@ from typing import Any, Iterator
 import pytest
 
 from nvitop import simulation
+from nvitop.exporter.dialects import Observation, SeriesOptions
 from nvitop.exporter.families import make_families
 from nvitop.exporter.pages import DELAY_SECONDS, UsageCounters
-from nvitop.exporter.tables import Observation, SeriesOptions
 from nvitop.fleet.client import Client
 from nvitop.fleet.queries import Scope
 from nvitop.fleet.response import PastValues

@@ -1,16 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of several exporters, as tables."""
+"""The names of several exporters, as tables, and the families made from them.
+
+A *dialect* is the set of names that one exporter uses. Its tables are plain data that can be read in
+both directions: :mod:`nvitop.exporter.families` makes series from samples, and
+:mod:`nvitop.fleet.host` makes samples from series.
+"""
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable, Iterable, Literal, Mapping, NamedTuple, Tuple
 
 if TYPE_CHECKING:
-    from nvitop.exporter.tables import Dialect
+    from nvitop.sampling.types import Sample
+
+    #: Type of a series. ``unknown`` is for counters whose names do not end in ``_total``, which
+    #: OpenMetrics requires.
+    SeriesType = Literal['gauge', 'counter', 'info', 'unknown']
+
+    #: How a series is made from the value of a metric:
+    #: ``number``: the value × scale, several metrics are added;
+    #: ``digits``: the number in a text, 0 for ``P0``;
+    #: ``switch``: 1 for Enabled, Active, Yes and True, 0 for their opposites;
+    #: ``reasons``: a series for each clock event reason, 1 or 0, with the label *item*;
+    #: ``reason``: 1 if the list contains *item*, otherwise 0;
+    #: ``mask``: the list as the bit mask of NVML;
+    #: ``column``, ``mean``: number *item* of each row of a list, with the label ``link``; or their mean.
+    Form = Literal['number', 'digits', 'switch', 'reasons', 'reason', 'mask', 'column', 'mean']
+
+    #: Name of a label → the property of the device or process that it shows, a key of
+    #: :func:`nvitop.exporter.values.device_properties` or
+    #: :func:`~nvitop.exporter.values.process_properties`. Without a value there is no label.
+    Labels = Mapping[str, str]
+
+    #: Labels of a user of GPUs: ``user``, and those of the owner if it is one; empty: free time.
+    Holder = Tuple[Tuple[str, str], ...]
 
 #: Names of all dialects. Each has its own module, which is loaded on use.
 DIALECT_NAMES = ('own', 'nvitop-exporter', 'dcgm', 'nvidia-smi')
+#: Properties of devices that change with the processes on them.
+OWNER_PROPERTIES = frozenset({'namespace', 'pod', 'container', 'job_id'})
 
 
 def dialect(name: str) -> Dialect:
@@ -22,3 +51,144 @@ def dialect(name: str) -> Dialect:
     module = importlib.import_module(f'nvitop.exporter.dialects.{name.replace("-", "_")}')
     table: Dialect = module.DIALECT
     return table
+
+
+class DeviceRow(NamedTuple):
+    """Series of devices."""
+
+    #: Name as Prometheus stores it.
+    name: str
+    #: Names of the metrics in :data:`nvitop.api.metrics.METRICS`.
+    metrics: tuple[str, ...]
+    help: str
+    type: SeriesType = 'gauge'
+    #: Value in the unit of the metric × scale = value of the series.
+    scale: float = 1.0
+    #: Constant labels.
+    labels: tuple[tuple[str, str], ...] = ()
+    form: Form = 'number'
+    item: str = ''
+
+
+class ProcessRow(NamedTuple):
+    """Series of processes on devices."""
+
+    name: str
+    #: Name of the metric in :data:`nvitop.api.metrics.PROCESS_METRICS`.
+    metric: str
+    help: str
+    scale: float = 1.0
+
+
+class InfoRow(NamedTuple):
+    """Series with the constant value 1, for texts in labels."""
+
+    name: str
+    help: str
+    #: Labels in addition to those of other series.
+    labels: Labels
+    type: SeriesType = 'info'
+
+
+class Dialect(NamedTuple):
+    """Names, units and labels of one exporter."""
+
+    #: Value of ``--names``.
+    name: str
+    #: One line for the help.
+    help: str
+    devices: tuple[DeviceRow, ...]
+    #: Labels of all series of devices.
+    labels: Labels
+    device_info: tuple[InfoRow, ...] = ()
+    processes: tuple[ProcessRow, ...] = ()
+    #: Labels of all series of processes in addition to those of devices.
+    process_labels: Mapping[str, str] = {}
+    process_info: tuple[InfoRow, ...] = ()
+    #: Whether the dialect always includes series of processes.
+    has_processes: bool = False
+    #: Whether MIG devices have series of their own.
+    has_mig: bool = True
+    #: Whether the dialect has series of the host.
+    has_host: bool = False
+    #: Name of the series that is 1 for devices that respond and 0 for others.
+    up: str = ''
+    #: Name of the series with labels ``status`` and ``reason`` for devices that do not respond.
+    problems: str = ''
+    #: Name of the series that is 1 for devices that sleep; they have no others.
+    asleep: str = ''
+    #: Makes the other series.
+    others: Callable[[Observation], Iterable[Family]] | None = None
+
+    @property
+    def metrics(self) -> frozenset[str]:
+        """Names of the metrics behind the series of devices."""
+        return frozenset(name for row in self.devices for name in row.metrics)
+
+
+class Point(NamedTuple):
+    """One series and its value."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+class Family(NamedTuple):
+    """Series with the same name."""
+
+    #: Name as Prometheus stores it.
+    name: str
+    type: SeriesType
+    help: str
+    points: tuple[Point, ...]
+
+
+class SeriesOptions(NamedTuple):
+    """Which series are made."""
+
+    #: Sums for each user.
+    users: bool = True
+    #: Series for each process, in all dialects.
+    processes: bool = False
+    #: Whether series with information about a process have its command line, which may hold secrets.
+    commands: bool = False
+    #: Whether series with information about a process name the job, container or unit it belongs to.
+    owners: bool = False
+    #: Value of labels with the name of the host; ``''``: the name that the host has.
+    hostname: str = ''
+
+
+class GpuUse(NamedTuple):
+    """Use of GPUs since the exporter was started, see :mod:`nvitop.recording.shares`."""
+
+    #: Seconds × GPUs that were used, or free if no one held them, and that were held idle.
+    seconds: float = 0.0
+    held_idle_seconds: float = 0.0
+    energy_joules: float = 0.0
+    #: Seconds × devices in which kernels ran, and in which their utilization was known.
+    kernel_seconds: float = 0.0
+    measured_seconds: float = 0.0
+
+
+class Observation(NamedTuple):
+    """Everything that series are made from: a sample and the state of the exporter."""
+
+    sample: Sample
+    options: SeriesOptions = SeriesOptions()
+    #: Whether the sample was taken within the last intervals. If not, it has no values, see
+    #: :func:`nvitop.exporter.families.without_values`.
+    is_fresh: bool = True
+    #: Whether its processes were measured within the last intervals.
+    has_fresh_processes: bool = True
+    #: Use of GPUs by holder.
+    usage: Mapping[Holder, GpuUse] = {}
+    #: Number of samples that could not be taken since the exporter was started.
+    failures: int = 0
+
+
+def has_driver(sample: Sample) -> bool:
+    """Return whether the driver responded when the sample was taken."""
+    return not any(
+        problem.subject in ('driver', 'monitor') and problem.is_failure
+        for problem in sample.problems
+    )

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterator, NamedTuple
 
-from nvitop.exporter.tables import DeviceRow, Dialect, Family, Point
+from nvitop.exporter.dialects import DeviceRow, Dialect, Family, Point
 from nvitop.exporter.values import described_devices, texts_of
 
 if TYPE_CHECKING:
-    from nvitop.exporter.tables import Form, Observation, SeriesType
+    from nvitop.exporter.dialects import Form, Observation, SeriesType
 
 _MIB, _KIB = 1 << 20, 1024
 

@@ -11,10 +11,10 @@ import re
 from typing import TYPE_CHECKING, Iterator
 
 from nvitop.api.metrics import CLOCK_EVENT_REASONS, EXTENDED_METRICS, METRICS, Metric
-from nvitop.exporter.tables import DeviceRow, Dialect, InfoRow, ProcessRow
+from nvitop.exporter.dialects import DeviceRow, Dialect, InfoRow, ProcessRow
 
 if TYPE_CHECKING:
-    from nvitop.exporter.tables import Form, SeriesType
+    from nvitop.exporter.dialects import Form, SeriesType
 
 PREFIX = 'nvidia_smi_'
 #: Unit → ending of the name, and value in that unit ÷ value in the unit of the metric.

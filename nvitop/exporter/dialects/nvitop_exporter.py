@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 from typing import Iterator
 
-from nvitop.exporter.tables import (
+from nvitop.exporter.dialects import (
     DeviceRow,
     Dialect,
     Family,

@@ -16,7 +16,7 @@ from nvitop.api.metrics import (
     Metric,
     ProcessMetric,
 )
-from nvitop.exporter.tables import (
+from nvitop.exporter.dialects import (
     DeviceRow,
     Dialect,
     Family,
@@ -38,7 +38,7 @@ from nvitop.health.xid import ACTIONS, xid_of
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
-    from nvitop.exporter.tables import Form, Observation
+    from nvitop.exporter.dialects import Form, Observation
     from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
 DEVICE_PREFIX, PROCESS_PREFIX = 'nvitop_gpu_', 'nvitop_process_'
