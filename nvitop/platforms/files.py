@@ -12,6 +12,8 @@ from errno import ENOTSUP
 
 with contextlib.suppress(ImportError):  # Windows
     import fcntl
+if sys.platform == 'win32':
+    import msvcrt
 
 #: Attempts to lock while a reader tests the lock for a moment.
 _ATTEMPTS = 5
@@ -210,12 +212,6 @@ def why_unusable(path: str) -> str:
     return f'it is on {kind}, whose locks cannot be relied on' if kind in _REMOTE else ''
 
 
-if sys.platform == 'win32':
-    import msvcrt
-else:
-    import fcntl
-
-
 def open_private(path: str) -> int:
     """Open a file for reading and writing; a new file can be used by this user only.
 
@@ -258,7 +254,7 @@ def is_shared_folder(path: str) -> bool:
 
 
 def _is_own(status: os.stat_result) -> bool:
-    return sys.platform == 'win32' or status.st_uid in (os.geteuid(), 0)
+    return status.st_uid in (user_id(), 0)
 
 
 def try_lock(descriptor: int) -> bool:

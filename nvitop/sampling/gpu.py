@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from nvitop.platforms.pci import GpuPower
-    from nvitop.sampling.plan import DeviceSelection, Due
+    from nvitop.sampling.plan import Due
     from nvitop.sampling.types import DeviceStatus
 
 #: Number of regular readings without processes and utilization after which a GPU is left alone.

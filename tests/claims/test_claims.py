@@ -29,7 +29,7 @@ from nvitop.claims import run as run_command
 from nvitop.claims.acquire import STALE_SECONDS, ClaimRequest, Ticket, wait_and_claim
 from nvitop.claims.directory import ClaimError, directory_to_write
 from nvitop.claims.records import claimed_by_others, read_claims
-from nvitop.platforms import files
+from nvitop.platforms import files as shared_files
 from nvitop.platforms.files import is_locked, why_unusable
 from nvitop.platforms.machine import is_running
 from nvitop.recording.privacy import CommandFilter
@@ -346,18 +346,18 @@ def test_lock_that_a_reader_tests_for_a_moment_is_taken(folder: pathlib.Path) ->
         fcntl.flock(reader, fcntl.LOCK_SH)
         release = mock.Mock(side_effect=lambda _: fcntl.flock(reader, fcntl.LOCK_UN))
         with mock.patch('time.sleep', release):
-            lock = files.take_lock(str(path))
+            lock = shared_files.take_lock(str(path))
     assert lock is not None
     os.close(lock)
 
 
 def test_lock_that_is_held_leaves_no_open_file(folder: pathlib.Path) -> None:
     path = str(folder / 'GPU-1.lock')
-    lock = files.take_lock(path)
+    lock = shared_files.take_lock(path)
     assert lock is not None
     before = os.listdir('/proc/self/fd')
     with mock.patch('time.sleep'):
-        assert files.take_lock(path) is None
+        assert shared_files.take_lock(path) is None
     assert is_locked(path)
     assert os.listdir('/proc/self/fd') == before
     os.close(lock)
@@ -461,7 +461,7 @@ def test_process_of_another_boot_time_or_namespace_keeps_no_claim(
     assert read_claims() == {}
     older = {**values, 'since': values['since'] - 60.0, 'command': 'older'}
     (folder / 'GPU-1.1.1.claim').write_text(json.dumps(older))
-    lock = files.take_lock(records.lock_path(str(folder), 'GPU-1'))
+    lock = shared_files.take_lock(records.lock_path(str(folder), 'GPU-1'))
     assert lock is not None
     assert [claim.command for claim in read_claims().values()] == ['x']  # the newest
     os.close(lock)
@@ -502,7 +502,7 @@ def test_deeply_nested_files_are_not_decoded(folder: pathlib.Path) -> None:
     path = folder / 'GPU-1.1.1.claim'
     path.write_text('[' * 4000)
     with pytest.raises(ValueError, match='not a small file'):
-        files.read_json(str(path))
+        shared_files.read_json(str(path))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='NOT TESTED: files of two users need root')
@@ -526,19 +526,19 @@ def test_other_user_is_seen_and_can_lock_what_root_has_locked_before(
     os.chmod(folder, 0o1777)
     monkeypatch.setenv(directory.VARIABLE, folder)
     path = records.lock_path(folder, 'GPU-1')
-    lock = files.take_lock(path)
+    lock = shared_files.take_lock(path)
     assert lock is not None
     os.close(lock)
     pid = os.fork()
     if pid == 0:
         os.umask(0o077)
         os.setuid(NOBODY)
-        taken = files.take_lock(path)
+        taken = shared_files.take_lock(path)
         records.write_claim(folder, 'GPU-1', 'of nobody')
         signal.pause() if taken is not None else os._exit(1)
     wait_until(lambda: 'GPU-1' in read_claims(), 'the claim')
     assert read_claims()['GPU-1'].uid == NOBODY
-    assert files.take_lock(path) is None
+    assert shared_files.take_lock(path) is None
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     assert read_claims() == {}
@@ -571,9 +571,9 @@ def test_directories_that_cannot_be_trusted_are_refused(
     assert why_unusable(str(link)) == 'a symbolic link'
     assert why_unusable(str(file)) == 'not a directory'
     assert 'not sticky' in why_unusable(str(open_to_all))
-    with mock.patch.object(files, 'user_id', return_value=NOBODY):
+    with mock.patch.object(shared_files, 'user_id', return_value=NOBODY):
         assert ('belongs to another user' in why_unusable(str(tmp_path))) == (os.getuid() != 0)
-    monkeypatch.setattr(files, 'file_system', lambda _: 'nfs4')
+    monkeypatch.setattr(shared_files, 'file_system', lambda _: 'nfs4')
     assert 'nfs4' in why_unusable(str(tmp_path))
     monkeypatch.setenv(directory.VARIABLE, str(file))
     with pytest.raises(ClaimError, match=r'not a directory.*set NVITOP_CLAIMS'):
@@ -584,7 +584,7 @@ def test_directories_that_cannot_be_trusted_are_refused(
 
 
 def test_file_system_of_a_directory_is_known() -> None:
-    assert files.file_system(os.stat('/proc').st_dev) == 'proc'
+    assert shared_files.file_system(os.stat('/proc').st_dev) == 'proc'
 
 
 def test_full_file_system_leaves_no_half_claim(machine: simulation.Machine) -> None:
