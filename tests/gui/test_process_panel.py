@@ -8,14 +8,13 @@ import pytest
 
 from nvitop.console.options import Thresholds
 from nvitop.gui.layout.process import group_sizes, lay_out_processes, place_columns, process_height
-from nvitop.gui.model.choices import ProcessFilter, Sort
+from nvitop.gui.model.choices import ProcessFilter, Sort, row_role
 from nvitop.gui.model.columns import (
     COLUMNS,
     DEFAULT_COLUMNS,
     column_widths,
     longest_command,
 )
-from nvitop.gui.model.load_style import row_role
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style

@@ -16,9 +16,8 @@ from typing import Callable, NamedTuple, Optional, Sequence, Tuple
 
 from nvitop.api.utils import GiB
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.choices import ViewState, load_style
 from nvitop.gui.model.columns import Column
-from nvitop.gui.model.load_style import load_style
 from nvitop.gui.render.style import DIM, ERROR, IDLE, OWN, PLAIN, WARNING, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.health import DeviceState, Finding, is_wrong

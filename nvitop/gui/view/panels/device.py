@@ -17,7 +17,7 @@ from nvitop.gui.layout.device import (
 )
 from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.choices import ViewState, load_style, row_role
 from nvitop.gui.model.device_columns import (
     FACTS,
     RATES,
@@ -30,7 +30,6 @@ from nvitop.gui.model.device_columns import (
     why_silent,
 )
 from nvitop.gui.model.format import format_word, product_name
-from nvitop.gui.model.load_style import load_style, row_role
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import DIM, ERROR, HEADING, IDLE, PLAIN, TITLE, WARNING, Role, Style

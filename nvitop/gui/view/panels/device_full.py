@@ -19,8 +19,7 @@ from typing import NamedTuple, Sequence
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.device import AROUND_NAME, DevicePlace, DeviceTraits
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.load_style import load_role
+from nvitop.gui.model.choices import ViewState, load_role
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import Style

@@ -9,8 +9,7 @@ from typing import Iterable, NamedTuple, Optional, Sequence, Tuple
 from nvitop.api.metrics import METRICS_BY_NAME, Metric
 from nvitop.gui.layout.host import HostGraphs, HostLayout
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import GraphState, ViewState, is_measured
-from nvitop.gui.model.load_style import host_style, load_style
+from nvitop.gui.model.choices import GraphState, ViewState, host_style, is_measured, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import TITLE, Role, Style

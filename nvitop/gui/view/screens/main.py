@@ -7,8 +7,7 @@ import itertools
 from typing import TYPE_CHECKING, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.layout.main import LOWEST, MainLayout
-from nvitop.gui.model.choices import GraphState, MainState, ViewState
-from nvitop.gui.model.load_style import row_role
+from nvitop.gui.model.choices import GraphState, MainState, ViewState, row_role
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import DIM, TITLE, WARNING, Role, Style

@@ -10,9 +10,8 @@ from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.api.utils import GiB
 from nvitop.gui.layout.screens import MetricsLayout, lay_out_metrics
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import PROCESS_TRAFFIC, ViewState
+from nvitop.gui.model.choices import PROCESS_TRAFFIC, ViewState, host_style, load_style
 from nvitop.gui.model.columns import column_widths, owner_text
-from nvitop.gui.model.load_style import host_style, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, Rect
 from nvitop.gui.render.style import DIM, HEADING, PLAIN, TITLE, Role, Style

@@ -7,10 +7,9 @@ from typing import Sequence
 
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.choices import ViewState, load_style
 from nvitop.gui.model.columns import Column
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.load_style import load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import DIM, OWN, PLAIN
