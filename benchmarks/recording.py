@@ -16,8 +16,8 @@ import statistics
 import tempfile
 import time
 
+from nvitop.recording.frames import RecentSamples
 from nvitop.recording.opening import open_recording
-from nvitop.recording.recent import RecentSamples
 from nvitop.recording.recorder import Recorder
 from nvitop.recording.replay import ReplaySource
 from nvitop.recording.store import Retention

@@ -12,7 +12,7 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived
 from nvitop.gui.state.lists import listed_users, relist
 from nvitop.gui.view.frame import draw_frame
-from nvitop.recording.recent import RecentSamples
+from nvitop.recording.frames import RecentSamples
 from nvitop.recording.usage import RecentUse
 from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Sample
