@@ -26,9 +26,8 @@ from nvitop.console.problems import ProblemReporter
 from nvitop.exporter.access import Access, TlsFiles, WebConfig
 from nvitop.exporter.dialects import DIALECT_NAMES, SeriesOptions
 from nvitop.exporter.families import MAX_PROCESSES, demand_of
-from nvitop.exporter.pages import Pages
+from nvitop.exporter.pages import BackgroundSinks, Pages, TextFile
 from nvitop.exporter.server import WebServer
-from nvitop.exporter.sinks import BackgroundSinks, TextFile
 from nvitop.exporter.site import HEALTHY_PATH, READY_PATH, Site
 from nvitop.platforms.kernel import wait_for_signals
 from nvitop.sampling.plan import intervals

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import threading
 
-from nvitop.exporter.sinks import BackgroundSinks, TextFile
+from nvitop.exporter.pages import BackgroundSinks, TextFile
 from nvitop.sampling.types import Sample
 from tests.exporter.serving import make_site
 from tests.waiting import PATIENCE, wait_until
