@@ -74,9 +74,11 @@ ROOMS: dict[str, str] = {
     'fleet': 'exporter health owner.types sampling.types',
     'fleet.command': 'console fleet',
     'exporter.access': '',
-    'exporter.pages': 'api.host api.process exporter recording.shares recording.usage sampling.types',
+    'exporter.pages': (
+        'api.host api.process exporter recording.recorder recording.shares recording.usage '
+        'sampling.types'
+    ),
     'exporter.server': '',
-    'exporter.sinks': 'exporter.pages recording.recorder sampling.types',
     'exporter.command': 'console exporter recording sampling',
     'console': '',
     'console.problems': 'console.messages sampling.types',
@@ -118,7 +120,7 @@ ROOMS: dict[str, str] = {
     'gui.effect_runner': (
         'api.host console.config api.process owner gui.state.events sampling.types'
     ),
-    'gui': 'health console.options owner.types recording.events recording.recent recording.replay sampling',
+    'gui': 'health console.options owner.types recording.events recording.frames recording.replay sampling',
     'gui.settings': 'console gui.model.columns gui.state.bindings',
     'gui.show': 'api console gui health recording.replay sampling',
     'gui.replay_command': 'console gui query recording sampling',

@@ -29,7 +29,6 @@ from nvitop.sampling.types import EMPTY_SAMPLE, Sample
 if TYPE_CHECKING:
     from nvitop.exporter.dialects import Holder, SeriesType
     from nvitop.recording.recorder import Sink
-    from nvitop.sampling.types import Sample
 
 #: Series about the exporter, with the names that all exporters share: type and help. The text file
 #: has none of them, because node_exporter has series of the same names.

@@ -13,9 +13,9 @@ import urllib.request
 import zlib
 from typing import TYPE_CHECKING, Iterator, Mapping, NamedTuple
 
-from nvitop.fleet.response import CurrentValues, PastValues, parse_history, parse_response
+from nvitop.fleet.response import parse_history, parse_response
 from nvitop.fleet.settings import Settings, basic_login
-from nvitop.fleet.types import FleetError
+from nvitop.fleet.types import CurrentValues, FleetError, PastValues
 from nvitop.version import __version__
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import Callable, Iterable, Iterator, NamedTuple
 
 from nvitop.exporter.values import bare_uuid
 from nvitop.fleet.queries import HEAT_METRICS
-from nvitop.fleet.response import CurrentValues, PastValues
 from nvitop.fleet.series import (
     HOST_LABELS,
     INSTANCE,
@@ -27,7 +26,7 @@ from nvitop.fleet.series import (
     series_of_metrics,
 )
 from nvitop.fleet.source import GRAPH_METRICS, Question
-from nvitop.fleet.types import Series
+from nvitop.fleet.types import CurrentValues, PastValues, Series
 from nvitop.health import BUSY_PERCENT
 
 #: Exporters of the simulated machines, in turn.

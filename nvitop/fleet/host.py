@@ -37,8 +37,7 @@ from nvitop.sampling.types import (
 
 if TYPE_CHECKING:
     from nvitop.exporter.dialects import DeviceRow, Dialect, InfoRow, Labels, ProcessRow
-    from nvitop.fleet.response import PastValues
-    from nvitop.fleet.types import FleetHost
+    from nvitop.fleet.types import FleetHost, PastValues
     from nvitop.sampling.types import DeviceStatus, ProcessStatus
 
 _TEXTS: dict[str, Metric] = {metric.name: metric for metric in METRICS if metric.kind == 'str'}

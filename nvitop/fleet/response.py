@@ -6,9 +6,17 @@ from __future__ import annotations
 import json
 import re
 import time
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Callable
 
-from nvitop.fleet.types import PAUSE_SECONDS, SLICE, FleetError, Series, drained
+from nvitop.fleet.types import (
+    PAUSE_SECONDS,
+    SLICE,
+    CurrentValues,
+    FleetError,
+    PastValues,
+    Series,
+    drained,
+)
 from nvitop.printable import printable
 
 #: Maximum length of an error message or warning of the server.
@@ -38,23 +46,6 @@ _HINTS = {
     'canceled': '',
     'unavailable': 'try again later',
 }
-
-
-class CurrentValues(NamedTuple):
-    """Series with their values, and notes of the server."""
-
-    #: Each can be read once, so that large responses are freed row by row.
-    series: Iterator[Series]
-    warnings: tuple[str, ...] = ()
-
-
-class PastValues(NamedTuple):
-    """A series with its values over time."""
-
-    name: str
-    labels: dict[str, str]
-    #: Seconds since the epoch, value.
-    points: tuple[tuple[float, float], ...]
 
 
 def parse_response(status: int, content_type: str, body: bytes) -> CurrentValues:

@@ -22,8 +22,7 @@ from nvitop.fleet.types import LATE_SECONDS, Fleet, FleetError, FleetHost
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Problem, Sample
 
 if TYPE_CHECKING:
-    from nvitop.fleet.response import CurrentValues, PastValues
-    from nvitop.fleet.types import Kind
+    from nvitop.fleet.types import CurrentValues, Kind, PastValues
 
 #: Metrics in the graphs of a host.
 GRAPH_METRICS = (

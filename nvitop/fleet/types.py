@@ -50,6 +50,23 @@ class Series(NamedTuple):
     value: float
 
 
+class CurrentValues(NamedTuple):
+    """Series with their values, and notes of the server."""
+
+    #: Each can be read once, so that large responses are freed row by row.
+    series: Iterator[Series]
+    warnings: tuple[str, ...] = ()
+
+
+class PastValues(NamedTuple):
+    """A series with its values over time."""
+
+    name: str
+    labels: dict[str, str]
+    #: Seconds since the epoch, value.
+    points: tuple[tuple[float, float], ...]
+
+
 class FleetFinding(NamedTuple):
     """Something that is wrong with a GPU."""
 

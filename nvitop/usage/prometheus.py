@@ -15,7 +15,7 @@ from nvitop.usage.report import UNOBSERVED, Place, Report, Sums, Table
 if TYPE_CHECKING:
     from nvitop.fleet.client import Client
     from nvitop.fleet.queries import Scope
-    from nvitop.fleet.response import PastValues
+    from nvitop.fleet.types import PastValues
 
 #: Columns of reports that the counters can give.
 PROMETHEUS_DIMENSIONS = ('user', 'job', 'host')

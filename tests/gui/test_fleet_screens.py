@@ -10,9 +10,17 @@ import pytest
 
 from nvitop.console.options import Options
 from nvitop.fleet.demo import MIXED, Cluster, DemoServer
-from nvitop.fleet.response import CurrentValues, PastValues
 from nvitop.fleet.source import Pace, Question, ask
-from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetGpu, FleetHost, totals
+from nvitop.fleet.types import (
+    CurrentValues,
+    Fleet,
+    FleetError,
+    FleetFinding,
+    FleetGpu,
+    FleetHost,
+    PastValues,
+    totals,
+)
 from nvitop.gui.fleet.command import FleetApp, begin_with, state_of
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS

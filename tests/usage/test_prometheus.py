@@ -14,9 +14,8 @@ from nvitop.exporter.families import make_families
 from nvitop.exporter.pages import DELAY_SECONDS, UsageCounters
 from nvitop.fleet.client import Client
 from nvitop.fleet.queries import Scope
-from nvitop.fleet.response import PastValues
 from nvitop.fleet.settings import make_settings
-from nvitop.fleet.types import FleetError, Series
+from nvitop.fleet.types import FleetError, PastValues, Series
 from nvitop.recording.recorder import RECORDED, Recorder
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Sample
