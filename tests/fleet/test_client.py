@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Iterator
 import pytest
 
 from nvitop.fleet import client as client_module
-from nvitop.fleet.client import Client
-from nvitop.fleet.response import parse_response
+from nvitop.fleet.client import Client, parse_response
 from nvitop.fleet.settings import SettingsError, from_environment, from_table, make_settings
 from nvitop.fleet.source import Question, ask
 from nvitop.fleet.types import SLICE, Fleet, FleetError
