@@ -45,7 +45,7 @@ from nvitop.sampling.history import History
 if TYPE_CHECKING:
     from nvitop.gui.render.buffer import Buffer
     from nvitop.gui.state.app_state import AppState
-    from nvitop.gui.term.terminal import Terminal
+    from nvitop.gui.term import Terminal
     from nvitop.recording.frames import RecentSamples
 
 #: Maximum number of events in a crash report.

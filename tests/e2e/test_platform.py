@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
+from nvitop.gui.term import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.gui.term.posix import PosixTerminal
-from nvitop.gui.term.terminal import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.gui.term.windows import WindowsTerminal
 from tests.e2e.emulator import MOUSE_BUTTONS
 from tests.e2e.monitor import Monitors

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class HeadlessTerminal:
-    """A :class:`~nvitop.gui.term.terminal.Terminal` without a screen.
+    """A :class:`~nvitop.gui.term.Terminal` without a screen.
 
     Each call of :meth:`wait` returns one batch of events given to :meth:`send`. With ``ends=True``
     the input ends after the last batch, so that a run of the application returns.

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from nvitop.fleet.settings import Settings
     from nvitop.fleet.source import Question, Server
     from nvitop.fleet.types import FleetHost
-    from nvitop.gui.term.terminal import Terminal
+    from nvitop.gui.term import Terminal
     from nvitop.sampling.types import Sample
 
 #: Pauses (seconds) after failures in a row; the last one is repeated.

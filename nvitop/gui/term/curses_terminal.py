@@ -46,7 +46,7 @@ class Input(Protocol):
 
 
 class CursesTerminal(abc.ABC):
-    """A :class:`~nvitop.gui.term.terminal.Terminal` on standard input and output, drawn by curses.
+    """A :class:`~nvitop.gui.term.Terminal` on standard input and output, drawn by curses.
 
     Subclasses for each platform read the keys and do what curses cannot do.
     """
