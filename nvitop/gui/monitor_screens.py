@@ -13,6 +13,7 @@ from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC
+from nvitop.gui.state.actions import select_event
 from nvitop.gui.state.app_state import (
     AppState,
     KeyedSelection,
@@ -37,7 +38,6 @@ from nvitop.gui.state.lists import (
 )
 from nvitop.gui.state.process_rows import parse_query
 from nvitop.gui.state.selection import select_process, select_tree_row
-from nvitop.gui.state.times import select_event
 from nvitop.gui.view.frame import draw_main_screen
 from nvitop.gui.view.screens.environ import draw_environ
 from nvitop.gui.view.screens.help import draw_columns, draw_help

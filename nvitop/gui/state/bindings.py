@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import COLUMNS
-from nvitop.gui.state import actions, appearance, navigation, selection, times
+from nvitop.gui.state import actions, appearance, navigation, selection
 from nvitop.gui.state.dialog import ask_for_signal
 from nvitop.gui.state.environ import toggle_secrets
 from nvitop.gui.state.input_line import open_field, search_again
@@ -72,7 +72,7 @@ def _travel(
     hint: str,
     need: Need = actions.need_past,
 ) -> Binding:
-    run = partial(times.travel, unit=unit, amount=amount)
+    run = partial(actions.travel, unit=unit, amount=amount)
     return Binding(keys, name, run, text, _NOT_HELP, _TIME, hint=hint, needs=(need,))
 
 
@@ -124,7 +124,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('G',), 'next-upper-graph', partial(appearance.next_graph, is_upper=True), 'next metric in the upper GPU graph', _MAIN, VIEW),
     Binding(('+', '='), 'longer-time', partial(appearance.change_time, step=1), 'zoom graphs out, up to 60 min', _GRAPHS, VIEW, hint='time'),
     Binding(('-', '_'), 'shorter-time', partial(appearance.change_time, step=-1), 'zoom graphs in', _GRAPHS, VIEW, hint='time'),
-    Binding(('z',), 'freeze', times.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause'),
+    Binding(('z',), 'freeze', actions.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause'),
     Binding(('r', 'Ctrl-R', 'F5'), 'refresh', actions.refresh, 'refresh, clear the selection', _NOT_HELP, VIEW),
     Binding(('Ctrl-L',), 'redraw', actions.redraw, 'draw the screen again', ALL_SCREENS, VIEW),
     Binding(('L',), 'next-theme', appearance.next_theme, 'next theme', _NOT_HELP, VIEW),
@@ -179,7 +179,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('J', '>'), 'move-down', partial(appearance.move_column, step=1), 'move the column to the right', _COLUMNS, SCREEN, hint='move'),
     Binding(('Enter',), 'show-page', selection.toggle_page, 'page of the selected GPU', _MAIN, SCREEN, hint='GPU page', needs=(actions.need_device,)),
     Binding(('Enter',), 'show-user', selection.show_user, 'show the processes', frozenset({Screen.USERS}), SCREEN, hint='processes'),
-    Binding(('Enter',), 'show-event', times.show_event_time, 'go to the time of the event', frozenset({Screen.EVENTS}), SCREEN, hint='go there', needs=(actions.need_recording,)),
+    Binding(('Enter',), 'show-event', actions.show_event_time, 'go to the time of the event', frozenset({Screen.EVENTS}), SCREEN, hint='go there', needs=(actions.need_recording,)),
     Binding(('Enter',), 'show-device', selection.show_device, 'go to the GPU', frozenset({Screen.PROBLEMS}), SCREEN, hint='GPU'),
     Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', ALL_SCREENS - _MAIN - _TREE, SCREEN, hint='back'),
     Binding(('t', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', _TREE, SCREEN, hint='back'),

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from nvitop.gui.model.choices import Screen
+from nvitop.gui.state.actions import go_to_time
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, SearchStart, TextField
 from nvitop.gui.state.lists import relist, uses_of_devices
 from nvitop.gui.state.navigation import current_line, go_to_line, line_count, lines_layout
 from nvitop.gui.state.notices import answer, withdraw_notice
 from nvitop.gui.state.process_rows import contains, matches, matches_host_process, parse_query
-from nvitop.gui.state.times import go_to_time
 
 #: Maximum number of characters.
 MAX_LENGTH = 200

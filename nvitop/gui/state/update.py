@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state import events
-from nvitop.gui.state.actions import binding_for, unmet_need
+from nvitop.gui.state.actions import binding_for, complete_details, show_past, unmet_need
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.appearance import note_saved, report_background, set_theme
 from nvitop.gui.state.bindings import MOVE
@@ -31,7 +31,6 @@ from nvitop.gui.state.notices import (
 )
 from nvitop.gui.state.problems import MAX_COSTS, Tally, count_problems, note_problem
 from nvitop.gui.state.selection import keep_selection_seen
-from nvitop.gui.state.times import complete_details, show_past
 from nvitop.health import findings
 
 #: Actions that scroll away from the selection.
