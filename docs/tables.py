@@ -11,8 +11,6 @@ import pathlib
 import re
 from typing import Callable, Iterable, Iterator, Sequence
 
-from nvitop.exporter.state import PROCESS_SERIES
-
 from nvitop.api.device import Device
 from nvitop.api.metrics import EXTENDED_METRICS, METRICS, METRICS_BY_NAME, PROCESS_METRICS
 from nvitop.console.commands import COMMANDS, NVISEL
@@ -27,6 +25,7 @@ from nvitop.exporter.dialects import (
 )
 from nvitop.exporter.exposition import UNITS
 from nvitop.exporter.families import make_families
+from nvitop.exporter.pages import PROCESS_SERIES
 from nvitop.exporter.values import owner_properties
 from nvitop.gui.layout.screens import HelpEntry, HelpGroup
 from nvitop.gui.model.choices import GRAPHS
