@@ -1,4 +1,4 @@
-"""Statements of processes about themselves: environment and arguments."""
+"""What processes and their ancestors say about owners."""
 
 from __future__ import annotations
 
@@ -6,11 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.owner.statements import VARIABLES, cmdline_layers, environ_layers, parse_environ
+from nvitop.owner.statements import (
+    VARIABLES,
+    Ancestor,
+    ContainerName,
+    ancestor_layers,
+    cmdline_layers,
+    container_names,
+    environ_layers,
+    parse_environ,
+    parse_step_title,
+    tmux_name,
+)
 from nvitop.owner.types import KINDS, Layer, make_owner
-from tests.owner.values import is_safe
+from tests.owner.values import CONTAINER, OUTER, POD, is_safe
 
 KERNEL = '1b2c3d4e-0000-4000-8000-000000000001'
+INIT = Ancestor(1, 'systemd')
 
 
 @pytest.mark.parametrize(
@@ -118,3 +130,60 @@ def test_any_arguments_are_parsed(cmdline: list[str], session: str) -> None:
     for arguments in (cmdline, ['python', '-m', 'ipykernel', '-f', f'kernel-{KERNEL}.json']):
         layers = cmdline_layers(arguments, {'JPY_SESSION_NAME': session})
         assert all(is_safe(str(layer)) for layer in layers)
+
+
+def conmon(pid: int, container_id: str, name: str) -> Ancestor:
+    return Ancestor(pid, 'conmon', ['/usr/bin/conmon', '-c', container_id, '-n', name])
+
+
+def test_titles_of_step_daemons() -> None:
+    assert parse_step_title('slurmstepd: [42.0]') == ('42', '0')
+    assert parse_step_title('slurmstepd: [42]') == ('42', '')
+    assert parse_step_title('slurmstepd: [42.0] x') is None
+    assert parse_step_title('slurmstepd: [.0]') is None
+
+
+def test_terminals_of_other_users() -> None:
+    chain = [
+        Ancestor(40, 'bash'),
+        Ancestor(30, 'tmux: server', ['tmux', 'new', '-s', 'main']),
+        Ancestor(25, 'node', ['/home/me/.vscode-server/cli/node', 'server-main.js']),
+        Ancestor(21, 'screen', ['SCREEN', '-S', 'train']),
+        Ancestor(20, 'sshd', ['sshd: alice@pts/0']),
+        INIT,
+    ]
+    layers = ancestor_layers(chain)
+    assert list(map(str, layers)) == ['ssh alice@pts/0', 'screen train', 'vscode', 'tmux server 30']
+    assert all(layer.claim for layer in layers)
+
+
+def test_arguments_of_a_tmux_server_name_its_first_session() -> None:
+    server = Ancestor(30, 'tmux: server', ['tmux', 'new', '-s', 'main'])
+    assert tmux_name(server, '0') == 'main'
+    assert tmux_name(server, '1') is None
+    assert tmux_name(None, '0') is None
+
+
+def test_monitors_name_their_containers() -> None:
+    kubelet = f'k8s_main_train-0_ml_{POD}_2'
+    shim = ['/usr/bin/containerd-shim-runc-v2', '-namespace', 'moby', '-id', OUTER]
+    chain = [conmon(9, CONTAINER, 'web'), Ancestor(8, 'containerd-shim', shim), INIT]
+    assert [*container_names(chain)] == [
+        ContainerName(OUTER, 'docker'),
+        ContainerName(CONTAINER, 'podman', 'web'),
+    ]
+    assert [*container_names([conmon(9, CONTAINER, kubelet)])] == [
+        ContainerName(CONTAINER, 'cri-o', 'main', 'ml/train-0', POD)
+    ]
+    assert [*container_names([conmon(9, CONTAINER[1:], 'web')])] == []
+    assert [*container_names([conmon(9, CONTAINER, 'a\x1b[2J')])] == [
+        ContainerName(CONTAINER, 'podman')
+    ]
+
+
+@given(st.text(), st.lists(st.text()))
+def test_any_ancestors_are_read(name: str, cmdline: list[str]) -> None:
+    for each in (name, 'slurmstepd', 'tmux: server', 'screen', 'sshd', 'node', 'conmon'):
+        chain = [Ancestor(9, each, cmdline, is_roots=True)]
+        assert all(is_safe(str(layer)) for layer in ancestor_layers(chain))
+        assert [*container_names(chain)] == []

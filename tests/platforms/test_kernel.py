@@ -1,16 +1,22 @@
-"""System calls that some platforms lack."""
+"""System calls that some platforms lack; names and rights of users."""
 
 from __future__ import annotations
 
+import ctypes
+import getpass
 import os
 import signal
 import sys
+import types
 
+import psutil
 import pytest
 
+from nvitop.api import host
 from nvitop.platforms import kernel
 
 posix_only = pytest.mark.skipif(sys.platform == 'win32', reason='needs POSIX')
+linux_only = pytest.mark.skipif(sys.platform != 'linux', reason='needs Linux')
 
 
 @posix_only
@@ -62,3 +68,70 @@ def test_descriptors_above_1023_can_be_waited_for() -> None:
         os.close(reader)
         os.close(writer)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_getuser_is_the_name_in_process_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('LOGNAME', 'another user')
+    assert kernel.getuser() == psutil.Process().username().rpartition('\\')[2]
+
+
+@linux_only
+def test_getuser_of_an_unknown_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pwd
+
+    def unknown(uid: int) -> object:
+        raise KeyError(uid)
+
+    def no_login() -> str:
+        raise OSError('no terminal')
+
+    monkeypatch.setattr(pwd, 'getpwuid', unknown)
+    monkeypatch.setenv('LOGNAME', 'jovyan')
+    assert kernel.getuser() == 'jovyan'
+    monkeypatch.setattr(getpass, 'getuser', no_login)
+    monkeypatch.setattr(os, 'getlogin', lambda: 'login')
+    assert kernel.getuser() == 'login'
+    monkeypatch.setattr(os, 'getlogin', no_login)
+    assert kernel.getuser() == str(os.getuid())
+
+
+def test_users_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> str:
+        raise OSError('no window station')
+
+    monkeypatch.setattr(sys, 'platform', 'win32')
+    for name in ('LOGNAME', 'USER', 'LNAME'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('USERNAME', 'ada')
+    assert kernel.getuser() == 'ada'
+    assert kernel.without_domain('DESKTOP-7\\ada') == kernel.without_domain('ada') == 'ada'
+    monkeypatch.setattr(getpass, 'getuser', unknown)
+    monkeypatch.setattr(os, 'getlogin', unknown)
+    assert kernel.getuser() == 'unknown'
+    assert kernel.name_of_user(987654321) == '987654321'
+
+
+@pytest.mark.parametrize('result', [0, 1])
+def test_windows_administrator_is_the_superuser(
+    monkeypatch: pytest.MonkeyPatch, result: int
+) -> None:
+    monkeypatch.setattr(sys, 'platform', 'win32')
+    shell32 = types.SimpleNamespace(IsUserAnAdmin=lambda: result)
+    monkeypatch.setattr(ctypes, 'windll', types.SimpleNamespace(shell32=shell32), raising=False)
+    assert kernel.is_superuser() is bool(result)
+
+
+@linux_only
+@pytest.mark.parametrize('uid', [0, 1000])
+def test_root_is_the_superuser(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
+    monkeypatch.setattr(os, 'geteuid', lambda: uid)
+    assert kernel.is_superuser() is (uid == 0)
+
+
+@linux_only
+def test_root_has_user_id_0() -> None:
+    assert kernel.name_of_user(0) == 'root'
+
+
+def test_host_has_the_same_function() -> None:
+    assert host.getuser is kernel.getuser
