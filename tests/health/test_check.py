@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, Iterator
 
 import pytest
@@ -11,9 +10,10 @@ import pytest
 from nvitop import simulation
 from nvitop.api.system import system
 from nvitop.health import check
-from nvitop.health.command import FORMATS, NPD_BYTES, main
+from nvitop.health.command import NPD_BYTES, main
 from tests.command_run import CommandRun
 from tests.programs import ROOT
+from tests.schema_check import violations
 
 
 @pytest.fixture
@@ -77,19 +77,22 @@ def test_findings_of_all_severities(machine: simulation.Machine) -> None:
         ('-o 2', 1, 1),
         ('-o 3', 3, 2),
         ('-o 4', 0, 0),
+        ('-o 5', 2, 1),
         ('-o 1 2 3', 2, 1),
         ('-o 2 3', 1, 1),
         ('-o 2 3 --fail-on critical', 0, 0),
         ('-o 1 --fail-on critical', 2, 1),
         ('-o 1 --ignore lost', 0, 0),
-        ('--ignore lost,unreadable', 1, 1),
-        ('--ignore lost unreadable --ignore remap_pending', 0, 0),
+        ('--ignore lost,unreadable,reset_needed', 1, 1),
+        ('--ignore lost unreadable --ignore remap_pending reset_needed', 0, 0),
     ],
 )
 def test_exit_status(machine: simulation.Machine, options: str, status: int, npd: int) -> None:
     machine.set(gpu=1, lost=True)
     machine.set(gpu=2, remapped_pending=True)
     machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3)
+    # Only the lists of processes report it.
+    machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'RESET_REQUIRED', gpu=5)
     for form in ('text', 'json', 'nagios'):
         assert health(*options.split(), '--format', form).status == status
     assert health(*options.split(), '--format', 'npd').status == npd
@@ -144,53 +147,13 @@ def test_a_lost_gpu_has_the_bus_id_of_its_place(machine: simulation.Machine) -> 
     assert [(f['kind'], f['pci_bus_id']) for f in found] == [('missing', None), ('lost', None)]
 
 
-def violations(value: Any, schema: dict[str, Any], path: str = '') -> list[str]:
-    """Return where a value differs from a JSON schema, for the keywords of the one in share/."""
-    if 'const' in schema or 'enum' in schema:
-        return [] if value in schema.get('enum', [schema.get('const')]) else [path]
-    names = {str: 'string', bool: 'boolean', int: 'integer', dict: 'object', list: 'array'}
-    if names.get(type(value), 'null') not in schema['type']:
-        return [path]
-    if isinstance(value, list):
-        return [bad for item in value for bad in violations(item, schema['items'], f'{path}[]')]
-    if not isinstance(value, dict):
-        return [] if re.search(schema.get('pattern', ''), str(value)) else [path]
-    assert list(value) == schema['required'] == list(schema['properties'])
-    each = ((v, schema['properties'][name], f'{path}.{name}') for name, v in value.items())
-    return [bad for item in each for bad in violations(*item)]
-
-
-def test_each_format_names_the_faults_of_a_machine() -> None:
-    with simulation.machine('faults', processes='fixed', clock=lambda: 0.0):
-        text, data, nagios, npd = (health('--format', form) for form in FORMATS)
-    assert [ran.status for ran in (text, data, nagios, npd)] == [2, 2, 2, 1]
-    worst = {
-        1: 'critical: lost',
-        2: 'critical: too hot',
-        3: 'unknown: unreadable values',
-        5: 'critical: uncorrected memory errors',
-        6: 'warning: implausible values',
-        7: 'critical: needs a reset',  # only the lists of processes say so
-    }
-    lines = [line for line in text.out.splitlines() if line.startswith('GPU')]
-    assert lines == [f'GPU {index}: {words}' for index, words in worst.items()]
-    kinds = {
-        finding['gpu']: finding['severity'] for finding in json.loads(data.out)['findings'][::-1]
-    }
-    assert kinds == {index: words.split(':')[0] for index, words in worst.items()}
-    assert nagios.out.startswith('GPU CRITICAL - GPU 1 lost; GPU 7 needs a reset; GPU 5 unc')
-    assert ' critical=4;;;0;8 warning=1;;;0;8 unknown=1;;;0;8 ' in nagios.out
-    assert npd.out.startswith('GPU 1 lost; GPU 7 needs a reset; ')
-
-
 @pytest.mark.parametrize('scenario', ['faults', 'half-busy', 'empty', 'mig'])
 def test_json_follows_its_schema(scenario: str) -> None:
     schema = json.loads((ROOT / 'share/health/health.schema.json').read_text(encoding='utf-8'))
     with simulation.machine(scenario, processes='none'):
         data = json.loads(health('--format=json', '--expect=9').out)
-    assert violations(data, schema) == []
-    data['findings'][0]['gpu'] = 'GPU 3'
-    assert violations({**data, 'status': 'bad'}, schema) == ['.status', '.findings[].gpu']
+    assert list(data) == schema['required']
+    assert [*violations(schema, data)] == []
 
 
 def test_the_line_for_the_node_problem_detector_is_cut(machine: simulation.Machine) -> None:

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from nvitop import simulation
-from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.health import (
     KINDS,
-    RULE_METRICS,
     Finding,
     findings,
     headline,
@@ -21,7 +19,6 @@ from nvitop.health import (
 )
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import (
-    PROCESSES,
     Demand,
     DeviceInfo,
     DeviceKey,
@@ -291,10 +288,6 @@ def test_status_and_worst_finding_of_a_device() -> None:
 def test_each_kind_has_a_row_and_is_documented() -> None:
     page = (ROOT / 'docs/health.md').read_text(encoding='utf-8')
     assert set(re.findall('^. `([a-z_]+)`', page, re.MULTILINE)) == set(KINDS)
-
-
-def test_metrics_of_the_rules_exist() -> None:
-    assert {*RULE_METRICS} <= {*METRICS_BY_NAME, PROCESSES}
 
 
 def test_the_scenario_of_faults_shows_a_fault_of_each_gpu() -> None:

@@ -20,7 +20,7 @@ from nvitop.query.measure import TableQuery, make_rows
 from nvitop.query.nvidia_smi import DEPRECATED
 from nvitop.sampling.types import Sample
 from tests.query.samples import DEVICES, ISO, PROCESSES, SAMPLE
-from tests.query.schema_check import violations
+from tests.schema_check import violations
 
 GPUS = TableQuery(devices=device_table().find('index,name,memory.used,power.draw,temperature.gpu'))
 TASKS = TableQuery(

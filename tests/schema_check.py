@@ -1,7 +1,8 @@
-"""A minimal JSON Schema validator for the keywords of ``docs/query_schema.py``."""
+"""A minimal JSON Schema validator for the keywords of nvitop's schemas."""
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any, Iterator
 
@@ -14,7 +15,7 @@ _TYPES: dict[str, Any] = {
 }
 _KNOWN = {
     '$schema', 'title', 'description', 'type', 'properties', 'required', 'dependentRequired',
-    'additionalProperties', 'items', 'const', 'format',
+    'additionalProperties', 'items', 'const', 'enum', 'minimum', 'pattern', 'format',
 }  # fmt: skip
 
 
@@ -28,6 +29,12 @@ def violations(schema: dict[str, Any], value: Any, path: str = '$') -> Iterator[
         return
     if 'const' in schema and (value, type(value)) != (schema['const'], type(schema['const'])):
         yield f'{path}: {value!r} is not {schema["const"]!r}'
+    if 'enum' in schema and value not in schema['enum']:
+        yield f'{path}: {value!r} is not one of {schema["enum"]}'
+    if isinstance(value, int) and value < schema.get('minimum', value):
+        yield f'{path}: {value!r} is less than {schema["minimum"]}'
+    if isinstance(value, str) and not re.search(schema.get('pattern', ''), value):
+        yield f'{path}: {value!r} does not match {schema["pattern"]}'
     if schema.get('format') == 'date-time' and value is not None and not _has_zone(value):
         yield f'{path}: {value!r} has no zone'
     if isinstance(value, dict):
