@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nvitop.recording.shares import divide
 from nvitop.recording.usage import UsageAccount
 from nvitop.sampling.types import Sample
-from tests.recording.virtual_clock import SimpleMachine, mig, simulated_samples
+from tests.recording.virtual_clock import SimpleMachine, mig, percent, simulated_samples
 from tests.sampling.clocked_machine import ClockedMachine
 
 USERS = ('ann', 'bob', 'carol', None)
@@ -34,11 +34,6 @@ def one_gpu(*processes: dict[str, Any], **values: Any) -> SimpleMachine:
     for pid, process in enumerate(processes, 1):
         machine.run(pid, **process)
     return machine
-
-
-def percent(user: str, value: int | None, **values: Any) -> dict[str, Any]:
-    """Return a process of a user with a utilization."""
-    return {'username': user, 'gpu_sm_utilization_percent': value, **values}
 
 
 def test_the_example_of_the_rule() -> None:
@@ -213,6 +208,7 @@ def samples(draw: st.DrawFn, machine: SimpleMachine) -> Sample:
     return machine.sample(draw(st.floats(0, 40)))
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_shares_and_unobserved_time_add_up_to_wall_time_times_gpus(data: st.DataObject) -> None:
     machine, account = SimpleMachine(1), UsageAccount(10.0)

@@ -69,6 +69,11 @@ class SimpleMachine:
         self.processes.append(process_sample(pid)._replace(key=key, **{**usual, **values}))
 
 
+def percent(user: str, value: int | None, **values: Any) -> dict[str, Any]:
+    """Return the values of a process of a user with a utilization."""
+    return {'username': user, 'gpu_sm_utilization_percent': value, **values}
+
+
 def gpu(index: int, **values: Any) -> DeviceSample:
     """Return a GPU that is half busy."""
     usual: dict[str, Any] = {

@@ -22,11 +22,9 @@ from nvitop.sampling.types import Sample
 from nvitop.usage.command import main
 from nvitop.usage.prometheus import read_prometheus
 from nvitop.usage.recordings import open_sources, read_report
-from nvitop.usage.report import Report
 from tests.clock import Clock
 from tests.fleet.servers import exposition, program, prometheus
-
-HOUR = 3600.0
+from tests.usage.reports import HOUR, hours
 
 
 class FakeClient:
@@ -45,22 +43,6 @@ class FakeClient:
             PastValues('', {**labels, 'nvitop_row': mark}, tuple([(start, value)] * number))
             for mark, labels, value in self._rows
         ]
-
-
-def hours(report: Report) -> dict[Any, tuple[float, ...]]:
-    """Return the hours used, held idle, idle and not observed of each row."""
-    return {
-        row.key[0] if len(row.key) == 1 else row.key: tuple(
-            round(seconds / HOUR, 3)
-            for seconds in (
-                row.sums.used,
-                row.sums.held_idle,
-                row.sums.idle,
-                row.sums.unobserved,
-            )
-        )
-        for row in report.rows
-    }
 
 
 A = {'instance': 'a:9836'}
@@ -137,24 +119,6 @@ def test_jobs_are_counted_whatever_the_rows_are() -> None:
 def test_a_server_without_counters_is_an_error() -> None:
     with pytest.raises(FleetError, match='no counters'):
         read_prometheus(FakeClient(), Scope(), 0, 60, ('user',))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'message'),
-    [
-        (['--prometheus', 'http://h', 'a.db'], 'takes no FILE'),
-        (['--prometheus', 'http://h', '--by', 'gpu'], '--by user,job,host'),
-        (['--match', '{a="b"}'], 'need --prometheus'),
-        (['--prometheus', 'http://h', '--since', 'now'], '--since must be before'),
-        (['--prometheus', 'http://me:secret@h'], 'PROMETHEUS_URL'),
-    ],
-)
-def test_invalid_arguments(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        main(arguments)
-    assert message in capsys.readouterr().err
 
 
 def test_a_server_that_does_not_respond_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
