@@ -112,11 +112,6 @@ def test_pods_have_the_name_of_their_node(monkeypatch: pytest.MonkeyPatch) -> No
     assert parse(make_parser(), ['--hostname', 'h']).series.hostname == 'h'
 
 
-@pytest.mark.parametrize(('text', 'seconds'), [('2', 2.0), ('10s', 10.0), ('500ms', 0.5)])
-def test_interval_is_a_duration(text: str, seconds: float) -> None:
-    assert parse(make_parser(), ['--interval', text]).interval == seconds
-
-
 def test_names_can_be_repeated_and_joined() -> None:
     settings = parse(make_parser(), ['--names', 'dcgm,own', '--names=own', '--names=nvidia-smi'])
     assert settings.names == ('dcgm', 'own', 'nvidia-smi')
@@ -158,20 +153,6 @@ def test_recording_measures_everything_that_either_needs() -> None:
     assert (both.process_codec, both.owners) == (True, True)
     assert set(alone.shown_metrics) - set(recorded.shown_metrics)
     assert set(both.shown_metrics) == {*alone.shown_metrics, *recorded.shown_metrics}
-
-
-def test_missing_files_are_named(tmp_path: pathlib.Path) -> None:
-    from nvitop.exporter.command import main
-
-    ran = CommandRun(main, '--port=0', '--certfile', f'{tmp_path}/c', '--keyfile', f'{tmp_path}/k')
-    assert ran.status == 1
-    assert f'{tmp_path}/c' in ran.err
-    ran = CommandRun(main, '--port=0', '--web.config.file', f'{tmp_path}/w')
-    assert (
-        ran.err == f'nvitop exporter: error: cannot read {tmp_path}/w: No such file or directory\n'
-    )
-    ran = CommandRun(main, '--textfile', f'{tmp_path}/none/x.prom')
-    assert (ran.status, 'cannot write' in ran.err) == (1, True)
 
 
 def test_query_prints_the_same_names() -> None:
