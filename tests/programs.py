@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, Iterator
 
 from tests.waiting import PATIENCE
 
@@ -30,6 +32,18 @@ def run_program(
 
 def run_python(code: str, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
     return run_program('-c', code, cwd=cwd, **environ)
+
+
+@contextlib.contextmanager
+def running_nvitop(*arguments: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """Run nvitop inside the block; kill it if it still runs then."""
+    command = [sys.executable, '-m', 'nvitop', *arguments]
+    options = {'stderr': subprocess.PIPE, **options}
+    with subprocess.Popen(command, cwd=ROOT, text=True, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def run_alone(*command: str, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
@@ -11,8 +10,6 @@ import pathlib
 import re
 import signal
 import subprocess
-import sys
-from typing import Iterator
 
 import pytest
 
@@ -26,9 +23,9 @@ from nvitop.query.command import main
 from nvitop.query.fields import device_table
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, Sample
 from tests.command_run import CommandRun
-from tests.programs import run_program
-from tests.query.schema_check import violations
+from tests.programs import run_program, running_nvitop
 from tests.sampling.fakes import device_sample
+from tests.schema_check import violations
 from tests.waiting import PATIENCE
 
 
@@ -164,14 +161,6 @@ def test_several_tables_in_one_document(machine: simulation.Machine) -> None:
     )
     first, second = ran.out.split('\n\n')
     assert (first.split(), second.split()[0]) == (['index', '0'], 'memory')
-
-
-def test_json(machine: simulation.Machine) -> None:
-    ran = CommandRun(main, '--gpu=index,power.draw', '--processes=pid', '--format=json', '-i', '7')
-    made = json.loads(ran.out)
-    assert made['simulated'] == 'dgx-h100'
-    assert made['devices'] == [{'index': 7, 'power_usage': 100.5}]
-    assert made['processes'] == []
 
 
 @pytest.mark.parametrize(
@@ -367,32 +356,11 @@ def test_the_program_simulates_a_machine(tmp_path: pathlib.Path) -> None:
     assert re.fullmatch(r'pid, process_name\n\d+, /opt/vllm/bin/python3\n', done.stdout)
 
 
-def test_an_output_file_that_cannot_be_created_is_status_1(machine: simulation.Machine) -> None:
-    ran = CommandRun(main, '-f', '/nonexistent/rows')
-    assert ran.status == 1
-    message = 'cannot write to /nonexistent/rows: No such file or directory'
-    assert ran.err == f'nvitop query: error: {message}\n'
-
-
-@contextlib.contextmanager
-def program(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Run the program; it is killed at the end of the block."""
-    with subprocess.Popen(
-        [sys.executable, '-m', 'nvitop', 'query', *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
 @pytest.mark.skipif(os.name != 'posix', reason='POSIX signals')
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_loop_between_rows(number: int) -> None:
-    with program('--demo', '--processes=pid,command,gpu_uuid', '-lms', '20') as process:
+    loop = ('query', '--demo', '--processes=pid,command,gpu_uuid', '-lms', '20')
+    with running_nvitop(*loop, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         head = [process.stdout.readline() for _ in range(30)]

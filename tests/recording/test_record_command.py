@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import os
 import shutil
@@ -11,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO, Any, Iterator
+from typing import Any
 
 import pytest
 
@@ -20,34 +19,14 @@ from nvitop.recording.command import Requests, Writing, main
 from nvitop.sampling.serialization import loads
 from nvitop.sampling.types import Sample
 from tests.command_run import CommandRun
-from tests.programs import ROOT, run_program
+from tests.programs import ROOT, run_program, running_nvitop
 from tests.recording.virtual_clock import rows
 from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == 'win32', reason='needs POSIX signals')
 
 
-def start(*arguments: str, stdout: int | IO[bytes] = subprocess.DEVNULL) -> subprocess.Popen[str]:
-    """Start to record a simulated machine."""
-    return subprocess.Popen(
-        [sys.executable, '-m', 'nvitop', 'record', '--demo', '--interval=0.25', *arguments],
-        cwd=ROOT,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-@contextlib.contextmanager
-def running(
-    *arguments: str, stdout: int | IO[bytes] = subprocess.DEVNULL
-) -> Iterator[subprocess.Popen[str]]:
-    """Record a simulated machine inside the block; kill the recorder if it still runs then."""
-    with start(*arguments, stdout=stdout) as program:
-        try:
-            yield program
-        finally:
-            program.kill()
+RECORD = ('record', '--demo', '--interval=0.25')
 
 
 def frame_count(path: Path) -> int:
@@ -145,12 +124,11 @@ def test_second_signal_ends_the_program_at_once(monkeypatch: pytest.MonkeyPatch)
 
 def test_signals_reopen_and_end_a_recording(tmp_path: Path) -> None:
     path = tmp_path / 'a.db'
-    with running('-o', str(path)) as program:
+    with running_nvitop(*RECORD, '-o', str(path)) as program:
         wait_for_frames(path, 2)
-        second = start('-o', str(path))
-        _, message = second.communicate(timeout=PATIENCE)
+        second = run_program('-m', 'nvitop', *RECORD, '-o', str(path))
         assert second.returncode == 1
-        assert f'process {program.pid} is already recording to {path}' in message
+        assert f'process {program.pid} is already recording to {path}' in second.stderr
         path.rename(tmp_path / 'old.db')
         program.send_signal(signal.SIGHUP)
         wait_for_frames(path, 1)
@@ -163,7 +141,7 @@ def test_signals_reopen_and_end_a_recording(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_leaves_ends_the_recording(tmp_path: Path) -> None:
-    with running('-o', '-', stdout=subprocess.PIPE) as program:
+    with running_nvitop(*RECORD, '-o', '-', stdout=subprocess.PIPE) as program:
         assert program.stdout is not None
         assert loads(program.stdout.readline()).sequence > 0
         program.stdout.close()
@@ -176,14 +154,14 @@ def test_a_reader_that_leaves_ends_the_recording(tmp_path: Path) -> None:
 def test_no_frame_is_lost_when_the_recorder_is_killed(tmp_path: Path) -> None:
     path = tmp_path / 'a.db'
     count = 0
-    for _ in range(8):
-        with running('-o', str(path)) as program:
+    for _ in range(4):
+        with running_nvitop(*RECORD, '-o', str(path)) as program:
             wait_for_frames(path, count + 2)
             count = frame_count(path)
             program.kill()
         assert rows(path, 'PRAGMA integrity_check') == [('ok',)]
         assert frame_count(path) >= count
-    assert len(rows(path, "SELECT * FROM run WHERE reason = 'running'")) == 8
+    assert len(rows(path, "SELECT * FROM run WHERE reason = 'running'")) == 4
 
 
 @pytest.mark.slow
@@ -205,7 +183,7 @@ def test_another_user_reads_a_recording_that_is_written_or_closed(tmp_path: Path
         )
         return int(run_program('-c', code, str(path)).stdout or -1)
 
-    with running('-o', str(path), '--mode=644') as program:
+    with running_nvitop(*RECORD, '-o', str(path), '--mode=644') as program:
         wait_for_frames(path, 2)
         assert frames_of_other_user() >= 2
         program.kill()
@@ -214,7 +192,7 @@ def test_another_user_reads_a_recording_that_is_written_or_closed(tmp_path: Path
     count = frames_of_other_user()
     assert count >= 2
     assert frame_count(path) == count
-    with running('-o', str(path), '--mode=644') as program:
+    with running_nvitop(*RECORD, '-o', str(path), '--mode=644') as program:
         wait_for_frames(path, count + 1)
         program.terminate()
         assert program.wait(PATIENCE) == 0
