@@ -299,7 +299,7 @@ def test_collect_takes_a_sample_if_the_last_one_is_older_than_half_the_interval(
     assert metrics['t/last_timestamp'] <= metrics['t/timestamp']
 
 
-def test_a_thousand_nested_tags_leak_nothing(collector: ResourceMetricCollector) -> None:
+def test_hundreds_of_nested_tags_leak_nothing(collector: ResourceMetricCollector) -> None:
     def remaining() -> set[int]:
         gc.collect()
         kept = [o for o in gc.get_objects() if isinstance(o, (TagBuffer, Statistics))]
@@ -309,11 +309,11 @@ def test_a_thousand_nested_tags_leak_nothing(collector: ResourceMetricCollector)
         collector.collect()
     before = remaining()
     with contextlib.ExitStack() as stack:
-        for number in range(1000):
+        for number in range(200):
             stack.enter_context(collector(tag=f't{number}'))
         metrics = collector.collect()
-        assert '/'.join(['', *(f't{n}' for n in range(1000)), 'duration (s)'])[1:] in metrics
-    for number in range(1000):
+        assert '/'.join(['', *(f't{n}' for n in range(200)), 'duration (s)'])[1:] in metrics
+    for number in range(200):
         with collector(tag='step'), collector(tag=f'{number}'):
             collector.collect()
     assert len(remaining()) <= len(before)  # fewer if a thread of another test has ended

@@ -162,12 +162,13 @@ def test_intervals_do_not_drift() -> None:
     assert waits == [0.75, 0.5, 1.0]
 
 
+def refuse(thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
 def test_the_tag_of_a_thread_that_cannot_start_is_not_active(
     one_gpu: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
     collector = ResourceMetricCollector(interval=NEVER)
     with collector('t'), monkeypatch.context() as patch:
         patch.setattr(threading.Thread, 'start', refuse)
@@ -181,9 +182,6 @@ def test_the_tag_of_a_thread_that_cannot_start_is_not_active(
 def test_samples_are_taken_by_collect_if_no_thread_can_start(
     one_gpu: simulation.Machine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
     monkeypatch.setattr(threading.Thread, 'start', refuse)
     collector = ResourceMetricCollector(interval=NEVER)
     for _ in range(2):

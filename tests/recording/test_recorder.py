@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from nvitop.masking import mask_command
 from nvitop.recording.lines import LineWriter
 from nvitop.recording.recorder import EARLIEST_TIME, Recorder
 from nvitop.recording.store import APPLICATION_ID, ROWS_PER_STEP, RecordingError, Retention, Store
@@ -86,21 +85,6 @@ def test_commands_are_kept_as_asked(
     assert stored.processes[0].name == name
     raw = b''.join(path.read_bytes() for path in tmp_path.iterdir())
     assert b'hunter2' not in raw
-
-
-@pytest.mark.parametrize(
-    ('command', 'masked'),
-    [
-        ('a --api-key x --n 1', 'a --api-key •••••••• --n 1'),
-        ('PGPASSWORD=x psql', 'PGPASSWORD=•••••••• psql'),
-        ("a --auth_token='x y' b", 'a --auth_token=•••••••• b'),
-        ('a --password --n 1', 'a --password --n 1'),
-        ('a token b', 'a token b'),
-        ('', ''),
-    ],
-)
-def test_secrets_in_commands_are_masked(command: str, masked: str) -> None:
-    assert mask_command(command) == masked
 
 
 def test_events_of_a_night(tmp_path: Path) -> None:
@@ -251,10 +235,10 @@ def test_symbolic_links_in_shared_directories_are_refused(tmp_path: Path, suffix
 def test_old_frames_and_usage_are_deleted_in_small_steps(tmp_path: Path) -> None:
     machine, path = SimpleMachine(), tmp_path / 'a.db'
     keep = Retention(frame_seconds=3600.0, usage_seconds=7200.0)
-    record(path, (machine.sample(10) for _ in range(360 * 8)), retention=keep)
+    record(path, (machine.sample(30) for _ in range(120 * 8)), interval_seconds=30, retention=keep)
     first, last, count = rows(path, 'SELECT min(t), max(t), count(*) FROM frame')[0]
-    assert 3_580_000 <= last - first <= 3_660_000
-    assert count <= 370
+    assert 3_540_000 <= last - first <= 3_660_000
+    assert count <= 123
     keys = rows(path, 'SELECT count(*) FROM keyframe WHERE id NOT IN (SELECT keyframe FROM frame)')
     assert keys == [(0,)]
     for table in ('usage', 'gpu_minute'):
