@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pathlib
@@ -32,6 +33,15 @@ LOST = '[[gpu]]\ncount = 4\n[[event]]\nat = 0\ngpus = [3]\nset = { lost = true }
 WARNED = '[[gpu]]\ncount = 4\n[[event]]\nat = 0\ngpus = [1]\nset = { remapped_pending = true }\n'
 
 needs_shell = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')
+
+
+@functools.lru_cache(maxsize=None)
+def stand_in(scenario: str) -> str:
+    """Return a script that prints what the check of the node prints on a simulated machine."""
+    words = 'health --format=npd --fail-on=critical --timeout=20'
+    with simulation.machine(simulation.parse_scenario(scenario, name='node'), processes='none'):
+        ran = CommandRun(main, *words.split()[1:])
+    return f'[ "$*" = "{words}" ] || exit 9\necho {shlex.quote(ran.out.strip())}\nexit {ran.status}'
 
 
 class Node:
@@ -91,6 +101,7 @@ def test_the_health_check_drains_a_node_and_resumes_only_what_it_drained(
     tmp_path: pathlib.Path, scenario: str, state: str, resume: str, expected: list[str]
 ) -> None:
     node = Node(tmp_path, scenario, state)
+    node.install('nvitop', stand_in(scenario))
     done = node.run('slurm-health-check.sh', NVITOP_RESUME=resume)
     assert (done.returncode, done.stderr) == (int(scenario == LOST), '')
     assert node.calls == expected
@@ -99,7 +110,7 @@ def test_the_health_check_drains_a_node_and_resumes_only_what_it_drained(
 @needs_shell
 def test_a_node_without_nvitop_is_drained(tmp_path: pathlib.Path) -> None:
     node = Node(tmp_path, LOST, IDLE)
-    (tmp_path / 'nvitop').write_text('#!/bin/sh\nexit 127\n')
+    node.install('nvitop', 'exit 127')
     assert node.run('slurm-health-check.sh').returncode == 1
     assert node.calls == [
         'update nodename=node07 state=drain reason=nvitop: nvitop health cannot be run'
