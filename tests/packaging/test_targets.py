@@ -5,8 +5,6 @@ from __future__ import annotations
 import pathlib
 import re
 
-import pytest
-
 ROOT = pathlib.Path(__file__).parent.parent.parent
 MAKEFILE = (ROOT / 'Makefile').read_text(encoding='utf-8')
 #: Target → its line in ``make help``.
@@ -17,21 +15,15 @@ def test_help_lists_every_target() -> None:
     assert set(re.findall(r'^\.PHONY: (.+)$', MAKEFILE, re.MULTILINE)) == set(HELP)
 
 
-@pytest.mark.parametrize(
-    'path',
-    [
-        '.ci/run',
-        '.github/PULL_REQUEST_TEMPLATE.md',
-        '.github/workflows/ci.yml',
-        '.github/workflows/release.yml',
-        '.pre-commit-config.yaml',
-    ],
-)
-def test_named_targets_exist(path: str) -> None:
-    text = (ROOT / path).read_text(encoding='utf-8')
-    called = re.findall(r'(?:^|`|: |"|&& )make ([a-z][a-z-]*)', text, re.MULTILINE)
-    assert called
-    assert set(called) <= set(HELP)
+def test_named_targets_exist() -> None:
+    programs = ['.ci/run', '.github/workflows/ci.yml', '.github/workflows/release.yml']
+    texts = ['.github/PULL_REQUEST_TEMPLATE.md', '.pre-commit-config.yaml', 'README.md']
+    pages = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob('docs/**/*.md'))
+    for path in (*programs, *texts, 'CONTRIBUTING.md', *pages):
+        text = (ROOT / path).read_text(encoding='utf-8')
+        called = re.findall(r'(?:^|`|: |"|&& )make ([a-z][a-z-]*)', text, re.MULTILINE)
+        assert called or path not in programs
+        assert set(called) <= set(HELP), path
 
 
 def test_workflow_has_a_job_for_each_suite() -> None:
