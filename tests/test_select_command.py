@@ -130,12 +130,6 @@ def test_invalid_arguments_query_no_gpu(machine: simulation.Machine) -> None:
     assert machine.calls == {}
 
 
-def test_devices_that_cuda_would_ignore_are_status_2(machine: simulation.Machine) -> None:
-    ran = nvisel('-i 0,9,1')
-    assert (ran.status, ran.out) == (2, '')
-    assert "CUDA would ignore '9,1'" in ran.err
-
-
 def test_wait_for_a_device_until_it_is_free_or_the_time_is_over(
     machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

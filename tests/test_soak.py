@@ -7,7 +7,7 @@ from typing import Callable
 
 import pytest
 
-from benchmarks.soak import CYCLE, FEWEST_CYCLES, Counts, judge, slope_of
+from benchmarks.soak import CYCLE, FEWEST_CYCLES, Counts, judge
 
 #: Number of cycles that a run needs for a verdict.
 CYCLES = 2 * FEWEST_CYCLES
@@ -33,30 +33,19 @@ def counted(
     return counts
 
 
-def test_slope_ignores_outliers() -> None:
-    values = [3.0 * i for i in range(30)]
-    values[7] = values[20] = 9e9
-    slope = slope_of(values)
-    assert slope.per_step == pytest.approx(3.0)
-    assert 2.0 < slope.at_least <= 3.0
-
-
 @pytest.mark.parametrize('cycles', [40, 200])
 def test_noise_is_not_a_leak(cycles: int) -> None:
-    failed = [
-        seed
-        for seed in range(50)
-        if judge(counted(cycles=cycles, seed=seed), ticks_missed=0).faults
-    ]
-    assert len(failed) <= 1
+    verdicts = [judge(counted(cycles=cycles, seed=seed), ticks_missed=0) for seed in range(20)]
+    assert sum(bool(verdict.faults) for verdict in verdicts) <= 1
 
 
-@pytest.mark.parametrize('seed', range(20))
-def test_small_leak_is_found_despite_noise(seed: int) -> None:
-    per_cycle = counted(float, cycles=200, seed=seed)
-    per_tick = counted(lambda cycle: float(CYCLE * cycle), cycles=2 * FEWEST_CYCLES, seed=seed)
-    for counts in (per_cycle, per_tick):
-        assert 'leaks' in judge(counts, ticks_missed=0).faults[0]
+def test_small_leak_is_found_despite_noise_and_outliers() -> None:
+    for seed in range(5):
+        per_cycle = counted(float, cycles=200, seed=seed)
+        per_tick = counted(lambda cycle: float(CYCLE * cycle), cycles=CYCLES, seed=seed)
+        per_tick.blocks[7] = 9e9
+        for counts in (per_cycle, per_tick):
+            assert 'leaks' in judge(counts, ticks_missed=0).faults[0]
 
 
 def test_cache_that_fills_in_the_first_half_is_not_a_leak() -> None:
@@ -76,4 +65,4 @@ def test_growth_of_memory_threads_and_files_and_late_ticks_fail() -> None:
 
 
 def test_too_few_cycles_fail() -> None:
-    assert 'too few' in judge(counted(cycles=2 * FEWEST_CYCLES - 1), ticks_missed=0).faults[0]
+    assert 'too few' in judge(counted(cycles=CYCLES - 1), ticks_missed=0).faults[0]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nvitop import simulation
-from tests.callbacks.frameworks import Callback, MisconfigurationException, Trainer, stats_of
+from tests.callbacks.frameworks import MisconfigurationException, Trainer, stats_of
 
 INTRA, INTER = 'batch_time/intra_step (ms)', 'batch_time/inter_step (ms)'
 
@@ -21,14 +21,6 @@ pytestmark = pytest.mark.usefixtures('substitutes')
 @pytest.fixture(params=['lightning', 'pytorch_lightning'])
 def logger(request: pytest.FixtureRequest) -> Any:
     return importlib.import_module(f'nvitop.callbacks.{request.param}').GpuStatsLogger
-
-
-def test_logger_is_a_callback_of_the_framework(machine: simulation.Machine, logger: Any) -> None:
-    callback = logger()
-    assert isinstance(callback, Callback)
-    assert callback.is_initialized
-    assert logger.__module__.startswith('nvitop.callbacks.')
-    assert importlib.import_module(logger.__module__).GpuStatsLogger is logger
 
 
 def test_metrics_are_logged_at_the_start_and_the_end_of_every_batch(

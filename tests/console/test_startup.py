@@ -64,24 +64,13 @@ def within(imported: set[str], *rooms: str) -> list[str]:
     return sorted(n for n in imported for room in rooms if n == room or n.startswith(room + '.'))
 
 
-def test_a_report_imports_no_part_of_the_monitor(imported: set[str]) -> None:
-    assert not within(
-        imported,
-        'curses',
-        'nvitop.gui.app',
-        'nvitop.gui.effect_runner',
-        'nvitop.gui.monitor',
-        'nvitop.gui.state.update',
-        'nvitop.gui.term',
-        'nvitop.gui.view.frame',
-        'nvitop.sampling.sampler',
-        'nvitop.sampling.serialization',
-    )
-
-
-def test_a_report_imports_no_unrelated_package(imported: set[str]) -> None:
-    rooms = ('api.libcudart', 'callbacks', 'compat', 'query', 'select')
-    assert not within(imported, *(f'nvitop.{room}' for room in rooms))
+def test_a_report_imports_neither_the_monitor_nor_unrelated_packages(imported: set[str]) -> None:
+    monitor = 'app effect_runner monitor state.update term view.frame'
+    sampling = ('nvitop.sampling.sampler', 'nvitop.sampling.serialization')
+    assert not within(imported, 'curses', *sampling)
+    assert not within(imported, *(f'nvitop.gui.{room}' for room in monitor.split()))
+    others = ('api.libcudart', 'callbacks', 'compat', 'query', 'select')
+    assert not within(imported, *(f'nvitop.{room}' for room in others))
 
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='elsewhere psutil reads the host')

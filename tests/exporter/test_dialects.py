@@ -20,7 +20,7 @@ from nvitop.exporter.dialects import (
 from nvitop.exporter.dialects.own import DEVICE_PREFIX
 from nvitop.exporter.exposition import render
 from nvitop.exporter.families import MAX_PROCESSES, demand_of, make_families, without_values
-from nvitop.exporter.values import ALL_METRICS, ALL_PROCESS_METRICS, label_value, owner_properties
+from nvitop.exporter.values import ALL_METRICS, label_value, owner_properties
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.types import (
     DeviceSample,
@@ -72,19 +72,6 @@ def series(observation: Observation, *names: str) -> dict[str, dict[str, float]]
         }
         for family in make_families(names or ('own',), observation)
     }
-
-
-@of_dialects
-def test_rows_name_existing_metrics_and_valid_series(name: str) -> None:
-    table = dialect(name)
-    assert table.metrics <= ALL_METRICS.keys()
-    assert {row.metric for row in table.processes} <= ALL_PROCESS_METRICS.keys()
-    names = {row.name for row in table.devices} | {row.name for row in table.processes}
-    names |= {info.name for info in (*table.device_info, *table.process_info)}
-    assert all(re.fullmatch(r'[a-zA-Z_]\w*', one) for one in names)
-    assert len({(row.name, row.labels, row.item) for row in table.devices}) == len(table.devices)
-    for row in table.devices:
-        assert row.type != 'counter' or row.name.endswith('_total')
 
 
 def full_device() -> DeviceSample:
@@ -167,17 +154,6 @@ def test_no_series_exists_twice_with_all_dialects_at_once(scenario: str) -> None
 
 
 # Devices
-
-
-def test_units_are_base_units_without_noise() -> None:
-    device = device_sample(
-        power_usage_mw=312_345, gpu_utilization_percent=70, pcie_tx_throughput_kib_per_s=3
-    )
-    values = series(Observation(Sample(0.0, devices=(device,))))
-    labels = 'gpu=0,uuid=' + device.key.uuid
-    assert values['nvitop_gpu_power_usage_watts'][labels] == 312.345
-    assert values['nvitop_gpu_utilization_ratio'][labels] == 0.7
-    assert values['nvitop_gpu_pcie_tx_throughput_bytes_per_second'][labels] == 3072
 
 
 def test_all_own_series_name_the_host() -> None:

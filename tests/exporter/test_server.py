@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import socket
 import threading
 import time
@@ -50,16 +49,6 @@ def test_format_and_compression_are_negotiated() -> None:
         assert headers['Content-Type'].startswith('application/openmetrics-text; version=1.0.0')
         assert headers['Content-Encoding'] == 'gzip'
         assert body.startswith(b'\x1f\x8b')
-
-
-def test_one_connection_serves_many_requests() -> None:
-    site, _ = make_site()
-    with serving(WebServer(site.respond)) as address:
-        connection = http.client.HTTPConnection(*address, timeout=PATIENCE)
-        for _ in range(3):
-            connection.request('GET', '/metrics')
-            assert connection.getresponse().read().startswith(b'# HELP')
-        connection.close()
 
 
 def test_ipv6() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nvitop.owner.statements import (
@@ -181,6 +181,7 @@ def test_monitors_name_their_containers() -> None:
     ]
 
 
+@settings(max_examples=40)
 @given(st.text(), st.lists(st.text()))
 def test_any_ancestors_are_read(name: str, cmdline: list[str]) -> None:
     for each in (name, 'slurmstepd', 'tmux: server', 'screen', 'sshd', 'node', 'conmon'):
