@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nvitop.callbacks.trainer import TrainerStats, make_class
+from nvitop.callbacks.lightning import TrainerStats, make_class
 from nvitop.lazy import lazy_names
 
 __all__ = ['GpuStatsLogger']
