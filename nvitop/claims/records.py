@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from typing import Iterator, Mapping, NamedTuple
 
-from nvitop.claims.directory import directories_to_read
+from nvitop.claims import directories_to_read
 from nvitop.platforms.files import is_locked, read_json, user_id, write_locked
 from nvitop.platforms.kernel import name_of_user
 from nvitop.platforms.machine import ProcessIdentity, is_running, this_process

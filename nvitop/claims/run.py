@@ -16,8 +16,7 @@ from typing import Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
-from nvitop.claims import acquire
-from nvitop.claims.directory import ClaimError
+from nvitop.claims import ClaimError, acquire
 from nvitop.claims.records import CLAIM_VARIABLE, read_claims
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, duration, whole_number

@@ -11,7 +11,7 @@ from nvitop.api.device.handles import start_nvml
 from nvitop.api.metrics import METRICS
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
-from nvitop.claims.directory import directories_to_read
+from nvitop.claims import directories_to_read
 from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.history import past_processes

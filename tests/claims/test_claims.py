@@ -22,12 +22,11 @@ from unittest import mock
 import pytest
 
 import nvitop
-from nvitop import simulation
+from nvitop import claims, simulation
 from nvitop.api.device import Device
-from nvitop.claims import acquire, directory, records
+from nvitop.claims import ClaimError, acquire, directory_to_write, records
 from nvitop.claims import run as run_command
 from nvitop.claims.acquire import STALE_SECONDS, ClaimRequest, Ticket, wait_and_claim
-from nvitop.claims.directory import ClaimError, directory_to_write
 from nvitop.claims.records import claimed_by_others, read_claims
 from nvitop.platforms import files as shared_files
 from nvitop.platforms.files import is_locked, why_unusable
@@ -51,7 +50,7 @@ NVITOP = (sys.executable, '-m', 'nvitop')
 def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """Provide a directory for claims."""
     tmp_path.chmod(0o1777)
-    monkeypatch.setenv(directory.VARIABLE, str(tmp_path))
+    monkeypatch.setenv(claims.VARIABLE, str(tmp_path))
     monkeypatch.delenv(records.CLAIM_VARIABLE, raising=False)
     return tmp_path
 
@@ -261,7 +260,7 @@ def test_claim_is_seen_and_skipped_until_it_ends(machine: simulation.Machine) ->
         if pid == 0:
             signal.pause()
     assert read_claims() == {}
-    assert not files(pathlib.Path(os.environ[directory.VARIABLE]), 'claim')
+    assert not files(pathlib.Path(os.environ[claims.VARIABLE]), 'claim')
     with claimed(4):  # although a child of this process has the descriptors of the locks
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
@@ -383,7 +382,7 @@ def test_mig_devices_are_claimed_by_their_uuid(folder: pathlib.Path) -> None:
 
 
 def test_claim_removes_files_of_claims_that_ended(machine: simulation.Machine) -> None:
-    folder = pathlib.Path(os.environ[directory.VARIABLE])
+    folder = pathlib.Path(os.environ[claims.VARIABLE])
     dead = pathlib.Path(records.write_claim(str(folder), 'GPU-1', 'x'))
     dead.write_text(json.dumps({**json.loads(dead.read_text()), 'start_time': 1}))
     with claimed():
@@ -510,7 +509,7 @@ def test_other_user_is_seen_and_can_lock_what_root_has_locked_before(
 ) -> None:
     folder = tempfile.mkdtemp()  # below tmp_path, others may not look
     os.chmod(folder, 0o1777)
-    monkeypatch.setenv(directory.VARIABLE, folder)
+    monkeypatch.setenv(claims.VARIABLE, folder)
     path = records.lock_path(folder, 'GPU-1')
     lock = shared_files.take_lock(path)
     assert lock is not None
@@ -535,7 +534,7 @@ def test_directory_is_made_for_all_users_whatever_the_umask(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = tmp_path / 'claims'
-    monkeypatch.setenv(directory.VARIABLE, str(made))
+    monkeypatch.setenv(claims.VARIABLE, str(made))
     before = os.umask(0o077)
     try:
         assert directory_to_write() == str(made)
@@ -561,7 +560,7 @@ def test_directories_that_cannot_be_trusted_are_refused(
         assert ('belongs to another user' in why_unusable(str(tmp_path))) == (os.getuid() != 0)
     monkeypatch.setattr(shared_files, 'file_system', lambda _: 'nfs4')
     assert 'nfs4' in why_unusable(str(tmp_path))
-    monkeypatch.setenv(directory.VARIABLE, str(file))
+    monkeypatch.setenv(claims.VARIABLE, str(file))
     with pytest.raises(ClaimError, match=r'not a directory.*set NVITOP_CLAIMS'):
         directory_to_write()
     (tmp_path / 'queue').symlink_to(open_to_all)
@@ -583,7 +582,7 @@ def test_full_file_system_leaves_no_half_claim(machine: simulation.Machine) -> N
 
     with mock.patch('os.write', write), pytest.raises(ClaimError, match='No space left'):
         claimed(2).__enter__()
-    folder = pathlib.Path(os.environ[directory.VARIABLE])
+    folder = pathlib.Path(os.environ[claims.VARIABLE])
     assert not [*files(folder, 'claim'), *files(folder, 'new'), *files(folder, 'ticket')]
     with claimed(4):  # all locks are free
         pass
@@ -655,7 +654,7 @@ def test_sample_reads_the_directory_once_and_needs_no_turn_for_it(
             sample = source.sample(Demand(processes=False))
             turns += 1
             now = max(source.next_due(), now + 0.01)
-    folder = os.environ[directory.VARIABLE]
+    folder = os.environ[claims.VARIABLE]
     assert len(sample.claims) == 3
     assert turns <= 13  # as without claims: one a second, and second readings at the start
     assert [call.args for call in scanned.mock_calls if call.args == (folder,)] == [(folder,)] * 10

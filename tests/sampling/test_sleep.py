@@ -13,13 +13,13 @@ from typing import Iterator
 
 import pytest
 
-from nvitop import simulation
+from nvitop import claims, simulation
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.device.handles import start_nvml
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import System, system
-from nvitop.claims import directory, listing, records
+from nvitop.claims import listing, records
 from nvitop.claims import run as run_command
 from nvitop.console.options import Options
 from nvitop.gui.show import find_devices
@@ -419,7 +419,7 @@ def test_a_claimed_gpu_is_listed_without_waking_it(
     bench.tree.set(0, 'suspended')
     bench.source()
     bench.queried()
-    monkeypatch.setenv(directory.VARIABLE, str(bench.tree.root))
+    monkeypatch.setenv(claims.VARIABLE, str(bench.tree.root))
     for gpu in bench.machine.world.gpus:
         records.write_claim(str(bench.tree.root), str(gpu.value('uuid')), 'x')
     assert listing.main(['--format', 'json']) == 0
