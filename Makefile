@@ -17,7 +17,7 @@ FUZZ   ?= 60
 CASES  ?= 1200
 SEED   ?= 1
 # All that CI runs on Linux; the workflow has a job for each of them.
-SUITES := test test-slow faults test-pythons test-bindings test-peers test-exporter test-fleet test-recording \
+SUITES := test test-slow faults test-pythons test-peers test-exporter test-fleet test-recording \
 	test-owners test-callbacks fuzz soak docs lint-files test-package
 # Package indexes can be slow or briefly unavailable.
 export PIP_RETRIES ?= 10
@@ -91,13 +91,13 @@ format: $(VENV)/.made ## format the code and apply automatic fixes
 
 .PHONY: test-slow
 test-slow: $(VENV)/.tests ## run the tests that are too slow for each change
-	@$(PYTEST) -m 'slow and not (gpu or faults or fleet or owner or recording)' $(ARGS)
+	@$(PYTEST) $(WORKERS) -m 'slow and not (gpu or faults or fleet or owner or recording)' $(ARGS)
 
 # All cases take 40 minutes of CPU time.
 .PHONY: faults
 faults: $(VENV)/.tests ## make driver functions fail: CASES=1200 of 13332 cases (or CASES=all), chosen by SEED=1
 	@$(BIN)/python -m tests.faults.all_cases $(CASES) --seed $(SEED)
-	@NVITOP_FAULT_CASES=$(CASES:all=5120) NVITOP_FAULT_SEED=$(SEED) $(PYTEST) -m slow tests/faults $(ARGS)
+	@NVITOP_FAULT_CASES=$(CASES:all=5120) NVITOP_FAULT_SEED=$(SEED) $(PYTEST) $(WORKERS) -m slow tests/faults $(ARGS)
 
 # As root, in mounts of its own: real processes in real control groups. -rs lists what was not tested.
 .PHONY: test-owners
@@ -112,12 +112,8 @@ test-owners: $(VENV)/.tests ## find owners of real processes in control groups, 
 	@touch $@
 
 .PHONY: test-pythons
-test-pythons: .venvs/nox/.made ## run all tests on Python 3.13, those of the library on 3.9 to 3.12
+test-pythons: .venvs/nox/.made ## run the tests on every installed Python, on old ones with old dependencies and NVML bindings
 	@$(NOX) -s pythons -- $(ARGS)
-
-.PHONY: test-bindings
-test-bindings: .venvs/nox/.made ## run library tests with old NVML bindings, and all tests with the oldest Python and dependencies
-	@$(NOX) -s bindings oldest -- $(ARGS)
 
 .PHONY: test-peers
 test-peers: .venvs/nox/.made ## compare with nvitop 1.7 and its exporter, pynvml.smi and igpu
@@ -131,7 +127,7 @@ test-exporter: .venvs/nox/.made ## test the exporter with Prometheus and promtoo
 # Includes kill -9 in the middle of writing, another user, decompression bombs; then sizes and times.
 .PHONY: test-recording
 test-recording: $(VENV)/.tests ## test recordings that are killed, hostile or large, and measure size, CPU and seek time
-	@$(PYTEST) -m slow -rs tests/recording $(ARGS)
+	@$(PYTEST) $(WORKERS) -m slow -rs tests/recording $(ARGS)
 	@$(BIN)/python -m benchmarks.recording
 
 .PHONY: test-fleet
@@ -158,7 +154,7 @@ test-callbacks: .venvs/nox/.made ## run callback and example tests with Keras, L
 # FUZZ=60: 150,000 processes with hostile names on screens, in reports, CSV and JSON; a few minutes.
 .PHONY: fuzz
 fuzz: $(VENV)/.tests ## test with generated hostile input; FUZZ=20 for a third of it, NVITOP_FUZZ_SEED=n for other input
-	@NVITOP_FUZZ=$(FUZZ) $(PYTEST) -o timeout=1800 tests/fuzz $(ARGS)
+	@NVITOP_FUZZ=$(FUZZ) $(PYTEST) $(WORKERS) -o timeout=1800 tests/fuzz $(ARGS)
 
 # TICKS=20000: three programs at once, about five minutes on two cores.
 .PHONY: soak

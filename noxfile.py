@@ -17,10 +17,9 @@ from nox.command import CommandFailed
 
 ROOT = pathlib.Path(__file__).parent
 VENVS = ROOT / '.venvs'
-OLDEST, *MIDDLE, NEWEST = PYTHONS = ('3.8', '3.9', '3.10', '3.11', '3.12', '3.13')
-#: Bindings to test, one for each driver generation between the oldest and that of `make test`.
-BINDINGS = ('11.525.150', '12.535.133')
-OLDEST_BINDING = '11.450.51'
+OLDEST, *_, NEWEST = PYTHONS = ('3.8', '3.9', '3.10', '3.11', '3.12', '3.13')
+#: NVML binding to test with a Python, one for each driver generation; the others use the newest binding.
+BINDINGS = {'3.8': '11.450.51', '3.9': '11.525.150', '3.10': '12.535.133'}
 #: Tests of the library, which depend most on the version of Python and on the binding.
 LIBRARY = 'not slow and (api or collector or compat or query or sampling or simulation)'
 #: Packages to compare the compatibility modules with, on the same simulated machines.
@@ -57,13 +56,18 @@ def run_tests(session: nox.Session, *arguments: str, **variables: str) -> None:
     session.run(*pytest, *(session.posargs or arguments), env=variables)
 
 
-def oldest_requirements() -> list[str]:
-    """Return the oldest release of each dependency that the metadata allows."""
-    dependencies = nox.project.load_toml('pyproject.toml')['project']['dependencies']
-    pairs = re.findall(r'^([\w-]+) >= ([\d.]+)', '\n'.join(dependencies), re.MULTILINE)
-    skip = {'nvidia-ml-py', 'windows-curses'}
-    oldest = [f'{name}=={version}' for name, version in pairs if name not in skip]
-    return [f'nvidia-ml-py=={OLDEST_BINDING}', *oldest]
+def requirements(python: str) -> list[str]:
+    """Return the binding to test with a Python, and for the oldest Python the oldest release of each dependency."""
+    chosen = [f'nvidia-ml-py=={BINDINGS[python]}'] if python in BINDINGS else []
+    if python == OLDEST:
+        dependencies = nox.project.load_toml('pyproject.toml')['project']['dependencies']
+        pairs = re.findall(r'^([\w-]+) >= ([\d.]+)', '\n'.join(dependencies), re.MULTILINE)
+        chosen += [
+            f'{name}=={version}'
+            for name, version in pairs
+            if name not in ('nvidia-ml-py', 'windows-curses')
+        ]
+    return chosen
 
 
 def released_python() -> str:
@@ -71,28 +75,16 @@ def released_python() -> str:
     return str(VENVS / 'released' / 'bin' / 'python')
 
 
-@nox.session(python=[*MIDDLE, NEWEST])
+@nox.session(python=PYTHONS)
 def pythons(session: nox.Session) -> None:
-    """All tests on the newest Python, and those of the library on the others."""
-    if session.python == f'{sys.version_info[0]}.{sys.version_info[1]}':
+    """All tests on the oldest and newest Python, those of the library on the others; with older bindings."""
+    if (
+        session.python == f'{sys.version_info[0]}.{sys.version_info[1]}'
+        and session.python not in BINDINGS
+    ):
         session.skip('same Python as `make test`')
-    install(session)
-    run_tests(session, *WORKERS, *(('-m', LIBRARY) if session.python != NEWEST else ()))
-
-
-@nox.session(python=OLDEST)
-def oldest(session: nox.Session) -> None:
-    """All tests with the oldest Python, dependencies and binding."""
-    install(session, *oldest_requirements())
-    run_tests(session, *WORKERS)
-
-
-@nox.session
-@nox.parametrize('binding', BINDINGS)
-def bindings(session: nox.Session, binding: str) -> None:
-    """Tests of the library with older NVML bindings."""
-    install(session, f'nvidia-ml-py=={binding}')
-    run_tests(session, *WORKERS, '-m', LIBRARY)
+    install(session, *requirements(session.python))
+    run_tests(session, *WORKERS, *(() if session.python in (OLDEST, NEWEST) else ('-m', LIBRARY)))
 
 
 @nox.session
@@ -139,7 +131,7 @@ def callbacks(session: nox.Session) -> None:
 def package(session: nox.Session) -> None:
     """Install the wheel in dist/ and run its programs; with the oldest dependencies on Python 3.8."""
     (wheel,) = (ROOT / 'dist').glob('*.whl')
-    requirements = oldest_requirements() if session.python == OLDEST else []
-    session.install('--force-reinstall', str(wheel), *requirements)
+    oldest = requirements(OLDEST) if session.python == OLDEST else []
+    session.install('--force-reinstall', str(wheel), *oldest)
     session.run('python', '-m', 'pip', 'check')
     session.run('python', 'tools/use_package.py')
