@@ -171,8 +171,9 @@ def test_no_frame_is_lost_when_the_recorder_is_killed(tmp_path: Path) -> None:
 )
 def test_another_user_reads_a_recording_that_is_written_or_closed(tmp_path: Path) -> None:
     path = tmp_path / 'a.db'
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_mode & 0o005 != 0o005:
+            folder.chmod(0o755)
 
     def frames_of_other_user() -> int:
         code = (
