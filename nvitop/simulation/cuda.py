@@ -51,14 +51,13 @@ def enumerate_devices(world: World, environment: Mapping[str, str]) -> list[Node
     named = gpus if wanted is None else _named(gpus, wanted.split(','), world.seconds())
     devices: list[Node] = []
     for node in named:
-        if node.mig is None and node.value('mig_mode'):
-            migs = _migs(node, world.seconds())
-            if migs:
-                return migs[:1]
-            continue
         if node.mig is not None:
             return [node]
-        devices.append(node)
+        migs = _migs(node, world.seconds())
+        if migs:
+            return migs[:1]
+        if not node.value('mig_mode'):
+            devices.append(node)
     return devices
 
 

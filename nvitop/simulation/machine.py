@@ -26,7 +26,6 @@ from nvitop.toml import suggestion
 if TYPE_CHECKING:
     import os
     from collections import Counter
-    from types import TracebackType
 
 
 DEFAULT_SCENARIO = 'dgx-h100'
@@ -136,12 +135,7 @@ class Machine:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def start(self) -> None:

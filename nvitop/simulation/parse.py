@@ -10,7 +10,6 @@ from typing import Any, BinaryIO, Callable, Iterable, Iterator, Mapping
 
 from nvitop.api.utils import MiB, human2bytes
 from nvitop.simulation.capture import captured, scenario_text
-from nvitop.simulation.models import MODELS, NO_MODEL
 from nvitop.simulation.scenario import (
     Event,
     Fault,
@@ -36,6 +35,8 @@ from nvitop.simulation.schema import (
     HOST_KEYS,
     MIG_KEYS,
     MIG_VALUES,
+    MODELS,
+    NO_MODEL,
     PROCESS_KEYS,
     REQUIRED,
     WAVE_KEYS,

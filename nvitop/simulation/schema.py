@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of a scenario file: every key with its kind, default and meaning.
+"""The tables of a scenario file: every key with its kind, default and meaning; models of GPUs.
 
 The reader, the documentation and the tests use these rows. To add a key, add a row here and, unless it is a
 key of a GPU, a field in :mod:`nvitop.simulation.scenario`.
@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple
 
 from nvitop.simulation.abi import NVML_ERRORS
-from nvitop.simulation.models import MODELS, NO_MODEL
 from nvitop.simulation.scenario import SHAPES
 
 #: Default of keys that must be given.
@@ -87,6 +86,102 @@ ERROR_CODES = {name: code for name, (code, _) in NVML_ERRORS.items()}
 def _words(*words: str) -> dict[str, str]:
     return {word: word for word in words}
 
+
+#: Model of a GPU whose missing values are N/A.
+NO_MODEL = 'none'
+
+_NO_ECC = dict.fromkeys((
+    'ecc_corrected_volatile', 'ecc_uncorrected_volatile', 'ecc_corrected_aggregate', 'ecc_uncorrected_aggregate',
+), 'N/A')  # fmt: skip
+_NO_REMAPPING = dict.fromkeys((
+    'remapped_correctable', 'remapped_uncorrectable', 'remapped_pending', 'remapped_failure',
+), 'N/A')  # fmt: skip
+#: Model → keys of a ``[[gpu]]`` table for ``model = "…"``.
+MODELS: Mapping[str, Mapping[str, object]] = {
+    'H100': {
+        'name': 'NVIDIA H100 80GB HBM3', 'serial': '16523230{i:05d}', 'vbios_version': '96.00.A5.00.01',
+        'board_part_number': '692-2G520-0200-000', 'inforom_version': 'G520.0200.00.05',
+        'memory_total': '81559 MiB', 'memory_reserved': '479 MiB', 'idle_power': 71,
+        'addressing_mode': 'none', 'memory_banks': 2560,
+        'nvlink_count': 18, 'gpm': True, 'mig_mode': False, 'total_energy': 4.1e8,
+        'fabric_state': 'completed', 'edpp_multiplier': 100,
+    },
+    'A100': {
+        'name': 'NVIDIA A100-SXM4-80GB', 'serial': '15622210{i:05d}', 'vbios_version': '92.00.36.00.02',
+        'board_part_number': '692-2G506-0212-002', 'inforom_version': 'G506.0212.00.01', 'inforom_oem': '2.0',
+        'inforom_ecc': '6.16', 'addressing_mode': 'none',
+        'architecture': 'ampere', 'compute_capability': '8.0', 'cores': 6912, 'multiprocessors': 108,
+        'pci_device_id': 0x20B210DE, 'pci_subsystem_id': 0x147F10DE,
+        'memory_total': '81920 MiB', 'memory_reserved': '869 MiB', 'idle_power': 62,
+        'power_limit': 500, 'default_power_limit': 500, 'min_power_limit': 100, 'max_power_limit': 500,
+        'temperature_gpu_max': 85,
+        'idle_clock': 210, 'max_graphics_clock': 1410, 'max_memory_clock': 1593, 'max_video_clock': 1290,
+        'max_pcie_generation': 4, 'nvlink_count': 12, 'nvlink_version': 3, 'nvlink_speed': 25000,
+        'mig_mode': False, 'total_energy': 9.6e8, 'hot_temperature': 63,
+    },
+    'V100': {
+        'name': 'Tesla V100-SXM2-32GB', 'serial': '0324118{i:06d}', 'vbios_version': '88.00.4F.00.09',
+        'board_part_number': '900-2G503-0010-000', 'inforom_version': 'G503.0204.00.02', 'brand': 'tesla',
+        'architecture': 'volta', 'compute_capability': '7.0', 'cores': 5120, 'multiprocessors': 80,
+        'pci_device_id': 0x1DB510DE, 'pci_subsystem_id': 0x124910DE, 'memory_bus_width': 4096,
+        'memory_total': '32480 MiB', 'memory_reserved': 0, 'bar1_total': '32 GiB', 'idle_power': 42,
+        'power_limit': 300, 'default_power_limit': 300, 'min_power_limit': 150, 'max_power_limit': 300,
+        'idle_clock': 135, 'max_graphics_clock': 1530, 'max_memory_clock': 877, 'max_video_clock': 1372,
+        'max_pcie_generation': 3, 'nvlink_count': 6, 'nvlink_version': 2, 'nvlink_speed': 25781,
+        'temperature_shutdown': 90, 'temperature_slowdown': 87, 'temperature_gpu_max': 83,
+        'temperature_memory_max': 85, 'retired_single_bit': 0, 'retired_double_bit': 0,
+        'retired_pending': False, **_NO_REMAPPING, 'jpeg_utilization': 'N/A',
+        'ofa_utilization': 'N/A', 'pcie_counters': False, 'total_energy': 2.2e9,
+        'gsp_mode': 'N/A', 'addressing_mode': 'N/A', 'sram_errors': 'N/A',
+    },
+    'RTX 4090': {
+        'name': 'NVIDIA GeForce RTX 4090', 'vbios_version': '95.02.3C.40.8C', 'brand': 'geforce',
+        'architecture': 'ada', 'compute_capability': '8.9', 'cores': 16384, 'multiprocessors': 128,
+        'inforom_version': 'G002.0000.00.03', 'inforom_oem': '2.0', 'inforom_ecc': 'N/A', 'pci_subclass': 0,
+        'pci_device_id': 0x268410DE, 'pci_subsystem_id': 0x88E91043,
+        'memory_bus_width': 384, 'memory_total': '24564 MiB', 'memory_reserved': '458 MiB',
+        'bar1_total': '32 GiB', 'idle_power': 22, 'power_limit': 450, 'default_power_limit': 450,
+        'min_power_limit': 150, 'max_power_limit': 600, 'temperature_margin': 'N/A', 'c2c_mode': 'N/A', 'idle_clock': 210, 'idle_memory_clock': 405,
+        'max_graphics_clock': 3135, 'max_memory_clock': 10501, 'max_video_clock': 2415,
+        'applications_clocks': False, 'memory_temperature': 'N/A', 'temperature_shutdown': 104,
+        'temperature_slowdown': 101, 'temperature_gpu_max': 90, 'temperature_memory_max': 'N/A',
+        'idle_temperature': 36, 'hot_temperature': 74, 'fan_count': 2, 'max_pcie_generation': 4,
+        'idle_performance_state': 8, 'persistence_mode': False, 'ecc_mode': False,
+        **_NO_ECC, **_NO_REMAPPING, 'pcie_counters': False,
+    },
+    'GTX 1080 Ti': {
+        'name': 'GeForce GTX 1080 Ti', 'vbios_version': '86.02.39.00.01', 'brand': 'geforce',
+        'architecture': 'pascal', 'compute_capability': '6.1', 'cores': 3584, 'multiprocessors': 28,
+        'inforom_version': 'G001.0000.01.04', 'pci_device_id': 0x1B0610DE, 'pci_subsystem_id': 0x147019DA,
+        'memory_bus_width': 352, 'memory_total': '11178 MiB', 'memory_reserved': 0, 'bar1_total': '256 MiB',
+        'idle_power': 9, 'power_limit': 250, 'default_power_limit': 250, 'min_power_limit': 125,
+        'max_power_limit': 300, 'idle_clock': 139, 'idle_memory_clock': 405, 'max_graphics_clock': 2037,
+        'max_memory_clock': 5505, 'max_video_clock': 1708, 'applications_clocks': False,
+        'memory_temperature': 'N/A', 'temperature_shutdown': 96, 'temperature_slowdown': 93,
+        'temperature_gpu_max': 91, 'temperature_memory_max': 'N/A', 'idle_temperature': 31,
+        'hot_temperature': 82, 'fan_count': 1, 'max_pcie_generation': 3, 'idle_performance_state': 8,
+        'persistence_mode': False, 'ecc_mode': 'N/A', **_NO_ECC, **_NO_REMAPPING,
+        'jpeg_utilization': 'N/A', 'ofa_utilization': 'N/A', 'accounting_mode': 'N/A',
+        'pcie_counters': False, 'power_usage': 'N/A', 'total_energy': 'N/A',
+        'gsp_mode': 'N/A', 'addressing_mode': 'N/A', 'sram_errors': 'N/A',
+    },
+    'GB10': {
+        'name': 'NVIDIA GB10', 'vbios_version': '9A.0B.13.00.00', 'architecture': 'blackwell',
+        'compute_capability': '12.1', 'cores': 6144, 'multiprocessors': 48, 'pci_device_id': 0x2E1210DE,
+        'pci_subsystem_id': 0x000010DE, 'memory_bus_width': 256, 'unified_memory': True,
+        'memory_total': 0, 'memory_reserved': 0, 'bar1_total': 0, 'bar1_used': 0, 'idle_power': 4, 'busy_power': 96,
+        'power_limit': 'N/A', 'enforced_power_limit': 'N/A', 'default_power_limit': 'N/A',
+        'min_power_limit': 'N/A', 'max_power_limit': 'N/A', 'idle_clock': 208,
+        'max_graphics_clock': 3003, 'memory_clock': 'N/A', 'max_memory_clock': 'N/A',
+        'max_video_clock': 3003, 'applications_clocks': False, 'idle_temperature': 38,
+        'hot_temperature': 78, 'memory_temperature': 'N/A', 'temperature_memory_max': 'N/A',
+        'max_pcie_generation': 5, 'max_pcie_width': 1, 'idle_performance_state': 8,
+        'ecc_mode': 'N/A', **_NO_ECC, **_NO_REMAPPING, 'accounting_mode': 'N/A', 'pcie_counters': False,
+        'gpm': True,
+        'total_energy': 'N/A', 'addressing_mode': 'ats', 'c2c_mode': True, 'module_power': 40,
+        'module_power_limit': 140,
+    },
+}  # fmt: skip
 
 # fmt: off
 FILE_KEYS: tuple[ScenarioKey, ...] = (

@@ -24,7 +24,6 @@ class FaultRule:
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
         self._matched = 0
-        self._hit = 0
 
     def hits(self, key: tuple[int, int] | None, t: float) -> bool:
         """Whether the fault affects this call, for this node, at this time. Counts the call."""
@@ -32,12 +31,8 @@ class FaultRule:
         if not fault.start <= t < fault.stop or not _concerns(fault.gpu, key):
             return False
         self._matched += 1
-        if self._matched <= fault.after or (self._matched - fault.after) % fault.every:
-            return False
-        if fault.times is not None and self._hit >= fault.times:
-            return False
-        self._hit += 1
-        return True
+        hits, rest = divmod(self._matched - fault.after, fault.every)
+        return hits > 0 and rest == 0 and (fault.times is None or hits <= fault.times)
 
 
 def _concerns(gpu: int | tuple[int, int] | None, key: tuple[int, int] | None) -> bool:

@@ -8,8 +8,8 @@ import pathlib
 import pytest
 
 from nvitop import simulation
-from nvitop.simulation.models import MODELS
 from nvitop.simulation.scenario import SHAPES, Pulse, Signal, phase_of
+from nvitop.simulation.schema import MODELS
 
 GPU = '[[gpu]]\n'
 TWO_GPUS = '[[gpu]]\ncount = 2\n'
