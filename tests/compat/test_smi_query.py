@@ -11,7 +11,7 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.compat import pynvml_smi as smi
 from nvitop.compat.pynvml_smi import nvidia_smi
-from nvitop.compat.pynvml_smi.names import HELP, NUMBERS
+from nvitop.compat.pynvml_smi.fields import HELP, NUMBERS
 from tests.compat.machines import ACCOUNTED, machine
 from tests.compat.peers import EXTRA
 

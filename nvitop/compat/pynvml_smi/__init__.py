@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from nvitop.api import libnvml
-from nvitop.compat.pynvml_smi import names as _names
-from nvitop.compat.pynvml_smi.fields import NVSMI_BRAND_NAMES
-from nvitop.compat.pynvml_smi.names import NVSMI_QUERY_GPU
+from nvitop.compat.pynvml_smi import fields as _fields
+from nvitop.compat.pynvml_smi.fields import NVSMI_BRAND_NAMES, NVSMI_QUERY_GPU
 from nvitop.compat.pynvml_smi.smi import LoopAsync, nvidia_smi
 
-_NUMBERS = {name: value for name, value in vars(_names).items() if name.startswith('NVSMI_')}
+_NUMBERS = {name: value for name, value in vars(_fields).items() if name.startswith('NVSMI_')}
 globals().update(_NUMBERS)
 
 __all__ = [

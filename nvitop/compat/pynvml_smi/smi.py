@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml import NVMLError
-from nvitop.compat.pynvml_smi.fields import FIELDS, OWN_UNITS, UNITS, SmiField, SmiGpu
-from nvitop.compat.pynvml_smi.names import (
+from nvitop.compat.pynvml_smi.fields import (
+    FIELDS,
     HELP,
     NUMBERS,
     NVSMI_ALL,
@@ -21,6 +21,10 @@ from nvitop.compat.pynvml_smi.names import (
     NVSMI_DRIVER_VERSION,
     NVSMI_QUERY_GPU,
     NVSMI_TIMESTAMP,
+    OWN_UNITS,
+    UNITS,
+    SmiField,
+    SmiGpu,
 )
 from nvitop.compat.pynvml_smi.text import format_tree, tree_to_xml
 from nvitop.toml import suggestion
