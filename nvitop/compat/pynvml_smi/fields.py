@@ -408,12 +408,12 @@ def _number(words: Mapping[int, str]) -> Callable[[int], str]:
     return lambda number: words.get(number, 'Unknown')
 
 
-def _field(name: str, show: Callable[[Any], object] = _plain) -> Callable[[Any], object]:
-    return lambda struct: show(getattr(struct, name))
+def _pci(field: str, digits: int) -> Read:
+    return lambda gpu: f'{getattr(gpu.read("pci_info"), field):0{digits}X}'
 
 
-def _item(place: int, show: Callable[[Any], object] = _plain) -> Callable[[Any], object]:
-    return lambda pair: show(pair[place])
+def _auto_boost(place: int) -> Read:
+    return lambda gpu: _ON.get(gpu.read('auto_boosted_clocks_enabled')[place], 'Unknown')
 
 
 def _mib(size: int) -> float:
@@ -424,27 +424,20 @@ def _watts(milliwatts: int) -> float:
     return milliwatts / 1000
 
 
-def _hexadecimal(digits: int) -> Callable[[int], str]:
-    return lambda number: f'{number:0{digits}X}'
-
-
 def _lanes(width: int) -> str:
     return f'{width}x'
 
 
-def _memory_total(gpu: SmiGpu) -> object:
-    # With unified memory, Device reports the memory of the host.
-    return str(NA) if gpu.device.is_unified_memory() else _mib(gpu.read('memory_total'))
+def _memory(part: str) -> Read:
+    def read(gpu: SmiGpu) -> object:
+        if gpu.device.is_unified_memory():  # Device reports the memory of the host
+            return str(NA)
+        if part == 'used':
+            # Reserved memory is used, as with old drivers. Newer ones report it separately.
+            return _mib(gpu.read('memory_total')) - _mib(gpu.read('memory_free'))
+        return _mib(gpu.read(f'memory_{part}'))
 
-
-def _memory_free(gpu: SmiGpu) -> object:
-    return str(NA) if gpu.device.is_unified_memory() else _mib(gpu.read('memory_free'))
-
-
-def _memory_used(gpu: SmiGpu) -> object:
-    # Reserved memory is used, as with old drivers. Newer ones report it separately.
-    total, free = _memory_total(gpu), _memory_free(gpu)
-    return total - free if isinstance(total, float) and isinstance(free, float) else total
+    return read
 
 
 def _throughput(direction: int) -> Read:
@@ -452,7 +445,6 @@ def _throughput(direction: int) -> Read:
 
 
 # fmt: off
-_PCI = 'pci_info'
 _POWER_GROUP = (NVSMI_POWER_MGMT, NVSMI_POWER_DRAW, NVSMI_POWER_LIMIT, NVSMI_POWER_LIMIT_ENFORCED, NVSMI_POWER_LIMIT_DEFAULT, NVSMI_POWER_LIMIT_MIN, NVSMI_POWER_LIMIT_MAX)
 _THROTTLE_GROUP = tuple(range(NVSMI_CLOCK_THROTTLE_REASONS_SUPPORTED, NVSMI_CLOCK_THROTTLE_REASONS_SYNC_BOOST + 1))
 _VOLATILE_GROUP = tuple(number for text, number in NVSMI_QUERY_GPU.items() if text.startswith('ecc.errors.') and '.volatile.' in text)
@@ -483,12 +475,12 @@ FIELDS: tuple[SmiField, ...] = tuple(SmiField(*row) for row in (
     ('inforom_version.pwr_object', (NVSMI_INFOROM_PWR,), _get('inforom_power_version')),
     ('gpu_operation_mode.current_gom', (NVSMI_GOM_CUR,), _word('operation_mode')),
     ('gpu_operation_mode.pending_gom', (NVSMI_GOM_PENDING,), _word('operation_mode_pending')),
-    ('pci.pci_bus', (NVSMI_PCI_BUS,), _get(_PCI, show=_field('bus', _hexadecimal(2)))),
-    ('pci.pci_device', (NVSMI_PCI_DEVICE,), _get(_PCI, show=_field('device', _hexadecimal(2)))),
-    ('pci.pci_domain', (NVSMI_PCI_DOMAIN,), _get(_PCI, show=_field('domain', _hexadecimal(4)))),
-    ('pci.pci_device_id', (NVSMI_PCI_DEVICE_ID,), _get(_PCI, show=_field('pciDeviceId', _hexadecimal(8)))),
+    ('pci.pci_bus', (NVSMI_PCI_BUS,), _pci('bus', 2)),
+    ('pci.pci_device', (NVSMI_PCI_DEVICE,), _pci('device', 2)),
+    ('pci.pci_domain', (NVSMI_PCI_DOMAIN,), _pci('domain', 4)),
+    ('pci.pci_device_id', (NVSMI_PCI_DEVICE_ID,), _pci('pciDeviceId', 8)),
     ('pci.pci_bus_id', (NVSMI_PCI_BUS_ID,), _get('bus_id')),
-    ('pci.pci_sub_system_id', (NVSMI_PCI_SUBDEVICE_ID,), _get(_PCI, show=_field('pciSubSystemId', _hexadecimal(8)))),
+    ('pci.pci_sub_system_id', (NVSMI_PCI_SUBDEVICE_ID,), _pci('pciSubSystemId', 8)),
     ('pci.pci_gpu_link_info.pcie_gen.max_link_gen', (NVSMI_PCI_LINK_GEN_MAX,), _get('max_pcie_link_generation', show=str)),
     ('pci.pci_gpu_link_info.pcie_gen.current_link_gen', (NVSMI_PCI_LINK_GEN_CUR,), _get('pcie_link_generation', show=str)),
     ('pci.pci_gpu_link_info.link_widths.max_link_width', (NVSMI_PCI_LINK_WIDTH_MAX,), _get('max_pcie_link_width', show=_lanes)),
@@ -501,9 +493,9 @@ FIELDS: tuple[SmiField, ...] = tuple(SmiField(*row) for row in (
     ('fan_speed', (NVSMI_FAN_SPEED,), _get('fan_speed')),
     ('performance_state', (NVSMI_PSTATE,), _get('performance_state')),
     ('clocks_throttle', _THROTTLE_GROUP, throttle_reasons),
-    ('fb_memory_usage.total', (NVSMI_MEMORY_TOTAL,), _memory_total),
-    ('fb_memory_usage.used', (NVSMI_MEMORY_USED,), _memory_used),
-    ('fb_memory_usage.free', (NVSMI_MEMORY_FREE,), _memory_free),
+    ('fb_memory_usage.total', (NVSMI_MEMORY_TOTAL,), _memory('total')),
+    ('fb_memory_usage.used', (NVSMI_MEMORY_USED,), _memory('used')),
+    ('fb_memory_usage.free', (NVSMI_MEMORY_FREE,), _memory('free')),
     ('bar1_memory_usage.total', (NVSMI_MEMORY_BAR1,), _get('bar1_memory_total', show=_mib)),
     ('bar1_memory_usage.used', (NVSMI_MEMORY_BAR1,), _get('bar1_memory_used', show=_mib)),
     ('bar1_memory_usage.free', (NVSMI_MEMORY_BAR1,), _get('bar1_memory_free', show=_mib)),
@@ -545,8 +537,8 @@ FIELDS: tuple[SmiField, ...] = tuple(SmiField(*row) for row in (
     ('max_clocks.graphics_clock', (NVSMI_CLOCKS_GRAPHICS_MAX,), _get('max_graphics_clock')),
     ('max_clocks.sm_clock', (NVSMI_CLOCKS_SM_MAX,), _get('max_sm_clock')),
     ('max_clocks.mem_clock', (NVSMI_CLOCKS_MEMORY_MAX,), _get('max_memory_clock')),
-    ('clock_policy.auto_boost', (NVSMI_CLOCKS_POLICY,), _get('auto_boosted_clocks_enabled', show=_item(0, _number(_ON)))),
-    ('clock_policy.auto_boost_default', (NVSMI_CLOCKS_POLICY,), _get('auto_boosted_clocks_enabled', show=_item(1, _number(_ON)))),
+    ('clock_policy.auto_boost', (NVSMI_CLOCKS_POLICY,), _auto_boost(0)),
+    ('clock_policy.auto_boost_default', (NVSMI_CLOCKS_POLICY,), _auto_boost(1)),
     ('supported_clocks', (NVSMI_CLOCKS_SUPPORTED,), supported_clocks),
     ('processes', (NVSMI_COMPUTE_APPS,), processes),
     ('accounted_processes', (NVSMI_ACCOUNTED_APPS,), accounted_processes),
