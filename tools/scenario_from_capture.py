@@ -22,7 +22,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from nvitop.simulation.capture import (
     Capture,
     CapturedGpu,
-    CapturedProcess,
     captured,
     scenario_text,
 )
@@ -137,17 +136,17 @@ def _migs(by_path: Mapping[str, str]) -> Iterator[dict[str, str]]:
         yield {n: by_path[place] for n, place in places.items() if place in by_path}
 
 
-def _processes(by_path: Mapping[str, str]) -> Iterator[CapturedProcess]:
+def _processes(by_path: Mapping[str, str]) -> Iterator[dict[str, str]]:
     for suffix, pid in _numbered(by_path, PROCESSES + 'Process ID'):
         one = f'{PROCESSES}Process ID {pid} / '
-        yield CapturedProcess(
-            pid,
-            by_path.get(f'{one}Name', ''),
-            by_path.get(f'{one}Used GPU Memory', ''),
-            by_path.get(f'{one}Type', 'C'),
-            by_path.get(f'{PROCESSES}GPU instance ID{suffix}', ''),
-            by_path.get(f'{PROCESSES}Compute instance ID{suffix}', ''),
-        )
+        yield {
+            'pid': pid,
+            'process_name': by_path.get(f'{one}Name', ''),
+            'used_memory': by_path.get(f'{one}Used GPU Memory', ''),
+            'type': by_path.get(f'{one}Type', 'C'),
+            'gpu_instance_id': by_path.get(f'{PROCESSES}GPU instance ID{suffix}', ''),
+            'compute_instance_id': by_path.get(f'{PROCESSES}Compute instance ID{suffix}', ''),
+        }
 
 
 def read_apps(text: str, state: str) -> list[dict[str, str]]:
@@ -156,10 +155,10 @@ def read_apps(text: str, state: str) -> list[dict[str, str]]:
     return list(csv.DictReader((part[1] if part else '').splitlines(), skipinitialspace=True))
 
 
-def _apps(text: str, state: str) -> Iterator[CapturedProcess]:
+def _apps(text: str, state: str) -> Iterator[dict[str, str]]:
     for row in read_apps(text, state):
         memory = next((value for name, value in row.items() if 'memory' in (name or '')), '')
-        yield CapturedProcess(row.get('pid', ''), row.get('process_name', ''), memory)
+        yield {**row, 'used_memory': memory}
 
 
 def main() -> int:

@@ -29,24 +29,14 @@ _MOST = 1e15
 _SMS_PER_SLICE = {'Ampere': 14, 'Hopper': 16}
 
 
-class CapturedProcess(NamedTuple):
-    """A process as nvidia-smi lists it."""
-
-    pid: str
-    name: str
-    memory: str
-    type: str = 'C'
-    gpu_instance: str = ''
-    compute_instance: str = ''
-
-
 class CapturedGpu(NamedTuple):
     """A GPU and what runs on it."""
 
     texts: Mapping[str, str]
     #: MIG devices: index, instance IDs, numbers of engines, sizes of memory and BAR1.
     migs: Sequence[Mapping[str, str]] = ()
-    processes: Sequence[CapturedProcess] = ()
+    #: Processes: ``pid process_name used_memory type gpu_instance_id compute_instance_id``.
+    processes: Sequence[Mapping[str, str]] = ()
 
 
 class Capture(NamedTuple):
@@ -63,6 +53,9 @@ _MIG_GETTERS = {
     **{f'memory_{name}': f'memory.{name}' for name in _SIZES},
     **{f'bar1_memory_{name}': f'bar1.{name}' for name in ('total', 'used')},
 }
+
+#: Value of a process → its name in a capture.
+_PROCESS_GETTERS = {'gpu_memory': 'used_memory'}
 
 #: A converter returns the value in the notation of a scenario file, ``None`` if it cannot.
 Converter = Callable[[str], 'str | None']
@@ -85,14 +78,7 @@ def _captured_gpu(gpu: Mapping[str, Any]) -> CapturedGpu:
         for mig in _tables(gpu, 'mig')
     ]
     processes = [
-        CapturedProcess(
-            str(one.get('pid', '')),
-            'unknown',
-            _captured_text(one.get('gpu_memory', 'N/A')),
-            str(one.get('type', 'C')),
-            str(one.get('gpu_instance_id', '')),
-            str(one.get('compute_instance_id', '')),
-        )
+        {_PROCESS_GETTERS.get(name, name): _captured_text(one[name]) for name in one}
         for one in _tables(gpu, 'process')
     ]
     names = {metric.name: metric.query for metric in (*METRICS, *EXTENDED_METRICS)}
@@ -484,22 +470,22 @@ def _profile(gpu: CapturedGpu, texts: Mapping[str, str | None]) -> str:
     return f'{prefix}{slices}g.{gigabytes}gb'
 
 
-def _process_lines(position: int, gpu: CapturedGpu, process: CapturedProcess) -> Iterator[str]:
-    pid = _count(process.pid)
+def _process_lines(position: int, gpu: CapturedGpu, process: Mapping[str, str]) -> Iterator[str]:
+    pid = _count(process.get('pid', ''))
     if pid is None or int(pid) >= 2**32:
         return
+    name, kind, memory = (process.get(key, '') for key in ('process_name', 'type', 'used_memory'))
+    size = None if is_missing(memory) else _size(memory)
     yield ''
     yield '[[process]]'
-    name = process.name if process.name.strip() else 'unknown'
-    yield f'command = [{_text(name)}]'
+    yield f'command = [{_text(name if name.strip() else "unknown")}]'
     yield f'gpus = [{position}]'
     yield f'pid = {pid}'
     yield 'state = "listed"'
-    yield f'type = "{process.type if process.type in ("C", "G", "C+G", "M") else "C"}"'
-    memory = None if is_missing(process.memory) else _size(process.memory)
-    yield f'memory = {memory or _text("N/A")}'
+    yield f'type = "{kind if kind in ("C", "G", "C+G", "M") else "C"}"'
+    yield f'memory = {size or _text("N/A")}'
     for number, mig in enumerate(gpu.migs):
-        instances = mig.get('gpu_instance_id'), mig.get('compute_instance_id')
-        if instances == (process.gpu_instance, process.compute_instance):
+        ids = ('gpu_instance_id', 'compute_instance_id')
+        if [mig.get(key) for key in ids] == [process.get(key, '') for key in ids]:
             yield f'mig = {_count(mig.get("index", "")) or number}'
             return

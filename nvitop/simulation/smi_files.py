@@ -16,7 +16,6 @@ from nvitop.simulation.capture import (
     NAMES,
     Capture,
     CapturedGpu,
-    CapturedProcess,
     is_missing,
 )
 from nvitop.simulation.scenario import ScenarioError
@@ -274,15 +273,4 @@ def _share_ecc_totals(texts: dict[str, str]) -> None:
 def _captured(gpu: _Gpu) -> CapturedGpu:
     texts = _named(gpu.texts, PATHS)
     _share_ecc_totals(texts)
-    processes = [
-        CapturedProcess(
-            one.get('pid', ''),
-            one.get('process_name', ''),
-            one.get('used_memory', ''),
-            one.get('type', 'C'),
-            one.get('gpu_instance_id', ''),
-            one.get('compute_instance_id', ''),
-        )
-        for one in gpu.processes
-    ]
-    return CapturedGpu(texts, [_named(mig, MIG_PATHS) for mig in gpu.migs], processes)
+    return CapturedGpu(texts, [_named(mig, MIG_PATHS) for mig in gpu.migs], gpu.processes)

@@ -15,7 +15,6 @@ from nvitop.query.fields import device_table
 from nvitop.simulation.capture import (
     Capture,
     CapturedGpu,
-    CapturedProcess,
     is_missing,
     scenario_text,
 )
@@ -223,7 +222,7 @@ def test_rare_values_of_a_capture_come_back() -> None:
         'fabric.health.access_timeout_recovery': 'False',
     }
     mig = {'index': '0', 'copy': '3', 'memory.total': '40448 MiB'}
-    processes = [CapturedProcess(pid, 'x', '1 MiB') for pid in ('4294967296', 'x', '7')]
+    processes = [{'pid': pid, 'used_memory': '1 MiB'} for pid in ('4294967296', 'x', '7')]
     capture = Capture('580.1', '', [CapturedGpu(texts, [mig], processes)])
     text = scenario_text(capture, '')
     assert 'profile = "3g.40gb"' in text
