@@ -12,8 +12,6 @@ from errno import ENOTSUP
 
 with contextlib.suppress(ImportError):  # Windows
     import fcntl
-if sys.platform == 'win32':
-    import msvcrt
 
 #: Attempts to lock while a reader tests the lock for a moment.
 _ATTEMPTS = 5
@@ -261,6 +259,8 @@ def try_lock(descriptor: int) -> bool:
     """Lock a file until it is closed or this process ends; return False if another process has it."""
     try:
         if sys.platform == 'win32':
+            import msvcrt
+
             # Beyond the end of the file, so that its text can be read.
             os.lseek(descriptor, 1 << 30, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
