@@ -123,20 +123,19 @@ def show_monitor(
     Args:
         notes: Makes the message after the report; ``None``: the warnings about the sample.
     """
-    from nvitop.gui.app import NoThreadError  # reports need none of these
-    from nvitop.gui.monitor import run_monitor
+    from nvitop.gui import app, monitor  # reports need none of these
     from nvitop.gui.term.curses_terminal import TerminalError
 
     collect_garbage_rarely()
     notices = [message.text for message in messages]
     try:
-        ended = run_monitor(
+        ended = monitor.run_monitor(
             source, options, notices=notices, replay=replay, shows_events=shows_events
         )
     except TerminalError as error:
         messages.append(Message('error', f'{error}\nTry: TERM=xterm-256color nvitop'))
         return None
-    except NoThreadError as error:
+    except app.NoThreadError as error:
         text = f'the monitor cannot run: {error}\nShow the limit of threads: ulimit -u'
         messages.append(Message('error', text))
         return None
