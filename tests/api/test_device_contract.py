@@ -12,7 +12,6 @@ from unittest import mock
 import pytest
 
 from nvitop import simulation
-from nvitop.api import device as device_module
 from nvitop.api import libnvml
 from nvitop.api.device import (
     ClockEventReasons,
@@ -28,7 +27,7 @@ from nvitop.api.utils import NA
 from nvitop.exporter.dialects import dialect
 from nvitop.sampling.types import DeviceInfo, DeviceSample
 from nvitop.simulation.abi import NVML_ERRORS
-from tests.api.contract import check, check_all, getters, is_documented, return_annotation
+from tests.api.contract import check, check_all, getters, return_annotation
 
 #: Rare metrics that GPU 0 does not have.
 NOT_TOLD = {
@@ -80,20 +79,10 @@ def getters_by_function(kind: str, machine: simulation.Machine) -> dict[str, lis
     return found
 
 
-def test_wrong_types_are_found() -> None:
-    assert is_documented(1, 'int | NaType')
-    assert is_documented(NA, 'int | NaType')
-    assert not is_documented(None, 'int | NaType')
-    assert not is_documented(True, 'int | NaType')
-    assert not is_documented('1', 'int | NaType')
-    assert is_documented(device_module.MemoryInfo(total=1), 'MemoryInfo')
-    assert not is_documented(device_module.MemoryInfo._make([None, 1, 1, 1]), 'MemoryInfo')
-    assert len(getters(PhysicalDevice)) > 230
-
-
 def test_getters_return_their_documented_types_with_and_without_any_error(
     machine: simulation.Machine,
 ) -> None:
+    assert len(getters(PhysicalDevice)) > 230
     codes = [name for name in NVML_ERRORS if name != 'SUCCESS']
     # Each error for one kind of device in turn; all kinds share the code that handles errors.
     for code, kind in zip(codes, itertools.cycle(KINDS)):
@@ -102,7 +91,8 @@ def test_getters_return_their_documented_types_with_and_without_any_error(
         machine.fail('nvmlGpm*', code)
         check_all(device)
         machine.heal()
-        check_all(device)
+    for make in KINDS.values():
+        check_all(make())
 
 
 @pytest.mark.parametrize('kind', ['GPU', 'MIG device'])
@@ -128,7 +118,7 @@ def test_getters_do_not_raise_if_functions_are_missing(
     assert device.power_usage() is NA
 
 
-@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('kind', ['GPU', 'CUDA MIG device'])
 def test_getters_do_not_raise_for_intermittent_failures(
     kind: str, machine: simulation.Machine
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import unicodedata
 
 import pytest
@@ -84,21 +83,16 @@ def test_safe_marks_text_that_is_cut() -> None:
     assert safe('abcdef', limit=1) == '.'
 
 
-@pytest.mark.parametrize('piece', ['x', '漢', '\x1b', 'e\u0301', '👩\u200d', '\udc80\u0378\u202e'])
-def test_cost_of_long_text_is_limited(piece: str) -> None:
-    def cost(characters: int) -> float:
-        """Return the CPU time of this thread in seconds, the least of some runs."""
-        text = piece * (characters // len(piece))
-        seconds = []
-        for _ in range(9):
-            start = time.thread_time()
-            result = safe(text)
-            seconds.append(time.thread_time() - start)
-            assert len(result) <= width.LIMIT
-        return min(seconds)
+def test_only_the_part_that_is_kept_is_processed(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
 
-    # The text is 64 times as long; slicing it in C may cost a little more.
-    assert cost(2**20) < 8 * cost(2**14) + 0.01
+    def normalize(form: str, text: str) -> str:
+        sizes.append(len(text))
+        return text
+
+    monkeypatch.setattr(unicodedata, 'normalize', normalize)
+    assert len(safe('漢\x1b' * 2**20)) == width.LIMIT
+    assert max(sizes) == width.LIMIT
 
 
 def test_characters_that_are_drawn_have_the_same_width_in_all_tables() -> None:
@@ -110,14 +104,6 @@ def test_characters_that_are_drawn_have_the_same_width_in_all_tables() -> None:
         cells = 1 + (unicodedata.east_asian_width(char) in {'W', 'F'})
         assert cell_width(char) == wcwidth.wcwidth(char) == cells, hex(ord(char))
         assert unicodedata.normalize('NFC', char) == char, hex(ord(char))
-
-
-def test_every_character_has_the_expected_width() -> None:
-    # Sixteen at a time, separated by letters so that they do not combine. Other code points are
-    # ideographs, private or unassigned.
-    for start in (*range(0, 0x20000, 16), *range(0xE0000, 0xE0200, 16)):
-        text = safe('x'.join(map(chr, range(start, start + 16))))
-        assert cell_width(text) == wcwidth.wcswidth(text), hex(start)
 
 
 def test_wcwidth_is_not_imported_for_common_characters() -> None:
