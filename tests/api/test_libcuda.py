@@ -155,21 +155,6 @@ def test_error_text_comes_from_the_loaded_library() -> None:
     assert str(error) == 'invalid device (CUDA_ERROR_INVALID_DEVICE)'
 
 
-def test_devices_are_those_of_the_driver() -> None:
-    libcuda.use_library(fake_cuda.driver())
-    libcuda.cuInit()
-    assert libcuda.cuDeviceGetCount() == 2
-    for ordinal, (uuid, bus_id) in enumerate(fake_cuda.DEVICES.items()):
-        device = libcuda.cuDeviceGet(ordinal)
-        assert libcuda.cuDeviceGetPCIBusId(device) == bus_id
-        assert libcuda.cuDeviceGetByPCIBusId(bus_id) == device
-        assert libcuda.cuDeviceGetUuid(device) == libcuda.cuDeviceGetUuid_v2(device) == uuid
-    with pytest.raises(libcuda.CUDAError_InvalidDevice):
-        libcuda.cuDeviceGet(-1)
-    with pytest.raises(libcuda.CUDAError_InvalidValue):
-        libcuda.cuGetErrorName(123456)
-
-
 def test_functions_return_the_values_of_the_runtime() -> None:
     libcudart.use_library(fake_cuda.runtime())
     assert libcudart.cudaRuntimeGetVersion() == '12.9'

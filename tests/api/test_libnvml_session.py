@@ -278,26 +278,6 @@ def test_failed_initialization_raises_even_if_errors_are_ignored(
     assert not caplog.records
 
 
-def test_demo_is_installed_before_the_first_initialization() -> None:
-    code = (
-        LEAVING.replace('libnvml.use_library(library)', '')
-        + """
-from types import ModuleType
-import nvitop
-nvitop.simulation = sys.modules['nvitop.simulation'] = simulation = ModuleType('simulation')
-def install(scenario):
-    print('installed', scenario)
-    libnvml.use_library(library)
-simulation.install = install
-for _ in range(2):
-    print(libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()))
-"""
-    )
-    done = run_python(code, NVITOP_DEMO='mig')
-    assert (done.returncode, done.stderr) == (0, '')
-    assert done.stdout == 'installed mig\n30\n30\nshut down\n'
-
-
 def test_unknown_demo_never_leads_to_the_real_driver() -> None:
     code = """
 import pynvml

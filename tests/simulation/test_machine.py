@@ -239,7 +239,6 @@ ASK = (
 @pytest.mark.parametrize(
     ('value', 'lines', 'name'),
     [
-        ('workstation', ['1', 'workstation'], 'workstation'),
         ('1', ['8', 'dgx-h100'], 'dgx-h100'),
         ('{path}', ['2', 'mine'], 'mine'),
     ],
@@ -253,9 +252,3 @@ def test_nvitop_demo_simulates_a_machine_in_any_program(
     assert result.stdout.split() == lines
     assert result.stderr == f'nvitop: simulating {name!r}; these are not your GPUs\n'
     assert result.returncode == 0
-
-
-def test_nvitop_demo_with_an_unknown_scenario_fails() -> None:
-    result = run_python(ASK, NVITOP_DEMO='workstaton')
-    assert result.returncode != 0
-    assert "unknown scenario 'workstaton'; did you mean 'workstation'?" in result.stderr
