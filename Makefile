@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 ARGS   ?=
+# Images often set this variable. Then each process of pytest would rewrite the assertions of all tests again.
+unexport PYTHONDONTWRITEBYTECODE
 # A process of pytest for each of up to four processors.
 WORKERS := --numprocesses=logical --maxprocesses=4 --dist=worksteal
 # For `make bench`: number of runs, and an environment with another nvitop to compare with.
