@@ -72,7 +72,7 @@ SETTINGS = [
 ]
 
 
-@examples(60)
+@examples(30)
 @given(st.one_of(lines_of(SETTINGS), st.text(max_size=200)))
 @example('interval = 1e999')
 @example('interval = -0.0')
@@ -185,7 +185,7 @@ SELECT = words("""
 """)
 
 
-@examples(60)
+@examples(30)
 @given(st.lists(NVITOP, max_size=6))
 def test_arguments_of_nvitop_are_parsed(arguments: list[str]) -> None:
     assert_exits_properly(CommandRun(parse_arguments_only, *arguments))
@@ -198,13 +198,13 @@ def parse_arguments_only(arguments: list[str]) -> int:
     return 0
 
 
-@examples(60)
+@examples(30)
 @given(st.lists(QUERY, max_size=6))
 def test_arguments_of_query_are_parsed(arguments: list[str]) -> None:
     assert_exits_properly(CommandRun(lambda given: parse_query_arguments(given) and 0, *arguments))
 
 
-@examples(40)
+@examples(20)
 @given(st.lists(SELECT, max_size=6))
 @example(['-s\ud8a5'])
 @example(['-n', '50'])

@@ -127,10 +127,3 @@ def test_screens_are_safe() -> None:
 
 def test_reports_are_safe() -> None:
     check_seeds(10, check_report)
-
-
-def test_generated_text_has_all_hostile_categories() -> None:
-    texts = ''.join(Hostile(seed).text() for seed in range(300))
-    found = {unicodedata.category(char) for char in texts}
-    assert found >= {'Cc', 'Cf', 'Cs', 'Cn', 'Co', 'Mn', 'Zl', 'Lo', 'So'}
-    assert '\x1b]' in texts

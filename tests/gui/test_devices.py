@@ -69,14 +69,6 @@ def test_enter_on_a_problem_selects_its_gpu() -> None:
     assert (state.screen, state.main.selected_device) == (Screen.MAIN, lost)
 
 
-def test_f_keys_do_what_users_of_other_monitors_expect() -> None:
-    state = pressed(state_of(EIGHT), 'Down')
-    assert pressed(state, 'F2').screen is Screen.COLUMNS
-    assert pressed(state, 'u').screen is Screen.USERS
-    assert pressed(state, 'F9').dialog is not None
-    assert press(state, 'F10')[1] == press(state, 'q')[1]
-
-
 def test_double_click_shows_graphs_and_right_click_asks_for_a_signal() -> None:
     state = state_of(EIGHT)
     row = main_layout(state).processes.rows[0]
