@@ -26,7 +26,7 @@ def short_command(command: str | None, name: str | None) -> str:
     return _shortened((command or '')[:1000]) or (name or '')[:MAX_SHORT]
 
 
-@functools.lru_cache(maxsize=1024)  # the same processes run at each sample
+@functools.lru_cache(maxsize=4096)  # the same processes run at each sample
 def _shortened(command: str) -> str:
     words = WORD.findall(mask_command(command))
     if not words:

@@ -89,6 +89,7 @@ class DeviceShares(NamedTuple):
 
 def divide(sample: Sample) -> Iterator[DeviceShares]:
     """Yield how each device of a sample is divided."""
+    processes = processes_by_gpu(sample)
     for device in sample.devices:
         is_mig, index = device.key.is_mig, device.key.physical_index
         inside = [
@@ -103,9 +104,18 @@ def divide(sample: Sample) -> Iterator[DeviceShares]:
         if device.is_silent:
             yield DeviceShares(device, (), is_leaf)
         elif is_leaf:
-            yield DeviceShares(device, _divide_device(sample, device, part), True)
+            shares = _divide_device(sample, device, processes.get(index, []), part)
+            yield DeviceShares(device, shares, True)
         else:
             yield DeviceShares(device, (Share(UsageKey(gpu_of(device.key)), part),), False)
+
+
+def processes_by_gpu(sample: Sample) -> dict[int, list[ProcessSample]]:
+    """Return the processes on each GPU and on its MIG devices, by the index of the GPU."""
+    found: dict[int, list[ProcessSample]] = {}
+    for process in sample.processes:
+        found.setdefault(process.key.device.physical_index, []).append(process)
+    return found
 
 
 def _slices(info: DeviceInfo) -> int:
@@ -121,9 +131,11 @@ def _slices_of_gpu(info: DeviceInfo, inside: Sequence[DeviceInfo]) -> int:
     return max(known, sum(map(_slices, inside)))
 
 
-def _divide_device(sample: Sample, device: DeviceSample, part: float) -> tuple[Share, ...]:
+def _divide_device(
+    sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSample], part: float
+) -> tuple[Share, ...]:
     """Return the shares of a device that runs processes; their parts add up to ``part``."""
-    shares = _holders(sample, device)
+    shares = _holders(sample, device, on_gpu)
     utilization = device.gpu_utilization_percent
     if not shares:
         return (Share(UsageKey(gpu_of(device.key)), part),)
@@ -149,10 +161,10 @@ def _is_busy(share: Share, utilization: int | None) -> bool:
     return percent is None or percent >= BUSY_PERCENT
 
 
-def _holders(sample: Sample, device: DeviceSample) -> list[Share]:
+def _holders(sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSample]) -> list[Share]:
     """Return those who hold a device, still without their parts."""
     rows: dict[UsageKey, list[ProcessSample]] = {}
-    processes = [process for process in sample.processes if process.key.device == device.key]
+    processes = [process for process in on_gpu if process.key.device == device.key]
     for process in processes:
         if is_holder(process):
             rows.setdefault(usage_key(process), []).append(process)
@@ -167,7 +179,7 @@ def _holders(sample: Sample, device: DeviceSample) -> list[Share]:
         if other.key.physical_index == device.key.physical_index
         and other.info.gpu_instance_id == device.info.gpu_instance_id
     }
-    sizes = [each.gpu_memory_bytes for each in sample.processes if each.key.device in sharing]
+    sizes = [each.gpu_memory_bytes for each in on_gpu if each.key.device in sharing]
     unseen = (device.memory_used_bytes or 0) - sum(filter(None, sizes))
     is_unseen = unseen >= UNSEEN_BYTES and not device.info.is_unified_memory
     utilization = device.gpu_utilization_percent

@@ -8,7 +8,7 @@ suspended, the recorder was stopped or hung), the time counts as not observed: n
 from __future__ import annotations
 
 import collections
-from typing import Dict, Iterable, Iterator, NamedTuple, Tuple
+from typing import Dict, Iterable, Iterator, NamedTuple, Sequence, Tuple
 
 from nvitop.recording.shares import (
     BUSY_PERCENT,
@@ -18,9 +18,10 @@ from nvitop.recording.shares import (
     gpu_of,
     is_holder,
     percent_of,
+    processes_by_gpu,
     usage_key,
 )
-from nvitop.sampling.types import DeviceSample, Sample
+from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
 
 #: A gap of more intervals than this is not observed.
 MAX_INTERVALS = 2.5
@@ -120,9 +121,12 @@ class Meter:
             if device.status == 'ok'
         }
         ticks = []
+        processes = processes_by_gpu(sample)
         for shares in divide(sample) if seconds else ():
-            energy, is_estimated = energies.get(gpu_of(shares.device.key), (0.0, False))
-            by_key = _divide_energy(sample, shares, energy) if energy else {}
+            key = shares.device.key
+            energy, is_estimated = energies.get(gpu_of(key), (0.0, False))
+            on_gpu = processes.get(key.physical_index, [])
+            by_key = _divide_energy(on_gpu, shares, energy) if energy else {}
             ticks.append(Tick(shares, by_key, energy if is_estimated else 0.0))
         return seconds, ticks
 
@@ -268,15 +272,15 @@ def _count_device(rows: MinuteRows, tick: Tick, ms: float, part: float) -> None:
         minute.throttled_ms += ms
 
 
-def _divide_energy(sample: Sample, shares: DeviceShares, energy: float) -> dict[UsageKey, float]:
+def _divide_energy(
+    on_gpu: Sequence[ProcessSample], shares: DeviceShares, energy: float
+) -> dict[UsageKey, float]:
     """Divide the energy of a GPU among the processes on it and on its MIG devices."""
     device = shares.device
     processes = [
         process
-        for process in sample.processes
-        if process.key.device.physical_index == device.key.physical_index
-        and (process.key.device == device.key or not device.key.is_mig)
-        and is_holder(process)
+        for process in on_gpu
+        if (process.key.device == device.key or not device.key.is_mig) and is_holder(process)
     ]
     weights: list[float] = [percent_of(process) or 0 for process in processes]
     if not any(weights):
@@ -286,10 +290,11 @@ def _divide_energy(sample: Sample, shares: DeviceShares, energy: float) -> dict[
     if not processes:
         keys = [share.key for share in shares.shares] or [UsageKey(gpu_of(device.key))]
         return {keys[0]: energy}
+    total = sum(weights)
     divided: dict[UsageKey, float] = {}
     for process, weight in zip(processes, weights):
         key = usage_key(process)
-        divided[key] = divided.get(key, 0.0) + energy * weight / sum(weights)
+        divided[key] = divided.get(key, 0.0) + energy * weight / total
     return divided
 
 
