@@ -74,6 +74,12 @@ def draw_tiles(
     past = GraphWindow(history or History(), graphs.minutes, ASCII if view.ascii else BRAILLE)
     devices = whole_devices(sample.devices)
     tiles = tuple(zip(_tiles(devices, len(layout.tiles), graphs, past.history), layout.tiles))
+    label_widths: dict[int, int] = {}
+    for tile, area in tiles:
+        width = _label_width(tile)
+        label_widths[area.x] = max(width, label_widths.get(area.x, 0))
+    has_metric = len(devices) < len(tiles)
+    titles = {} if has_metric else _titles(tiles, details)
     for y in sorted({area.y for area in layout.tiles}):
         row = [(tile, area) for tile, area in tiles if area.y == y]
         # Tiles without a metric, as of a GPU that sleeps, are part of the tile before them.
@@ -84,30 +90,32 @@ def draw_tiles(
         else:
             draw_uprights(buf, y - 1, uprights)
         above = uprights
-        for line in range(y, row[0][1].bottom):
-            draw_uprights(buf, line, uprights)
-    label_widths: dict[int, int] = {}
-    for tile, area in tiles:
-        width = _label_width(tile)
-        label_widths[area.x] = max(width, label_widths.get(area.x, 0))
-    has_metric = len(devices) < len(tiles)
-    titles = {} if has_metric else _titles(tiles, details)
-    for i, (tile, area) in enumerate(tiles):
-        if tile.device.status != 'ok':
-            nexts = (place.x - 1 for t, place in tiles[i + 1 :] if t.metric and place.y == area.y)
-            area = area._replace(width=next(nexts, layout.area.width - 1) - area.x)
-        _draw_tile(
-            buf,
-            area,
-            tile,
-            view,
-            titles.get(tile.device.key),
-            details.states.get(tile.device.key, RowState()),
-            past,
-            label_widths[area.x],
-            has_index=len(devices) > 1,
-        )
+        # From left to right, so that the buffer does not have to sort the spans.
+        for tile, area in row:
+            if area.x - 1 in uprights:
+                _draw_upright(buf, area, area.x - 1)
+            if tile.device.status != 'ok':
+                right = next(x for x in uprights if x >= area.x)
+                area = area._replace(width=right - area.x)
+            _draw_tile(
+                buf,
+                area,
+                tile,
+                view,
+                titles.get(tile.device.key),
+                details.states.get(tile.device.key, RowState()),
+                past,
+                label_widths[area.x],
+                has_index=len(devices) > 1,
+            )
+        _draw_upright(buf, row[0][1], uprights[-1])
     return above
+
+
+def _draw_upright(buf: Buffer, area: Rect, x: int) -> None:
+    """Draw the vertical line left or right of a tile."""
+    for y in range(area.y, area.bottom):
+        draw_uprights(buf, y, (x,))
 
 
 def _tiles(
