@@ -293,6 +293,8 @@ class ChangeWriter:
         self._switches: dict[tuple[str, str], str] = {}
         self._size = (0, 0)
         self._rows: list[tuple[Span, ...]] = []
+        #: The cells of rows that were compared; most of them are compared again with the next sample.
+        self._cells: dict[int, _Cells] = {}
         #: Letter of the look in which the terminal writes.
         self._look = _NO_LOOK
         self._position = _UNKNOWN
@@ -322,15 +324,19 @@ class ChangeWriter:
             self._parts.append(self._clear)
             self._look = _NO_LOOK
             self._rows = [()] * buffer.height
+            self._cells.clear()
         rows = [buffer.row(y) for y in range(buffer.height)]
         changed = [y for y, old in enumerate(self._rows) if rows[y] != old]
         others = sum(_is_another(self._rows[y], rows[y]) for y in changed)
         if others > buffer.height // 3:
+            self._cells.clear()
             for y in changed:
                 self._write_row(y, rows[y])
         else:
             for y in changed:
-                self._write_changes(y, self._cells_of(self._rows[y]), self._cells_of(rows[y]))
+                old = self._cells.get(y) or self._cells_of(self._rows[y])
+                self._cells[y] = self._cells_of(rows[y])
+                self._write_changes(y, old, self._cells[y])
         self._rows = rows
         return ''.join(self._parts)
 
