@@ -73,20 +73,24 @@ def draw_meter(
         buf.write(area.x, area.y, text[:filled], style)
         buf.write(area.x + filled, area.y, text[filled:], _TRACK)
         return
-    _draw_gradient(buf, area, filled)
+    buf.write_spans(area.x, area.y, _gradient_spans(area.width, filled))
 
 
-def _draw_gradient(buf: Buffer, area: Rect, filled: int) -> None:
-    """Draw a bar with the colors of the gradient."""
+# Cached because most bars are the same as in the last frame.
+@functools.lru_cache(maxsize=128)
+def _gradient_spans(width: int, filled: int) -> tuple[Span, ...]:
+    """Return a bar with the colors of the gradient."""
+    buf = Buffer(width, 1)
     steps = len(GRADIENT)
     start = 0
     while start < filled:
-        step = start * steps // area.width
+        step = start * steps // width
         # The first cell of the next step.
-        end = min(filled, -(-(step + 1) * area.width // steps))
-        buf.write(area.x + start, area.y, _BLOCK * (end - start), Style(GRADIENT[step]))
+        end = min(filled, -(-(step + 1) * width // steps))
+        buf.write(start, 0, _BLOCK * (end - start), Style(GRADIENT[step]))
         start = end
-    buf.write(area.x + filled, area.y, _BLOCK * (area.width - filled), _TRACK)
+    buf.write(filled, 0, _BLOCK * (width - filled), _TRACK)
+    return buf.row(0)
 
 
 def draw_bar(
