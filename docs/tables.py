@@ -24,9 +24,8 @@ from nvitop.exporter.dialects import (
     dialect,
 )
 from nvitop.exporter.exposition import UNITS
-from nvitop.exporter.families import make_families
+from nvitop.exporter.families import make_families, owner_properties
 from nvitop.exporter.pages import PROCESS_SERIES
-from nvitop.exporter.values import owner_properties
 from nvitop.gui.layout.screens import HelpEntry, HelpGroup
 from nvitop.gui.model.choices import GRAPHS
 from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, Column

@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of series from a sample, for one or several dialects. Pure."""
+"""Families of series from a sample, for one or several dialects, with their values and labels. Pure."""
 
 from __future__ import annotations
 
+import functools
 import itertools
-from typing import Iterable, Iterator, Mapping, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence, TypeVar
 
+from nvitop.api.metrics import (
+    CLOCK_EVENT_REASONS,
+    EXTENDED_METRICS,
+    LISTS,
+    METRICS,
+    PROCESS_METRICS,
+    Metric,
+    ProcessMetric,
+)
 from nvitop.exporter.dialects import (
     Dialect,
     Family,
@@ -15,22 +25,295 @@ from nvitop.exporter.dialects import (
     SeriesOptions,
     dialect,
 )
-from nvitop.exporter.values import (
-    ALL_METRICS,
-    described_devices,
-    device_reader,
-    process_properties,
-    process_reader,
-    texts_of,
-)
+from nvitop.masking import mask_command
+from nvitop.printable import printable
 from nvitop.sampling.types import Demand, DeviceKey, DeviceSample, HostSample, ProcessSample, Sample
 
+if TYPE_CHECKING:
+    from nvitop.exporter.dialects import DeviceRow, Labels, ProcessRow
+
+    #: Labels and value of a series.
+    Item = tuple[tuple[tuple[str, str], ...], float]
+    ReadDevice = Callable[[DeviceSample], Sequence[Item]]
+    ReadProcess = Callable[[ProcessSample], 'float | None']
+
+#: All metrics by name, also extended ones.
+ALL_METRICS: dict[str, Metric] = {
+    metric.name: metric for metric in (*METRICS, *EXTENDED_METRICS, *LISTS)
+}
+ALL_PROCESS_METRICS: dict[str, ProcessMetric] = {metric.name: metric for metric in PROCESS_METRICS}
+#: Label of the series of rows with form ``reasons`` and ``column``.
+REASON_LABEL, LINK_LABEL = 'reason', 'link'
+#: Clock event reasons in the order of their bits in NVML.
+_REASONS = (*CLOCK_EVENT_REASONS, 'display_clock_setting', 'board_limit', 'reliability')
+_REASON_BITS = {name: 1 << place for place, name in enumerate(_REASONS)}
+_ON = frozenset({'enabled', 'active', 'yes', 'true', 'valid', 'supported'})
+_OFF = frozenset({'disabled', 'inactive', 'not active', 'no', 'false', 'invalid', 'not supported'})
 #: Maximum number of processes with series of their own; those with most GPU memory come first.
 MAX_PROCESSES = 500
 #: Metrics that are measured only on request, because profilers cannot use the same counters.
 PROFILING_METRICS_BEGIN = 'begin_gpm'
 
 Described = TypeVar('Described', DeviceSample, ProcessSample)
+
+
+# Values
+
+
+def scaled(value: float, scale: float) -> float:
+    """Return value × scale without the noise of binary fractions: 70 × 0.01 is 0.7."""
+    return value if scale == 1 else float(f'{value * scale:.15g}')
+
+
+@functools.lru_cache(maxsize=None)
+def _device_reader(row: DeviceRow) -> ReadDevice:
+    """Return the function that makes the series of a row from a device."""
+    metrics = [ALL_METRICS[name] for name in row.metrics]
+    if row.form == 'number':
+        return lambda device: _numbers(row, metrics, device)
+    make = _FORMS[row.form]
+    (metric,) = metrics
+
+    def read(device: DeviceSample) -> Sequence[Item]:
+        value = device.value_of(metric)
+        return () if value is None else make(row, value)
+
+    return read
+
+
+def _numbers(row: DeviceRow, metrics: list[Metric], device: DeviceSample) -> Sequence[Item]:
+    total = 0.0
+    for metric in metrics:
+        value = device.value_of(metric)
+        if value is None:
+            return ()
+        total += value if metric.divisor == 1 else value / metric.divisor
+    return ((row.labels, scaled(total, row.scale)),)
+
+
+def _digits(row: DeviceRow, value: str) -> Sequence[Item]:
+    digits = value.lstrip('P')
+    return ((row.labels, float(digits)),) if digits.isdecimal() else ()
+
+
+def _switch(row: DeviceRow, value: object) -> Sequence[Item]:
+    word = str(value).lower()
+    return ((row.labels, float(word in _ON)),) if word in _ON or word in _OFF else ()
+
+
+def _reasons(row: DeviceRow, value: Sequence[str]) -> Sequence[Item]:
+    names = dict.fromkeys((*CLOCK_EVENT_REASONS, *value))
+    return [((*row.labels, (REASON_LABEL, name)), float(name in value)) for name in names]
+
+
+def _reason(row: DeviceRow, value: Sequence[str]) -> Sequence[Item]:
+    return ((row.labels, float(row.item in value)),)
+
+
+def _mask(row: DeviceRow, value: Sequence[str]) -> Sequence[Item]:
+    # Flags without a name are hexadecimal numbers.
+    bits = [_REASON_BITS.get(name) or int(name, 16) for name in value]
+    return ((row.labels, float(sum(bits))),)
+
+
+def _column(row: DeviceRow, rows: Sequence[Sequence[Any]]) -> Sequence[Item]:
+    column = int(row.item)
+    return [
+        ((*row.labels, (LINK_LABEL, str(number))), scaled(values[column], row.scale))
+        for number, values in enumerate(rows)
+        if values[column] is not None
+    ]
+
+
+def _mean(row: DeviceRow, rows: Sequence[Sequence[Any]]) -> Sequence[Item]:
+    known = [value for _, value in _column(row, rows)]
+    return ((row.labels, sum(known) / len(known)),) if known else ()
+
+
+_FORMS: dict[str, Callable[[DeviceRow, Any], Sequence[Item]]] = {
+    'digits': _digits,
+    'switch': _switch,
+    'reasons': _reasons,
+    'reason': _reason,
+    'mask': _mask,
+    'column': _column,
+    'mean': _mean,
+}
+
+
+@functools.lru_cache(maxsize=None)
+def _process_reader(row: ProcessRow) -> ReadProcess:
+    """Return the function that makes the value of a row from a process."""
+    first, _, second = ALL_PROCESS_METRICS[row.metric].field.partition('.')
+
+    def read(process: ProcessSample) -> float | None:
+        value = getattr(process, first)
+        if second:
+            value = getattr(value, second)
+        if value is None or (second == 'start_time' and value < 0):
+            return None
+        return scaled(value, row.scale)
+
+    return read
+
+
+# Labels
+
+#: Maximum length of a label: names of processes and users are untrusted input.
+MAX_LABEL_LENGTH = 128
+#: Label text for an unknown user or command.
+UNKNOWN = '(unknown)'
+#: Metrics whose values are label texts.
+TEXT_METRICS = tuple(metric for metric in METRICS if metric.kind == 'str')
+
+
+def label_value(value: object) -> str:
+    """Return a value as a label text: printable, and of limited length."""
+    text = printable(str(value)[: MAX_LABEL_LENGTH + 1])
+    return text if len(text) <= MAX_LABEL_LENGTH else f'{text[: MAX_LABEL_LENGTH - 1]}…'
+
+
+def device_properties(
+    sample: Sample, device: DeviceSample, gpu: DeviceSample | None, options: SeriesOptions
+) -> dict[str, str]:
+    """Return the known properties of a device as label texts.
+
+    Keys are the names of text metrics, and:
+
+    - ``index``, ``label``, ``device_file``: ``'0'``, ``'0'`` or ``'0:1'``, ``'nvidia0'``;
+    - ``uuid``: of the device; ``gpu_uuid``, ``gpu_name``: of the GPU, also for a MIG device;
+    - ``bare_uuid``: the UUID of the GPU in lower case without ``GPU-``;
+    - ``mig_index``, ``mig_uuid``, ``mig_profile``, ``gpu_instance_id``, ``compute_instance_id``:
+      of MIG devices only;
+    - ``hostname``, ``driver_version``, ``cuda_version``, ``numa_node``.
+
+    :func:`described_devices` adds ``namespace``, ``pod``, ``container`` and ``job_id``.
+
+    Args:
+        sample: The sample that contains the device.
+        device: The GPU or MIG device.
+        gpu: The GPU of a MIG device, ``None`` if it is not known.
+        options: The name of the host, if it is replaced.
+    """
+    key, info = device.key, device.info
+    parent = gpu.info if gpu is not None else info
+    gpu_uuid = gpu.key.uuid if gpu is not None else ('' if key.is_mig else key.uuid)
+    found: dict[str, Any] = {metric.name: device.value_of(metric) for metric in TEXT_METRICS}
+    found.update(
+        index=key.physical_index,
+        label=key.label,
+        device_file=f'nvidia{key.physical_index}',
+        uuid=key.uuid or None,
+        gpu_uuid=gpu_uuid or None,
+        bare_uuid=bare_uuid(gpu_uuid) or None,
+        gpu_name=parent.name,
+        bus_id=parent.bus_id,
+        numa_node=info.numa_node,
+        hostname=host_name(sample, options) or None,
+        driver_version=sample.driver_version,
+        cuda_version=sample.cuda_driver_version,
+    )
+    if key.is_mig:
+        found.update(
+            mig_index=key.mig_index,
+            mig_uuid=key.uuid or None,
+            mig_profile=info.mig_profile,
+            gpu_instance_id=info.gpu_instance_id,
+            compute_instance_id=info.compute_instance_id,
+        )
+    return {name: label_value(value) for name, value in found.items() if value is not None}
+
+
+def described_devices(
+    sample: Sample, options: SeriesOptions
+) -> Iterator[tuple[DeviceSample, dict[str, str]]]:
+    """Yield all devices of a sample with their properties, even if they do not respond."""
+    gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
+    owners = _owners_of_devices(sample) if options.owners else {}
+    for device in sample.devices:
+        gpu = gpus.get(device.key.physical_index)
+        properties = device_properties(sample, device, gpu, options)
+        yield device, {**properties, **owners.get(device.key, {})}
+
+
+def _owners_of_devices(sample: Sample) -> dict[DeviceKey, dict[str, str]]:
+    """Return pod and job of each device: those of the process with the most device memory."""
+    found: dict[DeviceKey, dict[str, str]] = {}
+    for process in sorted(sample.processes, key=lambda process: process.gpu_memory_bytes or 0):
+        if process.owner is not None:
+            texts = found.setdefault(process.key.device, {})
+            pod = _pod_properties(process)
+            if pod:
+                texts.pop('container', None)  # that of a process with less memory
+            texts.update(pod)
+            if process.owner.job_id:
+                texts['job_id'] = label_value(process.owner.job_id)
+    return found
+
+
+def _pod_properties(process: ProcessSample) -> dict[str, str]:
+    """Return namespace, name and container of a Kubernetes pod as label texts, empty if unknown."""
+    owner = process.owner
+    if owner is None:
+        return {}
+    namespace, _, pod = (owner.pod_name or '').rpartition('/')
+    if not pod:
+        return {}
+    texts = {'namespace': namespace, 'pod': pod, 'container': owner.container_name}
+    return {name: label_value(text) for name, text in texts.items() if text}
+
+
+def host_name(sample: Sample, options: SeriesOptions) -> str:
+    """Return the name of the host for labels, ``''`` if it is not known."""
+    return options.hostname or sample.host.hostname
+
+
+def texts_of(labels: Labels, properties: Mapping[str, str]) -> dict[str, str]:
+    """Return label names and texts, without properties that are unknown."""
+    return {name: properties[key] for name, key in labels.items() if key in properties}
+
+
+def bare_uuid(uuid: str) -> str:
+    """Return a UUID in lower case without the prefix ``GPU-``."""
+    return uuid.lower()[4:] if uuid[:4].upper() == 'GPU-' else uuid.lower()
+
+
+def process_properties(process: ProcessSample, options: SeriesOptions) -> dict[str, str]:
+    """Return the known properties of a process as label texts.
+
+    Keys are ``pid``, ``user``, ``name``, ``type`` and ``status``; ``command_line`` if the options ask
+    for it; and ``command``: the command line, or else the name.
+    """
+    has_command = options.commands and process.command is not None
+    command_line = mask_command(process.command or '') if has_command else None
+    found: Mapping[str, Any] = {
+        'pid': process.key.pid,
+        'user': user_of(process),
+        'name': process.name,
+        'type': process.type,
+        'status': process.status,
+        'command_line': command_line,
+        'command': (command_line if options.commands else process.name) or UNKNOWN,
+        **owner_properties(process),
+    }
+    return {name: label_value(value) for name, value in found.items() if value is not None}
+
+
+def owner_properties(process: ProcessSample) -> dict[str, str]:
+    """Return kind, ID and name of the owner, and its pod, as label texts; empty if unknown."""
+    owner = process.owner
+    if owner is None or not owner.kind:
+        return {}
+    texts = {'owner_kind': owner.kind, 'owner_id': owner.id, 'owner_name': owner.name or ''}
+    return {**{name: label_value(text) for name, text in texts.items()}, **_pod_properties(process)}
+
+
+def user_of(process: ProcessSample) -> str:
+    """Return the user of a process as a label text."""
+    return label_value(process.username) if process.username else UNKNOWN
+
+
+# Families
 
 
 def demand_of(names: Iterable[str], options: SeriesOptions, *, profiling: bool = False) -> Demand:
@@ -96,7 +379,7 @@ def _families_of(table: Dialect, observation: Observation) -> Iterator[Family]:
     )
     yield from _info_families(table.device_info, described)
     for row in table.devices:
-        read = device_reader(row)
+        read = _device_reader(row)
         points = [
             Point({**labels, **dict(more)} if more else labels, value)
             for device, labels, _ in described
@@ -137,20 +420,20 @@ def _process_families(
 ) -> Iterator[Family]:
     described = _distinct(
         (process, {**labels, **texts_of(table.process_labels, properties)}, properties)
-        for process in exported_processes(observation)
+        for process in _exported_processes(observation)
         for labels in [devices.get(process.key.device)]
         if labels is not None
         for properties in [process_properties(process, observation.options)]
     )
     yield from _info_families(table.process_info, described)
     for row in table.processes:
-        read = process_reader(row)
+        read = _process_reader(row)
         values = [(labels, read(process)) for process, labels, _ in described]
         points = [Point(labels, value) for labels, value in values if value is not None]
         yield Family(row.name, 'gauge', row.help, tuple(points))
 
 
-def exported_processes(observation: Observation) -> list[ProcessSample]:
+def _exported_processes(observation: Observation) -> list[ProcessSample]:
     """Return the processes that have series: those with most GPU memory, up to a maximum."""
     if not observation.has_fresh_processes:
         return []

@@ -20,8 +20,13 @@ from nvitop.api import host
 from nvitop.api.process import HostProcess
 from nvitop.exporter.dialects import Family, GpuUse, Observation, Point, SeriesOptions, has_driver
 from nvitop.exporter.exposition import MediaType, render
-from nvitop.exporter.families import make_families, without_values
-from nvitop.exporter.values import UNKNOWN, label_value, owner_properties
+from nvitop.exporter.families import (
+    UNKNOWN,
+    label_value,
+    make_families,
+    owner_properties,
+    without_values,
+)
 from nvitop.recording.shares import NO_USER, UNKNOWN_USER, Share, UsageKey
 from nvitop.recording.usage import Meter, Tick
 from nvitop.sampling.types import EMPTY_SAMPLE, Sample

@@ -9,7 +9,7 @@ import re
 import time
 from typing import Callable, Iterable, Iterator, NamedTuple
 
-from nvitop.exporter.values import bare_uuid
+from nvitop.exporter.families import bare_uuid
 from nvitop.fleet.queries import HEAT_METRICS
 from nvitop.fleet.series import (
     HOST_LABELS,

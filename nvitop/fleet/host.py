@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, cast
 
 from nvitop.api.metrics import METRICS, Metric
 from nvitop.exporter.dialects import OWNER_PROPERTIES, dialect
-from nvitop.exporter.values import (
+from nvitop.exporter.families import (
     ALL_METRICS,
     ALL_PROCESS_METRICS,
     REASON_LABEL,

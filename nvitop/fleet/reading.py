@@ -11,7 +11,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Iterable, Mapping
 
-from nvitop.exporter.values import bare_uuid
+from nvitop.exporter.families import bare_uuid
 from nvitop.fleet.series import (
     COUNTING_SERIES,
     INSTANCE,

@@ -19,8 +19,15 @@ from nvitop.exporter.dialects import (
 )
 from nvitop.exporter.dialects.own import DEVICE_PREFIX
 from nvitop.exporter.exposition import render
-from nvitop.exporter.families import MAX_PROCESSES, demand_of, make_families, without_values
-from nvitop.exporter.values import ALL_METRICS, label_value, owner_properties
+from nvitop.exporter.families import (
+    ALL_METRICS,
+    MAX_PROCESSES,
+    demand_of,
+    label_value,
+    make_families,
+    owner_properties,
+    without_values,
+)
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.types import (
     DeviceSample,

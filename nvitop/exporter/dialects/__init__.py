@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     Form = Literal['number', 'digits', 'switch', 'reasons', 'reason', 'mask', 'column', 'mean']
 
     #: Name of a label → the property of the device or process that it shows, a key of
-    #: :func:`nvitop.exporter.values.device_properties` or
-    #: :func:`~nvitop.exporter.values.process_properties`. Without a value there is no label.
+    #: :func:`nvitop.exporter.families.device_properties` or
+    #: :func:`~nvitop.exporter.families.process_properties`. Without a value there is no label.
     Labels = Mapping[str, str]
 
     #: Labels of a user of GPUs: ``user``, and those of the owner if it is one; empty: free time.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterator, NamedTuple
 
 from nvitop.exporter.dialects import DeviceRow, Dialect, Family, Point
-from nvitop.exporter.values import described_devices, texts_of
+from nvitop.exporter.families import described_devices, texts_of
 
 if TYPE_CHECKING:
     from nvitop.exporter.dialects import Form, Observation, SeriesType

@@ -15,7 +15,7 @@ from nvitop.exporter.dialects import (
     Point,
     ProcessRow,
 )
-from nvitop.exporter.values import label_value
+from nvitop.exporter.families import label_value
 
 _MIB, _KIB = 1 << 20, 1024
 # fmt: off

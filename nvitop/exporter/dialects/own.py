@@ -25,7 +25,7 @@ from nvitop.exporter.dialects import (
     ProcessRow,
     has_driver,
 )
-from nvitop.exporter.values import (
+from nvitop.exporter.families import (
     described_devices,
     host_name,
     label_value,
