@@ -35,7 +35,7 @@ from nvitop.gui.state.events import Event, InputEnded, SampleArrived
 from nvitop.query import command
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
-from nvitop.simulation.world import Task
+from nvitop.simulation.world import Pids, Task
 from tests.clock import Clock
 from tests.gui.headless import HeadlessTerminal
 
@@ -89,7 +89,7 @@ memory = "1 GiB"
 """
 
 
-class Workers:
+class Workers(Pids):
     """Real processes that start and exit, and PIDs of processes that do not exist."""
 
     def __init__(self, real: int) -> None:

@@ -22,7 +22,7 @@ from nvitop.sampling.process import IdleTimes
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Cost, Demand, HostProcessSample, ProcessSample, Sample
 from nvitop.simulation.system import SimulatedHost
-from nvitop.simulation.world import Task
+from nvitop.simulation.world import Pids, Task
 
 if TYPE_CHECKING:
     from nvitop.api.process.facts import ObservedProcess
@@ -67,7 +67,7 @@ PARENTS = {
 }
 
 
-class _Pids:
+class _Pids(Pids):
     """The PIDs of the processes."""
 
     def pid(self, task: Task) -> int:

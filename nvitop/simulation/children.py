@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from nvitop.platforms import WINDOWS
-from nvitop.simulation.world import Task, World
+from nvitop.simulation.world import Pids, Task, World
 
 #: First made-up PID: above the PIDs that Linux assigns by default (32768) and below the maximum
 #: (4194304), so it looks real and belongs to no process.
@@ -28,7 +28,7 @@ END_TIMEOUT_SECONDS = 2.0
 SWEEP_SECONDS = 1.0
 
 
-class FixedPids:
+class FixedPids(Pids):
     """PIDs that look real, are the same in each run, and do not exist."""
 
     def pid(self, task: Task) -> int | None:
@@ -40,7 +40,7 @@ class FixedPids:
         return pid - FIRST_FIXED_PID
 
 
-class Children:
+class Children(Pids):
     """Real child processes.
 
     All children read from one pipe, which is never written to. They exit when its other end is

@@ -20,7 +20,7 @@ from nvitop.simulation.physics import GPU_RULES, MIG_RULES
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
 from nvitop.simulation.system import SimulatedHost, SimulatedSystem
-from nvitop.simulation.world import GivenPids, World
+from nvitop.simulation.world import Pids, World
 from nvitop.toml import suggestion
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class Machine:
             elif self._processes != 'none':
                 raise ValueError(f'processes={self._processes!r}: real, fixed, none or PIDs')
         else:
-            world.pids = GivenPids(self._processes)
+            world.pids = Pids(self._processes)
         with _running_lock:
             _running.append(self)
             _use(self)

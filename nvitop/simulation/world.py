@@ -10,7 +10,7 @@ import threading
 import uuid
 import weakref
 from collections import Counter
-from typing import Any, Callable, Iterable, Mapping, NamedTuple, Protocol, Sequence
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.api.libnvml._errors import GPU_IS_LOST, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS
 from nvitop.platforms.kernel import at_fork
@@ -200,31 +200,22 @@ class Task:
         return None if memory is None else max(0, int(memory.value(t)))
 
 
-class Pids(Protocol):
-    """Source of the PIDs of processes."""
+class Pids:
+    """Source of the PIDs of processes.
 
-    def pid(self, task: Task) -> int | None:
-        """The PID of a process; :data:`None` if it does not exist."""
-        ...
+    These are given by the caller, for the first processes of the scenario; the others do not exist.
+    """
 
-    def number(self, pid: int) -> int | None:
-        """The number of the process that has this PID instead of a process of the system."""
-        ...
-
-
-class GivenPids:
-    """PIDs given by the caller for the first processes of the scenario; the others do not exist."""
-
-    def __init__(self, pids: Sequence[int]) -> None:
+    def __init__(self, pids: Sequence[int] = ()) -> None:
         self._pids = tuple(pids)
 
     def pid(self, task: Task) -> int | None:
-        """The PID of a process."""
+        """The PID of a process; :data:`None` if it does not exist."""
         return self._pids[task.number] if task.number < len(self._pids) else None
 
     def number(self, pid: int) -> int | None:
-        """:data:`None`: these processes have files of their own in ``/proc``."""
-        return None
+        """The number of the process that has this PID instead of a process of the system."""
+        return None  # given PIDs have files of their own in /proc
 
 
 class Change(NamedTuple):
@@ -446,7 +437,7 @@ class World:
         self.new_handles = itertools.count(self.base + _OTHER_OFFSET)
         #: (GPU, number of processes that the size of a list does not count yet).
         self.growth: list[tuple[int | None, int]] = []
-        self.pids: Pids = GivenPids(())
+        self.pids = Pids()
         self.clock = clock
         #: Difference (seconds) between the machine's time and the clock.
         self.offset = -clock()
