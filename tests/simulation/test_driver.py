@@ -247,6 +247,15 @@ def test_pci_struct_before_r396_has_the_short_bus_id(start: Start) -> None:
     assert text(pynvml.nvmlDeviceGetPciInfo(handle()).busIdLegacy) == '0000:1B:00.0'
 
 
+@needs('c_nvmlPlatformInfo_v2_t')
+def test_platform_info_fills_the_struct_of_the_binding(start: Start) -> None:
+    start('[[gpu]]\nchassis_serial = "AB1"\nfabric_guid = "0x4142434445464748"\n')
+    info = pynvml.c_nvmlPlatformInfo_v2_t()
+    info.ibGuid = 16 * b'x'
+    pynvml.nvmlDeviceGetPlatformInfo(handle(), info)
+    assert (text(info.chassisSerialNumber), text(info.ibGuid)) == ('AB1', 'ABCDEFGH')
+
+
 @needs('nvmlGpmMetricsGet')
 def test_gpm_metrics_are_means_between_two_samples(start: Start) -> None:
     machine = start('[[gpu]]\n[[process]]\ncommand = ["a"]\nsm = { steps = [[0, 0], [5, 80]] }\n')
