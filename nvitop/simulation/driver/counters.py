@@ -31,15 +31,18 @@ def _moved(node: Node, key: str) -> float:
 
 
 def _pcie_bytes(node: Node, scope: int, key: str) -> float:
-    known(node.value('pcie_counters') or None)
+    if not node.value('pcie_counters'):
+        raise DriverError(NOT_SUPPORTED)
     return _moved(node, key)
 
 
 def _nvlink_kib(node: Node, scope: int, key: str) -> int:
     if scope == ALL_LINKS:
         links = link_count(node) - node.read('nvlink_down')
+    elif is_link_active(node, scope):
+        links = 1
     else:
-        links = known(is_link_active(node, scope) or None)
+        raise DriverError(NOT_SUPPORTED)
     return int(links * _moved(node, key)) >> 10
 
 
@@ -181,7 +184,9 @@ class Interval(NamedTuple):
     def nvlink_traffic(self, key: str) -> float:
         """Mean traffic of all NVLinks in MiB/s."""
         links = self.node.read('nvlink_count') - self.node.read('nvlink_down')
-        return float(known(max(0, links) or None) * self.traffic(key))
+        if links <= 0:
+            raise DriverError(NOT_SUPPORTED)
+        return float(links * self.traffic(key))
 
 
 #: Number of a metric → its name and unit in NVML, a function that computes it, and its argument.

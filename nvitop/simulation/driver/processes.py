@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
-import struct
-from typing import Callable, NamedTuple
+import ctypes
+from typing import Callable, Mapping
 
 from nvitop.api.libnvml._errors import NOT_FOUND, NOT_SUPPORTED
+from nvitop.api.libnvml._structures import (
+    c_nvmlProcessInfo_v1_t,
+    c_nvmlProcessInfo_v2_t,
+    c_nvmlProcessInfo_v3_t,
+)
 from nvitop.simulation.abi import (
     UNKNOWN_MEMORY,
     DriverError,
-    known,
+    fill_struct,
     number,
     room_for,
     target,
@@ -22,10 +27,10 @@ from nvitop.simulation.world import Node, Task
 SYMBOLS = Symbols()
 NO_INSTANCE = 0xFFFFFFFF
 #: PID and memory; from v2 on GPU and compute instance; in v3 protected memory too.
-LAYOUTS = {
-    'v1': struct.Struct('=IxxxxQ'),
-    'v2': struct.Struct('=IxxxxQII'),
-    'v3': struct.Struct('=IxxxxQIIQ'),
+LAYOUTS: Mapping[str, type[ctypes.Structure]] = {
+    'v1': c_nvmlProcessInfo_v1_t,
+    'v2': c_nvmlProcessInfo_v2_t,
+    'v3': c_nvmlProcessInfo_v3_t,
 }
 #: List of NVML → types of the processes in it.
 LISTS = {
@@ -33,6 +38,8 @@ LISTS = {
     'Graphics': ('G', 'C+G'),
     'MPSCompute': ('M',),
 }
+#: Fields of a utilization sample of a process in NVML.
+UTILIZATION = ('pid', 'timeStamp', 'smUtil', 'memUtil', 'encUtil', 'decUtil')
 #: Interval (microseconds) between utilization samples of the driver.
 SAMPLE_PERIOD = 1_000_000 // 6
 
@@ -44,16 +51,16 @@ def _instances(node: Node, task: Task) -> tuple[int, int]:
     return NO_INSTANCE, NO_INSTANCE
 
 
-def _rows(node: Node, types: tuple[str, ...]) -> list[tuple[int, int, int, int]]:
-    """PID, memory, GPU instance and compute instance of the processes of these types."""
+def _rows(node: Node, types: tuple[str, ...]) -> list[tuple[int, ...]]:
+    """PID, memory, instances and protected memory of the processes of these types."""
     t = node.world.seconds()
-    rows = []
+    rows: list[tuple[int, ...]] = []
     for task in node.tasks:
         if task.spec.type not in types or not task.runs(t):
             continue
         pid = node.world.pid_of(task)
         if pid is not None:
-            rows.append((pid, _memory(task, t), *_instances(node, task)))
+            rows.append((pid, _memory(task, t), *_instances(node, task), 0))
     return rows
 
 
@@ -70,10 +77,9 @@ def _lister(types: tuple[str, ...], layout: str) -> Callable[[Node, object, obje
             starting = sum(n for gpu, n in node.world.growth if gpu in (None, node.key[0]))
             rows = rows[: max(0, len(rows) - starting)]
         if room_for(count, infos, len(rows)):
-            pack = LAYOUTS[version].pack
-            fields = 2 if version == 'v1' else 4
-            extra = (0,) if version == 'v3' else ()
-            write_bytes(infos, b''.join(pack(*row[:fields], *extra) for row in rows))
+            info = LAYOUTS[version]
+            fields = len(info._fields_)
+            write_bytes(infos, b''.join(bytes(info(*row[:fields])) for row in rows))
 
     return list_processes
 
@@ -85,18 +91,7 @@ for _name, _types in LISTS.items():
         )
 
 
-class Utilization(NamedTuple):
-    """A utilization sample of a process, with the field names of NVML."""
-
-    pid: int
-    timeStamp: int
-    smUtil: int
-    memUtil: int
-    encUtil: int
-    decUtil: int
-
-
-def _samples(node: Node, since: int) -> list[Utilization]:
+def _samples(node: Node, since: int) -> list[dict[str, int]]:
     """The samples that the driver keeps, newer than *since* (microseconds since the epoch)."""
     world = node.world
     is_unknown = any(task.spec.state == 'listed' for task in node.tasks)
@@ -120,7 +115,8 @@ def _samples(node: Node, since: int) -> list[Utilization]:
                     task.spec.decoder.value(at),
                 )
                 if any(loads):
-                    samples.append(Utilization(pid, stamp, *map(round, loads)))
+                    values = (pid, stamp, *map(round, loads))
+                    samples.append(dict(zip(UTILIZATION, values)))
     if not samples:
         raise DriverError(NOT_FOUND)
     return samples
@@ -134,8 +130,7 @@ def nvmlDeviceGetProcessUtilization(
     found = _samples(node, number(since))
     if room_for(count, samples, len(found)):
         for entry, sample in zip(target(samples), found):
-            for name, value in sample._asdict().items():
-                setattr(entry, name, value)
+            fill_struct(entry, sample)
 
 
 def _accounted(node: Node) -> dict[int, Task]:
@@ -155,7 +150,8 @@ def nvmlDeviceGetAccountingPids(node: Node) -> list[int]:
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetAccountingStats(node: Node, pid: object) -> dict[str, int]:
     """``(device, pid, struct *)``: the current utilization."""
-    known(node.read('accounting_mode') or None)
+    if not node.read('accounting_mode'):
+        raise DriverError(NOT_SUPPORTED)
     task = _accounted(node).get(number(pid))
     if task is None:
         raise DriverError(NOT_FOUND)

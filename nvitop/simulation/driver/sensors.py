@@ -183,7 +183,10 @@ def nvmlDeviceGetPcieThroughput(node: Node, counter: object) -> int:
 
 def link_count(node: Node) -> int:
     """Number of NVLinks of a GPU; raises *not supported* if there are none."""
-    return int(known(node.read('nvlink_count') or None))
+    count = int(node.read('nvlink_count'))
+    if count == 0:
+        raise DriverError(NOT_SUPPORTED)
+    return count
 
 
 def is_link_active(node: Node, link: object) -> bool:
