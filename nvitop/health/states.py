@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from nvitop.sampling.types import (
-    PROCESSES,
     ClaimSample,
     DeviceKey,
     DeviceSample,
@@ -54,11 +53,7 @@ def device_states(sample: Sample) -> dict[DeviceKey, DeviceState]:
 
     A GPU that is divided into MIG devices is busy or held if any of them is.
     """
-    silent = {
-        problem.device
-        for problem in sample.problems
-        if problem.what == PROCESSES and problem.kind != 'impossible'
-    }
+    silent = {problem.device for problem in sample.problems if problem.hides_processes}
     running: dict[DeviceKey, list[ProcessSample]] = {}
     for process in sample.processes:
         if process.type != 'G':

@@ -23,7 +23,6 @@ from typing import Iterator, NamedTuple, Sequence
 
 from nvitop.recording.privacy import short_command
 from nvitop.sampling.types import (
-    PROCESSES,
     DeviceInfo,
     DeviceKey,
     DeviceSample,
@@ -192,20 +191,12 @@ def _holders(sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSampl
             is_unseen
             or is_busy_now
             or any(process.is_outdated for process in processes)
-            or _has_unknown_processes(sample, device.key)
+            or any(each.device == device.key and each.hides_processes for each in sample.problems)
         )
     if has_other:
         key = UsageKey(gpu_of(device.key), UNKNOWN_USER)
         shares.append(Share(key, 0.0, memory_bytes=unseen if is_unseen else 0))
     return shares
-
-
-def _has_unknown_processes(sample: Sample, key: DeviceKey) -> bool:
-    """Whether the driver did not list the processes of a device."""
-    return any(
-        problem.device == key and problem.what == PROCESSES and problem.kind != 'impossible'
-        for problem in sample.problems
-    )
 
 
 def is_holder(process: ProcessSample) -> bool:

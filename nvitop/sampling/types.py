@@ -407,6 +407,11 @@ class Problem(NamedTuple):
         """Whether something failed, as opposed to a value that does not exist."""
         return self.kind not in NO_FAILURES
 
+    @property
+    def hides_processes(self) -> bool:
+        """Whether the driver did not list the processes of a device."""
+        return self.what == PROCESSES and self.kind != 'impossible'
+
 
 def subject_text(subject: Subject) -> str:
     """Return the subject of a problem for people: ``'GPU 0:1'``, ``'process 42'``, ``'host'``."""

@@ -9,7 +9,6 @@ from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, owner_text
 from nvitop.gui.model.format import SPECIAL_COMMANDS
 from nvitop.sampling.types import (
-    PROCESSES,
     DeviceKey,
     DeviceSample,
     HostProcessSample,
@@ -363,11 +362,7 @@ def whole_devices(devices: Iterable[DeviceSample]) -> tuple[DeviceSample, ...]:
 
 def devices_without_list(sample: Sample) -> list[DeviceKey]:
     """Return the devices that respond but do not report their processes."""
-    silent = {
-        problem.device
-        for problem in sample.problems
-        if problem.what == PROCESSES and problem.kind != 'impossible'
-    }
+    silent = {problem.device for problem in sample.problems if problem.hides_processes}
     devices = sample.devices if silent else ()
     return [device.key for device in devices if device.status == 'ok' and device.key in silent]
 
