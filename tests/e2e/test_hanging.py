@@ -14,13 +14,6 @@ from tests.e2e.hang_on_request import Orders
 from tests.e2e.monitor import TITLES, describe_machine
 from tests.e2e.program import DEMO, Program
 
-_EIGHT = """
-[[gpu]]
-count = 8
-model = "H100"
-temperature = { mean = 50, amplitude = 9, period = 5, shape = "saw" }
-"""
-
 
 @contextlib.contextmanager
 def monitor_with_orders(
@@ -76,36 +69,6 @@ def use_everything(program: Program, rows: str) -> None:
     program.wait_for('^╰─{102}╯$')
     program.press('t', r'\AProcess tree')
     program.press('q', rows)
-
-
-def test_one_hanging_gpu_does_not_affect_the_others(tmp_path: pathlib.Path) -> None:
-    with monitor_with_orders(tmp_path, _EIGHT) as (program, orders):
-        program.wait_for(r'\d+°C')
-        orders.hang('nvmlDevice*', 3)
-        program.wait_for('no response')
-        assert sorted(temperatures(program)) == [0, 1, 2, 4, 5, 6, 7]
-        wait_for_others(program, temperatures(program))
-        program.press('t', r'\AProcess tree|\ANo')
-        program.press('q', 'no response')
-        program.type('q')
-        assert program.wait_for_exit() == 0
-        program.assert_restored()
-
-
-def wait_for_others(program: Program, before: dict[int, str]) -> None:
-    """Wait until the temperature of each of these GPUs has changed."""
-    changed: set[int] = set()
-
-    def have_changed() -> bool:
-        changed.update(gpu for gpu, at in temperatures(program).items() if before[gpu] != at)
-        return changed == {*before}
-
-    program.wait(have_changed)
-
-
-def temperatures(program: Program) -> dict[int, str]:
-    rows = re.findall(r'^│ +(\d) .*?(\d+°C)', program.text, re.MULTILINE)
-    return {int(gpu): value for gpu, value in rows}
 
 
 @pytest.mark.parametrize(

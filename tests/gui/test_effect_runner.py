@@ -143,23 +143,26 @@ def test_hanging_environment_does_not_block_signals(
 # Signals
 
 
-@pytest.mark.parametrize('has_pidfd', [True, False])
-def test_signal_reaches_its_process(
-    child: subprocess.Popen[bytes], has_pidfd: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not has_pidfd:
+def never(pid: int, number: int) -> None:
+    """Replaces os.kill where nothing may be signaled."""
+    raise AssertionError((pid, number))
+
+
+@pytest.fixture(params=[True, False], ids=['pidfd', 'no pidfd'])
+def _pidfd(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not request.param:
         monkeypatch.delattr(os, 'pidfd_open', raising=False)
+
+
+@pytest.mark.usefixtures('_pidfd')
+def test_signal_reaches_its_process(child: subprocess.Popen[bytes]) -> None:
     key = key_of(child.pid)
     assert send_signal(key, 'SIGTERM') == SignalSent(key, 'SIGTERM', 'sent')
     assert child.wait(PATIENCE) == -signal.SIGTERM
 
 
-@pytest.mark.parametrize('has_pidfd', [True, False])
-def test_reused_pid_gets_no_signal(
-    child: subprocess.Popen[bytes], has_pidfd: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not has_pidfd:
-        monkeypatch.delattr(os, 'pidfd_open', raising=False)
+@pytest.mark.usefixtures('_pidfd')
+def test_reused_pid_gets_no_signal(child: subprocess.Popen[bytes]) -> None:
     key = key_of(child.pid)._replace(start_time=HostProcess(child.pid).create_time() - 1.0)
     assert send_signal(key, 'SIGKILL').outcome == 'reused'
     assert child.poll() is None
@@ -194,20 +197,14 @@ def test_process_with_an_unknown_status_gets_its_signal(
 
 @pytest.mark.parametrize('pid', [0, -1, 2**31 + 5, 2**63])
 def test_invalid_pid_is_never_passed_to_kill(pid: int) -> None:
-    def kill(pid: int, number: int) -> None:
-        raise AssertionError((pid, number))
-
-    event = send_signal(ProcessKey(pid, 1.0, GPU), 'SIGKILL', kill=kill)
+    event = send_signal(ProcessKey(pid, 1.0, GPU), 'SIGKILL', kill=never)
     assert event.outcome in ('unseen', 'gone', 'failed')
 
 
 def test_process_in_another_pid_namespace_gets_no_signal() -> None:
-    def kill(pid: int, number: int) -> None:
-        raise AssertionError((pid, number))
-
     # A PID of another namespace may belong to no process here, which does not mean it has exited.
     for pid in (os.getpid(), 2**31 + 5):
-        assert send_signal(ProcessKey(pid, -1.0, GPU), 'SIGKILL', kill=kill).outcome == 'unseen'
+        assert send_signal(ProcessKey(pid, -1.0, GPU), 'SIGKILL', kill=never).outcome == 'unseen'
 
 
 def test_denied_signal_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,8 +266,5 @@ def test_signal_numbers_on_windows() -> None:
 
 
 def test_missing_signal_is_explained() -> None:
-    def kill(pid: int, number: int) -> None:
-        raise AssertionError((pid, number))
-
-    event = send_signal(key_of(os.getpid()), 'SIGNONE', kill=kill)
+    event = send_signal(key_of(os.getpid()), 'SIGNONE', kill=never)
     assert (event.outcome, event.detail) == ('failed', 'this system has no SIGNONE')
