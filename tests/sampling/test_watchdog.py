@@ -118,6 +118,7 @@ def test_the_other_steps_run_when_some_hang(bench: Bench, hanging: str) -> None:
     outcomes = {name: 'timed out' if name in hanging else name.upper() for name in 'abc'}
     assert bench.run(*hanging) == outcomes
     assert bench.watchdog.threads_inside == len(hanging)
+    assert bench.run(*hanging) == outcomes  # also while they hang
 
 
 def test_nothing_times_out_while_the_process_is_suspended(bench: Bench) -> None:
