@@ -91,14 +91,19 @@ def names() -> dict[str, Any]:
     return {**dict.fromkeys(placeholders.split(), anything), **public, 'os': os}
 
 
+@pytest.fixture(scope='module', autouse=True)
+def running() -> Iterator[None]:
+    with make_machine(MACHINE, processes='real'):
+        yield
+
+
 @pytest.mark.parametrize('test', EXAMPLES, ids=lambda test: test.name)
 def test_examples_run(test: doctest.DocTest, tmp_path: pathlib.Path) -> None:
-    machine = make_machine(MACHINE, processes='real')
     checker = doctest.OutputChecker() if EXACT.match(test.name) else SameShape()
     runner = doctest.DocTestRunner(checker, verbose=False)
     report: list[str] = []
     changes = {'CUDA_VISIBLE_DEVICES': '0', 'NVITOP_CLAIMS': str(tmp_path / 'claims')}
-    with machine, mock.patch.dict(os.environ, changes):
+    with mock.patch.dict(os.environ, changes):
         collector = nvitop.ResourceMetricCollector(nvitop.Device.all())
         device = nvitop.Device(0)
         test.globs.update({**names(), 'collector': collector, 'device': device, **test.globs})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import shlex
+from typing import Iterator
 
 import pytest
 
@@ -256,10 +257,15 @@ def machine(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / 'wrong.toml').write_text('them = "dark"')
 
 
+@pytest.fixture(scope='module', autouse=True)
+def gpus() -> Iterator[None]:
+    with simulation.machine('dgx-h100', processes='none', clock=lambda: 0.0):
+        yield
+
+
 def answer(line: str) -> CommandRun:
     program, *arguments = shlex.split(line)
-    with simulation.machine('dgx-h100', processes='none', clock=lambda: 0.0):
-        return CommandRun(cli.main if program == 'nvitop' else nvisel.main, *arguments)
+    return CommandRun(cli.main if program == 'nvitop' else nvisel.main, *arguments)
 
 
 @pytest.mark.parametrize('row', WRONG.strip().splitlines())
