@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -22,14 +23,21 @@ def fill(path: Path) -> None:
     path.write_bytes(bytes(700 << 10))
 
 
+def change(machine: SimpleMachine) -> None:
+    """Give all GPUs other values, so that few samples fill the disk."""
+    for index in range(8):
+        watts, used = random.randrange(700), random.randrange(80 << 30)
+        machine.set(index, power_usage_mw=watts * 1000, memory_used_bytes=used)
+
+
 def check_database(path: Path, filler: Path) -> None:
     """Frames stop and begin again. No usage is lost, unless there was no room until the end."""
     machine, messages = SimpleMachine(8), []
     recorder = Recorder(str(path), on_message=lambda kind, text: messages.append(text))
 
     def record_until(is_over: Callable[[], bool]) -> None:
-        for tick in range(MOST):
-            machine.set(tick % 8, power_usage_mw=tick * 7919 % 700_000)
+        for _ in range(MOST):
+            change(machine)
             recorder.write(machine.sample(10))
             if is_over():
                 return
@@ -55,8 +63,8 @@ def check_lines(path: Path, filler: Path) -> None:
 
     def fill_disk() -> None:
         nonlocal count
-        for tick in range(MOST):
-            machine.set(tick % 8, power_usage_mw=tick * 7919 % 700_000)
+        for _ in range(MOST):
+            change(machine)
             writer.write(machine.sample(10))
             count += 1
 

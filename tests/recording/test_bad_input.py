@@ -193,9 +193,9 @@ def test_a_frame_of_an_impossible_time_is_refused() -> None:
 def test_bombs_need_little_memory(path: Path, tmp_path: Path) -> None:
     block = zlib.compress(bytes(BLOCK_BYTES), 9)
     with changed(path) as db:
-        db.execute('UPDATE frame SET z = ?', (zlib.compress(bytes(200 << 20), 9),))
+        db.execute('UPDATE frame SET z = ?', (zlib.compress(bytes(100 << 20), 9),))
         db.execute('UPDATE keyframe SET z = ?', (block * 10_000,))
-    (tmp_path / 'line.gz').write_bytes(gzip.compress(bytes(500 << 20), 9))
+    (tmp_path / 'line.gz').write_bytes(gzip.compress(bytes(200 << 20), 9))
     head = dumps(SimpleMachine().sample())[:-1].encode()
     deep = head + b',"x":' + b'[' * 100_000 + b']' * 100_000 + b'}\n'
     (tmp_path / 'deep.jsonl').write_bytes(deep)

@@ -35,7 +35,6 @@ from nvitop.recording.replay import NEWEST_FRAMES, NO_SIGNALS, OLDER_FRAMES, SPE
 from nvitop.recording.store import RecordingError
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
-from nvitop.simulation import scenario_names
 from nvitop.times import format_time, parse_time
 from tests.clock import Clock
 from tests.command_run import CommandRun
@@ -57,11 +56,6 @@ INTERVAL = 2.0
 #: Keys that lead to each screen.
 KEYS_OF_SCREENS = ('', 't', 'U', '!', 'Down Enter', 'd')
 Row = object
-#: Calls hang in one of them, for minutes of the test.
-SCENARIOS = [
-    pytest.param(name, marks=pytest.mark.slow if name == 'faults' else ())
-    for name in scenario_names()
-]
 
 
 class Viewer:
@@ -154,7 +148,9 @@ def hour(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize('bench', SCENARIOS, indirect=True)
+@pytest.mark.parametrize(
+    'bench', ['cluster-node', 'mig', 'old-driver', 'spark', 'workstation'], indirect=True
+)
 def test_replayed_screens_equal_the_live_ones(bench: ClockedMachine, tmp_path: Path) -> None:
     samples = list(simulated_samples(bench, 4, INTERVAL))
     path = tmp_path / 'a.db'
@@ -290,6 +286,12 @@ def change_mig(machine: SimpleMachine) -> None:
     machine.run(2, device=2)
 
 
+def lose_gpus(machine: SimpleMachine) -> None:
+    """Let one GPU be lost, and another one not respond."""
+    machine.set(0, status='timed out', reason='no response for 9 s')
+    machine.set(1, status='lost', reason='GPU is lost')
+
+
 @pytest.mark.parametrize('name', ['a.db', 'a.jsonl'])
 @pytest.mark.parametrize(
     ('step', 'change', 'event'),
@@ -297,8 +299,9 @@ def change_mig(machine: SimpleMachine) -> None:
         (-50.0, None, 'clock set back by 50 s'),
         (1800.0, None, 'clock 30 min ahead'),
         (0.0, change_mig, 'GPU 0:0: added, and 1 more'),
+        (0.0, lose_gpus, 'GPU 0: no response for 9 s, and 1 more'),
     ],
-    ids=['clock set back', 'clock set ahead', 'mig'],
+    ids=['clock set back', 'clock set ahead', 'mig', 'lost'],
 )
 def test_changes_of_the_machine_are_replayed_as_they_were_live(
     tmp_path: Path,
