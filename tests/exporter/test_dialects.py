@@ -354,7 +354,7 @@ def hostile(text: str) -> ProcessSample:
 
 @pytest.mark.parametrize(
     'text',
-    ['a"b\\c\nd\x1b[31m', 'x' * 5000, '\udcff\u202e', '', 'ünï 😀'],
+    ['a"b\\c\nd\x1b[31m', 'x' * 500, '\udcff\u202e', '', 'ünï 😀'],
     ids=['escapes', 'long', 'invalid', 'empty', 'wide'],
 )
 def test_hostile_texts_become_short_printable_labels(text: str) -> None:

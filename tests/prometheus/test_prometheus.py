@@ -346,31 +346,6 @@ def test_strict_parser_reads_all_dialects(machines: dict[str, Machine]) -> None:
         assert names == set().union(*read)
 
 
-def test_values_equal_those_of_nvitop_query(machines: dict[str, Machine]) -> None:
-    plain = parser('parser')
-    machine = machines['held']
-    command = [sys.executable, '-m', 'nvitop', 'query', '--demo', str(machine.scenario)]
-    printed = subprocess.run(
-        [*command, '--all', '--format=json'], capture_output=True, check=True, text=True
-    ).stdout
-    devices = json.loads(printed)['devices']
-    page = {
-        (sample.name, sample.labels.get('gpu')): sample.value
-        for family in plain(fetch(f'{machine.url}/metrics').decode())
-        for sample in family.samples
-    }
-    for device in devices:
-        for column, name, scale in (
-            ('memory_used', 'memory_used_bytes', 1),
-            ('memory_total', 'memory_total_bytes', 1),
-            ('gpu_utilization', 'utilization_ratio', 0.01),
-            ('power_limit', 'power_limit_watts', 1),
-            ('max_sm_clock', 'max_sm_clock_hertz', 1e6),
-        ):
-            value = page[f'nvitop_gpu_{name}', str(device['index'])]
-            assert value == pytest.approx(device[column] * scale), column
-
-
 @pytest.mark.parametrize('name', ['dgx-h100', 'old-driver'])
 def test_names_and_labels_are_those_of_the_released_exporter(
     machines: dict[str, Machine], name: str
