@@ -187,7 +187,7 @@ class SmiGpu:
             self.read('uuid')
         return int(libnvml.nvmlDeviceGetPcieThroughput(self.device.handle, direction))
 
-    def value(self, read: Callable[[SmiGpu], object]) -> object:
+    def value(self, read: Read) -> object:
         """Return a value, or the text of the error: ``'N/A'`` if the value is not supported.
 
         Raises:
@@ -203,6 +203,14 @@ class SmiGpu:
             return str(error)
 
 
+def _plain(value: Any) -> object:
+    return value
+
+
+def _get(method: str, *args: int, show: Callable[[Any], object] = _plain) -> Read:
+    return lambda gpu: show(gpu.read(method, *args))
+
+
 _ECC_ERRORS = {'single_bit': 'corrected', 'double_bit': 'uncorrected'}
 _THROTTLE_REASONS = {
     **{name.lower(): int(bit) for name, bit in ClockEventReasons.__members__.items()},
@@ -211,7 +219,7 @@ _THROTTLE_REASONS = {
 _BRIDGE_CHIPS = {0: 'PLX', 1: 'BR04'}
 
 
-def ecc_errors(counter: str) -> Callable[[SmiGpu], Tree]:
+def ecc_errors(counter: str) -> Read:
     """Read all ECC errors of one counter, ``'volatile'`` or ``'aggregate'``."""
 
     def read(gpu: SmiGpu) -> Tree:
@@ -222,19 +230,15 @@ def ecc_errors(counter: str) -> Callable[[SmiGpu], Tree]:
 
 def _ecc_errors(gpu: SmiGpu, error: str, counter: str) -> Tree:
     errors = {
-        location: gpu.value(_getter(f'{location}_{counter}_{error}_ecc_errors'))
+        location: gpu.value(_get(f'{location}_{counter}_{error}_ecc_errors'))
         for location in ECC_LOCATIONS
     }
     # pynvml.smi has this number, and only this one, as text.
-    total = gpu.value(lambda gpu: str(gpu.read(f'total_{counter}_{error}_ecc_errors')))
+    total = gpu.value(_get(f'total_{counter}_{error}_ecc_errors', show=str))
     return {**errors, 'total': total}
 
 
-def _getter(method: str, *args: object) -> Callable[[SmiGpu], object]:
-    return lambda gpu: gpu.read(method, *args)
-
-
-def retired_pages(cause: int) -> Callable[[SmiGpu], Tree | None]:
+def retired_pages(cause: int) -> Read:
     """Read the pages retired for one cause; ``None`` if there are none or it is not supported."""
 
     def read(gpu: SmiGpu) -> Tree | None:
@@ -254,8 +258,8 @@ def retired_pages(cause: int) -> Callable[[SmiGpu], Tree | None]:
 
 def throttle_reasons(gpu: SmiGpu) -> Tree:
     """Read the reasons for low clocks; if they are not available, the error is ``Error``."""
-    supported = gpu.value(lambda gpu: int(gpu.read('supported_clock_event_reasons')))
-    active = gpu.value(lambda gpu: int(gpu.read('clock_event_reasons')))
+    supported = gpu.value(_get('supported_clock_event_reasons', show=int))
+    active = gpu.value(_get('clock_event_reasons', show=int))
     if not isinstance(supported, int) or not isinstance(active, int):
         return {'Error': active if isinstance(supported, int) else supported}
     words = {True: 'Active', False: 'Not Active'}
@@ -289,7 +293,7 @@ def supported_clocks(gpu: SmiGpu) -> list[Tree]:
         {
             'current': clock,
             'unit': 'MHz',
-            'supported_graphics_clock': gpu.value(_getter('supported_graphics_clocks', clock)),
+            'supported_graphics_clock': gpu.value(_get('supported_graphics_clocks', clock)),
         }
         for clock in gpu.read('supported_memory_clocks')
     ]
@@ -299,9 +303,8 @@ def processes(gpu: SmiGpu) -> list[Tree] | None:
     """Read the compute processes; ``None`` if there are none. Exited processes are left out."""
     rows: list[Tree] = []
     for info in gpu.read('compute_running_processes'):
-        try:
-            name = gpu.value(_process_name(info.pid))
-        except _ProcessExited:
+        name = gpu.value(_process_name(info.pid))
+        if name is None:
             continue
         memory = info.usedGpuMemory
         used = str(NA) if memory is None else memory // MiB
@@ -309,16 +312,14 @@ def processes(gpu: SmiGpu) -> list[Tree] | None:
     return rows or None
 
 
-class _ProcessExited(Exception):
-    """The process has exited since it was listed."""
+def _process_name(pid: int) -> Read:
+    """Read the name of a process; ``None``: it has exited since it was listed."""
 
-
-def _process_name(pid: int) -> Callable[[SmiGpu], object]:
     def read(_: SmiGpu) -> object:
         try:
             return libnvml.nvmlQuery('nvmlSystemGetProcessName', pid, ignore_errors=False)
         except NVMLError_NotFound:
-            raise _ProcessExited from None
+            return None
 
     return read
 
@@ -366,14 +367,6 @@ _WORDS: Mapping[str, str] = {'WDM': 'TCC', 'Exclusive Process': 'Exclusive_Proce
 _YES = {0: 'No', 1: 'Yes'}
 _ON = {0: 'Off', 1: 'On'}
 _TX, _RX = range(2)
-
-
-def _plain(value: Any) -> object:
-    return value
-
-
-def _get(method: str, *args: int, show: Callable[[Any], object] = _plain) -> Read:
-    return lambda gpu: show(gpu.read(method, *args))
 
 
 def _word(method: str, words: Mapping[str, str] = _WORDS) -> Read:
