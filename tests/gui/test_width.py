@@ -96,8 +96,8 @@ def test_only_the_part_that_is_kept_is_processed(monkeypatch: pytest.MonkeyPatch
 
 
 def test_characters_that_are_drawn_have_the_same_width_in_all_tables() -> None:
-    # Most of the characters above are ideographs and syllables; one of 16 is enough.
-    codes = (*range(0x3400), *range(0x3400, 0x20000, 16))
+    # One of 16 ideographs and syllables is enough.
+    codes = (*range(0x3400), *range(0x3400, 0xD7B0, 16), *range(0xD7B0, 0x20000))
     drawn = [char for char in map(chr, codes) if safe(char) == char]
     assert len(drawn) > 10_000
     for char in drawn:
@@ -106,11 +106,20 @@ def test_characters_that_are_drawn_have_the_same_width_in_all_tables() -> None:
         assert unicodedata.normalize('NFC', char) == char, hex(ord(char))
 
 
+def test_marks_that_are_drawn_have_no_width_in_all_tables() -> None:
+    marks = [char for char in map(chr, range(0x20000)) if unicodedata.category(char) == 'Mn']
+    drawn = [text for text in (safe(f'a{mark}') for mark in marks) if len(text) == 2]
+    assert len(drawn) > 1000
+    for text in drawn:
+        if '\ufffd' not in text:
+            assert cell_width(text) == wcwidth.wcswidth(text) == 1, hex(ord(text[1]))
+
+
 def test_wcwidth_is_not_imported_for_common_characters() -> None:
     code = (
         'import sys; from nvitop.gui.render.width import safe, cell_width, clip\n'
-        "text = safe('│ 漢字 ├─ ▲▼ ⣿⣷ █▏░ ␤ café 한글 …')\n"
-        'clip(text, 9); assert cell_width(text) == 33, cell_width(text)\n'
+        "text = safe('│ 漢字 ├─ ▲▼ ⣿⣷ █▏░ ␤ café 한글 … 🚀 e\\u0301x\\u0301 שלום')\n"
+        'clip(text, 9); assert cell_width(text) == 44, cell_width(text)\n'
         "print('wcwidth' in sys.modules)"
     )
     done = run_python(code)
