@@ -189,9 +189,9 @@ def quantile(values: Sequence[float], part: float) -> float:
 
 
 def measure_side_by_side(
-    programs: Mapping[str, Sequence[str]], seconds: float
+    programs: Mapping[str, Sequence[str]], seconds: float, warm_up: float
 ) -> dict[str, dict[str, float]]:
-    """Measure all programs at rest at the same time.
+    """Measure all programs at rest at the same time, after a number of seconds.
 
     They then show the same host, whose values are half of their output.
     """
@@ -201,6 +201,7 @@ def measure_side_by_side(
         with tempfile.TemporaryDirectory() as folder:
             calls = os.path.join(folder, 'calls')
             with start(command, calls) as terminal:
+                drain(terminal, warm_up)
                 begin.wait(NO_BEGIN_SECONDS)
                 return dict(zip(Rest._fields, measure_rest(terminal, seconds, calls)))
 
@@ -252,6 +253,12 @@ def main() -> None:
     parser.add_argument('--peer', help='another monitor to measure the same way')
     parser.add_argument('--demo', help='a simulated machine')
     parser.add_argument('--seconds', type=float, default=30.0, help='duration of the rest')
+    parser.add_argument(
+        '--warm-up',
+        type=float,
+        default=0.0,
+        help='seconds before the rest; graphs of one second per dot are full after 90',
+    )
     parser.add_argument('--keys', type=int, default=150, help='number of keys')
     parser.add_argument(
         '--kinds', type=int, default=0, help='only nvitop, this many keys of each kind'
@@ -266,7 +273,7 @@ def main() -> None:
     programs = {'nvitop': ours, **({'peer': [options.peer]} if options.peer else {})}
     rounds = []
     for _ in range(options.rounds):
-        figures = measure_side_by_side(programs, options.seconds)
+        figures = measure_side_by_side(programs, options.seconds, options.warm_up)
         # Keys are measured one program after the other.
         for name, command in programs.items():
             figures[name].update(measure(command, options))
