@@ -14,7 +14,7 @@ from nvitop.gui.state.events import Event, KeyPressed, MousePressed, SampleArriv
 from nvitop.gui.view.charts import plot_rows
 from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.panels.process import process_row
-from nvitop.gui.view.screens.main import drawn_before
+from nvitop.gui.view.screens.main import device_rows, measured_rows
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
 from tests.gui.driving import update_all
@@ -144,4 +144,5 @@ def clear_row_caches() -> None:
     """Clear the caches, so that the next frame is drawn from scratch."""
     for cached in (process_row, lay_out_main, plot_rows):
         cached.cache_clear()
-    drawn_before.clear()
+    device_rows.forget()
+    measured_rows.forget()

@@ -4,7 +4,16 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, NamedTuple, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    Generic,
+    Mapping,
+    NamedTuple,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 from nvitop.gui.layout.main import LOWEST, MainLayout
 from nvitop.gui.model.choices import GraphState, MainState, ViewState, row_role
@@ -33,11 +42,15 @@ from nvitop.version import __version__
 if TYPE_CHECKING:
     from nvitop.gui.layout.device import DeviceLayout
     from nvitop.gui.layout.host import HostLayout
+    from nvitop.gui.model.device_columns import RowState
     from nvitop.gui.render.buffer import Span
     from nvitop.sampling.history import History
 
     #: Rows of devices and host, and the columns of the vertical lines at their end.
     MeasuredRows = Tuple[list[tuple[Span, ...]], tuple[int, ...]]
+
+_Shown = TypeVar('_Shown')
+_Rows = TypeVar('_Rows')
 
 
 class MainView(NamedTuple):
@@ -75,19 +88,9 @@ def draw_main(
     # The page of a device has no other one to tell it from.
     current = None if state.shows_page else state.selected_device
     selected = state.selected_device or running_on
-    rows, above = _measured_rows(
-        _Measured(
-            buf.area,
-            layout.devices,
-            layout.host,
-            sample,
-            view,
-            DeviceList(worst_findings(found), running_on, current, details_note),
-            state.graphs,
-            selected,
-            history,
-        )
-    )
+    listed_devices = DeviceList(worst_findings(found), running_on, current, details_note)
+    devices = _Devices(buf.area, layout.devices, sample, view, listed_devices, history)
+    rows, above = measured_rows(_Measured(devices, layout.host, state.graphs, selected))
     top = max(0, layout.devices.area.y)
     buf.paste(top, rows[top : layout.processes.area.y])
     listed = ProcessList(
@@ -117,45 +120,75 @@ def draw_main(
     draw_header(buf, sample, header)
 
 
-class _Measured(NamedTuple):
-    """What devices and host show. It stays the same while a user moves in the list of processes."""
+class _Devices(NamedTuple):
+    """What devices show. It stays the same while a user moves in the list of processes."""
 
     screen: Rect
-    devices: DeviceLayout
-    host: HostLayout
+    layout: DeviceLayout
     sample: Sample
     view: ViewState
     listed: DeviceList
-    graphs: GraphState
-    selected: DeviceKey | None
     history: History | None
 
 
-def _measured_rows(shown: _Measured) -> MeasuredRows:
-    """Return the rows of devices and host: the previous ones if nothing they show has changed.
+class _Measured(NamedTuple):
+    """What devices and host show."""
+
+    devices: _Devices
+    host: HostLayout
+    graphs: GraphState
+    selected: DeviceKey | None
+
+
+class _LastDrawn(Generic[_Shown, _Rows]):
+    """A function that draws, and its last result, which is returned again for an equal argument.
 
     A functools.lru_cache would hash whole samples. To compare a sample with itself costs nothing.
     """
-    if not drawn_before or drawn_before[0][0] != shown:
-        drawn_before[:] = [(shown, _draw_measured(shown))]
-    return drawn_before[0][1]
+
+    def __init__(self, draw: Callable[[_Shown], _Rows]) -> None:
+        self._draw = draw
+        self._last: tuple[_Shown, _Rows] | None = None
+
+    def __call__(self, shown: _Shown) -> _Rows:
+        if self._last is None or self._last[0] != shown:
+            self._last = (shown, self._draw(shown))
+        return self._last[1]
+
+    def forget(self) -> None:
+        """Draw again at the next call."""
+        self._last = None
 
 
-#: The last argument and result of :func:`_measured_rows`.
-drawn_before: list[tuple[_Measured, MeasuredRows]] = []
+def _draw_devices(
+    shown: _Devices,
+) -> tuple[list[tuple[Span, ...]], Mapping[DeviceKey, RowState]]:
+    """Return the rows of devices, and what is wrong with each device."""
+    screen, layout, sample, view, listed, history = shown
+    buf = Buffer(screen.width, screen.height)
+    states = draw_device_panel(buf, layout, sample, view, listed, history=history)
+    return [buf.row(y) for y in range(min(buf.height, layout.area.bottom))], states
 
 
 def _draw_measured(shown: _Measured) -> MeasuredRows:
-    screen, devices, host, sample, view, listed, graphs, selected, history = shown
+    """Return the rows of devices and host, and the columns of the vertical lines at their end."""
+    devices, host, graphs, selected = shown
+    screen, layout, sample, view, _, history = devices
     buf = Buffer(screen.width, screen.height)
-    states = draw_device_panel(buf, devices, sample, view, listed, history=history)
-    above = bottom_uprights(devices, sample.devices)
+    rows, states = device_rows(devices)
+    buf.paste(0, rows)
+    above = bottom_uprights(layout, sample.devices)
     if host.tiles:
         details = TileDetails(graphs, states, selected)
         above = draw_tiles(buf, host, sample, view, above, details, history)
     plotted = select_graphs(sample.devices, graphs, selected)
     draw_host_panel(buf, host, sample, view, above, plotted, history=history)
     return [buf.row(y) for y in range(buf.height)], host.uprights or above
+
+
+#: Kept apart, because a key that changes graphs changes nothing of the devices.
+device_rows = _LastDrawn(_draw_devices)
+measured_rows = _LastDrawn(_draw_measured)
 
 
 def draw_too_small(buf: Buffer) -> None:
