@@ -14,7 +14,6 @@ from nvitop.api import libnvml
 from nvitop.api.metrics import METRICS
 from nvitop.api.process.facts import HostFacts
 from nvitop.api.system import TreeUsage, system, use_system
-from nvitop.api.utils import NA
 from nvitop.owner import read_owner
 from nvitop.owner.names import NameLookup
 from nvitop.sampling.history import History, past_samples
@@ -98,8 +97,8 @@ class _Child:
             cpu_percent=0.0,
             memory_percent=0.0,
             host_memory=0,
-            create_time=NA,
-            running_time_in_seconds=NA,
+            create_time=None,
+            running_time_in_seconds=None,
         )
 
     def measured_again(self, facts: HostFacts) -> HostFacts:

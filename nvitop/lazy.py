@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of a module that are imported or made when they are first used."""
+"""Names of a module that are imported when they are first used, and results that are kept."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Generic, Mapping, TypeVar
+
+_Result = TypeVar('_Result')
 
 
 def lazy_names(
@@ -42,3 +44,24 @@ def lazy_names(
         return sorted({*vars(sys.modules[module_name]), *home_of, *makers})
 
     return find, names
+
+
+class LastResult(Generic[_Result]):
+    """A function whose last result is returned again if it is called with equal arguments.
+
+    A functools.lru_cache would hash the arguments, such as whole samples. To compare a sample with
+    itself costs nothing.
+    """
+
+    def __init__(self, function: Callable[..., _Result]) -> None:
+        self._function = function
+        self._last: tuple[tuple[Any, ...], _Result] | None = None
+
+    def __call__(self, *arguments: Any) -> _Result:
+        if self._last is None or self._last[0] != arguments:
+            self._last = (arguments, self._function(*arguments))
+        return self._last[1]
+
+    def cache_clear(self) -> None:
+        """Call the function again at the next call."""
+        self._last = None

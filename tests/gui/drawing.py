@@ -142,7 +142,5 @@ def shown(output: str, *, columns: int = 80, rows: int = 24) -> list[list[str]]:
 
 def clear_row_caches() -> None:
     """Clear the caches, so that the next frame is drawn from scratch."""
-    for cached in (process_row, lay_out_main, plot_rows):
+    for cached in (process_row, lay_out_main, plot_rows, device_rows, measured_rows):
         cached.cache_clear()
-    device_rows.forget()
-    measured_rows.forget()

@@ -31,6 +31,7 @@ from nvitop.gui.state.process_rows import (
     summarize_users,
     unknown_among,
 )
+from nvitop.lazy import LastResult
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 
@@ -163,20 +164,20 @@ def sort_by(state: AppState, sort: Sort) -> AppState:
 
 
 def main_layout(state: AppState) -> MainLayout:
-    """Return the layout of the main screen: the last one if nothing that it depends on has changed.
-
-    A frame and a key need it several times. A functools.lru_cache would hash whole samples.
-    """
+    """Return the layout of the main screen. A frame and a key need it several times."""
     sample, view = state.page
-    size = (state.width, state.body_height)
-    arguments = (sample, state.rows, state.main, view, *size, state.row_counts)
-    if not _laid_out or _laid_out[0][0] != arguments:
-        _laid_out[:] = [(arguments, lay_out_page(*arguments))]
-    return _laid_out[0][1]
+    return _page_layout(
+        sample,
+        state.rows,
+        state.main,
+        view,
+        state.width,
+        state.body_height,
+        state.row_counts,
+    )
 
 
-#: The last arguments and result of :func:`lay_out_page`.
-_laid_out: list[tuple[object, MainLayout]] = []
+_page_layout = LastResult(lay_out_page)
 
 
 def list_tree(state: AppState) -> tuple[TreeRow, ...]:

@@ -4,16 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import (
-    TYPE_CHECKING,
-    Callable,
-    Generic,
-    Mapping,
-    NamedTuple,
-    Sequence,
-    Tuple,
-    TypeVar,
-)
+from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.layout.main import LOWEST, MainLayout
 from nvitop.gui.model.choices import GraphState, MainState, ViewState, row_role
@@ -36,6 +27,7 @@ from nvitop.gui.view.text import (
     draw_centered_line,
 )
 from nvitop.health import Finding, worst_findings
+from nvitop.lazy import LastResult
 from nvitop.sampling.types import DeviceKey, HostSample, ProcessSample, Sample
 from nvitop.version import __version__
 
@@ -48,9 +40,6 @@ if TYPE_CHECKING:
 
     #: Rows of devices and host, and the columns of the vertical lines at their end.
     MeasuredRows = Tuple[list[tuple[Span, ...]], tuple[int, ...]]
-
-_Shown = TypeVar('_Shown')
-_Rows = TypeVar('_Rows')
 
 
 class MainView(NamedTuple):
@@ -140,26 +129,6 @@ class _Measured(NamedTuple):
     selected: DeviceKey | None
 
 
-class _LastDrawn(Generic[_Shown, _Rows]):
-    """A function that draws, and its last result, which is returned again for an equal argument.
-
-    A functools.lru_cache would hash whole samples. To compare a sample with itself costs nothing.
-    """
-
-    def __init__(self, draw: Callable[[_Shown], _Rows]) -> None:
-        self._draw = draw
-        self._last: tuple[_Shown, _Rows] | None = None
-
-    def __call__(self, shown: _Shown) -> _Rows:
-        if self._last is None or self._last[0] != shown:
-            self._last = (shown, self._draw(shown))
-        return self._last[1]
-
-    def forget(self) -> None:
-        """Draw again at the next call."""
-        self._last = None
-
-
 def _draw_devices(
     shown: _Devices,
 ) -> tuple[list[tuple[Span, ...]], Mapping[DeviceKey, RowState]]:
@@ -187,8 +156,8 @@ def _draw_measured(shown: _Measured) -> MeasuredRows:
 
 
 #: Kept apart, because a key that changes graphs changes nothing of the devices.
-device_rows = _LastDrawn(_draw_devices)
-measured_rows = _LastDrawn(_draw_measured)
+device_rows = LastResult(_draw_devices)
+measured_rows = LastResult(_draw_measured)
 
 
 def draw_too_small(buf: Buffer) -> None:
