@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 from typing import Iterator
 
@@ -9,6 +10,7 @@ import psutil
 import pytest
 
 from nvitop import simulation
+from nvitop.api import timing
 from tests.api.fake_nvml import FakeLibrary, installed
 from tests.api.machines import machine as make_machine
 from tests.api.processes import running
@@ -26,6 +28,12 @@ def library() -> Iterator[FakeLibrary]:
 def machine() -> Iterator[simulation.Machine]:
     with make_machine() as machine:
         yield machine
+
+
+@pytest.fixture
+def no_slow_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no reading be repeated because it took long, as on a busy machine."""
+    monkeypatch.setattr(timing, '_LONGEST_SECONDS', math.inf)
 
 
 @pytest.fixture

@@ -440,6 +440,7 @@ def test_gpm_measures_between_two_samples(machine: simulation.Machine, device: D
 
 
 @needs_gpm
+@pytest.mark.usefixtures('no_slow_reading')
 def test_mig_device_has_gpm_counters_of_its_own(machine: simulation.Machine) -> None:
     busy, idle = Device((1, 2)).gpm_metrics(), Device((1, 0)).gpm_metrics()
     assert busy.sm_active > 80
@@ -482,6 +483,7 @@ def test_gpm_percentages_are_at_most_100_unlike_traffic(
 
 
 @needs_gpm
+@pytest.mark.usefixtures('no_slow_reading')
 def test_gpm_samples_are_freed(machine: simulation.Machine) -> None:
     device, other = Device(0), Device(0)
     for _ in range(5):

@@ -110,6 +110,7 @@ def stats_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @linux_only
+@pytest.mark.usefixtures('no_slow_reading')
 def test_stat_is_read_once_within_stat_cache(
     child: subprocess.Popen[bytes], stats_read: list[str]
 ) -> None:

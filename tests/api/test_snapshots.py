@@ -112,6 +112,7 @@ def test_replaced_methods_are_honored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')
+@pytest.mark.usefixtures('no_slow_reading')
 def test_no_file_of_a_process_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: collections.Counter[str] = collections.Counter()
     real = os.open
@@ -164,6 +165,7 @@ def test_failing_queries_and_a_missing_driver_raise_nothing(machine: simulation.
         assert take_snapshots() == ([], [])
 
 
+@pytest.mark.usefixtures('no_slow_reading')
 def test_no_value_is_queried_twice(machine: simulation.Machine) -> None:
     take_snapshots()
     machine.reset_calls()
@@ -184,6 +186,7 @@ def test_no_value_is_queried_twice(machine: simulation.Machine) -> None:
     assert (clocks + sum(calls.values())) / 8 <= 26
 
 
+@pytest.mark.usefixtures('no_slow_reading')
 def test_the_first_call_reads_only_counters_twice(machine: simulation.Machine) -> None:
     take_snapshots()
     calls = machine.calls
