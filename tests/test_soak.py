@@ -57,11 +57,19 @@ def test_growth_of_memory_threads_and_files_and_late_ticks_fail() -> None:
     grown = judge(counted(resident=lambda cycle: 30.0 + 0.05 * cycle), ticks_missed=0)
     assert 'MiB' in grown.faults[0]
     counts = counted()
-    counts.threads[-1] = 4
-    counts.descriptors[60] = 9
+    for cycle in range(100):
+        counts.threads[cycle] += cycle // 9
+        counts.descriptors[cycle] += cycle
     faults = judge(counts, ticks_missed=3.0).faults
     assert ['ticks' in faults[0], 'threads' in faults[1], 'descriptors' in faults[2]] == [True] * 3
     assert len(faults) == 3
+
+
+def test_a_thread_at_work_is_not_a_leak() -> None:
+    counts = counted()
+    counts.threads[60] = counts.descriptors[60] = 9
+    counts.threads[-1] = counts.descriptors[-1] = 9
+    assert not judge(counts, ticks_missed=0).faults
 
 
 def test_too_few_cycles_fail() -> None:
