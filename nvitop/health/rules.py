@@ -425,7 +425,7 @@ def _nvlink(case: _Case) -> Iterator[Finding]:
 def _fabric(case: _Case) -> Iterator[Finding]:
     state = case.device.fabric_state
     # Without active NVLinks, a virtual machine may have one GPU of several.
-    if state in (None, 'Completed') or _active_links(case.device) == 0:
+    if state not in ('Not Started', 'In Progress') or _active_links(case.device) == 0:
         return
     action = 'Programs cannot use it until it has joined: check the fabric manager'
     yield case.finding('fabric', 'critical', 'not in its NVLink fabric', f'state: {state}', action)
