@@ -62,6 +62,7 @@ def find_command(arguments: Sequence[str]) -> tuple[Command, list[str]] | None:
     for command in COMMANDS:
         if arguments[:1] == [command.name]:
             return command, list(arguments[1:])
+    for command in COMMANDS:
         prefixes = command.option_prefixes
         if prefixes and any(argument.startswith(prefixes) for argument in arguments):
             return command, list(arguments)

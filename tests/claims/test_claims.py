@@ -296,6 +296,11 @@ def test_exit_status(folder: pathlib.Path, words: str, status: int, message: str
     assert not files(folder, 'claim')
 
 
+def test_the_command_keeps_options_that_nvitop_has_too() -> None:
+    done = run_on_demo('--dry-run', '--', 'nvidia-smi', '-L')
+    assert done.stdout.endswith(' nvidia-smi -L\n'), done.stderr
+
+
 def test_interrupted_wait_leaves_no_ticket(folder: pathlib.Path) -> None:
     command = [*NVITOP, 'run', '--demo', 'half-busy', '-n', '8', 'true']
     with subprocess.Popen(command, stderr=subprocess.PIPE) as waiting:
