@@ -35,7 +35,9 @@ CONSTANT_PARTS = ('schema', 'hostname', 'driver_version', 'simulated', 'units')
 
 _MIB = 1 << 20
 #: First driver branch known to round memory up to whole MiB. R536 and older ones round it down.
-ROUNDS_UP_SINCE = 590
+ROUNDS_UP_SINCE = 580
+#: First driver branch known to call power management *Enabled*. R525 and older ones say *Supported*.
+SAYS_ENABLED_SINCE = 580
 
 #: Unit of a field → unit in CSV, if it differs.
 _UNITS_IN_CSV = {'B': 'MiB', '°C': '', 'µs': 'us', 'count': ''}
@@ -307,6 +309,8 @@ def value_text(field: QueryField, value: CellValue, *, units: bool, branch: int 
         return field.missing
     unit = unit_in_csv(field)
     form = field.text or _BY_UNIT.get(field.unit) or _BY_KIND[field.kind]
+    if field.name == 'power_management' and branch >= SAYS_ENABLED_SINCE:
+        form = str
     if field.unit == 'B' and isinstance(value, int) and branch >= ROUNDS_UP_SINCE:
         value += _MIB - 1
     text = form(value)

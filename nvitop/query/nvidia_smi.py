@@ -102,7 +102,7 @@ DEPRECATED_SINCE = {
     'clocks.applications.memory': 590,
     'clocks.default_applications.graphics': 590,
     'clocks.default_applications.memory': 590,
-    'display_mode': 590,
+    'display_mode': 580,
     'power.management': 590,
 }
 

@@ -41,14 +41,14 @@ def text(
 def test_csv_of_gpus() -> None:
     assert text(GPUS, 'csv') == (
         'index, name, memory.used [MiB], power.draw [W], temperature.gpu\n'
-        '0, NVIDIA H100, 1234 MiB, 68.24 W, 44\n'
+        '0, NVIDIA H100, 1235 MiB, 68.24 W, 44\n'
         '1, NVIDIA A100, 0 MiB, [N/A], [N/A]\n'
         '2, [N/A], [N/A], [N/A], [N/A]\n'
     )
 
 
 def test_csv_without_header_and_units() -> None:
-    rows = '0, NVIDIA H100, 1234, 68.24, 44\n1, NVIDIA A100, 0, [N/A], [N/A]\n'
+    rows = '0, NVIDIA H100, 1235, 68.24, 44\n1, NVIDIA A100, 0, [N/A], [N/A]\n'
     only = GPUS._replace(only=(0, 1))
     assert text(only, 'csv,noheader,nounits') == rows
     header = 'index, name, memory.used [MiB], power.draw [W], temperature.gpu\n'
@@ -209,7 +209,7 @@ def test_empty_values_of_csv_keep_their_separator() -> None:
     assert text(TableQuery(devices=fields), 'csv,noheader', sample) == '0, , 44\n'
 
 
-@pytest.mark.parametrize(('driver', 'mode'), [('580.65.06', 'Enabled'), ('590.48', DEPRECATED)])
+@pytest.mark.parametrize(('driver', 'mode'), [('570.86.15', 'Enabled'), ('580.65.06', DEPRECATED)])
 def test_deprecated_fields_are_answered_as_by_nvidia_smi(driver: str, mode: str) -> None:
     device = DEVICES[0]._replace(display_mode='Enabled')
     sample = SAMPLE._replace(devices=(device,), driver_version=driver)
@@ -226,9 +226,16 @@ def test_deprecated_fields_are_answered_as_by_nvidia_smi(driver: str, mode: str)
     ],
 )
 def test_words_are_those_of_nvidia_smi(name: str, value: str, shown: str) -> None:
-    sample = SAMPLE._replace(devices=(DEVICES[0]._replace(extended=((name, value),)),))
+    device = DEVICES[0]._replace(extended=((name, value),))
+    sample = SAMPLE._replace(devices=(device,), driver_version='525.147.05')
     query = TableQuery(devices=device_table().find(name))
     assert text(query, 'csv,noheader', sample) == f'{shown}\n'
+
+
+def test_newer_drivers_call_power_management_enabled() -> None:
+    device = DEVICES[0]._replace(extended=(('power_management', 'Enabled'),))
+    query = TableQuery(devices=device_table().find('power.management'))
+    assert text(query, 'csv,noheader', SAMPLE._replace(devices=(device,))) == 'Enabled\n'
 
 
 def test_owners_are_looked_up_only_for_their_fields() -> None:
@@ -237,7 +244,7 @@ def test_owners_are_looked_up_only_for_their_fields() -> None:
     assert owners.isdisjoint({'pid', 'user', 'command'})
 
 
-@pytest.mark.parametrize(('driver', 'memory'), [('580.65.06', '1 MiB'), ('590.48', '2 MiB')])
+@pytest.mark.parametrize(('driver', 'memory'), [('570.86.15', '1 MiB'), ('580.65.06', '2 MiB')])
 def test_memory_is_rounded_as_by_nvidia_smi(driver: str, memory: str) -> None:
     device = DEVICES[0]._replace(memory_used_bytes=(1 << 20) + 1, power_usage_mw=1)
     sample = SAMPLE._replace(devices=(device,), driver_version=driver)

@@ -230,7 +230,7 @@ def test_rare_values_of_a_capture_come_back() -> None:
         ran = CommandRun(main, f'--query-gpu={",".join(texts)}', '--format=csv,noheader')
         assert Device(0).memory_used() == 3 << 10
         assert [*Device(0).processes()] == [7]
-    assert ran.out == 'X, 5120 MiB, 0 MiB, Completed, 0, Degraded, True, False\n'
+    assert ran.out == 'X, 5120 MiB, 1 MiB, Completed, 0, Degraded, True, False\n'
 
 
 def test_bus_id_is_made_of_its_parts(tmp_path: pathlib.Path) -> None:
