@@ -79,8 +79,8 @@ SOURCES = {
     'index': '`nvmlDeviceGetHandleByIndex`',
     'memory_percent': '`memory_used` / `memory_total`',
     'pcie_link_down_trained': '`nvmlDeviceGetMaxPcieLinkGeneration`, `nvmlDeviceGetMaxPcieLinkWidth`',
-    'pcie_tx_throughput': '`NVML_FI_DEV_PCIE_COUNT_TX_BYTES` or `nvmlDeviceGetPcieThroughput`',
-    'pcie_rx_throughput': '`NVML_FI_DEV_PCIE_COUNT_RX_BYTES` or `nvmlDeviceGetPcieThroughput`',
+    'pcie_tx_throughput': '`nvmlDeviceGetPcieThroughput`',
+    'pcie_rx_throughput': '`nvmlDeviceGetPcieThroughput`',
     'nvlink_tx_throughput': '`NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX`',
     'nvlink_rx_throughput': '`NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX`',
 }

@@ -27,8 +27,7 @@ def take_snapshots(
 ) -> SnapshotResult:
     """Return snapshots of devices and of the processes on them, with each value queried once.
 
-    The first call reads the PCIe traffic counters twice, 20 ms apart for all GPUs together, because a
-    rate is measured between two readings. Later calls return the rate since the call before.
+    The driver measures PCIe traffic for 20 ms in each direction, so this takes 42 ms for each GPU.
 
     If NVML cannot be initialized, there are no devices.
 
@@ -55,9 +54,6 @@ def take_snapshots(
         devices = unique(p.device for p in processes) if processes else Device.all()
     devices = [devices] if isinstance(devices, Device) else list(devices)
 
-    # All of them first: otherwise each would wait for its own second reading.
-    for device in devices:
-        device.begin_pcie_throughput(restart=False)
     snapshots = []
     leaves: list[Device] = []
     for device in devices:

@@ -131,7 +131,7 @@ MODELS: Mapping[str, Mapping[str, object]] = {
         'temperature_shutdown': 90, 'temperature_slowdown': 87, 'temperature_gpu_max': 83,
         'temperature_memory_max': 85, 'retired_single_bit': 0, 'retired_double_bit': 0,
         'retired_pending': False, **_NO_REMAPPING, 'jpeg_utilization': 'N/A',
-        'ofa_utilization': 'N/A', 'pcie_counters': False, 'total_energy': 2.2e9,
+        'ofa_utilization': 'N/A', 'total_energy': 2.2e9,
         'gsp_mode': 'N/A', 'addressing_mode': 'N/A', 'sram_errors': 'N/A',
     },
     'RTX 4090': {
@@ -147,7 +147,7 @@ MODELS: Mapping[str, Mapping[str, object]] = {
         'temperature_slowdown': 101, 'temperature_gpu_max': 90, 'temperature_memory_max': 'N/A',
         'idle_temperature': 36, 'hot_temperature': 74, 'fan_count': 2, 'max_pcie_generation': 4,
         'idle_performance_state': 8, 'persistence_mode': False, 'ecc_mode': False,
-        **_NO_ECC, **_NO_REMAPPING, 'pcie_counters': False,
+        **_NO_ECC, **_NO_REMAPPING,
     },
     'GTX 1080 Ti': {
         'name': 'GeForce GTX 1080 Ti', 'vbios_version': '86.02.39.00.01', 'brand': 'geforce',
@@ -162,7 +162,7 @@ MODELS: Mapping[str, Mapping[str, object]] = {
         'hot_temperature': 82, 'fan_count': 1, 'max_pcie_generation': 3, 'idle_performance_state': 8,
         'persistence_mode': False, 'ecc_mode': 'N/A', **_NO_ECC, **_NO_REMAPPING,
         'jpeg_utilization': 'N/A', 'ofa_utilization': 'N/A', 'accounting_mode': 'N/A',
-        'pcie_counters': False, 'power_usage': 'N/A', 'total_energy': 'N/A',
+        'power_usage': 'N/A', 'total_energy': 'N/A',
         'gsp_mode': 'N/A', 'addressing_mode': 'N/A', 'sram_errors': 'N/A',
     },
     'GB10': {
@@ -176,7 +176,7 @@ MODELS: Mapping[str, Mapping[str, object]] = {
         'max_video_clock': 3003, 'applications_clocks': False, 'idle_temperature': 38,
         'hot_temperature': 78, 'memory_temperature': 'N/A', 'temperature_memory_max': 'N/A',
         'max_pcie_generation': 5, 'max_pcie_width': 1, 'idle_performance_state': 8,
-        'ecc_mode': 'N/A', **_NO_ECC, **_NO_REMAPPING, 'accounting_mode': 'N/A', 'pcie_counters': False,
+        'ecc_mode': 'N/A', **_NO_ECC, **_NO_REMAPPING, 'accounting_mode': 'N/A',
         'gpm': True,
         'total_energy': 'N/A', 'addressing_mode': 'ats', 'c2c_mode': True, 'module_power': 40,
         'module_power_limit': 140,
@@ -308,7 +308,6 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('max_pcie_width', 'count', 16, 'maximum number of PCIe lanes'),
     ScenarioKey('pcie_tx', 'B/s', None, 'PCIe traffic from the GPU; computed from the utilization'),
     ScenarioKey('pcie_rx', 'B/s', None, 'PCIe traffic to the GPU; computed from the utilization'),
-    ScenarioKey('pcie_counters', 'flag', True, 'whether there are field values for PCIe bytes'),
     ScenarioKey('pcie_replays', 'count', 0, 'PCIe replay counter'),
     ScenarioKey('nvlink_count', 'count', 0, 'number of NVLinks; 0: no NVLink'),
     ScenarioKey('nvlink_down', 'count', 0, 'number of inactive NVLinks'),

@@ -14,7 +14,7 @@ from nvitop.api.utils import NaType, Snapshot
 
 #: Public methods other than getters: they need arguments, or act.
 NOT_GETTERS = """
-    all begin_gpm begin_nvlink_throughput begin_pcie_throughput count cuda_driver_version
+    all begin_gpm begin_nvlink_throughput count cuda_driver_version
     driver_version from_indices is_available max_cuda_version mig_device of_parent oneshot
     processes_of reading release_gpm unavailable_reason
 """

@@ -86,7 +86,6 @@ gpu_instance = 9
 
 [[gpu]]
 model = "RTX 4090"
-pcie_counters = false
 sram_errors = "N/A"
 chassis_serial = "N/A"
 

@@ -490,8 +490,9 @@ def test_snapshot_makes_few_calls_and_each_once(machine: simulation.Machine) -> 
     second = device.as_snapshot()
     calls = machine.calls
     assert calls.pop('nvmlDeviceGetClockInfo') == 4
+    assert calls.pop('nvmlDeviceGetPcieThroughput') == 2
     assert set(calls.values()) == {1}, calls
-    assert sum(calls.values()) + 4 <= 20
+    assert sum(calls.values()) + 6 <= 21
     assert isinstance(second, Snapshot)
     assert type(second).__name__ == 'PhysicalDeviceSnapshot'
     assert second.real is device

@@ -251,70 +251,35 @@ def is_near(info: ThroughputInfo, expected: ThroughputInfo) -> bool:
     return info == pytest.approx(expected, rel=0.02)
 
 
-def test_pcie_throughput_comes_from_counters_and_waits_once(
-    machine: simulation.Machine, device: Device
-) -> None:
-    before = machine.world.seconds()
+def test_pcie_throughput_is_that_of_the_driver(machine: simulation.Machine, device: Device) -> None:
     assert is_near(device.pcie_throughput(), PCIE)
-    assert machine.world.seconds() - before == pytest.approx(0.02)
-    machine.advance(3)
-    before = machine.world.seconds()
-    assert is_near(device.pcie_throughput(), PCIE)
-    assert device.pcie_tx_throughput() == pytest.approx(PCIE.tx, rel=0.01)
-    assert device.pcie_rx_throughput() == pytest.approx(PCIE.rx, rel=0.01)
-    assert machine.world.seconds() == before
-    assert machine.calls['nvmlDeviceGetPcieThroughput'] == 0
-    machine.advance(1000)
     assert device.pcie_tx_throughput_human() == '200.0MiB/s'
     assert device.pcie_rx_throughput_human() == '300.0MiB/s'
     info = device.pcie_throughput()
     assert (info.transmit, info.receive) == (info.tx, info.rx)
+    machine.reset_calls()
+    with device.oneshot():
+        device.pcie_throughput()
+        device.pcie_rx_throughput_human()
+    assert machine.calls['nvmlDeviceGetPcieThroughput'] == 2
 
 
 def test_devices_of_one_gpu_share_the_counters(machine: simulation.Machine, device: Device) -> None:
-    device.pcie_throughput()
     device.nvlink_throughput()
     machine.advance(2)
     before = machine.world.seconds()
-    assert is_near(Device(0).pcie_throughput(), PCIE)
     assert is_near(Device(0).nvlink_mean_throughput(), NVLINK)
     assert machine.world.seconds() == before
-
-
-def test_driver_without_counters_measures_each_direction() -> None:
-    text = SCENARIO.replace('pcie_width = 8', 'pcie_counters = false')
-    with make_machine(text) as machine:
-        device = Device(0)
-        assert is_near(device.pcie_throughput(), PCIE)
-        assert machine.calls['nvmlDeviceGetPcieThroughput'] == 2
-        device.pcie_tx_throughput()
-        assert machine.calls['nvmlDeviceGetPcieThroughput'] == 3
-        assert machine.calls['nvmlDeviceGetFieldValues'] == 1
-        with device.oneshot():
-            device.pcie_throughput()
-            device.pcie_rx_throughput_human()
-        assert machine.calls['nvmlDeviceGetPcieThroughput'] == 5
-
-
-def test_failed_counters_are_queried_again(machine: simulation.Machine, device: Device) -> None:
-    machine.fail('nvmlDeviceGetFieldValues', 'TIMEOUT', times=1)
-    assert is_near(device.pcie_throughput(), PCIE)
-    assert machine.calls['nvmlDeviceGetPcieThroughput'] == 1
-    machine.advance(1)
-    assert is_near(device.pcie_throughput(), PCIE)
-    assert machine.calls['nvmlDeviceGetPcieThroughput'] == 1
 
 
 def test_reset_counters_have_no_rate(
     machine: simulation.Machine, device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    device.pcie_throughput()
     device.nvlink_throughput()
     machine.advance(1)
     monkeypatch.setattr(
         libnvml, 'nvmlQueryFieldValues', lambda handle, fields: [(0, 10**18)] * len(fields)
     )
-    assert device.pcie_throughput() == ThroughputInfo(NA, NA)
     assert device.nvlink_throughput() == [ThroughputInfo(NA, NA)] * 18
 
 
@@ -391,7 +356,6 @@ def test_throughput_is_shown_with_its_unit(kib_per_s: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ('begin', 'getter', 'shortest'),
     [
-        ('begin_pcie_throughput', 'pcie_throughput', 0.02),
         ('begin_nvlink_throughput', 'nvlink_throughput', 0.02),
         pytest.param('begin_gpm', 'gpm_metrics', 0.1, marks=needs_gpm),
     ],
@@ -412,9 +376,8 @@ def test_measurement_that_has_begun_does_not_wait(
 
 
 def test_begin_is_harmless_without_counters() -> None:
-    with make_machine('[[gpu]]\nmodel = "RTX 4090"\npcie_counters = false'):
+    with make_machine('[[gpu]]\nmodel = "RTX 4090"'):
         device = Device(0)
-        device.begin_pcie_throughput()
         device.begin_nvlink_throughput()
         device.begin_gpm()
         assert device.nvlink_throughput() == []

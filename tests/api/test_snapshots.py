@@ -13,7 +13,6 @@ from nvitop import simulation
 from nvitop.api.collector import SnapshotResult, take_snapshots
 from nvitop.api.device import Device
 from nvitop.api.process import GpuProcess, HostProcess
-from nvitop.api.timing import Window
 from nvitop.api.utils import NA
 from tests.waiting import PATIENCE
 
@@ -175,6 +174,7 @@ def test_no_value_is_queried_twice(machine: simulation.Machine) -> None:
     clocks = calls.pop('nvmlDeviceGetClockInfo')
     assert clocks == 4 * 8  # graphics, SM, memory, video
     assert calls.pop('nvmlDeviceGetCount_v2') == 1
+    assert calls.pop('nvmlDeviceGetPcieThroughput') == 2 * 8
     assert max(calls.values()) <= 8, calls
     # Static values were read by the first call.
     static = {
@@ -183,38 +183,17 @@ def test_no_value_is_queried_twice(machine: simulation.Machine) -> None:
         'nvmlDeviceGetCudaComputeCapability',
     }
     assert not static & set(calls)
-    assert (clocks + sum(calls.values())) / 8 <= 26
+    assert (clocks + sum(calls.values())) / 8 <= 25
 
 
-@pytest.mark.usefixtures('no_slow_reading')
-def test_the_first_call_reads_only_counters_twice(machine: simulation.Machine) -> None:
+def test_the_first_call_asks_only_once(machine: simulation.Machine) -> None:
     take_snapshots()
     calls = machine.calls
-    assert calls.pop('nvmlDeviceGetFieldValues') == 2 * 8  # a rate needs two readings
     assert calls.pop('nvmlDeviceGetClockInfo') == calls.pop('nvmlDeviceGetMaxClockInfo') == 4 * 8
     for name, times in calls.items():
         is_list = 'RunningProcesses' in name or name == 'nvmlDeviceGetProcessUtilization'
-        assert times <= (2 * 8 if is_list else 8), name  # repeated if a list did not fit
-
-
-@pytest.mark.usefixtures('machine')
-def test_the_first_call_waits_once_for_all_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    waited = []
-
-    def sleep(seconds: float) -> None:
-        nonlocal now
-        now += seconds
-        waited.append(seconds)
-
-    monkeypatch.setattr(Window, 'clock', staticmethod(lambda: now))
-    monkeypatch.setattr(Window, 'sleep', staticmethod(sleep))
-    devices = take_snapshots().devices
-    assert all(device.pcie_tx_throughput is not NA for device in devices)
-    assert sum(waited) == pytest.approx(0.02)
-    now += 1.0
-    take_snapshots()
-    assert sum(waited) == pytest.approx(0.02)
+        is_twice = is_list or name == 'nvmlDeviceGetPcieThroughput'
+        assert times <= (2 * 8 if is_twice else 8), name  # repeated if a list did not fit
 
 
 @pytest.mark.usefixtures('machine')

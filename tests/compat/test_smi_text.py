@@ -57,7 +57,7 @@ def test_xml_numbers_have_their_unit() -> None:
     assert texts(first, 'temperature/gpu_temp') == ['58 C']
     assert texts(second, 'fan_speed') == ['N/A']
     assert texts(first, 'fan_speed_unit') + texts(first, 'temperature/unit') == []
-    assert texts(first, 'pci/tx_util') == ['1093750 KB/s']
+    assert texts(first, 'pci/tx_util') == ['1120000 KB/s']
     clocks = texts(first, 'supported_clocks/supported_mem_clock/supported_graphics_clock')
     assert clocks[:2] == ['1530 MHz', '1515 MHz']
 

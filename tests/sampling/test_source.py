@@ -319,7 +319,7 @@ def test_shown_metrics_are_measured_only_while_shown(bench: ClockedMachine) -> N
     assert bench.machine.calls['nvmlDeviceGetEncoderUtilization'] == 0
 
 
-RATES = ['pcie_tx_throughput', 'nvlink_rx_throughput']
+RATES = ['nvlink_tx_throughput', 'nvlink_rx_throughput']
 if hasattr(libnvml, 'nvmlGpmMetricsGet'):  # not with an old binding
     RATES.append('gpm_sm_active')
 

@@ -197,7 +197,7 @@ def test_traffic_counters_grow_at_the_reported_throughput(start: Start) -> None:
     one_link, all_links, pcie = ((b - a) / 0.02 for a, b in zip(first, second))
     assert all_links == pytest.approx(18 * one_link, rel=0.01)
     throughput = pynvml.nvmlDeviceGetPcieThroughput(handle(), pynvml.NVML_PCIE_UTIL_TX_BYTES)
-    assert pcie / 1024 == pytest.approx(throughput, rel=0.02)
+    assert pcie / 1000 == pytest.approx(throughput, rel=0.02)
 
 
 def test_every_field_value_has_its_own_return_code(start: Start) -> None:

@@ -198,7 +198,7 @@ class SmiGpu:
     def pcie_throughput(self, direction: int) -> int:
         """Return the PCIe throughput (0: transmitted, 1: received) over 20 ms in KB/s.
 
-        The getters of :class:`nvitop.Device` measure between two calls instead, if they can.
+        The getters of :class:`nvitop.Device` return KiB/s.
 
         Raises:
             NVMLError: The value is not available.

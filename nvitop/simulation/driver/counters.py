@@ -30,10 +30,8 @@ def _moved(node: Node, key: str) -> float:
     return known(bytes_moved(node, key, node.world.seconds()))
 
 
-def _pcie_bytes(node: Node, scope: int, key: str) -> float:
-    if not node.value('pcie_counters'):
-        raise DriverError(NOT_SUPPORTED)
-    return _moved(node, key)
+def _pcie_bytes(node: Node, scope: int, key: str) -> int:
+    return int(_moved(node, key)) % 2**32
 
 
 def _nvlink_kib(node: Node, scope: int, key: str) -> int:
@@ -105,8 +103,8 @@ FIELDS: dict[int, tuple[tuple[int, str], Callable[[Node, int, str], Any], str]] 
     189: (UNSIGNED_INT, _power, 'default_power_limit'),
     190: (UNSIGNED_INT, _power, 'enforced_power_limit'),
     192: (UNSIGNED_INT, _power, 'power_limit'),
-    197: (UNSIGNED_LONG_LONG, _pcie_bytes, 'pcie_tx'),
-    198: (UNSIGNED_LONG_LONG, _pcie_bytes, 'pcie_rx'),
+    197: (UNSIGNED_INT, _pcie_bytes, 'pcie_tx'),
+    198: (UNSIGNED_INT, _pcie_bytes, 'pcie_rx'),
     226: (UNSIGNED_INT, _read, 'reset_required'),
     227: (UNSIGNED_INT, _read, 'drain_and_reset_recommended'),
     230: (UNSIGNED_INT, _read, 'recovery_action'),

@@ -170,7 +170,7 @@ def nvmlDeviceGetTotalEnergyConsumption(node: Node) -> int:
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetPcieThroughput(node: Node, counter: object) -> int:
-    """``(device, direction, unsigned *)``: KiB/s. A real driver measures for 20 ms."""
+    """``(device, direction, unsigned *)``: KB/s. A real driver measures for 20 ms."""
     which = number(counter)
     if which not in (0, 1):
         raise DriverError(INVALID_ARGUMENT)
@@ -178,7 +178,7 @@ def nvmlDeviceGetPcieThroughput(node: Node, counter: object) -> int:
     seconds = node.world.scenario.pcie_throughput_seconds
     if seconds:
         node.world.sleep(seconds)
-    return int(rate) >> 10
+    return int(rate / 1000 + 0.5)
 
 
 def link_count(node: Node) -> int:
