@@ -44,11 +44,11 @@ SINCE = {
     555: ('nvmlDeviceGetHandleByUUIDV', 'nvmlDeviceGetFanSpeedRPM', 'nvmlDeviceGetMarginTemperature'),
     560: ('nvmlDeviceGetTemperatureV', '*Capabilities', '*PerformanceModes', '*ClockOffsets', '*CurrentClockFreqs'),
     570: ('nvmlDeviceGetDriverModel_v2', '*PlatformInfo', '*NvlinkBwMode*', '*DramEncryptionMode', '*SramUnique*'),
-    580: ('nvmlDeviceGetAddressingMode', '*RepairStatus', '*Pdi', '*PowerMizerMode_v1', '*ReadWritePRM_v1'),
-    590: (
-        '*Hostname_v1', '*UnrepairableMemoryFlag_v1', '*RusdSettings_v1', '*ReadPRMCounters_v1',
-        '*UpdateProfiles_v1',
+    580: (
+        'nvmlDeviceGetAddressingMode', '*RepairStatus', '*Pdi', '*PowerMizerMode_v1', '*ReadWritePRM_v1',
+        '*Hostname_v1', '*UnrepairableMemoryFlag_v1',
     ),
+    590: ('*RusdSettings_v1', '*ReadPRMCounters_v1', '*UpdateProfiles_v1'),
     610: (
         'nvmlDeviceGetRemappedRows_v2', '*BBXTimeData_v1', '*AccountingStats_v2', '*SchedulerLog_v2',
         '*SchedulerState_v2', '*CPER_v1',
