@@ -235,6 +235,9 @@ class LineRecording(DatabaseRecording):
         """Count the use of GPUs up to the last sample; return the database."""
         self._count_minutes()
         write_minutes(self._db, self._account.take())
+        self._db.execute(
+            'INSERT INTO run (started, ended, interval_ms) SELECT min(t), max(t), 0 FROM frame'
+        )
         return self._db
 
     def _follow(self) -> None:

@@ -30,6 +30,7 @@ MAX_SUM = 1e18
 
 _MINUTE = 60
 _MINUTE_MS = 60_000.0
+_MS = 1000.0
 
 
 class RecordedDevice(NamedTuple):
@@ -96,13 +97,42 @@ class DatabaseUsage:
             where = f'WHERE minute BETWEEN 0 AND {int(LATEST_TIME // _MINUTE)}'
             first = self._db.execute(f'SELECT min(minute) FROM gpu_minute {where}').fetchone()[0]
             last = self._db.execute(f'SELECT max(minute) FROM gpu_minute {where}').fetchone()[0]
+            if not isinstance(first, int) or not isinstance(last, int):
+                raise RecordingError(f'{path} holds no usage')
+            self.first, self.last = first, last + 1
+            #: When the first and the last sample were taken, in seconds since the epoch.
+            self.begin, self.end = self._ends()
         except sqlite3.Error as error:
             self._close()
             raise RecordingError(f'cannot read {path}: {error}') from None
-        if not isinstance(first, int) or not isinstance(last, int):
+        except RecordingError:
             self._close()
-            raise RecordingError(f'{path} holds no usage')
-        self.first, self.last = first, last + 1
+            raise
+
+    def _ends(self) -> tuple[float, float]:
+        """Return when the first and the last sample of the outer minutes were taken.
+
+        The time observed in these minutes counts too: it is longer than the runs if the recorder was
+        killed, or reopened the file.
+        """
+        begin, end = self.first * _MINUTE, self.last * _MINUTE
+        started = self._number('SELECT min(started) FROM run WHERE ended >= ?', begin * _MS)
+        ended = self._number(
+            'SELECT max(min(ended, ?)) FROM run WHERE started < ?', end * _MS, end * _MS
+        )
+        observed = 'SELECT min(60000, max(observed_ms)) FROM gpu_minute WHERE minute = ?'
+        until = end - _MINUTE + (self._number(observed, self.last - 1) or 0.0)
+        until = until if ended is None else max(until, ended)
+        until = until if end - _MINUTE < until <= end else end
+        most = min(begin + _MINUTE, until)
+        since = most - (self._number(observed, self.first) or 0.0)
+        since = since if started is None else min(since, started)
+        return since if begin <= since < most else begin, until
+
+    def _number(self, statement: str, *values: float) -> float | None:
+        """Return the milliseconds that a query finds in seconds; ``None``: no number."""
+        value = self._db.execute(statement, values).fetchone()[0]
+        return value / _MS if isinstance(value, (int, float)) else None
 
     def _host(self) -> str:
         row = self._db.execute("SELECT value FROM meta WHERE key = 'host'").fetchone()
@@ -246,7 +276,10 @@ def open_sources(paths: Sequence[str]) -> tuple[list[DatabaseUsage], list[str]]:
 def read_report(
     sources: Sequence[DatabaseUsage], since: float | None, until: float | None, by: tuple[str, ...]
 ) -> Report:
-    """Return the use of GPUs in a period of whole minutes; by default the last week recorded.
+    """Return the use of GPUs in a period, by default the last week recorded.
+
+    Times that are given are rounded down to the minute. By default, the period is that from the first
+    to the last sample: what was before and after is not unobserved.
 
     Raises:
         RecordingError: Nothing was recorded in the period.
@@ -255,6 +288,11 @@ def read_report(
     last = end if until is None else int(until // _MINUTE)
     first = max(begin, last - round(DEFAULT_SECONDS / _MINUTE))
     first = first if since is None else int(since // _MINUTE)
+    start, stop = float(first * _MINUTE), float(last * _MINUTE)
+    if since is None:
+        start = max(start, min(each.begin for each in sources))
+    if until is None:
+        stop = max(each.end for each in sources)
     hosts: dict[str, list[DatabaseUsage]] = {}
     for source in sources:
         if source.first < last and source.last > first:
@@ -265,14 +303,15 @@ def read_report(
             f'the recordings are from {_shown(begin)} to {_shown(end)}'
         )
     table, gpus, problems = Table(by), 0, []
-    read = functools.partial(_read_host, since=first, until=last, by=by, is_one=len(hosts) == 1)
+    read = functools.partial(
+        _read_host, since=first, until=last, seconds=stop - start, by=by, is_one=len(hosts) == 1
+    )
     with ThreadPoolExecutor(2) as pool:  # SQLite computes without the lock of the interpreter
         for part, count, found in pool.map(read, hosts.values()):
             table.merge(part)
             gpus += count
             problems += found
-    period = (float(first * _MINUTE), float(last * _MINUTE))
-    return Report(*period, by, table.rows(), tuple(hosts), gpus, tuple(problems))
+    return Report(start, stop, by, table.rows(), tuple(hosts), gpus, tuple(problems))
 
 
 def _shown(minute: int) -> str:
@@ -280,11 +319,17 @@ def _shown(minute: int) -> str:
 
 
 def _read_host(
-    sources: Sequence[DatabaseUsage], *, since: int, until: int, by: tuple[str, ...], is_one: bool
+    sources: Sequence[DatabaseUsage],
+    *,
+    since: int,
+    until: int,
+    seconds: float,
+    by: tuple[str, ...],
+    is_one: bool,
 ) -> tuple[Table, int, list[str]]:
     """Add up the recordings of one host; return its table, number of GPUs, and problems.
 
-    The table has the time that no recording observed, too.
+    The table has the time that no recording observed, too, of the ``seconds`` of the period.
     """
     table, problems, host = Table(by), [], sources[0].host
     seen: Minutes = {}
@@ -308,6 +353,6 @@ def _read_host(
     for device in devices.values():
         gpus.setdefault(device.gpu, device.label)
     for gpu, label in gpus.items():
-        unobserved = Sums(unobserved=(until - since) * _MINUTE - observed.get(gpu, 0.0))
+        unobserved = Sums(unobserved=seconds - observed.get(gpu, 0.0))
         table.add(Place(UNOBSERVED, gpu=prefix + label, host=host), unobserved)
     return table, len(gpus), problems

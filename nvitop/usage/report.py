@@ -37,6 +37,11 @@ MAX_TEXT = 40
 #: Time (seconds) after which memory without use is listed.
 HELD_SECONDS = 600.0
 
+#: Tables of less GPU time (seconds) show it as hours, minutes and seconds.
+CLOCK_SECONDS = 10 * 3600.0
+#: Tables leave out less free or unobserved time (seconds), which may be a rounding error.
+SHOWN_SECONDS = 0.5
+
 _HOUR = 3600.0
 _JOULES_PER_KWH = 3.6e6
 _FULL, _LIGHT, _ASCII = '█', '▒', ('#', '-')
@@ -267,31 +272,52 @@ def _utc(seconds: float) -> str:
 
 def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
     total = report.gpus * (report.until - report.since) or 1.0
+    hours = _clock if total < CLOCK_SECONDS else _decimal
+    is_large = report.total.joules >= _JOULES_PER_KWH
+    scale, digits, unit = (_JOULES_PER_KWH, 2, 'kWh') if is_large else (3600.0, 1, 'Wh')
     titles = [*map(str.upper, report.by), 'GPU-HOURS', '%', '', 'USED', 'HELD IDLE', 'UTIL']
     lines = [[*titles, 'PEAK MEM', 'ENERGY', 'JOBS']]
     for row in rows:
         sums, percent = row.sums, row.sums.utilization_percent
         is_total = row.key[0] == '(total)'
+        if not row.is_held and not is_total and sums.seconds < SHOWN_SECONDS:
+            continue
         lines.append(
             [
                 *(_clipped(text) for text in row.key),
-                f'{_hours(sums.seconds):,.1f}',
+                hours(sums.seconds),
                 f'{100 * sums.seconds / total:.1f}',
                 '' if is_total or not row.is_held else _bar(sums, total, ascii_only),
-                f'{sums.used / _HOUR:,.1f}' if sums.used else '',
-                f'{sums.held_idle / _HOUR:,.1f}' if sums.held_idle else '',
+                hours(sums.used) if sums.used else '',
+                hours(sums.held_idle) if sums.held_idle else '',
                 '' if percent is None else f'{percent:.0f}%',
                 f'{sums.peak_bytes / (1 << 30):,.1f} GiB' if sums.peak_bytes else '',
-                f'{sums.joules / _JOULES_PER_KWH:,.2f} kWh' if sums.joules else '',
+                f'{sums.joules / scale:,.{digits}f} {unit}' if sums.joules else '',
                 str(len(sums.jobs) or ''),
             ]
         )
     left = {*range(len(report.by)), len(report.by) + 2}
+    return _title(report) + aligned(lines, left)
+
+
+def _title(report: Report) -> str:
     hosts = report.hosts[0] if len(report.hosts) == 1 else f'{len(report.hosts)} hosts'
-    period = f'{format_time(report.since)[:-3]} to {format_time(report.until)[:-3]}'
     gpus = f'{report.gpus} GPU{"" if report.gpus == 1 else "s"}'
-    title = f'GPU usage of {printable(hosts)}, {gpus}, {period}\n\n'
-    return title + aligned(lines, left)
+    ends = [format_time(report.since), format_time(report.until)]
+    if report.until - report.since >= _HOUR or all(end.endswith(':00') for end in ends):
+        ends = [end[:-3] for end in ends]
+    return f'GPU usage of {printable(hosts)}, {gpus}, {" to ".join(ends)}\n\n'
+
+
+def _decimal(seconds: float) -> str:
+    """Return hours with one decimal."""
+    return '<0.1' if 0 < seconds < 0.05 * _HOUR else f'{_hours(seconds):,.1f}'
+
+
+def _clock(seconds: float) -> str:
+    """Return hours as ``'0:12:05'``."""
+    minutes, rest = divmod(round(max(0.0, seconds)), 60)
+    return f'{minutes // 60}:{minutes % 60:02}:{rest:02}'
 
 
 def _bar(sums: Sums, total: float, ascii_only: bool) -> str:

@@ -18,12 +18,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nvitop.owner.types import Owner
+from nvitop.recording.recorder import Recorder
 from nvitop.recording.store import RecordingError
 from nvitop.sampling.types import Sample
 from nvitop.times import format_time
 from nvitop.usage.command import main, parse_moment
 from nvitop.usage.recordings import open_sources, read_report
-from nvitop.usage.report import ORDERS, Report, arrange, held_text, report_text
+from nvitop.usage.report import (
+    ORDERS,
+    Place,
+    Report,
+    Sums,
+    Table,
+    arrange,
+    held_text,
+    report_text,
+)
 from tests.recording import virtual_clock
 from tests.recording.virtual_clock import START, SimpleMachine, mig, percent, rows
 from tests.usage.reports import HOUR, hours
@@ -169,7 +179,7 @@ def test_a_clock_that_was_set_back_gives_no_hours(tmp_path: Path, name: str) -> 
     samples += [machine.sample(INTERVAL, step=-1800.0 - INTERVAL)]
     samples += [machine.sample(INTERVAL) for _ in range(60)]
     record(tmp_path / name, samples)
-    report = report_of(tmp_path / name, until=HOUR)
+    report = report_of(tmp_path / name, since=0, until=HOUR)
     assert report.total.used == pytest.approx(HOUR, abs=70)
     assert report.total.seconds == pytest.approx(HOUR, abs=1e-6)
 
@@ -225,6 +235,76 @@ def test_the_default_is_the_last_week_recorded(tmp_path: Path) -> None:
     assert report.total.used == HOUR
     with pytest.raises(RecordingError, match='nothing was recorded in this period'):
         report_of(tmp_path / 'a.db', since=HOUR, until=HOUR + 30)
+
+
+@pytest.mark.parametrize('name', ['a.db', 'a.jsonl'])
+@pytest.mark.parametrize('seconds', [3, 20, 59])
+def test_time_outside_of_a_recording_is_not_unobserved(
+    tmp_path: Path, name: str, seconds: int
+) -> None:
+    start = BEGIN + 35.25
+    machine = SimpleMachine(2, start=start - 0.25)
+    machine.free(1)
+    machine.run(1, 0)
+    record(tmp_path / name, [machine.sample(0.25) for _ in range(4 * seconds + 1)], 0.25)
+    report = report_of(tmp_path / name)
+    assert (report.since, report.until) == (start, start + seconds)
+    sums = {row.key[0]: row.sums.seconds for row in report.rows}
+    assert sums == pytest.approx({'ann': seconds, '(idle)': seconds, '(unobserved)': 0}, abs=0.01)
+    assert '(unobserved)' not in report_text(report, 'table')
+    report = report_of(tmp_path / name, since=0, until=120)
+    assert (report.since, report.until) == (BEGIN, BEGIN + 120)
+    assert report.total.unobserved == pytest.approx(2 * (120 - seconds), abs=0.01)
+
+
+def test_the_first_sample_of_a_reopened_recording_counts(tmp_path: Path) -> None:
+    machine = SimpleMachine(1, start=BEGIN)
+    machine.run(1)
+    recorder = Recorder(str(tmp_path / 'a.db'), interval_seconds=10)
+    for _ in range(3):
+        recorder.write(machine.sample(10))
+    shutil.move(str(tmp_path / 'a.db'), str(tmp_path / 'b.db'))
+    recorder.reopen()
+    recorder.write(machine.sample(10))
+    recorder.close()
+    report = report_of(tmp_path / 'a.db')
+    assert (report.total.used, report.until - report.since) == (10, 10)
+
+
+def test_a_recording_that_is_being_written_ends_with_its_last_minute(tmp_path: Path) -> None:
+    machine = SimpleMachine(1, start=BEGIN + 5)
+    machine.run(1)
+    recorder = Recorder(str(tmp_path / 'a.db'), interval_seconds=10)
+    for _ in range(13):
+        recorder.write(machine.sample(10))
+    report = report_of(tmp_path / 'a.db')
+    recorder.close()
+    assert (report.since, report.until) == (BEGIN + 15, BEGIN + 120)
+    assert (report.total.used, report.total.unobserved) == (105, 0)
+
+
+def test_gaps_between_recordings_are_unobserved(tmp_path: Path) -> None:
+    machine = SimpleMachine(1, start=BEGIN + 5)
+    machine.run(1)
+    record(tmp_path / 'a.db', [machine.sample(10) for _ in range(3)], 10)
+    machine.sample(600)
+    record(tmp_path / 'a.db', [machine.sample(10) for _ in range(3)], 10)
+    report = report_of(tmp_path / 'a.db')
+    assert (report.total.used, report.total.unobserved) == (40, 610)
+    assert report.until - report.since == 650
+
+
+@pytest.mark.parametrize('value', ['NULL', "'x'", '-9e300', '9e300', '0'])
+def test_impossible_times_of_a_recording_are_ignored(copied: Path, value: str) -> None:
+    with contextlib.closing(sqlite3.connect(str(copied))) as db, db:
+        for table in ('run', 'gpu_minute'):
+            db.execute(f'CREATE TABLE copy AS SELECT * FROM {table}')
+            db.execute(f'DROP TABLE {table}')
+            db.execute(f'ALTER TABLE copy RENAME TO {table}')
+        db.execute(f'UPDATE run SET started = {value}, ended = {value}')
+        db.execute(f'UPDATE gpu_minute SET observed_ms = {value}')
+    report = report_of(copied)
+    assert (report.since, report.until) == (BEGIN, BEGIN + 1.5 * HOUR)
 
 
 histories = st.lists(
@@ -294,12 +374,53 @@ TABLE = """\
 GPU usage of gpu07, 2 GPUs, {begin} to {end}
 
 USER          GPU-HOURS      %        USED  HELD IDLE  UTIL  PEAK MEM    ENERGY  JOBS
-ann                 1.4   34.4  #######   1.4              73%   1.0 GiB  0.41 kWh     1
-bob                 1.1   28.1  #-----    0.1        1.0    7%  60.0 GiB  0.14 kWh     1
-(unobserved)        1.0   25.0
-(idle)              0.5   12.5                                        0.05 kWh
-(total)             4.0  100.0            1.5        1.0   40%  60.0 GiB  0.60 kWh     1
+ann             1:22:30   34.4  #######   1:22:30              73%   1.0 GiB  412.5 Wh     1
+bob             1:07:30   28.1  #-----    0:07:30  1:00:00      7%  60.0 GiB  137.5 Wh     1
+(unobserved)    1:00:00   25.0
+(idle)          0:30:00   12.5                                        50.0 Wh
+(total)         4:00:00  100.0            1:30:00  1:00:00     40%  60.0 GiB  600.0 Wh     1
 """
+
+
+SHORT_TABLE = """\
+GPU usage of gpu07, 2 GPUs, {begin}:35 to {begin}:55
+
+USER     GPU-HOURS      %        USED   HELD IDLE  UTIL  PEAK MEM   ENERGY  JOBS
+ann        0:00:20   50.0  ##########  0:00:20              50%   1.0 GiB  0.6 Wh     1
+(idle)     0:00:20   50.0                                                  0.6 Wh
+(total)    0:00:40  100.0              0:00:20              50%   1.0 GiB  1.1 Wh     1
+"""
+
+
+def test_a_table_of_seconds_has_useful_numbers(tmp_path: Path) -> None:
+    machine = SimpleMachine(2, start=BEGIN + 34)
+    machine.free(1)
+    machine.run(1, 0)
+    record(tmp_path / 'a.db', [machine.sample(1) for _ in range(21)], 1)
+    report = arrange(report_of(tmp_path / 'a.db'), 'hours', None, ())
+    table = report_text(report, 'table', with_total=True, ascii_only=True)
+    assert [line.split() for line in table.splitlines()] == [
+        line.split() for line in SHORT_TABLE.format(begin=at(0)).splitlines()
+    ]
+    document = json.loads(report_text(report, 'json'))
+    assert (document['since'], document['until']) == (
+        '2023-11-14T22:14:35Z',
+        '2023-11-14T22:14:55Z',
+    )
+    assert document['total']['gpu_hours'] == round(40 / HOUR, 6)
+    assert document['total']['energy_kwh'] == round(2 * 100 * 20 / 3.6e6, 6)
+
+
+@pytest.mark.parametrize(
+    ('seconds', 'text'),
+    [(1, '<0.1'), (179, '<0.1'), (180, '0.1'), (3600, '1.0'), (4e6, '1,111.1')],
+)
+def test_little_time_in_a_long_table_is_not_zero(seconds: float, text: str) -> None:
+    table = Table(('user',))
+    table.add(Place('ann'), Sums(seconds, held_idle=seconds))
+    report = Report(0, 4e6, ('user',), table.rows(), ('gpu07',), 8)
+    values = report_text(report, 'table', ascii_only=True).splitlines()[-1].replace('#', '').split()
+    assert values[-2:] == [text, text]
 
 
 def test_tables_csv_and_json_have_the_same_numbers(recorded: Path) -> None:
@@ -385,7 +506,7 @@ def test_the_command_prints_a_table_and_accepts_negative_times(
     period = ['--since', at(0), '--until', at(2)]
     assert main([path, *period, '--user', 'ann']) == 0
     output = capsys.readouterr()
-    assert '\nann 1.4 34.4 ' in re.sub(' +', ' ', output.out)
+    assert '\nann 1:22:30 34.4 ' in re.sub(' +', ' ', output.out)
     assert output.err == ''
     assert main([path, *period, '--user', 'anne']) == 0
     assert "no GPU time of user 'anne' in this period" in capsys.readouterr().err
