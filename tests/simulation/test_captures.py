@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pathlib
-import re
-from typing import Iterator
+from typing import Any, Iterator
 
 import pytest
 
 from nvitop import simulation
 from nvitop.api.device import Device, MigDevice
+from nvitop.api.metrics import EXTENDED_METRICS, METRICS, Metric
+from nvitop.api.utils import NA
 from nvitop.query.command import main
 from nvitop.query.fields import device_table
+from nvitop.query.nvidia_smi import DEPRECATED
 from nvitop.simulation.capture import (
     Capture,
     CapturedGpu,
@@ -19,7 +21,6 @@ from nvitop.simulation.capture import (
     scenario_text,
 )
 from tests.command_run import CommandRun
-from tests.gpu.nvidia_smi import COMPARED, difference, raw_value
 from tests.simulation.conftest import NEWEST, needs, read_apps, read_capture
 
 pytestmark = needs(*NEWEST)
@@ -36,6 +37,8 @@ DIFFERENT = {
     'platform.chassis_serial_number': 'N/A in the XML, empty in the CSV of the same driver',
     'platform.gpu_fabric_guid': 'N/A in the XML, 0 in the CSV of the same driver',
 }
+#: Metrics with an nvidia-smi name.
+COMPARED = tuple(m for m in (*METRICS, *EXTENDED_METRICS) if m.query is not None)
 #: Fields that belong to the moment and the host of the capture.
 LOCAL = ('timestamp', 'hostname')
 
@@ -93,22 +96,48 @@ def test_xml_comes_back(path: pathlib.Path) -> None:
     assert len(different) <= 0.03 * len(names)
 
 
+def value_of(device: Device, metric: Metric) -> Any:
+    value = getattr(device, metric.method)
+    return value() if callable(value) else value
+
+
+def is_same(metric: Metric, value: Any, text: str) -> bool:
+    """Whether a value of the library is the one that nvidia-smi printed."""
+    if text == DEPRECATED:
+        return True
+    if is_missing(text) or value is NA:
+        return is_missing(text) and value in (NA, '')
+    if metric.kind == 'list':
+        return int(value) == int(text, 16)
+    if metric.kind == 'bool':
+        return text == ('Yes' if value else 'No')
+    if metric.kind == 'str':
+        return plain(value) == plain(text)
+    factor = MIB if metric.unit == 'B' else metric.divisor
+    rounding = MIB if metric.unit == 'B' else metric.divisor // 100
+    return bool(abs(value - float(text.split()[0]) * factor) <= rounding)
+
+
+def plain(value: Any) -> str:
+    """Return a text in lower case without separators, in the words of NVML."""
+    text = '.'.join(map(str, value)) if isinstance(value, tuple) else str(value)
+    text = text.lower().replace(' ', '').replace('_', '')
+    return {'yes': 'enabled', 'no': 'disabled', 'supported': 'enabled'}.get(text, text)
+
+
 @pytest.mark.parametrize('state', ['idle', 'load'])
 @pytest.mark.parametrize('path', MACHINES, ids=lambda path: path.stem)
 def test_getters_agree_with_nvidia_smi(path: pathlib.Path, state: str) -> None:
     capture = read_capture(path, state)
     texts = capture.gpus[0].texts
     with simulation.machine(simulation.parse_scenario(scenario_text(capture, ''), name='captured')):
-        values = {metric: raw_value(Device(0), metric) for metric in COMPARED}
-    different = {}
-    for metric, value in values.items():
-        text = texts.get(metric.query or '', 'N/A')
-        number = re.fullmatch(r'(-?[0-9.]+) .*', text)  # without its unit
-        is_number = number is not None and metric.kind in ('int', 'float')
-        reason = difference(metric, value, number[1] if number and is_number else text, value)
-        if reason:
-            different[metric.query] = reason
-    assert different.keys() <= {'pcie.link.gen.hostmax'}
+        values = {metric: value_of(Device(0), metric) for metric in COMPARED}
+    different = {
+        metric.query
+        for metric, value in values.items()
+        if not is_same(metric, value, texts.get(metric.query or '', 'N/A'))
+    }
+    assert different <= {'pcie.link.gen.hostmax'}
 
 
 def test_mig_devices_of_a_capture_have_their_sizes() -> None:
