@@ -1,95 +1,108 @@
-"""Read values from nvidia-smi and compare them with those of nvitop."""
+"""Compare the columns of ``nvidia-smi --query-…`` with those of ``nvitop query``."""
 
 from __future__ import annotations
 
+import csv
+import functools
 import re
 import subprocess
-from typing import Any
+import sys
 
-from nvitop.api.device import ClockEventReasons
-from nvitop.api.metrics import EXTENDED_METRICS, METRICS, Metric
-from nvitop.api.utils import NA, MiB
+from tests.programs import ROOT
 
-#: Metrics with an nvidia-smi name.
-COMPARED = tuple(m for m in (*METRICS, *EXTENDED_METRICS) if m.query is not None)
-#: Texts of nvidia-smi for a missing value.
-MISSING = re.compile(r'\[?(N/A|Not Supported|Unknown Error|GPU requires reset|Not Found)\]?', re.I)
-#: Text of nvidia-smi for a value that it no longer prints, whatever NVML returns.
-DEPRECATED = '[Requested functionality has been deprecated]'
-#: Unit → maximum difference of two readings at different times; other values must be equal.
-TOLERANCES = {'%': 30.0, '°C': 5.0, 'W': 75.0, 'MHz': 400.0, 'B': 256.0 * MiB}
-#: Text of nvidia-smi → name in NVML, both in lower case and without spaces.
-_SAME = {
-    'exclusive_process': 'exclusiveprocess',
-    'yes': 'enabled',
-    'no': 'disabled',
-    'supported': 'enabled',
+NVITOP = (sys.executable, '-m', 'nvitop')
+#: Maximum number of names in one command.
+NAMES_AT_ONCE = 150
+#: Columns that may differ: some drivers print no host name, and NVML does not report the maximum of
+#: the host alone.
+ACCEPTED = ('hostname', 'pcie.link.gen.hostmax')
+#: Columns that move → how far outside nvitop's two readings a value of nvidia-smi may be.
+NEAR = {
+    r'clocks\.current\.\w+': 400,  # MHz
+    r'(module\.)?power\.draw(\.\w+)?': 150,  # W
+    r'temperature\..+': 5,
+    r'(utilization|fan)\.\w+': 30,  # %
 }
+_NUMBER = re.compile(r'(-?[0-9.]+)( .+)?')
 
 
-def query(names: list[str], index: int) -> dict[str, str]:
-    """Return values of nvidia-smi by name, without the names that it does not know."""
-    names = list(names)
-    while names:
-        command = ['nvidia-smi', f'--query-gpu={",".join(names)}', f'--id={index}']
-        result = subprocess.run(
-            [*command, '--format=csv,noheader,nounits'],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=60,
-        )
-        text = result.stdout.decode('utf-8', 'replace').strip()
-        unknown = re.search(r'Field "([^"]+)" is not a valid field', text)
-        if unknown is None:
-            assert result.returncode == 0, text
-            return dict(zip(names, (value.strip() for value in text.split(', '))))
-        names.remove(unknown.group(1))
-    return {}
+def run(*command: str) -> str:
+    """Run a command from the root of the repository; return its output."""
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60)
+    output, errors = (text.decode('utf-8', 'replace') for text in (result.stdout, result.stderr))
+    assert result.returncode == 0, f'{" ".join(command)[:200]}: {output[-500:]}{errors[-500:]}'
+    return output
+
+
+def rows(*command: str) -> list[list[str]]:
+    """Run a command that prints CSV; return the cells of each row."""
+    return list(csv.reader(run(*command).splitlines(), skipinitialspace=True))
 
 
 def names_in_help(text: str) -> list[str]:
     """Return the names in ``nvidia-smi --help-query-gpu``: quoted, with "or" between aliases."""
-    lines = re.findall(r'^("[^"\n]+"(?: or "[^"\n]+")*)', text, re.MULTILINE)
+    lines = re.findall(r'^("[\w.]+"(?: or "[\w.]+")*)', text, re.MULTILINE)
     return [name for line in lines for name in re.findall(r'"([^"]+)"', line)]
 
 
-def difference(metric: Metric, before: Any, text: str, after: Any) -> str:
-    """Return why a text of nvidia-smi contradicts nvitop's values before and after it, or ``''``."""
-    if text == DEPRECATED:
-        return ''
-    if MISSING.fullmatch(text):
-        return '' if NA in (before, after) else f'nvidia-smi has no value, nvitop {before!r}'
-    if NA in (before, after):
-        return f'nvidia-smi has {text}, nvitop no value'
-    if metric.kind == 'list':
-        allowed = int(before) | int(after)
-        return '' if int(text, 16) & ~allowed == 0 else f'{text} is not in {allowed:#x}'
-    if metric.kind == 'bool':
-        wanted = {'Yes' if value else 'No' for value in (before, after)}
-        return '' if text in wanted else f'{text!r} is not {before!r}'
-    if metric.kind == 'str':
-        wanted = {_plain(before), _plain(after)}
-        return '' if _plain(text) in wanted else f'{text!r} is not {before!r}'
-    value = float(text) * (MiB if metric.unit == 'B' else metric.divisor)
-    tolerance = 0.0 if metric.tier == 'static' else TOLERANCES.get(metric.unit, 0.0)
-    if metric.unit == 'B':
-        tolerance = max(tolerance, 1.0 * MiB)  # nvidia-smi rounds to MiB
-    low, high = sorted((before, after))
-    tolerance = max(tolerance * metric.divisor, 0.01 * metric.divisor if metric.divisor > 1 else 0)
-    if low - tolerance <= value <= high + tolerance:
-        return ''
-    return f'nvidia-smi has {text}, nvitop {before!r} and then {after!r}'
+@functools.lru_cache(maxsize=None)
+def names_of(kind: str) -> list[str]:
+    """Return the names that ``nvidia-smi --query-KIND`` knows, except the time."""
+    names = names_in_help(run('nvidia-smi', f'--help-query-{kind}'))
+    return [name for name in names if name != 'timestamp']
 
 
-def _plain(value: Any) -> str:
-    text = '.'.join(map(str, value)) if isinstance(value, tuple) else str(value)
-    text = text.lower().replace(' ', '')
-    return _SAME.get(text, text).replace('_', '')
+def different_columns(kind: str) -> list[str]:
+    """Return the differences between ``nvidia-smi --query-KIND`` and nvitop, for all names.
+
+    Values that move can differ by chance, so only what differs three times is a difference.
+    """
+    found: dict[tuple[int, str], str] = {}
+    names = names_of(kind)
+    for start in range(0, len(names), NAMES_AT_ONCE):
+        option = f'--query-{kind}={",".join(names[start : start + NAMES_AT_ONCE])}', '--format=csv'
+        different = _differences_now(option)
+        for _ in range(2):
+            if different:
+                again = _differences_now(option)
+                different = {cell: again[cell] for cell in different if cell in again}
+        found.update(different)
+    return [f'--query-{kind}, row {row}, {text}' for (row, _), text in found.items()]
 
 
-def raw_value(device: Any, metric: Metric) -> Any:
-    """Return the value of nvitop; clock event reasons as flags."""
-    value = getattr(device, metric.method)
-    value = value() if callable(value) else value
-    assert metric.kind != 'list' or value is NA or isinstance(value, ClockEventReasons)
-    return value
+def _differences_now(option: tuple[str, ...]) -> dict[tuple[int, str], str]:
+    commands = (*NVITOP, 'query'), ('nvidia-smi',), (*NVITOP, 'query')
+    try:
+        return different_cells(*(rows(*command, *option) for command in commands))
+    except AssertionError as failure:
+        return {(0, ''): str(failure)}
+
+
+def different_cells(
+    before: list[list[str]], theirs: list[list[str]], after: list[list[str]]
+) -> dict[tuple[int, str], str]:
+    """Return the cells of nvidia-smi that contradict nvitop's tables before and after it, and why."""
+    shapes = [[len(row) for row in table] for table in (before, theirs, after)]
+    if not shapes[0] == shapes[1] == shapes[2]:
+        sizes = ' and '.join(f'{len(shape)} rows of {set(shape)} cells' for shape in shapes)
+        return {(0, ''): f'nvitop, nvidia-smi and nvitop print {sizes}: {theirs[-1]} {after[-1]}'}
+    found = {}
+    for number, (our_row, their_row, later_row) in enumerate(zip(before, theirs, after)):
+        for header, ours, text, later in zip(theirs[0], our_row, their_row, later_row):
+            name = header.partition(' [')[0]
+            if name not in ACCEPTED and not _agrees(name, ours, text, later):
+                why = f'{name}: nvidia-smi has {text!r}, nvitop {ours!r} and then {later!r}'
+                found[number, name] = why
+    return found
+
+
+def _agrees(name: str, before: str, text: str, after: str) -> bool:
+    """Return whether a text is one of nvitop's, or a number between or near them."""
+    if text in (before, after):
+        return True
+    numbers = [_NUMBER.fullmatch(each) for each in (before, text, after)]
+    values = [float(number[1]) for number in numbers if number is not None]
+    if len(values) < 3 or len({number[2] for number in numbers if number is not None}) > 1:
+        return False
+    near = next((near for pattern, near in NEAR.items() if re.fullmatch(pattern, name)), 0.0)
+    return min(values[0], values[2]) - near <= values[1] <= max(values[0], values[2]) + near

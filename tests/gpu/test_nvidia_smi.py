@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from nvitop.api.device import ClockEventReasons
-from nvitop.api.metrics import METRICS_BY_NAME
-from nvitop.api.utils import NA, GiB, MiB
-from tests.gpu.nvidia_smi import difference
+from tests.gpu.nvidia_smi import different_cells, names_in_help
 
 
 @pytest.mark.parametrize(
-    ('name', 'value', 'same', 'other'),
+    ('column', 'before', 'text', 'after', 'is_same'),
     [
-        ('name', 'NVIDIA H100 80GB HBM3', 'NVIDIA H100 80GB HBM3', 'NVIDIA H200'),
-        ('memory_total', 80 * GiB, '81920', '81559'),
-        ('memory_used', 1000 * MiB, '1100', '2000'),
-        ('power_limit', 700_000, '700.00', '350.00'),
-        ('max_power_limit', 700_000, '700.00', '699.00'),
-        ('temperature', 44, '45', '60'),
-        ('fan_speed', NA, '[Not Supported]', '30'),
-        ('fan_speed', 30, '30', '[N/A]'),
-        ('compute_mode', 'Exclusive Process', 'Exclusive_Process', 'Prohibited'),
-        ('cuda_compute_capability', (9, 0), '9.0', '8.0'),
-        ('clock_event_reasons', ClockEventReasons(0x5), '0x0000000000000004', '0x8'),
-        ('remapped_rows_pending', True, 'Yes', 'No'),
+        ('name', 'H100', 'H100', 'H100', True),
+        ('name', 'H100', 'H200', 'H100', False),
+        ('memory.used [MiB]', '10 MiB', '12 MiB', '14 MiB', True),
+        ('memory.used [MiB]', '10 MiB', '11 MiB', '10 MiB', False),
+        ('memory.used [MiB]', '10 MiB', '10 GiB', '10 MiB', False),
+        ('power.draw.instant [W]', '650.00 W', '780.00 W', '700.00 W', True),
+        ('power.limit [W]', '700.00 W', '650.00 W', '700.00 W', False),
+        ('utilization.gpu [%]', '99 %', '[N/A]', '99 %', False),
+        ('temperature.gpu', '40', '44', '41', True),
+        ('hostname', 'node', '[N/A]', 'node', True),
     ],
 )
-def test_differences_are_found(name: str, value: Any, same: str, other: str) -> None:
-    texts = [difference(METRICS_BY_NAME[name], value, text, value) for text in (same, other)]
-    assert [text == '' for text in texts] == [True, False]
+def test_different_cells_are_found(
+    column: str, before: str, text: str, after: str, is_same: bool
+) -> None:
+    ours, theirs, later = ([['index', column], ['0', cell]] for cell in (before, text, after))
+    assert list(different_cells(ours, theirs, later)) == (
+        [] if is_same else [(1, column.partition(' [')[0])]
+    )
+
+
+def test_different_headers_and_rows_are_found() -> None:
+    table = [['index', 'power.draw [W]'], ['0', '70.00 W']]
+    renamed = [['index', 'power.draw'], ['0', '70.00 W']]
+    assert list(different_cells(table, renamed, table)) == [(0, 'power.draw')]
+    assert list(different_cells(table, table[:1], table)) == [(0, '')]
+
+
+def test_names_in_help_are_those_at_the_start_of_a_line() -> None:
+    text = 'Properties:\n\n"name" or "gpu_name"\nThe name.\n\n"0: Default" is a mode.\n'
+    assert names_in_help(text) == ['name', 'gpu_name']

@@ -1,25 +1,44 @@
-"""nvitop on a real GPU, compared with nvidia-smi: ``pytest -m gpu``. Skipped without a GPU."""
+"""nvitop on a real GPU, compared with nvidia-smi, CUDA and known work: ``pytest -m gpu``.
+
+The programs that use the GPU need only the CUDA driver. Without a GPU the tests are skipped.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
+import time
+from typing import Callable, Iterator, TypeVar
 
 import pytest
 
 from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.device import CudaDevice, Device, PhysicalDevice
-from nvitop.api.process import procfs
-from nvitop.api.utils import NA, MiB
+from nvitop.api.process import GpuProcess
+from nvitop.api.utils import NA, GiB, KiB, MiB
 from nvitop.query.fields import device_table
+from nvitop.sampling import parse
 from tests.api.contract import check_all
 from tests.gpu import program_on_gpu
-from tests.gpu.nvidia_smi import COMPARED, difference, names_in_help, query, raw_value
+from tests.gpu.nvidia_smi import NVITOP, different_columns, names_of, rows, run
+from tests.programs import ROOT
+
+T = TypeVar('T')
 
 pytestmark = pytest.mark.gpu
+#: Options of nvidia-smi whose columns are compared. --query-retired-pages has rows of N/A on newer
+#: GPUs, where nvitop prints none.
+KINDS = ('gpu', 'compute-apps', 'remapped-rows', 'supported-clocks', 'accounted-apps')
+#: Number of processes that hold memory at once.
+HOLDERS = 32
+#: nvmlEventTypeXidCriticalError, and the Xids of an illegal address.
+XID_EVENT, ILLEGAL_ADDRESS_XIDS = 0x8, (13, 31)
 
 
 @pytest.fixture
@@ -35,27 +54,76 @@ def gpus() -> list[PhysicalDevice]:
     return found
 
 
-def test_values_match_nvidia_smi(gpus: list[PhysicalDevice]) -> None:
-    names = [metric.query for metric in COMPARED if metric.query is not None]
-    differences = []
-    for gpu in gpus:
-        before = {metric.name: raw_value(gpu, metric) for metric in COMPARED}
-        values = query(names, gpu.index)
-        for metric in COMPARED:
-            if metric.query in values:
-                after = raw_value(gpu, metric)
-                why = difference(metric, before[metric.name], values[metric.query], after)
-                if why:
-                    reason = gpu.unavailable_reason(metric.method)
-                    differences.append(f'GPU {gpu.index} {metric.query}: {why} ({reason})')
-        assert len(values) > 30
-    assert not differences, '\n'.join(differences)
+@pytest.fixture
+def gpu(gpus: list[PhysicalDevice]) -> Device:
+    """Return the GPU that programs use: the first one of CUDA."""
+    found = CudaDevice.all()
+    if not found:
+        pytest.skip(f'CUDA sees none of {gpus}')
+    if found[0].is_mig_device():
+        pytest.skip('CUDA sees a MIG device, whose utilization is unknown')
+    return found[0]
+
+
+@contextlib.contextmanager
+def running(mode: str, *arguments: object, count: int = 1) -> Iterator[list[subprocess.Popen[str]]]:
+    """Run programs on the GPU inside the block, from when all have begun; kill them afterwards."""
+    path = str(pathlib.Path(program_on_gpu.__file__))
+    command = [sys.executable, path, mode, *map(str, arguments)]
+    pipe = subprocess.PIPE
+    with contextlib.ExitStack() as stack:
+        programs = []
+        for _ in range(count):
+            program = subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding='utf-8')
+            stack.enter_context(program)
+            stack.callback(program.kill)  # the program exits before its context waits for it
+            programs.append(program)
+        for program in programs:
+            assert line_of(program) == 'begun\n', f'"{mode}" failed; the reason is on stderr'
+        yield programs
+
+
+def line_of(program: subprocess.Popen[str]) -> str:
+    assert program.stdout is not None
+    return program.stdout.readline()
+
+
+def stop(programs: list[subprocess.Popen[str]]) -> list[str]:
+    """Let programs exit; return what they printed last."""
+    for program in programs:
+        assert program.stdin is not None
+        program.stdin.close()
+    outputs = [program.stdout.read() for program in programs if program.stdout is not None]
+    assert [program.wait(30) for program in programs] == [0] * len(programs)
+    return outputs
+
+
+def wait_for(read: Callable[[], T], is_good: Callable[[T], bool], what: str) -> T:
+    """Read until the value is good, and return it; fail with the last value after 10 s."""
+    deadline = time.monotonic() + 10.0
+    while not is_good(value := read()):
+        assert time.monotonic() < deadline, f'{what}: {value!r} after 10 s'
+        time.sleep(0.1)
+    return value
+
+
+def process_of(gpu: Device, program: subprocess.Popen[str]) -> GpuProcess:
+    processes = gpu.processes()
+    if program.pid not in processes and any(each.is_foreign() for each in processes.values()):
+        pytest.skip('the driver reports PIDs of another namespace')
+    assert program.pid in processes, f'{program.pid} is not among {processes}'
+    return processes[program.pid]
+
+
+@pytest.mark.parametrize('state', ['idle', 'compute'])
+def test_columns_equal_those_of_nvidia_smi(gpus: list[PhysicalDevice], state: str) -> None:
+    with running('compute') if state == 'compute' else contextlib.nullcontext():
+        different = [text for kind in KINDS for text in different_columns(kind)]
+    assert not different, '\n'.join(different)
 
 
 def test_every_name_of_nvidia_smi_is_known(gpus: list[PhysicalDevice]) -> None:
-    command = ['nvidia-smi', '--help-query-gpu']
-    text = subprocess.run(command, stdout=subprocess.PIPE, timeout=60, check=True).stdout
-    names = names_in_help(text.decode('utf-8', 'replace'))
+    names = names_of('gpu')
     assert len(names) > 100
     known = device_table().by_name
     assert [name for name in names if name not in known] == []
@@ -70,34 +138,111 @@ def test_methods_return_their_documented_types(gpus: list[PhysicalDevice]) -> No
         check_all(device)
 
 
-def test_cuda_process_is_listed_with_its_memory(gpus: list[PhysicalDevice]) -> None:
-    child = subprocess.Popen(
-        [sys.executable, str(pathlib.Path(program_on_gpu.__file__))],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        assert child.stdout.readline().strip() == b'ready'
-        leaves = [leaf for gpu in gpus for leaf in gpu.to_leaf_devices()]
-        processes = [process for leaf in leaves for process in leaf.processes().values()]
-        if procfs.in_pid_namespace():  # the driver reports the host's PIDs
-            own = [p for p in processes if p.pid == child.pid or p.is_foreign()]
-        else:
-            own = [p for p in processes if p.pid == child.pid]
-        assert own, f'{child.pid} is not among {processes}'
-        memories = [memory for p in own if isinstance(memory := p.gpu_memory(), int)]
-        assert not memories or max(memories) >= 64 * MiB
-        assert any('C' in process.type for process in own)
-    finally:
-        if child.stdin is not None:
-            child.stdin.close()
-        child.wait(timeout=30)
-
-
 def test_uuids_and_bus_ids_find_the_same_device(gpus: list[PhysicalDevice]) -> None:
     for gpu in gpus:
         assert gpu.uuid() is not NA
         assert Device(uuid=gpu.uuid()) == gpu
         assert Device(bus_id=gpu.bus_id()) == gpu
+
+
+def test_cuda_reports_the_same_gpu_and_memory(gpu: Device) -> None:
+    before = gpu.memory_used()
+    with running('hold', GiB) as (program,):
+        used, process = gpu.memory_used(), process_of(gpu, program)
+        cuda = json.loads(stop([program])[0])
+    assert (cuda['name'], cuda['uuid']) == (gpu.name(), gpu.uuid())
+    # CUDA counts no memory that the driver reserves.
+    assert abs(cuda['total_bytes'] - gpu.memory_total()) < GiB
+    assert abs(cuda['used_bytes'] - used) < GiB
+    # The context of a program needs memory, too.
+    assert GiB <= used - before <= 2 * GiB, f'memory used: {before}, with 1 GiB more {used}'
+    assert process.gpu_memory() is NA or GiB <= process.gpu_memory() <= used
+    wait_for(gpu.memory_used, lambda after: after < before + GiB // 2, f'used, {before} before')
+
+
+def test_processes_are_those_of_nvidia_smi(gpu: Device) -> None:
+    with running('hold', 64 * MiB, count=HOLDERS) as holders, running('compute') as (worker,):
+        process_of(gpu, worker)
+        pids = {program.pid for program in (*holders, worker)}
+        option = '--query-compute-apps=pid,used_memory', '--format=csv,noheader,nounits'
+        listed = {int(pid): memory for pid, memory in rows('nvidia-smi', *option)}
+        processes = gpu.processes()
+        assert pids <= processes.keys() & listed.keys()
+        assert {processes[pid].type for pid in pids} == {'C'}
+        for pid in pids:
+            memory = processes[pid].gpu_memory()
+            assert memory is NA or abs(memory / MiB - float(listed[pid])) <= 1, listed[pid]
+        assert all(processes[each.pid].gpu_memory() >= 64 * MiB for each in holders)
+
+        wait_for(
+            lambda: process_of(gpu, worker).gpu_sm_utilization(), lambda sm: sm >= 80, 'SM % of it'
+        )
+        lines = [line.split() for line in run('nvidia-smi', 'pmon', '-c', '1').splitlines()]
+        theirs = {int(line[1]): line[3] for line in lines if line[1].isdigit()}  # "-": idle
+        ours = {pid: each.gpu_sm_utilization() for pid, each in gpu.processes().items()}
+        assert pids <= theirs.keys()
+        for pid in pids:
+            percent = float(theirs[pid].replace('-', '0'))
+            assert abs(ours[pid] - percent) <= 30, f'{pid}: pmon {percent}, nvitop {ours[pid]}'
+
+        holders[0].kill()
+        holders[0].wait(30)
+        wait_for(gpu.processes, lambda left: holders[0].pid not in left, 'killed, but listed')
+        assert pids - gpu.processes().keys() == {holders[0].pid}
+        stop([*holders[1:], worker])
+        wait_for(lambda: pids & gpu.processes().keys(), lambda left: not left, 'exited, but listed')
+
+
+def test_busy_gpu_is_reported_as_busy(gpu: Device) -> None:
+    wait_for(gpu.gpu_utilization, lambda percent: percent < 5, 'utilization without a program')
+    idle_mw = gpu.power_usage()
+    with running('compute') as (program,):
+        wait_for(gpu.gpu_utilization, lambda percent: percent >= 90, 'utilization')
+        wait_for(
+            lambda: process_of(gpu, program).gpu_sm_utilization(), lambda sm: sm >= 80, 'its SM %'
+        )
+        assert gpu.sm_clock() > 0
+        if idle_mw is not NA:
+            wait_for(gpu.power_usage, lambda mw: mw > 1.2 * idle_mw, f'power (idle: {idle_mw} mW)')
+        if gpu.is_gpm_supported():
+            wait_for(lambda: gpu.gpm_metrics(0.5), lambda gpm: gpm.sm_active >= 80, 'counters')
+    wait_for(gpu.gpu_utilization, lambda percent: percent < 5, 'utilization after the program')
+
+
+@pytest.mark.parametrize('direction', ['in', 'out'])
+def test_pcie_throughput_is_that_of_copies(gpu: Device, direction: str) -> None:
+    getter = 'pcie_rx_throughput' if direction == 'in' else 'pcie_tx_throughput'
+    readings = []
+    with running('copy', direction) as (program,):
+        for _ in range(10):
+            readings.append(getattr(gpu, getter)())
+            time.sleep(0.1)
+        size, seconds = map(float, stop([program])[0].split())
+    if NA in readings:
+        pytest.skip(f'PCIe traffic is unknown: {gpu.unavailable_reason(getter)}')
+    # Headers of packets are a part of the traffic.
+    measured = statistics.median(readings) * KiB / (size / seconds)
+    assert 0.95 <= measured <= 1.15, f'{readings} KiB/s, copied {size / seconds / KiB:.0f} KiB/s'
+
+
+def test_crash_of_a_program_is_an_event(gpu: Device) -> None:
+    types = libnvml.nvmlQuery('nvmlDeviceGetSupportedEventTypes', gpu.handle, default=0)
+    if not types & XID_EVENT:
+        pytest.skip(f'the driver announces no Xids of this GPU, only events {types:#x}')
+    options = ('--format=jsonl', '--output=-', '--interval=500ms')
+    command = [*NVITOP, 'record', *options]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, encoding='utf-8') as recorder:
+        try:
+            for _ in range(4):  # it waits for events after the first sample
+                assert line_of(recorder), 'nvitop record ended; the reason is on stderr'
+            with running('crash'):
+                wait_for(
+                    lambda: parse(json.loads(line_of(recorder))).events,
+                    lambda events: any(
+                        event.kind == 'xid' and event.code in ILLEGAL_ADDRESS_XIDS
+                        for event in events
+                    ),
+                    'events after an illegal address',
+                )
+        finally:
+            recorder.terminate()
