@@ -527,7 +527,8 @@ def remapped_rows_table() -> QueryTable:
     fields = (c._replace(query=names.get(c.name, c.query)) for c in device_table().fields)
     wanted = ('timestamp', *names.values())
     return make_table(
-        tuple(c for c in fields if c.query in wanted or 'remapped_rows' in (c.query or '')), {}
+        tuple(c for c in fields if c.query in wanted or 'remapped_rows' in (c.query or '')),
+        {a: name for a, name in nvidia_smi.DEVICE_ALIASES.items() if 'remapped_rows' in a},
     )
 
 

@@ -149,6 +149,8 @@ def test_remapped_rows(machine: simulation.Machine) -> None:
     header, row = ran.out.splitlines()
     assert header == names.replace(',', ', ')
     assert row == f'{Device(0).bus_id()}, 3, No, 3'
+    aliases = CommandRun(nvitop, '--query-remapped-rows=remapped_rows.sbe', '--format=csv').out
+    assert aliases.startswith('remapped_rows.correctable\n3\n')
 
 
 def test_several_tables_in_one_document(machine: simulation.Machine) -> None:
