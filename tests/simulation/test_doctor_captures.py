@@ -17,6 +17,9 @@ from tests.simulation.conftest import read_capture
 #: Getters that a scenario cannot set: performance counters, lists, and what is compared below.
 OTHERS = ('gpm_', 'nvlink_tx', 'nvlink_rx', 'mig', 'process')
 
+#: Captures of real machines.
+REAL = sorted((pathlib.Path(__file__).parent.parent / 'captures' / 'doctor').glob('*.toml'))
+
 
 def captured(path: pathlib.Path) -> dict[str, Any]:
     ran = CommandRun(doctor.main, '--capture', str(path))
@@ -31,6 +34,11 @@ def without_code(value: object) -> object:
 
 def values_of(gpu: dict[str, Any]) -> dict[str, Any]:
     return {name: without_code(value) for name, value in gpu.items() if not name.startswith(OTHERS)}
+
+
+def missing_alike(values: dict[str, Any]) -> dict[str, Any]:
+    """Values with one text for what is missing, with or without an error of NVML."""
+    return {name: 'error' if value == 'N/A' else value for name, value in values.items()}
 
 
 def processes(gpu: dict[str, Any]) -> list[Any]:
@@ -55,6 +63,19 @@ def test_machine_of_a_capture_has_the_same_values(name: str, tmp_path: pathlib.P
         assert processes(other) == processes(gpu)
         migs, others = ([values_of(mig) for mig in one.get('mig', ())] for one in (gpu, other))
         assert others == migs
+
+
+@pytest.mark.parametrize('path', REAL, ids=lambda path: path.stem)
+def test_what_nvml_returned_on_a_real_machine_comes_back(
+    path: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    before = TomlDocument(path.read_text(encoding='utf-8')).values
+    with simulation.machine(path, clock=lambda: 0.0):
+        after = captured(tmp_path / 'capture.toml')
+    assert len(after['gpu']) == len(before['gpu'])
+    for gpu, other in zip(before['gpu'], after['gpu']):
+        assert missing_alike(values_of(other)) == missing_alike(values_of(gpu))
+        assert processes(other) == processes(gpu)
 
 
 def test_capture_is_small_and_has_no_names_or_numbers_of_boards(tmp_path: pathlib.Path) -> None:
