@@ -12,7 +12,7 @@ from nvitop.api.device import Device
 from nvitop.simulation.capture import scenario_text
 from nvitop.toml import TomlDocument
 from tests.command_run import CommandRun
-from tests.simulation.conftest import read_capture
+from tests.simulation.conftest import NEWEST, needs, read_capture
 
 #: Getters that a scenario cannot set: performance counters, lists, and what is compared below.
 OTHERS = ('gpm_', 'nvlink_tx', 'nvlink_rx', 'mig', 'process')
@@ -65,6 +65,7 @@ def test_machine_of_a_capture_has_the_same_values(name: str, tmp_path: pathlib.P
         assert others == migs
 
 
+@needs(*NEWEST)
 @pytest.mark.parametrize('path', REAL, ids=lambda path: path.stem)
 def test_what_nvml_returned_on_a_real_machine_comes_back(
     path: pathlib.Path, tmp_path: pathlib.Path
