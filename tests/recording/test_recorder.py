@@ -35,6 +35,7 @@ def test_samples_are_stored_as_they_were(bench: ClockedMachine, tmp_path: Path) 
     assert len(seen) == 8
     minutes = {int(sample.timestamp) // 60: int(sample.timestamp) for sample in reversed(samples)}
     assert set(seen) == {(min(minutes.values()), max(minutes.values()))}
+    assert bench.machine.calls['nvmlDeviceGetPcieThroughput'] == 0  # it takes 21 ms
 
 
 @pytest.mark.parametrize('bench', ['dgx-h100'], indirect=True)
