@@ -90,7 +90,7 @@ ROOMS: dict[str, str] = {
     'recording': 'health sampling.history sampling.serialization sampling.types',
     'recording.command': 'api console recording sampling',
     'usage': 'recording sampling.types times usage',
-    'usage.report': 'recording.shares sampling.types',
+    'usage.report': 'health.states recording.shares sampling.types',
     'usage.prometheus': 'fleet recording.shares usage',
     'usage.command': 'console fleet recording sampling.types times usage',
     'callbacks': 'api',

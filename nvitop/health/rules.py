@@ -134,8 +134,8 @@ _JUDGED = frozenset({*RULE_METRICS, STATUS}) | _PROCESS_LISTS
 
 #: A GPU this close (°C) to its slowdown threshold is nearly too hot.
 NEARLY_HOT_CELSIUS = 5
-#: GPU utilization from which a GPU counts as busy: links of idle GPUs save power.
-BUSY_PERCENT = 10
+#: GPU utilization from which its link should be at full speed: links of idle GPUs save power.
+_WORKING_PERCENT = 10
 #: Performance states in which a GPU is ready for work.
 _BUSY_STATES = ('P0', 'P1', 'P2')
 #: Maximum number of implausible values in the evidence.
@@ -515,7 +515,7 @@ def _is_busy(device: DeviceSample) -> bool:
     """Return whether a device has work, judged by its performance state if its load is unknown."""
     utilization, state = device.gpu_utilization_percent, device.performance_state
     if utilization is not None:
-        return utilization >= BUSY_PERCENT and state in (None, *_BUSY_STATES)
+        return utilization >= _WORKING_PERCENT and state in (None, *_BUSY_STATES)
     return state in _BUSY_STATES
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     #: A device that sleeps or does not respond has the name of its status.
     DeviceWord = Literal['idle', 'busy', 'held', 'unknown', 'asleep', 'lost', 'timed out', 'error']
 
-#: Utilization (percent) from which a device is busy.
+#: Utilization (percent) from which a device or a process is busy.
 BUSY_PERCENT = 5.0
 #: Utilization (percent) from which a device is not held, whatever its processes do. Higher than
 #: :data:`BUSY_PERCENT`, so that a small process next to a large idle one does not change the word.

@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from typing import Iterator, NamedTuple, Sequence
 
+from nvitop.health.states import BUSY_PERCENT
 from nvitop.recording.privacy import short_command
 from nvitop.sampling.types import (
     DeviceInfo,
@@ -30,8 +31,6 @@ from nvitop.sampling.types import (
     Sample,
 )
 
-#: Minimum utilization (%) of a busy device or process.
-BUSY_PERCENT = 5
 #: Minimum memory (bytes) of a process that holds its device. A context alone may need less.
 HELD_BYTES = 16 << 20
 #: Memory in use (bytes) from which a device without visible processes is held by an unknown one. The

@@ -10,8 +10,8 @@ from __future__ import annotations
 import collections
 from typing import Dict, Iterable, Iterator, NamedTuple, Sequence, Tuple
 
+from nvitop.health.states import BUSY_PERCENT
 from nvitop.recording.shares import (
-    BUSY_PERCENT,
     DeviceShares,
     UsageKey,
     divide,

@@ -11,6 +11,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
+from nvitop.health.states import HELD_SECONDS
 from nvitop.printable import printable
 from nvitop.recording.shares import HELD_BYTES, NO_USER, UNKNOWN_USER
 from nvitop.tables import aligned, csv_text
@@ -34,9 +35,6 @@ SCHEMA = 1
 #: Width of the bars, and maximum width of texts in tables.
 BAR_WIDTH = 20
 MAX_TEXT = 40
-#: Time (seconds) after which memory without use is listed.
-HELD_SECONDS = 600.0
-
 #: Tables of less GPU time (seconds) show it as hours, minutes and seconds.
 CLOCK_SECONDS = 10 * 3600.0
 #: Tables leave out less free or unobserved time (seconds), which may be a rounding error.
