@@ -72,5 +72,12 @@ def test_a_thread_at_work_is_not_a_leak() -> None:
     assert not judge(counts, ticks_missed=0).faults
 
 
+def test_a_thread_that_starts_late_is_not_a_leak() -> None:
+    counts = counted()
+    for cycle in range(55, 100):
+        counts.threads[cycle] += 1
+    assert not judge(counts, ticks_missed=0).faults
+
+
 def test_too_few_cycles_fail() -> None:
     assert 'too few' in judge(counted(cycles=CYCLES - 1), ticks_missed=0).faults[0]

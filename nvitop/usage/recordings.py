@@ -117,10 +117,8 @@ class DatabaseUsage:
         """
         begin, end = self.first * _MINUTE, self.last * _MINUTE
         started = self._number('SELECT min(started) FROM run WHERE ended >= ?', begin * _MS)
-        ended = self._number(
-            'SELECT max(min(ended, ?)) FROM run WHERE started < ?', end * _MS, end * _MS
-        )
-        observed = 'SELECT min(60000, max(observed_ms)) FROM gpu_minute WHERE minute = ?'
+        ended = self._number('SELECT max(ended) FROM run WHERE started < ?', end * _MS)
+        observed = 'SELECT max(observed_ms) FROM gpu_minute WHERE minute = ?'
         until = end - _MINUTE + (self._number(observed, self.last - 1) or 0.0)
         until = until if ended is None else max(until, ended)
         until = until if end - _MINUTE < until <= end else end

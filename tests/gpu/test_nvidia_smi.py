@@ -12,6 +12,7 @@ from tests.gpu.nvidia_smi import different_cells, names_in_help
     [
         ('name', 'H100', 'H100', 'H100', True),
         ('name', 'H100', 'H200', 'H100', False),
+        ('name', 'H100', 'H200', 'H200', True),
         ('memory.used [MiB]', '10 MiB', '12 MiB', '14 MiB', True),
         ('memory.used [MiB]', '10 MiB', '11 MiB', '10 MiB', False),
         ('memory.used [MiB]', '10 MiB', '10 GiB', '10 MiB', False),
@@ -19,6 +20,7 @@ from tests.gpu.nvidia_smi import different_cells, names_in_help
         ('power.limit [W]', '700.00 W', '650.00 W', '700.00 W', False),
         ('utilization.gpu [%]', '99 %', '[N/A]', '99 %', False),
         ('temperature.gpu', '40', '44', '41', True),
+        ('temperature.gpu.tlimit', '-1', '-4', '0', True),
         ('hostname', 'node', '[N/A]', 'node', True),
     ],
 )
@@ -36,6 +38,7 @@ def test_different_headers_and_rows_are_found() -> None:
     renamed = [['index', 'power.draw'], ['0', '70.00 W']]
     assert list(different_cells(table, renamed, table)) == [(0, 'power.draw')]
     assert list(different_cells(table, table[:1], table)) == [(0, '')]
+    assert list(different_cells(table, table, table[:1])) == [(0, '')]
 
 
 def test_names_in_help_are_those_at_the_start_of_a_line() -> None:

@@ -200,6 +200,17 @@ def test_traffic_counters_grow_at_the_reported_throughput(start: Start) -> None:
     assert pcie / 1000 == pytest.approx(throughput, rel=0.02)
 
 
+def test_pcie_counters_start_over_after_4_gib(start: Start) -> None:
+    machine = start('[[gpu]]\npcie_tx = 0\npcie_rx = "2 GiB"\n')
+    counts = []
+    for _ in range(3):
+        (value,) = pynvml.nvmlDeviceGetFieldValues(handle(), [PCIE_COUNT_TX_BYTES + 1])
+        counts.append(value.value.ullVal)
+        machine.advance(1.0)
+    assert (counts[1] - counts[0]) % (4 << 30) == 2 << 30
+    assert counts[2] == counts[0]
+
+
 def test_every_field_value_has_its_own_return_code(start: Start) -> None:
     machine = start()
     machine.set(gpu=0, nvlink_down=1, memory_temperature='N/A')

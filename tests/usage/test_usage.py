@@ -255,6 +255,8 @@ def test_time_outside_of_a_recording_is_not_unobserved(
     report = report_of(tmp_path / name, since=0, until=120)
     assert (report.since, report.until) == (BEGIN, BEGIN + 120)
     assert report.total.unobserved == pytest.approx(2 * (120 - seconds), abs=0.01)
+    assert report_of(tmp_path / name, since=0).since == BEGIN
+    assert report_of(tmp_path / name, until=120).until == BEGIN + 120
 
 
 def test_the_first_sample_of_a_reopened_recording_counts(tmp_path: Path) -> None:
@@ -283,6 +285,16 @@ def test_a_recording_that_is_being_written_ends_with_its_last_minute(tmp_path: P
     assert (report.total.used, report.total.unobserved) == (105, 0)
 
 
+def test_time_that_was_observed_after_the_end_of_a_run_counts(tmp_path: Path) -> None:
+    machine = SimpleMachine(2, start=BEGIN)
+    samples = [machine.sample(10) for _ in range(7)]
+    machine.set(1, status='lost')
+    record(tmp_path / 'a.db', [*samples, *(machine.sample(10) for _ in range(3))], 10)
+    with contextlib.closing(sqlite3.connect(str(tmp_path / 'a.db'))) as db, db:
+        db.execute('UPDATE run SET ended = ?', ((BEGIN + 70) * 1000,))
+    assert report_of(tmp_path / 'a.db').until == BEGIN + 100
+
+
 def test_gaps_between_recordings_are_unobserved(tmp_path: Path) -> None:
     machine = SimpleMachine(1, start=BEGIN + 5)
     machine.run(1)
@@ -292,6 +304,28 @@ def test_gaps_between_recordings_are_unobserved(tmp_path: Path) -> None:
     report = report_of(tmp_path / 'a.db')
     assert (report.total.used, report.total.unobserved) == (40, 610)
     assert report.until - report.since == 650
+
+
+def test_samples_that_observe_no_time_are_outside(tmp_path: Path) -> None:
+    machine = SimpleMachine(1, start=BEGIN)
+    machine.run(1)
+    for samples in (1, 3, 1):
+        record(tmp_path / 'a.db', [machine.sample(10) for _ in range(samples)], 10)
+        machine.sample(600)
+    report = report_of(tmp_path / 'a.db')
+    assert (report.since, report.until) == (BEGIN + 620, BEGIN + 640)
+
+
+@pytest.mark.parametrize('started', ['started', '0'])
+def test_the_period_is_that_of_all_recordings(tmp_path: Path, started: str) -> None:
+    machine = SimpleMachine(1, start=BEGIN)
+    for name in ('a.db', 'b.db'):
+        record(tmp_path / name, [machine.sample(10) for _ in range(3)], 10)
+        machine.sample(600)
+    with contextlib.closing(sqlite3.connect(str(tmp_path / 'b.db'))) as db, db:
+        db.execute(f'UPDATE run SET started = {started}')
+    report = report_of(tmp_path / 'a.db', tmp_path / 'b.db')
+    assert (report.since, report.until) == (BEGIN + 10, BEGIN + 660)
 
 
 @pytest.mark.parametrize('value', ['NULL', "'x'", '-9e300', '9e300', '0'])
@@ -417,10 +451,51 @@ def test_a_table_of_seconds_has_useful_numbers(tmp_path: Path) -> None:
 )
 def test_little_time_in_a_long_table_is_not_zero(seconds: float, text: str) -> None:
     table = Table(('user',))
+    table.add(Place('bob'), Sums())
     table.add(Place('ann'), Sums(seconds, held_idle=seconds))
     report = Report(0, 4e6, ('user',), table.rows(), ('gpu07',), 8)
+    none, little = report_text(report, 'table', ascii_only=True).splitlines()[-2:]
+    assert none.split() == ['bob', '0.0', '0.0']
+    assert little.replace('#', '').split()[-2:] == [text, text]
+
+
+@pytest.mark.parametrize(
+    ('until', 'joules', 'texts'),
+    [
+        (36_000, 3.6e6, '0.3 3.3 0.3 1.00 kWh'),
+        (35_999, 3.6e6 - 360, '0:20:00 3.3 0:20:00 999.9 Wh'),
+    ],
+)
+def test_small_tables_have_small_units(until: float, joules: float, texts: str) -> None:
+    table = Table(('user',))
+    table.add(Place('ann'), Sums(1200, joules=joules))
+    report = Report(0, until, ('user',), table.rows(), ('gpu07',), 1)
     values = report_text(report, 'table', ascii_only=True).splitlines()[-1].replace('#', '').split()
-    assert values[-2:] == [text, text]
+    assert values == ['ann', *texts.split()]
+
+
+def test_tables_leave_out_only_little_time_without_a_user() -> None:
+    table = Table(('user',))
+    table.add(Place('ann'), Sums(0.6))
+    table.add(Place('bob'), Sums(-1.0))  # the file is damaged
+    table.add(Place(''), Sums(idle=0.2))
+    report = Report(0, 1, ('user',), table.rows(), ('gpu07',), 1)
+    lines = report_text(report, 'table', with_total=True).splitlines()
+    assert [line.split()[:2] for line in lines[3:]] == [
+        ['ann', '0:00:01'],
+        ['bob', '0:00:00'],
+        ['(total)', '0:00:00'],
+    ]
+
+
+@pytest.mark.parametrize(
+    ('since', 'until', 'has_seconds'), [(5, 3605, False), (0, 65, True), (0, 60, False)]
+)
+def test_titles_of_less_than_an_hour_have_seconds(
+    since: float, until: float, has_seconds: bool
+) -> None:
+    title = report_text(Report(since, until, ('user',), (), ('gpu07',), 1), 'table').splitlines()[0]
+    assert title.endswith(format_time(until) if has_seconds else format_time(until)[:-3])
 
 
 def test_tables_csv_and_json_have_the_same_numbers(recorded: Path) -> None:
