@@ -268,6 +268,9 @@ class ArgumentParser(argparse.ArgumentParser):
                 self.error(f'{option} takes no value, not {value!r}')
 
     def _explain(self, word: str, given: Sequence[str]) -> str:
+        names = [command.name for command in self._commands]
+        if word == '--':  # of a command that is not the first argument
+            word = next((each for each in given if each in names), word)
         if word.startswith('-') and word != '-':
             option = word.partition('=')[0]
             name = self.prog.partition(' ')[2]
@@ -283,7 +286,6 @@ class ArgumentParser(argparse.ArgumentParser):
                         f"unknown option {option!r}; did you mean 'nvitop {command.name} {option}'?"
                     )
             return f'unknown option {option!r}{suggestion(option, self.option_names())}'
-        names = [command.name for command in self._commands]
         if word in names:
             return f'{word!r} must be the first argument: nvitop {word} ...'
         if word == given[0] and names and not word.isdigit():

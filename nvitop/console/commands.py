@@ -62,9 +62,11 @@ def find_command(arguments: Sequence[str]) -> tuple[Command, list[str]] | None:
     for command in COMMANDS:
         if arguments[:1] == [command.name]:
             return command, list(arguments[1:])
+    # What follows "--" belongs to another command.
+    own = arguments[: arguments.index('--')] if '--' in arguments else arguments
     for command in COMMANDS:
         prefixes = command.option_prefixes
-        if prefixes and any(argument.startswith(prefixes) for argument in arguments):
+        if prefixes and any(argument.startswith(prefixes) for argument in own):
             return command, list(arguments)
     return None
 

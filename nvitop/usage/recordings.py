@@ -351,6 +351,7 @@ def _read_host(
     for device in devices.values():
         gpus.setdefault(device.gpu, device.label)
     for gpu, label in gpus.items():
-        unobserved = Sums(unobserved=seconds - observed.get(gpu, 0.0))
+        rest = round(seconds - observed.get(gpu, 0.0), 3)  # recordings have milliseconds
+        unobserved = Sums(unobserved=max(0.0, rest))
         table.add(Place(UNOBSERVED, gpu=prefix + label, host=host), unobserved)
     return table, len(gpus), problems

@@ -272,7 +272,6 @@ def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
     total = report.gpus * (report.until - report.since) or 1.0
     hours = _clock if total < CLOCK_SECONDS else _decimal
     is_large = report.total.joules >= _JOULES_PER_KWH
-    scale, digits, unit = (_JOULES_PER_KWH, 2, 'kWh') if is_large else (3600.0, 1, 'Wh')
     titles = [*map(str.upper, report.by), 'GPU-HOURS', '%', '', 'USED', 'HELD IDLE', 'UTIL']
     lines = [[*titles, 'PEAK MEM', 'ENERGY', 'JOBS']]
     for row in rows:
@@ -290,7 +289,7 @@ def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
                 hours(sums.held_idle) if sums.held_idle else '',
                 '' if percent is None else f'{percent:.0f}%',
                 f'{sums.peak_bytes / (1 << 30):,.1f} GiB' if sums.peak_bytes else '',
-                f'{sums.joules / scale:,.{digits}f} {unit}' if sums.joules else '',
+                _energy(sums.joules, is_large) if sums.joules else '',
                 str(len(sums.jobs) or ''),
             ]
         )
@@ -302,7 +301,8 @@ def _title(report: Report) -> str:
     hosts = report.hosts[0] if len(report.hosts) == 1 else f'{len(report.hosts)} hosts'
     gpus = f'{report.gpus} GPU{"" if report.gpus == 1 else "s"}'
     ends = [format_time(report.since), format_time(report.until)]
-    if report.until - report.since >= _HOUR or all(end.endswith(':00') for end in ends):
+    is_clock = report.gpus * (report.until - report.since) < CLOCK_SECONDS
+    if not is_clock or all(end.endswith(':00') for end in ends):
         ends = [end[:-3] for end in ends]
     return f'GPU usage of {printable(hosts)}, {gpus}, {" to ".join(ends)}\n\n'
 
@@ -316,6 +316,12 @@ def _clock(seconds: float) -> str:
     """Return hours as ``'0:12:05'``."""
     minutes, rest = divmod(round(max(0.0, seconds)), 60)
     return f'{minutes // 60}:{minutes % 60:02}:{rest:02}'
+
+
+def _energy(joules: float, is_large: bool) -> str:
+    if is_large:
+        return f'{joules / _JOULES_PER_KWH:,.2f} kWh'
+    return f'{joules / _HOUR:,.1f} Wh' if joules >= 0.05 * _HOUR else '<0.1 Wh'
 
 
 def _bar(sums: Sums, total: float, ascii_only: bool) -> str:

@@ -251,6 +251,7 @@ def test_time_outside_of_a_recording_is_not_unobserved(
     assert (report.since, report.until) == (start, start + seconds)
     sums = {row.key[0]: row.sums.seconds for row in report.rows}
     assert sums == pytest.approx({'ann': seconds, '(idle)': seconds, '(unobserved)': 0}, abs=0.01)
+    assert sums['(unobserved)'] == 0  # without rounding errors
     assert '(unobserved)' not in report_text(report, 'table')
     report = report_of(tmp_path / name, since=0, until=120)
     assert (report.since, report.until) == (BEGIN, BEGIN + 120)
@@ -464,6 +465,8 @@ def test_little_time_in_a_long_table_is_not_zero(seconds: float, text: str) -> N
     [
         (36_000, 3.6e6, '0.3 3.3 0.3 1.00 kWh'),
         (35_999, 3.6e6 - 360, '0:20:00 3.3 0:20:00 999.9 Wh'),
+        (35_999, 180, '0:20:00 3.3 0:20:00 0.1 Wh'),
+        (35_999, 179, '0:20:00 3.3 0:20:00 <0.1 Wh'),
     ],
 )
 def test_small_tables_have_small_units(until: float, joules: float, texts: str) -> None:
@@ -489,9 +492,10 @@ def test_tables_leave_out_only_little_time_without_a_user() -> None:
 
 
 @pytest.mark.parametrize(
-    ('since', 'until', 'has_seconds'), [(5, 3605, False), (0, 65, True), (0, 60, False)]
+    ('since', 'until', 'has_seconds'),
+    [(5, 36005, False), (5, 3605, True), (0, 65, True), (0, 60, False)],
 )
-def test_titles_of_less_than_an_hour_have_seconds(
+def test_titles_of_tables_with_seconds_have_seconds(
     since: float, until: float, has_seconds: bool
 ) -> None:
     title = report_text(Report(since, until, ('user',), (), ('gpu07',), 1), 'table').splitlines()[0]

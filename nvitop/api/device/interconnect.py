@@ -152,9 +152,9 @@ class InterconnectMixin(DeviceBase):
     def pcie_throughput(self) -> ThroughputInfo:
         """PCIe traffic from and to the GPU in KiB/s, each ``NA`` if unknown.
 
-        They include the headers of packets, about 8 % of a large copy. The driver measures each
-        direction for 20 ms. (Its counters ``NVML_FI_DEV_PCIE_COUNT_…_BYTES`` start over after 4 GiB,
-        which a link of generation 5 moves in 0.07 s.)
+        Headers of packets count too: 8 to 10 % of a large copy. The driver measures each direction
+        for 20 ms. (Its counters ``NVML_FI_DEV_PCIE_COUNT_…_BYTES`` start over after 4 GiB, which a
+        link of generation 5 moves in 0.07 s.)
 
         NVML: ``nvmlDeviceGetPcieThroughput``
         """
