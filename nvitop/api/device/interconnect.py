@@ -69,8 +69,8 @@ def _rates(earlier: _Counters, later: _Counters, measured: float) -> list[float 
     return rates
 
 
-def _rounded(rate: float | NaType, divisor: int = 1) -> int | NaType:
-    return round(rate / divisor) if isinstance(rate, float) else NA
+def _rounded(rate: float | NaType) -> int | NaType:
+    return round(rate) if isinstance(rate, float) else NA
 
 
 def _new_rate_window() -> _RateWindow:
@@ -180,11 +180,6 @@ class InterconnectMixin(DeviceBase):
         kb_per_s = self._number('nvmlDeviceGetPcieThroughput', direction)
         return kb_per_s if kb_per_s is NA else round(kb_per_s * _KB / KiB)
 
-    def _read_counters(self, fields: list[tuple[int, int]]) -> _Counters | None:
-        values = self._fields(fields)
-        is_known = any(value is not NA for value, _ in values)
-        return values if is_known else None
-
     def pcie_replay_counter(self) -> int | NaType:
         """Number of PCIe packets that were sent again because of transmission errors.
 
@@ -266,7 +261,9 @@ class InterconnectMixin(DeviceBase):
 
     def _read_nvlink(self) -> _Counters | None:
         links = range(int(self.nvlink_link_count()))
-        return self._read_counters([(field, link) for link in links for field in _NVLINK_COUNTERS])
+        values = self._fields([(field, link) for link in links for field in _NVLINK_COUNTERS])
+        is_known = any(value is not NA for value, _ in values)
+        return values if is_known else None
 
     # The arguments and errors of these are those of nvlink_throughput().
 
