@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Iterator
 
 from nvitop import simulation
 from nvitop.api import libnvml
-from nvitop.api.metrics import METRICS
 from nvitop.api.process.facts import HostFacts
 from nvitop.api.system import TreeUsage, system, use_system
+from nvitop.basics.metrics import METRICS
 from nvitop.owner import read_owner
 from nvitop.owner.names import NameLookup
 from nvitop.sampling.history import History, past_samples

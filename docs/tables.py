@@ -12,7 +12,7 @@ import re
 from typing import Callable, Iterable, Iterator, Sequence
 
 from nvitop.api.device import Device
-from nvitop.api.metrics import EXTENDED_METRICS, METRICS, METRICS_BY_NAME, PROCESS_METRICS
+from nvitop.basics.metrics import EXTENDED_METRICS, METRICS, METRICS_BY_NAME, PROCESS_METRICS
 from nvitop.console.commands import COMMANDS, NVISEL
 from nvitop.console.option_table import SETTINGS, make_parser
 from nvitop.exporter.dialects import (

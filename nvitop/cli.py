@@ -9,13 +9,13 @@ from typing import Sequence
 
 from nvitop.api.device.handles import start_nvml
 from nvitop.api.system import system
+from nvitop.basics.log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
 from nvitop.console import lifecycle
 from nvitop.console.commands import find_command, without_help_word
 from nvitop.console.driver import simulate, start_driver
 from nvitop.console.lifecycle import CommandFailure
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.options import Invocation
-from nvitop.log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

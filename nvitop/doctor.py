@@ -17,10 +17,11 @@ from typing import Any, Callable, Iterator, Literal, NamedTuple, Tuple
 from nvitop.api import libcuda, libnvml
 from nvitop.api.device import Device, MigDevice
 from nvitop.api.libnvml._binding import binding_version, explain_binding
-from nvitop.api.metrics import EXTENDED_METRICS, METRICS, Metric
 from nvitop.api.process import GpuProcess
 from nvitop.api.system import system
-from nvitop.api.utils import NA
+from nvitop.basics.metrics import EXTENDED_METRICS, METRICS, Metric
+from nvitop.basics.printable import printable_lines
+from nvitop.basics.units import NA
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.config import read_config
@@ -29,7 +30,6 @@ from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.health import findings
 from nvitop.platforms import config_file, surroundings
 from nvitop.platforms.kernel import is_superuser
-from nvitop.printable import printable_lines
 from nvitop.sampling.watchdog import call_with_limit
 from nvitop.version import __version__
 

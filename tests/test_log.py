@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop import log
+from nvitop.basics import log
 
 
 def test_a_program_gets_warnings_with_their_kind_instead_of_stderr(

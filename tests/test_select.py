@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import nvitop
 from nvitop import simulation
 from nvitop.api.device import Device, PhysicalDevice
-from nvitop.api.utils import NA
+from nvitop.basics.units import NA
 from nvitop.select import select_devices
 from nvitop.select.choice import Criteria, SelectOptions, select
 from tests.documents import ROOT

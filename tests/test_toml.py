@@ -6,7 +6,7 @@ from typing import Sequence
 
 import pytest
 
-from nvitop.toml import Part, TomlDocument, TomlError, suggestion
+from nvitop.basics.toml import Part, TomlDocument, TomlError, suggestion
 
 TEXT = """\
 title = "x"

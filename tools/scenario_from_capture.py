@@ -19,6 +19,7 @@ from typing import Iterator, Mapping
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
+from nvitop.basics.toml import TomlDocument, TomlError
 from nvitop.simulation.capture import (
     Capture,
     CapturedGpu,
@@ -27,7 +28,6 @@ from nvitop.simulation.capture import (
 )
 from nvitop.simulation.scenario import ScenarioError
 from nvitop.simulation.smi_files import MAX_BYTES, read_xml
-from nvitop.toml import TomlDocument, TomlError
 
 STATES = ('idle', 'load')
 #: Name in :data:`nvitop.simulation.capture.NAMES` → path in the output of ``nvidia-smi -q``.

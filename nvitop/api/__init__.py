@@ -46,7 +46,7 @@ from nvitop.api.utils import (
     timedelta2human,
     utilization2string,
 )
-from nvitop.lazy import lazy_names
+from nvitop.basics.lazy import lazy_names
 
 if TYPE_CHECKING:
     from nvitop.api import libcuda, libcudart

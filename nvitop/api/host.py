@@ -13,7 +13,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nvitop.api.utils import NA, NaType
+from nvitop.basics.units import NA, NaType
 from nvitop.platforms import WSL
 from nvitop.platforms.kernel import getuser, sysconf
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, MutableMapping, Sequence
 
 from nvitop.api.device import CudaDevice
 from nvitop.api.libnvml import NVMLError
+from nvitop.basics.lazy import lazy_names
 from nvitop.callbacks.utils import StepTimer, devices_by_logical_ids, gpu_stats
-from nvitop.lazy import lazy_names
 
 Logs = MutableMapping[str, Any]
 

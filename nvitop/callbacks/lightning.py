@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Sequence
 
 from nvitop.api.device import CudaDevice, Device
 from nvitop.api.libnvml import NVMLError
+from nvitop.basics.lazy import lazy_names
 from nvitop.callbacks.utils import StepTimer, devices_by_logical_ids, gpu_stats
-from nvitop.lazy import lazy_names
 
 __all__ = ['GpuStatsLogger']
 

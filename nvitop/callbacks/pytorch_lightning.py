@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nvitop.basics.lazy import lazy_names
 from nvitop.callbacks.lightning import TrainerStats, make_class
-from nvitop.lazy import lazy_names
 
 __all__ = ['GpuStatsLogger']
 

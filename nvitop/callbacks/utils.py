@@ -7,7 +7,7 @@ import time
 from typing import Callable, Iterable
 
 from nvitop.api.device import CudaDevice, Device
-from nvitop.api.utils import MiB
+from nvitop.basics.units import MiB
 
 __all__ = ['get_devices_by_logical_ids', 'get_gpu_stats']
 

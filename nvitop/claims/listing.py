@@ -9,6 +9,8 @@ import json
 import time
 from typing import Sequence
 
+from nvitop.basics.tables import aligned
+from nvitop.basics.times import format_duration
 from nvitop.claims.records import Claim, read_claims
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
@@ -17,8 +19,6 @@ from nvitop.console.lifecycle import writing
 from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.watchdog import Watchdog
-from nvitop.tables import aligned
-from nvitop.times import format_duration
 
 #: Maximum time (seconds) to read the index of a GPU.
 LIMIT_SECONDS = 2.0

@@ -16,11 +16,11 @@ import time
 from collections import Counter
 from typing import Iterator, Mapping, NamedTuple
 
+from nvitop.basics.printable import printable
 from nvitop.claims import directories_to_read
 from nvitop.platforms.files import is_locked, read_json, user_id, write_locked
 from nvitop.platforms.kernel import name_of_user
 from nvitop.platforms.machine import ProcessIdentity, is_running, this_process
-from nvitop.printable import printable
 
 #: The devices that ``nvitop run`` has claimed for a program, separated by commas.
 CLAIM_VARIABLE = 'NVITOP_CLAIM'

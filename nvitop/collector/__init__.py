@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nvitop.api.snapshots import SnapshotResult, take_snapshots
-from nvitop.lazy import lazy_names
+from nvitop.basics.lazy import lazy_names
 
 if TYPE_CHECKING:
     from nvitop.collector.collector import ResourceMetricCollector, collect_in_background

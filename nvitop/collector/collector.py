@@ -12,9 +12,9 @@ import weakref
 from typing import TYPE_CHECKING, Callable, ClassVar, Iterable, Iterator, Sequence
 
 from nvitop.api.device import Device
-from nvitop.api.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
 from nvitop.api.snapshots import SnapshotResult, unique
-from nvitop.api.utils import MiB
+from nvitop.basics.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
+from nvitop.basics.units import MiB
 from nvitop.collector.reader import Reader
 from nvitop.collector.tags import STATISTICS, Tags
 from nvitop.collector.threads import LOGGER, CollectThread, SamplingThread

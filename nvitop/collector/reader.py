@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nvitop.api import host, libnvml
 from nvitop.api.device import CudaDevice, Device
-from nvitop.api.metrics import METRICS
 from nvitop.api.process import GpuProcess, HostProcess
 from nvitop.api.process.observed import ancestry
 from nvitop.api.snapshots import SnapshotResult
-from nvitop.api.utils import NA, GiB, Snapshot, replaced_methods
+from nvitop.api.utils import Snapshot, replaced_methods
+from nvitop.basics.metrics import METRICS
+from nvitop.basics.units import NA, GiB
 from nvitop.collector.tags import NAN, Values
 from nvitop.collector.threads import LOGGER
 from nvitop.sampling.device import DeviceLostError, DeviceReader
@@ -25,7 +26,7 @@ from nvitop.sampling.watchdog import Watchdog, silence, time_limit
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
-    from nvitop.api.metrics import Metric
+    from nvitop.basics.metrics import Metric
     from nvitop.sampling.types import DeviceSample
     from nvitop.sampling.watchdog import StepOutcome
 

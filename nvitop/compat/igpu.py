@@ -15,8 +15,8 @@ from nvitop.api import host, libnvml
 from nvitop.api.device import Device, MigDevice
 from nvitop.api.libnvml import NVMLError
 from nvitop.api.process import GpuProcess
-from nvitop.api.utils import NA, MiB, NaType
-from nvitop.printable import printable
+from nvitop.basics.printable import printable
+from nvitop.basics.units import NA, MiB, NaType
 
 __all__ = [
     'DriverVersion',

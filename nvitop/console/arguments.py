@@ -8,12 +8,12 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn, Sequence, TypeVar
 
-from nvitop.api.utils import human2bytes
+from nvitop.basics.printable import printable
+from nvitop.basics.times import read_duration
+from nvitop.basics.toml import suggestion
+from nvitop.basics.units import human2bytes
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message
-from nvitop.printable import printable
-from nvitop.times import read_duration
-from nvitop.toml import suggestion
 from nvitop.version import __version__
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import os
 import re
 from typing import Any, Collection, Mapping, NamedTuple
 
+from nvitop.basics.toml import TomlDocument, TomlError, suggestion
 from nvitop.console.option_table import KEY_TABLE, SETTINGS, Option, format_value
 from nvitop.console.options import PRESET, Options
 from nvitop.platforms import config_file
-from nvitop.toml import TomlDocument, TomlError, suggestion
 
 
 class ConfigProblem(NamedTuple):

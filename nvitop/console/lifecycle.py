@@ -12,9 +12,9 @@ import sys
 import threading
 from typing import Any, Callable, Iterator, NoReturn, TypeVar
 
+from nvitop.basics.log import warnings_to
 from nvitop.console.commands import EXPORTER, NVISEL
 from nvitop.console.messages import print_message
-from nvitop.log import warnings_to
 from nvitop.platforms.kernel import ENDING
 
 #: Added to the number of the signal that ended a command, as shells do.
@@ -48,7 +48,7 @@ def run(
     """Run the body of a command and return its exit status, whatever it raises on purpose.
 
     Warnings of the library are not printed; ``on_library_warning`` gets their text and kind, see
-    :func:`~nvitop.log.warnings_to`.
+    :func:`~nvitop.basics.log.warnings_to`.
     """
     try:
         with warnings_to(on_library_warning):

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Iterable, Literal, NamedTuple, TextIO
 
-from nvitop.printable import printable_lines
+from nvitop.basics.printable import printable_lines
 
 if TYPE_CHECKING:
     Kind = Literal['error', 'warning', 'hint']

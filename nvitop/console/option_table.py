@@ -11,6 +11,8 @@ import argparse
 import itertools
 from typing import Any, Callable, Collection, Mapping, NamedTuple
 
+from nvitop.basics.times import UNIT_NAMES, in_unit, read_duration
+from nvitop.basics.toml import suggestion
 from nvitop.console.arguments import (
     ArgumentParser,
     add_demo,
@@ -34,8 +36,6 @@ from nvitop.console.options import (
     Options,
     parse_thresholds,
 )
-from nvitop.times import UNIT_NAMES, in_unit, read_duration
-from nvitop.toml import suggestion
 
 _EXAMPLES = """\
 nvitop               watch GPUs and processes; press h for help

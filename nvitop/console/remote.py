@@ -8,11 +8,11 @@ import subprocess
 import sys
 from typing import Iterator, Sequence
 
+from nvitop.basics.printable import printable
 from nvitop.console.commands import COMMANDS
 from nvitop.console.lifecycle import CommandFailure
 from nvitop.console.messages import print_message
 from nvitop.console.options import Options
-from nvitop.printable import printable
 from nvitop.recording.ssh import RemoteError, RemoteSource, ssh_command
 from nvitop.sampling.types import Demand, Sample
 

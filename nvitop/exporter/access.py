@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
-from nvitop.toml import suggestion
+from nvitop.basics.toml import suggestion
 
 #: Minimum time (seconds) between two checks of files for changes.
 _CHECK_SECONDS = 1.0

@@ -11,6 +11,7 @@ import ssl
 import sys
 from typing import TYPE_CHECKING, Sequence
 
+from nvitop.basics.toml import suggestion
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
 from nvitop.console.driver import simulate
@@ -33,7 +34,6 @@ from nvitop.platforms.kernel import wait_for_signals
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
-from nvitop.toml import suggestion
 
 if TYPE_CHECKING:
     from nvitop.recording.recorder import Sink

@@ -7,7 +7,8 @@ import functools
 import itertools
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence, TypeVar
 
-from nvitop.api.metrics import (
+from nvitop.basics.masking import mask_command
+from nvitop.basics.metrics import (
     CLOCK_EVENT_REASONS,
     EXTENDED_METRICS,
     LISTS,
@@ -16,6 +17,7 @@ from nvitop.api.metrics import (
     Metric,
     ProcessMetric,
 )
+from nvitop.basics.printable import printable
 from nvitop.exporter.dialects import (
     Dialect,
     Family,
@@ -25,8 +27,6 @@ from nvitop.exporter.dialects import (
     SeriesOptions,
     dialect,
 )
-from nvitop.masking import mask_command
-from nvitop.printable import printable
 from nvitop.sampling.types import Demand, DeviceKey, DeviceSample, HostSample, ProcessSample, Sample
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ import urllib.request
 import zlib
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple
 
+from nvitop.basics.printable import printable
 from nvitop.fleet.settings import Settings, basic_login
 from nvitop.fleet.types import (
     PAUSE_SECONDS,
@@ -26,7 +27,6 @@ from nvitop.fleet.types import (
     Series,
     drained,
 )
-from nvitop.printable import printable
 from nvitop.version import __version__
 
 if TYPE_CHECKING:

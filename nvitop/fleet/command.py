@@ -9,6 +9,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Callable
 
+from nvitop.basics.toml import suggestion
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, duration, whole_number
 from nvitop.console.config import read_config
@@ -30,7 +31,6 @@ from nvitop.fleet.settings import (
 )
 from nvitop.fleet.source import Question, Server, ask, used_labels
 from nvitop.fleet.types import Fleet, FleetError
-from nvitop.toml import suggestion
 
 if TYPE_CHECKING:
     #: Runs the screens; returns the exit status.

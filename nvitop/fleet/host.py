@@ -10,7 +10,8 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, cast
 
-from nvitop.api.metrics import METRICS, Metric
+from nvitop.basics.metrics import METRICS, Metric
+from nvitop.basics.printable import printable
 from nvitop.exporter.dialects import OWNER_PROPERTIES, dialect
 from nvitop.exporter.families import (
     ALL_METRICS,
@@ -22,7 +23,6 @@ from nvitop.exporter.families import (
 )
 from nvitop.fleet.series import PREFERENCE, ROW, is_reversible, meanings
 from nvitop.fleet.types import Series, percent_of
-from nvitop.printable import printable
 from nvitop.sampling.types import (
     PROCESSES,
     DeviceInfo,

@@ -6,10 +6,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
+from nvitop.basics.printable import printable
+from nvitop.basics.tables import aligned, csv_text
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import Totals, totals
-from nvitop.printable import printable
-from nvitop.tables import aligned, csv_text
 
 if TYPE_CHECKING:
     from nvitop.fleet.queries import Scope

@@ -11,6 +11,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Iterable, Mapping
 
+from nvitop.basics.printable import printable
 from nvitop.exporter.families import bare_uuid
 from nvitop.fleet.series import (
     COUNTING_SERIES,
@@ -43,7 +44,6 @@ from nvitop.fleet.types import (
 from nvitop.health import KINDS
 from nvitop.health.xid import severity_of, xid_of
 from nvitop.owner.types import JOBS, PLAIN, TOOLS, Layer
-from nvitop.printable import printable
 
 if TYPE_CHECKING:
     from nvitop.fleet.queries import Scope

@@ -129,7 +129,7 @@ class Meaning(NamedTuple):
     """Meaning of a series."""
 
     dialect: str
-    #: Name of the metric in :data:`nvitop.api.metrics.METRICS`.
+    #: Name of the metric in :data:`nvitop.basics.metrics.METRICS`.
     metric: str
     #: The value × factor is in the unit of the metric: percent, bytes, watts, degrees Celsius.
     factor: float

@@ -8,12 +8,12 @@ import netrc
 import urllib.parse
 from typing import Any, Mapping, NamedTuple
 
+from nvitop.basics.times import read_duration
+from nvitop.basics.toml import suggestion
 from nvitop.fleet.queries import Scope
 from nvitop.fleet.series import LABEL, parse_selector
 from nvitop.fleet.types import FleetError
 from nvitop.health.states import HELD_SECONDS
-from nvitop.times import read_duration
-from nvitop.toml import suggestion
 
 #: Default limit (seconds) of a request.
 TIMEOUT = 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.layout.main import MainLayout, wants_cores
 from nvitop.gui.layout.process import has_room_for_owner
 from nvitop.gui.model.choices import DETAILS, PROCESS_TRAFFIC, Screen

@@ -11,6 +11,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Iterator
 
+from nvitop.basics.printable import printable
+from nvitop.basics.times import LATEST_TIME, format_time, iso_time, parse_time
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.lifecycle import CommandFailure, Interrupts, writing
@@ -20,7 +22,6 @@ from nvitop.console.options import Invocation, Options
 from nvitop.gui.settings import read_options
 from nvitop.gui.show import print_report, show_monitor
 from nvitop.platforms.machine import default_recording
-from nvitop.printable import printable
 from nvitop.query.fields import device_table, process_table
 from nvitop.query.formats import csv_line, csv_time, escape, make_format, parse_style, quote
 from nvitop.query.measure import TableQuery, make_rows
@@ -32,7 +33,6 @@ from nvitop.recording.opening import Recording, open_recordings
 from nvitop.recording.replay import ReplaySource
 from nvitop.recording.store import RecordingError
 from nvitop.sampling.serialization import dumps
-from nvitop.times import LATEST_TIME, format_time, iso_time, parse_time
 
 if TYPE_CHECKING:
     import argparse

@@ -11,6 +11,8 @@ import sys
 import time
 from typing import Callable, Iterable, Iterator, NamedTuple
 
+from nvitop.basics.printable import printable
+from nvitop.basics.times import iso_time
 from nvitop.console import lifecycle
 from nvitop.console.arguments import (
     ArgumentParser,
@@ -35,9 +37,7 @@ from nvitop.health.rules import (
     is_wrong,
     worst_findings,
 )
-from nvitop.printable import printable
 from nvitop.sampling.types import Sample
-from nvitop.times import iso_time
 
 #: Version of the structure of the JSON text.
 SCHEMA = 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from nvitop.basics.times import format_time
 from nvitop.health.xid import ACTIONS, Severity, severity_of, xid_of
 from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.types import (
@@ -23,7 +24,6 @@ from nvitop.sampling.types import (
     Problem,
     Sample,
 )
-from nvitop.times import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nvitop.lazy import lazy_names
+from nvitop.basics.lazy import lazy_names
 
 if TYPE_CHECKING:
     from nvitop.owner.cgroup import parse_cgroup

@@ -9,7 +9,7 @@ import re
 from typing import Any, Callable, Iterable, NamedTuple, Tuple, Union
 
 from nvitop.api.device.clock import ClockEventReasons
-from nvitop.api.metrics import (
+from nvitop.basics.metrics import (
     CLOCK_EVENT_REASONS,
     EXTENDED_METRICS,
     METRICS,
@@ -56,7 +56,7 @@ class QueryField(NamedTuple):
     name: str
     #: Name in nvidia-smi; ``None``: it has no such field.
     query: str | None
-    #: Unit of the values, see :class:`nvitop.api.metrics.Metric`; CSV has memory in MiB.
+    #: Unit of the values, see :class:`nvitop.basics.metrics.Metric`; CSV has memory in MiB.
     unit: str
     #: ``int``, ``float``, ``bool``, ``str``, ``list`` (of str) or ``time`` (seconds since the epoch).
     kind: str

@@ -10,7 +10,8 @@ import textwrap
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Sequence, Union
 
-from nvitop.printable import printable
+from nvitop.basics.printable import printable
+from nvitop.basics.times import iso_time
 from nvitop.query.fields import (
     QueryTable,
     device_table,
@@ -20,7 +21,6 @@ from nvitop.query.fields import (
 )
 from nvitop.query.measure import QueryResult, TableQuery, plain_row
 from nvitop.query.nvidia_smi import DEPRECATED, NOT_AVAILABLE
-from nvitop.times import iso_time
 
 if TYPE_CHECKING:
     from nvitop.query.fields import CellValue, DeviceQueryRow, ItemRow, ProcessQueryRow, QueryField

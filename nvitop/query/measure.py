@@ -7,6 +7,7 @@ import time
 from typing import Any, Callable, ClassVar, Dict, Iterable, NamedTuple
 
 from nvitop.api import libnvml
+from nvitop.basics.times import iso_time
 from nvitop.query.fields import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,
@@ -24,7 +25,6 @@ from nvitop.sampling.device_names import DeviceIndex, require_devices
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceKey, Sample
-from nvitop.times import iso_time
 
 #: Process fields that need additional NVML calls.
 _LOADS = frozenset(f'gpu_{engine}_utilization' for engine in ('sm', 'memory', 'encoder', 'decoder'))

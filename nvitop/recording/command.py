@@ -13,6 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Callable
 
+from nvitop.basics.times import MAX_SECONDS
 from nvitop.console import lifecycle
 from nvitop.console.arguments import (
     ArgumentParser,
@@ -34,7 +35,6 @@ from nvitop.recording.store import RecordingError, Retention
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
-from nvitop.times import MAX_SECONDS
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample

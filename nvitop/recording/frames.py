@@ -14,10 +14,10 @@ import pickle
 import zlib
 from typing import NamedTuple
 
+from nvitop.basics.times import LATEST_TIME, format_time
 from nvitop.recording.usage import GpuTimes, RecentUse
 from nvitop.sampling.serialization import SerializationError, dumps, loads
 from nvitop.sampling.types import Sample
-from nvitop.times import LATEST_TIME, format_time
 
 #: Size of the blocks (bytes), and how far the dictionary reaches beyond each end of its block.
 BLOCK_BYTES = 16 << 10

@@ -8,7 +8,7 @@ import os
 import re
 from typing import NamedTuple
 
-from nvitop.masking import WORD, mask_command
+from nvitop.basics.masking import WORD, mask_command
 from nvitop.owner.types import TOOLS, Owner
 from nvitop.sampling.types import HostProcessSample, ProcessSample, Sample
 

@@ -8,7 +8,8 @@ import sqlite3
 import time
 from typing import Callable, Protocol
 
-from nvitop.api.metrics import METRICS
+from nvitop.basics.metrics import METRICS
+from nvitop.basics.times import format_duration
 from nvitop.platforms.machine import boot_id, machine_id
 from nvitop.recording.events import EventDetector, RecordedEvent
 from nvitop.recording.frames import FrameEncoder, FrameError, compress
@@ -16,7 +17,6 @@ from nvitop.recording.privacy import CommandFilter
 from nvitop.recording.store import Retention, Store
 from nvitop.recording.usage import MinuteRows, UsageAccount
 from nvitop.sampling.types import Demand, Sample
-from nvitop.times import format_duration
 
 #: Default time (seconds) between frames.
 DEFAULT_INTERVAL = 10.0

@@ -9,13 +9,13 @@ import time
 from datetime import date
 from typing import TYPE_CHECKING, Callable, Mapping, NamedTuple
 
+from nvitop.basics.times import LATEST_TIME, format_time, start_of_day
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError
 from nvitop.recording.store import RecordingError
 from nvitop.recording.usage import MAX_INTERVALS, GpuTimes
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
-from nvitop.times import LATEST_TIME, format_time, start_of_day
 
 if TYPE_CHECKING:
     from nvitop.recording.opening import Recording

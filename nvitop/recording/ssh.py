@@ -17,7 +17,7 @@ import threading
 import time
 from typing import IO, Mapping, Sequence
 
-from nvitop.printable import printable
+from nvitop.basics.printable import printable
 from nvitop.recording.frames import MAX_TEXT_BYTES, FrameError, parse_text
 from nvitop.sampling.serialization import dumps_demand
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nvitop.lazy import lazy_names
+from nvitop.basics.lazy import lazy_names
 
 if TYPE_CHECKING:
     from nvitop.sampling.history import History

@@ -13,7 +13,7 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device, MigDevice
 from nvitop.api.device.base import ImpossibleAnswer, implausible
 from nvitop.api.libnvml import _errors
-from nvitop.api.utils import NA, NaType
+from nvitop.basics.units import NA, NaType
 from nvitop.sampling.plan import REPORT_METRICS, STATIC, metrics_due
 from nvitop.sampling.types import (
     GRAPHICS_PROCESSES,
@@ -30,7 +30,7 @@ from nvitop.sampling.types import (
 if TYPE_CHECKING:
     from nvitop.api.device.base import Reason
     from nvitop.api.device.process import ProcessUsage
-    from nvitop.api.metrics import Metric
+    from nvitop.basics.metrics import Metric
     from nvitop.sampling.plan import Due
     from nvitop.sampling.types import DeviceStatus, ProblemKind, Value
 

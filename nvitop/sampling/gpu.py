@@ -17,6 +17,7 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.libnvml import _errors
 from nvitop.api.system import system
+from nvitop.basics.times import format_duration
 from nvitop.platforms.pci import SleepInfo, is_asleep
 from nvitop.sampling.device import (
     DeviceLostError,
@@ -28,7 +29,6 @@ from nvitop.sampling.device import (
 )
 from nvitop.sampling.plan import DeviceSelection
 from nvitop.sampling.types import PROCESSES, STATUS, DeviceInfo, DeviceKey, DeviceSample, Problem
-from nvitop.times import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable

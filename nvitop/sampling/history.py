@@ -24,8 +24,8 @@ from typing import (
     TypeVar,
 )
 
-from nvitop.api.metrics import METRICS, PROCESS_METRICS
 from nvitop.api.system import Past, system
+from nvitop.basics.metrics import METRICS, PROCESS_METRICS
 from nvitop.sampling.types import DeviceSample, HostSample, ProcessSample
 
 if TYPE_CHECKING:

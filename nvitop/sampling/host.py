@@ -10,7 +10,7 @@ from nvitop.api import host
 from nvitop.api.process.observed import own_ancestry
 from nvitop.api.system import ProcessDetails, TreeUsage, system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS, Window
-from nvitop.api.utils import KiB
+from nvitop.basics.units import KiB
 from nvitop.sampling.types import (
     DiskSample,
     FilesystemSample,

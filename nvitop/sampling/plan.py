@@ -11,7 +11,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Callable, Collection, Iterable, NamedTuple, Tuple, Union
 
-from nvitop.api.metrics import EXTENDED_METRICS, LISTS, METRICS, Metric, metrics_of_tier
+from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS, Metric, metrics_of_tier
 from nvitop.sampling.types import Demand
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from nvitop.api import libnvml
 from nvitop.api.device.handles import start_nvml
-from nvitop.api.metrics import METRICS
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
+from nvitop.basics.metrics import METRICS
 from nvitop.claims import directories_to_read
 from nvitop.sampling.driver import DriverReader
 from nvitop.sampling.events import EventWatcher

@@ -22,7 +22,7 @@ from typing import (
 )
 
 if TYPE_CHECKING:
-    from nvitop.api.metrics import Metric
+    from nvitop.basics.metrics import Metric
     from nvitop.owner.types import Owner
 
     Scalar = Union[None, bool, int, float, str]
@@ -122,7 +122,7 @@ class DeviceInfo(NamedTuple):
 class DeviceSample(NamedTuple):
     """Values measured on one device.
 
-    The tier in :data:`nvitop.api.metrics.METRICS` is how often each is measured; values of tier
+    The tier in :data:`nvitop.basics.metrics.METRICS` is how often each is measured; values of tier
     *shown* are ``None`` unless the demand includes them.
     """
 

@@ -28,7 +28,7 @@ from nvitop.api.device import Device, MigDevice
 from nvitop.api.device.handles import start_nvml
 from nvitop.api.libnvml._errors import is_harmless, is_lost
 from nvitop.api.system import system
-from nvitop.api.utils import NA, human2bytes
+from nvitop.basics.units import NA, human2bytes
 from nvitop.claims.records import claimed_by_others
 
 if TYPE_CHECKING:

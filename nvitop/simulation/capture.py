@@ -13,7 +13,7 @@ import math
 import re
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
-from nvitop.api.metrics import EXTENDED_METRICS, METRICS
+from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS, GPU_KEYS_BY_NAME, ScenarioKey
 
 #: Texts for values that are not available. nvidia-smi puts some of them in brackets.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Callable, Sequence
 
 from nvitop.api import libcuda, libnvml
 from nvitop.api.system import use_system
+from nvitop.basics.toml import suggestion
 from nvitop.simulation import children
 from nvitop.simulation.abi import NVML_ERRORS
 from nvitop.simulation.capture import scenario_text
@@ -21,7 +22,6 @@ from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
 from nvitop.simulation.system import SimulatedHost, SimulatedSystem
 from nvitop.simulation.world import Pids, World
-from nvitop.toml import suggestion
 
 if TYPE_CHECKING:
     import os

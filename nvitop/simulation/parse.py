@@ -8,7 +8,8 @@ import pathlib
 import re
 from typing import Any, BinaryIO, Callable, Iterable, Iterator, Mapping
 
-from nvitop.api.utils import MiB, human2bytes
+from nvitop.basics.toml import Part, TomlDocument, TomlError, suggestion
+from nvitop.basics.units import MiB, human2bytes
 from nvitop.simulation.capture import captured, scenario_text
 from nvitop.simulation.scenario import (
     Event,
@@ -42,7 +43,6 @@ from nvitop.simulation.schema import (
     WAVE_KEYS,
     ScenarioKey,
 )
-from nvitop.toml import Part, TomlDocument, TomlError, suggestion
 
 #: Unit of a number in the file → factor to the unit of the driver.
 FACTORS: Mapping[str, float] = {

@@ -11,6 +11,7 @@ import time
 from datetime import date, timedelta
 from typing import Callable, NamedTuple, Sequence
 
+from nvitop.basics.times import parse_time, start_of_day
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
 from nvitop.console.lifecycle import CommandFailure, writing
@@ -21,7 +22,6 @@ from nvitop.recording.frames import FrameError
 from nvitop.recording.opening import open_recording
 from nvitop.recording.store import RecordingError
 from nvitop.sampling.types import Sample
-from nvitop.times import parse_time, start_of_day
 from nvitop.usage.recordings import DEFAULT_SECONDS, open_sources, read_report
 from nvitop.usage.report import DIMENSIONS, FORMATS, ORDERS, Report, arrange, held_text, report_text
 

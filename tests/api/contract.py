@@ -10,7 +10,8 @@ from nvitop.api.device import Device
 from nvitop.api.device.health import RemappingHistogram
 from nvitop.api.device.utilization import EncoderStats
 from nvitop.api.process import GpuProcess
-from nvitop.api.utils import NaType, Snapshot
+from nvitop.api.utils import Snapshot
+from nvitop.basics.units import NaType
 
 #: Public methods other than getters: they need arguments, or act.
 NOT_GETTERS = """

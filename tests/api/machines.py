@@ -8,7 +8,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import libnvml
-from nvitop.api.utils import NA
+from nvitop.basics.units import NA
 
 #: GPU 0: all values known and constant. GPU 1: in MIG mode, with a gap between MIG devices 0 and 2.
 #: GPU 2: a workstation board with a fan, without ECC, NVLink and PCIe counters. GPU 3: unified memory.

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from nvitop.api.process import GpuProcess
-from nvitop.api.utils import GiB
+from nvitop.basics.units import GiB
 
 linux_only = pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')
 

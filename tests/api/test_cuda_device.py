@@ -20,7 +20,7 @@ from nvitop.api.device import (
     normalize_cuda_visible_devices,
     parse_cuda_visible_devices,
 )
-from nvitop.api.utils import NA
+from nvitop.basics.units import NA
 from tests.api import fake_cuda
 from tests.api.machines import machine as make_machine
 

@@ -21,7 +21,8 @@ from nvitop.api.device import (
     is_mig_device_uuid,
 )
 from nvitop.api.device.identity import version_text
-from nvitop.api.utils import NA, Snapshot
+from nvitop.api.utils import Snapshot
+from nvitop.basics.units import NA
 from tests.api.machines import SCENARIO, known
 from tests.api.machines import machine as make_machine
 from tests.waiting import PATIENCE, in_threads, wait_until

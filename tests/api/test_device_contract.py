@@ -21,9 +21,9 @@ from nvitop.api.device import (
     PhysicalDevice,
     base,
 )
-from nvitop.api.metrics import EXTENDED_METRICS, METRICS
 from nvitop.api.timing import Window
-from nvitop.api.utils import NA
+from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
+from nvitop.basics.units import NA
 from nvitop.exporter.dialects import dialect
 from nvitop.sampling.types import DeviceInfo, DeviceSample
 from nvitop.simulation.abi import NVML_ERRORS

@@ -12,7 +12,7 @@ from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.device import Device, PhysicalDevice
 from nvitop.api.process import GpuProcess
-from nvitop.api.utils import NA, GiB
+from nvitop.basics.units import NA, GiB
 from tests.api.machines import answer
 from tests.api.machines import machine as make_machine
 

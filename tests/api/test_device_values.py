@@ -24,7 +24,7 @@ from nvitop.api.device import (
 )
 from nvitop.api.device.interconnect import throughput2human
 from nvitop.api.timing import Window
-from nvitop.api.utils import NA, GiB, KiB
+from nvitop.basics.units import NA, GiB, KiB
 from tests.api.machines import SCENARIO, answer, known, needs_gpm
 from tests.api.machines import machine as make_machine
 

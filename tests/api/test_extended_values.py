@@ -12,7 +12,7 @@ from nvitop.api.device import ClockEventReasons, Device, MemoryInfo
 from nvitop.api.device.clock import SupportedClocks
 from nvitop.api.device.health import RemappingHistogram, RetiredPage
 from nvitop.api.device.utilization import EncoderStats
-from nvitop.api.utils import NA, ULONGLONG_MAX, GiB
+from nvitop.basics.units import NA, ULONGLONG_MAX, GiB
 from tests.api.machines import known
 from tests.api.machines import machine as make_machine
 

@@ -15,7 +15,8 @@ import psutil
 import pytest
 
 from nvitop.api.process import GpuProcess, HostProcess, procfs
-from nvitop.api.utils import NA, GiB, Snapshot
+from nvitop.api.utils import Snapshot
+from nvitop.basics.units import NA, GiB
 from tests.api.processes import FakeDevice, linux_only
 from tests.waiting import in_threads
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from nvitop.api import host
-from nvitop.api.utils import NA
+from nvitop.basics.units import NA
 from tests.programs import run_python
 
 linux_only = pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')

@@ -16,7 +16,7 @@ import pytest
 
 from nvitop.api.process import GpuProcess, HostProcess, observed, procfs
 from nvitop.api.process.facts import GONE
-from nvitop.api.utils import NA
+from nvitop.basics.units import NA
 from nvitop.platforms import kernel
 from tests.api.processes import FakeDevice, linux_only, running
 from tests.waiting import PATIENCE

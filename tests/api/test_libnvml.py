@@ -10,7 +10,7 @@ import pynvml
 import pytest
 
 from nvitop.api import libnvml
-from nvitop.api.utils import NA
+from nvitop.basics.units import NA
 from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, write_text, write_uint
 from tests.waiting import in_threads
 

@@ -13,7 +13,7 @@ import pytest
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml import _binding, _explanation
-from nvitop.toml import TomlDocument
+from nvitop.basics.toml import TomlDocument
 from tests.api.fake_nvml import FakeLibrary, handle, write_text
 from tests.programs import ROOT
 

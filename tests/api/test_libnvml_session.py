@@ -12,11 +12,12 @@ from typing import Any, Iterator
 import pynvml
 import pytest
 
-from nvitop import log, simulation
+from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.libnvml import _session
 from nvitop.api.libnvml._session import SESSION
-from nvitop.api.utils import NA
+from nvitop.basics import log
+from nvitop.basics.units import NA
 from tests.api.fake_nvml import FakeLibrary, handle, installed, write_uint
 from tests.programs import run_python
 from tests.waiting import PATIENCE, in_threads, wait_until

@@ -10,7 +10,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import libnvml
-from nvitop.api.utils import NA
+from nvitop.basics.units import NA
 from tests.api.fake_nvml import NOT_SUPPORTED, FakeLibrary, handle, write_uint
 
 COMPUTE = 'nvmlDeviceGetComputeRunningProcesses'

@@ -13,7 +13,7 @@ from nvitop import simulation
 from nvitop.api.collector import SnapshotResult, take_snapshots
 from nvitop.api.device import Device
 from nvitop.api.process import GpuProcess, HostProcess
-from nvitop.api.utils import NA
+from nvitop.basics.units import NA
 from tests.waiting import PATIENCE
 
 

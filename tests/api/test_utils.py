@@ -14,21 +14,18 @@ from typing import Any, Callable
 import pytest
 
 from nvitop.api import utils
-from nvitop.api.utils import (
+from nvitop.api.utils import Snapshot, colored, set_color, snapshot_of
+from nvitop.basics.units import (
     NA,
     GiB,
     KiB,
     MiB,
     NaType,
     PiB,
-    Snapshot,
     TiB,
     boolify,
     bytes2human,
-    colored,
     human2bytes,
-    set_color,
-    snapshot_of,
     timedelta2human,
     utilization2string,
 )

@@ -7,7 +7,7 @@ from typing import Any, Iterator, Sequence
 
 from nvitop import simulation
 from nvitop.api import libnvml
-from nvitop.api.utils import UINT_MAX, ULONGLONG_MAX
+from nvitop.basics.units import UINT_MAX, ULONGLONG_MAX
 
 GPUS = """
 [driver]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nvitop.api.device import ClockEventReasons
-from nvitop.api.metrics import METRICS
+from nvitop.basics.metrics import METRICS
 from nvitop.exporter.dialects import (
     DIALECT_NAMES,
     Family,

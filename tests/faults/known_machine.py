@@ -8,8 +8,8 @@ from typing import Iterator
 from unittest import mock
 
 from nvitop import simulation
-from nvitop.api.metrics import METRICS, METRICS_BY_NAME
 from nvitop.api.timing import Window
+from nvitop.basics.metrics import METRICS, METRICS_BY_NAME
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from nvitop.sampling.watchdog import Watchdog

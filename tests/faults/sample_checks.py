@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from nvitop.api.metrics import METRICS
+from nvitop.basics.metrics import METRICS
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, ProcessSample, Sample
 from tests.faults.known_machine import VARYING, KnownMachine
 

@@ -77,9 +77,9 @@ SETTINGS = [
 @example('interval = 1e999')
 @example('interval = -0.0')
 def test_configuration_file_is_accepted_or_explained(text: str) -> None:
-    config = parse_config(text, 'nvitop.toml', CHOICES)
+    config = parse_config(text, 'nvitop.basics.toml', CHOICES)
     for problem in config.problems:
-        assert str(problem).startswith('nvitop.toml')
+        assert str(problem).startswith('nvitop.basics.toml')
         assert_is_readable(str(problem))
     # The accepted settings have the same meaning after writing and reading them.
     options = merge(config.layer)

@@ -21,7 +21,7 @@ from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.device import CudaDevice, Device, PhysicalDevice
 from nvitop.api.process import GpuProcess
-from nvitop.api.utils import NA, GiB, KiB, MiB
+from nvitop.basics.units import NA, GiB, KiB, MiB
 from nvitop.query.fields import device_table
 from nvitop.sampling import parse
 from tests.api.contract import check_all

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import DETAILS, GraphState
 from nvitop.gui.model.device_columns import DETAIL_COLUMNS
 from nvitop.gui.state.app_state import AppState

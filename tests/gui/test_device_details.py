@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import DETAILS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from nvitop.api.utils import GiB
+from nvitop.basics.units import GiB
 from nvitop.gui.model.choices import DETAILS, Screen, ViewState
 from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.style import Role

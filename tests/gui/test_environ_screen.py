@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from nvitop.basics.masking import is_secret
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import EnvironmentRead, KeyPressed
 from nvitop.gui.state.update import update
-from nvitop.masking import is_secret
 from nvitop.owner.types import Layer, Owner, make_owner
 from tests.gui.drawing import lines_of, state_on, text_of
 from tests.gui.driving import update_all

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.layout.host import lay_out_host
 from nvitop.gui.model.choices import GraphState, ViewState
 from nvitop.gui.render.buffer import Buffer

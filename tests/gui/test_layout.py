@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.console.options import MODES
 from nvitop.gui.layout.device import AROUND_NAME, DeviceTraits, place_device_columns, traits_of
 from nvitop.gui.layout.main import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import DETAILS, ViewState
 from nvitop.gui.state.events import Redraw, Refresh, RingBell, SaveSettings, SettingsSaved
 from nvitop.gui.state.lists import main_layout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.api.utils import GiB
+from nvitop.basics.units import GiB
 from nvitop.health import DeviceState, device_states
 from nvitop.sampling.types import (
     PROCESSES,

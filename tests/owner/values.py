@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
+from nvitop.basics.printable import printable
 from nvitop.owner.types import CONTAINERS, JOBS, Owner
-from nvitop.printable import printable
 
 #: Marks of tests with real processes in real control groups.
 REAL_OWNERS = (

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from nvitop.api.device import ClockEventReasons
-from nvitop.api.metrics import CLOCK_EVENT_REASONS, EXTENDED_METRICS, METRICS, PROCESS_METRICS
+from nvitop.basics.metrics import CLOCK_EVENT_REASONS, EXTENDED_METRICS, METRICS, PROCESS_METRICS
 from nvitop.compat.pynvml_smi.fields import NVSMI_QUERY_GPU
 from nvitop.owner.types import Layer, make_owner
 from nvitop.query.fields import (

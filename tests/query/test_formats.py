@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs.query_schema import make_schema
-from nvitop.printable import printable
+from nvitop.basics.printable import printable
 from nvitop.query import escape, unescape
 from nvitop.query.fields import device_table, process_table
 from nvitop.query.formats import OutputStyle, document, make_format, parse_style

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nvitop.masking import MASK, mask_command
+from nvitop.basics.masking import MASK, mask_command
 from nvitop.owner.types import Layer, Owner
 from nvitop.recording.privacy import CommandFilter, short_command
 from nvitop.sampling.types import HostProcessSample, ParentProcess, Sample

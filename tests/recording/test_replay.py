@@ -15,6 +15,7 @@ from typing import Callable, Iterable, Sequence
 
 import pytest
 
+from nvitop.basics.times import format_time, parse_time
 from nvitop.console.options import Options
 from nvitop.gui import replay_command
 from nvitop.gui.app import App
@@ -35,7 +36,6 @@ from nvitop.recording.replay import NEWEST_FRAMES, NO_SIGNALS, OLDER_FRAMES, SPE
 from nvitop.recording.store import RecordingError
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
-from nvitop.times import format_time, parse_time
 from tests.clock import Clock
 from tests.command_run import CommandRun
 from tests.gui.driving import update_all

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nvitop import simulation
-from nvitop.api.metrics import (
+from nvitop.basics.metrics import (
     EXTENDED_METRICS,
     LISTS,
     METRICS,
@@ -30,9 +30,9 @@ PROGRAM = """
 import json, pathlib, sys, types
 import nvitop
 
-path = pathlib.Path(nvitop.__file__).with_name('api') / 'metrics.py'
-table = types.ModuleType('nvitop.api.metrics')
-sys.modules['nvitop.api.metrics'] = table
+path = pathlib.Path(nvitop.__file__).with_name('basics') / 'metrics.py'
+table = types.ModuleType('nvitop.basics.metrics')
+sys.modules['nvitop.basics.metrics'] = table
 row = '''_metric('wing_temperature', '°C', 'int', 'fast', 'temperature.wing', 'temperature of the wing',
     method='temperature', field='temperature_celsius', report=True, detail=True, history=True,
     graph='WING', snapshot=True, collector=True),

@@ -10,7 +10,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api import libnvml
-from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.health import findings
 from nvitop.sampling import source as source_module
 from nvitop.sampling import take_sample

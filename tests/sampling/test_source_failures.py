@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nvitop.api import host
-from nvitop.api.metrics import METRICS_BY_NAME
 from nvitop.api.process import HostFacts
 from nvitop.api.process.observed import observed
 from nvitop.api.timing import Window
+from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.sampling.driver import read_driver_info
 from nvitop.sampling.types import WHATS, Demand, DeviceKey, Problem, Sample
 from tests.sampling.clocked_machine import (

@@ -9,8 +9,8 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api.device import Device, MigDevice
-from nvitop.api.metrics import EXTENDED_METRICS, METRICS, Metric
-from nvitop.api.utils import NA
+from nvitop.basics.metrics import EXTENDED_METRICS, METRICS, Metric
+from nvitop.basics.units import NA
 from nvitop.query.command import main
 from nvitop.query.fields import device_table
 from nvitop.query.nvidia_smi import DEPRECATED

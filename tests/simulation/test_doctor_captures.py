@@ -9,8 +9,8 @@ import pytest
 
 from nvitop import doctor, simulation
 from nvitop.api.device import Device
+from nvitop.basics.toml import TomlDocument
 from nvitop.simulation.capture import scenario_text
-from nvitop.toml import TomlDocument
 from tests.command_run import CommandRun
 from tests.simulation.conftest import NEWEST, needs, read_capture
 

@@ -11,7 +11,7 @@ import pytest
 from nvitop import simulation
 from nvitop.api import libcuda
 from nvitop.api.device import Device
-from nvitop.api.utils import NA
+from nvitop.basics.units import NA
 from tests.simulation.conftest import handle, text
 from tests.waiting import PATIENCE, wait_until
 

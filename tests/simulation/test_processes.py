@@ -12,7 +12,7 @@ import pytest
 
 from nvitop import select_devices, simulation, take_snapshots
 from nvitop.api.system import system
-from nvitop.api.utils import NA
+from nvitop.basics.units import NA
 from nvitop.sampling.source import LiveSource
 from nvitop.simulation.children import FIRST_FIXED_PID
 from tests.simulation.conftest import handle, needs, text

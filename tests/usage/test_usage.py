@@ -17,11 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nvitop.basics.times import format_time
 from nvitop.owner.types import Owner
 from nvitop.recording.recorder import Recorder
 from nvitop.recording.store import RecordingError
 from nvitop.sampling.types import Sample
-from nvitop.times import format_time
 from nvitop.usage.command import main, parse_moment
 from nvitop.usage.recordings import open_sources, read_report
 from nvitop.usage.report import (

@@ -22,7 +22,7 @@ from typing import (
 from nvitop.api import libnvml
 from nvitop.api.libnvml import nvmlQuery
 from nvitop.api.libnvml._errors import is_unsupported
-from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, NaType
+from nvitop.basics.units import NA, UINT_MAX, ULONGLONG_MAX, NaType
 
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec  # not in Python 3.8

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, once_in_oneshot
-from nvitop.api.utils import NA, NaType
+from nvitop.basics.units import NA, NaType
 
 # Numbers of NVML_FI_DEV_CLOCKS_EVENT_REASON_…; older bindings lack the names.
 _FIELD_SW_POWER_CAP, _FIELD_SYNC_BOOST = 74, 76

@@ -33,8 +33,9 @@ from nvitop.api.device.visible import (
     describe_visible,
     parse_cuda_visible_devices,
 )
-from nvitop.api.metrics import METRICS
-from nvitop.api.utils import NA, NaType, Snapshot, snapshot_of
+from nvitop.api.utils import Snapshot, snapshot_of
+from nvitop.basics.metrics import METRICS
+from nvitop.basics.units import NA, NaType
 
 D = TypeVar('D', bound='Device')
 M = TypeVar('M', bound='MigDevice')

@@ -10,7 +10,7 @@ from nvitop.api import libnvml
 from nvitop.api.libnvml._binding import NVMLError_InvalidArgument
 from nvitop.api.libnvml._errors import is_unreachable
 from nvitop.api.system import system
-from nvitop.api.utils import NA
+from nvitop.basics.units import NA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from nvitop.api.device.base import MAX_ULONGLONG, Reading, once_in_oneshot
 from nvitop.api.device.interconnect import InterconnectMixin
 from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.libnvml._structures import read_sram_ecc_status
-from nvitop.api.metrics import ECC_PERIODS, ECC_PLACES
-from nvitop.api.utils import NA, NaType
+from nvitop.basics.metrics import ECC_PERIODS, ECC_PLACES
+from nvitop.basics.units import NA, NaType
 
 _CORRECTED, _UNCORRECTED = 0, 1
 _VOLATILE, _AGGREGATE = 0, 1

@@ -12,7 +12,7 @@ from nvitop.api.device.base import DeviceBase
 from nvitop.api.libnvml import NVMLError
 from nvitop.api.libnvml._errors import CORRUPTED_INFOROM
 from nvitop.api.libnvml._structures import read_pci_info_ext
-from nvitop.api.utils import NA, NaType
+from nvitop.basics.units import NA, NaType
 
 _OEM, _ECC, _POWER = range(3)
 _ARCHITECTURES = {

@@ -10,7 +10,7 @@ from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, once_in_oneshot
 from nvitop.api.libnvml import NVMLError
 from nvitop.api.libnvml._structures import read_fabric_info, read_platform_info
 from nvitop.api.timing import Window, check_interval
-from nvitop.api.utils import NA, KiB, NaType, bytes2human
+from nvitop.basics.units import NA, KiB, NaType, bytes2human
 
 if TYPE_CHECKING:
     #: Value and driver's time (µs) of each counter.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from nvitop.api import libnvml
 from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, ImpossibleAnswer, once_in_oneshot
 from nvitop.api.system import system
-from nvitop.api.utils import NA, NaType, bytes2human
+from nvitop.basics.units import NA, NaType, bytes2human
 
 
 class MemoryInfo(NamedTuple):

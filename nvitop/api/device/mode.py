@@ -6,7 +6,7 @@ from __future__ import annotations
 from nvitop.api.device.base import ENABLED, DeviceBase
 from nvitop.api.libnvml import NVMLError, last_error, nvmlQuery
 from nvitop.api.libnvml._structures import read_gsp_modes
-from nvitop.api.utils import NA
+from nvitop.basics.units import NA
 
 _SUPPORTED = {0: 'Not Supported', 1: 'Supported'}
 #: Capability of the driver.

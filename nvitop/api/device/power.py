@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase
 from nvitop.api.system import system
-from nvitop.api.utils import NA, NaType
+from nvitop.basics.units import NA, NaType
 from nvitop.platforms.pci import short_bus_id
 
 # Numbers of NVML_FI_DEV_POWER_….

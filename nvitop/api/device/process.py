@@ -12,7 +12,7 @@ from nvitop.api.device.base import MAX_ULONGLONG
 from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.process import procfs
-from nvitop.api.utils import NA, UINT_MAX, NaType, na_if_none
+from nvitop.basics.units import NA, UINT_MAX, NaType, na_if_none
 
 _LISTS = (
     ('C', 'nvmlDeviceGetComputeRunningProcesses'),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase, once_in_oneshot
 from nvitop.api.timing import Window, check_interval
-from nvitop.api.utils import NA, KiB, NaType
+from nvitop.basics.units import NA, KiB, NaType
 
 #: Shortest useful time between two readings: the hardware updates its counters slowly.
 _SHORTEST_GPM_SECONDS = 0.1

@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence, Union
 from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase
 from nvitop.api.device.handles import digits, mig_handles
-from nvitop.api.utils import NA
+from nvitop.basics.units import NA
 
 #: An index, parsed like C's ``strtoul``: ``'1st'`` is 1. More than 9 digits are not an index.
 _INDEX = r'\s*\+?0*([0-9]{1,9})(?![0-9])'

@@ -20,7 +20,7 @@ from typing import Any, Callable, Hashable, NamedTuple
 
 from nvitop.api import libcuda
 from nvitop.api.device.handles import digits
-from nvitop.log import debug, warn
+from nvitop.basics.log import debug, warn
 from nvitop.platforms.nvidia_files import cuda_files
 
 #: Time limit in seconds. CUDA takes tens of seconds without persistence mode on many GPUs.

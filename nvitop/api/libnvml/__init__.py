@@ -69,8 +69,8 @@ from nvitop.api.libnvml._structures import (
     c_nvmlProcessInfo_v3_t,
     c_nvmlTemperature_v1_t,
 )
-from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX
-from nvitop.log import logger
+from nvitop.basics.log import logger
+from nvitop.basics.units import NA, UINT_MAX, ULONGLONG_MAX
 
 if TYPE_CHECKING:
     import logging

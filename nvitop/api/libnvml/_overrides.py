@@ -29,8 +29,8 @@ from nvitop.api.libnvml._structures import (
     c_nvmlTemperature_v1_t,
     version_of,
 )
-from nvitop.api.utils import NA, NaType
-from nvitop.log import debug, warn
+from nvitop.basics.log import debug, warn
+from nvitop.basics.units import NA, NaType
 
 #: Maximum number of GPUs that is believed. Drivers support 32; this many can still be listed.
 _MAX_GPUS = 1024

@@ -23,8 +23,8 @@ from nvitop.api.libnvml._structures import (
     c_nvmlProcessInfo_v2_t,
     c_nvmlProcessInfo_v3_t,
 )
-from nvitop.api.utils import UINT_MAX, ULONGLONG_MAX
-from nvitop.log import IMPOSSIBLE_PROCESSES, debug, warn
+from nvitop.basics.log import IMPOSSIBLE_PROCESSES, debug, warn
+from nvitop.basics.units import UINT_MAX, ULONGLONG_MAX
 from nvitop.platforms.kernel import MAX_PID
 
 #: Maximum number of calls until a growing list fits into its buffer.

@@ -16,8 +16,8 @@ from nvitop.api.libnvml._binding import (
 )
 from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, UNINITIALIZED, UNKNOWN
 from nvitop.api.libnvml._session import SESSION
-from nvitop.api.utils import NA
-from nvitop.log import MISSING_FUNCTION, warn
+from nvitop.basics.log import MISSING_FUNCTION, warn
+from nvitop.basics.units import NA
 
 F = TypeVar('F', bound=Callable[..., Any])
 

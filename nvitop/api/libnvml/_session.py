@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, NVMLError_LibraryNotFound
 from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, IN_USE, UNINITIALIZED
-from nvitop.log import critical, debug
+from nvitop.basics.log import critical, debug
 from nvitop.platforms.kernel import at_fork
 
 if TYPE_CHECKING:

@@ -28,16 +28,8 @@ from nvitop.api.process.facts import (
     command_join,
 )
 from nvitop.api.process.hostprocess import HostProcess
-from nvitop.api.utils import (
-    NA,
-    NaType,
-    Snapshot,
-    bytes2human,
-    na_if_none,
-    replaced_methods,
-    snapshot_of,
-    timedelta2human,
-)
+from nvitop.api.utils import Snapshot, replaced_methods, snapshot_of
+from nvitop.basics.units import NA, NaType, bytes2human, na_if_none, timedelta2human
 from nvitop.owner.types import Owner
 
 _T = TypeVar('_T')

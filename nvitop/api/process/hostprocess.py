@@ -23,7 +23,8 @@ from nvitop.api.process.psutilprocess import (
 )
 from nvitop.api.system import system
 from nvitop.api.timing import timed
-from nvitop.api.utils import NA, NaType, Snapshot, replaced_methods, timedelta2human
+from nvitop.api.utils import Snapshot, replaced_methods
+from nvitop.basics.units import NA, NaType, timedelta2human
 from nvitop.owner.types import Owner, OwnerReading
 from nvitop.platforms import LINUX
 

@@ -11,8 +11,8 @@ from nvitop.api.device.clock import ClockEventReasons
 from nvitop.api.device.health import ECC_LOCATIONS
 from nvitop.api.device.identity import BRANDS
 from nvitop.api.libnvml import NVMLError, NVMLError_NotFound, NVMLError_NotSupported
-from nvitop.api.metrics import EXTENDED_METRICS, METRICS
-from nvitop.api.utils import NA, UINT_MAX, ULONGLONG_MAX, MiB
+from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
+from nvitop.basics.units import NA, UINT_MAX, ULONGLONG_MAX, MiB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

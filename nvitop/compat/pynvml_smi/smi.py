@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from nvitop.api import libnvml
 from nvitop.api.libnvml import NVMLError
+from nvitop.basics.toml import suggestion
 from nvitop.compat.pynvml_smi.fields import (
     FIELDS,
     HELP,
@@ -27,7 +28,6 @@ from nvitop.compat.pynvml_smi.fields import (
     SmiGpu,
 )
 from nvitop.compat.pynvml_smi.text import format_tree, tree_to_xml
-from nvitop.toml import suggestion
 
 if TYPE_CHECKING:
     from typing import Union

@@ -58,7 +58,7 @@ class DeviceRow(NamedTuple):
 
     #: Name as Prometheus stores it.
     name: str
-    #: Names of the metrics in :data:`nvitop.api.metrics.METRICS`.
+    #: Names of the metrics in :data:`nvitop.basics.metrics.METRICS`.
     metrics: tuple[str, ...]
     help: str
     type: SeriesType = 'gauge'
@@ -74,7 +74,7 @@ class ProcessRow(NamedTuple):
     """Series of processes on devices."""
 
     name: str
-    #: Name of the metric in :data:`nvitop.api.metrics.PROCESS_METRICS`.
+    #: Name of the metric in :data:`nvitop.basics.metrics.PROCESS_METRICS`.
     metric: str
     help: str
     scale: float = 1.0

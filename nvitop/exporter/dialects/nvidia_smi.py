@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Iterator
 
-from nvitop.api.metrics import CLOCK_EVENT_REASONS, EXTENDED_METRICS, METRICS, Metric
+from nvitop.basics.metrics import CLOCK_EVENT_REASONS, EXTENDED_METRICS, METRICS, Metric
 from nvitop.exporter.dialects import DeviceRow, Dialect, InfoRow, ProcessRow
 
 if TYPE_CHECKING:

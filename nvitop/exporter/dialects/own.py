@@ -8,7 +8,7 @@ import platform
 import re
 from typing import TYPE_CHECKING, Iterator, Mapping
 
-from nvitop.api.metrics import (
+from nvitop.basics.metrics import (
     EXTENDED_METRICS,
     METRICS,
     PROCESS_METRICS,

@@ -6,8 +6,8 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple, Sequence
 
-from nvitop.api.metrics import METRICS_BY_NAME
-from nvitop.api.utils import GiB
+from nvitop.basics.metrics import METRICS_BY_NAME
+from nvitop.basics.units import GiB
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.device_columns import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from typing import Collection, NamedTuple, Sequence
 
-from nvitop.api.metrics import METRICS, METRICS_BY_NAME, Metric, metrics_of_tier
+from nvitop.basics.metrics import METRICS, METRICS_BY_NAME, Metric, metrics_of_tier
 from nvitop.console.options import Thresholds
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.render.style import Role, Style, gradient

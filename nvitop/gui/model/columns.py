@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Optional, Sequence
 
-from nvitop.api.utils import NA, duration2human
+from nvitop.basics.units import NA, duration2human
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.render.width import cell_width, safe

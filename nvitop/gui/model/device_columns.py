@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple, Optional, Sequence, Tuple
 
-from nvitop.api.utils import GiB
+from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState, load_style
 from nvitop.gui.model.columns import Column

@@ -7,7 +7,7 @@ import re
 import time
 from typing import Iterable, Sequence
 
-from nvitop.api.utils import GiB, bytes2human, duration2human, utilization2string
+from nvitop.basics.units import GiB, bytes2human, duration2human, utilization2string
 from nvitop.gui.render.width import clip, clip_left, safe
 from nvitop.sampling.types import DeviceKey
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from nvitop.api.metrics import METRICS
+from nvitop.basics.metrics import METRICS
+from nvitop.basics.times import format_time, parse_time
 from nvitop.gui.model.choices import DETAILS, Screen, Sort, neighbor
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result, TreeState
 from nvitop.gui.state.appearance import way_to_run
@@ -34,7 +35,6 @@ from nvitop.gui.state.selection import (
 )
 from nvitop.health import findings
 from nvitop.sampling.types import DeviceSample, Sample
-from nvitop.times import format_time, parse_time
 
 #: Number of samples after freezing that complete the details. Some metrics need two readings.
 _SAMPLES_TO_COMPLETE = 3

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.layout.main import GRAPHS_WIDTH
 from nvitop.gui.model.choices import DETAILS, GRAPHS, Screen, has_gradient, is_measured, neighbor
 from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS

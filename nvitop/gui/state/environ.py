@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from nvitop.api.utils import NA
+from nvitop.basics.masking import MASK, is_secret
+from nvitop.basics.units import NA
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, EnvironState, Result
 from nvitop.gui.state.events import EnvironmentRead, ReadEnvironment
 from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.selection import selected_key, selected_process
-from nvitop.masking import MASK, is_secret
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, NamedTuple
 
+from nvitop.basics.lazy import LastResult
 from nvitop.gui.layout.main import MainLayout, count_rows, lay_out_page
 from nvitop.gui.layout.process import place
 from nvitop.gui.layout.screens import TreeLayout, lay_out_list
@@ -31,7 +32,6 @@ from nvitop.gui.state.process_rows import (
     summarize_users,
     unknown_among,
 )
-from nvitop.lazy import LastResult
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
-from nvitop.api.metrics import METRICS_BY_NAME
-from nvitop.api.utils import GiB
+from nvitop.basics.metrics import METRICS_BY_NAME
+from nvitop.basics.units import GiB
 from nvitop.gui.layout.device import (
     FULL,
     DetailsLayout,

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
-from nvitop.api.utils import GiB
+from nvitop.basics.units import GiB
 from nvitop.gui.layout.device import AROUND_NAME, DevicePlace, DeviceTraits
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState, load_role

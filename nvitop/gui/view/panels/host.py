@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Iterable, NamedTuple, Optional, Sequence, Tuple
 
-from nvitop.api.metrics import METRICS_BY_NAME, Metric
+from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.gui.layout.host import HostGraphs, HostLayout
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import GraphState, ViewState, host_style, is_measured, load_style

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence
 
-from nvitop.api.metrics import METRICS_BY_NAME
+from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import GraphState, ViewState, tile_metrics
 from nvitop.gui.model.device_columns import RowState, why_silent

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from nvitop.basics.masking import is_secret
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
@@ -13,7 +14,6 @@ from nvitop.gui.state.environ import OwnerLine, environ_lines, owner_lines
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.view.hints import draw_screen_title, shown_key
 from nvitop.gui.view.text import draw_bar_row, draw_message
-from nvitop.masking import is_secret
 
 _NAME = Style(Role.HEADING, bold=True)
 _BEST = Style(Role.TEXT, bold=True)

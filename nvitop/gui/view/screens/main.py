@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Mapping, NamedTuple, Sequence, Tuple
 
+from nvitop.basics.lazy import LastResult
 from nvitop.gui.layout.main import LOWEST, MainLayout
 from nvitop.gui.model.choices import GraphState, MainState, ViewState, row_role
 from nvitop.gui.render.buffer import Buffer
@@ -27,7 +28,6 @@ from nvitop.gui.view.text import (
     draw_centered_line,
 )
 from nvitop.health import Finding, worst_findings
-from nvitop.lazy import LastResult
 from nvitop.sampling.types import DeviceKey, HostSample, ProcessSample, Sample
 from nvitop.version import __version__
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 from typing import Callable, Iterator, NamedTuple, Sequence
 
-from nvitop.api.metrics import METRICS_BY_NAME
-from nvitop.api.utils import GiB
+from nvitop.basics.metrics import METRICS_BY_NAME
+from nvitop.basics.units import GiB
 from nvitop.gui.layout.screens import MetricsLayout, lay_out_metrics
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import PROCESS_TRAFFIC, ViewState, host_style, load_style

@@ -6,6 +6,7 @@ The events screen of a replay: what happened, and when.
 
 from __future__ import annotations
 
+from nvitop.basics.times import format_time
 from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.layout.screens import ListLayout
 from nvitop.gui.model import format as fmt
@@ -28,7 +29,6 @@ from nvitop.gui.view.text import (
     title_room,
 )
 from nvitop.sampling.types import STATUS
-from nvitop.times import format_time
 
 #: Cells of the last hint and the gap before it.
 _HINT_WIDTH = 8

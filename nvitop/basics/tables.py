@@ -7,7 +7,7 @@ import csv
 import io
 from typing import Container, Iterable, Sequence
 
-from nvitop.printable import printable
+from nvitop.basics.printable import printable
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> str:
