@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``nvitop`` and return its exit status."""
     given = without_help_word(sys.argv[1:] if arguments is None else arguments)
     if any(word.startswith('--ssh') for word in given[:1]):
-        from nvitop.console.remote import remote_query, run_remotely
+        from nvitop.remote.command import remote_query, run_remotely
 
         query = remote_query(given)
         if query is not None:

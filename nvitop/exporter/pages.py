@@ -16,6 +16,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Mapping, Sequence
 
+from nvitop.accounting.shares import NO_USER, UNKNOWN_USER, Share, UsageKey
+from nvitop.accounting.usage import Meter, Tick
 from nvitop.api import host
 from nvitop.api.process import HostProcess
 from nvitop.exporter.dialects import Family, GpuUse, Observation, Point, SeriesOptions, has_driver
@@ -27,8 +29,6 @@ from nvitop.exporter.families import (
     owner_properties,
     without_values,
 )
-from nvitop.recording.shares import NO_USER, UNKNOWN_USER, Share, UsageKey
-from nvitop.recording.usage import Meter, Tick
 from nvitop.sampling.types import EMPTY_SAMPLE, Sample
 
 if TYPE_CHECKING:

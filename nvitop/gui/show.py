@@ -56,7 +56,7 @@ def show(options: Options, messages: list[Message]) -> int:
 
 def show_remote(options: Options, messages: list[Message]) -> int:
     """Do the same for the machine of ``--ssh``."""
-    from nvitop.console.remote import connected
+    from nvitop.remote.command import connected
 
     shows_monitor = _shows_monitor(options, messages)
     with connected(options, once=not shows_monitor) as (source, sample):

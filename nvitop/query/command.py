@@ -326,7 +326,7 @@ def _run(
 
 
 def _run_samples(given: argparse.Namespace) -> int:
-    from nvitop.query.samples import make_source, standard_input, write_sample, write_samples
+    from nvitop.remote.samples import make_source, standard_input, write_sample, write_samples
 
     period = given.loop
     with Interrupts() as interrupts:

@@ -29,10 +29,10 @@ from nvitop.console.messages import print_message
 from nvitop.platforms.kernel import HANGUP
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.lines import STANDARD, LineWriter
-from nvitop.recording.privacy import CHOICES
 from nvitop.recording.recorder import DEFAULT_INTERVAL, RECORDED, Recorder
 from nvitop.recording.store import RecordingError, Retention
 from nvitop.sampling.plan import intervals
+from nvitop.sampling.privacy import CHOICES
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.source import LiveSource
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from nvitop.accounting.shares import gpu_of
+from nvitop.accounting.usage import MAX_INTERVALS
 from nvitop.basics.times import format_duration
 from nvitop.health import Finding, event_words, findings
-from nvitop.recording.shares import gpu_of
-from nvitop.recording.usage import MAX_INTERVALS
 from nvitop.sampling.types import DeviceKey, Sample
 
 #: Change (seconds) of the clock against the monotonic clock that counts as a step.

@@ -14,8 +14,8 @@ import pickle
 import zlib
 from typing import NamedTuple
 
+from nvitop.accounting.usage import GpuTimes, RecentUse
 from nvitop.basics.times import LATEST_TIME, format_time
-from nvitop.recording.usage import GpuTimes, RecentUse
 from nvitop.sampling.serialization import SerializationError, dumps, loads
 from nvitop.sampling.types import Sample
 

@@ -14,6 +14,8 @@ import sys
 import zlib
 from typing import BinaryIO, Generator, Iterable, Iterator
 
+from nvitop.accounting.shares import gpu_of
+from nvitop.accounting.usage import UsageAccount
 from nvitop.platforms.files import open_private
 from nvitop.platforms.kernel import write_pieces
 from nvitop.recording.events import EventDetector
@@ -25,9 +27,7 @@ from nvitop.recording.frames import (
     parse_text,
     text_of,
 )
-from nvitop.recording.privacy import CommandFilter
 from nvitop.recording.reader import DatabaseRecording, Span
-from nvitop.recording.shares import gpu_of
 from nvitop.recording.store import (
     TABLES,
     RecordingError,
@@ -35,7 +35,7 @@ from nvitop.recording.store import (
     write_events,
     write_minutes,
 )
-from nvitop.recording.usage import UsageAccount
+from nvitop.sampling.privacy import CommandFilter
 from nvitop.sampling.types import DeviceSample, Sample
 
 #: Window bits of zlib for the gzip format, and the first bytes of each of its parts.

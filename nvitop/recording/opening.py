@@ -7,11 +7,11 @@ import heapq
 import os
 from typing import Iterator, Sequence, Union
 
+from nvitop.accounting.usage import GpuTimes, add_times
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.lines import LineRecording
 from nvitop.recording.reader import DatabaseRecording, Span
 from nvitop.recording.store import SQLITE_MAGIC, RecordingError
-from nvitop.recording.usage import GpuTimes, add_times
 from nvitop.sampling.types import Sample
 
 #: The frames of the recording at index ``i`` have the numbers from ``i * _STRIDE`` on.

@@ -13,11 +13,11 @@ from collections import OrderedDict
 from typing import Callable, Iterator, NamedTuple, Sequence
 from urllib.parse import quote
 
+from nvitop.accounting.usage import GpuTimes
 from nvitop.basics.times import LATEST_TIME, format_time
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError, decompress, parse_text
 from nvitop.recording.store import RecordingError, check_format
-from nvitop.recording.usage import GpuTimes
 from nvitop.sampling.types import Sample
 
 #: Maximum size (bytes) of a compressed frame or key frame that is read.

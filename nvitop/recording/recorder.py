@@ -8,14 +8,14 @@ import sqlite3
 import time
 from typing import Callable, Protocol
 
+from nvitop.accounting.usage import MinuteRows, UsageAccount
 from nvitop.basics.metrics import METRICS
 from nvitop.basics.times import format_duration
 from nvitop.platforms.machine import boot_id, machine_id
 from nvitop.recording.events import EventDetector, RecordedEvent
 from nvitop.recording.frames import FrameEncoder, FrameError, compress
-from nvitop.recording.privacy import CommandFilter
 from nvitop.recording.store import Retention, Store
-from nvitop.recording.usage import MinuteRows, UsageAccount
+from nvitop.sampling.privacy import CommandFilter
 from nvitop.sampling.types import Demand, Sample
 
 #: Default time (seconds) between frames.

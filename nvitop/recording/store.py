@@ -12,10 +12,10 @@ import shutil
 import sqlite3
 from typing import Iterable, Iterator, NamedTuple
 
+from nvitop.accounting.shares import gpu_of
+from nvitop.accounting.usage import DeviceMinute, MinuteRows, Usage
 from nvitop.platforms import files
 from nvitop.recording.events import RecordedEvent
-from nvitop.recording.shares import gpu_of
-from nvitop.recording.usage import DeviceMinute, MinuteRows, Usage
 from nvitop.sampling.types import DeviceSample
 from nvitop.version import __version__
 

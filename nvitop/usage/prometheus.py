@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
 
+from nvitop.accounting.shares import UNKNOWN_USER
 from nvitop.fleet.reading import host_name
 from nvitop.fleet.series import ROW, Matcher, marked, vector
 from nvitop.fleet.types import FleetError
-from nvitop.recording.shares import UNKNOWN_USER
 from nvitop.usage.report import UNOBSERVED, Place, Report, Sums, Table
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Dict, Iterator, NamedTuple, Sequence, Set
 
+from nvitop.accounting.shares import UsageKey
 from nvitop.basics.times import LATEST_TIME, format_time
 from nvitop.recording.lines import LineRecording
 from nvitop.recording.opening import is_database
 from nvitop.recording.reader import open_database
-from nvitop.recording.shares import UsageKey
 from nvitop.recording.store import RecordingError
 from nvitop.usage.report import UNOBSERVED, Place, Report, Sums, Table
 

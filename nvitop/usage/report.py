@@ -11,11 +11,11 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
+from nvitop.accounting.shares import HELD_BYTES, NO_USER, UNKNOWN_USER
 from nvitop.basics.printable import printable
 from nvitop.basics.tables import aligned, csv_text
 from nvitop.basics.times import format_time
 from nvitop.health.states import HELD_SECONDS
-from nvitop.recording.shares import HELD_BYTES, NO_USER, UNKNOWN_USER
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import ProcessSample, Sample

@@ -31,7 +31,7 @@ from nvitop.claims.records import claimed_by_others, read_claims
 from nvitop.platforms import files as shared_files
 from nvitop.platforms.files import is_locked, why_unusable
 from nvitop.platforms.machine import is_running
-from nvitop.recording.privacy import CommandFilter
+from nvitop.sampling.privacy import CommandFilter
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import ClaimSample, Demand, Sample
 from nvitop.select.choice import Criteria, select_devices

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from nvitop.accounting.usage import RecentUse
 from nvitop.gui.app import App
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
@@ -13,7 +14,6 @@ from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived
 from nvitop.gui.state.lists import listed_users, relist
 from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.frames import RecentSamples
-from nvitop.recording.usage import RecentUse
 from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Sample
 from tests.gui.headless import HeadlessTerminal

@@ -159,7 +159,7 @@ class SeriesOptions(NamedTuple):
 
 
 class GpuUse(NamedTuple):
-    """Use of GPUs since the exporter was started, see :mod:`nvitop.recording.shares`."""
+    """Use of GPUs since the exporter was started, see :mod:`nvitop.accounting.shares`."""
 
     #: Seconds × GPUs that were used, or free if no one held them, and that were held idle.
     seconds: float = 0.0

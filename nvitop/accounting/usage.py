@@ -10,8 +10,7 @@ from __future__ import annotations
 import collections
 from typing import Dict, Iterable, Iterator, NamedTuple, Sequence, Tuple
 
-from nvitop.health.states import BUSY_PERCENT
-from nvitop.recording.shares import (
+from nvitop.accounting.shares import (
     DeviceShares,
     UsageKey,
     divide,
@@ -21,6 +20,7 @@ from nvitop.recording.shares import (
     processes_by_gpu,
     usage_key,
 )
+from nvitop.health.states import BUSY_PERCENT
 from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
 
 #: A gap of more intervals than this is not observed.
@@ -39,7 +39,7 @@ class Usage:
         #: Time in which a process of the holder was on the device, and the part in which it was busy.
         self.held_ms = 0.0
         self.busy_ms = 0.0
-        #: Time of the GPU divided among its holders, see :mod:`nvitop.recording.shares`, and the part
+        #: Time of the GPU divided among its holders, see :mod:`nvitop.accounting.shares`, and the part
         #: that was held idle. The shares of all rows of a GPU add up to the time in which it was
         #: observed.
         self.share_ms = 0.0

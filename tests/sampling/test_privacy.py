@@ -9,7 +9,7 @@ import pytest
 
 from nvitop.basics.masking import MASK, mask_command
 from nvitop.owner.types import Layer, Owner
-from nvitop.recording.privacy import CommandFilter, short_command
+from nvitop.sampling.privacy import CommandFilter, short_command
 from nvitop.sampling.types import HostProcessSample, ParentProcess, Sample
 from tests.sampling.fakes import process_sample
 

@@ -18,8 +18,8 @@ import pytest
 from nvitop.cli import main
 from nvitop.console.lifecycle import CommandFailure
 from nvitop.console.options import Options
-from nvitop.console.remote import connected
-from nvitop.recording.ssh import RemoteError, RemoteSource, explain, ssh_command
+from nvitop.remote.command import connected
+from nvitop.remote.source import RemoteError, RemoteSource, explain, ssh_command
 from nvitop.sampling.serialization import dumps_demand, loads_demand
 from nvitop.sampling.types import Demand, DeviceKey, ProcessKey, Sample
 from tests.command_run import CommandRun

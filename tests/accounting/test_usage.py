@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.recording.privacy import short_command
-from nvitop.recording.shares import UsageKey
-from nvitop.recording.usage import UsageAccount, split
+from nvitop.accounting.shares import UsageKey
+from nvitop.accounting.usage import UsageAccount, split
+from nvitop.sampling.privacy import short_command
 from nvitop.sampling.types import PROCESSES, Problem
 from tests.recording.virtual_clock import START, SimpleMachine, mig, record, rows, usage
 

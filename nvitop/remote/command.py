@@ -13,7 +13,7 @@ from nvitop.console.commands import COMMANDS
 from nvitop.console.lifecycle import CommandFailure
 from nvitop.console.messages import print_message
 from nvitop.console.options import Options
-from nvitop.recording.ssh import RemoteError, RemoteSource, ssh_command
+from nvitop.remote.source import RemoteError, RemoteSource, ssh_command
 from nvitop.sampling.types import Demand, Sample
 
 #: Time (seconds) to wait for the first sample.

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nvitop.recording.shares import divide
-from nvitop.recording.usage import UsageAccount
+from nvitop.accounting.shares import divide
+from nvitop.accounting.usage import UsageAccount
 from nvitop.sampling.types import Sample
 from tests.recording.virtual_clock import SimpleMachine, mig, percent, simulated_samples
 from tests.sampling.clocked_machine import ClockedMachine

@@ -9,8 +9,8 @@ import time
 from typing import TYPE_CHECKING, BinaryIO, Callable, Sequence
 
 from nvitop.query.output import Output
-from nvitop.recording.privacy import CommandFilter
 from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
+from nvitop.sampling.privacy import CommandFilter
 from nvitop.sampling.sampler import Sampler
 from nvitop.sampling.serialization import SerializationError, dumps, loads_demand
 from nvitop.sampling.source import LiveSource

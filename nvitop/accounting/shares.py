@@ -22,7 +22,7 @@ import re
 from typing import Iterator, NamedTuple, Sequence
 
 from nvitop.health.states import BUSY_PERCENT
-from nvitop.recording.privacy import short_command
+from nvitop.sampling.privacy import short_command
 from nvitop.sampling.types import (
     DeviceInfo,
     DeviceKey,
