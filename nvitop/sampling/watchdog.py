@@ -2,44 +2,29 @@
 """Runs calls that may never return, in threads that can be abandoned.
 
 The steps of a round run one after another in one daemon thread, so a healthy round costs one thread
-switch whatever the number of GPUs. A step that exceeds the limit is abandoned *with its thread*; the
-remaining steps continue in new threads. A subject, such as a GPU, is in one of these states::
+switch whatever the number of GPUs. A step that exceeds the limit is abandoned *with its thread*, and
+the remaining steps of the round get a thread each.
 
-                       returned in time
-              ┌───────────────────────────────────┐
-              ▼                                   │
-    idle ── run() ──▶ running ────────────────────┤
-              ▲          │                        │
-              │          │ limit exceeded:        │
-              │          │ thread abandoned       │
-              │          ▼                        │
-          recovered    silent ──────────────▶ on trial
-              ▲          ▲    pause is over,      │ │
-              │          │    growing from        │ │ returned late,
-              │          │    5 s to 60 s         │ │ or not at all
-              │          └────────────────────────┘─┘
-              └── trial returned in time
+The subject of an abandoned step, such as a GPU, is *silent*: it is not run, but tried now and then in
+a thread of its own, at most three at a time, until a trial returns in time. A slow subject can be
+*detached*: it has a thread of its own, and rounds get its result when there is one.
 
-A silent subject is not run; it is tried now and then in a thread of its own, at most three at a time,
-whose result is dropped. A slow subject can be *detached*: rounds do not wait for it and get its
-result in a later round.
-
-The condition guards all state, that of workers and the outcomes of a round included. Threads hold
-it between steps, never during a step.
+The condition guards all state. Threads hold it between steps, never during a step.
 """
 
 from __future__ import annotations
 
 import collections
-import functools
+import contextlib
+import math
 import threading
 import time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from nvitop.api import libnvml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Container, Hashable, Mapping
 
     S = TypeVar('S', bound=Hashable)
     T = TypeVar('T')
@@ -77,27 +62,17 @@ def start_daemon(name: str, target: Callable[[], None]) -> None:
     threading.Thread(target=target, name=name, daemon=True).start()
 
 
-class StepOutcome:
+class StepOutcome(NamedTuple):
     """Outcome of a step: a value, an error, silence, or nothing yet."""
 
-    __slots__ = ('error', 'seconds', 'silent_seconds', 'value')
-
-    def __init__(
-        self,
-        value: Any = None,
-        error: Exception | None = None,
-        *,
-        seconds: float = 0.0,
-        silent_seconds: float = 0.0,
-    ) -> None:
-        #: Return value of the step, ``None`` if it raised or did not return.
-        self.value = value
-        #: Exception raised by the step.
-        self.error = error
-        #: How long the step took.
-        self.seconds = seconds
-        #: For how long the subject has not responded, 0.0 if it responded.
-        self.silent_seconds = silent_seconds
+    #: Return value of the step, ``None`` if it raised or did not return.
+    value: Any = None
+    #: Exception raised by the step.
+    error: Exception | None = None
+    #: How long the step took.
+    seconds: float = 0.0
+    #: For how long the subject has not responded, 0.0 if it responded.
+    silent_seconds: float = 0.0
 
     @property
     def timed_out(self) -> bool:
@@ -108,30 +83,28 @@ class StepOutcome:
 class _Silence:
     """A subject that did not respond in time."""
 
-    def __init__(self, since: float, retry_at: float) -> None:
+    def __init__(self, since: float, now: float) -> None:
         self.since = since
-        self.retry_at = retry_at
+        self.retry_at = now + FIRST_RETRY_SECONDS
         self.pause = FIRST_RETRY_SECONDS
-        #: Number of abandoned threads and trials inside a step of this subject.
+        #: Number of abandoned calls and trials that have not returned.
         self.inside = 1
         self.has_recovered = False
 
 
-class _Worker:
-    """A thread of a round: its remaining steps and its current one."""
+class _Call:
+    """A step of a subject, and what became of it."""
 
-    def __init__(
-        self, steps: Iterable[tuple[Any, Callable[[], Any]]], outcomes: dict[Any, StepOutcome]
-    ) -> None:
-        self.steps = collections.deque(steps)
-        #: Where it puts its outcomes.
-        self.outcomes = outcomes
-        #: The step it is inside, and since when.
-        self.step: tuple[Any, Callable[[], Any]] | None = None
-        self.since = 0.0
-        self.is_done = False
-        #: Set when it was abandoned: its outcome is dropped.
+    def __init__(self, subject: Any, step: Callable[[], Any]) -> None:
+        self.subject = subject
+        self.step = step
+        #: When it began, infinite before.
+        self.since = math.inf
+        self.outcome: StepOutcome | None = None
+        #: Set when it is abandoned: its outcome is dropped.
         self.silence: _Silence | None = None
+        #: Time limit (seconds) of a trial.
+        self.trial_limit: float | None = None
 
 
 class Watchdog:
@@ -155,12 +128,12 @@ class Watchdog:
         self._start_thread = start_thread
         self._condition = condition or threading.Condition()
         self._spare_seconds = spare_seconds
-        #: Whether an idle thread waits for work, and the work it is given.
+        #: Whether an idle thread waits for work, and the calls it is given.
         self._has_spare = False
-        self._given: Callable[[], bool] | None = None
+        self._given: collections.deque[_Call] | None = None
         self._silent: dict[Hashable, _Silence] = {}
-        #: Workers of detached subjects.
-        self._detached: dict[Hashable, _Worker] = {}
+        #: Calls of detached subjects, running or returned.
+        self._detached: dict[Hashable, _Call] = {}
         self._inside = 0
 
     @property
@@ -197,148 +170,109 @@ class Watchdog:
             while_waiting: Called every now and then, first after a tenth of the limit.
         """
         with self._condition:
-            outcomes: dict[S, StepOutcome] = {}
-            workers = self._begin(steps, outcomes, limit, detached)
+            shared: collections.deque[_Call] = collections.deque()
+            calls: dict[S, _Call] = {}
+            for subject, step in steps.items():
+                if self._is_silent(subject, step, limit):
+                    continue
+                call = self._detached.pop(subject, None)
+                if call is None:
+                    call = _Call(subject, step)
+                    if subject in detached:
+                        self._start(collections.deque([call]))
+                    else:
+                        shared.append(call)
+                is_late = self._clock() - call.since >= limit
+                if subject in detached and call.outcome is None and not is_late:
+                    self._detached[subject] = call
+                else:
+                    calls[subject] = call
+            if shared:
+                self._start(shared)
             try:
-                while workers:
-                    self._wait(workers, limit)
-                    workers = self._abandon_late(workers, limit)
-                    if workers and while_waiting is not None:
-                        while_waiting()
+                self._wait_for(list(calls.values()), shared, limit, while_waiting)
             finally:
-                for worker in workers:  # after Ctrl-C: they end with their current step
-                    worker.steps.clear()
+                shared.clear()  # after Ctrl-C: the thread ends with its current step
+            outcomes = {subject: call.outcome for subject, call in calls.items()}
             now = self._clock()
-            for subject in steps:
-                if subject not in outcomes:
-                    silence = self._silent.get(subject)
-                    silent = 0.0 if silence is None else max(now - silence.since, 1e-9)
-                    outcomes[subject] = StepOutcome(silent_seconds=silent)
-            return outcomes
+            for subject in steps.keys() & self._silent.keys():
+                seconds = max(now - self._silent[subject].since, 1e-9)
+                outcomes[subject] = StepOutcome(silent_seconds=seconds)
+            return {subject: outcomes.get(subject) or StepOutcome() for subject in steps}
 
-    def _begin(
+    def _wait_for(
         self,
-        steps: Mapping[S, Callable[[], T]],
-        outcomes: dict[S, StepOutcome],
+        calls: list[_Call],
+        shared: collections.deque[_Call],
         limit: float,
-        detached: Container[S],
-    ) -> list[_Worker]:
-        """Start a round; return the workers to wait for."""
-        todo: list[tuple[S, Callable[[], T]]] = []
-        workers: list[_Worker] = []
-        for subject, step in steps.items():
-            worker = self._detached.pop(subject, None)
-            if worker is not None and worker.is_done:
-                outcomes.update(worker.outcomes)
-            elif worker is not None:
-                if subject in detached and self._clock() - worker.since < limit:
-                    self._detached[subject] = worker
-                else:  # it is needed now, or its time is up
-                    outcomes.update(worker.outcomes)
-                    worker.outcomes = outcomes
-                    workers.append(worker)
-                continue
-            if self._is_silent(subject, step, limit):
-                continue
-            if subject in detached:
-                self._detached[subject] = _Worker([(subject, step)], {})
-                self._start(self._detached[subject])
-            else:
-                todo.append((subject, step))
-        if todo:
-            workers.append(_Worker(todo, outcomes))
-            self._start(workers[-1])
-        return workers
+        while_waiting: Callable[[], None] | None,
+    ) -> None:
+        """Wait until all calls have returned or exceeded the limit."""
+        while True:
+            calls = [call for call in calls if call.outcome is None]
+            now = self._clock()
+            late = [call for call in calls if now - call.since >= limit]
+            for call in late:
+                call.silence = self._silent[call.subject] = _Silence(call.since, now)
+                calls.remove(call)
+            if late:  # devices often hang together: run the others in parallel from now on
+                others = list(shared)
+                shared.clear()
+                for other in others:
+                    self._start(collections.deque([other]))
+            if all(call.outcome is not None for call in calls):
+                return
+            seconds = max(0.01, min(limit / _WAITS, *(limit - now + call.since for call in calls)))
+            has_news = self._condition.wait(seconds)
+            too_long = self._clock() - now - seconds
+            # This process was suspended (Ctrl-Z, a paused machine) or got no CPU time.
+            if not has_news and too_long > seconds:
+                for call in calls:
+                    call.since += too_long
+            if while_waiting is not None and any(call.outcome is None for call in calls):
+                while_waiting()
 
-    def _wait(self, workers: list[_Worker], limit: float) -> None:
-        """Wait until something happens, or for a while.
-
-        A wait that took much longer than asked does not count: this process itself was suspended
-        (Ctrl-Z, a paused machine) or got no CPU time.
-        """
-        if any(worker.is_done for worker in workers):
-            return
-        began = self._clock()
-        remaining = min(w.since for w in workers) + limit - began
-        seconds = max(0.01, min(remaining, limit / _WAITS))
-        if self._condition.wait(seconds):
-            return
-        too_long = self._clock() - began - seconds
-        if too_long > seconds:
-            for worker in workers:
-                worker.since += too_long
-
-    def _abandon_late(self, workers: list[_Worker], limit: float) -> list[_Worker]:
-        """Abandon workers that exceed the limit; return the workers still to wait for."""
-        now = self._clock()
-        late = [w for w in workers if w.step is not None and now - w.since >= limit]
-        for worker in late:
-            workers.remove(worker)
-            # Devices often hang together: run the others in parallel from now on.
-            others = [_Worker([step], worker.outcomes) for step in self._abandon(worker)]
-            for other in others:
-                self._start(other)
-            workers += others
-        return [worker for worker in workers if not worker.is_done]
-
-    def _start(self, worker: _Worker) -> None:
-        worker.since = self._clock()
-        work = functools.partial(self._work, worker)
-        if self._has_spare:
-            self._has_spare = False
-            self._given = work
+    def _start(self, calls: collections.deque[_Call]) -> None:
+        if self._has_spare and self._given is None:
+            self._given = calls
             self._condition.notify_all()
             return
         try:
-            self._start_thread(self._name, functools.partial(self._serve, work))
-        except RuntimeError:  # no more threads: run it here, without protection
-            work()
-            self._has_spare = False
+            self._start_thread(self._name, lambda: self._serve(calls))
+        except RuntimeError:  # no more threads: run them here, without protection
+            self._serve(calls, waits=False)
 
-    def _serve(self, work: Callable[[], bool]) -> None:
-        """Do the work, then wait for more."""
-        while work():
-            with self._condition:
-                if not self._condition.wait_for(lambda: self._given, self._spare_seconds):
-                    self._has_spare = False
-                    return
-                assert self._given is not None
-                work, self._given = self._given, None
-
-    def _work(self, worker: _Worker) -> bool:
-        """Run the steps of a worker; return whether this thread may do more."""
+    def _serve(self, calls: collections.deque[_Call], *, waits: bool = True) -> None:
+        """Run calls in order, then wait for more unless another thread does."""
         while True:
             with self._condition:
-                worker.step = None
-                if not worker.steps:
-                    worker.is_done = True
+                if not calls:
                     self._condition.notify_all()
-                    if self._has_spare or self._given is not None:
-                        return False
+                    if not waits or self._has_spare:
+                        return
                     self._has_spare = True
-                    return True
-                subject, step = worker.step = worker.steps.popleft()
-                worker.since = started = self._clock()
-                self._inside += 1
-            outcome = _attempt(step)
+                    self._condition.wait_for(lambda: self._given, self._spare_seconds)
+                    self._has_spare = False
+                    if self._given is None:
+                        return
+                    calls, self._given = self._given, None
+                call = calls.popleft()
+                if call.silence is None:  # trials are counted by who starts them
+                    call.since = self._clock()
+                    self._inside += 1
+            outcome = _attempt(call.step)
             with self._condition:
                 self._inside -= 1
-                if worker.silence is not None:
-                    worker.silence.inside -= 1
-                    worker.silence.retry_at = self._clock()
-                    return False
-                outcome.seconds = self._clock() - started
-                worker.outcomes[subject] = outcome
-
-    def _abandon(self, worker: _Worker) -> list[tuple[Any, Callable[[], Any]]]:
-        """Abandon a worker; return its remaining steps."""
-        assert worker.step is not None
-        now = self._clock()
-        worker.silence = _Silence(worker.since, now + FIRST_RETRY_SECONDS)
-        self._silent[worker.step[0]] = worker.silence
-        others = list(worker.steps)
-        worker.steps.clear()
-        return others
+                seconds = self._clock() - call.since
+                if call.silence is None:
+                    call.outcome = outcome._replace(seconds=seconds)
+                    continue
+                call.silence.inside -= 1
+                if call.trial_limit is None:
+                    call.silence.retry_at = self._clock()
+                else:
+                    call.silence.has_recovered = seconds <= call.trial_limit
+                return
 
     def _is_silent(self, subject: Hashable, step: Callable[[], T], limit: float) -> bool:
         """Return whether a subject is silent; start a trial if one is due."""
@@ -350,25 +284,16 @@ class Watchdog:
             return False
         now = self._clock()
         if now >= silence.retry_at and silence.inside < MAX_THREADS_INSIDE:
-            silence.inside += 1
-            self._inside += 1
             silence.retry_at = now + silence.pause
             silence.pause = min(2 * silence.pause, LAST_RETRY_SECONDS)
-            try:
-                self._start_thread(f'{self._name}-trial', lambda: self._try(silence, step, limit))
-            except RuntimeError:  # no more threads: try again later
-                silence.inside -= 1
-                self._inside -= 1
+            trial = _Call(subject, step)
+            trial.since, trial.silence, trial.trial_limit = now, silence, limit
+            with contextlib.suppress(RuntimeError):  # no more threads: try again later
+                calls = collections.deque([trial])
+                self._start_thread(f'{self._name}-trial', lambda: self._serve(calls))
+                silence.inside += 1
+                self._inside += 1
         return True
-
-    def _try(self, silence: _Silence, step: Callable[[], T], limit: float) -> None:
-        """Find out whether a silent subject responds again."""
-        started = self._clock()
-        _attempt(step)
-        with self._condition:
-            self._inside -= 1
-            silence.inside -= 1
-            silence.has_recovered = self._clock() - started <= limit
 
 
 def _attempt(step: Callable[[], T]) -> StepOutcome:
