@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Install or upgrade the NVIDIA driver on Ubuntu and Debian from the configured package sources, and
-# load it without a reboot. See --help.
+# Stops DCGM, the fabric manager, nvidia-persistenced and exporters, unloads the nvidia kernel modules,
+# and installs or upgrades the NVIDIA driver on Ubuntu and Debian, without a reboot. See --help.
 #
 # Tests set SYSROOT to read /etc, /proc, /sys and /run from another folder.
 set -euo pipefail
