@@ -33,7 +33,7 @@ WORKDIR /source
 COPY pyproject.toml README.md LICENSE COPYING ./
 COPY share share
 COPY nvitop nvitop
-RUN python3 -m venv /opt/nvitop && /opt/nvitop/bin/pip install --no-cache-dir '.[exporter]'
+RUN python3 -m venv /opt/nvitop && /opt/nvitop/bin/pip install --no-cache-dir .
 
 FROM base
 LABEL org.opencontainers.image.title="nvitop" \

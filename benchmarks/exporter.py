@@ -1,7 +1,7 @@
 """Cost of the exporter: ``python -m benchmarks.exporter [PEER …]``.
 
 Uses the driver that the loader finds. Each ``nvitop-exporter`` measures once a second and is scraped
-once a second over a kept connection, all of them at the same time. Prints CPU time per second, memory
+once a second, all of them at the same time. Prints CPU time per second, memory
 and the time of a scrape. ``nvitop exporter`` with its own names and interval follows, and with more names.
 """
 
@@ -25,13 +25,13 @@ WARM_UP = 8
 class Exporter:
     """A running exporter."""
 
-    def __init__(self, name: str, command: list[str]) -> None:
+    def __init__(self, name: str, command: list[str], option: str = '--port={}') -> None:
         self.name = name
         with socket.socket() as free:
             free.bind(('127.0.0.1', 0))
             self.port: int = free.getsockname()[1]
         self.process = subprocess.Popen(
-            [*command, '--port', str(self.port)],
+            [*command, option.format(self.port)],
             env=environment(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -98,12 +98,12 @@ def main() -> None:
     parser.add_argument('--seconds', type=int, default=30, help='duration (default: 30)')
     options = parser.parse_args()
     ours = [sys.executable, '-c', 'from nvitop.console.lifecycle import nvitop_exporter as f; f()']
-    own = [sys.executable, '-m', 'nvitop', 'exporter']
+    own, listen = [sys.executable, '-m', 'nvitop', 'exporter'], '--listen=127.0.0.1:{}'
     exporters = [
         Exporter('nvitop-exporter', ours),
         *(Exporter(peer, [f'{peer}/bin/nvitop-exporter']) for peer in options.peers),
-        Exporter('nvitop exporter', own),
-        Exporter('… --names own,dcgm --owners', [*own, '--names=own,dcgm', '--owners']),
+        Exporter('nvitop exporter', own, listen),
+        Exporter('… --names own,dcgm --owners', [*own, '--names=own,dcgm', '--owners'], listen),
     ]
     try:
         costs = measure(exporters, options.seconds)

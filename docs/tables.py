@@ -23,7 +23,6 @@ from nvitop.exporter.dialects import (
     SeriesOptions,
     dialect,
 )
-from nvitop.exporter.exposition import UNITS
 from nvitop.exporter.families import make_families, owner_properties
 from nvitop.exporter.pages import PROCESS_SERIES
 from nvitop.gui.layout.screens import HelpEntry, HelpGroup
@@ -234,12 +233,11 @@ def own_series() -> Iterator[str]:
             code(row.name + _labels(row)),
             row.help,
             row.type,
-            _unit(row.name),
             code(row.metrics[0]),
         )
         for row in own.devices
     ]
-    yield from table(('series', 'meaning', 'type', 'unit', 'source'), rows)
+    yield from table(('series', 'meaning', 'type', 'source'), rows)
 
 
 def _labels(row: DeviceRow) -> str:
@@ -248,19 +246,12 @@ def _labels(row: DeviceRow) -> str:
     return f'{{{",".join(labels)}}}' if labels else ''
 
 
-def _unit(name: str) -> str:
-    name = name[: -len('_total')] if name.endswith('_total') else name
-    found = [unit for unit in UNITS if name.endswith(f'_{unit}')]
-    return found[0].replace('_per_', '/') if found else ''
-
-
 def process_series() -> Iterator[str]:
     """Yield the table of series of processes."""
     rows = [
-        (code(row.name), row.help, 'gauge', _unit(row.name), code(row.metric))
-        for row in dialect('own').processes
+        (code(row.name), row.help, 'gauge', code(row.metric)) for row in dialect('own').processes
     ]
-    yield from table(('series', 'meaning', 'type', 'unit', 'source'), rows)
+    yield from table(('series', 'meaning', 'type', 'source'), rows)
 
 
 def other_series() -> Iterator[str]:

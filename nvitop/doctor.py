@@ -232,8 +232,6 @@ CHECK_SECONDS = 10.0
 PACKAGES = {
     'nvidia-ml-py': 'required',
     'psutil': 'required',
-    'bcrypt': 'passwords of the exporter',
-    'PyYAML': '--web.config.file of the exporter',
 }
 #: Kinds of findings about GPUs whose name cannot be read.
 _NAMELESS = ('lost', 'not_responding', 'failing')

@@ -21,7 +21,10 @@ SUPPRESSION = re.compile(r'#\s*(noqa|type:\s*ignore|pylint:\s*disable|pragma:\s*
 TABLES = {'nvitop/basics/metrics.py'}
 
 #: Names that begin with ``get_`` because scripts of other packages expect them.
-FOREIGN_NAMES = {('nvitop.compat.igpu', 'get_device')}
+FOREIGN_NAMES = {
+    ('nvitop.compat.igpu', 'get_device'),
+    ('nvitop.exporter.server', 'get_request'),
+}
 
 #: Packages that every package may import. They import none but each other.
 ANYONE = 'basics platforms version'

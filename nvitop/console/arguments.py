@@ -80,7 +80,7 @@ OPTION_HINTS: dict[str, dict[str, str]] = {
         '--to': '--until TIME',
     },
     'nvitop fleet': {'--host': '--filter host:NAME'},
-    'nvitop exporter': {'--listen': '--web.listen-address', '--config': '--web.config.file'},
+    'nvitop exporter': dict.fromkeys(('--port', '--web.listen-address'), '--listen :PORT'),
     'nvisel': {
         '--timeout': '--wait TIME',
         **dict.fromkeys(('--gpus', '--num', '--num-gpus'), '-n N'),

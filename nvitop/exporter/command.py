@@ -24,12 +24,10 @@ from nvitop.console.lifecycle import (
 from nvitop.console.messages import print_message
 from nvitop.console.option_table import add_options
 from nvitop.console.problems import ProblemReporter
-from nvitop.exporter.access import Access, TlsFiles, WebConfig
 from nvitop.exporter.dialects import DIALECT_NAMES, SeriesOptions
 from nvitop.exporter.families import MAX_PROCESSES, demand_of
 from nvitop.exporter.pages import BackgroundSinks, Pages, TextFile
-from nvitop.exporter.server import WebServer
-from nvitop.exporter.site import HEALTHY_PATH, READY_PATH, Site
+from nvitop.exporter.server import METRICS_PATH, MetricsServer
 from nvitop.platforms.kernel import wait_for_signals
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
@@ -45,13 +43,12 @@ DEFAULT_HOST, DEFAULT_PORT = '127.0.0.1', 9836
 RELEASED_PORT, RELEASED_INTERVAL, RELEASED_NAMES = 8000, 1.0, ('nvitop-exporter',)
 #: Default time (seconds) between two samples.
 DEFAULT_PERIOD = 5.0
-DEFAULT_MAX_REQUESTS = 40
 MAX_PORT = 65535
 
 PROGRAM, RELEASED_PROGRAM = 'nvitop exporter', 'nvitop-exporter'
 _EXAMPLES = """\
 nvitop exporter
-nvitop exporter --web.listen-address :9836 --names own --names dcgm
+nvitop exporter --listen :9836 --names own,dcgm
 nvitop exporter --textfile /var/lib/node_exporter/nvitop.prom
 nvitop exporter --demo
 """
@@ -72,24 +69,13 @@ def _names(text: str) -> list[str]:
     return names
 
 
-@checked
-def _path(text: str) -> str:
-    if not text.startswith('/') or not text.isprintable() or '?' in text or ' ' in text:
-        raise ValueError(
-            f'must begin with "/" and have no spaces, "?" or control characters, not {text!r}'
-        )
-    if text in (HEALTHY_PATH, READY_PATH):
-        raise ValueError(f'{text} is already in use for health checks')
-    return text
-
-
-def _address(text: str, port: int) -> tuple[str, int]:
+def _address(text: str) -> tuple[str, int]:
     """Return host and port of ``HOST:PORT``, ``[IPV6]:PORT``, ``:PORT`` or ``HOST``."""
     if not text or '/' in text:
         raise ValueError(f'must be HOST:PORT or :PORT, not {text!r}')
     host, colon, number = text.rpartition(':')
     if not colon or text.endswith(']'):
-        host, number = text, str(port)
+        host, number = text, str(DEFAULT_PORT)
     if host.startswith('[') and host.endswith(']'):
         host = host[1:-1]
     elif ':' in host:
@@ -103,15 +89,14 @@ def make_parser(program: str = PROGRAM) -> ArgumentParser:
         prog=program,
         usage=[f'{program} [OPTION ...]'],
         description='Serve GPU and process values to Prometheus.\n'
-        'The command "nvitop-exporter" has the same options, with the defaults of\n'
-        'release 1.7: --names nvitop-exporter --port 8000 --interval 1.',
+        'The command "nvitop-exporter" is the same program with the names, port and interval of\n'
+        'release 1.7, and its options for the address.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
     _add_general(parser)
     _add_series(parser)
-    _add_web(parser, RELEASED_PORT if program == RELEASED_PROGRAM else DEFAULT_PORT)
-    _add_tls(parser)
+    _add_server(parser)
     return parser
 
 
@@ -149,10 +134,10 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
     add(
         '--names',
         type=_names,
-        action='extend',
+        default=[default],
         metavar='NAMES',
-        help=f'use the names of {", ".join(DIALECT_NAMES[:-1])} or {DIALECT_NAMES[-1]}; may be '
-        f'repeated (default: {default})',
+        help=f'use the names of {", ".join(DIALECT_NAMES[:-1])} or {DIALECT_NAMES[-1]}, or '
+        f'several, comma-separated (default: {default})',
     )
     add(
         '--processes',
@@ -176,10 +161,10 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='add SM activity and occupancy (GPM); profilers cannot use these counters meanwhile',
     )
+    spellings = ('--host', '-H') if parser.prog == RELEASED_PROGRAM else ()
     add(
         '--hostname',
-        '--host',
-        '-H',
+        *spellings,
         default=node,
         metavar='NAME',
         help='name of the host in labels (default: $NODE_NAME in Kubernetes, else the name of '
@@ -187,119 +172,66 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_web(parser: argparse.ArgumentParser, port: int) -> None:
-    group = parser.add_argument_group('web server')
-    group.add_argument(
-        '--web.listen-address',
-        dest='listen_address',
-        type=checked(functools.partial(_address, port=port)),
-        action='append',
-        metavar='ADDRESS',
-        help=f'serve on this address, such as :{port} (all interfaces), localhost:9000 or '
-        f'[::1]:9000; may be repeated (default: {DEFAULT_HOST}:{port})',
-    )
-    group.add_argument('--bind-address', '--bind', '-B', metavar='HOST', help='serve on this host')
-    group.add_argument(
-        '--port', '-p', type=whole_number(0, MAX_PORT), metavar='PORT', help='serve on this port'
-    )
-    group.add_argument(
-        '--web.telemetry-path',
-        dest='path',
-        type=_path,
-        default='/metrics',
-        metavar='PATH',
-        help='serve the series at PATH (default: /metrics)',
-    )
-    group.add_argument(
-        '--web.max-requests',
-        dest='max_requests',
-        type=whole_number(1, 10_000),
-        default=DEFAULT_MAX_REQUESTS,
-        metavar='N',
-        help='respond to at most N requests at a time, and to others with status 503 '
-        f'(default: {DEFAULT_MAX_REQUESTS})',
-    )
-    group.add_argument(
-        '--web.config.file',
-        dest='config_file',
-        metavar='FILE',
-        help='read TLS settings and passwords from FILE, in the format of other exporters; needs '
-        'the packages PyYAML and bcrypt',
-    )
-
-
-def _add_tls(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group('TLS').add_argument
-    add('--certfile', metavar='FILE', help='certificate (PEM); needs --keyfile')
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group('web server').add_argument
+    if parser.prog == RELEASED_PROGRAM:
+        port = whole_number(0, MAX_PORT)
+        add('--bind-address', '--bind', '-B', metavar='HOST', help='serve on this host')
+        add('--port', '-p', type=port, metavar='PORT', help='serve on this port')
+    else:
+        add(
+            '--listen',
+            type=checked(_address),
+            metavar='ADDRESS',
+            help='serve on this address, such as :9836 (all interfaces), localhost:9000 or '
+            f'[::1]:9000 (default: {DEFAULT_HOST}:{DEFAULT_PORT})',
+        )
+    add('--certfile', metavar='FILE', help='certificate for TLS (PEM); needs --keyfile')
     add('--keyfile', metavar='FILE', help='private key of the certificate (PEM)')
     add(
         '--client-cafile',
         metavar='FILE',
-        help='accept only clients with a certificate that a CA in FILE (PEM) has signed; '
-        'nvitop-exporter does so only with --client-auth-required',
+        help='accept only clients with a certificate that a CA in FILE (PEM) has signed',
     )
-    add('--client-capath', metavar='DIRECTORY', help='like --client-cafile, with a directory')
-    add('--client-auth-required', action='store_true', help='require a client certificate')
+    if parser.prog == RELEASED_PROGRAM:
+        add('--client-capath', metavar='DIRECTORY', help='like --client-cafile, with a directory')
+        add(
+            '--client-auth-required',
+            action='store_true',
+            help='require a client certificate; otherwise clients may come without one',
+        )
 
 
 def parse(parser: ArgumentParser, arguments: list[str]) -> argparse.Namespace:
     """Parse the arguments; exit with status 2 if they are invalid.
 
-    ``series``, ``addresses`` and ``tls`` are made of several options.
+    ``series``, ``address`` and ``client_check`` are made of several options.
     """
-    given = parser.parse(arguments)
-    is_released = parser.prog == RELEASED_PROGRAM
-    names = given.names or (RELEASED_NAMES if is_released else ('own',))
-    given.names = tuple(dict.fromkeys(names))
-    given.series = SeriesOptions(
-        given.users, given.processes, given.commands, given.owners, given.hostname
+    options = parser.parse(arguments)
+    options.names = tuple(dict.fromkeys(options.names))
+    options.series = SeriesOptions(
+        options.users, options.processes, options.commands, options.owners, options.hostname
     )
-    try:
-        given.tls = _tls_files(given, verifies=not is_released)
-        given.addresses = _addresses(given, RELEASED_PORT if is_released else DEFAULT_PORT)
-    except ValueError as error:
-        parser.error(str(error))
-    return given
-
-
-def _addresses(given: argparse.Namespace, port: int) -> tuple[tuple[str, int], ...]:
-    if given.listen_address:
-        if given.bind_address is not None or given.port is not None:
-            raise ValueError('--web.listen-address and --bind-address, --port cannot be combined')
-        return tuple(given.listen_address)
-    if given.bind_address is None and given.port is None and given.textfile is not None:
-        return ()
-    host = given.bind_address if given.bind_address is not None else DEFAULT_HOST
-    return ((host.strip('[]'), port if given.port is None else given.port),)
-
-
-def _tls_files(given: argparse.Namespace, *, verifies: bool) -> TlsFiles | None:
-    """Return the files for TLS.
-
-    Args:
-        given: The options.
-        verifies: Whether a CA for client certificates means that clients must have one.
-    """
-    has_ca = bool(given.client_cafile or given.client_capath)
-    if given.client_auth_required and not has_ca:
-        raise ValueError('--client-auth-required needs --client-cafile or --client-capath')
-    if not given.certfile and not given.keyfile:
-        if has_ca:
-            raise ValueError('client certificates need --certfile and --keyfile')
-        return None
-    if not given.keyfile:
-        raise ValueError('--certfile needs --keyfile')
-    if not given.certfile:
-        raise ValueError('--keyfile needs --certfile')
-    if given.config_file is not None:
-        raise ValueError('--certfile and --web.config.file cannot be combined')
-    return TlsFiles(
-        given.certfile,
-        given.keyfile,
-        given.client_cafile,
-        given.client_capath,
-        ssl.CERT_REQUIRED if has_ca and (verifies or given.client_auth_required) else ssl.CERT_NONE,
-    )
+    if parser.prog == RELEASED_PROGRAM:
+        host = (options.bind_address or DEFAULT_HOST).strip('[]')
+        port = RELEASED_PORT if options.port is None else options.port
+        is_chosen = options.bind_address is not None or options.port is not None
+        must_verify = options.client_auth_required
+    else:
+        host, port = options.listen or (DEFAULT_HOST, DEFAULT_PORT)
+        is_chosen = options.listen is not None
+        options.client_capath, must_verify = None, bool(options.client_cafile)
+    has_ca = bool(options.client_cafile or options.client_capath)
+    #: ``None``: only the text file is written.
+    options.address = (host, port) if is_chosen or options.textfile is None else None
+    options.client_check = ssl.CERT_REQUIRED if must_verify else ssl.CERT_NONE
+    if must_verify and not has_ca:
+        parser.error('--client-auth-required needs --client-cafile or --client-capath')
+    if bool(options.certfile) != bool(options.keyfile):
+        parser.error('--certfile and --keyfile need each other')
+    if has_ca and not options.certfile:
+        parser.error('client certificates need --certfile and --keyfile')
+    return options
 
 
 # Running
@@ -335,7 +267,7 @@ def _serve(program: str, settings: argparse.Namespace) -> None:
     pages = Pages(settings.names, settings.series, interval=settings.interval)
     warn = functools.partial(print_message, program, 'warning')
     files = BackgroundSinks(_open_files(program, settings, pages), warn)
-    server = _listen(program, settings, pages) if settings.addresses else None
+    server = _listen(program, settings, pages) if settings.address is not None else None
     reporter = ProblemReporter(program)
 
     def deliver(sample: Sample) -> None:
@@ -357,7 +289,7 @@ def _serve(program: str, settings: argparse.Namespace) -> None:
         wait_for_signals()
     finally:
         if server is not None:
-            server.close()
+            server.server_close()
         sampler.stop()
         files.close()
 
@@ -404,30 +336,43 @@ def _open_files(program: str, settings: argparse.Namespace, pages: Pages) -> lis
     return sinks
 
 
-def _listen(program: str, settings: argparse.Namespace, pages: Pages) -> WebServer:
-    """Open the sockets of the web server.
+def _listen(program: str, settings: argparse.Namespace, pages: Pages) -> MetricsServer:
+    """Open the socket of the web server.
 
     Raises:
-        CommandFailure: An address or a file cannot be used.
+        CommandFailure: The address or a file cannot be used.
     """
-    warn = functools.partial(print_message, program, 'warning')
+    tls = _tls_context(settings) if settings.certfile else None
+    host, port = settings.address
     try:
-        access = Access(WebConfig(settings.tls), settings.config_file, on_problem=warn)
-    except ValueError as error:
-        raise CommandFailure(str(error)) from error
-    has_tls = access.config.tls is not None
-    site = Site(pages, settings.path, settings.names, access, settings.max_requests)
-    server = WebServer(site.respond, tls=access.tls if has_tls else None)
-    for host, port in settings.addresses:
-        try:
-            found = server.listen(host, port)
-        except OSError as error:
-            server.close()
-            raise CommandFailure(_explain(host, port, error)) from error
-        for name, number in found:
-            url = f'http{"s" if has_tls else ""}://{_authority(name, number)}{settings.path}'
-            print(f'{program}: listening on {url}', file=sys.stderr, flush=True)
+        server = MetricsServer((host, port), pages, tls)
+    except OSError as error:
+        raise CommandFailure(_explain(host, port, error)) from error
+    place = _authority(str(server.server_address[0]), server.server_port)
+    url = f'http{"s" if tls is not None else ""}://{place}{METRICS_PATH}'
+    print(f'{program}: listening on {url}', file=sys.stderr, flush=True)
     return server
+
+
+def _tls_context(settings: argparse.Namespace) -> ssl.SSLContext:
+    """Return the context for TLS.
+
+    Raises:
+        CommandFailure: A file cannot be used.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    names = f'{settings.certfile} and {settings.keyfile}'
+    try:
+        # Without a password, OpenSSL would ask the terminal for that of an encrypted key.
+        context.load_cert_chain(settings.certfile, settings.keyfile, password='')
+        if settings.client_cafile or settings.client_capath:
+            names = settings.client_cafile or settings.client_capath
+            context.load_verify_locations(settings.client_cafile, settings.client_capath)
+    except (OSError, ValueError) as error:
+        raise CommandFailure(f'cannot use {names}: {error.args[-1]}') from error
+    context.verify_mode = settings.client_check
+    return context
 
 
 def _authority(host: str, port: int) -> str:

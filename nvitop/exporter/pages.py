@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last sample as text, made once for each format, and other ways to pass samples on.
+"""The last sample as text, and other ways to pass samples on.
 
 The exporter adds its own process and counters of the use of GPUs. A background thread keeps a slow
 disk from delaying samples.
@@ -21,7 +21,7 @@ from nvitop.accounting.usage import Meter, Tick
 from nvitop.api import host
 from nvitop.api.process import HostProcess
 from nvitop.exporter.dialects import Family, GpuUse, Observation, Point, SeriesOptions, has_driver
-from nvitop.exporter.exposition import MediaType, render
+from nvitop.exporter.exposition import render
 from nvitop.exporter.families import (
     UNKNOWN,
     label_value,
@@ -182,7 +182,7 @@ def _add(sums: dict[Holder, list[float]], holder: Holder, amounts: Iterable[floa
 
 
 class Pages:
-    """Makes pages from the last sample, each format once.
+    """Makes the page of the last sample, once.
 
     A scrape may wait a few milliseconds for another one's page, but never for the driver.
 
@@ -211,9 +211,9 @@ class Pages:
         self._usage = UsageCounters(self._longest_age, owners=options.owners)
         self._totals = self._usage.totals()
         self._failures = 0
-        #: What the pages were made from, by format and whether they are compressed.
+        #: What the page was made from, and the page by whether it is compressed.
         self._made_from = Observation(EMPTY_SAMPLE)
-        self._pages: dict[tuple[MediaType, bool], bytes] = {}
+        self._pages: dict[bool, bytes] = {}
 
     @property
     def has_sample(self) -> bool:
@@ -228,23 +228,16 @@ class Pages:
             self._totals = self._usage.totals()
             self._failures += not has_driver(sample)
 
-    def page(self, media: MediaType, *, is_compressed: bool = False) -> bytes:
+    def page(self, *, is_compressed: bool = False) -> bytes:
         """Return the page of the last sample."""
         with self._lock:
             observation = self._observation()
-            if observation != self._made_from:
-                self._made_from, self._pages = observation, {}
-            return self._page(media, is_compressed)
-
-    def _page(self, media: MediaType, is_compressed: bool) -> bytes:
-        page = self._pages.get((media, is_compressed))
-        if page is None and is_compressed:
-            page = gzip.compress(self._page(media, False), _GZIP_LEVEL)
-        elif page is None:
-            families = make_families(self._names, self._made_from)
-            page = render([*families, *process_families()], media).encode()
-        self._pages[media, is_compressed] = page
-        return page
+            if observation != self._made_from or not self._pages:
+                families = [*make_families(self._names, observation), *process_families()]
+                self._made_from, self._pages = observation, {False: render(families).encode()}
+            if is_compressed and True not in self._pages:
+                self._pages[True] = gzip.compress(self._pages[False], _GZIP_LEVEL)
+            return self._pages[is_compressed]
 
     def file_content(self) -> bytes:
         """Return the series of the last sample as text, without those about this process."""

@@ -74,7 +74,7 @@ nvitop usage --since tomorrow             --since: not a time: 'tomorrow'
 nvitop usage --from yesterday             use --since TIME
 nvitop health --nagios                    use --format=nagios
 nvitop run --time 8h true                 use --wait TIME
-nvitop exporter --config web.yml          use --web.config.file
+nvitop exporter --port 9                  use --listen :PORT
 nvitop fleet --demo --host dgx01          use --filter host:NAME
 nvisel --free 20GiB                       use -f SIZE
 nvisel --timeout 5                        use --wait TIME
@@ -129,7 +129,7 @@ nvitop replay --at noon x.db              not a time: 'noon'
 nvitop replay --until=12:00 x.db          --until needs --export or --events
 nvitop replay --processes x.db            --processes needs --export csv, without --events
 nvitop exporter --names dcmg              did you mean 'dcgm'?
-nvitop exporter --port 99999              --port: must be a whole number from 0 to 65535
+nvitop exporter --listen :99999           --listen: must be a whole number from 0 to 65535
 nvitop exporter --interval 0              --interval: must be from 0.1
 nvitop fleet                              use nvitop fleet URL
 nvitop fleet --config none.toml --demo    none.toml: file not found
@@ -218,19 +218,13 @@ nvitop usage --since 'last moon'          not a time: 'last moon'; expected '202
 nvitop health --ignore nvlink             unknown kind 'nvlink'; expected missing, lost, not_responding
 nvitop health --expect some               must be a whole number from 0 to 1024, not 'some'
 nvitop health --timeout 0                 must be from 0.1 to 3600 seconds, not '0'
-nvitop exporter --web.listen-address ::1:5   write an IPv6 address as [ADDRESS]:PORT
-nvitop exporter --web.listen-address h:x   not 'x'
-nvitop exporter --web.listen-address http://h:1   must be HOST:PORT or :PORT, not 'http://h:1'
-nvitop exporter --web.listen-address=     must be HOST:PORT or :PORT, not ''
-nvitop exporter --web.listen-address :1 --port 2   cannot be combined
+nvitop exporter --listen ::1:5   write an IPv6 address as [ADDRESS]:PORT
+nvitop exporter --listen h:x   not 'x'
+nvitop exporter --listen http://h:1   must be HOST:PORT or :PORT, not 'http://h:1'
+nvitop exporter --listen=     must be HOST:PORT or :PORT, not ''
 nvitop exporter --interval 2h             from 0.1 to 3600 seconds
-nvitop exporter --certfile c              --certfile needs --keyfile
+nvitop exporter --certfile c              --certfile and --keyfile need each other
 nvitop exporter --client-cafile c         client certificates need
-nvitop exporter --client-auth-required    needs --client-cafile
-nvitop exporter --web.telemetry-path metrics   must begin with "/"
-nvitop exporter --web.telemetry-path /-/ready   in use for health checks
-nvitop exporter --web.telemetry-path '/a?b'   no spaces, "?" or control characters
-nvitop exporter --certfile c --keyfile k --web.config.file f   cannot be combined
 nvisel everything                         unexpected argument 'everything'; to start a command: nvitop run
 """
 #: Command line → status and part of its message, for what is wrong with files and machines.
@@ -242,7 +236,6 @@ nvitop replay bad.toml                    1  bad.toml
 nvitop query -f none/x.csv                1  cannot write to none/x.csv
 nvitop record -o none/a.db                1  cannot write to none/a.db: No such file or directory
 nvitop exporter --certfile none/c --keyfile none/k   1  none/c
-nvitop exporter --web.config.file none/w   1  cannot read none/w: No such file or directory
 nvitop exporter --textfile none/x.prom    1  cannot write
 nvisel -n 9                               4  9 required, 8 found
 """

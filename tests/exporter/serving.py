@@ -6,37 +6,34 @@ import contextlib
 import http.client
 import pathlib
 import socket
+import ssl
 import subprocess
 from typing import Iterator, Mapping
 
-import pytest
-
-from nvitop.exporter.access import Access, WebConfig
 from nvitop.exporter.dialects import SeriesOptions
 from nvitop.exporter.pages import Pages
-from nvitop.exporter.server import WebServer
-from nvitop.exporter.site import Site
+from nvitop.exporter.server import MetricsServer
 from nvitop.sampling.types import Sample
 from tests.waiting import PATIENCE
 
 
-@contextlib.contextmanager
-def serving(server: WebServer, host: str = '127.0.0.1') -> Iterator[tuple[str, int]]:
-    (address, *_) = server.listen(host, 0)
-    server.start()
-    try:
-        yield address
-    finally:
-        server.close()
-
-
-def make_site(
-    config: WebConfig | None = None, max_requests: int = 40, sequence: int = 1
-) -> tuple[Site, Pages]:
+def make_pages(sequence: int = 1) -> Pages:
     pages = Pages(['own'], SeriesOptions(), interval=5.0)
     pages.write(Sample(1.0, sequence=sequence))
-    access = Access(config or WebConfig(), on_problem=pytest.fail)
-    return Site(pages, '/metrics', ['own'], access, max_requests), pages
+    return pages
+
+
+@contextlib.contextmanager
+def serving(
+    pages: Pages | None = None, *, host: str = '127.0.0.1', tls: ssl.SSLContext | None = None
+) -> Iterator[tuple[str, int]]:
+    server = MetricsServer((host, 0), pages or make_pages(), tls)
+    server.start()
+    try:
+        yield str(server.server_address[0]), server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def get(
@@ -53,16 +50,15 @@ def get(
 
 def talk(address: tuple[str, int], data: bytes) -> bytes:
     with socket.create_connection(address, timeout=PATIENCE) as connection:
+        received = b''
         with contextlib.suppress(OSError):
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
-        received = b''
-        with contextlib.suppress(ConnectionError):
             while True:
-                more = connection.recv(65536)
-                if not more:
+                chunk = connection.recv(65536)
+                if not chunk:
                     break
-                received += more
+                received += chunk
         return received
 
 

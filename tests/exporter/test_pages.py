@@ -12,7 +12,6 @@ import psutil
 import pytest
 
 from nvitop.exporter.dialects import GpuUse, SeriesOptions
-from nvitop.exporter.exposition import OPENMETRICS, TEXT
 from nvitop.exporter.pages import (
     DELAY_SECONDS,
     KEPT_SECONDS,
@@ -25,7 +24,7 @@ from nvitop.exporter.pages import (
 from nvitop.owner.types import Owner
 from nvitop.sampling.types import Problem, Sample
 from tests.clock import Clock
-from tests.exporter.serving import make_site
+from tests.exporter.serving import make_pages
 from tests.sampling.fakes import device_sample, process_sample
 from tests.waiting import PATIENCE, wait_until
 
@@ -45,9 +44,9 @@ def test_values_end_after_three_intervals_without_a_sample() -> None:
     pages, clock = made()
     pages.write(sample_at(clock.now))
     clock.turn(15)
-    assert b'nvitop_gpu_temperature_celsius' in pages.page(TEXT)
+    assert b'nvitop_gpu_temperature_celsius' in pages.page()
     clock.turn(0.1)
-    page = pages.page(TEXT)
+    page = pages.page()
     assert b'temperature_celsius' not in page
     assert b'nvitop_gpu_up{gpu="0"' in page
     assert b'reason="no sample for 15 s"' in page
@@ -59,7 +58,7 @@ def test_old_processes_end_even_if_the_gpu_is_measured() -> None:
     sample = sample_at(clock.now, processes=(process_sample(1, username='ada'),))
     for age, has_user in ((15, True), (15.1, False)):
         pages.write(sample._replace(processes_monotonic=clock.now - age))
-        page = pages.page(TEXT)
+        page = pages.page()
         assert (b'nvitop_user_gpu_processes{user="ada"' in page) == has_user
         assert b'nvitop_gpu_temperature_celsius' in page
 
@@ -67,13 +66,13 @@ def test_old_processes_end_even_if_the_gpu_is_measured() -> None:
 def test_without_a_sample_there_is_a_page_about_the_exporter() -> None:
     pages, _ = made()
     assert not pages.has_sample
-    assert b'nvitop_last_collect_success 0\n' in pages.page(TEXT)
+    assert b'nvitop_last_collect_success 0\n' in pages.page()
 
 
 def test_pages_have_the_series_of_a_process_that_exporters_share() -> None:
     pages, _ = made()
     found = dict(
-        line.split() for line in pages.page(TEXT).decode().splitlines() if line[:8] == 'process_'
+        line.split() for line in pages.page().decode().splitlines() if line[:8] == 'process_'
     )
     process = psutil.Process()
     assert float(found['process_start_time_seconds']) == process.create_time()
@@ -88,12 +87,11 @@ def test_pages_have_the_series_of_a_process_that_exporters_share() -> None:
 def test_pages_are_made_once_for_each_sample_and_format() -> None:
     pages, clock = made()
     pages.write(sample_at(clock.now))
-    plain = pages.page(TEXT)
-    assert pages.page(TEXT) is plain
-    assert gzip.decompress(pages.page(TEXT, is_compressed=True)) == plain
-    assert pages.page(OPENMETRICS).endswith(b'# EOF\n')
+    plain = pages.page()
+    assert pages.page() is plain
+    assert gzip.decompress(pages.page(is_compressed=True)) == plain
     pages.write(sample_at(clock.now, 2))
-    assert pages.page(TEXT) is not plain
+    assert pages.page() is not plain
 
 
 def test_failures_of_the_driver_are_counted() -> None:
@@ -101,7 +99,7 @@ def test_failures_of_the_driver_are_counted() -> None:
     problem = Problem('driver', 'initialization', 'Driver Not Loaded', 'error')
     for number in (1, 2):
         pages.write(sample_at(clock.now, number, problems=(problem,), devices=()))
-    page = pages.page(TEXT)
+    page = pages.page()
     assert b'nvitop_collect_failures_total 2\n' in page
     assert b'nvitop_last_collect_success 0\n' in page
 
@@ -207,7 +205,7 @@ def test_sink_that_fails_gets_the_next_sample_and_so_do_others() -> None:
 
 
 def test_text_file_is_written_again_once_there_is_a_directory(tmp_path: pathlib.Path) -> None:
-    _, pages = make_site()
+    pages = make_pages()
     directory = tmp_path / 'textfiles'
     directory.mkdir()
     path = directory / 'nvitop.prom'

@@ -167,8 +167,3 @@ def test_pods_are_restricted_and_monitored() -> None:
     assert service['spec']['ports'][0]['targetPort'] == port['name']
     labels = template['metadata']['labels']
     assert monitor['spec']['selector']['matchLabels'] == service['spec']['selector'] == labels
-
-
-def test_image_can_read_web_configuration() -> None:
-    text = (SHARE.parent / 'Dockerfile').read_text(encoding='utf-8')
-    assert "pip install --no-cache-dir '.[exporter]'" in text

@@ -247,10 +247,9 @@ def test_from_the_exporter_to_the_hosts(tmp_path: pathlib.Path) -> None:
         for scenario, names in scenarios.items():
             port = free_port()
             targets[scenario] = f'localhost:{port}'
-            address = f'--web.listen-address=127.0.0.1:{port}'
-            options = [option for name in names for option in ('--names', name)]
+            address = f'--listen=127.0.0.1:{port}'
             command = [*NVITOP, 'exporter', '--demo', scenario, '--interval', '1', address]
-            command += ['--host', scenario, *options]
+            command += ['--hostname', scenario, '--names', ','.join(names)]
             process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment())
             stack.callback(process.wait, 30)
             stack.callback(process.terminate)

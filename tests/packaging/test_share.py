@@ -28,9 +28,11 @@ COMPLETIONS = {
     )
     for name in ('nvitop', 'nvisel')
 }
-#: The program of nvitop-exporter 1.7 has the options of `nvitop exporter` and no page of its own.
+#: The program of nvitop-exporter 1.7 has options, but no page of its own.
+RELEASED = 'nvitop-exporter 1.7'
+PARSERS[RELEASED] = EXPORTER.load().make_parser('nvitop-exporter')
 COMPLETIONS.update(
-    (path.replace('nvisel', 'nvitop-exporter'), {f'nvitop-{EXPORTER.name}'})
+    (path.replace('nvisel', 'nvitop-exporter'), {RELEASED})
     for path in [*COMPLETIONS]
     if 'nvisel' in path
 )

@@ -58,7 +58,7 @@ function _shtab_nvitop_exporter_using
 end
 
 set -g _shtab_nvitop_exporter_commands
-set -g _shtab_nvitop_exporter_opts_with_value --bind --bind-address --certfile --client-cafile --client-capath --demo --host --hostname --interval --keyfile --names --owner-names --port --record --textfile --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -H -p
+set -g _shtab_nvitop_exporter_opts_with_value --bind --bind-address --certfile --client-cafile --client-capath --demo --host --hostname --interval --keyfile --names --owner-names --port --record --textfile -B -H -p
 
 complete -c nvitop-exporter -e
 complete -c nvitop-exporter -f
@@ -69,7 +69,7 @@ complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l demo -xka "(_nvit
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l interval -x -d 'measure every TIME, such as 10s or 500ms, regardless of how often values are scraped (default: 1s)'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l textfile -xka "(__fish_complete_path (commandline -ct))" -d 'write the series to FILE after each measurement, for the textfile collector of node_exporter; serve no address unless one is given'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l record -xka "(__fish_complete_path (commandline -ct))" -d 'also record to FILE, as nvitop record does, with the same measurements'
-complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l names -xka "own nvitop-exporter dcgm nvidia-smi" -d 'use the names of own, nvitop-exporter, dcgm or nvidia-smi; may be repeated (default: nvitop-exporter)'
+complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l names -xka "own nvitop-exporter dcgm nvidia-smi" -d 'use the names of own, nvitop-exporter, dcgm or nvidia-smi, or several, comma-separated (default: nvitop-exporter)'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l processes -d 'add series for each process, at most 500; they end with the process'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l commands -d 'add command lines as labels of processes; values that look secret are masked'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l owners -d 'add the jobs, pods, containers and units that processes on a GPU belong to'
@@ -77,14 +77,10 @@ complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l owner-names -xka 
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l no-users -d 'leave out the sums for each user'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l profiling -d 'add SM activity and occupancy (GPM); profilers cannot use these counters meanwhile'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l hostname -l host -s H -x -d 'name of the host in labels (default: $NODE_NAME in Kubernetes, else the name of this host)'
-complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l web.listen-address -x -d 'serve on this address, such as :8000 (all interfaces), localhost:9000 or [::1]:9000; may be repeated (default: 127.0.0.1:8000)'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l bind-address -l bind -s B -x -d 'serve on this host'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l port -s p -x -d 'serve on this port'
-complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l web.telemetry-path -x -d 'serve the series at PATH (default: /metrics)'
-complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l web.max-requests -x -d 'respond to at most N requests at a time, and to others with status 503 (default: 40)'
-complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l web.config.file -xka "(__fish_complete_path (commandline -ct))" -d 'read TLS settings and passwords from FILE, in the format of other exporters; needs the packages PyYAML and bcrypt'
-complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l certfile -xka "(__fish_complete_path (commandline -ct))" -d 'certificate (PEM); needs --keyfile'
+complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l certfile -xka "(__fish_complete_path (commandline -ct))" -d 'certificate for TLS (PEM); needs --keyfile'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l keyfile -xka "(__fish_complete_path (commandline -ct))" -d 'private key of the certificate (PEM)'
-complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l client-cafile -xka "(__fish_complete_path (commandline -ct))" -d 'accept only clients with a certificate that a CA in FILE (PEM) has signed; nvitop-exporter does so only with --client-auth-required'
+complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l client-cafile -xka "(__fish_complete_path (commandline -ct))" -d 'accept only clients with a certificate that a CA in FILE (PEM) has signed'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l client-capath -x -d 'like --client-cafile, with a directory'
-complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l client-auth-required -d 'require a client certificate'
+complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l client-auth-required -d 'require a client certificate; otherwise clients may come without one'

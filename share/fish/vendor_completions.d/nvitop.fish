@@ -66,7 +66,7 @@ function _shtab_nvitop_using
 end
 
 set -g _shtab_nvitop_commands query health record replay usage exporter doctor run claims fleet help
-set -g _shtab_nvitop_opts_with_value --account-as-free --at --bind --bind-address --by --capture --certfile --client-cafile --client-capath --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --filter --format --gpu --gpu-util-thresh --host --host-label --hostname --id --idle-for --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --port --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --settle --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake --web.config.file --web.listen-address --web.max-requests --web.telemetry-path -B -G -H -M -O -f -i -l -lms -m -n -o -p -t -u
+set -g _shtab_nvitop_opts_with_value --account-as-free --at --by --capture --certfile --client-cafile --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --filter --format --gpu --gpu-util-thresh --host-label --hostname --id --idle-for --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --listen --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --settle --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake -G -M -O -f -i -l -lms -m -n -o -p -t -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -196,25 +196,18 @@ complete -c nvitop -n '_shtab_nvitop_using exporter' -l demo -xka "(_nvitop_scen
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l interval -x -d 'measure every TIME, such as 10s or 500ms, regardless of how often values are scraped (default: 5s)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l textfile -xka "(__fish_complete_path (commandline -ct))" -d 'write the series to FILE after each measurement, for the textfile collector of node_exporter; serve no address unless one is given'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l record -xka "(__fish_complete_path (commandline -ct))" -d 'also record to FILE, as nvitop record does, with the same measurements'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l names -xka "own nvitop-exporter dcgm nvidia-smi" -d 'use the names of own, nvitop-exporter, dcgm or nvidia-smi; may be repeated (default: own)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l names -xka "own nvitop-exporter dcgm nvidia-smi" -d 'use the names of own, nvitop-exporter, dcgm or nvidia-smi, or several, comma-separated (default: own)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l processes -d 'add series for each process, at most 500; they end with the process'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l commands -d 'add command lines as labels of processes; values that look secret are masked'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l owners -d 'add the jobs, pods, containers and units that processes on a GPU belong to'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l no-users -d 'leave out the sums for each user'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l profiling -d 'add SM activity and occupancy (GPM); profilers cannot use these counters meanwhile'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l hostname -l host -s H -x -d 'name of the host in labels (default: $NODE_NAME in Kubernetes, else the name of this host)'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l web.listen-address -x -d 'serve on this address, such as :9836 (all interfaces), localhost:9000 or [::1]:9000; may be repeated (default: 127.0.0.1:9836)'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l bind-address -l bind -s B -x -d 'serve on this host'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l port -s p -x -d 'serve on this port'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l web.telemetry-path -x -d 'serve the series at PATH (default: /metrics)'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l web.max-requests -x -d 'respond to at most N requests at a time, and to others with status 503 (default: 40)'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l web.config.file -xka "(__fish_complete_path (commandline -ct))" -d 'read TLS settings and passwords from FILE, in the format of other exporters; needs the packages PyYAML and bcrypt'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l certfile -xka "(__fish_complete_path (commandline -ct))" -d 'certificate (PEM); needs --keyfile'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l hostname -x -d 'name of the host in labels (default: $NODE_NAME in Kubernetes, else the name of this host)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l listen -x -d 'serve on this address, such as :9836 (all interfaces), localhost:9000 or [::1]:9000 (default: 127.0.0.1:9836)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l certfile -xka "(__fish_complete_path (commandline -ct))" -d 'certificate for TLS (PEM); needs --keyfile'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l keyfile -xka "(__fish_complete_path (commandline -ct))" -d 'private key of the certificate (PEM)'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l client-cafile -xka "(__fish_complete_path (commandline -ct))" -d 'accept only clients with a certificate that a CA in FILE (PEM) has signed; nvitop-exporter does so only with --client-auth-required'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l client-capath -x -d 'like --client-cafile, with a directory'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l client-auth-required -d 'require a client certificate'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l client-cafile -xka "(__fish_complete_path (commandline -ct))" -d 'accept only clients with a certificate that a CA in FILE (PEM) has signed'
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a doctor -d 'report what works on this machine, and capture its GPUs'
 complete -c nvitop -n '_shtab_nvitop_using doctor' -s h -l help -d 'show this help and exit'
 complete -c nvitop -n '_shtab_nvitop_using doctor' -s V -l version -d 'show the version and exit'
