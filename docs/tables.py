@@ -27,8 +27,9 @@ from nvitop.exporter.families import make_families, owner_properties
 from nvitop.exporter.pages import PROCESS_SERIES
 from nvitop.gui.layout.screens import HelpEntry, HelpGroup
 from nvitop.gui.model.choices import GRAPHS
-from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS, Column
+from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS
 from nvitop.gui.model.device_columns import DETAIL_COLUMNS, DEVICE_COLUMNS, DeviceColumn
+from nvitop.gui.model.table import Column
 from nvitop.gui.state.bindings import BINDINGS, USUAL_KEYS
 from nvitop.gui.state.help_contents import MOUSE, TYPING, dialog_group, format_purpose
 from nvitop.gui.state.process_rows import ORDERS

@@ -150,7 +150,7 @@ def _now(draw: Callable[[Buffer, AppState], None]) -> Callable[[Buffer, AppState
 
 def _long_commands(state: AppState) -> tuple[list[str], int]:
     moving = main_layout(state).processes.moving
-    if not moving or moving[-1].column.width:
+    if not moving or moving[-1].column.sizes[-1]:
         return [], 0
     return [row.command or '' for row in state.rows], moving[-1].width
 

@@ -246,7 +246,7 @@ def test_owner_is_shown_by_default_if_it_fits_next_to_the_command() -> None:
 def test_titles_of_columns_fit() -> None:
     assert set(DEFAULT_COLUMNS) <= set(COLUMNS_BY_NAME)
     for column in COLUMNS:
-        assert len(column.title) <= column.width or column.name == 'command'
+        assert len(column.title) <= column.sizes[0] or column.name == 'command'
 
 
 @pytest.mark.parametrize(

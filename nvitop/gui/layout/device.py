@@ -8,7 +8,6 @@ from typing import NamedTuple, Sequence
 
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.basics.units import GiB
-from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.device_columns import (
     ALWAYS,
@@ -23,6 +22,7 @@ from nvitop.gui.model.device_columns import (
     WIDE_JOB,
     DeviceColumn,
 )
+from nvitop.gui.model.table import Placed, place
 from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, TWO_BARS, Cells, Rect, inside
 from nvitop.gui.render.width import cell_width
 from nvitop.sampling.types import DeviceKey, DeviceSample
@@ -150,7 +150,7 @@ class DetailsLayout(NamedTuple):
     y: int
     #: Row of the line with the title; the headings are below it, and both stay while rows scroll.
     top_y: int
-    columns: tuple[PlacedColumn, ...]
+    columns: tuple[Placed, ...]
     #: Indices of the devices, from top to bottom.
     devices: tuple[int, ...]
 
@@ -352,12 +352,12 @@ def _place_facts(width: int, y: int, rows: int, scrolled: int) -> FactsLayout | 
     return FactsLayout(problem, tuple(places), scrolled > 0, scrolled + rows - 1 < most)
 
 
-def _place_details(width: int, traits: DeviceTraits) -> tuple[PlacedColumn, ...]:
+def _place_details(width: int, traits: DeviceTraits) -> tuple[Placed, ...]:
     columns = [c for c in DETAIL_COLUMNS if not c.name.startswith('nvlink') or traits.has_nvlink]
     widths = {'link': _BOTH_LINKS} if traits.has_slow_links else {}
     # The index is above those of devices and processes.
     cells = Cells(1, inside(width).right - 1)
-    return place(columns, cells, widths, rest=_REASONS)
+    return place(columns, cells, widths)
 
 
 def _cells(width: int, name_width: int) -> tuple[Cells, ...]:

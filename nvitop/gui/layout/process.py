@@ -7,7 +7,8 @@ import functools
 import itertools
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
-from nvitop.gui.model.columns import COLUMNS_BY_NAME, DEFAULT_COLUMNS, OPTIONAL_COLUMNS, Column
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, DEFAULT_COLUMNS, OPTIONAL_COLUMNS
+from nvitop.gui.model.table import Column, Placed, place
 from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, Cells, Rect
 from nvitop.sampling.types import DeviceKey, ProcessSample
 
@@ -18,19 +19,6 @@ _NARROW_REST, _MIDDLE_REST, _REST = 14, 23, 7
 #: Minimum width of the command for an owner that the user did not choose, of the command next to a long
 #: one, and of this owner if it has to be cut.
 _REST_AFTER_OWNER, _REST_AFTER_LONG, _CUT_OWNER = 28, 24, 12
-
-
-class PlacedColumn(NamedTuple):
-    """A column and its place."""
-
-    column: Column
-    x: int
-    width: int
-
-    @property
-    def right(self) -> int:
-        """The first column of the screen to the right of it."""
-        return self.x + self.width
 
 
 class ProcessLine(NamedTuple):
@@ -48,7 +36,7 @@ class ProcessLayout(NamedTuple):
     """
 
     area: Rect
-    columns: tuple[PlacedColumn, ...]
+    columns: tuple[Placed, ...]
     #: Only the rows on the screen.
     rows: tuple[ProcessLine, ...] = ()
     #: Rows on the screen of the lines between GPUs.
@@ -69,12 +57,12 @@ class ProcessLayout(NamedTuple):
         return self.area.inset(0, TOP_ROWS, 0, 1)
 
     @property
-    def fixed(self) -> tuple[PlacedColumn, ...]:
+    def fixed(self) -> tuple[Placed, ...]:
         """The columns before the first one that scrolls sideways."""
         return tuple(itertools.takewhile(lambda place: not place.column.scrolls, self.columns))
 
     @property
-    def moving(self) -> tuple[PlacedColumn, ...]:
+    def moving(self) -> tuple[Placed, ...]:
         """The columns that scroll sideways as one text."""
         return self.columns[len(self.fixed) :]
 
@@ -122,7 +110,7 @@ def process_height(groups: Sequence[int], *, separated: bool) -> int:
 def lay_out_processes(
     area: Rect,
     groups: Sequence[int],
-    columns: Sequence[PlacedColumn],
+    columns: Sequence[Placed],
     *,
     separated: bool,
     offset: int = 0,
@@ -150,7 +138,7 @@ def lay_out_processes(
 
 def place_columns(
     names: Sequence[str], width: int, widths: Mapping[str, int]
-) -> tuple[PlacedColumn, ...]:
+) -> tuple[Placed, ...]:
     """Lay out columns in a box of this width.
 
     ``widths`` are those of columns whose values are wider than usual. Columns are dropped by rank
@@ -160,10 +148,12 @@ def place_columns(
     rest = _NARROW_REST if width < CLASSIC else _MIDDLE_REST if width < ONE_BAR else _REST
     cells = Cells(1, width - 2 - (width >= CLASSIC))
     columns = [COLUMNS_BY_NAME[name] for name in names]
+    if names and names[-1] == 'command':
+        columns[-1] = columns[-1]._replace(sizes=(rest, 0))
     if tuple(names) != DEFAULT_COLUMNS:
-        return place(columns, cells, widths, rest=rest)
+        return place(columns, cells, widths)
     others = [each for each in columns if each.name not in OPTIONAL_COLUMNS]
-    placed = place(others, cells, widths, rest=rest)
+    placed = place(others, cells, widths)
     spare = placed[-1].width - _REST_AFTER_OWNER if len(placed) == len(others) else 0
     owner, idle = (_needed(name, widths) for name in ('owner', 'idle'))
     least = min(owner, _needed('owner', {'owner': _CUT_OWNER}))
@@ -177,7 +167,7 @@ def place_columns(
     spare += _REST_AFTER_OWNER - _REST_AFTER_LONG
     widths = {**widths, 'owner': min(owner, least + spare) - COLUMNS_BY_NAME['owner'].gap}
     columns = [each for each in columns if each.name not in hidden]
-    return place(columns, cells, widths, rest=rest)
+    return place(columns, cells, widths)
 
 
 def _needed(name: str, widths: Mapping[str, int]) -> int:
@@ -190,42 +180,3 @@ def has_room_for_owner(names: tuple[str, ...], width: int) -> bool:
     """Whether the owner is among these columns, and some owners would be shown."""
     placed = place_columns(names, width, {'owner': _CUT_OWNER})
     return any(place.column.name == 'owner' for place in placed)
-
-
-def place(
-    columns: Sequence[Column], cells: Cells, widths: Mapping[str, int], *, rest: int
-) -> tuple[PlacedColumn, ...]:
-    """Lay out columns within ``cells``.
-
-    Columns are dropped by rank until the others fit. A column of width 0 takes the rest, at least
-    ``rest`` cells.
-    """
-    columns = list(columns)
-    while True:
-        needed = [_gap(column, i) + _width(column, widths) for i, column in enumerate(columns)]
-        free = cells.width - sum(needed)
-        last = max(reversed(columns), key=lambda column: column.rank, default=None)
-        kept = rest if any(not _width(column, widths) for column in columns) else 0
-        if free >= kept or last is None or not last.rank:
-            break
-        columns.remove(last)
-    placed: list[PlacedColumn] = []
-    x = cells.x
-    for i, column in enumerate(columns):
-        x += _gap(column, i)
-        wanted = _width(column, widths) or max(0, free)
-        fitting = min(wanted, cells.right - x)
-        if fitting > 0:
-            placed.append(PlacedColumn(column, x, fitting))
-        x += wanted
-    return tuple(placed)
-
-
-def _gap(column: Column, index: int) -> int:
-    """Return the empty cells before a column. Only text needs one after the border."""
-    return column.gap if index else int(column.align == '<')
-
-
-def _width(column: Column, widths: Mapping[str, int]) -> int:
-    """Return the width of a column; 0 if it takes the rest."""
-    return max(column.width, widths.get(column.name, 0))

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
-from nvitop.gui.layout.process import PlacedColumn, place_columns
+from nvitop.gui.layout.process import place_columns
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.format import brief_commands
+from nvitop.gui.model.table import Placed
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.width import cell_width, clip, pad, safe, wrap
 
@@ -61,7 +62,7 @@ class TreeLayout(NamedTuple):
     """Places of the lines and columns. The last column is the command with its branches."""
 
     lines: ListLayout
-    columns: tuple[PlacedColumn, ...]
+    columns: tuple[Placed, ...]
 
 
 def longest_line(texts: Iterable[str], *, limit: int) -> int:
@@ -87,7 +88,7 @@ _LEAST, _USUAL = 2, 5
 class MetricsLayout(NamedTuple):
     """Places on the screen. ``box`` is empty if there is no room for graphs."""
 
-    columns: tuple[PlacedColumn, ...]
+    columns: tuple[Placed, ...]
     #: Box around the graphs.
     box: Rect
     #: The graphs in reading order; the title of each is in the row above it.

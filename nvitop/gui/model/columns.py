@@ -7,11 +7,12 @@ The tables of other lists are in ``device_columns.py`` and next to their screens
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Iterable, Optional, Sequence
 
 from nvitop.basics.units import NA, duration2human
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.format import devices_text
+from nvitop.gui.model.table import Column
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
@@ -19,34 +20,6 @@ if TYPE_CHECKING:
     from nvitop.owner.types import Owner
 
 _Text = Callable[[ProcessSample, Optional[str]], str]
-
-
-class Column(NamedTuple):
-    """A column of a list."""
-
-    #: Name in the configuration file.
-    name: str
-    title: str
-    #: Width without the gap; some columns grow to the width of their widest value.
-    width: int
-    #: One line of help: meaning and unit.
-    help: str
-    #: Makes the text of a cell, safe to draw. The table documents the arguments.
-    text: Callable[..., Any]
-    #: ``'>'``, or ``'<'`` for text.
-    align: str = '>'
-    #: Empty cells before the column.
-    gap: int = 1
-    #: Name of the order in ``ordering.ORDERS`` that sorts by it; ``''`` if there is none.
-    order: str = ''
-    #: Whether it scrolls sideways with the command.
-    scrolls: bool = False
-    #: On a narrow screen the columns of the highest rank are dropped first; rank 0 never.
-    rank: int = 0
-    #: Unit and source of the values for the documentation; names of metrics if it shows any.
-    unit: str = ''
-    source: str = ''
-    metrics: tuple[str, ...] = ()
 
 
 #: Text of a value that a device reported before it stopped responding.
@@ -77,60 +50,60 @@ TYPES = 'C compute, G graphics, X both, M MPS client'
 # fmt: off
 #: Columns of the process panel. Text: of a :class:`ProcessSample` on a device with this driver model.
 COLUMNS: tuple[Column, ...] = (
-    Column('gpu', 'GPU', 4, 'GPU index (GPU:MIG)', lambda row, _: row.key.device.label,
+    Column('gpu', 'GPU', (4,), 'GPU index (GPU:MIG)', lambda row, _: row.key.device.label,
            order='natural', source='NVML index, PCI bus order'),
-    Column('pid', 'PID', 7, 'process ID', lambda row, _: str(row.key.pid),
+    Column('pid', 'PID', (7,), 'process ID', lambda row, _: str(row.key.pid),
            order='pid', source='`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`'),
-    Column('type', '', 1, f'use of the GPU: {TYPES}', lambda row, _: fmt.format_process_type(row.type),
+    Column('type', '', (1,), f'use of the GPU: {TYPES}', lambda row, _: fmt.format_process_type(row.type),
            align='<', rank=2, source='the lists that contain the process'),
-    Column('user', 'USER', 7, 'user who runs it', lambda row, _: fmt.format_user(row.username, _USER),
+    Column('user', 'USER', (7,), 'user who runs it', lambda row, _: fmt.format_user(row.username, _USER),
            order='username', rank=1, source='psutil `username`'),
-    Column('owner', 'JOB', 5, 'job, pod, container, unit or session that it belongs to', lambda row, _: owner_text(row),
+    Column('owner', 'JOB', (5,), 'job, pod, container, unit or session that it belongs to', lambda row, _: owner_text(row),
            align='<', gap=2, order='owner', rank=10, source='`/proc/PID/cgroup`, see [Owners of processes](owners.md)'),
-    Column('gpu_memory', 'GPU-MEM', 8, 'GPU memory of the process', _of_device(_gpu_memory),
+    Column('gpu_memory', 'GPU-MEM', (8,), 'GPU memory of the process', _of_device(_gpu_memory),
            order='gpu_memory', unit='B', source='the same lists (`usedGpuMemory`)'),
-    Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of device memory', _of_device(lambda row, _: fmt.format_cpu_percent(row.gpu_memory_percent)),
+    Column('gpu_memory_percent', '%GPUMEM', (7,), 'GPU-MEM in percent of device memory', _of_device(lambda row, _: fmt.format_cpu_percent(row.gpu_memory_percent)),
            rank=9, unit='%', source='`GPU-MEM` / `memory_total`'),
-    Column('idle', 'IDLE', 4, 'time since it last used the GPU, from 10 s on; > means at least', _of_device(lambda row, _: fmt.format_idle_time(row.gpu_idle_seconds, is_longer=row.is_idle_longer)),
+    Column('idle', 'IDLE', (4,), 'time since it last used the GPU, from 10 s on; > means at least', _of_device(lambda row, _: fmt.format_idle_time(row.gpu_idle_seconds, is_longer=row.is_idle_longer)),
            order='idle', rank=10, source='the last reading in which a value of `nvmlDeviceGetProcessUtilization` was not 0'),
-    Column('sm', '%SM', 3, 'share of time its kernels were running', _of_device(lambda row, _: fmt.format_count(row.gpu_sm_utilization_percent)),
+    Column('sm', '%SM', (3,), 'share of time its kernels were running', _of_device(lambda row, _: fmt.format_count(row.gpu_sm_utilization_percent)),
            order='sm_utilization', unit='%', source='`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading'),
-    Column('gmbw', '%GMBW', 5, 'share of time it accessed GPU memory', _of_device(lambda row, _: fmt.format_count(row.gpu_memory_utilization_percent)),
+    Column('gmbw', '%GMBW', (5,), 'share of time it accessed GPU memory', _of_device(lambda row, _: fmt.format_count(row.gpu_memory_utilization_percent)),
            order='gpu_memory_utilization', rank=6, unit='%', source='`nvmlDeviceGetProcessUtilization` (`memUtil`)'),
-    Column('encoder', '%ENC', 4, 'utilization of the video encoder', _of_device(lambda row, _: fmt.format_count(row.gpu_encoder_utilization_percent)),
+    Column('encoder', '%ENC', (4,), 'utilization of the video encoder', _of_device(lambda row, _: fmt.format_count(row.gpu_encoder_utilization_percent)),
            rank=7, unit='%', source='`nvmlDeviceGetProcessUtilization` (`encUtil`)'),
-    Column('decoder', '%DEC', 4, 'utilization of the video decoder', _of_device(lambda row, _: fmt.format_count(row.gpu_decoder_utilization_percent)),
+    Column('decoder', '%DEC', (4,), 'utilization of the video decoder', _of_device(lambda row, _: fmt.format_count(row.gpu_decoder_utilization_percent)),
            rank=9, unit='%', source='`nvmlDeviceGetProcessUtilization` (`decUtil`)'),
-    Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.cpu_percent),
+    Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.cpu_percent),
            order='cpu_percent', scrolls=True, rank=3, unit='% of a core', source='psutil `cpu_percent`'),
-    Column('memory', '%MEM', 5, 'resident memory in percent of host memory', lambda row, _: fmt.format_cpu_percent(row.memory_percent),
+    Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_cpu_percent(row.memory_percent),
            order='memory_percent', scrolls=True, rank=5, unit='%', source='psutil `memory_percent`'),
-    Column('host_memory', 'HOST-MEM', 8, 'resident memory', lambda row, _: fmt.format_bytes(row.host_memory_bytes),
+    Column('host_memory', 'HOST-MEM', (8,), 'resident memory', lambda row, _: fmt.format_bytes(row.host_memory_bytes),
            scrolls=True, rank=8, unit='B', source='psutil `memory_info().rss`'),
-    Column('start', 'START', 12, 'when it was started', lambda row, _: fmt.format_start(row.key.start_time, row.running_time_seconds),
+    Column('start', 'START', (12,), 'when it was started', lambda row, _: fmt.format_start(row.key.start_time, row.running_time_seconds),
            scrolls=True, rank=10, source='psutil `create_time`'),
-    Column('time', 'TIME', 4, 'running time', lambda row, _: fmt.format_running_time(row.running_time_seconds),
+    Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_running_time(row.running_time_seconds),
            gap=2, order='time', scrolls=True, rank=4, source='current time − psutil `create_time`'),
-    Column('command', 'COMMAND', 0, 'command line', _command,
+    Column('command', 'COMMAND', (7, 0), 'command line', _command,
            align='<', gap=2, scrolls=True, source='psutil `cmdline`, quoted for a shell'),
 )
 #: Columns of the tree. Text: of a :class:`HostProcessSample`.
 TREE_COLUMNS: tuple[Column, ...] = (
-    Column('pid', 'PID', 7, 'process ID', lambda row: str(row.pid),
+    Column('pid', 'PID', (7,), 'process ID', lambda row: str(row.pid),
            gap=0, source='psutil `pids`, `ppid`'),
-    Column('user', 'USER', 7, 'user who runs it', lambda row: fmt.format_user(row.username, 7),
+    Column('user', 'USER', (7,), 'user who runs it', lambda row: fmt.format_user(row.username, 7),
            align='<', rank=2, source='psutil `username`'),
-    Column('device', 'GPU', 6, 'GPUs of the process; Host if none', lambda row: devices_text(row.devices),
+    Column('device', 'GPU', (6,), 'GPUs of the process; Host if none', lambda row: devices_text(row.devices),
            align='<', source='the process lists of each GPU'),
-    Column('threads', 'THREADS', 7, 'number of its threads', lambda row: fmt.format_count(row.thread_count),
+    Column('threads', 'THREADS', (7,), 'number of its threads', lambda row: fmt.format_count(row.thread_count),
            rank=6, unit='count', source='psutil `num_threads`'),
-    Column('cpu', '%CPU', 5, 'CPU time, in percent of one core', lambda row: fmt.format_cpu_percent(row.cpu_percent),
+    Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row: fmt.format_cpu_percent(row.cpu_percent),
            rank=3, unit='% of a core', source='psutil `cpu_percent`'),
-    Column('memory', '%MEM', 5, 'resident memory in percent of host memory', lambda row: fmt.format_cpu_percent(row.memory_percent),
+    Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row: fmt.format_cpu_percent(row.memory_percent),
            rank=5, unit='%', source='psutil `memory_percent`'),
-    Column('time', 'TIME', 4, 'running time', lambda row: fmt.format_running_time(row.running_time_seconds),
+    Column('time', 'TIME', (4,), 'running time', lambda row: fmt.format_running_time(row.running_time_seconds),
            gap=2, rank=4, source='current time − psutil `create_time`'),
-    Column('command', 'COMMAND', 0, 'command line, indented below the parent', _command,
+    Column('command', 'COMMAND', (30, 0), 'command line, indented below the parent', _command,
            align='<', gap=2, scrolls=True, source='psutil `cmdline`, quoted for a shell'),
 )
 # fmt: on
@@ -177,7 +150,7 @@ def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
     if any(not owner.is_plain for owner in owners):
         widths['owner'] = min(MAX_OWNER, max(cell_width(_owner_text(owner)) for owner in owners))
     if any(process.gpu_idle_seconds is not None for process in processes):
-        widths['idle'] = COLUMNS_BY_NAME['idle'].width
+        widths['idle'] = COLUMNS_BY_NAME['idle'].sizes[0]
     return widths
 
 

@@ -17,7 +17,7 @@ from typing import Callable, NamedTuple, Optional, Sequence, Tuple
 from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState, load_style
-from nvitop.gui.model.columns import Column
+from nvitop.gui.model.table import Column
 from nvitop.gui.render.style import DIM, ERROR, IDLE, OWN, PLAIN, WARNING, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.health import DeviceState, Finding, is_wrong
@@ -390,29 +390,29 @@ def _reasons(row: DetailRow, width: int) -> Pieces:
 # fmt: off
 #: Columns of details. Text: pieces for a :class:`DetailRow` and the width of the column.
 DETAIL_COLUMNS: tuple[Column, ...] = (
-    Column('index', 'GPU', 4, 'index of the GPU', _index, gap=0),
-    Column('link', 'LINK', 8, 'PCIe generation and lanes; if they are lower than possible, also the highest ones', _link,
+    Column('index', 'GPU', (4,), 'index of the GPU', _index, gap=0),
+    Column('link', 'LINK', (8,), 'PCIe generation and lanes; if they are lower than possible, also the highest ones', _link,
            align='<', gap=2, rank=2, metrics=('pcie_link_generation', 'pcie_link_width', 'pcie_link_down_trained')),
-    Column('pcie_rx', 'PCIe RX', 10, 'PCIe traffic to the GPU', _rate('pcie_rx_throughput'),
+    Column('pcie_rx', 'PCIe RX', (10,), 'PCIe traffic to the GPU', _rate('pcie_rx_throughput'),
            gap=2, rank=3, metrics=('pcie_rx_throughput',)),
-    Column('pcie_tx', 'PCIe TX', 10, 'PCIe traffic from the GPU', _rate('pcie_tx_throughput'),
+    Column('pcie_tx', 'PCIe TX', (10,), 'PCIe traffic from the GPU', _rate('pcie_tx_throughput'),
            rank=4, metrics=('pcie_tx_throughput',)),
-    Column('nvlink_rx', 'NVLink RX', 11, 'NVLink traffic to the GPU', _rate('nvlink_rx_throughput'),
+    Column('nvlink_rx', 'NVLink RX', (11,), 'NVLink traffic to the GPU', _rate('nvlink_rx_throughput'),
            gap=2, rank=5, metrics=('nvlink_rx_throughput',)),
-    Column('nvlink_tx', 'NVLink TX', 11, 'NVLink traffic from the GPU', _rate('nvlink_tx_throughput'),
+    Column('nvlink_tx', 'NVLink TX', (11,), 'NVLink traffic from the GPU', _rate('nvlink_tx_throughput'),
            rank=6, metrics=('nvlink_tx_throughput',)),
-    Column('encoder', 'ENC', 4, 'utilization of the video encoder',
+    Column('encoder', 'ENC', (4,), 'utilization of the video encoder',
            _plain(lambda device: fmt.format_share(device.encoder_utilization_percent)),
            gap=2, rank=9, metrics=('encoder_utilization',)),
-    Column('decoder', 'DEC', 4, 'utilization of the video decoder',
+    Column('decoder', 'DEC', (4,), 'utilization of the video decoder',
            _plain(lambda device: fmt.format_share(device.decoder_utilization_percent)),
            rank=9, metrics=('decoder_utilization',)),
-    Column('memory_temperature', 'MEM TEMP', 8, 'temperature of the memory; ``host`` if it has no memory of its own', _memory_temperature,
+    Column('memory_temperature', 'MEM TEMP', (8,), 'temperature of the memory; ``host`` if it has no memory of its own', _memory_temperature,
            gap=2, rank=7, metrics=('memory_temperature',)),
-    Column('energy', 'ENERGY', 9, 'energy used since the driver was loaded',
+    Column('energy', 'ENERGY', (9,), 'energy used since the driver was loaded',
            _plain(lambda device: fmt.format_energy(device.total_energy_joules)),
            gap=2, rank=8, metrics=('total_energy',)),
-    Column('reasons', 'CLOCK LIMIT', 0, 'why the clocks are low', _reasons,
+    Column('reasons', 'CLOCK LIMIT', (19, 0), 'why the clocks are low', _reasons,
            align='<', gap=2, metrics=('clock_event_reasons',)),
 )
 # fmt: on

@@ -7,12 +7,12 @@ from typing import Any, Callable, Iterable, NamedTuple
 
 from nvitop.basics.lazy import LastResult
 from nvitop.gui.layout.main import MainLayout, count_rows, lay_out_page
-from nvitop.gui.layout.process import place
 from nvitop.gui.layout.screens import TreeLayout, lay_out_list
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
 from nvitop.gui.model.columns import TREE_COLUMNS, growing_widths
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.render.geometry import CLASSIC, Cells
+from nvitop.gui.model.table import place
+from nvitop.gui.render.geometry import Cells
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.notices import answer
 from nvitop.gui.state.problems import ProblemLine, problem_lines
@@ -116,9 +116,6 @@ def sort_list(state: AppState, order: str, *, reverse: bool) -> Result:
 TREE_TOP = 2
 #: Maximum width of the devices column of the tree.
 _DEVICES_WIDTH = 16
-#: Minimum width of the command in the tree, on a narrow screen and on a wide one. Other columns are
-#: dropped if there is less.
-_NARROW_REST, _REST = 18, 30
 
 
 def relist(state: AppState) -> AppState:
@@ -246,7 +243,7 @@ def _tree_widths(rows: tuple[TreeRow, ...]) -> dict[str, int]:
         [row.process.pid for row in rows], [row.process.running_time_seconds for row in rows]
     )
     widths['threads'] = len(str(threads))
-    longest = max((len(devices_text(keys)) for keys in devices), default=0)
+    longest = max((len(devices_text(keys)) for keys in devices), default=1)
     widths['device'] = min(_DEVICES_WIDTH, longest)
     return widths
 
@@ -261,9 +258,8 @@ def tree_layout(state: AppState) -> TreeLayout:
         scroll_y=state.position.scroll_y,
         cursor=tree_index(state),
     )
-    rest = _NARROW_REST if state.width < CLASSIC else _REST
     cells = Cells(0, state.width)
-    return TreeLayout(lines, place(TREE_COLUMNS, cells, state.tree_widths, rest=rest))
+    return TreeLayout(lines, place(TREE_COLUMNS, cells, state.tree_widths))
 
 
 def tree_index(state: AppState) -> int | None:

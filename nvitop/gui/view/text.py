@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, NamedTuple, Sequence, Tuple
 
-from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.model.format import NOT_AVAILABLE
+from nvitop.gui.model.table import Placed
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, TITLE, Role, Style
@@ -70,7 +70,7 @@ def draw_centered_line(buf: Buffer, area: Rect, text: str, style: Style = PLAIN)
         buf.write(area.x, y, pad(clip(text, area.width), area.width, '^'), style)
 
 
-def row_text(places: Iterable[PlacedColumn], texts: Iterable[str], ellipsis: str = '+') -> str:
+def row_text(places: Iterable[Placed], texts: Iterable[str], ellipsis: str = '+') -> str:
     """Join safe texts in their columns, from column 0 on; ``ellipsis`` marks a text that was cut.
 
     One write of a whole row is cheaper than one for each column.
@@ -85,7 +85,7 @@ def row_text(places: Iterable[PlacedColumn], texts: Iterable[str], ellipsis: str
     return ''.join(parts)
 
 
-def heading_text(places: Iterable[PlacedColumn]) -> str:
+def heading_text(places: Iterable[Placed]) -> str:
     """Join the headings of the columns."""
     places = tuple(places)
     return row_text(places, [place.column.title for place in places])

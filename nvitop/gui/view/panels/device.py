@@ -15,7 +15,6 @@ from nvitop.gui.layout.device import (
     DeviceTraits,
     FactsLayout,
 )
-from nvitop.gui.layout.process import PlacedColumn
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState, load_style, row_role
 from nvitop.gui.model.device_columns import (
@@ -30,6 +29,7 @@ from nvitop.gui.model.device_columns import (
     why_silent,
 )
 from nvitop.gui.model.format import format_word, product_name
+from nvitop.gui.model.table import Placed
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import DIM, ERROR, HEADING, IDLE, PLAIN, TITLE, WARNING, Role, Style
@@ -390,7 +390,7 @@ def _draw_cell(buf: Buffer, y: int, place: DevicePlace, row: MeasuredRow) -> Non
     _draw_pieces(buf, y, place, place.column.text(row, place.width))
 
 
-def _draw_pieces(buf: Buffer, y: int, place: DevicePlace | PlacedColumn, pieces: Pieces) -> None:
+def _draw_pieces(buf: Buffer, y: int, place: DevicePlace | Placed, pieces: Pieces) -> None:
     x = place.x
     if place.column.align == '>':
         x = place.right - sum(cell_width(text) for text, _ in pieces)

@@ -6,11 +6,12 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, AbstractSet, Callable, Mapping, NamedTuple, Sequence
 
-from nvitop.gui.layout.process import PlacedColumn, ProcessLayout
+from nvitop.gui.layout.process import ProcessLayout
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME
 from nvitop.gui.model.format import devices_text
+from nvitop.gui.model.table import Placed
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, HEADING, PLAIN, TITLE, WARNING, Role, Style
@@ -185,8 +186,8 @@ class _Rows:
     def __init__(
         self,
         width: int,
-        fixed: tuple[PlacedColumn, ...],
-        moving: tuple[PlacedColumn, ...],
+        fixed: tuple[Placed, ...],
+        moving: tuple[Placed, ...],
         scroll_x: int,
     ) -> None:
         self.width = width
@@ -196,7 +197,7 @@ class _Rows:
         #: The columns that scroll, and where they begin.
         self.moving = [
             # While it scrolls, a command is cut with the row and not before.
-            _make_cell(place, before, width=None if place.column.width or not scroll_x else 0)
+            _make_cell(place, before, width=None if place.column.sizes[-1] or not scroll_x else 0)
             for place, before in zip(moving, (None, *moving))
         ]
         self.left = moving[0].x if moving else self.right - 1
@@ -348,7 +349,7 @@ def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> N
     draw_uprights(buf, y, ends[1:])
 
 
-def _title_x(place: PlacedColumn) -> int:
+def _title_x(place: Placed) -> int:
     column = place.column
     return place.x + (place.width - len(column.title) if column.align == '>' else 0)
 
@@ -357,9 +358,7 @@ def _arrow(sort: Sort) -> str:
     return '▼' if is_descending(sort) else '▲'
 
 
-def _make_cell(
-    place: PlacedColumn, before: PlacedColumn | None, *, width: int | None = None
-) -> _Cell:
+def _make_cell(place: Placed, before: Placed | None, *, width: int | None = None) -> _Cell:
     gap = ' ' * (place.x - before.right) if before else ''
     return _Cell(
         gap, place.column.text, place.width if width is None else width, place.column.align

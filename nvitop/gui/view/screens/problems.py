@@ -7,10 +7,9 @@ The events screen of a replay: what happened, and when.
 from __future__ import annotations
 
 from nvitop.basics.times import format_time
-from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.layout.screens import ListLayout
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.columns import Column
+from nvitop.gui.model.table import Column, Placed, place
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import DIM, PLAIN, Role, Style
@@ -60,17 +59,17 @@ def _what(line: ProblemLine) -> str:
 # fmt: off
 #: Columns. Text: of a :class:`ProblemLine`, for the width and the current time.
 PROBLEM_COLUMNS: tuple[Column, ...] = (
-    Column('last', 'LAST', 8, 'time of the latest sample that had it; now if that is the latest of all', _last,
+    Column('last', 'LAST', (8,), 'time of the latest sample that had it; now if that is the latest of all', _last,
            gap=0, rank=2),
-    Column('first', 'FIRST', 8, 'time of the first sample that had it', lambda line, _, now: fmt.format_moment(line.first, now),
+    Column('first', 'FIRST', (8,), 'time of the first sample that had it', lambda line, _, now: fmt.format_moment(line.first, now),
            rank=3),
-    Column('times', 'SAMPLES', 7, 'number of samples that had it', lambda line, *_: fmt.format_count(line.times),
+    Column('times', 'SAMPLES', (7,), 'number of samples that had it', lambda line, *_: fmt.format_count(line.times),
            rank=4),
-    Column('subject', 'WHERE', 8, 'device, process, host or driver', lambda line, *_: safe(line.subject),
+    Column('subject', 'WHERE', (8,), 'device, process, host or driver', lambda line, *_: safe(line.subject),
            align='<', gap=2),
-    Column('what', 'WHAT', 8, 'metric or NVML function', lambda line, *_: safe(_what(line)),
+    Column('what', 'WHAT', (8,), 'metric or NVML function', lambda line, *_: safe(_what(line)),
            align='<', gap=2),
-    Column('reason', 'REASON', 0, 'why there is no value', lambda line, *_: safe(line.brief or line.reason),
+    Column('reason', 'REASON', (1, 0), 'why there is no value', lambda line, *_: safe(line.brief or line.reason),
            align='<', gap=2),
 )
 #: What and why in one column, for narrow screens.
@@ -134,15 +133,17 @@ def _title(lines: tuple[ProblemLine, ...], with_all: int, room: int) -> str:
     return fit_title((f'Problems: {text}', text), (), room)
 
 
-def _places(lines: tuple[ProblemLine, ...], width: int) -> tuple[PlacedColumn, ...]:
+def _places(lines: tuple[ProblemLine, ...], width: int) -> tuple[Placed, ...]:
     """Return the columns: texts share the cells that the numbers leave, as wide as they need."""
     last, first, times, *texts = PROBLEM_COLUMNS
     if width < _WITH_TIMES:
         subject = min(_wanted(lines, texts[0]), max(_SUBJECT, width // 3))
-        columns = (last._replace(width=_BRIEF_WIDTH), texts[0], _SENTENCE)
-        return place(columns, Cells(0, width), {'subject': subject}, rest=0)
+        columns = (last._replace(sizes=(_BRIEF_WIDTH,)), texts[0], _SENTENCE)
+        return place(columns, Cells(0, width), {'subject': subject})
     numbers: tuple[Column, ...] = (last, times)
-    room = width - sum(each.gap + each.width for each in numbers) - sum(each.gap for each in texts)
+    room = (
+        width - sum(each.gap + each.sizes[0] for each in numbers) - sum(each.gap for each in texts)
+    )
     subject, what, reason = (
         min(most, _wanted(lines, column)) for column, most in zip(texts, _WIDEST)
     )
@@ -150,13 +151,12 @@ def _places(lines: tuple[ProblemLine, ...], width: int) -> tuple[PlacedColumn, .
     reason = min(reason, max((room - subject) // 2, room - subject - what))
     what = min(what, room - subject - reason)
     numbers = (last, first, times)
-    return place(
-        (*numbers, *texts), Cells(0, width), {'subject': subject, 'what': what}, rest=reason
-    )
+    texts[-1] = texts[-1]._replace(sizes=(max(1, reason), 0))
+    return place((*numbers, *texts), Cells(0, width), {'subject': subject, 'what': what})
 
 
 def _wanted(lines: tuple[ProblemLine, ...], column: Column) -> int:
-    return max([column.width, *(cell_width(column.text(line, 0, 0.0)) for line in lines)])
+    return max([column.sizes[0], *(cell_width(column.text(line, 0, 0.0)) for line in lines)])
 
 
 def _in_full(line: ProblemLine, state: AppState, area: Rect) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from nvitop.gui.layout.process import PlacedColumn, place
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState, load_style
-from nvitop.gui.model.columns import Column
 from nvitop.gui.model.format import devices_text
+from nvitop.gui.model.table import Column, Placed, place
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
 from nvitop.gui.render.style import DIM, OWN, PLAIN
@@ -39,8 +38,6 @@ _USER_WIDTH = 32
 #: Maximum width of the bar of memory, and width of all columns but this and the names.
 _WIDEST_BAR, _WIDTH_WITHOUT_BAR = 24, 86
 _WIDTH_OF_HOURS = 18
-#: Cells that the devices keep before another column is left out.
-_REST = 7
 
 
 def _share(user: UserSummary, total: int | None) -> float | None:
@@ -56,29 +53,29 @@ def _hours(user: UserSummary, at: int) -> str:
 # fmt: off
 #: Columns. Text: of a :class:`UserSummary`, for the width and the memory of all devices.
 USER_COLUMNS: tuple[Column, ...] = (
-    Column('user', 'USER', 10, 'user who runs the processes', lambda row, width, _: fmt.format_user(row.name, width),
+    Column('user', 'USER', (10,), 'user who runs the processes', lambda row, width, _: fmt.format_user(row.name, width),
            align='<', gap=0, source='psutil `username`'),
-    Column('processes', 'PROCESSES', 9, 'GPU processes, each counted once', lambda row, *_: fmt.format_count(row.processes),
+    Column('processes', 'PROCESSES', (9,), 'GPU processes, each counted once', lambda row, *_: fmt.format_count(row.processes),
            rank=1, unit='count', source='PIDs of the process rows'),
-    Column('share', 'SHARE', 6, 'bar of %GPUMEM', lambda row, width, total: bar_text(_share(row, total), width),
+    Column('share', 'SHARE', (6,), 'bar of %GPUMEM', lambda row, width, total: bar_text(_share(row, total), width),
            align='<', gap=2, rank=4, unit='%', source='`%GPUMEM`'),
-    Column('gpu_memory_percent', '%GPUMEM', 7, 'GPU-MEM in percent of the memory of all devices', lambda row, _, total: fmt.format_cpu_percent(_share(row, total)),
+    Column('gpu_memory_percent', '%GPUMEM', (7,), 'GPU-MEM in percent of the memory of all devices', lambda row, _, total: fmt.format_cpu_percent(_share(row, total)),
            rank=2, unit='%', source='`GPU-MEM` / sum of `memory_total`'),
-    Column('gpu_memory', 'GPU-MEM', 9, 'GPU memory of all processes', lambda row, *_: fmt.format_gib(row.gpu_memory_bytes),
+    Column('gpu_memory', 'GPU-MEM', (9,), 'GPU memory of all processes', lambda row, *_: fmt.format_gib(row.gpu_memory_bytes),
            unit='B', source='sum of `GPU-MEM`'),
-    Column('idle_memory', 'IDLE-MEM', 8, 'GPU memory of processes that have not used their GPU for a minute', lambda row, *_: fmt.format_gib(row.idle_memory_bytes) if row.idle_memory_bytes != 0 else '',
+    Column('idle_memory', 'IDLE-MEM', (8,), 'GPU memory of processes that have not used their GPU for a minute', lambda row, *_: fmt.format_gib(row.idle_memory_bytes) if row.idle_memory_bytes != 0 else '',
            rank=3, unit='B', source='sum of `GPU-MEM` where `IDLE` is at least a minute'),
-    Column('sm', 'AVG %SM', 7, 'time that their kernels ran, in percent; mean of these devices', lambda row, *_: fmt.format_cpu_percent(row.mean_sm_percent),
+    Column('sm', 'AVG %SM', (7,), 'time that their kernels ran, in percent; mean of these devices', lambda row, *_: fmt.format_cpu_percent(row.mean_sm_percent),
            unit='%', source='sum of `%SM` on each device'),
-    Column('cpu', '%CPU', 6, 'CPU time of all processes, in percent of one core', lambda row, *_: fmt.format_cpu_percent(row.cpu_percent),
+    Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, *_: fmt.format_cpu_percent(row.cpu_percent),
            rank=5, unit='% of a core', source='sum of `%CPU`'),
-    Column('oldest', 'OLDEST', 9, 'running time of the process that was started first', lambda row, *_: fmt.format_running_time(row.running_seconds),
+    Column('oldest', 'OLDEST', (9,), 'running time of the process that was started first', lambda row, *_: fmt.format_running_time(row.running_seconds),
            rank=6, source='highest `TIME`'),
-    Column('hours', 'GPU-H', 8, 'GPU-hours used in the scroll-back, or on the day of a recording', lambda row, *_: _hours(row, 0),
+    Column('hours', 'GPU-H', (8,), 'GPU-hours used in the scroll-back, or on the day of a recording', lambda row, *_: _hours(row, 0),
            rank=7, unit='h', source='`nvitop usage`'),
-    Column('idle_hours', 'IDLE-H', 8, 'GPU-hours held without use in that time', lambda row, *_: _hours(row, 1),
+    Column('idle_hours', 'IDLE-H', (8,), 'GPU-hours held without use in that time', lambda row, *_: _hours(row, 1),
            rank=8, unit='h', source='`nvitop usage`'),
-    Column('devices', 'GPU', 0, 'GPUs they run on', lambda row, *_: devices_text(row.devices) if row.devices else '',
+    Column('devices', 'GPU', (7, 0), 'GPUs they run on', lambda row, *_: devices_text(row.devices) if row.devices else '',
            align='<', gap=2, source='NVML index, PCI bus order'),
 )
 # fmt: on
@@ -90,16 +87,16 @@ def draw_users(buf: Buffer, state: AppState) -> None:
     users = listed_users(state)
     layout = lines_layout(state)
     names = [cell_width(fmt.format_user(user.name, _USER_WIDTH)) for user in users]
-    width = min(max(names, default=0), max(10, buf.width - 50))
+    width = min(max(names, default=1), max(10, buf.width - 50))
     has_hours = any(user.gpu_times is not None for user in users)
     others = _WIDTH_WITHOUT_BAR + (_WIDTH_OF_HOURS if has_hours else 0)
-    bar = max(0, min(_WIDEST_BAR, buf.width - others - max(10, width)))
+    bar = max(6, min(_WIDEST_BAR, buf.width - others - max(10, width)))
     columns = [
         each._replace(title='JOB') if by_owner and each.name == 'user' else each
         for each in USER_COLUMNS
         if has_hours or each.name not in ('hours', 'idle_hours')
     ]
-    places = place(columns, Cells(0, buf.width), {'user': width, 'share': bar}, rest=_REST)
+    places = place(columns, Cells(0, buf.width), {'user': width, 'share': bar})
     _draw_title(buf, state, len(users))
     draw_bar_row(buf, 1, heading_text(places))
     total = total_memory(state.shown.devices)
@@ -133,7 +130,7 @@ def _total_times(users: Sequence[UserSummary]) -> tuple[float, float] | None:
     return (sum(used for used, _ in times), sum(held for _, held in times)) if times else None
 
 
-def _texts(places: Sequence[PlacedColumn], user: UserSummary, total: int | None) -> list[str]:
+def _texts(places: Sequence[Placed], user: UserSummary, total: int | None) -> list[str]:
     return [place.column.text(user, place.width, total) for place in places]
 
 
@@ -152,7 +149,7 @@ def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
 def _draw_share(
     buf: Buffer,
     y: int,
-    places: Sequence[PlacedColumn],
+    places: Sequence[Placed],
     user: UserSummary,
     total: int | None,
     view: ViewState,

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Columns of any list, and their places on a screen of some width."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
+
+from nvitop.gui.render.geometry import Cells
+
+
+class Column(NamedTuple):
+    """A column of a list."""
+
+    #: Name in the configuration file.
+    name: str
+    title: str
+    #: Widths without the gap, from narrow to wide. 0 takes the rest, at least the width before it.
+    sizes: tuple[int, ...]
+    #: One line of help: meaning and unit.
+    help: str
+    #: Makes the text of a cell, safe to draw: a string, or pieces with their styles. The table
+    #: documents the arguments.
+    text: Callable[..., Any]
+    #: ``'>'``, or ``'<'`` for text.
+    align: str = '>'
+    #: Empty cells before the column.
+    gap: int = 1
+    #: Name of the order that sorts by it; ``''`` if there is none.
+    order: str = ''
+    #: Whether it scrolls sideways with the command.
+    scrolls: bool = False
+    #: On a narrow screen the columns of the highest rank are left out first; rank 0 never.
+    rank: int = 0
+    #: Unit and source of the values for the documentation; names of metrics if it shows any.
+    unit: str = ''
+    source: str = ''
+    metrics: tuple[str, ...] = ()
+
+
+class Placed(NamedTuple):
+    """A column and its place."""
+
+    column: Column
+    x: int
+    width: int
+
+    @property
+    def right(self) -> int:
+        """The first column of the screen to the right of it."""
+        return self.x + self.width
+
+
+def place(
+    columns: Sequence[Column], cells: Cells, wanted: Mapping[str, int] | None = None
+) -> tuple[Placed, ...]:
+    """Place the columns that fit within ``cells``.
+
+    Columns are left out by rank until the narrowest sizes fit. Then they are widened size by size,
+    those of the lowest rank first. ``wanted`` are the widths of the widest values: a column with a
+    single size has at least this width, others have at most this one. Wanted width 0 omits a column.
+    """
+    wanted = wanted or {}
+    shown = [column for column in columns if wanted.get(column.name) != 0]
+    sizes = {column.name: _sizes(column, wanted.get(column.name)) for column in shown}
+    widths = {name: each[0] for name, each in sizes.items()}
+    free = cells.width - _cells_of(shown, widths)
+    while free < 0:
+        last = max(reversed(shown), key=lambda column: column.rank)
+        if not last.rank:
+            break
+        shown.remove(last)
+        free = cells.width - _cells_of(shown, widths)
+    by_rank = sorted(shown, key=lambda column: column.rank)
+    for step in range(1, max((len(each) for each in sizes.values()), default=0)):
+        for column in by_rank:
+            if step >= len(sizes[column.name]):
+                continue
+            more = sizes[column.name][step] - widths[column.name]
+            if column.align == '<':  # a part of a text is better than none of it
+                more = min(more, free)
+            if 0 < more <= free:
+                widths[column.name] += more
+                free -= more
+    for column in by_rank:
+        if not column.sizes[-1]:
+            widths[column.name] += max(0, free)
+            break
+    placed: list[Placed] = []
+    x = cells.x
+    for number, column in enumerate(shown):
+        x += _gap(column, number)
+        width = min(widths[column.name], cells.right - x)
+        if width > 0:
+            placed.append(Placed(column, x, width))
+        x += widths[column.name]
+    return tuple(placed)
+
+
+def _sizes(column: Column, wanted: int | None) -> list[int]:
+    """Return the widths of a column from narrow to wide, without that of the rest."""
+    sizes = [size for size in column.sizes if size] or [0]
+    if wanted is None or not column.sizes[-1]:
+        return sizes
+    if len(sizes) == 1:
+        return [max(sizes[0], wanted)]
+    least = min(sizes[0], max(wanted, len(column.title)))
+    return [least, *(max(least, min(size, wanted)) for size in sizes[1:])]
+
+
+def _cells_of(columns: Sequence[Column], widths: Mapping[str, int]) -> int:
+    """Return the cells that columns of these widths take with their gaps."""
+    return sum(widths[each.name] + _gap(each, number) for number, each in enumerate(columns))
+
+
+def _gap(column: Column, number: int) -> int:
+    """Return the empty cells before a column. Only text needs one after the border."""
+    return column.gap if number else int(column.align == '<')
