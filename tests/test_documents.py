@@ -211,13 +211,13 @@ def test_blocks_run(page: str, tmp_path: pathlib.Path) -> None:
     run_page(page, tmp_path)
 
 
-def test_readme_begins_with_a_picture_and_one_command() -> None:
+def test_readme_begins_with_a_picture_and_two_commands() -> None:
     lines = (ROOT / 'README.md').read_text(encoding='utf-8').splitlines()
     assert lines[2].startswith('![')
     first = blocks_of('README.md')[0]
     assert first.line < 10
-    assert [re.split(r'  +', line)[0] for line in commands_of(first.text)] == ['make run']
-    assert len(lines) < 150
+    assert [re.split(r'  +', line)[0] for line in commands_of(first.text)] == ['make run', 'make test']
+    assert len(lines) <= 130
 
 
 def test_readme_compares_as_the_comparison_does() -> None:
