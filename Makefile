@@ -114,7 +114,7 @@ test-owners: $(VENV)/.tests ## find owners of real processes in control groups, 
 	@touch $@
 
 .PHONY: test-pythons
-test-pythons: .venvs/nox/.made ## run the tests on every installed Python, on old ones with old dependencies and NVML bindings
+test-pythons: .venvs/nox/.made ## run the tests on the oldest and newest Python, and those of the library with older NVML bindings
 	@$(NOX) -s pythons -- $(ARGS)
 
 .PHONY: test-peers

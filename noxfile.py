@@ -9,8 +9,8 @@ from __future__ import annotations
 import glob
 import os
 import pathlib
+import platform
 import re
-import sys
 
 import nox
 from nox.command import CommandFailed
@@ -20,8 +20,8 @@ VENVS = ROOT / '.venvs'
 OLDEST, *_, NEWEST = PYTHONS = ('3.8', '3.9', '3.10', '3.11', '3.12', '3.13')
 #: NVML binding to test with a Python, one for each driver generation; the others use the newest binding.
 BINDINGS = {'3.8': '11.450.51', '3.9': '11.525.150', '3.10': '12.535.133'}
-#: Tests of the library, which depend most on the version of Python and on the binding.
-LIBRARY = 'not slow and (api or collector or compat or query or sampling or simulation)'
+#: Tests that depend on the binding, and on the Python between the oldest and the newest.
+LIBRARY = 'not slow and (api or sampling)'
 #: Packages to compare the compatibility modules with, on the same simulated machines.
 PEERS = ('pynvml==13.0.1', 'igpu==0.1.2')
 #: Released nvitop and its exporter. The exporter also runs on this nvitop, whose version it refuses.
@@ -77,12 +77,10 @@ def released_python() -> str:
 
 @nox.session(python=PYTHONS)
 def pythons(session: nox.Session) -> None:
-    """All tests on the oldest and newest Python, those of the library on the others; with older bindings."""
-    if (
-        session.python == f'{sys.version_info[0]}.{sys.version_info[1]}'
-        and session.python not in BINDINGS
-    ):
-        session.skip('same Python as `make test`')
+    """All tests on the oldest and newest Python, those of the library with older bindings on others."""
+    tested = '.'.join(platform.python_version_tuple()[:2])  # by `make test`
+    if session.python not in BINDINGS and session.python in ('3.11', '3.12', tested):
+        session.skip('`make test` or `make test-package` run on it')
     install(session, *requirements(session.python))
     run_tests(session, *WORKERS, *(() if session.python in (OLDEST, NEWEST) else ('-m', LIBRARY)))
 

@@ -216,7 +216,10 @@ def test_readme_begins_with_a_picture_and_two_commands() -> None:
     assert lines[2].startswith('![')
     first = blocks_of('README.md')[0]
     assert first.line < 10
-    assert [re.split(r'  +', line)[0] for line in commands_of(first.text)] == ['make run', 'make test']
+    assert [re.split(r'  +', line)[0] for line in commands_of(first.text)] == [
+        'make run',
+        'make test',
+    ]
     assert len(lines) <= 130
 
 
