@@ -218,6 +218,7 @@ class ArgumentParser(argparse.ArgumentParser):
         examples: Command lines for the help and the man page.
         exit_status: Exit status → its meaning.
         commands: Commands that can be the first argument.
+        error_status: Exit status if the arguments are invalid.
     """
 
     def __init__(
@@ -230,6 +231,7 @@ class ArgumentParser(argparse.ArgumentParser):
         exit_status: Mapping[str, str],
         commands: Sequence[Command] = (),
         argument_default: Any = None,
+        error_status: int = 2,
     ) -> None:
         super().__init__(
             prog=prog,
@@ -244,10 +246,11 @@ class ArgumentParser(argparse.ArgumentParser):
         self.examples = examples
         self.exit_status = exit_status
         self._commands = commands
+        self._error_status = error_status
         self._given: list[str] = []
 
     def parse(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:
-        """Parse all arguments; exit with status 2 and a suggestion if one is unknown."""
+        """Parse all arguments; exit with an error and a suggestion if one is unknown."""
         given = self._given = list(sys.argv[1:] if arguments is None else arguments)
         self._refuse_values_of_flags(given)
         parsed, unknown = self.parse_known_args(given)
@@ -304,9 +307,9 @@ class ArgumentParser(argparse.ArgumentParser):
         ]
 
     def error(self, message: str) -> NoReturn:
-        """Print an error and exit with status 2."""
+        """Print an error and exit."""
         print_message(self.prog, 'error', printable(plain_message(message, self._given)))
-        self.exit(2)
+        self.exit(self._error_status)
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         """Write the help or the version; exit with status 1 if that fails."""

@@ -96,7 +96,8 @@ def check_health(
 
     Args:
         names: Devices to check: indices, ``GPU:MIG`` indices, UUIDs, PCI bus IDs or serial numbers.
-            ``None``: all. A device that is not listed is missing.
+            ``None``: all. A device that should be listed and is not is missing; any other
+            name is an error.
         expected: Number of GPUs that the driver should list; ``None``: those on the PCI bus, unless
             ``names`` are given.
         logged: Xids of the kernel log, see :func:`~nvitop.health.kernel_log.read_kernel_log`.
@@ -118,9 +119,13 @@ def check_health(
     if error:
         return HealthCheck(sample, error=f'the driver does not work: {error}')
     sample = with_logged_events(sample, logged)
-    found, gpus = findings(sample), sum(not d.key.is_mig for d in sample.devices)
-    if names is not None:
-        found, gpus = _about(names, sample, found)
+    if names is None:
+        found, gpus = findings(sample), sum(not d.key.is_mig for d in sample.devices)
+    else:
+        try:
+            found, gpus = _about(names, sample, reader, expected or 0)
+        except ValueError as unknown:
+            return HealthCheck(sample, error=str(unknown))
     if expected is not None:
         found = (*found, *_fewer(expected, reader, sample.timestamp))
     if not gpus and not found:
@@ -167,17 +172,20 @@ def _selection(names: Iterable[str] | None) -> DeviceSelection:
 
 
 def _about(
-    names: Iterable[str], sample: Sample, found: Iterable[Finding]
+    names: Iterable[str], sample: Sample, reader: DriverReader, expected: int
 ) -> tuple[tuple[Finding, ...], int]:
     """Return the findings about devices with these names, and the number of their GPUs.
 
     Findings about the GPU of a MIG device concern the device as well.
+
+    Raises:
+        ValueError: A name is that of no GPU.
     """
     matches, unknown = match_measured(names, sample.devices)
     gpus = {key.physical_index for key in matches}
     kept = [
         finding
-        for finding in found
+        for finding in findings(sample)
         if finding.device in matches
         or (finding.device.physical_index in gpus and not finding.device.is_mig)
     ]
@@ -189,10 +197,18 @@ def _about(
         evidence += f'; asleep, so that only the bus ID is known: GPU {", ".join(asleep)}'
     if silent:
         evidence += f'; GPU {", ".join(silent)} is not responding'
-    kept += [
-        missing_finding(number, name, evidence)._replace(since=sample.timestamp)
-        for number, name in enumerate(unknown)
-    ]
+    places = [short_bus_id(bus_id) for bus_id in system().expected_gpus()]
+    expected = max(expected, len(places), reader.info.device_count)
+    for number, name in enumerate(unknown):
+        if name.isdecimal() and len(name) < 10:
+            is_possible = int(name) < expected
+        elif any(place.endswith(short_bus_id(name) or name.lower()) for place in places):
+            is_possible = True
+        else:  # a UUID, a serial number, or a MIG device
+            is_possible = bool(unnamed) or reader.info.device_count < expected
+        if not is_possible:
+            raise ValueError(f'no GPU is {name!r}; the driver lists {reader.info.device_count}')
+        kept.append(missing_finding(number, name, evidence)._replace(since=sample.timestamp))
     return tuple(kept), len(gpus)
 
 

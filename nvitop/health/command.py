@@ -59,8 +59,8 @@ nvitop health --format json --ignore pcie_link,slow
 _EXIT_STATUS = {
     '0': 'all is well (npd: the same)',
     '1': 'a warning (npd: any finding)',
-    '2': 'a critical finding (npd: unknown), or invalid arguments',
-    '3': 'unknown: no driver, no response in time, or values cannot be read',
+    '2': 'a critical finding (npd: unknown)',
+    '3': 'unknown: no driver, no response, unreadable values, or invalid arguments',
 }
 
 
@@ -248,6 +248,7 @@ def make_parser() -> ArgumentParser:
         description='Check the GPUs once, for people, schedulers and monitoring systems.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
+        error_status=STATUSES['unknown'],
     )
     add_general(parser)
     group = parser.add_argument_group('check')
@@ -306,8 +307,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.demo is not None:
+    try:
         simulate(options.demo)
+    except CommandFailure as failure:
+        raise CommandFailure(str(failure), STATUSES['unknown']) from failure
     verdict = judge(_check(options), ignored=options.ignore, fail_on=options.fail_on)
     status = exit_status(verdict, options.format)
     try:

@@ -4,9 +4,13 @@
 #     HealthCheckProgram=/usr/share/nvitop/health/slurm-health-check.sh
 #     HealthCheckInterval=300
 #
+# Only a critical finding drains. If nvitop is missing or broken, or the driver is too busy to answer,
+# nothing is known about the GPUs: this script prints why, exits with status 1, and changes nothing.
+#
 # Nodes without a gpu in their Gres, and nodes that are down or drained for another reason, are left
 # alone. With NVITOP_RESUME=yes, a node that this script drained is resumed once its GPUs are usable
-# again. Slurm passes no environment, so set it in a script of your own:
+# again, unless someone has edited the reason. Slurm passes no environment, so set it in a script of
+# your own:
 #
 #     #!/bin/sh
 #     NVITOP_RESUME=yes exec /usr/share/nvitop/health/slurm-health-check.sh
@@ -15,11 +19,19 @@ PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}
 export PATH
 
 node=${SLURMD_NODENAME:-$(hostname -s)}
-if found=$(nvitop health --format=npd --fail-on=critical --timeout=20 2>/dev/null); then
-    problem=
-else
-    problem=${found:-nvitop health cannot be run}
-fi
+shown=$(nvitop health --format=nagios --fail-on=critical --timeout=20)
+case $?:$shown in
+    0:*) problem= ;;
+    # A shell or Python that fails may exit with status 2, too.
+    '2:GPU CRITICAL - '*)
+        problem=${shown#*GPU CRITICAL - }
+        problem=$(printf 'nvitop: %.80s (automatic)' "${problem%% | *}")
+        ;;
+    *)
+        printf 'nvitop: nothing is known about the GPUs: %s\n' "$shown" >&2
+        exit 1
+        ;;
+esac
 
 shown=$(scontrol --oneliner show node "$node") || exit 1
 gres=${shown#* Gres=}
@@ -33,15 +45,15 @@ case $shown in
     *' Reason='*) reason=${shown#* Reason=} ;;
 esac
 case ${state%% *}:$reason in
-    *DRAIN*:nvitop:*) drained=nvitop ;;
+    *DRAIN*:'nvitop: '*' (automatic) ['*) drained=nvitop ;;
     *DRAIN*:* | *DOWN*:* | *FAIL*:*) drained=other ;;
     *) drained= ;;
 esac
 
 if [ -n "$problem" ]; then
     case $drained:$reason in
-        other:* | "nvitop:nvitop: $problem ["*) ;;
-        *) scontrol update nodename="$node" state=drain reason="nvitop: $problem" ;;
+        other:* | "nvitop:$problem ["*) ;;
+        *) scontrol update nodename="$node" state=drain reason="$problem" ;;
     esac
     exit 1
 fi

@@ -178,10 +178,27 @@ def test_devices_are_found_by_any_name(machine: simulation.Machine) -> None:
     machine.set(ecc_uncorrected_volatile=3)
     for name in ('5', '00000000:84:00.0', '84:00.0', '1652323000005'):
         assert kinds('-o', name) == [('memory_errors', 5)]
-    assert kinds('-o', '8') == [('missing', None)]
-    ran = health('-o', '4', 'GPU-123')
-    assert ran.status == 2
-    assert 'GPU GPU-123: critical: missing\n  the driver lists no such GPU\n' in ran.out
+
+
+@pytest.mark.parametrize('name', ['8', '12', '0:0', 'GPU-123', '165', '85:00.0'])
+def test_a_name_of_no_gpu_is_an_error(machine: simulation.Machine, name: str) -> None:
+    ran = health('-o', '4', name)
+    assert (ran.status, ran.out) == (3, f'unknown: no GPU is {name!r}; the driver lists 8\n')
+
+
+def test_a_name_of_a_gpu_that_should_be_there_is_a_missing_gpu(
+    machine: simulation.Machine,
+) -> None:
+    machine.set(gpu=7, present=False)
+    for name in ('7', 'e4:00.0', 'GPU-123'):
+        assert kinds('-o', name) == [('missing', None)], name
+    assert ('missing', None) in kinds('-o', '8', '--expect=9')
+    assert health('-o', '8').status == 3
+
+
+@pytest.mark.parametrize('words', ['--ignore nosuch', '--expect x', '--demo nosuch', '-o'])
+def test_wrong_arguments_are_not_a_critical_finding(words: str) -> None:
+    assert health(*words.split()).status == 3
 
 
 def test_findings_about_the_gpu_of_a_mig_device_count() -> None:
@@ -202,7 +219,7 @@ def test_a_hanging_gpu_is_named_and_others_are_judged(machine: simulation.Machin
     assert kinds(*arguments) == [('not_responding', 5), ('memory_errors', 6)]
     assert kinds('-o', '6', *arguments) == [('memory_errors', 6)]
     ran = health('-o', 'GPU-123', *arguments)
-    assert 'the driver lists no such GPU\n' in ran.out  # the names of GPU 5 were read before
+    assert "no GPU is 'GPU-123'" in ran.out  # the names of GPU 5 were read before
 
 
 def test_gpus_without_known_names_may_be_the_missing_one(machine: simulation.Machine) -> None:

@@ -25,7 +25,8 @@ IDLE = (
     'NodeAddr=10.0.0.7 State=IDLE ThreadsPerCore=2 TmpDisk=0 Owner=N/A Partitions=DRAINAGE'
 )
 DRAINED = IDLE.replace('IDLE', 'MIXED*+DRAIN')
-OURS = f'{DRAINED} Reason=nvitop: GPU 3 lost [root@2026-11-24T10:00:00]'
+OURS = f'{DRAINED} Reason=nvitop: GPU 3 lost (automatic) [root@2026-11-24T10:00:00]'
+EXTENDED = OURS.replace('(automatic)', '(automatic), RMA ticket 123')
 OTHERS = f'{DRAINED} Reason=replace fan [ann@2026-11-24T10:00:00]'
 DOWN = OTHERS.replace('MIXED*+DRAIN', 'DOWN')
 WITHOUT_GPUS = IDLE.replace('nic:1,gpu:h100:8(S:0-1)', '(null)').replace('DRAINAGE', 'gpu')
@@ -38,7 +39,7 @@ needs_shell = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell
 @functools.lru_cache(maxsize=None)
 def stand_in(scenario: str) -> str:
     """Return a script that prints what the check of the node prints on a simulated machine."""
-    words = 'health --format=npd --fail-on=critical --timeout=20'
+    words = 'health --format=nagios --fail-on=critical --timeout=20'
     with simulation.machine(simulation.parse_scenario(scenario, name='node'), processes='none'):
         ran = CommandRun(main, *words.split()[1:])
     return f'[ "$*" = "{words}" ] || exit 9\necho {shlex.quote(ran.out.strip())}\nexit {ran.status}'
@@ -77,7 +78,7 @@ class Node:
         return (self.home / 'calls').read_text().splitlines()
 
 
-DRAIN = 'update nodename=node07 state=drain reason=nvitop: GPU 3 lost'
+DRAIN = 'update nodename=node07 state=drain reason=nvitop: GPU 3 lost (automatic)'
 
 
 @needs_shell
@@ -95,6 +96,8 @@ DRAIN = 'update nodename=node07 state=drain reason=nvitop: GPU 3 lost'
         (WARNED, OURS, 'yes', ['update nodename=node07 state=resume']),
         (WARNED, OTHERS, 'yes', []),
         (WARNED, DOWN, 'yes', []),
+        (LOST, EXTENDED, 'yes', []),
+        (WARNED, EXTENDED, 'yes', []),
     ],
 )
 def test_the_health_check_drains_a_node_and_resumes_only_what_it_drained(
@@ -108,13 +111,26 @@ def test_the_health_check_drains_a_node_and_resumes_only_what_it_drained(
 
 
 @needs_shell
-def test_a_node_without_nvitop_is_drained(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, LOST, IDLE)
-    node.install('nvitop', 'exit 127')
-    assert node.run('slurm-health-check.sh').returncode == 1
-    assert node.calls == [
-        'update nodename=node07 state=drain reason=nvitop: nvitop health cannot be run'
-    ]
+@pytest.mark.parametrize(
+    'nvitop',
+    [
+        'exit 127',
+        'echo "ModuleNotFoundError: nvitop" >&2; exit 1',
+        'echo "python: cannot open file" >&2; exit 2',
+        'echo "GPU UNKNOWN - no response for 20 s"; exit 3',
+        'kill -9 $$',
+    ],
+)
+@pytest.mark.parametrize('state', [IDLE, OURS])
+def test_a_node_is_left_alone_if_nothing_is_known(
+    tmp_path: pathlib.Path, nvitop: str, state: str
+) -> None:
+    node = Node(tmp_path, LOST, state)
+    node.install('nvitop', nvitop)
+    done = node.run('slurm-health-check.sh', NVITOP_RESUME='yes')
+    assert (done.returncode, node.calls) == (1, [])
+    assert 'nothing is known about the GPUs' in done.stderr
+    assert node.run('slurm-prolog.sh', SLURM_JOB_GPUS='0').returncode == 0
 
 
 @needs_shell
@@ -124,13 +140,13 @@ def test_a_node_without_gpus_is_left_alone(tmp_path: pathlib.Path) -> None:
 
 
 @needs_shell
-@pytest.mark.parametrize(('gpus', 'status'), [('0,1', 0), ('0,3', 1), ('4', 1), ('', 0)])
+@pytest.mark.parametrize(('gpus', 'status'), [('0,1', 0), ('0,3', 1), ('4', 0), ('', 0)])
 def test_the_prolog_checks_only_the_gpus_of_the_job(
     tmp_path: pathlib.Path, gpus: str, status: int
 ) -> None:
     done = Node(tmp_path, LOST, IDLE).run('slurm-prolog.sh', SLURM_JOB_GPUS=gpus)
     assert (done.returncode, done.stdout) == (status, '')
-    assert ('GPU 3: critical: lost' in done.stderr) == (gpus == '0,3')
+    assert ('GPU 3 lost' in done.stderr) == (gpus == '0,3')
 
 
 def test_the_plugin_of_the_node_problem_detector() -> None:
