@@ -9,6 +9,8 @@ import re
 import threading
 from typing import Any, Callable, ClassVar, Iterable, Mapping, TypeVar, cast
 
+from nvitop.platforms.kernel import renew_in_child
+
 #: ``CUDA_ERROR_NOT_INITIALIZED``, ``cudaErrorInitializationError``: the library was not found.
 NOT_INITIALIZED = 3
 #: ``CUDA_ERROR_NOT_FOUND``, ``cudaErrorSymbolNotFound``: the library lacks a function.
@@ -110,6 +112,7 @@ class LazyLibrary:
         self._candidates = candidates
         self._error = error
         self._lock = threading.Lock()
+        renew_in_child(self, _lock=threading.Lock)
         self._loaded: object | None = None
 
     @property

@@ -57,7 +57,6 @@ def take_snapshots(
     snapshots = []
     leaves: list[Device] = []
     for device in devices:
-        # One device at a time, because oneshot blocks hold the locks of their devices.
         with device.oneshot():
             snapshots.append(device.as_snapshot())
             below = device.to_leaf_devices() if with_mig_devices or processes is None else []

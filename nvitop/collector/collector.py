@@ -23,8 +23,6 @@ from nvitop.platforms.kernel import at_fork
 if TYPE_CHECKING:
     from nvitop.collector.tags import TagBuffer
 
-#: Time (seconds) that a fork waits for a reading in progress.
-_FORK_SECONDS = 2.0
 #: Units that are logged differently: unit of the table → unit, divisor.
 _UNITS = {'B': ('MiB', MiB), '°C': ('C', 1), 's': ('min', 60)}
 #: Metrics in the order of nvitop 1.7. Programs write their values as columns without names.
@@ -381,29 +379,12 @@ def _checked_pids(pids: int | Iterable[int] | None) -> set[int]:
     return found
 
 
-#: All collectors, and those that wait for a fork to finish.
 _collectors: weakref.WeakSet[ResourceMetricCollector] = weakref.WeakSet()
-_waiting: list[ResourceMetricCollector] = []
-
-
-def _before_fork() -> None:
-    # In the child, no lock of a device may be held by a thread that does not exist there.
-    _waiting.extend(c for c in _collectors if c._reading.acquire(timeout=_FORK_SECONDS))
-
-
-def _after_fork_in_parent() -> None:
-    while _waiting:
-        _waiting.pop()._reading.release()
 
 
 def _after_fork_in_child() -> None:
-    _waiting.clear()
     for collector in _collectors:
         collector._forget_threads()
 
 
-at_fork(
-    before=_before_fork,
-    after_in_parent=_after_fork_in_parent,
-    after_in_child=_after_fork_in_child,
-)
+at_fork(after_in_child=_after_fork_in_child)

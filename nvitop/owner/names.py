@@ -19,6 +19,7 @@ from typing import Callable, Iterable, NamedTuple, Optional, Tuple
 
 from nvitop.api.system import system
 from nvitop.owner.statements import ContainerName
+from nvitop.platforms.kernel import renew_in_child
 
 #: Settings: no lookups, files that every user may read, or the sockets of Docker and Podman too.
 LOOKUPS = ('none', 'files', 'sockets')
@@ -99,6 +100,7 @@ class NameLookup:
         self._places = places or Places()
         self._clock = clock
         self._lock = threading.Lock()
+        renew_in_child(self, _lock=threading.Lock)
         self._logs = _Directory(self._places.container_logs, parse_container_log)
         self._pods = _Directory(self._places.pod_logs, parse_pod_log)
         #: Container → when a socket was asked, and the name.

@@ -12,6 +12,7 @@ import signal
 import stat
 import sys
 import time
+import weakref
 from typing import IO, Any, Callable
 
 #: The highest possible PID. On Linux it is the limit of the kernel. `pid_max` may be lower in a
@@ -51,6 +52,31 @@ def at_fork(**hooks: Callable[[], Any]) -> None:
     """Register hooks with :func:`os.register_at_fork`. Windows does not fork."""
     if sys.platform != 'win32':
         os.register_at_fork(**hooks)
+
+
+#: Object, class or module → its locks by name, and what makes new ones.
+_locks: weakref.WeakKeyDictionary[object, dict[str, Callable[[], object]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def renew_in_child(holder: object, **locks: Callable[[], object]) -> None:
+    """Give an object new locks in a forked child: the thread that holds one does not exist there.
+
+    Args:
+        holder: An object, a class or a module, equal only to itself.
+        locks: Names of attributes, and the functions that make the locks.
+    """
+    _locks[holder] = locks
+
+
+def _renew_locks() -> None:
+    for holder, locks in tuple(_locks.items()):
+        for name, make in locks.items():
+            setattr(holder, name, make())
+
+
+at_fork(after_in_child=_renew_locks)
 
 
 def wait_until_writable(descriptor: int) -> None:

@@ -19,6 +19,7 @@ from nvitop.api.libnvml import _errors
 from nvitop.api.libnvml._binding import BINDING
 from nvitop.api.libnvml._query import address_of
 from nvitop.api.libnvml._session import SESSION
+from nvitop.platforms.kernel import renew_in_child
 from nvitop.sampling.types import DeviceEvent, DeviceKey, DeviceSample
 from nvitop.sampling.watchdog import start_daemon
 
@@ -41,6 +42,7 @@ class EventLog:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        renew_in_child(self, _lock=threading.Lock)
         self._events: dict[tuple[str | int, str, int], DeviceEvent] = {}
         #: GPUs that have not worked since their last event.
         self._broken: set[str | int] = set()

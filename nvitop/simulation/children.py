@@ -12,9 +12,11 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from typing import Any
 
 from nvitop.platforms import WINDOWS
+from nvitop.platforms.kernel import at_fork
 from nvitop.simulation.world import Pids, Task, World
 
 #: First made-up PID: above the PIDs that Linux assigns by default (32768) and below the maximum
@@ -50,13 +52,15 @@ class Children(Pids):
     def __init__(self, world: World) -> None:
         self._world = world
         self._lock = threading.Lock()
-        self._owner = os.getpid()
         self._swept = -SWEEP_SECONDS
         self._children: dict[int, subprocess.Popen[bytes]] = {}
+        #: Number of the process → PID, of those that the parent of this forked process started.
+        self._siblings: dict[int, int] = {}
         #: Number of the process by PID.
         self._numbers: dict[int, int] = {}
         self._is_closed = False
         self._read_end, self._write_end = os.pipe()
+        _ALL.add(self)
 
     def pid(self, task: Task) -> int | None:
         """The PID of a process. Starts it when its time has come; notices if it was killed."""
@@ -68,6 +72,9 @@ class Children(Pids):
             if self._is_closed:
                 return None
             self._end_old(t)
+            sibling = self._siblings.get(task.number)
+            if sibling is not None:
+                return sibling if task.runs(t) and _exists(sibling) else None
             child = self._children.get(task.number)
             if child is None:
                 if not task.runs(t):
@@ -86,6 +93,8 @@ class Children(Pids):
         number = self._numbers.get(pid)
         if number is None:
             return FixedPids().number(pid)
+        if number in self._siblings:
+            return number if _exists(pid) else None
         # The system may give the PID to another process once the child was reaped.
         return None if self._children[number].returncode is not None else number
 
@@ -99,9 +108,7 @@ class Children(Pids):
                 child.kill()
 
     def close(self) -> None:
-        """End all children. Does nothing in a fork of the process that started them."""
-        if os.getpid() != self._owner:
-            return
+        """End all children that this process started."""
         with self._lock:
             if self._is_closed:
                 return
@@ -115,6 +122,36 @@ class Children(Pids):
             except subprocess.TimeoutExpired:  # stopped by a signal, for example
                 child.kill()
                 child.wait()
+
+    def after_fork(self) -> None:
+        """Show the children of the parent, start others: only a parent can wait for its children."""
+        self._lock = threading.Lock()
+        if not self._is_closed:
+            self._siblings.update({n: child.pid for n, child in self._children.items()})
+            self._children = {}
+            # Its write end would keep the children of the parent from exiting with the parent.
+            os.close(self._write_end)
+            os.close(self._read_end)
+            self._read_end, self._write_end = os.pipe()
+
+
+_ALL: weakref.WeakSet[Children] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for children in tuple(_ALL):
+        children.after_fork()
+
+
+at_fork(after_in_child=_after_fork)
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def start_child(task: Task, visible_devices: str, pipe: int) -> subprocess.Popen[bytes]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pathlib
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, BinaryIO, Callable, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Callable, Sequence
 from nvitop.api import libcuda, libnvml
 from nvitop.api.system import use_system
 from nvitop.basics.toml import suggestion
+from nvitop.platforms.kernel import renew_in_child
 from nvitop.simulation import children
 from nvitop.simulation.abi import NVML_ERRORS
 from nvitop.simulation.capture import scenario_text
@@ -36,6 +38,7 @@ _BEFORE_XML = b'\xef\xbb\xbf\xff\xfe \t\r\n\0'
 #: The machines that are active in this process, the newest last.
 _running: list[Machine] = []
 _running_lock = threading.RLock()
+renew_in_child(sys.modules[__name__], _running_lock=threading.RLock)
 
 
 def scenario_names() -> tuple[str, ...]:

@@ -8,12 +8,11 @@ import itertools
 import math
 import threading
 import uuid
-import weakref
 from collections import Counter
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.api.libnvml._errors import GPU_IS_LOST, INVALID_ARGUMENT, NOT_SUPPORTED, SUCCESS
-from nvitop.platforms.kernel import at_fork
+from nvitop.platforms.kernel import renew_in_child
 from nvitop.simulation.abi import DriverError
 from nvitop.simulation.scenario import Fault, Gpu, Mig, ProcessSpec, Scenario, Signal, Value
 
@@ -50,7 +49,7 @@ class Faults:
         self._sleep = sleep
         self._functions: tuple[str, ...] = ()
         self._lock = threading.Lock()
-        _ALL.add(self)
+        renew_in_child(self, _lock=threading.Lock)
         self._counts: Counter[str] = Counter()
         #: Function → its rules. The dict is changed in place: the drivers hold a reference to it.
         self.rules: dict[str, tuple[FaultRule, ...]] = {}
@@ -115,18 +114,6 @@ class Faults:
                 self._sleep(rule.fault.delay)
             if rule.fault.code is not None:
                 raise DriverError(rule.fault.code)
-
-
-_ALL: weakref.WeakSet[Faults] = weakref.WeakSet()
-
-
-def _renew_locks() -> None:
-    # The thread that held the lock does not exist in the forked child.
-    for faults in tuple(_ALL):
-        faults._lock = threading.Lock()
-
-
-at_fork(after_in_child=_renew_locks)
 
 
 #: Values change once per tick (seconds), so that values read together belong together.
@@ -432,6 +419,7 @@ class World:
         self.event_sets: dict[int, object] = {}
         #: Notified of each change, for those who wait for events.
         self.changed = threading.Condition()
+        renew_in_child(self, changed=threading.Condition)
         self.is_closed = False
         #: Handles of GPM samples and sets of events.
         self.new_handles = itertools.count(self.base + _OTHER_OFFSET)

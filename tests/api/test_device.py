@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import copy
 import pickle
@@ -401,6 +402,40 @@ def test_oneshot_does_not_affect_other_threads(machine: simulation.Machine) -> N
         in_threads(1, lambda: values.append(device.power_usage()))
     assert values == [312500]
     assert machine.calls['nvmlDeviceGetPowerUsage'] == 1
+
+
+def test_oneshot_blocks_of_asyncio_tasks_are_independent(machine: simulation.Machine) -> None:
+    """Also if one is created within the block of another, and outlives it."""
+    device = Device(0)
+
+    async def read(count: int) -> int:
+        before = machine.calls['nvmlDeviceGetPowerUsage']
+        for _ in range(count):
+            device.power_usage()
+            await asyncio.sleep(0)
+        return machine.calls['nvmlDeviceGetPowerUsage'] - before
+
+    async def read_in_a_block(started: asyncio.Event, other_ended: asyncio.Event) -> None:
+        with device.oneshot():
+            device.power_usage()
+            started.set()
+            await other_ended.wait()
+            assert await read(3) == 0
+
+    async def run() -> None:
+        started, ended = asyncio.Event(), asyncio.Event()
+        first = asyncio.ensure_future(read_in_a_block(started, ended))
+        await started.wait()
+        machine.reset_calls()
+        with device.oneshot():
+            device.power_usage()
+            assert machine.calls['nvmlDeviceGetPowerUsage'] == 1
+            outliving = asyncio.ensure_future(read(3))
+        assert await outliving == 3
+        ended.set()
+        await first
+
+    asyncio.run(run())
 
 
 def test_hanging_call_does_not_block_other_getters(machine: simulation.Machine) -> None:

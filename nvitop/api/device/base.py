@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from threading import get_ident
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -120,8 +121,8 @@ def once_in_oneshot(
 
     @functools.wraps(getter)
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> V:
-        results = self._results
-        if results is None or self._owner != get_ident():
+        results = self._oneshot_results()
+        if results is None:
             return getter(self, *args, **kwargs)
         key = (getter, args, *sorted(kwargs.items())) if kwargs else (getter, args)
         found = results.get(key)
@@ -143,6 +144,24 @@ class _Missing(threading.local):
     reason: Reason | None = None
 
 
+class _Block:
+    """A oneshot block: the results in it, ``None`` after its end.
+
+    A task that is created in the block inherits the block and may outlive it.
+    """
+
+    __slots__ = ('results',)
+
+    def __init__(self) -> None:
+        self.results: dict[Hashable, Answer] | None = {}
+
+
+#: The oneshot blocks of this thread and asyncio task, by the ``id()`` of the device object.
+_blocks: ContextVar[Mapping[int, _Block]] = ContextVar(
+    'oneshot blocks of nvitop', default=MappingProxyType({})
+)
+
+
 class DeviceBase:
     """A device handle and the ways to query it. The mixins of each subject derive from this class."""
 
@@ -159,10 +178,6 @@ class DeviceBase:
         self._missing = _Missing()
         #: Set on use.
         self._gpu_cache: GpuCache | None = None
-        self._lock = threading.RLock()
-        #: Results of the current oneshot block, and the thread that runs it.
-        self._results: dict[Hashable, Answer] | None = None
-        self._owner = 0
 
     # Queries. All return NA for a missing value and set the reason.
 
@@ -190,8 +205,8 @@ class DeviceBase:
 
     def _answer(self, function: Function, *args: Any) -> Answer:
         """Query the driver, once per oneshot block."""
-        results = self._results
-        if results is None or self._owner != get_ident():
+        results = self._oneshot_results()
+        if results is None:
             return self._call(function, args)
         key = (function, args)
         found = results.get(key)
@@ -323,25 +338,29 @@ class DeviceBase:
 
     @contextlib.contextmanager
     def oneshot(self) -> Iterator[None]:
-        """Make each driver call at most once within the block, in this thread.
+        """Make each driver call at most once within the block.
 
         Getters share results: ``memory_used()``, ``memory_percent()`` and ``memory_usage()`` make
-        one driver call. Blocks can be nested; the outermost counts. A block holds the lock of the
-        device, so blocks of several threads wait for each other. Getters outside of blocks do not
-        wait and always call the driver.
+        one driver call. Blocks can be nested; the outermost counts. Blocks of other threads and of
+        other asyncio tasks have results of their own.
 
         >>> with device.oneshot():
         ...     device.memory_used(), device.memory_percent()  # of the same moment
         """
-        with self._lock:
-            if self._results is not None:
-                yield
-                return
-            self._owner, self._results = get_ident(), {}
-            try:
-                yield
-            finally:
-                self._results = None
+        if self._oneshot_results() is not None:
+            yield
+            return
+        outer, block = _blocks.get(), _Block()
+        _blocks.set({**outer, id(self): block})
+        try:
+            yield
+        finally:
+            block.results = None
+            _blocks.set(outer)
+
+    def _oneshot_results(self) -> dict[Hashable, Answer] | None:
+        block = _blocks.get().get(id(self))
+        return None if block is None else block.results
 
     def is_mig_device(self) -> bool:
         """Whether this is a MIG device, a slice of a GPU."""

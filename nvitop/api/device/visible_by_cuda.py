@@ -21,6 +21,7 @@ from typing import Any, Callable, Hashable, NamedTuple
 from nvitop.api import libcuda
 from nvitop.api.device.handles import digits
 from nvitop.basics.log import debug, warn
+from nvitop.platforms.kernel import renew_in_child
 from nvitop.platforms.nvidia_files import cuda_files
 
 #: Time limit in seconds. CUDA takes tens of seconds without persistence mode on many GPUs.
@@ -39,6 +40,7 @@ class _ProgramResult(NamedTuple):
 
 
 _lock = threading.Lock()
+renew_in_child(sys.modules[__name__], _lock=threading.Lock)
 _results: dict[Hashable, _ProgramResult] = {}
 
 

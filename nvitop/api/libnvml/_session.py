@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Callable
 from nvitop.api.libnvml._binding import BINDING, NVMLError, NVMLError_LibraryNotFound
 from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, IN_USE, UNINITIALIZED
 from nvitop.basics.log import critical, debug
-from nvitop.platforms.kernel import at_fork
+from nvitop.platforms.kernel import renew_in_child
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -39,6 +39,7 @@ class Session:
         #: Called before the first initialization, unless the library was replaced before.
         self.before_first_init: Callable[[], None] | None = None
         self._lock = threading.RLock()
+        renew_in_child(self, _lock=threading.RLock)
         self._is_prepared = False
         self._is_hooked = False
         self._is_leaving = False
@@ -212,15 +213,10 @@ class Session:
         if not self._is_hooked:
             self._is_hooked = True
             atexit.register(self.close)
-            at_fork(after_in_child=self._after_fork)
         if self.before_first_init and not self._is_prepared and not self._is_replaced:
             self.before_first_init()
         # Set last: if the hook fails, the next initialization must call it again.
         self._is_prepared = True
-
-    def _after_fork(self) -> None:
-        # The thread that held the lock does not exist in the child.
-        self._lock = threading.RLock()
 
     def _stop_calls(self) -> None:
         """Make new calls wait for the lock, and wait for the running calls of other threads."""
@@ -299,3 +295,5 @@ def _driver_function(frame: FrameType | None) -> str:
 
 
 SESSION = Session()
+# The binding holds its lock whenever it looks for a function.
+renew_in_child(BINDING, libLoadLock=threading.Lock)

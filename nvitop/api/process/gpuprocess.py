@@ -31,6 +31,7 @@ from nvitop.api.process.hostprocess import HostProcess
 from nvitop.api.utils import Snapshot, replaced_methods, snapshot_of
 from nvitop.basics.units import NA, NaType, bytes2human, na_if_none, timedelta2human
 from nvitop.owner.types import Owner
+from nvitop.platforms.kernel import renew_in_child
 
 _T = TypeVar('_T')
 _U = TypeVar('_U')
@@ -460,6 +461,8 @@ class GpuProcess:
         finally:
             _failsafe.depth -= 1
 
+
+renew_in_child(GpuProcess, INSTANCE_LOCK=threading.RLock)
 
 _HOST_VALUES = (
     *('is_running', 'status', 'username', 'name', 'cmdline', 'command', 'cpu_percent'),

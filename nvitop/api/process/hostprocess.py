@@ -27,6 +27,7 @@ from nvitop.api.utils import Snapshot, replaced_methods
 from nvitop.basics.units import NA, NaType, timedelta2human
 from nvitop.owner.types import Owner, OwnerReading
 from nvitop.platforms import LINUX
+from nvitop.platforms.kernel import at_fork, renew_in_child
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,6 +89,7 @@ class HostProcess(psutil.Process):
         _gone: bool
         _pid: int
         _name: str | None
+        _lock: Any
 
         def _init(self, pid: int, _ignore_nsp: bool = False) -> None: ...
 
@@ -349,6 +351,14 @@ class HostProcess(psutil.Process):
             return GONE
         return facts._replace(**values)
 
+
+def _after_fork() -> None:
+    for process in tuple(HostProcess.INSTANCES.values()):
+        process._lock = threading.RLock()  # psutil holds it in oneshot()
+
+
+renew_in_child(HostProcess, INSTANCE_LOCK=threading.RLock)
+at_fork(after_in_child=_after_fork)
 
 _LISTED_METHODS = (
     *('is_running', 'status', 'username', 'name', 'cmdline', 'cpu_percent', 'memory_percent'),

@@ -1,0 +1,71 @@
+"""A forked child can query devices and processes, whatever other threads were doing."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.programs import run_python
+
+pytestmark = pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs os.fork')
+
+#: Threads query all the time while the program forks. A child that hangs is killed by its alarm.
+PROGRAM = """
+import faulthandler, os, signal, threading, warnings
+from nvitop import Device, GpuProcess, HostProcess, simulation
+from nvitop.owner.reading import read_owner
+
+warnings.simplefilter('ignore')
+{prepare}
+own = HostProcess()
+
+
+def query():
+    for device in Device.all():
+        with device.oneshot():
+            device.as_snapshot()
+        GpuProcess.take_snapshots(device.processes().values(), failsafe=True)
+    with own.oneshot():
+        own.cmdline()
+    read_owner(os.getpid())
+    return {{device.index: sorted(device.processes()) for device in Device.all()}}
+
+
+def keep_querying():
+    while True:
+        query()
+
+
+known = query()
+for _ in range(3):
+    threading.Thread(target=keep_querying, daemon=True).start()
+results = []
+for _ in range(60):
+    child = os.fork()
+    if child == 0:
+        faulthandler.dump_traceback_later(20)
+        signal.alarm(30)
+        os._exit(0 if query() == known else 1)
+    results.append(os.waitpid(child, 0)[1])
+print(results.count(0), len(known), sum(map(len, known.values())))
+"""
+STUB = """
+from nvitop.api import libnvml
+from tests.api.fake_nvml import FakeLibrary, write_text, write_uint
+libnvml.use_library(
+    FakeLibrary(
+        nvmlDeviceGetCount_v2=write_uint(2),
+        nvmlDeviceGetUUID=write_text(b'GPU-0'),
+        nvmlDeviceGetPowerUsage=write_uint(1000),
+    )
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ('prepare', 'found'), [("simulation.install('half-busy')", '8 5'), (STUB, '2 0')]
+)
+def test_children_forked_under_load_query_the_same_devices(prepare: str, found: str) -> None:
+    done = run_python(PROGRAM.format(prepare=prepare))
+    assert done.stdout == f'60 {found}\n', done.stderr
