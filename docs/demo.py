@@ -36,8 +36,8 @@ HOT_SECONDS = 90
 RECENT_SECONDS = 10
 #: Fields that are measured over time, which does not pass here → key of a GPU, number of links.
 RATES = {
-    'pcie_tx_throughput_kib_per_s': ('pcie_tx', 1),
-    'pcie_rx_throughput_kib_per_s': ('pcie_rx', 1),
+    'pcie_tx_throughput_kib_per_s': ('pcie_tx_throughput', 1),
+    'pcie_rx_throughput_kib_per_s': ('pcie_rx_throughput', 1),
     'nvlink_tx_throughput_kib_per_s': ('nvlink_tx', 18),
     'nvlink_rx_throughput_kib_per_s': ('nvlink_rx', 18),
 }

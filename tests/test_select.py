@@ -263,8 +263,8 @@ def test_only_compared_values_are_read(machine: simulation.Machine) -> None:
 
 #: Values of a GPU with each kind of critical finding.
 CRITICAL: dict[str, dict[str, Any]] = {
-    'memory_errors': {'ecc_uncorrected_volatile': 1},
-    'remap_failed': {'remapped_failure': True},
+    'memory_errors': {'total_volatile_uncorrected_ecc_errors': 1},
+    'remap_failed': {'remapped_rows_failure': True},
     'sram_errors': {'sram_errors': 1000},
     'fabric': {'fabric_state': 'in-progress'},
     'hot': {'temperature': 200},
@@ -276,7 +276,7 @@ CRITICAL: dict[str, dict[str, Any]] = {
 def test_gpus_are_left_out_for_every_critical_finding(kind: str) -> None:
     with simulation.machine('half-busy', processes='none') as machine:
         machine.set(gpu=7, **CRITICAL[kind])
-        machine.set(gpu=6, remapped_pending=True)  # only a warning
+        machine.set(gpu=6, remapped_rows_pending=True)  # only a warning
         with pytest.warns(RuntimeWarning, match=r'left out GPU 7: .+ \(see include_unhealthy\)'):
             chosen = select_devices()
         assert 6 in chosen
@@ -315,7 +315,7 @@ def test_health_of_healthy_gpus_takes_few_queries() -> None:
 
 def test_mig_devices_of_an_unhealthy_gpu_are_left_out() -> None:
     with simulation.machine('mig', processes='none') as machine:
-        machine.set(gpu=0, ecc_uncorrected_volatile=1)
+        machine.set(gpu=0, total_volatile_uncorrected_ecc_errors=1)
         with pytest.warns(RuntimeWarning, match='left out GPU 0'):
             found = select_devices(format='device')
         assert found

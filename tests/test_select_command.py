@@ -98,7 +98,7 @@ def test_a_gpu_that_may_have_mig_devices_is_not_chosen(machine: simulation.Machi
 def test_unhealthy_gpus_are_skipped_with_the_reason_unless_wanted(
     machine: simulation.Machine,
 ) -> None:
-    machine.set(gpu=2, ecc_uncorrected_volatile=1)
+    machine.set(gpu=2, total_volatile_uncorrected_ecc_errors=1)
     ran = nvisel('')
     assert '2' not in ran.out.strip().split(',')
     text = 'skipped GPU 2: uncorrected memory errors\n  Use --include-unhealthy to offer it.'

@@ -18,7 +18,7 @@ cuda = "13.0"
 
 [[gpu]]
 model = "RTX 4090"
-driver_model = "wddm"
+current_driver_model = "wddm"
 
 [[process]]
 gpus = [0]

@@ -63,7 +63,7 @@ def enumerate_devices(world: World, environment: Mapping[str, str]) -> list[Node
 
 def _speed(node: Node) -> tuple[float, int]:
     return (
-        float(node.value('compute_capability') or 0),
+        float(node.value('cuda_compute_capability') or 0),
         (node.value('cores') or 0) * (node.value('max_sm_clock') or 0),
     )
 

@@ -212,7 +212,7 @@ class Machine:
         table = TomlTable(values, source='Machine.set')
         table.check(GPU_KEYS_BY_NAME.values())
         for node in nodes:
-            for name in values:
+            for name in table.content:
                 node.change(name, table.gpu_value(GPU_KEYS_BY_NAME[name], node.spec.position))
 
     def fail(

@@ -58,7 +58,7 @@ def _memory_free(node: Node, t: float) -> Value:
 
 
 def _bar1_used(node: Node, t: float) -> Value:
-    total = _number(node, 'bar1_total', t)
+    total = _number(node, 'bar1_memory_total', t)
     return round(min(total, MIB * (1 + 4 * sum(task.runs(t) for task in node.in_memory()))))
 
 
@@ -113,7 +113,10 @@ def _while_encoding(value: int) -> Rule:
 
 
 def _temperature_margin(node: Node, t: float) -> Value:
-    slowdown, die = node.value_at('temperature_slowdown', t), node.value_at('temperature', t)
+    slowdown, die = (
+        node.value_at('temperature_slowdown_threshold', t),
+        node.value_at('temperature', t),
+    )
     return None if slowdown is None or die is None else slowdown - die
 
 
@@ -193,7 +196,10 @@ def _clock_event_reasons(node: Node, t: float) -> Value:
     power = node.value_at('power_usage', t)
     if limit and power and power >= 0.93 * limit:
         reasons |= CLOCK_EVENT_REASONS['sw-power-cap']
-    heat, slowdown = node.value_at('temperature', t), node.value_at('temperature_slowdown', t)
+    heat, slowdown = (
+        node.value_at('temperature', t),
+        node.value_at('temperature_slowdown_threshold', t),
+    )
     if heat is not None and slowdown is not None and heat >= slowdown:
         reasons |= CLOCK_EVENT_REASONS['hw-slowdown'] | CLOCK_EVENT_REASONS['hw-thermal-slowdown']
     return reasons
@@ -218,13 +224,13 @@ def energy_mj(node: Node, t: float) -> int | None:
 
 
 def bytes_moved(node: Node, name: str, t: float) -> float | None:
-    """Bytes moved since the start by ``pcie_tx``, ``pcie_rx``, ``nvlink_tx`` or ``nvlink_rx``."""
+    """Bytes moved since the start by ``pcie_tx_throughput``, ``pcie_rx_throughput``, ``nvlink_tx`` or ``nvlink_rx``."""
     return node.total_of_rate(name, t, sm_factor=TRAFFIC[name])
 
 
 TRAFFIC = {
-    'pcie_tx': PCIE_TX_PER_PERCENT,
-    'pcie_rx': PCIE_RX_PER_PERCENT,
+    'pcie_tx_throughput': PCIE_TX_PER_PERCENT,
+    'pcie_rx_throughput': PCIE_RX_PER_PERCENT,
     'nvlink_tx': NVLINK_PER_PERCENT,
     'nvlink_rx': NVLINK_PER_PERCENT,
 }
@@ -237,16 +243,16 @@ GPU_RULES: Mapping[str, Rule] = {
     'board_id': lambda node, t: int(str(node.value_at('bus_id', t)).split(':')[1], 16) << 8,
     'memory_used': _memory_used,
     'memory_free': _memory_free,
-    'bar1_used': _bar1_used,
+    'bar1_memory_used': _bar1_used,
     'gpu_utilization': _utilization(Task.sm),
     'memory_utilization': _utilization(Task.memory_utilization),
     'encoder_utilization': _utilization(lambda task, t: task.spec.encoder.value(t)),
     'decoder_utilization': _utilization(lambda task, t: task.spec.decoder.value(t)),
     'jpeg_utilization': _utilization(lambda task, t: 0.0),
     'ofa_utilization': _utilization(lambda task, t: 0.0),
-    'encoder_sessions': _while_encoding(1),
-    'encoder_fps': _while_encoding(60),
-    'encoder_latency': _while_encoding(2100),
+    'encoder_session_count': _while_encoding(1),
+    'encoder_average_fps': _while_encoding(60),
+    'encoder_average_latency': _while_encoding(2100),
     'application_graphics_clock': _application_clock('max_graphics_clock'),
     'application_memory_clock': _application_clock('max_memory_clock'),
     'default_application_graphics_clock': _application_clock('max_graphics_clock'),
@@ -262,21 +268,26 @@ GPU_RULES: Mapping[str, Rule] = {
     'busy_power': _busy_power,
     'power_usage': _power_usage,
     'enforced_power_limit': _same_as('power_limit'),
-    'average_power': _same_as('power_usage'),
-    'instant_power': _same_as('power_usage'),
+    'average_power_usage': _same_as('power_usage'),
+    'instant_power_usage': _same_as('power_usage'),
+    'module_instant_power_usage': _same_as('module_average_power_usage'),
+    'module_enforced_power_limit': _same_as('module_power_limit'),
+    'module_default_power_limit': _same_as('module_power_limit'),
+    'module_min_power_limit': _same_as('module_power_limit'),
+    'module_max_power_limit': _same_as('module_power_limit'),
     'temperature_margin': _temperature_margin,
     'clock_event_reasons': _clock_event_reasons,
     'supported_clock_event_reasons': _supported_reasons,
-    'driver_model_pending': _same_as('driver_model'),
-    'ecc_mode_pending': _same_as('ecc_mode'),
+    'driver_model_pending': _same_as('current_driver_model'),
+    'ecc_pending': _same_as('ecc'),
     'mig_mode_pending': _same_as('mig_mode'),
     'gsp_mode_default': _same_as('gsp_mode'),
     'reset_required': _is_action('gpu-reset'),
     'drain_and_reset_recommended': _is_action('drain-and-reset'),
-    'module_id': lambda node, t: node.spec.position + 1,
-    'pcie_generation': _same_as('max_pcie_generation'),
-    'gpu_max_pcie_generation': _same_as('max_pcie_generation'),
-    'pcie_width': _same_as('max_pcie_width'),
+    'platform_module_id': lambda node, t: node.spec.position + 1,
+    'pcie_link_generation': _same_as('max_pcie_link_generation'),
+    'gpu_max_pcie_link_generation': _same_as('max_pcie_link_generation'),
+    'pcie_link_width': _same_as('max_pcie_link_width'),
     'performance_state': _performance_state,
     **{name: _traffic(per_percent) for name, per_percent in TRAFFIC.items()},
 }
@@ -286,6 +297,6 @@ MIG_RULES: Mapping[str, Rule] = {
     'uuid': lambda node, t: f'MIG-{node.world.uuid("mig", *node.key)}',
     'memory_used': _memory_used,
     'memory_free': _memory_free,
-    'bar1_total': lambda node, t: round(_number(node.gpu, 'bar1_total', t) / 8),
-    'bar1_used': _bar1_used,
+    'bar1_memory_total': lambda node, t: round(_number(node.gpu, 'bar1_memory_total', t) / 8),
+    'bar1_memory_used': _bar1_used,
 }

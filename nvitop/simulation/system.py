@@ -237,9 +237,15 @@ def _past_of(node: Node, t: float) -> dict[str, float | None]:
     for name in TRAFFIC:
         # Not from totals, which begin at 0.
         rate = node.value_at(name, t)
-        if rate is not None and name.startswith('nvlink'):
-            rate *= node.value_at('nvlink_count', t) - node.value_at('nvlink_down', t)
-        values[f'{name}_throughput_kib_per_s'] = None if rate is None else round(rate / 1024)
+        field = name
+        if name.startswith('nvlink'):
+            field = f'{name}_throughput'
+            if rate is not None:
+                links = node.value_at('nvlink_link_count', t) - node.value_at(
+                    'nvlink_down_count', t
+                )
+                rate *= links
+        values[f'{field}_kib_per_s'] = None if rate is None else round(rate / 1024)
     return {**values, 'memory_percent': round(100.0 * used / total, 1) if total else None}
 
 

@@ -219,12 +219,12 @@ def test_health(device: Device) -> None:
 @pytest.mark.parametrize(
     ('gpu', 'expected'),
     [
-        ('pcie_width = 16', False),
-        ('pcie_width = 8', True),
-        ('pcie_generation = 4', True),
-        ('pcie_generation = 1\nperformance_state = 8', False),
-        ('pcie_generation = 1\npcie_width = 1\nperformance_state = 8', True),
-        ('pcie_generation = 4\nperformance_state = 2', True),
+        ('pcie_link_width = 16', False),
+        ('pcie_link_width = 8', True),
+        ('pcie_link_generation = 4', True),
+        ('pcie_link_generation = 1\nperformance_state = 8', False),
+        ('pcie_link_generation = 1\npcie_link_width = 1\nperformance_state = 8', True),
+        ('pcie_link_generation = 4\nperformance_state = 2', True),
     ],
 )
 def test_pcie_link_is_down_trained_if_it_supports_more(gpu: str, expected: bool) -> None:
@@ -334,7 +334,7 @@ def test_gpu_without_nvlink_has_no_throughput(machine: simulation.Machine) -> No
 
 
 def test_inactive_links_are_left_out_of_mean_and_total(monkeypatch: pytest.MonkeyPatch) -> None:
-    with clocked(monkeypatch, SCENARIO.replace('pcie_width = 8', 'nvlink_down = 6')):
+    with clocked(monkeypatch, SCENARIO.replace('pcie_link_width = 8', 'nvlink_down_count = 6')):
         device = Device(0)
         links = device.nvlink_throughput()
         assert links.count(ThroughputInfo(NA, NA)) == 6

@@ -195,7 +195,7 @@ def test_every_name_has_the_same_result(peer: Any, name: str) -> None:
 def test_every_name_has_the_same_xml(peer: Any, name: str) -> None:
     with machines.machine() as gpus:
         # pynvml.smi cannot write retired pages or names that have to be escaped.
-        gpus.set(retired_single_bit=0, retired_double_bit=0)
+        gpus.set(retired_pages_single_bit_ecc=0, retired_pages_double_bit_ecc=0)
         if name != 'compute-apps':
             begin(peer)
             compare_xml(peer, name)

@@ -31,21 +31,21 @@ cuda = "13.0"
 [[gpu]]
 model = "H100"
 gpm = true
-accounting_mode = true
+accounting = true
 {0}
-nvlink_count = 4
+nvlink_link_count = 4
 nvlink_tx = "10 MiB"
 nvlink_rx = "20 MiB"
-pcie_tx = "30 MiB"
-pcie_rx = "40 MiB"
+pcie_tx_throughput = "30 MiB"
+pcie_rx_throughput = "40 MiB"
 
 [[gpu]]
 model = "A100"
-nvlink_count = 2
+nvlink_link_count = 2
 nvlink_tx = "11 MiB"
 nvlink_rx = "21 MiB"
-pcie_tx = "31 MiB"
-pcie_rx = "41 MiB"
+pcie_tx_throughput = "31 MiB"
+pcie_rx_throughput = "41 MiB"
 {1}
 [[gpu.mig]]
 profile = "3g.20gb"
@@ -58,11 +58,11 @@ gpu_instance = 9
 [[gpu]]
 model = "RTX 4090"
 fan_count = 1
-retired_single_bit = 2
-retired_double_bit = 1
-retired_pending = false
-pcie_tx = "32 MiB"
-pcie_rx = "42 MiB"
+retired_pages_single_bit_ecc = 2
+retired_pages_double_bit_ecc = 1
+retired_pages_pending = false
+pcie_tx_throughput = "32 MiB"
+pcie_rx_throughput = "42 MiB"
 {2}
 
 [[process]]
@@ -98,13 +98,13 @@ _NUMBERS = {
     'sm_clock': (601, 3),
     'video_clock': (701, 3),
     'memory_clock': (801, 3),
-    'ecc_uncorrected_volatile': (11, 1),
-    'ecc_corrected_volatile': (1011, 1),
-    'ecc_uncorrected_aggregate': (2011, 1),
-    'ecc_corrected_aggregate': (3011, 1),
-    'remapped_correctable': (4011, 1),
-    'remapped_uncorrectable': (5011, 1),
-    'bar1_used': (1 << 30, 1 << 20),
+    'total_volatile_uncorrected_ecc_errors': (11, 1),
+    'total_volatile_corrected_ecc_errors': (1011, 1),
+    'total_aggregate_uncorrected_ecc_errors': (2011, 1),
+    'total_aggregate_corrected_ecc_errors': (3011, 1),
+    'remapped_rows_correctable': (4011, 1),
+    'remapped_rows_uncorrectable': (5011, 1),
+    'bar1_memory_used': (1 << 30, 1 << 20),
     'memory_used': (9 << 30, 1 << 20),
 }
 

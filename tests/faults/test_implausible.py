@@ -31,7 +31,7 @@ IMPOSSIBLE = {
     'power_usage': (4_200_000, 'power_usage_mw', 'power_usage'),
     'sm_clock': (HUGE, 'sm_clock_mhz', 'sm_clock'),
     'memory_used': ('2 TiB', 'memory_used_bytes', 'memory_used'),
-    'bar1_used': ('9 TiB', 'bar1_memory_used_bytes', 'bar1_memory_used'),
+    'bar1_memory_used': ('9 TiB', 'bar1_memory_used_bytes', 'bar1_memory_used'),
 }
 
 

@@ -46,7 +46,7 @@ def test_a_healthy_machine_has_a_short_line_in_each_format(machine: simulation.M
 
 def test_findings_of_all_severities(machine: simulation.Machine) -> None:
     machine.set(gpu=1, lost=True)
-    machine.set(gpu=2, remapped_pending=True, nvlink_down=2)
+    machine.set(gpu=2, remapped_rows_pending=True, nvlink_down_count=2)
     machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3)
     assert health().out == (
         'GPU 1: critical: lost\n'
@@ -89,7 +89,7 @@ def test_findings_of_all_severities(machine: simulation.Machine) -> None:
 )
 def test_exit_status(machine: simulation.Machine, options: str, status: int, npd: int) -> None:
     machine.set(gpu=1, lost=True)
-    machine.set(gpu=2, remapped_pending=True)
+    machine.set(gpu=2, remapped_rows_pending=True)
     machine.fail('nvmlDeviceGetTemperature*', 'UNKNOWN', gpu=3)
     # Only the lists of processes report it.
     machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'RESET_REQUIRED', gpu=5)
@@ -99,7 +99,7 @@ def test_exit_status(machine: simulation.Machine, options: str, status: int, npd
 
 
 def test_json_has_what_a_ticket_needs(machine: simulation.Machine) -> None:
-    machine.set(gpu=5, ecc_uncorrected_volatile=3)
+    machine.set(gpu=5, total_volatile_uncorrected_ecc_errors=3)
     data = json.loads(health('--format=json').out)
     (finding,) = data['findings']
     assert {**data, 'findings': 0, 'timestamp': finding['since']} == {
@@ -157,7 +157,7 @@ def test_json_follows_its_schema(scenario: str) -> None:
 
 
 def test_the_line_for_the_node_problem_detector_is_cut(machine: simulation.Machine) -> None:
-    machine.set(ecc_uncorrected_volatile=3)
+    machine.set(total_volatile_uncorrected_ecc_errors=3)
     out = health('--format=npd').out
     assert out.startswith('GPU 0 uncorrected memory errors; GPU 1 ')
     assert out.endswith('...\n')
@@ -175,7 +175,7 @@ def test_missing_gpus(machine: simulation.Machine) -> None:
 
 
 def test_devices_are_found_by_any_name(machine: simulation.Machine) -> None:
-    machine.set(ecc_uncorrected_volatile=3)
+    machine.set(total_volatile_uncorrected_ecc_errors=3)
     for name in ('5', '00000000:84:00.0', '84:00.0', '1652323000005'):
         assert kinds('-o', name) == [('memory_errors', 5)]
 
@@ -203,8 +203,8 @@ def test_wrong_arguments_are_not_a_critical_finding(words: str) -> None:
 
 def test_findings_about_the_gpu_of_a_mig_device_count() -> None:
     with simulation.machine('mig', processes='none') as machine:
-        machine.set(gpu=0, ecc_uncorrected_volatile=3)
-        machine.set(gpu=1, ecc_uncorrected_volatile=3)
+        machine.set(gpu=0, total_volatile_uncorrected_ecc_errors=3)
+        machine.set(gpu=1, total_volatile_uncorrected_ecc_errors=3)
         uuid = next(mig.value('uuid') for mig in machine.world.gpus[0].migs)
         assert kinds('-o', str(uuid)) == kinds('-o', '0:0') == [('memory_errors', 0)]
 
@@ -214,7 +214,7 @@ def test_findings_about_the_gpu_of_a_mig_device_count() -> None:
 
 def test_a_hanging_gpu_is_named_and_others_are_judged(machine: simulation.Machine) -> None:
     machine.hang('nvmlDeviceGetTemperature*', gpu=5)
-    machine.set(gpu=6, ecc_uncorrected_volatile=3)
+    machine.set(gpu=6, total_volatile_uncorrected_ecc_errors=3)
     arguments = ('--timeout', '2')
     assert kinds(*arguments) == [('not_responding', 5), ('memory_errors', 6)]
     assert kinds('-o', '6', *arguments) == [('memory_errors', 6)]

@@ -31,7 +31,9 @@ OTHERS = f'{DRAINED} Reason=replace fan [ann@2026-11-24T10:00:00]'
 DOWN = OTHERS.replace('MIXED*+DRAIN', 'DOWN')
 WITHOUT_GPUS = IDLE.replace('nic:1,gpu:h100:8(S:0-1)', '(null)').replace('DRAINAGE', 'gpu')
 LOST = '[[gpu]]\ncount = 4\n[[event]]\nat = 0\ngpus = [3]\nset = { lost = true }\n'
-WARNED = '[[gpu]]\ncount = 4\n[[event]]\nat = 0\ngpus = [1]\nset = { remapped_pending = true }\n'
+WARNED = (
+    '[[gpu]]\ncount = 4\n[[event]]\nat = 0\ngpus = [1]\nset = { remapped_rows_pending = true }\n'
+)
 
 needs_shell = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')
 
@@ -176,7 +178,7 @@ def test_the_plugin_of_the_node_problem_detector() -> None:
             ('temporary', False),
         )
         with simulation.machine('half-busy', processes='none') as machine:
-            machine.set(gpu=1, remapped_pending=True)
+            machine.set(gpu=1, remapped_rows_pending=True)
             ran = CommandRun(main, *rule['args'][1:])
         assert len(ran.out.encode()) <= 1 + config['pluginConfig']['max_output_length']
         statuses.append(ran.status)

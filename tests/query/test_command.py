@@ -79,9 +79,9 @@ def test_compute_apps(machine: simulation.Machine) -> None:
 LISTS = """
 [[gpu]]
 model = "V100"
-retired_single_bit = 2
-retired_double_bit = 1
-accounting_mode = true
+retired_pages_single_bit_ecc = 2
+retired_pages_double_bit_ecc = 1
+accounting = true
 max_memory_clock = 877
 idle_clock = 1500
 [[gpu]]
@@ -141,7 +141,7 @@ def test_accounted_apps() -> None:
 
 
 def test_remapped_rows(machine: simulation.Machine) -> None:
-    machine.set(gpu=0, remapped_correctable=3)
+    machine.set(gpu=0, remapped_rows_correctable=3)
     names = (
         'gpu_bus_id,remapped_rows.correctable,remapped_rows.failure,remapped_rows.histogram.high'
     )

@@ -104,7 +104,7 @@ def test_events_of_all_kinds_are_received(machine: simulation.Machine) -> None:
     watched = Watched(machine)
     machine.set(gpu=3, xid=79)
     assert watched.next() == (3, 'xid', 79)
-    machine.set(gpu=2, ecc_uncorrected_volatile=1)
+    machine.set(gpu=2, total_volatile_uncorrected_ecc_errors=1)
     assert watched.next() == (2, 'memory error', 0)
     machine.set(gpu=3, xid=1_000_000)  # an unknown number
     assert watched.next() == (3, 'xid', 1_000_000)

@@ -408,7 +408,7 @@ def test_sample_has_the_devices_and_their_values() -> None:
 def test_findings_without_a_sample_are_those_of_this_machine() -> None:
     with simulation.machine('half-busy', processes='none', clock=lambda: 0.0) as machine:
         assert findings() == ()
-        machine.set(gpu=2, ecc_uncorrected_volatile=1)
+        machine.set(gpu=2, total_volatile_uncorrected_ecc_errors=1)
         (finding,) = findings()
         assert (finding.device.label, finding.kind) == ('2', 'memory_errors')
         assert (finding.serial, finding.bus_id) == ('1652323000002', '0000:45:00.0')

@@ -213,7 +213,7 @@ def test_pcie_counters_start_over_after_4_gib(start: Start) -> None:
 
 def test_every_field_value_has_its_own_return_code(start: Start) -> None:
     machine = start()
-    machine.set(gpu=0, nvlink_down=1, memory_temperature='N/A')
+    machine.set(gpu=0, nvlink_down_count=1, memory_temperature='N/A')
     values = pynvml.nvmlDeviceGetFieldValues(
         handle(),
         [

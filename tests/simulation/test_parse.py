@@ -8,8 +8,9 @@ import pathlib
 import pytest
 
 from nvitop import simulation
+from nvitop.api.device import Device
 from nvitop.simulation.scenario import SHAPES, Pulse, Signal, phase_of
-from nvitop.simulation.schema import MODELS
+from nvitop.simulation.schema import GPU_KEYS_BY_NAME, MODELS, RENAMED_KEYS
 
 GPU = '[[gpu]]\n'
 TWO_GPUS = '[[gpu]]\ncount = 2\n'
@@ -187,7 +188,7 @@ def test_numbers_have_the_units_of_the_driver() -> None:
     (gpu,) = parse(text).gpus
     assert gpu.values['memory_total'] == Signal(1.5 * 2**30)
     assert gpu.values['power_limit'] == Signal(250_000.0)
-    assert gpu.values['pcie_tx'] == Signal(2e6)
+    assert gpu.values['pcie_tx_throughput'] == Signal(2e6)
     assert gpu.values['temperature'] is None
     assert gpu.values['brand'] == 5
     assert gpu.values['clock_event_reasons'] == 0x5
@@ -261,6 +262,22 @@ def test_message_about_a_missing_scenario_names_the_known_ones(tmp_path: pathlib
     latin.write_bytes(b'name = "\xe9"')
     with pytest.raises(simulation.ScenarioError, match=r'latin\.toml: not UTF-8 text'):
         simulation.load(latin)
+
+
+def test_older_names_of_keys_have_the_same_meaning() -> None:
+    old = (
+        '[[gpu]]\npcie_width = 8\nbar1_total = 0\n'
+        '[[gpu.mig]]\nprofile = "1g.10gb"\nbar1_used = 0\n'
+        '[[event]]\nat = 0\nset = { ecc_uncorrected_volatile = 3 }\n'
+    )
+    new = old.replace('pcie_width', 'pcie_link_width').replace('bar1_', 'bar1_memory_')
+    new = new.replace('ecc_uncorrected_volatile', 'total_volatile_uncorrected_ecc_errors')
+    assert simulation.parse_scenario(old, name='x') == simulation.parse_scenario(new, name='x')
+    assert GPU_KEYS_BY_NAME.keys() >= set(RENAMED_KEYS.values())
+    assert GPU_KEYS_BY_NAME.keys().isdisjoint(RENAMED_KEYS)
+    with simulation.machine('dgx-h100', processes='none') as machine:
+        machine.set(pcie_width=4)
+        assert Device(0).pcie_link_width() == 4
 
 
 DOCS = pathlib.Path(__file__).parent.parent.parent / 'docs'

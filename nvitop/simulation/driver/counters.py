@@ -36,7 +36,7 @@ def _pcie_bytes(node: Node, scope: int, key: str) -> int:
 
 def _nvlink_kib(node: Node, scope: int, key: str) -> int:
     if scope == ALL_LINKS:
-        links = link_count(node) - node.read('nvlink_down')
+        links = link_count(node) - node.read('nvlink_down_count')
     elif is_link_active(node, scope):
         links = 1
     else:
@@ -62,9 +62,7 @@ def _power(node: Node, scope: int, key: str) -> Any:
     """Power of the GPU (scope 0), or of the module of GPU and CPU (scope 1)."""
     if scope > 1:
         raise DriverError(INVALID_ARGUMENT)
-    if scope == 0:
-        return node.read(key)
-    return node.read('module_power_limit' if key.endswith('limit') else 'module_power')
+    return node.read(f'module_{key}' if scope else key)
 
 
 def _throttled(node: Node, scope: int, key: str) -> int:
@@ -88,23 +86,23 @@ FIELDS: dict[int, tuple[tuple[int, str], Callable[[Node, int, str], Any], str]] 
     81: (UNSIGNED_LONG_LONG, _throttled, 'base_clocks'),
     82: (UNSIGNED_INT, _read, 'memory_temperature'),
     90: (UNSIGNED_INT, _all_links, 'nvlink_speed'),
-    91: (UNSIGNED_INT, _read, 'nvlink_count'),
+    91: (UNSIGNED_INT, _read, 'nvlink_link_count'),
     138: (UNSIGNED_LONG_LONG, _nvlink_kib, 'nvlink_tx'),
     139: (UNSIGNED_LONG_LONG, _nvlink_kib, 'nvlink_rx'),
-    144: (UNSIGNED_INT, _read, 'remapped_pending'),
-    145: (UNSIGNED_INT, _read, 'remapped_failure'),
+    144: (UNSIGNED_INT, _read, 'remapped_rows_pending'),
+    145: (UNSIGNED_INT, _read, 'remapped_rows_failure'),
     164: (UNSIGNED_INT, _link, 'nvlink_speed'),
     165: (UNSIGNED_INT, _link_state, ''),
     166: (UNSIGNED_INT, _link, 'nvlink_version'),
-    185: (UNSIGNED_INT, _power, 'average_power'),
-    186: (UNSIGNED_INT, _power, 'instant_power'),
+    185: (UNSIGNED_INT, _power, 'average_power_usage'),
+    186: (UNSIGNED_INT, _power, 'instant_power_usage'),
     187: (UNSIGNED_INT, _power, 'min_power_limit'),
     188: (UNSIGNED_INT, _power, 'max_power_limit'),
     189: (UNSIGNED_INT, _power, 'default_power_limit'),
     190: (UNSIGNED_INT, _power, 'enforced_power_limit'),
     192: (UNSIGNED_INT, _power, 'power_limit'),
-    197: (UNSIGNED_INT, _pcie_bytes, 'pcie_tx'),
-    198: (UNSIGNED_INT, _pcie_bytes, 'pcie_rx'),
+    197: (UNSIGNED_INT, _pcie_bytes, 'pcie_tx_throughput'),
+    198: (UNSIGNED_INT, _pcie_bytes, 'pcie_rx_throughput'),
     226: (UNSIGNED_INT, _read, 'reset_required'),
     227: (UNSIGNED_INT, _read, 'drain_and_reset_recommended'),
     230: (UNSIGNED_INT, _read, 'recovery_action'),
@@ -112,8 +110,8 @@ FIELDS: dict[int, tuple[tuple[int, str], Callable[[Node, int, str], Any], str]] 
     270: (UNSIGNED_LONG_LONG, _throttled, 'hw_thermal_slowdown'),
     271: (UNSIGNED_LONG_LONG, _throttled, 'hw_power_brake_slowdown'),
     274: (UNSIGNED_INT, _read, 'edpp_multiplier'),
-    301: (UNSIGNED_INT, _read, 'inactive_remapped_correctable'),
-    302: (UNSIGNED_INT, _read, 'inactive_remapped_uncorrectable'),
+    301: (UNSIGNED_INT, _read, 'inactive_remapped_rows_correctable'),
+    302: (UNSIGNED_INT, _read, 'inactive_remapped_rows_uncorrectable'),
 }
 
 
@@ -181,7 +179,7 @@ class Interval(NamedTuple):
 
     def nvlink_traffic(self, key: str) -> float:
         """Mean traffic of all NVLinks in MiB/s."""
-        links = self.node.read('nvlink_count') - self.node.read('nvlink_down')
+        links = self.node.read('nvlink_link_count') - self.node.read('nvlink_down_count')
         if links <= 0:
             raise DriverError(NOT_SUPPORTED)
         return float(links * self.traffic(key))
@@ -201,8 +199,8 @@ METRICS: Mapping[int, tuple[str, str, Callable[[Interval, Any], float], object]]
     11: ('fp64_util', '%', Interval.part_of_sm, 0.0),
     12: ('fp32_util', '%', Interval.part_of_sm, 0.16),
     13: ('fp16_util', '%', Interval.part_of_sm, 0.08),
-    20: ('pcie_tx_per_sec', 'MiB/s', Interval.traffic, 'pcie_tx'),
-    21: ('pcie_rx_per_sec', 'MiB/s', Interval.traffic, 'pcie_rx'),
+    20: ('pcie_tx_per_sec', 'MiB/s', Interval.traffic, 'pcie_tx_throughput'),
+    21: ('pcie_rx_per_sec', 'MiB/s', Interval.traffic, 'pcie_rx_throughput'),
     60: ('nvlink_total_rx_per_sec', 'MiB/s', Interval.nvlink_traffic, 'nvlink_rx'),
     61: ('nvlink_total_tx_per_sec', 'MiB/s', Interval.nvlink_traffic, 'nvlink_tx'),
 }

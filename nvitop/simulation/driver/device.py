@@ -24,7 +24,7 @@ from nvitop.simulation.world import Node, World
 
 SYMBOLS = Symbols()
 #: Number of an InfoROM object in NVML → key.
-INFOROM_PARTS = {0: 'inforom_oem', 1: 'inforom_ecc', 2: 'inforom_power'}
+INFOROM_PARTS = {0: 'inforom_oem_version', 1: 'inforom_ecc_version', 2: 'inforom_power_version'}
 MEMORY_V2 = 0x02000028
 FABRIC_INFO_V2 = 0x02000024
 PLATFORM_INFO_V2 = 0x0200002C
@@ -36,7 +36,7 @@ PLATFORM_NUMBERS = {
     'trayIndex': 'tray_index',
     'hostId': 'host_id',
     'peerType': 'peer_type',
-    'moduleId': 'module_id',
+    'moduleId': 'platform_module_id',
 }
 
 SYMBOLS.add_values(
@@ -52,7 +52,7 @@ SYMBOLS.add_values(
         'nvmlDeviceGetSerial': 'serial',
         'nvmlDeviceGetVbiosVersion': 'vbios_version',
         'nvmlDeviceGetBoardPartNumber': 'board_part_number',
-        'nvmlDeviceGetInforomImageVersion': 'inforom_version',
+        'nvmlDeviceGetInforomImageVersion': 'inforom_image_version',
         'nvmlDeviceGetMinorNumber': 'minor_number',
         'nvmlDeviceGetBoardId': 'board_id',
         'nvmlDeviceGetMultiGpuBoard': 'multi_gpu_board',
@@ -66,17 +66,17 @@ SYMBOLS.add_values(
         'nvmlDeviceGetPersistenceMode': 'persistence_mode',
         'nvmlDeviceGetComputeMode': 'compute_mode',
         'nvmlDeviceGetAccountingBufferSize': 'accounting_buffer_size',
-        'nvmlDeviceGetAccountingMode': 'accounting_mode',
-        'nvmlDeviceGetAddressingMode': {'value': 'addressing_mode'},
+        'nvmlDeviceGetAccountingMode': 'accounting',
+        'nvmlDeviceGetAddressingMode': {'value': 'memory_addressing'},
         'nvmlDeviceGetC2cModeInfoV': {'isC2cEnabled': 'c2c_mode'},
         # The current and the pending mode.
-        'nvmlDeviceGetDriverModel': 'driver_model driver_model_pending',
-        'nvmlDeviceGetDriverModel_v2': 'driver_model driver_model_pending',
+        'nvmlDeviceGetDriverModel': 'current_driver_model driver_model_pending',
+        'nvmlDeviceGetDriverModel_v2': 'current_driver_model driver_model_pending',
         'nvmlDeviceGetMigMode': 'mig_mode mig_mode_pending',
-        'nvmlDeviceGetGpuOperationMode': 'gpu_operation_mode gpu_operation_mode',
+        'nvmlDeviceGetGpuOperationMode': 'operation_mode operation_mode',
         'nvmlDeviceGetGspFirmwareMode': 'gsp_mode gsp_mode_default',
-        'nvmlDeviceGetEccMode': 'ecc_mode ecc_mode_pending',
-        'nvmlDeviceGetDefaultEccMode': 'ecc_mode',
+        'nvmlDeviceGetEccMode': 'ecc ecc_pending',
+        'nvmlDeviceGetDefaultEccMode': 'ecc',
     },
 )
 
@@ -84,7 +84,7 @@ SYMBOLS.add_values(
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetInforomVersion(node: Node, part: object) -> str:
     """``(device, part, char *, length)``: parts OEM, ECC and power."""
-    node.read('inforom_version')
+    node.read('inforom_image_version')
     if number(part) not in INFOROM_PARTS:
         raise DriverError(INVALID_ARGUMENT)
     return node.value(INFOROM_PARTS[number(part)]) or 'N/A'
@@ -93,15 +93,15 @@ def nvmlDeviceGetInforomVersion(node: Node, part: object) -> str:
 @SYMBOLS.add(GPU)
 def nvmlDeviceValidateInforom(node: Node) -> None:
     """``(device)``: the InfoROM is valid if there is one."""
-    node.read('inforom_version')
-    if not node.read('inforom_valid'):
+    node.read('inforom_image_version')
+    if not node.read('inforom_checksum_validation'):
         raise DriverError(CORRUPTED_INFOROM)
 
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetCudaComputeCapability(node: Node) -> tuple[int, ...]:
     """``(device, int *, int *)``: major and minor version."""
-    return tuple(map(int, node.gpu.read('compute_capability').split('.')))
+    return tuple(map(int, node.gpu.read('cuda_compute_capability').split('.')))
 
 
 @SYMBOLS.add(GPU, 'nvmlDeviceGetPciInfo', 'nvmlDeviceGetPciInfo_v2', 'nvmlDeviceGetPciInfo_v3')
@@ -163,14 +163,14 @@ def nvmlDeviceGetMemoryInfo_v2(node: Node) -> dict[str, int]:
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetBAR1MemoryInfo(node: Node) -> dict[str, int]:
     """``(device, struct *)``."""
-    total, used = node.read('bar1_total'), node.read('bar1_used')
+    total, used = node.read('bar1_memory_total'), node.read('bar1_memory_used')
     return {'bar1Total': total, 'bar1Used': used, 'bar1Free': max(0, total - used)}
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetConfComputeProtectedMemoryUsage(node: Node) -> dict[str, int]:
     """``(device, struct *)``: protected memory is allocated first."""
-    total = node.read('protected_memory')
+    total = node.read('protected_memory_total')
     used = min(total, node.read('memory_used'))
     return {'total': total, 'used': used, 'free': total - used}
 
@@ -201,11 +201,11 @@ def nvmlDeviceGetGpuFabricInfoV(node: Node) -> dict[str, object]:
     fields = {'version': FABRIC_INFO_V2, 'state': node.read('fabric_state')}
     if fields['state'] != FABRIC_COMPLETED:
         return fields
-    cluster = (node.value('fabric_cluster') or '').replace('-', '')
+    cluster = (node.value('fabric_cluster_uuid') or '').replace('-', '')
     return {
         **fields,
         'status': 0,
-        'cliqueId': node.read('fabric_clique'),
+        'cliqueId': node.read('fabric_clique_id'),
         'healthMask': node.read('fabric_health'),
         'clusterUuid': bytes.fromhex(f'{cluster:0>32}'),
     }
@@ -214,13 +214,13 @@ def nvmlDeviceGetGpuFabricInfoV(node: Node) -> dict[str, object]:
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetPlatformInfo(node: Node) -> dict[str, object]:
     """``(device, versioned struct *)``."""
-    serial = node.read('chassis_serial')
+    serial = node.read('chassis_serial_number')
     numbers = {field: node.value(key) for field, key in PLATFORM_NUMBERS.items()}
     return {
         'version': PLATFORM_INFO_V2,
         'chassisSerialNumber': serial.encode(),
         **{field: UNKNOWN_NUMBER if n is None else n for field, n in numbers.items()},
-        'ibGuid': int(node.read('fabric_guid'), 16).to_bytes(8, 'big'),
+        'ibGuid': int(node.read('gpu_fabric_guid'), 16).to_bytes(8, 'big'),
     }
 
 

@@ -30,20 +30,20 @@ LOCATIONS = {
 SRAM_ECC_STATUS_V1 = 0x01000068
 #: A board with more errors than this should be replaced.
 MOST_SRAM_ERRORS = 4
-RETIRED = {0: 'retired_single_bit', 1: 'retired_double_bit'}
+RETIRED = {0: 'retired_pages_single_bit_ecc', 1: 'retired_pages_double_bit_ecc'}
 
 SYMBOLS.add_values(
     GPU,
     {
-        'nvmlDeviceGetRetiredPagesPendingStatus': 'retired_pending',
+        'nvmlDeviceGetRetiredPagesPendingStatus': 'retired_pages_pending',
         'nvmlDeviceGetRemappedRows': (
-            'remapped_correctable remapped_uncorrectable remapped_pending remapped_failure'
+            'remapped_rows_correctable remapped_rows_uncorrectable remapped_rows_pending remapped_rows_failure'
         ),
         'nvmlDeviceGetRemappedRows_v2': {
-            'corrActiveRemaps': 'remapped_correctable',
-            'uncActiveRemaps': 'remapped_uncorrectable',
-            'bPending': 'remapped_pending',
-            'bfailureOccurred': 'remapped_failure',
+            'corrActiveRemaps': 'remapped_rows_correctable',
+            'uncActiveRemaps': 'remapped_rows_uncorrectable',
+            'bPending': 'remapped_rows_pending',
+            'bfailureOccurred': 'remapped_rows_failure',
         },
     },
 )
@@ -53,12 +53,13 @@ def ecc_errors(node: Node, kind: str, *names: str) -> int:
     """Number of errors of a kind, in one location or in total. Since Turing there are two locations."""
     counts = node.gpu.value('ecc_counts')
     if counts is None:
-        if not node.gpu.value('ecc_mode'):
+        if not node.gpu.value('ecc'):
             raise DriverError(NOT_SUPPORTED)
         is_new = node.gpu.value('architecture') >= ARCHITECTURES['turing']
         if names and is_new and not {'device_memory', 'sram'}.intersection(names):
             raise DriverError(NOT_SUPPORTED)
-        total = int(node.gpu.read(f'ecc_{kind.replace(".", "_")}'))
+        error, period = kind.split('.')
+        total = int(node.gpu.read(f'total_{period}_{error}_ecc_errors'))
         return total if not names or 'device_memory' in names else 0
     found = [counts[f'{kind}.{name}'] for name in names or ('total',) if f'{kind}.{name}' in counts]
     if not found:
@@ -138,6 +139,6 @@ def nvmlDeviceGetRowRemapperHistogram(node: Node) -> dict[str, int]:
     names = ('max', 'high', 'partial', 'low', 'none')
     banks = node.value('remapping_banks')
     if banks is None:
-        used = node.read('remapped_correctable') + node.read('remapped_uncorrectable')
+        used = node.read('remapped_rows_correctable') + node.read('remapped_rows_uncorrectable')
         banks = {'max': node.read('memory_banks') - used, 'high': used}
     return {name: banks.get(name, 0) for name in names}

@@ -136,7 +136,7 @@ def nvmlDeviceGetProcessUtilization(
 def _accounted(node: Node) -> dict[int, Task]:
     """Running processes by PID if accounting is on, else no processes."""
     t = node.world.seconds()
-    tasks = node.tasks if node.read('accounting_mode') else []
+    tasks = node.tasks if node.read('accounting') else []
     found = {node.world.pid_of(task): task for task in tasks if task.runs(t)}
     return {pid: task for pid, task in found.items() if pid is not None}
 
@@ -150,7 +150,7 @@ def nvmlDeviceGetAccountingPids(node: Node) -> list[int]:
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetAccountingStats(node: Node, pid: object) -> dict[str, int]:
     """``(device, pid, struct *)``: the current utilization."""
-    if not node.read('accounting_mode'):
+    if not node.read('accounting'):
         raise DriverError(NOT_SUPPORTED)
     task = _accounted(node).get(number(pid))
     if task is None:

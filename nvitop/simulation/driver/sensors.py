@@ -19,10 +19,10 @@ TEMPERATURE_V1 = 0x0100000C
 MARGIN_V1 = 0x01000008
 #: Threshold number of NVML → key.
 THRESHOLDS = {
-    0: 'temperature_shutdown',
-    1: 'temperature_slowdown',
-    2: 'temperature_memory_max',
-    3: 'temperature_gpu_max',
+    0: 'temperature_shutdown_threshold',
+    1: 'temperature_slowdown_threshold',
+    2: 'max_memory_temperature_threshold',
+    3: 'max_temperature_threshold',
 }
 
 SYMBOLS.add_values(
@@ -41,12 +41,12 @@ SYMBOLS.add_values(
         'nvmlDeviceGetPowerManagementLimitConstraints': 'min_power_limit max_power_limit',
         'nvmlDeviceGetFanSpeed': 'fan_speed',
         'nvmlDeviceGetNumFans': 'fan_count',
-        'nvmlDeviceGetEncoderStats': 'encoder_sessions encoder_fps encoder_latency',
-        'nvmlDeviceGetCurrPcieLinkGeneration': 'pcie_generation',
-        'nvmlDeviceGetMaxPcieLinkGeneration': 'max_pcie_generation',
-        'nvmlDeviceGetGpuMaxPcieLinkGeneration': 'gpu_max_pcie_generation',
-        'nvmlDeviceGetCurrPcieLinkWidth': 'pcie_width',
-        'nvmlDeviceGetMaxPcieLinkWidth': 'max_pcie_width',
+        'nvmlDeviceGetEncoderStats': 'encoder_session_count encoder_average_fps encoder_average_latency',
+        'nvmlDeviceGetCurrPcieLinkGeneration': 'pcie_link_generation',
+        'nvmlDeviceGetMaxPcieLinkGeneration': 'max_pcie_link_generation',
+        'nvmlDeviceGetGpuMaxPcieLinkGeneration': 'gpu_max_pcie_link_generation',
+        'nvmlDeviceGetCurrPcieLinkWidth': 'pcie_link_width',
+        'nvmlDeviceGetMaxPcieLinkWidth': 'max_pcie_link_width',
         'nvmlDeviceGetPcieReplayCounter': 'pcie_replays',
     },
 )
@@ -174,7 +174,7 @@ def nvmlDeviceGetPcieThroughput(node: Node, counter: object) -> int:
     which = number(counter)
     if which not in (0, 1):
         raise DriverError(INVALID_ARGUMENT)
-    rate = node.read('pcie_rx' if which else 'pcie_tx')
+    rate = node.read('pcie_rx_throughput' if which else 'pcie_tx_throughput')
     seconds = node.world.scenario.pcie_throughput_seconds
     if seconds:
         node.world.sleep(seconds)
@@ -183,7 +183,7 @@ def nvmlDeviceGetPcieThroughput(node: Node, counter: object) -> int:
 
 def link_count(node: Node) -> int:
     """Number of NVLinks of a GPU; raises *not supported* if there are none."""
-    count = int(node.read('nvlink_count'))
+    count = int(node.read('nvlink_link_count'))
     if count == 0:
         raise DriverError(NOT_SUPPORTED)
     return count
@@ -198,7 +198,7 @@ def is_link_active(node: Node, link: object) -> bool:
     count = link_count(node)
     if not 0 <= which < count:
         raise DriverError(INVALID_ARGUMENT)
-    return bool(which < count - node.read('nvlink_down'))
+    return bool(which < count - node.read('nvlink_down_count'))
 
 
 SYMBOLS.add(GPU, 'nvmlDeviceGetNvLinkState')(is_link_active)

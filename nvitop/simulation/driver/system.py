@@ -139,7 +139,7 @@ def _bus_parts(text: str) -> tuple[int, ...]:
 
 
 #: Key → bit of the event when it is set to another value than 0.
-_EVENT_BITS = {'ecc_uncorrected_volatile': 0x2, 'xid': 0x8, 'lost': 0x4000}
+_EVENT_BITS = {'total_volatile_uncorrected_ecc_errors': 0x2, 'xid': 0x8, 'lost': 0x4000}
 _NO_INSTANCE = 0xFFFFFFFF
 
 
