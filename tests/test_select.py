@@ -102,7 +102,7 @@ class FakeDevice:
 
 maybe = functools.partial(st.one_of, st.none())
 #: Few values, so that devices often share some.
-sizes = st.sampled_from([0, 1, 4, 5, 8, 10, 16, 100])
+sizes = st.sampled_from([size << 20 for size in (0, 1, 4, 5, 8, 10, 16, 100)])
 loads = st.sampled_from([0, 1, 5, 50, 51, 60, 100])
 processes = st.builds(FakeProcess, st.sampled_from(['ada', 'emmy']), maybe(sizes))
 
@@ -477,6 +477,12 @@ def test_sizes_are_numbers_or_text(machine: simulation.Machine) -> None:
     machine.set(memory_base='40 GiB', gpu=0)
     for size in (50 << 30, '50GiB', '50 gib', 50.0 * (1 << 30)):
         assert select_devices(min_free_memory=cast(int, size)) == [2, 1]
+
+
+def test_small_numbers_warn_that_they_are_bytes(machine: simulation.Machine) -> None:
+    with pytest.warns(UserWarning, match="20 is 20 bytes; did you mean '20GiB'") as caught:
+        assert select_devices(min_free_memory=20, count=2) == [2, 1]
+    assert caught[0].filename == __file__
 
 
 def test_too_few_devices_are_returned_with_a_warning(machine: simulation.Machine) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NoReturn, Sequence, Ty
 from nvitop.basics.printable import printable
 from nvitop.basics.times import read_duration
 from nvitop.basics.toml import suggestion
-from nvitop.basics.units import human2bytes
+from nvitop.basics.units import MiB, human2bytes
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message
 from nvitop.version import __version__
@@ -371,12 +371,14 @@ def size(least: str = '0') -> Callable[[str], int]:
     @checked
     def convert(text: str) -> int:
         try:
-            found = human2bytes(text)
+            size_bytes = human2bytes(text)
         except ValueError:
             raise ValueError(f'not a size such as 4GiB or 500M: {text!r}') from None
-        if found < human2bytes(least):
+        if text.strip().isdigit() and 0 < size_bytes < MiB:
+            raise ValueError(f'{text!r} is {size_bytes} bytes; did you mean {size_bytes}GiB?')
+        if size_bytes < human2bytes(least):
             raise ValueError(f'must be at least {least}, not {text!r}')
-        return found
+        return size_bytes
 
     return convert
 

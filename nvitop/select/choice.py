@@ -28,7 +28,7 @@ from nvitop.api.device import Device, MigDevice
 from nvitop.api.device.handles import start_nvml
 from nvitop.api.libnvml._errors import is_harmless, is_lost
 from nvitop.api.system import system
-from nvitop.basics.units import NA, human2bytes
+from nvitop.basics.units import NA, KiB, human2bytes
 from nvitop.claims.records import claimed_by_others
 
 if TYPE_CHECKING:
@@ -378,9 +378,13 @@ def memory_limits(
         if size is None:
             return None
         try:
-            return human2bytes(size if isinstance(size, str) else int(size))
+            size_bytes = human2bytes(size if isinstance(size, str) else int(size))
         except (TypeError, ValueError, OverflowError):
             raise ValueError(f'{name} must be a size such as 4GiB or 500M, not {size!r}') from None
+        if 0 < size_bytes < KiB:
+            text = f"{name}={size!r} is {size_bytes} bytes; did you mean '{size_bytes}GiB'?"
+            warnings.warn(text, UserWarning, stacklevel=4)
+        return size_bytes
 
     free = in_bytes('min_free_memory', min_free_memory)
     return free, in_bytes('min_total_memory', min_total_memory)
@@ -409,6 +413,7 @@ if TYPE_CHECKING:
         *,
         format: Literal['index'] = ...,
         force_index: bool = ...,
+        count: int | None = ...,
         min_count: int = ...,
         max_count: int | None = ...,
         min_free_memory: int | str | None = ...,
@@ -431,6 +436,7 @@ def select_devices(
     *,
     format: str = 'index',
     force_index: bool = False,
+    count: int | None = None,
     min_count: int = 0,
     max_count: int | None = None,
     min_free_memory: int | str | None = None,
@@ -459,6 +465,7 @@ def select_devices(
         devices: Devices to choose from; ``None``: all GPUs. MIG devices take the place of their GPU.
         format: ``'index'`` (UUIDs of MIG devices), ``'uuid'`` or ``'device'``.
         force_index: Return indices of MIG devices too, as pairs (GPU index, MIG index).
+        count: Sets ``min_count`` and ``max_count``, as ``nvisel --count`` does.
         min_count: Number of devices that are needed; if fewer match, they are returned anyway.
         max_count: Maximum number of devices to return; ``None``: all.
         min_free_memory: Bytes, or text such as ``'4GiB'``; so is ``min_total_memory``.
@@ -484,6 +491,8 @@ def select_devices(
             than ``min_count`` devices match.
         UserWarning: Unknown keyword arguments are given.
     """
+    if count is not None:
+        min_count = max_count = count
     _check(format, min_count, max_count, tolerance, kwargs)
     sizes = memory_limits(min_free_memory, min_total_memory)
     criteria = Criteria(*sizes, max_gpu_utilization, max_memory_utilization, tolerance)

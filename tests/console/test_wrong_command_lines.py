@@ -139,6 +139,7 @@ nvisel -i 0,99,1                          CUDA would ignore '99,1'
 nvisel 2                                  nvisel -n 2
 nvisel -n                                 -n needs a value
 nvisel -n 2 -c 1                          --count cannot be combined
+nvisel -f 20                              -f: '20' is 20 bytes; did you mean 20GiB?
 nvisel -f 20XB                            -f: not a size such as 4GiB
 nvisel -G 10%                             -G: must be a whole number
 nvisel -O name                            -O must be one of index, uuid
