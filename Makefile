@@ -29,6 +29,10 @@ DOCS   := .venvs/docs/bin/python
 DELIVERY := .venvs/delivery/bin/python
 NOX    := .venvs/nox/bin/python -m nox
 
+ifneq ($(shell $(PYTHON) -c 'import sys; print(sys.version_info >= (3, 8))' 2>/dev/null),True)
+$(error nvitop needs Python 3.8 or newer, and '$(PYTHON)' is not; add PYTHON=python3.12 or the like)
+endif
+
 # Debian's python3 has no ensurepip until python3-venv is installed; virtualenv needs only pip.
 make_venv = $(PYTHON) -m venv $(1) 2>/dev/null || { \
 	$(PYTHON) -m pip --quiet install --target .venvs/virtualenv virtualenv && \
