@@ -41,7 +41,6 @@ _PROCESS_LISTS = {
     GRAPHICS_PROCESSES: 'nvmlDeviceGetGraphicsRunningProcesses',
     MPS_PROCESSES: 'nvmlDeviceGetMPSComputeRunningProcesses',
 }
-_UTILIZATION_FUNCTION = 'nvmlDeviceGetProcessUtilization'
 #: Values that NVML reports neither for a partitioned GPU nor for its MIG devices.
 _NOT_WITH_MIG = {PROCESS_UTILIZATION, 'gpu_utilization', 'memory_utilization'} | {
     f'{engine}_utilization' for engine in ('encoder', 'decoder', 'jpeg', 'ofa')
@@ -303,15 +302,13 @@ class DeviceReader:
             self._problems.pop(what, None)
 
     def _note_utilization(self, *, is_missing: bool) -> None:
-        handle = self.device.handle
-        error = libnvml.last_error(_UTILIZATION_FUNCTION, handle) if is_missing else None
-        if error is None:
+        gap = self.device.utilization_gap if is_missing else None
+        if gap is None:
             self._problems.pop(PROCESS_UTILIZATION, None)
-        elif isinstance(error, libnvml.NVMLError_NotFound):
-            # No samples: the processes are idle, or their memory is unknown too (Windows).
-            self._note(PROCESS_UTILIZATION, str(error), 'na')
+        elif isinstance(gap, libnvml.NVMLError) and not isinstance(gap, libnvml.NVMLError_NotFound):
+            self._note_error(PROCESS_UTILIZATION, gap)
         else:
-            self._note_error(PROCESS_UTILIZATION, error)
+            self._note(PROCESS_UTILIZATION, str(gap), 'na')
 
     # problems
 

@@ -215,6 +215,7 @@ class ProcessSpec(NamedTuple):
     start: float = -math.inf
     stop: float = math.inf
     pid: int | None = None
+    sample_pid: int | None = None
 
 
 class Host(NamedTuple):

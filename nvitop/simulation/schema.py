@@ -457,6 +457,7 @@ PROCESS_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('mountinfo', 'text', '', 'content of its `/proc/PID/mountinfo`'),
     ScenarioKey('login_uid', 'integer', None, 'ID of the user who logged in'),
     ScenarioKey('container_log', 'text', '', 'name of its log in `/var/log/containers`'),
+    ScenarioKey('sample_pid', 'integer', None, 'PID in its utilization samples if it is another one, as in some containers', high=MAX_PID),
     ScenarioKey('pid', 'integer', None, 'PID that the driver reports, even an impossible one', high=MAX_PID),
 )
 

@@ -344,7 +344,8 @@ def _is_held_idle(process: ProcessSample) -> bool:
     if process.is_outdated or (process.gpu_memory_bytes or 0) < HELD_BYTES:
         return False
     if process.gpu_idle_seconds is None:  # it exited, or belongs to another PID namespace
-        return process.status in ('gone', 'foreign')
+        is_elsewhere = process.status in ('gone', 'foreign')
+        return is_elsewhere and process.gpu_sm_utilization_percent == 0
     return process.gpu_idle_seconds >= HELD_SECONDS
 
 

@@ -9,9 +9,10 @@ from typing import Any, Iterator, NamedTuple
 import pytest
 
 from nvitop import simulation
-from nvitop.api import libnvml
 from nvitop.api.device import Device, PhysicalDevice
-from nvitop.api.process import GpuProcess
+from nvitop.api.libnvml._session import Session
+from nvitop.api.libnvml._structures import ProcessUtilization
+from nvitop.api.process import GpuProcess, procfs
 from nvitop.basics.units import NA, GiB
 from tests.api.machines import answer
 from tests.api.machines import machine as make_machine
@@ -53,7 +54,7 @@ def test_all_types_of_processes_are_listed_by_pid(machine: simulation.Machine) -
 
 def test_gpu_without_processes_is_not_queried_for_utilization(machine: simulation.Machine) -> None:
     assert Device(2).processes() == {}
-    assert machine.calls['nvmlDeviceGetProcessUtilization'] == 0
+    assert machine.calls[OLD] == machine.calls[NEW] == 0
 
 
 def test_utilization_is_unknown_with_mig(machine: simulation.Machine) -> None:
@@ -65,11 +66,114 @@ def test_utilization_is_unknown_with_mig(machine: simulation.Machine) -> None:
     assert Device((1, 0)).processes() == {}
 
 
+OLD, NEW = 'nvmlDeviceGetProcessUtilization', 'nvmlDeviceGetProcessesUtilizationInfo'
+
+
+def measured(
+    gpu_utilization: object, *processes: str, failing: tuple[str, ...] = (), hidden: str = ''
+) -> list[Any]:
+    """Return the SM utilization of processes, given as keys of the scenario, on a GPU."""
+    text = f'[[gpu]]\ngpu_utilization = {gpu_utilization}\n'
+    for keys in processes:
+        text += f'[[process]]\ngpus = [0]\nmemory = "1 GiB"\ncommand = ["x"]\n{keys}\n'
+    with make_machine(text, clock=lambda: 1000.0) as machine:
+        for function in failing:
+            machine.fail(function, 'NOT_FOUND')
+        if hidden:
+            machine.hide(hidden)
+        found = Device(0).processes()
+    return [found[pid].gpu_sm_utilization() for pid in sorted(found)]
+
+
+@pytest.mark.parametrize(('failing', 'hidden'), [((OLD,), ''), ((NEW,), ''), ((), NEW), ((), OLD)])
+def test_utilization_is_that_of_the_call_which_has_samples(
+    failing: tuple[str, ...], hidden: str
+) -> None:
+    assert measured(95, 'sm = 70', 'sm = 25', failing=failing, hidden=hidden) == [70, 25]
+
+
+@pytest.mark.parametrize('gpu_utilization', [95, 10, '"N/A"'])
+def test_no_process_is_idle_if_a_busy_gpu_has_no_samples(gpu_utilization: object) -> None:
+    processes = 'sm = 70', 'sm = 25'
+    assert measured(gpu_utilization, *processes, failing=(OLD, NEW)) == [NA, NA]
+    # Some drivers return samples in which every process is idle.
+    assert measured(gpu_utilization, 'memory_utilization = 1', '') == [NA, NA]
+
+
+def test_process_is_unknown_next_to_samples_that_do_not_explain_the_gpu() -> None:
+    assert measured(95, 'sm = 20', '') == [20, NA]
+
+
+def test_process_is_unknown_next_to_samples_of_unlisted_pids() -> None:
+    elsewhere = 'sample_pid = 4190000'
+    assert measured(95, f'sm = 70\n{elsewhere}', '') == [NA, NA]
+    assert measured(95, f'sm = 45\n{elsewhere}', 'sm = 50', '') == [NA, 50, NA]
+    assert measured(3, f'encoder = 60\n{elsewhere}', '') == [NA, NA]
+
+
+@pytest.mark.parametrize('gpu_utilization', [95, 50, '"N/A"'])
+def test_idle_process_next_to_a_busy_one_that_explains_the_gpu_is_idle(
+    gpu_utilization: object,
+) -> None:
+    assert measured(gpu_utilization, 'sm = 90', '') == [90, 0]
+
+
+def test_processes_of_an_idle_gpu_are_idle() -> None:
+    assert measured(0, '', '') == [0, 0]
+    assert measured(4, '', '', failing=(OLD, NEW)) == [0, 0]
+
+
+def test_samples_of_an_exited_process_hide_no_idle_one() -> None:
+    text = """
+[[gpu]]
+[[process]]
+gpus = [0]
+memory = "1 GiB"
+command = ["exits"]
+sm = 90
+until = 0.5
+[[process]]
+gpus = [0]
+memory = "1 GiB"
+command = ["idle"]
+"""
+    now = 1000.0
+    with make_machine(text, clock=lambda: now):
+        device = Device(0)
+        assert len(device.processes()) == 2
+        now = 1000.6
+        (process,) = device.processes().values()
+        assert process.gpu_sm_utilization() == 0
+
+
+@pytest.mark.parametrize(
+    ('namespaces', 'expected'),
+    [
+        # This program sees both processes from the outside: the driver lists PIDs inside.
+        ({4190000: (4190000, 4100000)}, [70, 0]),
+        # The driver has samples of PIDs inside.
+        ({4100000: (4100000, 4190000)}, [70, 0]),
+        # Two containers have a process with the PID of the samples.
+        ({4100000: (4100000, 4190000), 4100001: (4100001, 4190000)}, [NA, NA]),
+        ({}, [NA, NA]),
+    ],
+)
+def test_samples_are_matched_through_pid_namespaces(
+    monkeypatch: pytest.MonkeyPatch,
+    namespaces: dict[int, tuple[int, ...]],
+    expected: list[Any],
+) -> None:
+    monkeypatch.setattr(Session, 'has_real_library', True)
+    monkeypatch.setattr(procfs, 'in_pid_namespace', lambda: False)
+    monkeypatch.setattr(procfs, 'namespace_pids', lambda pid: namespaces.get(pid, ()))
+    assert measured(95, 'sm = 70\nsample_pid = 4190000', '') == expected
+
+
 def test_mig_device_without_samples_is_not_idle(machine: simulation.Machine) -> None:
-    machine.fail('nvmlDeviceGetProcessUtilization', 'NOT_FOUND')
+    machine.fail(OLD, 'NOT_FOUND')
+    machine.fail(NEW, 'NOT_FOUND')
     (process,) = Device((1, 2)).processes().values()
     assert process.gpu_sm_utilization() is NA
-    assert Device(0).processes()[FIRST].gpu_sm_utilization() == 0
 
 
 def test_utilization_is_unknown_if_memory_is(machine: simulation.Machine) -> None:
@@ -94,7 +198,8 @@ def test_type_is_the_current_one(machine: simulation.Machine) -> None:
 def test_process_objects_are_reused_and_updated(machine: simulation.Machine) -> None:
     device = Device(0)
     process = device.processes()[FIRST]
-    machine.fail('nvmlDeviceGetProcessUtilization', 'NO_PERMISSION')
+    machine.fail(OLD, 'NO_PERMISSION')
+    machine.fail(NEW, 'NO_PERMISSION')
     assert device.processes()[FIRST] is process
     assert process.gpu_sm_utilization() is NA
 
@@ -133,8 +238,8 @@ class Info(NamedTuple):
     computeInstanceId: int = 0xFFFFFFFF
 
 
-#: A sample of the driver: PID, time and four percentages.
-Sample: Any = libnvml.c_nvmlProcessUtilizationSample_t
+def Sample(pid: int, taken: int, *percents: int) -> Any:
+    return ProcessUtilization(taken, pid, *percents)
 
 
 class Answers:
@@ -151,7 +256,7 @@ class Answers:
             nvmlDeviceGetComputeRunningProcesses=lambda: self.compute,
             nvmlDeviceGetGraphicsRunningProcesses=lambda: self.graphics,
             nvmlDeviceGetMPSComputeRunningProcesses=[],
-            nvmlDeviceGetProcessUtilization=self.samples_since,
+            nvmlDeviceGetProcessesUtilizationInfo=self.samples_since,
         )
 
     def samples_since(self, microseconds: int) -> list[Any]:

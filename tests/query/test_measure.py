@@ -121,7 +121,11 @@ AROUND = {'nvmlDeviceGetMigMode', 'nvmlDeviceGetMemoryInfo'}
     [
         ('pid, command, gpu_memory, gpu_index, gpu_uuid', set()),
         ('gpu_name', {'nvmlDeviceGetName'}),
-        ('gpu_sm_utilization', {'nvmlDeviceGetProcessUtilization'}),
+        (
+            'gpu_sm_utilization',
+            # The second one of GPUs with idle processes.
+            {'nvmlDeviceGetProcessesUtilizationInfo', 'nvmlDeviceGetUtilizationRates'},
+        ),
     ],
 )
 def test_only_values_of_the_process_fields_are_measured(

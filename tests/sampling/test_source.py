@@ -87,7 +87,7 @@ def test_a_tick_makes_these_calls_and_no_others(bench: ClockedMachine) -> None:
     }
     assert bench.calls_per_gpu(1.0) == fast
     processes = bench.calls_per_gpu(1.0)
-    assert processes.pop('nvmlDeviceGetProcessUtilization') <= 1
+    assert processes.pop('nvmlDeviceGetProcessesUtilizationInfo') <= 1
     assert processes == {
         **fast,
         'nvmlDeviceGetComputeRunningProcesses_v3': 1,
@@ -126,7 +126,8 @@ def test_a_report_makes_no_call_twice_and_at_most_thirty_per_gpu(bench: ClockedM
     assert twice <= {
         'nvmlDeviceGetClockInfo',  # of SMs and of the memory
         'nvmlDeviceGetComputeRunningProcesses_v3',  # did not fit
-        'nvmlDeviceGetProcessUtilization',
+        'nvmlDeviceGetProcessesUtilizationInfo',
+        'nvmlDeviceGetUtilizationRates',  # of a GPU with an idle process
     }
     assert gpu(sample, 0).info.max_sm_clock_mhz is None
 
@@ -207,9 +208,9 @@ def test_complete_samples_plan_no_second_reading() -> None:
 
 def test_engine_utilization_of_processes_can_be_left_out(bench: ClockedMachine) -> None:
     bench.source.complete_sample(metrics=[], process_utilization=False)
-    assert 'nvmlDeviceGetProcessUtilization' not in bench.machine.calls
+    assert 'nvmlDeviceGetProcessesUtilizationInfo' not in bench.machine.calls
     bench.source.complete_sample(metrics=[])
-    assert 'nvmlDeviceGetProcessUtilization' in bench.machine.calls
+    assert 'nvmlDeviceGetProcessesUtilizationInfo' in bench.machine.calls
 
 
 # Selection and MIG

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,7 @@ from nvitop.api.process import HostFacts
 from nvitop.api.process.observed import observed
 from nvitop.api.timing import Window
 from nvitop.basics.metrics import METRICS_BY_NAME
+from nvitop.health.states import device_states
 from nvitop.sampling.driver import read_driver_info
 from nvitop.sampling.types import WHATS, Demand, DeviceKey, Problem, Sample
 from tests.sampling.clocked_machine import (
@@ -64,6 +66,22 @@ def test_the_kind_tells_failures_from_values_that_do_not_exist(
     bench.machine.fail('nvmlDeviceGetPowerUsage', error, gpu=0)
     problem = problems_of(bench.sample(), 0)['power_usage']
     assert (problem.kind, problem.is_failure) == (kind, is_failure)
+
+
+def test_processes_that_no_sample_explains_have_that_reason(bench: ClockedMachine) -> None:
+    for function in ('nvmlDeviceGetProcessUtilization', 'nvmlDeviceGetProcessesUtilizationInfo'):
+        bench.machine.fail(function, 'NOT_FOUND')
+    sample = bench.sample()
+    problem = problems_of(sample, 0)['process_utilization']
+    assert problem.kind == 'na'
+    assert re.fullmatch(
+        r'samples of processes explain 0 % of \d+ % GPU utilization', problem.reason
+    )
+    sample = bench.sample(700.0)
+    on_gpu = [process for process in sample.processes if process.key.device.physical_index == 0]
+    assert on_gpu
+    assert {process.gpu_idle_seconds for process in on_gpu} == {None}
+    assert device_states(sample)[on_gpu[0].key.device].word == 'busy'
 
 
 @on('bench', ['mig'], indirect=True)

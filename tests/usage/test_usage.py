@@ -541,7 +541,8 @@ def test_memory_that_is_held_without_use_is_listed() -> None:
     machine.run(1, 0, **idle, is_idle_longer=True)
     machine.run(2, 0, **percent('ann', 0, gpu_idle_seconds=599.0))
     machine.run(3, 1, **percent('carol', 0, gpu_idle_seconds=600.0, gpu_memory_bytes=1 << 34))
-    machine.run(4, 1, **percent('', None, status='gone', gpu_memory_bytes=2 << 30))
+    machine.run(4, 1, **percent('', 0, status='gone', gpu_memory_bytes=2 << 30))
+    machine.run(5, 1, **percent('', None, status='foreign', gpu_memory_bytes=2 << 30))  # unknown
     lines = held_text([machine.sample()]).splitlines()
     assert [re.sub('  +', '  ', line) for line in lines] == [
         'GPU memory that is held without being used, at 2023-11-14 22:14: 78.0 GiB',

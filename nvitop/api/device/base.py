@@ -49,7 +49,7 @@ _OPTIONAL_GETTERS = """
     ConfComputeProtectedMemoryUsage CurrentClocksEventReasons CurrentClocksThrottleReasons
     DefaultApplicationsClock DramEncryptionMode GpuMaxPcieLinkGeneration GpuOperationMode
     JpgUtilization MPSComputeRunningProcesses MarginTemperature MaxMigDeviceCount MigMode NumFans
-    NumaNodeId OfaUtilization RemappedRows RetiredPagesPendingStatus RowRemapperHistogram
+    NumaNodeId OfaUtilization ProcessesUtilizationInfo RemappedRows RetiredPagesPendingStatus RowRemapperHistogram
     SupportedClocksEventReasons SupportedClocksThrottleReasons VgpuCapabilities
 """
 _OPTIONAL_FUNCTIONS = frozenset(
@@ -103,6 +103,10 @@ class GpuCache:
         self.windows: dict[str, Window[Any, Any]] = {}
         #: Driver's time (µs) of the newest utilization sample of a process.
         self.last_sample: int | None = None
+        #: PIDs of the processes that the driver listed last.
+        self.listed_pids: set[int] = set()
+        #: Functions for samples of processes that this driver lacks.
+        self.missing_functions: set[str] = set()
 
 
 _gpu_caches: dict[str, GpuCache] = {}

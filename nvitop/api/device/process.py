@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import struct
 import time
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Collection, NamedTuple
 
 from nvitop.api import libnvml, process
-from nvitop.api.device.base import MAX_ULONGLONG
+from nvitop.api.device.base import MAX_ULONGLONG, Reason
 from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.process import procfs
@@ -21,8 +21,17 @@ _LISTS = (
 )
 #: Time window for utilization samples, in µs: drivers take one per process every 1/6 s to 1 s.
 _WINDOW_US = 1_000_000
-#: Layout of ``nvmlProcessUtilizationSample_t``. Unpacking is faster than the binding's attributes.
-_SAMPLE = struct.Struct('@IQIIII')
+#: Functions that return utilization samples, the one of R550 first, and how to read one sample: PID,
+#: time in µs and four percentages. Unpacking is faster than the attributes of structures.
+_OLD = struct.Struct('@IQIIII').unpack
+_NEW = struct.Struct('@QIIIII12x').unpack
+_SAMPLERS: tuple[tuple[str, Callable[[Any], tuple[int, ...]]], ...] = (
+    ('nvmlDeviceGetProcessesUtilizationInfo', lambda sample: _in_old_order(*_NEW(sample))),
+    ('nvmlDeviceGetProcessUtilization', _OLD),
+)
+#: Utilization (percent) below which a GPU needs no process to explain it, the same as
+#: ``BUSY_PERCENT`` of the health rules.
+_EXPLAINED_PERCENT = 5
 
 
 class _Utilization(NamedTuple):
@@ -50,6 +59,10 @@ class ProcessUsage(NamedTuple):
 
 
 _IDLE = _Utilization(0, 0, 0, 0)
+
+
+def _in_old_order(taken: int, pid: int, *percents: int) -> tuple[int, ...]:
+    return pid, taken, *percents
 
 
 def _known_id(number: int) -> int | None:
@@ -85,19 +98,24 @@ class ProcessMixin(MemoryMixin):
     if not TYPE_CHECKING:
         GPU_PROCESS_CLASS = _GpuProcessClass()
 
+    #: Why the utilization of a process was unknown in the last result of :meth:`process_usage`.
+    utilization_gap: Reason | str | None = None
+
     def processes(self, *, utilization: bool = True) -> dict[int, process.GpuProcess]:
         """Processes with compute, graphics or MPS contexts on the device, by PID.
 
         Utilization is the mean of all driver samples since the last call in this program, at least
-        of the last second. A process without samples was idle (0 %). It is ``NA`` on MIG devices, on
-        GPUs in MIG mode, and if the memory of the process is unknown too (Windows). Without
-        ``utilization`` it is not queried; values from an earlier call remain.
+        of the last second. A process without samples was idle (0 %) if the other samples explain how
+        busy the GPU is; otherwise it is ``NA``. It is also ``NA`` on MIG devices, on GPUs in MIG
+        mode, and if the memory of the process is unknown too (Windows). Without ``utilization`` it
+        is not queried; values from an earlier call remain.
 
         In a container the PIDs may be those of the host, see :meth:`GpuProcess.is_foreign`.
         Implausible lines of the driver are dropped.
 
         NVML: ``nvmlDeviceGetComputeRunningProcesses`` ``nvmlDeviceGetGraphicsRunningProcesses``
-        ``nvmlDeviceGetMPSComputeRunningProcesses`` ``nvmlDeviceGetProcessUtilization``
+        ``nvmlDeviceGetMPSComputeRunningProcesses`` ``nvmlDeviceGetProcessesUtilizationInfo``
+        ``nvmlDeviceGetProcessUtilization``
         · nvidia-smi: ``--query-compute-apps``, ``pmon``
         """
         return self.processes_of(
@@ -138,7 +156,7 @@ class ProcessMixin(MemoryMixin):
                 lines.setdefault(info.pid, []).append((type_, info))
         if not lines:
             return {}
-        measured = self._process_utilization() if utilization else None
+        measured = self._process_utilization(lines) if utilization else {}
         usages = {}
         for pid, listed in lines.items():
             type_, info = listed[0]
@@ -147,35 +165,72 @@ class ProcessMixin(MemoryMixin):
                 types = {type_ for type_, _ in listed}
                 type_ = 'M' if 'M' in types else '+'.join(sorted(types))
                 memory = _memory([info for _, info in listed])
-            unsampled = () if measured is None or memory is None else _IDLE
+            percents = measured.get(pid, ())
             usages[pid] = ProcessUsage(
                 pid,
                 type_,
                 memory,
                 _known_id(info.gpuInstanceId),
                 _known_id(info.computeInstanceId),
-                *(measured or {}).get(pid, unsampled),
+                *(() if percents is _IDLE and memory is None else percents),
             )
         return usages
 
-    def _process_utilization(self) -> dict[int, _Utilization] | None:
-        """Return the mean utilization of processes with samples, by PID; ``None`` if unknown."""
-        now = time.time_ns() // 1000
+    def _process_utilization(self, listed: Collection[int]) -> dict[int, _Utilization]:
+        """Return the mean utilization of listed processes, without those that are unknown.
+
+        A process without samples is idle only if the samples of the others explain how busy the GPU
+        is. Otherwise the driver has no samples, or only some of PIDs in another PID namespace.
+        """
+        self.utilization_gap = None
         cache = self._gpu_cache or self._find_gpu_cache()
+        exited = cache.listed_pids.difference(listed)
+        cache.listed_pids = set(listed)
+        now = time.time_ns() // 1000
         since = min(now - _WINDOW_US, cache.last_sample or now)
-        samples, error = self._call('nvmlDeviceGetProcessUtilization', (since,))
-        if error is not None:
-            # A GPU without samples is idle. MIG devices return the same error, but are unknown.
-            is_idle = isinstance(error, libnvml.NVMLError_NotFound) and not self.is_mig_device()
-            return {} if is_idle else None
-        by_pid: dict[int, list[_Utilization]] = {}
-        newest = 0
-        for pid, taken, sm, memory, encoder, decoder in map(_SAMPLE.unpack, samples):
-            if taken > since and sm <= 100 and memory <= 100:
-                by_pid.setdefault(pid, []).append(_Utilization(sm, memory, encoder, decoder))
-                newest = max(newest, taken)
-        cache.last_sample = max(cache.last_sample or 0, newest) or None
-        return {pid: _mean(seen) for pid, seen in by_pid.items()}
+        measured: dict[int, _Utilization] = {}
+        for function, unpack in _SAMPLERS:
+            if function in cache.missing_functions:
+                continue
+            samples, error = self._call(function, (since,))
+            if isinstance(error, libnvml.NVMLError_FunctionNotFound):
+                cache.missing_functions.add(function)
+            if error is not None and (
+                self.is_mig_device() or not isinstance(error, libnvml.NVMLError_NotFound)
+            ):
+                self.utilization_gap = self.utilization_gap or error
+                continue
+            by_pid: dict[int, list[_Utilization]] = {}
+            for pid, taken, *percents in map(unpack, samples) if error is None else ():
+                if taken > since and max(percents[:2]) <= 100:
+                    by_pid.setdefault(pid, []).append(_Utilization(*percents))
+                    cache.last_sample = max(cache.last_sample or 0, taken)
+            found = {pid: _mean(seen) for pid, seen in by_pid.items()}
+            _match_namespaces(found, listed)
+            self.utilization_gap = self._unexplained(found, listed, exited)
+            if self.utilization_gap is None:
+                return {pid: found.get(pid, _IDLE) for pid in listed}
+            measured.update(found)
+        return {pid: used for pid, used in measured.items() if used.sm or used[2:] != (0, 0)}
+
+    def _unexplained(
+        self, found: dict[int, _Utilization], listed: Collection[int], exited: Collection[int]
+    ) -> str | None:
+        """Return why processes without samples may be busy, ``None`` if they are idle."""
+        if all(any(found.get(pid, _IDLE)) for pid in listed):
+            return None
+        ours = {pid: used for pid, used in found.items() if pid in listed or pid in exited}
+        others = [max(used.sm, *used[2:]) for pid, used in found.items() if pid not in ours]
+        if sum(others) >= _EXPLAINED_PERCENT:
+            return 'samples have PIDs that the driver does not list, as in a container'
+        rates = self._query('nvmlDeviceGetUtilizationRates')
+        busy = NA if rates is NA else self._in_range(rates.gpu, 100)
+        seen = sum(used.sm for used in ours.values())
+        if isinstance(busy, NaType):
+            return None if seen else 'the driver has no samples'
+        if busy < _EXPLAINED_PERCENT or 2 * seen >= busy:
+            return None
+        return f'samples of processes explain {seen} % of {busy} % GPU utilization'
 
     def accounted_processes(self) -> list[AccountedProcess]:
         """Accounts of processes, including exited ones; an empty list if accounting is disabled.
@@ -226,6 +281,26 @@ def is_stranger(pid: int) -> bool:
     """
     is_ambiguous = SESSION.has_real_library and procfs.in_pid_namespace()
     return is_ambiguous and procfs.uses_gpu(pid) is False
+
+
+def _match_namespaces(found: dict[int, _Utilization], listed: Collection[int]) -> None:
+    """Give samples to listed processes if their PIDs are those of the same process in other
+    namespaces: in containers, the driver may use the PIDs outside for one and inside for the other.
+    """
+    strange = [pid for pid in found if pid not in listed]
+    if not strange or not SESSION.has_real_library:
+        return
+    inside = {pid: procfs.namespace_pids(pid) for pid in listed if pid not in found}
+    matches: dict[int, list[int]] = {}
+    for pid in strange:
+        own = procfs.namespace_pids(pid)
+        for other, pids in inside.items():
+            if other in own or pid in pids:
+                matches.setdefault(other, []).append(pid)
+    matched = [pid for each in matches.values() for pid in each]
+    for other, (pid, *more) in matches.items():
+        if not more and matched.count(pid) == 1:
+            found[other] = found.pop(pid)
 
 
 def _memory(infos: list[Any]) -> int | None:

@@ -48,6 +48,7 @@ from nvitop.api.libnvml._process_lists import (
     nvmlDeviceGetComputeRunningProcesses,
     nvmlDeviceGetGraphicsRunningProcesses,
     nvmlDeviceGetMPSComputeRunningProcesses,
+    nvmlDeviceGetProcessesUtilizationInfo,
     nvmlDeviceGetProcessUtilization,
 )
 from nvitop.api.libnvml._query import (
@@ -132,6 +133,7 @@ __all__ = [
     'nvmlDeviceGetMemoryInfo',
     'nvmlDeviceGetPendingDriverModel',
     'nvmlDeviceGetProcessUtilization',
+    'nvmlDeviceGetProcessesUtilizationInfo',
     'nvmlDeviceGetTemperature',
     'nvmlInit',
     'nvmlInitWithFlags',

@@ -19,6 +19,8 @@ from nvitop.api.libnvml._overrides import memory_totals, nvmlDeviceGetMemoryInfo
 from nvitop.api.libnvml._query import address_of, count_call, override
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.libnvml._structures import (
+    ProcessesUtilization,
+    ProcessUtilization,
     c_nvmlProcessInfo_v1_t,
     c_nvmlProcessInfo_v2_t,
     c_nvmlProcessInfo_v3_t,
@@ -337,6 +339,30 @@ def nvmlDeviceGetProcessUtilization(handle: Any, timeStamp: int) -> list[Any]:
         nonlocal samples
         samples = (BINDING.c_nvmlProcessUtilizationSample_t * capacity)() if capacity else None
         return int(function(handle, samples, ctypes.byref(count), since))
+
+    count = _fill((name, address_of(handle)), call)
+    return [sample for sample in samples[:count] if 0 < sample.pid <= MAX_PID] if count else []
+
+
+@override
+def nvmlDeviceGetProcessesUtilizationInfo(handle: Any, timeStamp: int) -> list[Any]:
+    """Return the same samples by the call of R550 and newer, with ``jpgUtil`` and ``ofaUtil`` too.
+
+    Raises:
+        NVMLError_NotFound: There is no newer sample.
+        NVMLError: The query failed.
+    """
+    name = 'nvmlDeviceGetProcessesUtilizationInfo'
+    function = BINDING._nvmlGetFunctionPointer(name)
+    samples: Any = ()
+
+    def call(capacity: int, count: ctypes.c_uint) -> int:
+        nonlocal samples
+        samples = (ProcessUtilization * capacity)() if capacity else None
+        found = ProcessesUtilization(ProcessesUtilization.VERSION, capacity, timeStamp, samples)
+        code = int(function(handle, ctypes.byref(found)))
+        count.value = found.processSamplesCount
+        return code
 
     count = _fill((name, address_of(handle)), call)
     return [sample for sample in samples[:count] if 0 < sample.pid <= MAX_PID] if count else []

@@ -34,7 +34,11 @@ _MAX_ERRORS_PER_FUNCTION = 1024
 
 #: Functions whose last argument is a "since" timestamp → number of arguments after the handle that
 #: identify the call.
-_SINCE_FUNCTIONS = {'nvmlDeviceGetProcessUtilization': 0, 'nvmlDeviceGetSamples': 1}
+_SINCE_FUNCTIONS = {
+    'nvmlDeviceGetProcessUtilization': 0,
+    'nvmlDeviceGetProcessesUtilizationInfo': 0,
+    'nvmlDeviceGetSamples': 1,
+}
 
 #: First driver branch → bindings made for it, the same as in the extras of nvitop.
 _BINDINGS = (

@@ -80,6 +80,34 @@ class c_nvmlTemperature_v1_t(_Structure):
     )
 
 
+class ProcessUtilization(_Structure):
+    """A utilization sample of a process, in percent: ``nvmlProcessUtilizationInfo_v1_t``."""
+
+    _fields_ = (
+        ('timeStamp', ctypes.c_ulonglong),  # microseconds
+        ('pid', ctypes.c_uint),
+        ('smUtil', ctypes.c_uint),
+        ('memUtil', ctypes.c_uint),
+        ('encUtil', ctypes.c_uint),
+        ('decUtil', ctypes.c_uint),
+        ('jpgUtil', ctypes.c_uint),
+        ('ofaUtil', ctypes.c_uint),
+    )
+
+
+class ProcessesUtilization(_Structure):
+    """Utilization samples of processes: ``nvmlProcessesUtilizationInfo_v1_t``."""
+
+    VERSION = 0x01000018
+
+    _fields_ = (
+        ('version', ctypes.c_uint),
+        ('processSamplesCount', ctypes.c_uint),
+        ('lastSeenTimeStamp', ctypes.c_ulonglong),
+        ('procUtilArray', ctypes.POINTER(ProcessUtilization)),
+    )
+
+
 class _Value(ctypes.Union):
     _fields_ = (
         ('dVal', ctypes.c_double),

@@ -205,6 +205,15 @@ def read_uid(pid: int) -> int:
     return int(after.split(None, 1)[0])
 
 
+def namespace_pids(pid: int) -> tuple[int, ...]:
+    """Read the PIDs of a process in its PID namespaces, from here to the innermost; ``()`` if unknown."""
+    try:
+        _, _, after = _read(pid, 'status').partition(b'\nNSpid:')
+        return tuple(map(int, after.partition(b'\n')[0].split()))
+    except UNREADABLE:
+        return ()
+
+
 def read_boot_time() -> float:
     """Read the boot time, in whole seconds since the epoch.
 

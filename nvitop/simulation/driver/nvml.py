@@ -87,7 +87,7 @@ GETTERS = """
     NvLinkRemotePciInfo_v2 NvLinkTelemetrySamples_v1 NvLinkUtilizationControl
     NvLinkUtilizationCounter NvLinkVersion NvlinkBwMode NvlinkSupportedBwModes P2PStatus
     PcieLinkMaxSpeed PcieSpeed Pdi PerformanceModes PgpuMetadataString PowerMizerMode_v1 PowerSource
-    ProcessesUtilizationInfo RepairStatus RunningProcessDetailList Samples
+    RepairStatus RunningProcessDetailList Samples
     SramUniqueUncorrectedEccErrorCounts SupportedPerformanceStates SupportedVgpus ThermalSettings
     TopologyCommonAncestor TopologyNearestGpus UnrepairableMemoryFlag_v1 VgpuHeterogeneousMode
     VgpuInstancesUtilizationInfo VgpuMetadata VgpuProcessUtilization VgpuProcessesUtilizationInfo

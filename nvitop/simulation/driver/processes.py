@@ -6,8 +6,14 @@ from __future__ import annotations
 import ctypes
 from typing import Callable, Mapping
 
-from nvitop.api.libnvml._errors import NOT_FOUND, NOT_SUPPORTED
+from nvitop.api.libnvml._errors import (
+    ARGUMENT_VERSION_MISMATCH,
+    INSUFFICIENT_SIZE,
+    NOT_FOUND,
+    NOT_SUPPORTED,
+)
 from nvitop.api.libnvml._structures import (
+    ProcessesUtilization,
     c_nvmlProcessInfo_v1_t,
     c_nvmlProcessInfo_v2_t,
     c_nvmlProcessInfo_v3_t,
@@ -108,6 +114,7 @@ def _samples(node: Node, since: int) -> list[dict[str, int]]:
         for task in node.tasks:
             pid = world.pid_of(task) if task.runs(at) else None
             if pid is not None:
+                pid = task.spec.sample_pid or pid
                 loads = (
                     task.sm(at),
                     task.memory_utilization(at),
@@ -131,6 +138,20 @@ def nvmlDeviceGetProcessUtilization(
     if room_for(count, samples, len(found)):
         for entry, sample in zip(target(samples), found):
             fill_struct(entry, sample)
+
+
+@SYMBOLS.add(NODE)
+def nvmlDeviceGetProcessesUtilizationInfo(node: Node, info: object) -> None:
+    """``(device, struct *)`` with a pointer to an array of samples."""
+    struct = target(info)
+    if struct.version != ProcessesUtilization.VERSION:
+        raise DriverError(ARGUMENT_VERSION_MISMATCH)
+    found = _samples(node, struct.lastSeenTimeStamp)
+    room, struct.processSamplesCount = struct.processSamplesCount, len(found)
+    if not struct.procUtilArray or room < len(found):
+        raise DriverError(INSUFFICIENT_SIZE)
+    for place, sample in enumerate(found):
+        fill_struct(struct.procUtilArray[place], sample)
 
 
 def _accounted(node: Node) -> dict[int, Task]:
