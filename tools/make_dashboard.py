@@ -147,7 +147,7 @@ ROWS: dict[str, list[View]] = {
         _stat(
             'Idle',
             'GPUs without processes.',
-            f'count(nvitop_gpu_state{{{_WHOLE},state="idle"}} == 1) or vector(0)',
+            f'count(nvitop_gpu_state{{{_WHOLE},state="free"}} == 1) or vector(0)',
         ),
         _stat(
             'Power',
@@ -168,7 +168,7 @@ ROWS: dict[str, list[View]] = {
         ),
         _graph(
             'GPUs by state',
-            'Busy, held by processes that run no kernel, and idle.',
+            'Busy, held by processes that have run no kernel for 10 minutes, and free.',
             'none',
             Query(f'sum by (state) (nvitop_gpu_state{{{_WHOLE}}})', '{{state}}'),
             is_stacked=True,
@@ -181,7 +181,7 @@ ROWS: dict[str, list[View]] = {
                 'GPUs',
             ),
             Query(f'count {_OF_HOST} (nvitop_gpu_health{{{_GPU}}} >= 2)', 'findings'),
-            Query(f'sum {_OF_HOST} (nvitop_gpu_state{{{_WHOLE},state="idle"}})', 'idle'),
+            Query(f'sum {_OF_HOST} (nvitop_gpu_state{{{_WHOLE},state="free"}})', 'free'),
             Query(f'sum {_OF_HOST} (nvitop_gpu_state{{{_WHOLE},state="held"}})', 'held'),
             Query(
                 f'avg {_OF_HOST} (nvitop_gpu_utilization_ratio{{{_WHOLE}}})',
@@ -400,7 +400,7 @@ ROWS: dict[str, list[View]] = {
         ),
         _graph(
             'MIG devices by state',
-            'Busy, held by processes that run no kernel, and idle.',
+            'Busy, held by processes that have run no kernel for 10 minutes, and free.',
             'none',
             Query(f'sum by (state) (nvitop_gpu_state{{{_MIG}}})', '{{state}}'),
             is_stacked=True,

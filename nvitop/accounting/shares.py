@@ -7,10 +7,14 @@ up to exactly 1:
 - A MIG device is the part of its GPU that its compute slices are. The rest of the GPU is free.
 - A device with a busy holder is *used*. It is divided among its busy holders by the time of their
   kernels. If that is unknown for one of them, it is divided equally among their users.
-- A device with idle holders only is *held*. It is divided equally among their users.
+- A device whose holders pause is *used*, too. It is divided equally among the users of those that
+  have run a kernel in the last ten minutes, as far as observed.
+- A device whose holders have all been idle for longer is *held*, and divided equally among their users.
 - A device without holders is *free*. If its memory or utilization shows that there must be a process,
   its holder is :data:`UNKNOWN_USER`. So is that of a busy device with idle holders, if memory belongs
   to none of them.
+
+:mod:`nvitop.health.states` defines who holds a device, and when a holder is busy or idle.
 
 For example, GPU 0 has two MIG devices. ``4g.40gb`` is used by ann (60 %) and bob (20 %), ``2g.20gb``
 is held by carol. Ann uses 4/7 · 3/4 of the GPU and bob 4/7 · 1/4; carol holds 2/7, and 1/7 is free.
@@ -21,7 +25,14 @@ from __future__ import annotations
 import re
 from typing import Iterator, NamedTuple, Sequence
 
-from nvitop.health.states import BUSY_PERCENT
+from nvitop.health.states import (
+    BUSY_PERCENT,
+    is_holder,
+    is_idle_holder,
+    percent_of,
+    processes_by_gpu,
+    unseen_bytes,
+)
 from nvitop.sampling.privacy import short_command
 from nvitop.sampling.types import (
     DeviceInfo,
@@ -30,12 +41,6 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
-
-#: Minimum memory (bytes) of a process that holds its device. A context alone may need less.
-HELD_BYTES = 16 << 20
-#: Memory in use (bytes) from which a device without visible processes is held by an unknown one. The
-#: driver itself may use several hundred MiB.
-UNSEEN_BYTES = 1 << 30
 
 #: User of the time in which no process holds a device, and user of processes whose user is unknown.
 NO_USER = ''
@@ -63,7 +68,7 @@ class Share(NamedTuple):
 
     key: UsageKey
     #: Part of the GPU from 0 to 1; 0 of an idle holder while others are busy.
-    part: float
+    part: float = 0.0
     #: Whether the part is used, as far as known; else it is held, or free if the key has no user.
     is_used: bool = False
     #: Memory of its processes, and the sum of their utilization, ``None`` if it is unknown.
@@ -108,14 +113,6 @@ def divide(sample: Sample) -> Iterator[DeviceShares]:
             yield DeviceShares(device, (Share(UsageKey(gpu_of(device.key)), part),), False)
 
 
-def processes_by_gpu(sample: Sample) -> dict[int, list[ProcessSample]]:
-    """Return the processes on each GPU and on its MIG devices, by the index of the GPU."""
-    found: dict[int, list[ProcessSample]] = {}
-    for process in sample.processes:
-        found.setdefault(process.key.device.physical_index, []).append(process)
-    return found
-
-
 def _slices(info: DeviceInfo) -> int:
     """Return the number of compute slices of a MIG device; 1 if its profile is unknown."""
     found = _PROFILE.match(info.mig_profile or '')
@@ -134,21 +131,24 @@ def _divide_device(
 ) -> tuple[Share, ...]:
     """Return the shares of a device that runs processes; their parts add up to ``part``."""
     shares = _holders(sample, device, on_gpu)
-    utilization = device.gpu_utilization_percent
     if not shares:
         return (Share(UsageKey(gpu_of(device.key)), part),)
+    utilization = device.gpu_utilization_percent
     busy = [share for share in shares if _is_busy(share, utilization)]
-    weights = [share.percent for share in busy]
-    if not busy and (utilization or 0) >= BUSY_PERCENT:
-        busy, weights = shares, [None]
-    if None in weights or not busy:
-        users = [share.key.user for share in busy or shares]
-        parts = [1 / users.count(user) / len(set(users)) for user in users]
+    if busy and all(share.percent is not None for share in busy):
+        total = sum(share.percent or 0 for share in busy)
+        parts = {share.key: part * (share.percent or 0) / total for share in busy}
     else:
-        parts = [(weight or 0) / sum(map(int, filter(None, weights))) for weight in weights]
-    by_key = {share.key: part * each for share, each in zip(busy or shares, parts)}
+        if not busy and (utilization or 0) < BUSY_PERCENT:
+            busy = [share for share in shares if share.is_used]
+        users = [share.key.user for share in busy or shares]
+        parts = {
+            share.key: part / users.count(share.key.user) / len(set(users))
+            for share in busy or shares
+        }
+    is_used = bool(busy) or (utilization or 0) >= BUSY_PERCENT
     return tuple(
-        share._replace(part=by_key.get(share.key, 0.0), is_used=bool(busy) and share.key in by_key)
+        share._replace(part=parts.get(share.key, 0.0), is_used=is_used and share.key in parts)
         for share in shares
     )
 
@@ -167,55 +167,32 @@ def _holders(sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSampl
         if is_holder(process):
             rows.setdefault(usage_key(process), []).append(process)
     shares = [
-        Share(key, 0.0, False, sum(p.gpu_memory_bytes or 0 for p in each), _sum_percent(each))
-        for key, each in rows.items()
+        Share(
+            key,
+            is_used=not all(map(is_idle_holder, of_key)),
+            memory_bytes=sum(process.gpu_memory_bytes or 0 for process in of_key),
+            percent=_sum_percent(of_key),
+        )
+        for key, of_key in rows.items()
     ]
-    # Compute instances of a GPU instance share its memory.
-    sharing = {
-        other.key
-        for other in sample.devices
-        if other.key.physical_index == device.key.physical_index
-        and other.info.gpu_instance_id == device.info.gpu_instance_id
-    }
-    sizes = [each.gpu_memory_bytes for each in on_gpu if each.key.device in sharing]
-    unseen = (device.memory_used_bytes or 0) - sum(filter(None, sizes))
-    is_unseen = unseen >= UNSEEN_BYTES and not device.info.is_unified_memory
+    unseen = unseen_bytes(sample, device, on_gpu)
     utilization = device.gpu_utilization_percent
     is_busy_now = (utilization or 0) >= BUSY_PERCENT
     if shares:
         is_idle = not any(_is_busy(share, utilization) for share in shares)
-        has_other = is_idle and is_busy_now and is_unseen and None not in sizes
+        is_complete = all(process.gpu_memory_bytes is not None for process in on_gpu)
+        has_other = is_idle and is_busy_now and unseen > 0 and is_complete
     else:
         has_other = (
-            is_unseen
+            unseen > 0
             or is_busy_now
             or any(process.is_outdated for process in processes)
-            or any(each.device == device.key and each.hides_processes for each in sample.problems)
+            or any(p.device == device.key and p.hides_processes for p in sample.problems)
         )
     if has_other:
         key = UsageKey(gpu_of(device.key), UNKNOWN_USER)
-        shares.append(Share(key, 0.0, memory_bytes=unseen if is_unseen else 0))
+        shares.append(Share(key, is_used=True, memory_bytes=unseen))
     return shares
-
-
-def is_holder(process: ProcessSample) -> bool:
-    """Whether a process keeps others from using the device: it computes, or is ready to."""
-    if process.is_outdated:
-        return False
-    if (percent_of(process) or 0) >= BUSY_PERCENT:
-        return True
-    memory = process.gpu_memory_bytes
-    return process.type != 'G' and (memory is None or memory >= HELD_BYTES)
-
-
-def percent_of(process: ProcessSample) -> int | None:
-    """Return the utilization (%) of a device by a process: of its SMs, its encoder or its decoder."""
-    parts = (
-        process.gpu_sm_utilization_percent,
-        process.gpu_encoder_utilization_percent,
-        process.gpu_decoder_utilization_percent,
-    )
-    return None if parts[0] is None else max(part or 0 for part in parts)
 
 
 def usage_key(process: ProcessSample) -> UsageKey:

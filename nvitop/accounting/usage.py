@@ -10,17 +10,8 @@ from __future__ import annotations
 import collections
 from typing import Dict, Iterable, Iterator, NamedTuple, Sequence, Tuple
 
-from nvitop.accounting.shares import (
-    DeviceShares,
-    UsageKey,
-    divide,
-    gpu_of,
-    is_holder,
-    percent_of,
-    processes_by_gpu,
-    usage_key,
-)
-from nvitop.health.states import BUSY_PERCENT
+from nvitop.accounting.shares import DeviceShares, UsageKey, divide, gpu_of, usage_key
+from nvitop.health.states import BUSY_PERCENT, is_holder, percent_of, processes_by_gpu
 from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
 
 #: A gap of more intervals than this is not observed.
@@ -36,7 +27,8 @@ class Usage:
     """Use of one device by one holder, in one minute."""
 
     def __init__(self) -> None:
-        #: Time in which a process of the holder was on the device, and the part in which it was busy.
+        #: Time in which a process of the holder was on the device, and the part in which it was busy,
+        #: or may have been: its utilization is not known.
         self.held_ms = 0.0
         self.busy_ms = 0.0
         #: Time of the GPU divided among its holders, see :mod:`nvitop.accounting.shares`, and the part
@@ -237,9 +229,9 @@ def _add_tick(rows: MinuteRows, tick: Tick, ms: float, part: float) -> None:
         if not share.key.user:
             continue
         usage.held_ms += ms
-        if share.is_used:
+        if share.percent is None or share.percent >= BUSY_PERCENT:
             usage.busy_ms += ms
-        else:
+        if not share.is_used:
             usage.idle_held_ms += ms * share.part
         usage.sm_percent_ms += ms * (share.percent or 0)
         usage.memory_byte_ms += ms * share.memory_bytes
@@ -254,12 +246,11 @@ def _count_device(rows: MinuteRows, tick: Tick, ms: float, part: float) -> None:
         return
     minute.observed_ms += ms
     utilization = device.gpu_utilization_percent
-    is_busy_now = (utilization or 0) >= BUSY_PERCENT
-    if is_busy_now:
+    if (utilization or 0) >= BUSY_PERCENT:
         minute.busy_ms += ms
     if tick.shares.is_held:
         minute.held_ms += ms
-        minute.idle_held_ms += 0 if is_busy_now else ms
+        minute.idle_held_ms += 0 if any(share.is_used for share in tick.shares.shares) else ms
     minute.utilization_percent_ms += ms * (utilization or 0)
     minute.max_utilization_percent = _highest(minute.max_utilization_percent, utilization)
     minute.memory_byte_ms += ms * (device.memory_used_bytes or 0)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Iterable, Iterator, Literal, Mapping, NamedTuple, TypeVar
 
-from nvitop.health import state_of_values
+from nvitop.health import HELD_SECONDS, state_of_values
 
 if TYPE_CHECKING:
     from nvitop.health.states import DeviceWord
@@ -97,21 +97,21 @@ class FleetGpu(NamedTuple):
 
     @property
     def state(self) -> DeviceWord:
-        """What it is doing: idle, held, busy, asleep, or unknown without a value."""
+        """What it is doing: free, in use, held, busy, asleep, or unknown without a value."""
         if self.is_asleep:
             return 'asleep'
-        word = state_of_values(self.utilization_percent, self.memory_used_bytes).word
-        return 'busy' if word == 'held' and self.was_busy else word
+        idle_seconds = 0.0 if self.was_busy else HELD_SECONDS
+        return state_of_values(self.utilization_percent, self.memory_used_bytes, idle_seconds).word
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is idle, or held."""
-        return self.state in ('idle', 'held')
+        """Whether it is free, or held."""
+        return self.state in ('free', 'held')
 
     @property
     def is_free(self) -> bool:
-        """Whether it is idle or asleep, not held, and has no critical finding."""
-        return self.state in ('idle', 'asleep') and self.severity != 'critical'
+        """Whether it is free or asleep, not held, and has no critical finding."""
+        return self.state in ('free', 'asleep') and self.severity != 'critical'
 
     @property
     def severity(self) -> FaultSeverity | None:

@@ -1,5 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each device is doing: idle, busy, or held by processes that do not use it."""
+"""What each device is doing: free, busy, in use, or held. Pure.
+
+All parts of nvitop use these words, rules and limits: the monitor, ``query``, ``usage``, the exporter
+and ``fleet``. The alerts and the dashboard read the words that the exporter writes as
+``nvitop_gpu_state{state="…"}``.
+
+- A process *holds* its device if it computes or is ready to: it isn't a graphics process, and has at
+  least :data:`HOLDER_BYTES` of memory; or its utilization is at least :data:`BUSY_PERCENT`.
+- *free*: no process holds the device, its utilization is below :data:`BUSY_PERCENT`, and less than
+  :data:`UNSEEN_BYTES` of its memory belong to no listed process.
+- *busy*: its utilization is at least :data:`BUSY_PERCENT`.
+- *held*: processes without a kernel for :data:`HELD_SECONDS` have most of the memory, as far as
+  observed. Nothing is held before it was observed for that long.
+- *in use*: everything else: its processes pause, or their utilization isn't known.
+- *unknown*: neither its processes nor its utilization are known.
+- A device that doesn't respond, or sleeps, has the name of its status.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +32,9 @@ from nvitop.sampling.types import (
 if TYPE_CHECKING:
     from typing import Sequence
 
-    #: A device that sleeps or does not respond has the name of its status.
-    DeviceWord = Literal['idle', 'busy', 'held', 'unknown', 'asleep', 'lost', 'timed out', 'error']
+    DeviceWord = Literal[
+        'free', 'busy', 'in use', 'held', 'unknown', 'asleep', 'lost', 'timed out', 'error'
+    ]
 
 #: Utilization (percent) from which a device or a process is busy.
 BUSY_PERCENT = 5.0
@@ -26,40 +43,29 @@ BUSY_PERCENT = 5.0
 _USED_PERCENT = 10.0
 #: Time (seconds) without a kernel after which a process only holds its memory.
 HELD_SECONDS = 600.0
-#: Memory in use (bytes) above which an unused device is held, if its processes are unknown.
-HELD_BYTES = 1 << 30
+#: Minimum memory (bytes) of a process that holds its device. A context alone may need less.
+HOLDER_BYTES = 16 << 20
+#: Memory in use (bytes) from which a device without listed processes is not free. The driver itself
+#: may use several hundred MiB.
+UNSEEN_BYTES = 1 << 30
 
 
 class DeviceState(NamedTuple):
     """What a device is doing."""
 
     word: DeviceWord
-    #: How long it has been held at least; ``None`` if it is not held, or for an unknown time.
+    #: How long it has been held at least; ``None`` if it is not held.
     held_seconds: float | None = None
 
 
 def device_states(sample: Sample) -> dict[DeviceKey, DeviceState]:
     """Return what each device of a sample is doing.
 
-    - ``'idle'``: no process computes on it, and its utilization is below :data:`BUSY_PERCENT`.
-    - ``'held'``: its utilization is below 10 %, and processes without a kernel for
-      :data:`HELD_SECONDS` have at least half of the memory of all its processes. A process that has
-      not used the device since it was first seen, or in a single sample, counts too, unless it is
-      too young.
-    - ``'unknown'``: neither its processes nor its utilization are known.
-    - ``'busy'``: everything else.
-
-    Without a list of processes, memory in use above :data:`HELD_BYTES` counts as held.
-
-    A GPU that is divided into MIG devices is busy or held if any of them is.
+    A GPU that is divided into MIG devices is busy if any of them is, otherwise in use, held or free.
     """
-    silent = {problem.device for problem in sample.problems if problem.hides_processes}
-    running: dict[DeviceKey, list[ProcessSample]] = {}
-    for process in sample.processes:
-        if process.type != 'G':
-            running.setdefault(process.key.device, []).append(process)
+    on_gpu = processes_by_gpu(sample)
     states = {
-        device.key: _state(device, running.get(device.key, ()), has_list=device.key not in silent)
+        device.key: _state(sample, device, on_gpu.get(device.key.physical_index, []))
         for device in sample.devices
     }
     parts: dict[int, list[DeviceState]] = {}
@@ -68,60 +74,114 @@ def device_states(sample: Sample) -> dict[DeviceKey, DeviceState]:
             parts.setdefault(key.physical_index, []).append(state)
     for key, state in states.items():
         if key.physical_index in parts and not key.is_mig and state.word in _ORDER:
-            found = parts[key.physical_index]
-            states[key] = min(found, key=lambda part: _ORDER.get(part.word, 0))
+            of_gpu = parts[key.physical_index]
+            states[key] = min(of_gpu, key=lambda part: _ORDER.get(part.word, 0))
     return states
 
 
 def holders(sample: Sample, device: DeviceKey) -> list[ProcessSample]:
     """Return the processes that hold memory of a device without using it, the largest first."""
-    found = [p for p in sample.processes if p.key.device == device and p.type != 'G' and _holds(p)]
-    return sorted(found, key=lambda process: process.gpu_memory_bytes or 0, reverse=True)
+    idle = [p for p in sample.processes if p.key.device == device and is_idle_holder(p)]
+    return sorted(idle, key=lambda process: process.gpu_memory_bytes or 0, reverse=True)
 
 
 def claim_of_unused(sample: Sample, device: DeviceSample, state: DeviceState) -> ClaimSample | None:
     """Return the claim of a device that no process uses: it is not free for others."""
-    return sample.claim_of(device) if state.word in ('idle', 'asleep') else None
+    return sample.claim_of(device) if state.word in ('free', 'asleep') else None
 
 
-def state_of_values(utilization: float | None, memory_used_bytes: float | None) -> DeviceState:
-    """Return what a device is doing if nothing is known about its processes."""
+def state_of_values(
+    utilization: float | None, memory_used_bytes: float | None, idle_seconds: float = 0.0
+) -> DeviceState:
+    """Return what a device is doing if nothing is known about its processes.
+
+    ``idle_seconds``: how long it has been observed not to be busy.
+    """
     if utilization is None:
         return DeviceState('unknown')
     if utilization >= BUSY_PERCENT:
         return DeviceState('busy')
-    return DeviceState('held' if (memory_used_bytes or 0) > HELD_BYTES else 'idle')
+    if (memory_used_bytes or 0) < UNSEEN_BYTES:
+        return DeviceState('free')
+    return DeviceState('held' if idle_seconds >= HELD_SECONDS else 'in use')
+
+
+def is_holder(process: ProcessSample) -> bool:
+    """Whether a process keeps others from using its device: it computes, or is ready to."""
+    if process.is_outdated:
+        return False
+    if (percent_of(process) or 0) >= BUSY_PERCENT:
+        return True
+    memory = process.gpu_memory_bytes
+    return process.type != 'G' and (memory is None or memory >= HOLDER_BYTES)
+
+
+def is_idle_holder(process: ProcessSample) -> bool:
+    """Whether a process has kept its device for :data:`HELD_SECONDS` without a kernel."""
+    return is_holder(process) and (process.gpu_idle_seconds or 0) >= HELD_SECONDS
+
+
+def percent_of(process: ProcessSample) -> int | None:
+    """Return the utilization (%) of a device by a process: of its SMs, its encoder or its decoder."""
+    parts = (
+        process.gpu_sm_utilization_percent,
+        process.gpu_encoder_utilization_percent,
+        process.gpu_decoder_utilization_percent,
+    )
+    return None if parts[0] is None else max(part or 0 for part in parts)
+
+
+def processes_by_gpu(sample: Sample) -> dict[int, list[ProcessSample]]:
+    """Return the processes on each GPU and on its MIG devices, by the index of the GPU."""
+    by_gpu: dict[int, list[ProcessSample]] = {}
+    for process in sample.processes:
+        by_gpu.setdefault(process.key.device.physical_index, []).append(process)
+    return by_gpu
+
+
+def unseen_bytes(sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSample]) -> int:
+    """Return how much memory belongs to no listed process; 0 if it is less than a process needs."""
+    # Compute instances of a GPU instance share its memory.
+    sharing = {
+        other.key
+        for other in sample.devices
+        if other.key.physical_index == device.key.physical_index
+        and other.info.gpu_instance_id == device.info.gpu_instance_id
+    }
+    sizes = [p.gpu_memory_bytes or 0 for p in on_gpu if p.key.device in sharing]
+    unseen = (device.memory_used_bytes or 0) - sum(sizes)
+    return unseen if unseen >= UNSEEN_BYTES and not device.info.is_unified_memory else 0
 
 
 #: The state of a GPU is the first of those of its MIG devices.
-_ORDER = {'busy': 0, 'held': 1, 'idle': 2}
+_ORDER = {'busy': 0, 'in use': 1, 'held': 2, 'free': 3}
 
 
-def _state(
-    device: DeviceSample, processes: Sequence[ProcessSample], *, has_list: bool
-) -> DeviceState:
+def _state(sample: Sample, device: DeviceSample, on_gpu: Sequence[ProcessSample]) -> DeviceState:
     if device.status != 'ok':
         return DeviceState(device.status)
-    if not processes and not has_list:
-        return state_of_values(device.gpu_utilization_percent, device.memory_used_bytes)
-    utilization = device.gpu_utilization_percent or 0
+    on_device = [process for process in on_gpu if process.key.device == device.key]
+    processes = [process for process in on_device if process.is_outdated or is_holder(process)]
+    utilization: float | None = device.gpu_utilization_percent
     if not processes:
-        return DeviceState('idle' if utilization < BUSY_PERCENT else 'busy')
-    if utilization >= _USED_PERCENT:
-        return DeviceState('busy')
-    holders = [process for process in processes if _holds(process)]
-    held = sum(process.gpu_memory_bytes or 0 for process in holders)
-    if not holders or 2 * held < sum(process.gpu_memory_bytes or 0 for process in processes):
-        return DeviceState('busy')
-    seconds = max(holders, key=lambda each: each.gpu_memory_bytes or 0).gpu_idle_seconds
-    return DeviceState('held', seconds if seconds and seconds >= HELD_SECONDS else None)
+        has_list = not any(p.device == device.key and p.hides_processes for p in sample.problems)
+        return state_of_values(
+            0.0 if utilization is None and has_list else utilization,
+            unseen_bytes(sample, device, on_gpu),
+        )
+    if utilization is None:
+        utilization = sum(percent_of(process) or 0 for process in processes)
+    if utilization < _USED_PERCENT:
+        held_seconds = _held_seconds(processes)
+        if held_seconds is not None:
+            return DeviceState('held', held_seconds)
+    return DeviceState('busy' if utilization >= BUSY_PERCENT else 'in use')
 
 
-def _holds(process: ProcessSample) -> bool:
-    """Return whether a process holds memory without using the device, as far as known."""
-    age = process.running_time_seconds
-    if process.is_outdated or (age is not None and age < HELD_SECONDS):
-        return False
-    if process.gpu_idle_seconds is None:
-        return process.gpu_sm_utilization_percent == 0
-    return process.is_idle_longer or process.gpu_idle_seconds >= HELD_SECONDS
+def _held_seconds(processes: Sequence[ProcessSample]) -> float | None:
+    """Return how long the processes have held a device; ``None`` if most of them use it."""
+    idle = [process for process in processes if is_idle_holder(process)]
+    sizes = [sum(p.gpu_memory_bytes or 0 for p in several) for several in (idle, processes)]
+    if not idle or 2 * sizes[0] < sizes[1]:
+        return None
+    return max(idle, key=lambda process: process.gpu_memory_bytes or 0).gpu_idle_seconds

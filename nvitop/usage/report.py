@@ -11,14 +11,14 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
-from nvitop.accounting.shares import HELD_BYTES, NO_USER, UNKNOWN_USER
+from nvitop.accounting.shares import NO_USER, UNKNOWN_USER
 from nvitop.basics.printable import printable
 from nvitop.basics.tables import aligned, csv_text
 from nvitop.basics.times import format_time
-from nvitop.health.states import HELD_SECONDS
+from nvitop.health.states import is_idle_holder
 
 if TYPE_CHECKING:
-    from nvitop.sampling.types import ProcessSample, Sample
+    from nvitop.sampling.types import Sample
 
 #: What rows can be divided by: who has used GPUs, and where.
 WHO = ('user', 'job', 'command')
@@ -339,16 +339,6 @@ def _clipped(text: str) -> str:
     return text if len(text) <= MAX_TEXT else f'{text[: MAX_TEXT - 1]}…'
 
 
-def _is_held_idle(process: ProcessSample) -> bool:
-    """Whether a process holds memory without using its GPU."""
-    if process.is_outdated or (process.gpu_memory_bytes or 0) < HELD_BYTES:
-        return False
-    if process.gpu_idle_seconds is None:  # it exited, or belongs to another PID namespace
-        is_elsewhere = process.status in ('gone', 'foreign')
-        return is_elsewhere and process.gpu_sm_utilization_percent == 0
-    return process.gpu_idle_seconds >= HELD_SECONDS
-
-
 def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
     """Return a table, for a mail, of the memory that is held without being used.
 
@@ -357,7 +347,7 @@ def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
     lines = [['USER', 'HOST', 'GPU', 'MEMORY', 'IDLE SINCE', 'COMMAND']]
     total = 0
     for sample in samples:
-        held = [process for process in sample.processes if _is_held_idle(process)]
+        held = [process for process in sample.processes if is_idle_holder(process)]
         for process in sorted(held, key=lambda process: -(process.gpu_memory_bytes or 0)):
             user = process.username or '(unknown)'
             if users and user not in users:

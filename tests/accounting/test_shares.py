@@ -79,6 +79,12 @@ def test_the_example_of_the_rule() -> None:
             {'gpu_utilization_percent': 0},
             {('ann', False): 0.5, ('bob', False): 0.5},
         ),
+        # A pause of less than ten minutes is use; those who hold the GPU longer have no part in it.
+        (
+            [percent('ann', 0, gpu_idle_seconds=599.0), percent('bob', 0, gpu_idle_seconds=600.0)],
+            {'gpu_utilization_percent': 0},
+            {('ann', True): 1},
+        ),
         # A busy GPU is not idle, whatever the driver reports about its processes.
         ([percent('ann', 0)], {'gpu_utilization_percent': 90}, {('ann', True): 1}),
         # An invisible process uses it, not the idle one that is visible.
@@ -96,7 +102,7 @@ def test_the_example_of_the_rule() -> None:
         ([percent('ann', None)], {'gpu_utilization_percent': None}, {('ann', True): 1}),
         ([percent('ann', 0, gpu_encoder_utilization_percent=40)], {}, {('ann', True): 1}),
         ([], {'gpu_utilization_percent': 0, 'memory_used_bytes': 900 << 20}, {('', False): 1}),
-        ([], {'gpu_utilization_percent': 0, 'memory_used_bytes': 60 << 30}, {('?', False): 1}),
+        ([], {'gpu_utilization_percent': 0, 'memory_used_bytes': 60 << 30}, {('?', True): 1}),
         ([], {'gpu_utilization_percent': 90}, {('?', True): 1}),
         (
             [percent('ann', 0, type='G', gpu_memory_bytes=2 << 30)],
@@ -122,12 +128,12 @@ def test_memory_of_a_process_that_is_not_there_is_held_by_an_unknown_user(status
         'gpu_sm_utilization_percent': None,
     }
     assert parts_of(one_gpu(process, gpu_utilization_percent=90)) == {('?', True): 1.0}
-    assert parts_of(one_gpu(process, gpu_utilization_percent=0)) == {('?', False): 1.0}
+    assert parts_of(one_gpu(process, gpu_utilization_percent=0)) == {('?', True): 1.0}
 
 
 def test_processes_last_seen_on_a_gpu_do_not_hold_it() -> None:
     machine = one_gpu(percent('ann', 60, is_outdated=True), gpu_utilization_percent=0)
-    assert parts_of(machine) == {('?', False): 1.0}
+    assert parts_of(machine) == {('?', True): 1.0}
 
 
 def test_the_memory_of_an_unknown_holder_is_what_no_process_shows() -> None:

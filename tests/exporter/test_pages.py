@@ -136,7 +136,7 @@ def test_the_use_of_gpus_is_divided_among_users() -> None:
 
 def test_gpus_that_are_held_idle_are_counted() -> None:
     counters = UsageCounters(15.0)
-    idle = process_sample(1, username='ada', gpu_sm_utilization_percent=0)
+    idle = process_sample(1, username='ada', gpu_sm_utilization_percent=0, gpu_idle_seconds=600.0)
     for now in (100.0, 110.0, 110.0 + DELAY_SECONDS):
         counters.add(used(now, processes=(idle,)))
     assert counters.totals()[ADA] == GpuUse(0.0, 10.0, 1000.0, 0.0, 10.0)

@@ -267,7 +267,7 @@ def test_gpus_without_values_count_and_pauses_are_not_held() -> None:
         row('nvitop_gpu_health', 3, 'health', **labels(4), kind='reset_needed'),
     ]
     host = only(read_fleet(series, Scope(), NOW).hosts)
-    assert [gpu.state for gpu in host.gpus] == ['unknown', 'held', 'busy', 'idle', 'idle']
+    assert [gpu.state for gpu in host.gpus] == ['unknown', 'held', 'in use', 'free', 'free']
     assert (host.free, host.held, host.idle) == (1, 1, 3)
     sums = totals((host,), NOW)
     assert (sums.gpus, sums.free, sums.faulty, sums.critical) == (5, 1, 1, 1)

@@ -163,7 +163,7 @@ def test_users_of_graphics_are_named_while_only_they_use_the_gpu() -> None:
 
     assert words(40, 'G') == ['busy', 'G']
     assert words(40, 'G', 'C') == ['busy', 'C']
-    assert words(3, 'G') == ['idle']
+    assert words(3, 'G') == ['free']
 
 
 @pytest.mark.parametrize(

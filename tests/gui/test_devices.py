@@ -296,7 +296,7 @@ def test_title_of_a_tile_keeps_the_user_before_temperature_and_power() -> None:
     text = '\n'.join(draw_frame(state, History()).lines())
     # No tile has more parts than another, whatever its user is called.
     assert 'GPU 5! · busy REMAP · carol ──────────' in text
-    assert 'GPU 6! · busy REMAP · maximilian ────────' in text
+    assert 'GPU 6! · in use REMAP · maximilian ──────' in text
     problem = Problem(EIGHT.devices[5].key, 'temperature', 'Unknown Error', 'error')
     text = '\n'.join(lines_of(state_of(EIGHT._replace(problems=(problem,)), 180, 60)))
     assert 'GPU 5! · busy unreadable · carol ' in text

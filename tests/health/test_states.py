@@ -1,8 +1,6 @@
-"""What devices are doing: idle, busy or held."""
+"""What devices are doing: free, busy, in use or held."""
 
 from __future__ import annotations
-
-import pytest
 
 from nvitop.basics.units import GiB
 from nvitop.health import DeviceState, device_states
@@ -40,21 +38,28 @@ def process(
     return ProcessSample(ProcessKey(pid, 1.0, device), **{**values, **fields})  # type: ignore[arg-type]
 
 
-def state(*processes: ProcessSample, percent: int | None = 0) -> DeviceState:
-    sample = Sample(1.0, devices=(gpu(percent),), processes=processes)
+def state(*processes: ProcessSample, percent: int | None = 0, used: int = 20 * GiB) -> DeviceState:
+    sample = Sample(1.0, devices=(gpu(percent, used),), processes=processes)
     return device_states(sample)[GPU]
 
 
-def test_gpu_without_compute_process_is_idle() -> None:
-    assert state() == DeviceState('idle')
-    assert state(percent=None) == DeviceState('idle')
-    assert state(process(type='G')) == DeviceState('idle')
-    assert state(percent=5) == DeviceState('busy')
+def test_gpu_without_compute_process_is_free() -> None:
+    assert state(used=GiB - 1) == DeviceState('free')
+    assert state(used=GiB - 1, percent=None) == DeviceState('free')
+    assert state(process(type='G')) == DeviceState('free')
+    assert state(process(memory=(16 << 20) - 1), used=GiB) == DeviceState('free')
+    assert state(used=0, percent=5) == DeviceState('busy')
+
+
+def test_gpu_whose_memory_belongs_to_no_listed_process_is_not_free() -> None:
+    assert state(used=GiB) == DeviceState('in use')
+    assert state(process(type='G', memory=GiB), used=2 * GiB) == DeviceState('in use')
 
 
 def test_gpu_is_held_if_no_kernel_ran_for_ten_minutes() -> None:
     assert state(process(600.0)) == DeviceState('held', 600.0)
-    assert state(process(599.0)) == DeviceState('busy')
+    assert state(process(599.0)) == DeviceState('in use')
+    assert state(process(599.0), percent=5) == DeviceState('busy')
     assert state(process(HOUR), percent=10) == DeviceState('busy')
 
 
@@ -64,53 +69,49 @@ def test_small_process_does_not_make_a_held_gpu_busy_now_and_then() -> None:
     assert words == ['held', 'held', 'held']
 
 
-@pytest.mark.parametrize('idle', [None, 30.0])
-def test_time_is_unknown_if_the_process_never_used_the_gpu_since_it_was_seen(
-    idle: float | None,
-) -> None:
-    assert state(process(idle, is_idle_longer=idle is not None)) == DeviceState('held')
-    assert state(process(None, gpu_sm_utilization_percent=1)) == DeviceState('busy')
-    assert state(process(None, gpu_sm_utilization_percent=None)) == DeviceState('busy')
-
-
-def test_young_process_does_not_hold_a_gpu() -> None:
-    assert state(process(None, running_time_seconds=599.0)) == DeviceState('busy')
-    assert state(process(None, running_time_seconds=None)) == DeviceState('held')
+def test_no_process_holds_a_gpu_before_it_was_watched_for_ten_minutes() -> None:
+    assert state(process(None)) == DeviceState('in use')
+    assert state(process(30.0, is_idle_longer=True)) == DeviceState('in use')
+    assert state(process(600.0, is_idle_longer=True)) == DeviceState('held', 600.0)
 
 
 def test_processes_that_hold_most_of_the_memory_decide() -> None:
     small = process(0.0, GiB, 2, gpu_sm_utilization_percent=3)
     assert state(process(HOUR), small, percent=3) == DeviceState('held', HOUR)
     large = process(0.0, 21 * GiB, 2, gpu_sm_utilization_percent=3)
-    assert state(process(HOUR), large, percent=3) == DeviceState('busy')
+    assert state(process(HOUR), large, percent=3) == DeviceState('in use')
     longer = process(2 * HOUR, 30 * GiB, 2)
     assert state(process(HOUR), longer) == DeviceState('held', 2 * HOUR)
 
 
 def test_memory_decides_if_processes_are_unknown() -> None:
     problems = (Problem(GPU, PROCESSES, 'no list'),)
-    for used, word in ((GiB, 'idle'), (GiB + 1, 'held')):
-        sample = Sample(1.0, devices=(gpu(used=used),), problems=problems)
-        assert device_states(sample)[GPU].word == word
-    for percent, word in ((50, 'busy'), (None, 'unknown')):
-        sample = Sample(1.0, devices=(gpu(percent, used=0),), problems=problems)
+    for percent, used, word in (
+        (0, GiB - 1, 'free'),
+        (0, GiB, 'in use'),
+        (50, 0, 'busy'),
+        (None, 0, 'unknown'),
+    ):
+        sample = Sample(1.0, devices=(gpu(percent, used),), problems=problems)
         assert device_states(sample)[GPU].word == word
 
 
 def test_gpu_with_mig_devices_is_as_busy_as_they_are() -> None:
     migs = tuple(DeviceKey(0, index, f'MIG-{index}') for index in range(3))
-    devices = (gpu(None), *(gpu(None, key=key) for key in migs))
+    devices = (gpu(None), *(gpu(None, used=0, key=key) for key in migs))
     held = process(device=migs[1])
     sample = Sample(1.0, devices=devices, processes=(held,))
     assert device_states(sample) == {
         GPU: DeviceState('held', HOUR),
-        migs[0]: DeviceState('idle'),
+        migs[0]: DeviceState('free'),
         migs[1]: DeviceState('held', HOUR),
-        migs[2]: DeviceState('idle'),
+        migs[2]: DeviceState('free'),
     }
-    busy = process(0.0, device=migs[2], pid=2)
+    pausing = process(0.0, device=migs[2], pid=2)
+    assert device_states(sample._replace(processes=(held, pausing)))[GPU].word == 'in use'
+    busy = pausing._replace(gpu_sm_utilization_percent=50)
     assert device_states(sample._replace(processes=(held, busy)))[GPU].word == 'busy'
-    assert device_states(sample._replace(processes=()))[GPU].word == 'idle'
+    assert device_states(sample._replace(processes=()))[GPU].word == 'free'
 
 
 def test_device_that_does_not_respond_has_its_status() -> None:

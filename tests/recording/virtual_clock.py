@@ -70,8 +70,14 @@ class SimpleMachine:
 
 
 def percent(user: str, value: int | None, **values: Any) -> dict[str, Any]:
-    """Return the values of a process of a user with a utilization."""
-    return {'username': user, 'gpu_sm_utilization_percent': value, **values}
+    """Return the values of a process of a user with a utilization; at 0 %, idle for an hour."""
+    idle = None if value is None else 0.0 if value else 3600.0
+    return {
+        'username': user,
+        'gpu_sm_utilization_percent': value,
+        'gpu_idle_seconds': idle,
+        **values,
+    }
 
 
 def gpu(index: int, **values: Any) -> DeviceSample:

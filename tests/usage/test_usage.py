@@ -138,7 +138,7 @@ def test_jobs_are_rows_and_unknown_time_is_not_dropped(tmp_path: Path) -> None:
     machine.run(1, 0, owner=Owner('slurm', '42', 'train'))
     record(tmp_path / 'a.db', [machine.sample(INTERVAL) for _ in range(121)])
     report = report_of(tmp_path / 'a.db', by='job')
-    found = {'slurm 42': (1.0, 0, 0, 0), '(unknown)': (0, 1.0, 0, 0)}
+    found = {'slurm 42': (1.0, 0, 0, 0), '(unknown)': (1.0, 0, 0, 0)}
     assert hours(report) == {**found, '(unobserved)': (0, 0, 0, 0)}
 
 
@@ -550,7 +550,7 @@ def test_memory_that_is_held_without_use_is_listed() -> None:
         'USER  HOST  GPU  MEMORY  IDLE SINCE  COMMAND',
         'bob  gpu07  0  60.0 GiB  before 2023-11-14 20:14  python3 train.py',
         'carol  gpu07  1  16.0 GiB  2023-11-14 22:04  python3 train.py',
-        '(unknown)  gpu07  1  2.0 GiB  (unknown)  python3 train.py',
+        '(unknown)  gpu07  1  2.0 GiB  2023-11-14 21:14  python3 train.py',
     ]
     bob = held_text([machine.sample(), machine.sample(3600)], ['bob'])
     assert bob.splitlines()[0].endswith('at 2023-11-14 22:14 to 2023-11-14 23:14: 120.0 GiB')

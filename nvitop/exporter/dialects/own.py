@@ -63,8 +63,8 @@ FREE_COUNTERS = {
     'energy_joules': 'energy of GPUs that no process held',
 }
 #: What a device is doing.
-STATES = ('idle', 'busy', 'held')
-STATE_HELP = '1 for what the GPU is doing: idle, busy, or held by processes that run no kernel'
+STATES = ('free', 'busy', 'in use', 'held')
+STATE_HELP = '1 for what the GPU is doing: free, busy, in use (its processes pause), or held (no kernel for 10 minutes)'
 #: Help of series that several metrics share.
 _SHARED_HELP = {
     'clock_event': 'time in which the reason lowered the clocks',

@@ -29,7 +29,7 @@ Sparkline = Tuple[Tuple[str, Optional[float]], ...]
 Pieces = Sequence[Tuple[str, Style]]
 
 
-#: What a device is doing that has processes, but whose utilization is 0 or not measured.
+#: What a device is doing that has processes, but isn't busy.
 _IN_USE = 'in use'
 #: What marks that need an explanation mean, where there is room.
 _MEANINGS = {'LAG': 'slow reply', 'ODD': 'odd values', 'ERR': 'unreadable'}
@@ -48,10 +48,8 @@ class RowState(NamedTuple):
     other_users: int = 0
     #: Whether the user of the monitor is this user.
     is_own: bool = False
-    #: Whether the user has only claimed the device, which is idle; ``job`` is for how long.
+    #: Whether the user has only claimed the device, which is free; ``job`` is for how long.
     is_claimed: bool = False
-    #: Whether the utilization of the device is known and not 0.
-    is_active: bool = True
     #: Whether the device is selected, and whether the selected process runs on it.
     is_selected: bool = False
     is_marked: bool = False
@@ -80,14 +78,12 @@ class RowState(NamedTuple):
 
     @property
     def word(self) -> str:
-        """What the device is doing: ``'idle'``, ``'held 1h'``; ``''`` if this is not known."""
+        """What the device is doing: ``'free'``, ``'held 1h'``; ``''`` if this is not known."""
         word, seconds = self.state
         if word == 'unknown':
             return ''
         if self.is_claimed:
             return 'claimed'
-        if word == 'busy' and not self.is_active:
-            return _IN_USE
         return word if seconds is None else f'{word} {fmt.format_idle_time(seconds)}'
 
     @property
@@ -95,7 +91,7 @@ class RowState(NamedTuple):
         """Style of what the device is doing."""
         if self.is_claimed:
             return PLAIN
-        return {'idle': IDLE, 'held': WARNING, 'asleep': DIM}.get(self.state.word, PLAIN)
+        return {'free': IDLE, 'held': WARNING, 'asleep': DIM}.get(self.state.word, PLAIN)
 
     def problem(self, room: int) -> str:
         """Return what is wrong and what to do, in words that fit; ``''`` if nothing is wrong."""
@@ -248,7 +244,7 @@ def _clock(row: MeasuredRow, width: int) -> Pieces:
 
 def _state(row: MeasuredRow, width: int) -> Pieces:
     state = row.state
-    if state.finding is None or (not state.is_wrong and state.state.word != 'busy'):
+    if state.finding is None or (not state.is_wrong and state.state.word not in ('busy', _IN_USE)):
         fits = state.is_claimed or len(state.word) <= width
         brief = 'used' if state.word == _IN_USE else state.state.word
         word = state.word if fits else brief
@@ -332,7 +328,7 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
     DeviceColumn('pcie_tx', 'PCIe TX', 'PCIe traffic from the GPU',
                  _plain(lambda device: fmt.format_rate(device.pcie_tx_throughput_kib_per_s)), ((310, 10),),
                  ('pcie_tx_throughput',), is_detail=True),
-    DeviceColumn('state', 'STATE', '`idle`, `claimed` (idle, but claimed with `nvitop run`), `busy`, `in use` (by processes, but its utilization is 0 % now or not measured) or `held` (memory of processes, but no kernel for 10 minutes), and what is wrong or limits it (`HOT`, `PWR`)', _state,
+    DeviceColumn('state', 'STATE', '`free`, `claimed` (free, but claimed with `nvitop run`), `busy`, `in use` (by processes, but its utilization is below 5 % now or not measured) or `held` (memory of processes, but no kernel for 10 minutes), and what is wrong or limits it (`HOT`, `PWR`)', _state,
                  ((55, 5), (95, 8), (128, len('busy REMAP')), (215, 15)), of_mig=True, align='<'),
     DeviceColumn('user', 'USER', 'the user with the most memory, the number of others, and the job, pod or container', _user,
                  ((57, 7), (58, 8), (105, 9), (125, USER_WITH_JOB), (129, 27), (134, WIDE_JOB)), of_mig=True, align='<'),

@@ -198,8 +198,6 @@ def row_states(sample: Sample, findings: Mapping[DeviceKey, Finding]) -> dict[De
     }
     for device in sample.devices:
         row = states[device.key]
-        if not device.gpu_utilization_percent:
-            row = states[device.key] = row._replace(is_active=False)
         claim = claim_of_unused(sample, device, row.state)
         if claim is not None:
             seconds = max(0.0, sample.timestamp - claim.since)
@@ -216,7 +214,7 @@ def _users_of(sample: Sample, busy: set[DeviceKey]) -> dict[DeviceKey, tuple[str
     """Return the user with the most memory on each device, the job, the number of others, own or not.
 
     Graphics processes count only on ``busy`` devices on which no process computes: every desktop
-    has some, even on an idle GPU.
+    has some, even on a free GPU.
     """
     memory: dict[DeviceKey, dict[str, int]] = {}
     largest: dict[tuple[DeviceKey, str], ProcessSample] = {}
@@ -547,7 +545,7 @@ def _models(gpus: Sequence[DeviceSample]) -> tuple[str, ...]:
 
 
 def total_notes(sample: Sample, states: Mapping[DeviceKey, RowState]) -> tuple[Note, ...]:
-    """Return totals of all GPUs that respond, and how many are idle, held and asleep."""
+    """Return totals of all GPUs that respond, and how many are free, held and asleep."""
     gpus = [device for device in whole_devices(sample.devices) if device.status == 'ok']
     notes = []
     loads = [g.gpu_utilization_percent for g in gpus if g.gpu_utilization_percent is not None]
@@ -566,7 +564,7 @@ def total_notes(sample: Sample, states: Mapping[DeviceKey, RowState]) -> tuple[N
         for key, row in states.items()
         if key.is_mig or key.physical_index not in divided
     ]
-    styles = {'idle': IDLE, 'claimed': Style(), 'held': WARNING, 'asleep': DIM}
+    styles = {'free': IDLE, 'claimed': Style(), 'held': WARNING, 'asleep': DIM}
     for word, style in styles.items():
         if word in words:
             notes.append(Note((f'{words.count(word)} {word}',), style, rank=2))
