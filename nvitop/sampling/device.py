@@ -47,6 +47,8 @@ _NOT_WITH_MIG = {PROCESS_UTILIZATION, 'gpu_utilization', 'memory_utilization'} |
 }
 #: Metrics by which people identify a GPU.
 _IDENTITY = frozenset({'name', 'bus_id'})
+#: Values of a device that responds, from different functions.
+_VITAL = ('gpu_utilization', 'temperature', 'power_usage', 'performance_state')
 
 
 class ProcessRecord(NamedTuple):
@@ -246,9 +248,13 @@ class DeviceReader:
             del self._problems[name]
         if is_meaningful and errors and all(value is None for value in values.values()):
             serious = [error for error in errors if not _errors.is_lasting(error)]
-            if serious and len(metrics) > 2:
+            # Several metrics may come from one call that fails.
+            if serious and len(metrics) > 2 and not self._has_any(_VITAL):
                 raise DeviceLostError(serious[0]) from serious[0]
         return values
+
+    def _has_any(self, methods: Iterable[str]) -> bool:
+        return any(self.device.reading(method).value is not NA for method in methods)
 
     def _note_gap(
         self, metric: Metric, reason: Reason | None, errors: list[libnvml.NVMLError]

@@ -100,8 +100,6 @@ class Candidate(NamedTuple):
     used: int | None = None  # bytes
     gpu_utilization: int | None = None  # percent
     memory_utilization: int | None = None  # percent
-    #: Whether reading the memory failed, so that it is not known to be unsupported.
-    has_memory_error: bool = False
     #: Number of criteria that the device passes only within the tolerance.
     tolerated: int = 0
     #: What is wrong with its GPU, ``''``: nothing critical.
@@ -146,15 +144,11 @@ def _read(device: Device, options: SelectOptions) -> Candidate | None:
         gpu, bandwidth = _number(device.gpu_utilization()), _number(device.memory_utilization())
         if None in (total, free, gpu) and _is_lost(device):
             return None
-        # "Not supported" means that the device has no memory of its own but uses the host's.
-        has_memory_error = None in (total, free) and not isinstance(
-            device.unavailable_reason('memory_info'), (type(None), libnvml.NVMLError_NotSupported)
-        )
     if accounts and free is not None and used is not None:
         freed = min(used, _memory_of(device.processes(utilization=False).values(), accounts))
         free, used = free + freed, used - freed
     identifier = _identify(device, options)
-    return Candidate(device, identifier, free, total, used, gpu, bandwidth, has_memory_error)
+    return Candidate(device, identifier, free, total, used, gpu, bandwidth)
 
 
 def _is_lost(device: Device) -> bool:
@@ -178,8 +172,7 @@ def _memory_of(processes: Iterable[GpuProcess], accounts: frozenset[str]) -> int
 def _check_limits(candidate: Candidate, criteria: Criteria) -> tuple[Candidate | None, bool]:
     """Return the candidate if it passes, and whether it fails because a value is unknown.
 
-    An unsupported value passes lower limits and fails upper limits: a device without a utilization
-    is not known to be idle. A value that could not be read fails both.
+    An unknown value passes no limit: a device without a utilization is not known to be idle.
     """
     tolerated = 0
     unknown = False
@@ -188,7 +181,7 @@ def _check_limits(candidate: Candidate, criteria: Criteria) -> tuple[Candidate |
         (criteria.min_total_memory, candidate.total),
     ):
         if minimum is not None and memory is None:
-            unknown = unknown or candidate.has_memory_error
+            unknown = True
         if minimum is None or memory is None or memory >= minimum:
             continue
         if 100 * memory < minimum * (100 - criteria.tolerance):
@@ -454,8 +447,7 @@ def select_devices(
 ) -> Sequence[object]:
     """Return the devices that match all criteria, best first.
 
-    Unsupported values pass lower limits, fail upper limits and sort last. Devices that do not
-    respond are never chosen. CUDA shows a program at most one MIG device: if that is the best device
+    Unknown values fail limits and sort last. Devices that do not respond are never chosen. CUDA shows a program at most one MIG device: if that is the best device
     and fewer than ``min_count`` whole GPUs match, it is returned alone; otherwise none is returned.
 
     >>> uuids = select_devices(format='uuid', min_count=2, max_count=2, min_free_memory='8GiB')

@@ -105,10 +105,33 @@ def test_memory_that_cannot_be_read_is_not_unified(machine: simulation.Machine) 
     assert not device.is_unified_memory()
     machine.heal()
     assert device.memory_total() == 80 * GiB
-    migrated = Device((1, 0))
     machine.fail('nvmlDeviceGetMemoryInfo*', 'NOT_SUPPORTED')
-    assert migrated.memory_info() == MemoryInfo()
-    assert not migrated.is_unified_memory()
+    for other in (Device(1), Device((1, 0)), Device(2)):
+        assert other.memory_info() == MemoryInfo()
+        assert not other.is_unified_memory()
+
+
+@pytest.mark.parametrize(
+    ('name', 'capability', 'is_unified'),
+    [
+        ('NVIDIA Thor', '9.0', True),
+        ('Orin (nvgpu)', '9.0', True),
+        ('NVIDIA Jetson AGX Xavier', '9.0', True),
+        ('Graphics Device', '8.7', True),
+        ('NVIDIA GB100', '10.0', False),
+        ('NVIDIA A30', '8.0', False),
+        ('NVIDIA A30', 'N/A', False),
+    ],
+)
+def test_memory_of_the_host_is_a_fact_of_the_product(
+    name: str, capability: str, is_unified: bool
+) -> None:
+    product = f'name = "{name}"\ncuda_compute_capability = "{capability}"\n'
+    with make_machine(f'[[gpu]]\n{product}unified_memory = true\n'):
+        assert Device(0).is_unified_memory() == is_unified
+        assert (Device(0).memory_used() is NA) != is_unified
+    with make_machine(f'[[gpu]]\n{product}memory_total = 0\n'):
+        assert (Device(0).memory_total() is NA) != is_unified
 
 
 def test_implausible_memory_is_na(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, ImpossibleAnswer, once_in_oneshot
 from nvitop.api.system import system
 from nvitop.basics.units import NA, NaType, bytes2human
+
+#: Names of products whose GPU is part of the processor and uses its memory, and their CUDA compute
+#: capabilities: Tegra X1 and X2, Xavier, Orin, Thor (before and since CUDA 13) and GB10.
+_INTEGRATED_NAMES = re.compile(r'\b(GB10|Thor|Orin|Xavier|Tegra|Jetson)\b', re.IGNORECASE)
+_INTEGRATED = {(5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0), (12, 1)}
 
 
 class MemoryInfo(NamedTuple):
@@ -49,39 +55,48 @@ class MemoryMixin(DeviceBase):
     def memory_info(self) -> MemoryInfo:
         """Total, free, used and reserved memory in bytes, each ``NA`` if unknown.
 
-        ``reserved`` (memory of driver and firmware) is ``NA`` before R510. A GPU that shares the
-        memory of the host (GB10, Thor) has the values of the host, see :meth:`is_unified_memory`:
-        ``free`` is what programs can still allocate, ``used`` the rest.
+        ``reserved`` (memory of driver and firmware) is ``NA`` before R510. A GPU without memory of
+        its own has the values of the host, see :meth:`is_unified_memory`: ``free`` is what programs
+        can still allocate, ``used`` the rest.
 
         NVML: ``nvmlDeviceGetMemoryInfo_v2``, before R510 ``nvmlDeviceGetMemoryInfo``
         · nvidia-smi: ``memory.total`` ``memory.free`` ``memory.used`` ``memory.reserved``
         """
         info, error = self._answer('nvmlDeviceGetMemoryInfo')
-        if self._is_unified(info, error):
+        if self._has_no_memory(info, error) and self.is_unified_memory():
             memory = system().memory_usage()
             return MemoryInfo(memory.total, memory.total - memory.used, memory.used)
         if error is not None:
             return MemoryInfo()
+        if not info.total:
+            self._missing.reason = ImpossibleAnswer('a total of 0 is implausible')
+            return MemoryInfo()
         return self._sizes(info.total, info.free, info.used, getattr(info, 'reserved', NA))
 
     def is_unified_memory(self) -> bool:
-        """Whether the device uses the memory of the host (GB10, Thor).
+        """Whether the device uses the memory of the host: GB10, and Jetson such as Orin and Thor.
 
-        The driver reports ``Not Supported`` or a total of 0 for the memory of such a device.
+        This is known by its name or CUDA compute capability. The driver reports ``Not Supported`` or
+        a total of 0 for its memory. Other devices without a value have ``NA``.
 
-        NVML: ``nvmlDeviceGetMemoryInfo``
+        NVML: ``nvmlDeviceGetMemoryInfo`` ``nvmlDeviceGetName``
+        ``nvmlDeviceGetCudaComputeCapability``
         """
         return self._remembered('unified memory', self._find_unified_memory) is True
 
     def _find_unified_memory(self) -> bool | NaType:
+        if self.is_mig_device():
+            return False
         info, error = self._answer('nvmlDeviceGetMemoryInfo')
-        is_known = error is None or isinstance(error, libnvml.NVMLError_NotSupported)
-        return self._is_unified(info, error) if is_known else NA
+        if not self._has_no_memory(info, error):
+            return False if error is None else NA
+        name = self._query('nvmlDeviceGetName', static=True)
+        capability = self._query('nvmlDeviceGetCudaComputeCapability', static=True)
+        is_integrated = capability is not NA and tuple(capability) in _INTEGRATED
+        return is_integrated or _INTEGRATED_NAMES.search(str(name)) is not None
 
-    def _is_unified(self, info: Any, error: object) -> bool:
-        if error is None:
-            return not info.total
-        return isinstance(error, libnvml.NVMLError_NotSupported) and not self.is_mig_device()
+    def _has_no_memory(self, info: Any, error: object) -> bool:
+        return isinstance(error, libnvml.NVMLError_NotSupported) if error else not info.total
 
     def memory_total(self) -> int | NaType:
         """Installed memory in bytes. Queried once.
