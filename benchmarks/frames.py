@@ -16,11 +16,11 @@ from typing import Callable
 
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor_screens import MONITOR, SCREENS
-from nvitop.gui.render.ansi import ChangeWriter, to_ansi, to_ascii
+from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.render.theme import ALL_COLORS, theme_named
+from nvitop.gui.render.theme import theme_named
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.report import draw_report
 from nvitop.gui.state.app_state import AppState
@@ -45,7 +45,6 @@ SITUATIONS: dict[str, tuple[str, ViewState]] = {
     'main, graphs of ten minutes': ('f + + + + +', ViewState()),
     'main, with details': ('d', ViewState()),
     'main, filtered': ('\\ w o r k Enter', ViewState()),
-    'main, colorful': ('f', ViewState(colorful=True)),
     'main, in ASCII': ('', ViewState(ascii=True)),
     'main, below a dialog': ('Down T', ViewState()),
     'tree, filtered': ('t \\ w o r k', ViewState()),
@@ -167,32 +166,6 @@ def busier(sample: Sample) -> Sample:
     return sample._replace(devices=devices, processes=processes)
 
 
-def measure_changes(count: int) -> None:
-    """Print what a terminal gets at a change from the main screen, and at the change back."""
-    sample = machine(count)
-    history = history_of(sample, 600)
-    main = draw_frame(state_of(sample, '', ViewState()), history)
-    frames = {
-        name: draw_frame(state_of(sample, keys, view), history)
-        for name, (keys, view) in situations().items()
-        if name != 'main'
-    }
-    frames['main, all values differ'] = draw_frame(
-        state_of(busier(sample), '', ViewState()), history
-    )
-    print(f'{"main screen and back":30} {"change":>12} {"bytes":>8}')
-    for name, frame in frames.items():
-        writer = ChangeWriter(ALL_COLORS)
-        writer.changes(main, DARK)
-        written = [len(writer.changes(each, DARK).encode()) for each in (frame, main)]
-
-        def both(writer: ChangeWriter = writer, frame: Buffer = frame) -> None:
-            writer.changes(frame, DARK)
-            writer.changes(main, DARK)
-
-        print(f'{name:30} {microseconds(both) / 2:9.0f} µs {sum(written) // 2:8}')
-
-
 def measure_parts() -> None:
     """Print the cost of the parts of drawing."""
     for spans in (6, 12, 30):
@@ -215,7 +188,6 @@ def measure_parts() -> None:
     measure('graph 250 × 90', lambda: draw_graph(Buffer(250, 90), Rect(0, 0, 250, 90), values))
     area = Rect(0, 0, 40, 1)
     measure('bar 40', lambda: draw_bar(Buffer(40, 1), area, 'MEM', 38.9, text='31.08GiB'))
-    measure('bar 40, colorful', lambda: draw_bar(Buffer(40, 1), area, 'MEM', 90.0, colorful=True))
     measure('write of 12 cells', lambda: buffer.write(0, 0, 'some texts..'))
 
     command = 'python3 train.py --config configs/llama-70b.yaml --lr 3e-4 --batch-size 16 --resume'
@@ -233,7 +205,6 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     measure_screens(count)
     print()
-    measure_changes(count)
     print()
     measure_parts()
 

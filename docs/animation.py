@@ -25,7 +25,7 @@ from docs.pictures import (
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.theme import ALL_COLORS, theme_named
+from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, SampleArrived
 from nvitop.gui.state.update import update
@@ -67,7 +67,7 @@ class Frame(NamedTuple):
 
 def frames(shown: Demo) -> Iterator[Frame]:
     """Yield the frames; from one to the next, two seconds pass on the simulated machine."""
-    view = ViewState(colorful=True, shows_hints=True)
+    view = ViewState(shows_hints=True)
     state = AppState(
         MONITOR, WIDTH, HEIGHT, timestamp=shown.sample.timestamp, version=__version__, view=view
     )
@@ -92,7 +92,7 @@ def to_svg(shown: list[Frame]) -> str:
         for y in range(buffer.height):
             canvas = Canvas()
             for x, text, style in buffer.row(y):
-                canvas.write(x, 0, text, paint_of(theme.look(style, ALL_COLORS)))
+                canvas.write(x, 0, text, paint_of(theme.look(style, 256)))
             drawn = '\n'.join(canvas.parts())
             if drawn:
                 index = rows.setdefault(drawn, len(rows))

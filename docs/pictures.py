@@ -25,7 +25,7 @@ from nvitop.gui.fleet.state import question_of, update_fleet
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, EXACT, Look, Theme, theme_named
+from nvitop.gui.render.theme import DEFAULT, Look, Theme, theme_named
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, FleetArrived, KeyPressed, SampleArrived
@@ -64,8 +64,6 @@ PICTURES = {
 
 def color_of(number: int) -> str:
     """Return the SVG color for a color of a look."""
-    if number >= EXACT:
-        return f'#{number - EXACT:06x}'
     if number < 16:
         return f'#{BASIC.split()[number]}'
     if number >= 232:
@@ -242,14 +240,14 @@ def to_svg(buffer: Buffer, theme: Theme) -> str:
     canvas = Canvas()
     for y in range(buffer.height):
         for x, text, style in buffer.row(y):
-            canvas.write(x, y, text, paint_of(theme.look(style, ALL_COLORS)))
+            canvas.write(x, y, text, paint_of(theme.look(style, 256)))
     return canvas.svg(buffer.width, buffer.height)
 
 
 def draw(picture: Picture) -> Buffer:
     """Return the screen of a picture."""
     sample, history = measured()
-    view, now = ViewState(colorful=True), sample.timestamp
+    view, now = ViewState(), sample.timestamp
     state = AppState(
         MONITOR, picture.width, picture.height, timestamp=now, version=__version__, view=view
     )

@@ -354,9 +354,7 @@ def _colors(term: str) -> list[str]:
     """Return what the environment says about colors, nothing if it says nothing."""
     if os.environ.get('NO_COLOR'):
         return ['no colors (NO_COLOR is set)']
-    if os.environ.get('COLORTERM') in ('truecolor', '24bit'):
-        return ['24-bit colors']
-    return ['256 colors'] if '256color' in term else []
+    return ['256 colors'] if '256color' in term or os.environ.get('COLORTERM') else []
 
 
 class _Anything(Tuple[str, ...]):

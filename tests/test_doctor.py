@@ -130,7 +130,7 @@ def test_sizes_in_a_capture_are_exact() -> None:
     ('environment', 'words'),
     [
         ({'TERM': 'xterm-256color'}, ', 256 colors'),
-        ({'TERM': 'xterm-256color', 'COLORTERM': 'truecolor'}, ', 24-bit colors'),
+        ({'TERM': 'xterm-256color', 'COLORTERM': 'truecolor'}, ', 256 colors'),
         ({'COLORTERM': 'truecolor', 'NO_COLOR': '1'}, ', no colors (NO_COLOR is set)'),
         ({'TERM': 'xterm'}, ''),
     ],

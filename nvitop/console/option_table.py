@@ -282,10 +282,10 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option('pids', Kind({'metavar': 'PID', 'nargs': '+', 'type': separated(whole_number(1))}), ('-p', '--pid'), 'show only these processes'),
     ),
     'colors': (
-        Option('colorful', SWITCH, ('--colorful',), 'draw bars and graphs in a color gradient (default: if the terminal has at least 256 colors, except in the theme classic)',
-               'colorful', 'draw bars and graphs in a color gradient (default: with 256 colors or more, except in the theme classic)'),
+        Option('colorful', SWITCH, ('--colorful',), 'accepted for nvitop 1, without effect: each metric has one color',
+               'colorful', 'accepted for nvitop 1, without effect'),
         Option('force_color', SWITCH, ('--force-color',), 'color the report even if the output is not a terminal', applies='report'),
-        Option('theme', one_of(THEME_NAMES)._replace(add=_add_theme), ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal; classic has the colors of nvitop 1.7)',
+        Option('theme', one_of(THEME_NAMES)._replace(add=_add_theme), ('--theme',), 'set the colors (default: auto, which is dark or light like the background of the terminal, and dark if that is unknown; classic has the colors of nvitop 1.7)',
                'theme', 'colors; auto is dark or light like the background of the terminal'),
         Option('gpu_thresholds', PERCENTAGES, ('--gpu-util-thresh',), 'color GPU utilization as moderate and as heavy from these values on, 1 to 99 (default: 10 75)',
                'gpu-utilization-thresholds', 'percentages at which GPU utilization is moderate and heavy'),

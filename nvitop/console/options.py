@@ -51,8 +51,7 @@ class Options(NamedTuple):
     ascii: bool = False
     #: Whether sending signals is disabled.
     readonly: bool = False
-    #: Whether bars and graphs have a color gradient if the terminal has at least 256 colors;
-    #: ``None``: in all themes but classic.
+    #: Accepted for nvitop 1.
     colorful: bool | None = None
     #: Color the report even if stdout is not a terminal.
     force_color: bool = False

@@ -14,8 +14,8 @@ from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.layout.device import FULL
 from nvitop.gui.model.choices import MainState, Screen
 from nvitop.gui.monitor_screens import MONITOR
-from nvitop.gui.render.ansi import lacks_fine_blocks
-from nvitop.gui.render.theme import ALL_COLORS, resolve_theme
+from nvitop.gui.render.ansi import needs_ascii
+from nvitop.gui.render.theme import resolve_theme
 from nvitop.gui.report import filter_of, view_of
 from nvitop.gui.state.app_state import AppState, ListPosition, Notice, Program
 from nvitop.gui.state.bindings import PRESETS
@@ -77,11 +77,10 @@ def first_state(
         behind=((program.home, ListPosition()),) if shows_events else (),
         keys=keys,
         captures_mouse=not holds_escape_back(os.environ),
-        view=view_of(options, halves=lacks_fine_blocks(os.environ)),
+        view=view_of(options),
         main=MainState(filter=filter_of(options)),
         theme=resolve_theme(options.theme, os.environ),
         theme_is_auto=options.theme == 'auto',
-        gradient=options.colorful,
         notices=tuple(Notice(text, until, is_error=True) for text in notices),
         origin=origin,
     )
@@ -96,11 +95,11 @@ def _chosen_keys(options: Options) -> dict[str, tuple[str, ...]]:
 
 def prepare_terminal(options: Options) -> tuple[Options, CursesTerminal]:
     """Return the terminal of this process, and the options with ASCII if its locale needs that."""
-    if not has_utf8_locale():
+    if not has_utf8_locale() or needs_ascii(os.environ):
         options = options._replace(ascii=True)
     terminal = terminal_here(
         # With NO_COLOR, roles are shown by attributes.
-        0 if os.environ.get('NO_COLOR') else ALL_COLORS,
+        0 if os.environ.get('NO_COLOR') else 256,
         captures_mouse=not holds_escape_back(os.environ),
         asks_background=options.theme == 'auto',
     )

@@ -13,13 +13,13 @@ from nvitop.console.messages import Message
 from nvitop.console.options import Options
 from nvitop.gui.layout.main import lay_out_page, report_width
 from nvitop.gui.layout.process import place_columns
-from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState, has_gradient
+from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState
 from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths, longest_command
 from nvitop.gui.model.format import devices_text, format_timestamp
-from nvitop.gui.render.ansi import dot_tracks, to_ansi, to_ascii, to_halves
+from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC
-from nvitop.gui.render.theme import has_dotted_tracks, theme_named
+from nvitop.gui.render.theme import resolve_theme, theme_named
 from nvitop.gui.state.problems import count_problems, problem_lines
 from nvitop.gui.state.process_rows import list_processes
 from nvitop.gui.view.screens.main import Header, MainView, draw_main
@@ -34,15 +34,14 @@ _ENDLESS = 1 << 30
 _VIEW, _ALL, _HEADER = ViewState(), ProcessFilter(), Header()
 
 
-def view_of(options: Options, *, halves: bool = False) -> ViewState:
-    """Return how the options draw; ``halves`` is for terminals without eighth blocks and braille."""
+def view_of(options: Options) -> ViewState:
+    """Return how the options draw."""
     view = ViewState(
         mode=options.mode,
         show_host=options.show_host,
         shows_hints=options.hints,
         thresholds=options.thresholds,
         ascii=options.ascii,
-        halves=halves,
         readonly=options.readonly,
     )
     return view if options.columns is None else view._replace(columns=options.columns)
@@ -76,23 +75,20 @@ def report_text(
     *,
     width: int,
     colors: int,
-    halves: bool = False,
     mode: str = 'full',
 ) -> str:
     """Return the report for a terminal of this width as text with ANSI escape sequences.
 
-    ``colors`` is 0 (plain text), 8, 16, 256 or all of 24 bits. With ``halves`` no block is finer than a half.
+    ``colors`` is 0 (plain text), 8, 16 or 256.
     """
-    view = view_of(options, halves=halves)
-    view = view._replace(colorful=has_gradient(options.theme, colors, options.colorful))
+    theme = resolve_theme(options.theme, os.environ)
+    view = view_of(options)._replace(by_load=theme == 'classic')
     header = Header(format_timestamp(sample.timestamp))
     wanted = filter_of(options)
     buffer = draw_report(sample, width, view, wanted=wanted, header=header, mode=mode)
-    if has_dotted_tracks(options.theme, colors):
-        dot_tracks(buffer)
-    if options.ascii or view.halves:
-        buffer = to_ascii(buffer) if options.ascii else to_halves(buffer)
-    return to_ansi(buffer, theme_named(options.theme), colors)
+    if options.ascii:
+        buffer = to_ascii(buffer)
+    return to_ansi(buffer, theme_named(theme), colors)
 
 
 def draw_report(

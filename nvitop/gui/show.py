@@ -13,8 +13,7 @@ from nvitop.api.system import system
 from nvitop.console.driver import driver_errors
 from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely, writing
 from nvitop.console.messages import Message, exit_status, stdout_width
-from nvitop.gui.render.ansi import color_depth, lacks_fine_blocks
-from nvitop.gui.render.theme import resolve_theme
+from nvitop.gui.render.ansi import color_depth, needs_ascii
 from nvitop.gui.report import explain_no_device, report_text, shows_owner, view_of, warnings_about
 from nvitop.health import RULE_METRICS
 from nvitop.sampling import watchdog
@@ -174,12 +173,10 @@ def _finish_report(
 
 def print_report(sample: Sample, options: Options, *, mode: str = 'full') -> None:
     """Print the report of a sample, with devices ``'full'`` or ``'compact'``."""
-    options = options._replace(theme=resolve_theme(options.theme, os.environ))
     colors = color_depth(os.environ, is_terminal=sys.stdout.isatty(), force=options.force_color)
-    halves = sys.stdout.isatty() and lacks_fine_blocks(os.environ)
-    text = report_text(
-        sample, options, width=stdout_width(), colors=colors, halves=halves, mode=mode
-    )
+    if sys.stdout.isatty() and needs_ascii(os.environ):
+        options = options._replace(ascii=True)
+    text = report_text(sample, options, width=stdout_width(), colors=colors, mode=mode)
     with writing():
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.gui.render.ansi import ascii_text, color_depth, to_ansi, to_ascii, to_halves
+from nvitop.gui.render.ansi import ascii_text, color_depth, to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import PLAIN, Role, Style
-from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, THEMES, Look, theme_named
+from nvitop.gui.render.theme import DEFAULT, THEMES, Look, theme_named
 from nvitop.gui.render.width import cell_width, safe
 from tests.gui.random_samples import HOSTILE
 
@@ -92,26 +92,34 @@ def test_each_line_can_be_printed_alone(
     [
         ([], ''),
         ([(0, 'plain  ', PLAIN)], 'plain'),
-        ([(2, 'cpu', Style(Role.CPU))], '  \x1b[36mcpu\x1b[m'),
+        ([(2, 'cpu', Style(Role.UTILIZATION))], '  \x1b[36mcpu\x1b[m'),
         # Sequences are not repeated, and not written for spaces, on which colors are invisible.
-        ([(0, 'a', Style(Role.CPU)), (3, 'b', Style(Role.CPU))], '\x1b[36ma  b\x1b[m'),
-        ([(0, 'a', Style(Role.CPU)), (1, '  ', PLAIN)], '\x1b[36ma\x1b[m'),
+        (
+            [(0, 'a', Style(Role.UTILIZATION)), (3, 'b', Style(Role.UTILIZATION))],
+            '\x1b[36ma  b\x1b[m',
+        ),
+        ([(0, 'a', Style(Role.UTILIZATION)), (1, '  ', PLAIN)], '\x1b[36ma\x1b[m'),
         # Only removing an attribute needs a reset.
         (
             [
-                (0, 'a', Style(Role.CPU)),
-                (1, 'b', Style(Role.CPU, bold=True)),
-                (2, 'c', Style(Role.CPU)),
+                (0, 'a', Style(Role.UTILIZATION)),
+                (1, 'b', Style(Role.UTILIZATION, bold=True)),
+                (2, 'c', Style(Role.UTILIZATION)),
             ],
             '\x1b[36ma\x1b[1mb\x1b[0;36mc\x1b[m',
         ),
-        ([(0, 'a', Style(Role.CPU)), (1, 'b', Style(Role.LIGHT))], '\x1b[36ma\x1b[32mb\x1b[m'),
-        ([(0, 'a', Style(Role.CPU)), (1, 'b', Style(bold=True))], '\x1b[36ma\x1b[1;39mb\x1b[m'),
+        (
+            [(0, 'a', Style(Role.UTILIZATION)), (1, 'b', Style(Role.LIGHT))],
+            '\x1b[36ma\x1b[32mb\x1b[m',
+        ),
+        (
+            [(0, 'a', Style(Role.UTILIZATION)), (1, 'b', Style(bold=True))],
+            '\x1b[36ma\x1b[1;39mb\x1b[m',
+        ),
         # Reverse and underline are visible on spaces.
         ([(0, 'a  ', Style(Role.SELECTED))], '\x1b[7;36ma  \x1b[m'),
         ([(0, 'a', PLAIN), (1, ' ', Style(underline=True))], 'a\x1b[4m \x1b[m'),
         ([(0, 'x', Style(Role.HEAVY))], '\x1b[91mx\x1b[m'),
-        ([(0, 'x', Style(Role.GRADIENT_0))], '\x1b[38;5;77mx\x1b[m'),
     ],
 )
 def test_sequences_are_short(writes: list[tuple[int, str, Style]], expected: str) -> None:
@@ -126,7 +134,7 @@ def test_sequences_are_short(writes: list[tuple[int, str, Style]], expected: str
     ('environ', 'is_terminal', 'force', 'expected'),
     [
         ('TERM=xterm-256color', True, False, 256),
-        ('TERM=xterm COLORTERM=truecolor', True, False, ALL_COLORS),
+        ('TERM=xterm COLORTERM=truecolor', True, False, 256),
         ('TERM=screen COLORTERM=truecolor', True, False, 256),
         ('WT_SESSION=1', True, False, 256),
         ('TERM=xterm', True, False, 16),
@@ -173,22 +181,8 @@ def test_ascii_text_has_the_same_width(text: str) -> None:
     assert len(result) == cell_width(text)
 
 
-def test_halves_have_only_characters_of_the_linux_console() -> None:
-    buffer = Buffer(24, 2)
-    buffer.write(0, 0, '│█▉▊▋▌▍▎▏ 0 ╴60s├ ▼ 漢é', Style(Role.HEAVY))
-    buffer.write(0, 1, '⠀⠁⠈⠛⠤⣀⣤⡇⣿⢸⠉', Style(Role.LIGHT))
-    copy = to_halves(buffer)
-    assert copy.lines() == ['│████▌▌▌│ 0 ─60s├ ▼ 漢é', ' ▀▀▀▄▄▄███▀']
-    for y in range(2):
-        assert cell_width(copy.lines()[y]) == cell_width(buffer.lines()[y])
-        assert [(x, style) for x, _, style in copy.row(y)] == [
-            (x, style) for x, _, style in buffer.row(y)
-        ]
-
-
 def test_guides_and_empty_parts_of_bars_do_not_look_like_values() -> None:
     buffer = Buffer(4, 2)
     for y, role in enumerate((Role.TRACK, Role.LIGHT)):
         buffer.write(0, y, '⠉⠒⣀■', Style(role))
-    assert to_halves(buffer).lines() == ['····', '▀▀▄■']
     assert to_ascii(buffer).lines() == ['===.', '===#']

@@ -12,7 +12,7 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width
 
 BOLD = Style(bold=True)
-CPU = Style(Role.CPU)
+CPU = Style(Role.UTILIZATION)
 
 WIDTH, HEIGHT = 12, 3
 COLUMNS = st.integers(-4, WIDTH + 4)
@@ -111,11 +111,11 @@ def test_restyle_changes_empty_cells_only_if_it_is_visible() -> None:
     buffer = Buffer(6, 2)
     buffer.write(2, 0, 'ab', CPU)
     buffer.restyle(Rect(0, 0, 6, 2), dim=True)
-    assert buffer.row(0) == ((2, 'ab', Style(Role.CPU, dim=True)),)
+    assert buffer.row(0) == ((2, 'ab', Style(Role.UTILIZATION, dim=True)),)
     buffer.restyle(Rect(3, 0, 2, 2), underline=True, dim=False)
     assert buffer.row(0) == (
-        (2, 'a', Style(Role.CPU, dim=True)),
-        (3, 'b', Style(Role.CPU, underline=True)),
+        (2, 'a', Style(Role.UTILIZATION, dim=True)),
+        (3, 'b', Style(Role.UTILIZATION, underline=True)),
         (4, ' ', Style(underline=True)),
     )
     assert buffer.row(1) == ((3, '  ', Style(underline=True)),)

@@ -6,7 +6,6 @@ import itertools
 
 import pytest
 
-from nvitop.gui.render.style import Role
 from nvitop.gui.state.app_state import Notice
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
@@ -22,21 +21,6 @@ from tests.gui.driving import read_dialog
 from tests.gui.samples import SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')
-
-
-@pytest.mark.parametrize(
-    ('keys', 'text'),
-    [
-        ('/ ~ ~', 'Not found: ~~'),
-        ('K', 'Select or tag a process first'),
-        ('Ω', 'Ω: unknown key'),
-        ('o ~', 'o ~: unknown sort key'),
-    ],
-)
-def test_message_that_nothing_was_done_has_the_color_of_warnings(keys: str, text: str) -> None:
-    buffer = frame_on('h100x8', 120, 40, *keys.split())
-    rows = [row for y in range(buffer.height) for row in buffer.row(y)]
-    assert [style.role for _, drawn, style in rows if drawn.startswith(text)] == [Role.WARNING]
 
 
 @pytest.mark.parametrize('name', SAMPLES)

@@ -95,7 +95,7 @@ CASES = [
     Case('metrics-missing', 'missing', 60, 20, 'Down Enter'),
     Case('metrics-ended', 'one', 80, 24, 'Down Enter ended'),
     Case('metrics-ten-minutes', 'h100x8', 160, 50, 'Down Enter + +'),
-    Case('metrics-colorful', 'workstation', 240, 60, 'Down Enter', ViewState(colorful=True)),
+    Case('metrics', 'workstation', 240, 60, 'Down Enter'),
     Case('metrics-lost-ascii', 'lost', 60, 20, 'Down Enter', ASCII),
     Case('metrics-sixteen-filter-readonly', 'gpus16', 100, 30, '\\ g p u : 2 Enter Down Enter', READONLY),
     Case('metrics-many-readonly', 'processes200', 160, 50, 'Down Enter', READONLY),

@@ -91,7 +91,7 @@ def test_gap_is_blank_and_named_if_it_is_wide() -> None:
     assert graph(gap, 4, 2) == '    \n   ⣿'
     buffer = Buffer(24, 4)
     values = [None] * 4 + [50.0] * 4 + [None] * 32 + [50.0] * 8
-    draw_graph(buffer, buffer.area, values, Style(Role.CPU), guides=True)
+    draw_graph(buffer, buffer.area, values, Style(Role.UTILIZATION), guides=True)
     assert buffer.lines() == [
         '⠉⠉⠉⠉                ⠉⠉⠉⠉',
         '⣀⣀⣀⣀  not measured  ⣀⣀⣀⣀',
@@ -106,8 +106,8 @@ def test_line_is_thin_without_holes_and_visible_on_the_graph() -> None:
     line = (100.0, 100.0, 25.0, None)
     draw_graph(buffer, buffer.area, [50.0, 50.0, 12.5, 12.5], Style(Role.LIGHT), line=line)
     assert buffer.lines() == ['⠉⡆', '⣿⣇']
-    assert [style.role for _, _, style in buffer.row(0)] == [Role.SPREAD]
-    assert [style.role for _, _, style in buffer.row(1)] == [Role.LIGHT, Role.SPREAD]
+    assert [style.role for _, _, style in buffer.row(0)] == [Role.DIM]
+    assert [style.role for _, _, style in buffer.row(1)] == [Role.LIGHT, Role.DIM]
     covered = Buffer(2, 2)
     draw_graph(
         covered, covered.area, [100.0] * 4, Style(Role.LIGHT), line=(50.0,) * 2 + (100.0,) * 2
@@ -151,14 +151,11 @@ def test_marks_of_times_without_room_are_left_out() -> None:
     st.integers(0, 60),
     st.one_of(st.none(), st.integers(0, 120), st.floats(0, 1e6)),
     st.text('0123456789.%GiB漢', max_size=12),
-    st.booleans(),
 )
-def test_bar_stays_in_its_area(
-    width: int, percent: float | None, text: str, colorful: bool
-) -> None:
+def test_bar_stays_in_its_area(width: int, percent: float | None, text: str) -> None:
     buffer = Buffer(width + 20, 1)
     area = Rect(10, 0, width, 1)
-    draw_bar(buffer, area, 'UTL', percent, text=text, colorful=colorful)
+    draw_bar(buffer, area, 'UTL', percent, text=text)
     for x, drawn, _ in buffer.row(0):
         assert area.x <= x
         assert x + cell_width(drawn) <= area.right

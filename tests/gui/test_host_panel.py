@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.layout.host import lay_out_host
 from nvitop.gui.model.choices import GraphState, ViewState
 from nvitop.gui.render.buffer import Buffer
@@ -18,8 +17,6 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.gui.view.panels.host import (
     DeviceGraphs,
     draw_host_panel,
-    has_gradient,
-    highest_possible,
     select_graphs,
 )
 from nvitop.sampling.history import History
@@ -112,20 +109,6 @@ def test_straggler_is_visible_in_the_mean_of_all_gpus() -> None:
     )
     # Empty between the thin line and the mean, except for the guide in the middle.
     assert column_of(lines[7:12], 128) == '⠉⠉⠒⣤⣿'
-
-
-def test_clocks_have_no_gradient() -> None:
-    sample = SAMPLES['one']
-    graphs = map(
-        METRICS_BY_NAME.__getitem__,
-        ('gpu_utilization', 'memory_percent', 'power_usage', 'sm_clock'),
-    )
-    colored = {
-        graph.name
-        for graph in graphs
-        if has_gradient(graph, highest_possible(graph, sample.devices))
-    }
-    assert colored == {'gpu_utilization', 'memory_percent', 'power_usage'}
 
 
 def test_units_of_a_title_scale() -> None:

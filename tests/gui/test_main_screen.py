@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 from nvitop.console.options import MODES
 from nvitop.gui.model.choices import MainState, Sort, ViewState
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import Role
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.appearance import set_theme
 from nvitop.gui.state.events import MousePressed
 from nvitop.gui.state.lists import main_layout, relist
 from nvitop.gui.state.process_rows import ORDERS
@@ -85,7 +83,7 @@ def test_any_screen_is_drawn_safely_and_inside(
         scroll_y=scroll_y,
         scroll_x=scroll_x,
     )
-    view = ViewState(mode=mode, colorful=flag, show_host=not flag or height % 2 == 0)
+    view = ViewState(mode=mode, show_host=not flag or height % 2 == 0)
     state = state_with(sample, width, height, main, view)
     buffer = draw_frame(state, history_of(sample, 5))
     assert_is_drawn_inside(buffer, state)
@@ -213,17 +211,3 @@ def test_columns_stay_while_a_user_filters_or_selects_a_gpu() -> None:
         columns = main_layout(state).processes.columns
         for keys in (('7',), ('3',), ('\\', 'f', 'f', 'm'), ('\\', 'z', 'z', 'z')):
             assert main_layout(pressed(state, *keys)).processes.columns == columns
-
-
-def test_tracks_and_guides_are_dotted_on_an_unknown_background() -> None:
-    state = pressed(state_on('h100x8', 160, 50), 'f')
-    history = history_of(SAMPLES['h100x8'])
-
-    def tracks(theme: str, colors: int) -> set[str]:
-        buffer = draw_frame(set_theme(state._replace(colors=colors), theme), history)
-        rows = map(buffer.row, range(buffer.height))
-        return {char for row in rows for _, text, s in row if s.role is Role.TRACK for char in text}
-
-    for colors in (256, 1 << 24):
-        assert {'■', '⠉'} <= tracks('dark', colors)
-        assert tracks('auto', colors) <= {'·', '⠁', '⠂', '⡀'}

@@ -225,7 +225,6 @@ _VIEWS = st.builds(
     ViewState,
     mode=st.sampled_from(['auto', 'full', 'compact']),
     ascii=st.booleans(),
-    colorful=st.booleans(),
     readonly=st.sampled_from([False, False, True]),
     shows_details=st.booleans(),
     show_host=st.booleans(),

@@ -32,7 +32,6 @@ from tests.gui.samples import NOW, SAMPLES
 HEADER = Header('Tue Jan 02 03:04:05 2024', version='1.0.0')
 VIEWS = {
     'plain': ViewState(),
-    'colorful': ViewState(colorful=True),
     'ascii': ViewState(ascii=True),
     'columns': ViewState(columns=tuple(each.name for each in COLUMNS if each.name != 'owner')),
 }
@@ -40,7 +39,7 @@ VIEWS = {
 #: Machines that no golden frame shows, in each form of the report and drawn in each way.
 CASES = [
     ('all-lost', 79, 'plain'),
-    ('h100x8', 160, 'colorful'),
+    ('h100x8', 160, 'plain'),
     ('mig', 123, 'plain'),
     ('odd-processes', 100, 'ascii'),
     ('wddm', 40, 'plain'),
@@ -64,7 +63,6 @@ def test_report_is_the_main_screen_of_the_same_width(scenario: str) -> None:
     sample = SAMPLES[scenario]
     views = (
         ViewState(show_host=False),
-        ViewState(show_host=False, colorful=True),
         ViewState(show_host=False, ascii=True),
     )
     # Between 40 and 79 columns, only the monitor has sparklines.
@@ -134,16 +132,6 @@ def test_options_filter_processes(options: Options, types: list[str | None]) -> 
     assert [p.type for p in list_processes(processes, filter_of(options), Sort())] == types
 
 
-def test_gradient_needs_256_colors() -> None:
-    texts = [
-        report_text(SAMPLES['one'], Options(colorful=colorful), width=123, colors=colors)
-        for colors in (16, 256)
-        for colorful in (False, True)
-    ]
-    assert texts[0] == texts[1]
-    assert texts[2] != texts[3]
-
-
 def test_report_is_full_in_every_mode() -> None:
     (text,) = {
         report_text(SAMPLES['one'], Options(mode=mode), width=100, colors=0) for mode in MODES
@@ -152,12 +140,10 @@ def test_report_is_full_in_every_mode() -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.integers(0, 1 << 32), st.one_of(st.integers(1, 130), st.integers(1, 500)), st.booleans())
-def test_report_of_any_sample_is_aligned_and_complete(
-    seed: int, width: int, colorful: bool
-) -> None:
+@given(st.integers(0, 1 << 32), st.one_of(st.integers(1, 130), st.integers(1, 500)))
+def test_report_of_any_sample_is_aligned_and_complete(seed: int, width: int) -> None:
     sample = RandomSamples(seed).sample()
-    buffer = draw_report(sample, width, ViewState(colorful=colorful))
+    buffer = draw_report(sample, width, ViewState())
     assert 40 <= buffer.width <= max(40, width)
     assert_boxes_close(buffer)
     for line in buffer.lines():

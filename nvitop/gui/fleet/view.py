@@ -27,7 +27,7 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Role, Style, gradient
+from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.navigation import lines_layout
@@ -307,7 +307,7 @@ def _style_of(severity: FaultSeverity | None) -> Style:
 
 def _heat(percent: float | None) -> Style:
     """Return the color of a percentage. Red is for things that are wrong."""
-    return DIM if percent is None else Style(gradient(percent / 100))
+    return DIM if percent is None else Style(Role.UTILIZATION)
 
 
 def height_of(percent: float, heights: str = _HEIGHTS) -> str:

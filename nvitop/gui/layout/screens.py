@@ -135,8 +135,6 @@ _TWO_COLUMNS = 100
 #: Width of a narrow column; width of the keys in it, and in others. Longer keys have a line of their own.
 _NARROW, _FEW_KEYS, _KEYS = 60, 13, 19
 _INDENT, _GAP = 2, 2
-#: Mark of the legend that is drawn in all colors of the gradient.
-GRADIENT_SAMPLE = 10 * '■'
 
 
 class HelpEntry(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Collection, NamedTuple, Sequence
 from nvitop.basics.metrics import METRICS, METRICS_BY_NAME, Metric, metrics_of_tier
 from nvitop.console.options import Thresholds
 from nvitop.gui.model.columns import DEFAULT_COLUMNS
-from nvitop.gui.render.style import Role, Style, gradient
+from nvitop.gui.render.style import Role, Style
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, Sample
 
 #: Role of the text of a device → role of its text in most themes' ordinary color.
@@ -85,25 +85,13 @@ class ViewState(NamedTuple):
     #: All columns, hidden ones too, in the order the user chose; empty if the user chose none.
     column_order: tuple[str, ...] = ()
     thresholds: Thresholds = Thresholds()
-    #: Draw bars and graphs in a gradient instead of one color, see :func:`has_gradient`.
-    colorful: bool = False
+    #: Percentages have a color by how high they are, as in nvitop 1, not by what is measured.
+    by_load: bool = False
     #: The screen has no colors, so that a line over a graph of the same kind of dots is invisible.
     mono: bool = False
     #: The screen is converted to ASCII, so leave out what needs other characters.
     ascii: bool = False
-    #: The screen is converted to half blocks, without braille.
-    halves: bool = False
     readonly: bool = False
-
-
-def has_gradient(theme: str, colors: int, wanted: bool | None) -> bool:
-    """Return whether bars and graphs have a gradient in a theme on a terminal with this many colors.
-
-    ``wanted`` is the user's choice, ``None`` for the usual one of the theme.
-    """
-    if colors < 256 or theme == 'mono':
-        return False
-    return theme != 'classic' if wanted is None else wanted
 
 
 def neighbor(names: Sequence[str], name: str, step: int) -> str:
@@ -189,18 +177,16 @@ def load_role(percent: float | None, thresholds: tuple[int, int]) -> Role:
     return Role.MODERATE if percent < heavy else Role.HEAVY
 
 
-def load_style(percent: float | None, thresholds: tuple[int, int], view: ViewState) -> Style:
-    """Return the style of a measured percentage and its bar."""
-    if view.colorful and percent is not None:
-        return Style(gradient(percent / 100))
-    return Style(load_role(percent, thresholds))
-
-
-def host_style(percent: float | None, role: Role, view: ViewState) -> Style:
-    """Return the style of a percentage of the host, which has a ``role`` if there is no gradient."""
+def load_style(
+    percent: float | None,
+    thresholds: tuple[int, int],
+    view: ViewState,
+    role: Role = Role.UTILIZATION,
+) -> Style:
+    """Return the style of a measured percentage and its bar: that of the metric, unless ``by_load``."""
     if percent is None:
         return Style(Role.UNKNOWN)
-    return Style(gradient(percent / 100)) if view.colorful else Style(role)
+    return Style(load_role(percent, thresholds) if view.by_load else role)
 
 
 def device_role(device: DeviceSample, thresholds: Thresholds) -> Role:

@@ -12,7 +12,7 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, cut, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     #: First column, text, style. A plain tuple because a frame has hundreds of them.
     Span = Tuple[int, str, Style]
@@ -152,13 +152,6 @@ class Buffer:
                     new = changed[style] = Style(**{**style._asdict(), **changes})
                 spans.extend(_split(x, text, style, area.x, area.right, new))
             self._replace(y, spans)
-
-    def translate(self, role: Role, characters: Mapping[int, str]) -> None:
-        """Replace characters in text of this role by others of the same width."""
-        for spans in self._rows:
-            for i, (x, text, style) in enumerate(spans):
-                if style.role is role:
-                    spans[i] = (x, text.translate(characters), style)
 
     def row(self, y: int) -> tuple[Span, ...]:
         """Return the spans of a row from left to right. They do not overlap; gaps are empty."""

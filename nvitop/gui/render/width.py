@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from typing import Sequence
 
 #: Default maximum length of text from outside, in characters.
 LIMIT = 4096
@@ -75,20 +74,6 @@ def _char_width(char: str) -> int:
     if unicodedata.category(char) == 'Mn':
         return 0
     return 2 if unicodedata.east_asian_width(char) in {'W', 'F'} else 1
-
-
-def cells_of(text: str) -> Sequence[str]:
-    """Return the characters of safe text by cell, with their marks; a wide one is followed by ``''``."""
-    if text.isascii() or _all_narrow(text):
-        return text
-    widths = _widths(text)
-    cells: list[str] = []
-    for char in text:
-        if widths[char]:
-            cells.extend((char, '')[: widths[char]])
-        elif cells:
-            cells[-1 if cells[-1] else -2] += char
-    return cells
 
 
 def cut(text: str, start: int, width: int) -> str:

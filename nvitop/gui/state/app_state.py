@@ -302,8 +302,6 @@ class AppState(NamedTuple):
     theme_is_auto: bool = False
     #: Number of colors of the terminal.
     colors: int = 0
-    #: Whether the user wants a gradient; ``None``: as usual in the theme.
-    gradient: bool | None = None
     themes: tuple[str, ...] = ('dark',)
     captures_mouse: bool = True
     #: The last click: its row, and its time on the monotonic clock.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.layout.main import GRAPHS_WIDTH
-from nvitop.gui.model.choices import DETAILS, GRAPHS, Screen, has_gradient, is_measured, neighbor
+from nvitop.gui.model.choices import DETAILS, GRAPHS, Screen, is_measured, neighbor
 from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import AppState, Result
@@ -127,9 +127,8 @@ def toggle_details(state: AppState) -> Result:
 
 def set_theme(state: AppState, theme: str) -> AppState:
     """Draw with a theme."""
-    colorful = has_gradient(theme, state.colors, state.gradient)
-    mono = theme == 'mono' or state.colors < 8
-    return state._replace(theme=theme, view=state.view._replace(colorful=colorful, mono=mono))
+    view = state.view._replace(by_load=theme == 'classic', mono=theme == 'mono' or state.colors < 8)
+    return state._replace(theme=theme, view=view)
 
 
 def report_background(state: AppState, event: BackgroundReported) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 
-from nvitop.gui.layout.screens import GRADIENT_SAMPLE, HelpEntry, HelpGroup, HelpPart, lay_out_help
+from nvitop.gui.layout.screens import HelpEntry, HelpGroup, HelpPart, lay_out_help
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import TYPES
 from nvitop.gui.state.actions import need_past, need_recording
@@ -162,8 +162,8 @@ def _synonyms(together: list[Binding], keys: list[str]) -> list[str]:
 def legend(state: AppState) -> HelpGroup:
     """Return the meaning of colors, marks and letters."""
     thresholds = state.view.thresholds
-    levels = [HelpEntry(GRADIENT_SAMPLE, 'from 0% to 100%')]
-    if not state.view.colorful:
+    levels = []
+    if state.view.by_load:
         levels = [
             HelpEntry(name, f'light, moderate from {low}%, heavy from {high}%')
             for name, (low, high) in (('GPU', thresholds.gpu), ('MEM', thresholds.memory))

@@ -19,7 +19,7 @@ class Terminal(Protocol):
 
     @property
     def colors(self) -> int:
-        """Number of colors it shows, once it is open: 0, 8, 16, 256, or all of 24 bits."""
+        """Number of colors it shows, once it is open: 0, 8, 16 or 256."""
 
     def opened(self) -> ContextManager[None]:
         """Take over the terminal for the block, and restore it afterwards in any case."""

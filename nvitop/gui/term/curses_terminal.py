@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Iterator, Protocol
 
 from nvitop.gui.render.style import Style
-from nvitop.gui.render.theme import ALL_COLORS, DEFAULT, Look
+from nvitop.gui.render.theme import DEFAULT, Look
 
 if TYPE_CHECKING:
     from typing import ContextManager
@@ -54,7 +54,7 @@ class CursesTerminal(abc.ABC):
     def __init__(
         self,
         *,
-        max_colors: int = ALL_COLORS,
+        max_colors: int = 256,
         captures_mouse: bool = True,
         asks_background: bool = False,
     ) -> None:

@@ -10,17 +10,12 @@ import selectors
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING, Callable, Iterator
+from typing import Callable, Iterator
 
-from nvitop.gui.render.ansi import RESET, ChangeWriter, has_all_colors
-from nvitop.gui.render.theme import ALL_COLORS
+from nvitop.gui.render.ansi import RESET
 from nvitop.gui.state.events import Event, InputEnded, KeyPressed, Resized, Suspended, Terminated
 from nvitop.gui.term.curses_terminal import CursesTerminal, TerminalError, terminal_type
 from nvitop.gui.term.keys import Decoder
-
-if TYPE_CHECKING:
-    from nvitop.gui.render.buffer import Buffer
-    from nvitop.gui.render.theme import Theme
 
 assert sys.platform != 'win32'  # for mypy
 
@@ -36,30 +31,6 @@ PASTE_ON, PASTE_OFF = '\x1b[?2004h', '\x1b[?2004l'
 #: Query of the color of the background, and prefixes of terminals that reply or ignore it.
 BACKGROUND_QUERY = '\x1b]11;?\x07'
 _WITH_BACKGROUND = ('xterm', 'tmux', 'rxvt', 'alacritty', 'foot', 'kitty', 'wezterm', 'ghostty')
-
-#: Capabilities of terminfo, parameters, and the sequences that :mod:`nvitop.gui.render.ansi` writes.
-_SEQUENCES = (
-    ('cup', (3, 4), b'\x1b[4;5H'),
-    ('cuf', (5,), b'\x1b[5C'),
-    ('el', (), b'\x1b[K'),
-    ('dch', (1,), b'\x1b[1P'),
-    ('ich', (1,), b'\x1b[1@'),
-)
-#: Sequence of a color by the number of colors of the terminal.
-_COLORS = {
-    8: ('setaf', (3,), b'\x1b[33m'),
-    16: ('setaf', (11,), b'\x1b[93m'),
-    256: ('setaf', (179,), b'\x1b[38;5;179m'),
-}
-#: Attributes → their capability. GNU screen, for example, shows italics in reverse.
-_ATTRIBUTES = (
-    ('bold', 'bold'),
-    ('dim', 'dim'),
-    ('italic', 'sitm'),
-    ('underline', 'smul'),
-    ('blink', 'blink'),
-    ('reverse', 'rev'),
-)
 
 #: Signals that become events. Ctrl-Z arrives as a key; SIGTSTP comes from other programs only.
 SIGNALS = (
@@ -190,14 +161,7 @@ def _ignore(number: int, frame: object) -> None:
 
 
 class PosixTerminal(CursesTerminal):
-    """A terminal whose keys are read without curses.
-
-    curses cannot wait for keys, signals and samples together. Frames are written without it, too, if the
-    terminal understands the usual sequences: curses writes more bytes, and has at most 256 colors.
-    """
-
-    #: ``None``: curses draws.
-    _writer: ChangeWriter | None = None
+    """A terminal whose keys are read without curses, which cannot wait for keys, signals and samples together."""
 
     def _check_type(self) -> None:
         # Called first because initscr exits the process if it does not know the terminal.
@@ -225,34 +189,6 @@ class PosixTerminal(CursesTerminal):
     def _unset_modes(self) -> None:
         _write(MOUSE_OFF + PASTE_OFF + RESET)
 
-    def _start_colors(self) -> None:
-        super()._start_colors()
-        self._writer = None
-        if _has_ansi_sequences(self.colors):
-            if self.colors == 256 and self._max_colors == ALL_COLORS and has_all_colors(os.environ):
-                self.colors = ALL_COLORS
-            lacking = [name for name, ability in _ATTRIBUTES if curses.tigetstr(ability) is None]
-            clear = (curses.tigetstr('clear') or b'').decode('ascii')
-            self._writer = ChangeWriter(self.colors, lacking, clear=clear)
-
-    def draw(self, buffer: Buffer, theme: Theme) -> None:
-        """Write the cells that differ from the last frame, without curses if possible."""
-        if self._writer is None:
-            super().draw(buffer, theme)
-            return
-        assert self._screen is not None
-        if self._screen.getmaxyx() != (buffer.height, buffer.width):
-            # On leaving, curses moves the cursor to the last row.
-            with contextlib.suppress(curses.error):
-                curses.resize_term(buffer.height, buffer.width)
-        _write(self._writer.changes(buffer, theme), self._screen.encoding)
-
-    def forget(self) -> None:
-        """Write every cell at the next :meth:`draw`, and set the modes of the terminal again."""
-        super().forget()
-        if self._writer is not None:
-            self._writer.forget()
-
     def suspend(self) -> None:
         """Restore the terminal and stop; return when the shell continues the program."""
         self._leave()
@@ -262,18 +198,9 @@ class PosixTerminal(CursesTerminal):
         self.forget()
 
 
-def _has_ansi_sequences(colors: int) -> bool:
-    """Return whether the terminal uses the same sequences as nearly all terminals."""
-    needed = [*_SEQUENCES, *([_COLORS[colors]] if colors in _COLORS else [])]
-    return all(
-        curses.tparm(curses.tigetstr(name) or b'?', *parameters) == sequence
-        for name, parameters, sequence in needed
-    )
-
-
-def _write(text: str, encoding: str = 'ascii') -> None:
+def _write(text: str) -> None:
     """Write text to the terminal, and wait if it cannot take more at once."""
-    data = text.encode(encoding, 'replace')
+    data = text.encode('ascii')
     descriptor = sys.stdout.fileno()
     # If the terminal is gone, there is nothing to draw or to restore.
     with contextlib.suppress(OSError):

@@ -21,7 +21,7 @@ from typing import (
 from nvitop.gui.model.format import format_share
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, GRADIENT, HEADING, PLAIN, Role, Style, gradient
+from nvitop.gui.render.style import DIM, HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip
 
 if TYPE_CHECKING:
@@ -54,43 +54,17 @@ def bar_text(percent: float | None, cells: int) -> str:
     return _BLOCK * filled + _EMPTY * (cells - filled)
 
 
-def draw_meter(
-    buf: Buffer, area: Rect, percent: float | None, style: Style, *, colorful: bool = False
-) -> None:
-    """Draw a bar without texts into the first row of ``area``.
-
-    With ``colorful`` the blocks have the colors of the gradient instead of ``style``, and those of
-    the empty part a dim one. An unknown value is shaded.
-    """
+def draw_meter(buf: Buffer, area: Rect, percent: float | None, style: Style) -> None:
+    """Draw a bar without texts into the first row of ``area``. An unknown value is shaded."""
     if area.is_empty:
         return
     if percent is None or percent != percent:
         buf.write(area.x, area.y, bar_text(percent, area.width), DIM)
         return
     filled = filled_cells(percent, area.width)
-    if not colorful:
-        text = bar_text(percent, area.width)
-        buf.write(area.x, area.y, text[:filled], style)
-        buf.write(area.x + filled, area.y, text[filled:], _TRACK)
-        return
-    buf.write_spans(area.x, area.y, _gradient_spans(area.width, filled))
-
-
-# Cached because most bars are the same as in the last frame.
-@functools.lru_cache(maxsize=128)
-def _gradient_spans(width: int, filled: int) -> tuple[Span, ...]:
-    """Return a bar with the colors of the gradient."""
-    buf = Buffer(width, 1)
-    steps = len(GRADIENT)
-    start = 0
-    while start < filled:
-        step = start * steps // width
-        # The first cell of the next step.
-        end = min(filled, -(-(step + 1) * width // steps))
-        buf.write(start, 0, _BLOCK * (end - start), Style(GRADIENT[step]))
-        start = end
-    buf.write(filled, 0, _BLOCK * (width - filled), _TRACK)
-    return buf.row(0)
+    text = bar_text(percent, area.width)
+    buf.write(area.x, area.y, text[:filled], style)
+    buf.write(area.x + filled, area.y, text[filled:], _TRACK)
 
 
 def draw_bar(
@@ -102,7 +76,6 @@ def draw_bar(
     *,
     text: str = '',
     text_width: int = 0,
-    colorful: bool = False,
 ) -> None:
     """Draw label, bar, percentage and a text in the first row of ``area``.
 
@@ -120,7 +93,7 @@ def draw_bar(
     if right - x >= len(share):
         bar = Rect(x, area.y, right - _PERCENT - _GAP - x, 1)
         if bar.width >= _LEAST:
-            draw_meter(buf, bar, percent, style, colorful=colorful)
+            draw_meter(buf, bar, percent, style)
         buf.write(right - len(share), area.y, share, PLAIN if percent is not None else DIM)
     buf.write(area.right - cell_width(text), area.y, text)
 
@@ -198,7 +171,7 @@ BRAILLE = Marks(2, 4, _braille(_LEFT_DOTS, _RIGHT_DOTS), ('⠉', '⠒', '⣀'))
 ASCII = Marks(1, 2, ' .:', ('-', '-', '-'))
 
 
-_GUIDE, _LINE = Style(Role.TRACK), Style(Role.SPREAD)
+_GUIDE, _LINE = Style(Role.TRACK), Style(Role.DIM)
 #: Text in gaps of a graph, and the minimum number of cells of a gap with it.
 _MISSING, _WITH_MISSING = 'not measured', 16
 #: The braille character without a dot, all dots, and the upper ones.
@@ -242,15 +215,13 @@ def draw_graph(
     bound: float = 100.0,
     line: tuple[float | None, ...] | None = None,
     line_style: Style = _LINE,
-    colorful: bool = False,
     guides: bool = False,
     marks: Marks = BRAILLE,
 ) -> None:
     """Fill ``area`` with the newest of ``values``, oldest first.
 
     ``bound`` is the value that fills the height; higher values are cut off. A value above 0 has at
-    least one dot, others have none. With ``colorful`` each row has its own color of the gradient
-    instead of that of the style. ``line`` are values drawn as a thin line, a notch in the graph. ``guides`` are lines at the
+    least one dot, others have none. ``line`` are values drawn as a thin line, a notch in the graph. ``guides`` are lines at the
     bound and at half of it; they have the gaps of the values, so that no gap looks like an idle time.
     """
     if area.is_empty:
@@ -268,8 +239,6 @@ def draw_graph(
         else []
     )
     for i, text in enumerate(rows):
-        if colorful:
-            style = style._replace(role=gradient((i + 0.5) / height))
         layers = [(text, style)]
         if i in line_cells:
             above = rows[i + 1] if i + 1 < height else ' ' * area.width
@@ -492,7 +461,6 @@ def draw_plot(
     past: GraphWindow,
     line: tuple[float | None, ...] | None = None,
     line_style: Style = _LINE,
-    colorful: bool = False,
     has_labels: bool = True,
     label_width: int = 0,
 ) -> None:
@@ -507,12 +475,10 @@ def draw_plot(
         values,
         scale.bound,
         scale.labels,
-        # Without an unused color, which would make the rows differ from those in the cache.
-        PLAIN if colorful else style,
+        style,
         line,
         line_style,
         past.marks,
-        colorful=colorful,
     )
     for y, spans in enumerate(rows, area.y):
         buf.write_spans(area.x, y, spans)
@@ -531,8 +497,6 @@ def plot_rows(
     line: tuple[float | None, ...] | None,
     line_style: Style,
     marks: Marks,
-    *,
-    colorful: bool,
 ) -> tuple[tuple[Span, ...], ...]:
     """Return the spans of a plot whose graph is to the right of ``gutter`` cells."""
     buf = Buffer(width, height)
@@ -550,7 +514,6 @@ def plot_rows(
         bound=bound,
         line=line,
         line_style=line_style,
-        colorful=colorful,
         guides=True,
         marks=marks,
     )

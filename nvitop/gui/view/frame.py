@@ -7,11 +7,10 @@ from nvitop.gui.layout.main import LOWEST
 from nvitop.gui.layout.screens import DialogLayout, button_text
 from nvitop.gui.model.choices import DETAILS, Screen, is_measured
 from nvitop.gui.model.format import format_timestamp
-from nvitop.gui.render.ansi import dot_tracks, to_ascii, to_halves
+from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import DIM, PLAIN, Role, Style
-from nvitop.gui.render.theme import has_dotted_tracks
 from nvitop.gui.render.width import cell_width, clip, clip_left, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState, SignalDialog, TextField
 from nvitop.gui.state.dialog import buttons_of, dialog_layout
@@ -58,11 +57,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
         draw_dialog(buf, dialog_layout(state, state.dialog), state.dialog)
         if state.body_height < state.height and not state.notices:
             draw_hints(buf, buf.height - 1, state)  # the dialog dims the rest
-    if has_dotted_tracks(state.theme, state.colors):
-        dot_tracks(buf)
-    if state.view.ascii:
-        return to_ascii(buf)
-    return to_halves(buf) if state.view.halves else buf
+    return to_ascii(buf) if state.view.ascii else buf
 
 
 def _add_badges(buf: Buffer, state: AppState) -> None:
@@ -123,9 +118,7 @@ def _draw_notices(buf: Buffer, state: AppState, bottom: int) -> None:
     most = max(1, buf.height // 3)
     lines: list[tuple[str, Style]] = []
     for notice in reversed(state.notices):
-        role = (
-            Role.ERROR if notice.is_error else Role.WARNING if notice.is_warning else Role.SUCCESS
-        )
+        role = Role.ERROR if notice.is_error else Role.TEXT
         style = Style(role, bold=True)
         texts = wrap(safe(notice.text), buf.width - 2)
         if lines and len(texts) + len(lines) > most:

@@ -9,7 +9,7 @@ from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.model.format import format_process_type, format_timestamp
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, ERROR, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
@@ -287,7 +287,7 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
     badges = [*origin_badges(state.origin, state.shown.timestamp)]
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.sample.timestamp).split()[3]
-        badges.append(_badge(WARNING, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
+        badges.append(_badge(BADGE, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
     is_limited = bool(state.spec.filter_example)
     badges += option_badges(state.main.filter) if is_limited else ()
     if state.main.selected_device is not None and is_limited:
@@ -307,7 +307,7 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
             )
         )
     if not state.captures_mouse:
-        badges.append(_badge(WARNING, 'mouse: terminal', 'no mouse', key='M'))
+        badges.append(_badge(_INPUT, 'mouse: terminal', 'no mouse', key='M'))
     return tuple(badges)
 
 
@@ -317,7 +317,7 @@ def origin_badges(origin: Origin, timestamp: float) -> tuple[Badge, ...]:
         pace = 'paused' if origin.is_paused else f'×{origin.speed:g}'
         time_of_day = format_timestamp(timestamp).split()[3]
         timed = (f'REPLAY {time_of_day} {pace}',) if timestamp else ()  # 0: no sample yet
-        return (_badge(WARNING, *timed, f'REPLAY {pace}', 'REPLAY'),)
+        return (_badge(BADGE, *timed, f'REPLAY {pace}', 'REPLAY'),)
     host, trouble = safe(origin.host), safe(origin.trouble)
     if trouble:
         forms = [clip(f'{host}: {trouble}'.lstrip(': '), _QUERY_WIDTH), trouble, 'NO SAMPLES']
@@ -327,7 +327,7 @@ def origin_badges(origin: Origin, timestamp: float) -> tuple[Badge, ...]:
 
 def title_badges(state: AppState) -> tuple[Badge, ...]:
     """Return :func:`state_badges` after one for a simulated machine, which other screens need."""
-    simulated = (_badge(WARNING, 'SIMULATED', 'SIM'),) if state.shown.simulated else ()
+    simulated = (_badge(BADGE, 'SIMULATED', 'SIM'),) if state.shown.simulated else ()
     return (*simulated, *state_badges(state))
 
 

@@ -369,9 +369,9 @@ def draw_device_row(
                     # In one color, as the rest of the row.
                     buf.write(place.x, y, bar_text(percent, place.width))
                     continue
-                load = load_style(percent, thresholds, view)
-                area = Rect(place.x, y, place.width, 1)
-                draw_meter(buf, area, percent, load, colorful=view.colorful)
+                role = Role.MEMORY if place.column.name == 'memory_bar' else Role.UTILIZATION
+                load = load_style(percent, thresholds, view, role)
+                draw_meter(buf, Rect(place.x, y, place.width, 1), percent, load)
             else:
                 _draw_cell(buf, y, place, row)
         if device.key.is_mig:

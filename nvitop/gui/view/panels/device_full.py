@@ -19,10 +19,10 @@ from typing import NamedTuple, Sequence
 from nvitop.basics.units import GiB
 from nvitop.gui.layout.device import AROUND_NAME, DevicePlace, DeviceTraits
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import ViewState, load_role
+from nvitop.gui.model.choices import ViewState, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
-from nvitop.gui.render.style import Style
+from nvitop.gui.render.style import Role
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
 from nvitop.gui.view.charts import draw_bar
 from nvitop.gui.view.text import draw_uprights
@@ -186,15 +186,15 @@ def draw_bars(
         if number < len(shown):
             bar = shown[number]
             thresholds = view.thresholds.memory if bar.is_memory else view.thresholds.gpu
+            role = Role.MEMORY if bar.label == 'MEM' else Role.UTILIZATION
             draw_bar(
                 buf,
                 Rect(cells.x + 1, y, cells.width - 1, 1),
                 f'{bar.label:<{_LABEL}}',
                 bar.percent,
-                Style(load_role(bar.percent, thresholds)),
+                load_style(bar.percent, thresholds, view, role),
                 text=bar.text,
                 text_width=_TEXT,
-                colorful=view.colorful,
             )
         draw_uprights(buf, y, (cells.right + 1,))
 

@@ -9,7 +9,7 @@ from typing import Iterable, NamedTuple, Optional, Sequence, Tuple
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.gui.layout.host import HostGraphs, HostLayout
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import GraphState, ViewState, host_style, is_measured, load_style
+from nvitop.gui.model.choices import GraphState, ViewState, is_measured, load_style
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import TITLE, Role, Style
@@ -76,12 +76,11 @@ def draw_host_bar(buf: Buffer, area: Rect, label: str, host: HostSample, view: V
     memory = fmt.format_part(host.memory_used_bytes, host.memory_total_bytes)
     swap = fmt.format_part(host.swap_used_bytes, host.swap_total_bytes)
     role, percent, text = {
-        'CPU': (Role.CPU, host.cpu_percent, cores),
+        'CPU': (Role.UTILIZATION, host.cpu_percent, cores),
         'MEM': (Role.MEMORY, host.memory_percent, memory),
-        'SWP': (Role.SWAP, host.swap_percent, swap),
+        'SWP': (Role.MEMORY, host.swap_percent, swap),
     }[label]
-    style = host_style(percent, role, view)
-    draw_bar(buf, area, label, percent, style, text=text, text_width=_TEXT, colorful=view.colorful)
+    draw_bar(buf, area, label, percent, Style(role), text=text, text_width=_TEXT)
 
 
 def _draw_cores(buf: Buffer, area: Rect, percents: Sequence[float], view: ViewState) -> None:
@@ -196,9 +195,8 @@ def _draw_host(
         places.cpu,
         past.values(HOST, 'cpu_percent', graph.width),
         scale,
-        host_style(host.cpu_percent, Role.CPU, view),
+        Style(Role.UTILIZATION),
         past=past,
-        colorful=view.colorful,
     )
     draw_host_bar(buf, places.memory, 'MEM', host, view)
     draw_host_bar(buf, places.swap, 'SWP', host, view)
@@ -222,8 +220,7 @@ def _draw_devices(
     now = [getattr(device, DEVICE_FIELDS[metric]) for device in devices]
     top = highest_possible(plotted, devices)
     scale = scale_of(plotted, top, highest)
-    is_fixed = has_gradient(plotted, top)
-    style = graph_style(plotted, _mean(now), view) if is_fixed else Style(Role.CPU)
+    style = graph_style(plotted, _mean(now), view)
     place = graph_area(area, scale)
     line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
     free = draw_notes(buf, line, _title(plotted, graphs, now, sample))
@@ -237,7 +234,6 @@ def _draw_devices(
         style,
         past=past,
         line=highest if len(rows) > 1 else None,
-        colorful=view.colorful and is_fixed,
     )
 
 
@@ -287,11 +283,6 @@ def highest_possible(metric: Metric, devices: Iterable[DeviceSample]) -> float:
     return max((each for each in tops if each is not None), default=top)
 
 
-def has_gradient(metric: Metric, top: float) -> bool:
-    """Whether colors say how high values are: not on an axis that fits them, nor of clocks."""
-    return metric.unit != 'MHz' and bool(top)
-
-
 def scale_of(metric: Metric, top: float, values: Sequence[float | None]) -> Scale:
     """Return the scale: up to the :func:`highest_possible` value, or to the highest one."""
     if not top:
@@ -302,8 +293,8 @@ def scale_of(metric: Metric, top: float, values: Sequence[float | None]) -> Scal
 
 def graph_style(metric: Metric, value: float | None, view: ViewState) -> Style:
     """Return the style of a graph whose newest value is this one."""
+    if metric.name == 'memory_percent':
+        return load_style(value, view.thresholds.memory, view, Role.MEMORY)
     if metric.unit != '%':
-        return Style(Role.LIGHT)
-    is_memory = metric.name.startswith('memory')
-    thresholds = view.thresholds.memory if is_memory else view.thresholds.gpu
-    return load_style(value, thresholds, view)
+        return Style(Role.OTHER)
+    return load_style(value, view.thresholds.gpu, view)

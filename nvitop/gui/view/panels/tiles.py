@@ -23,7 +23,7 @@ from nvitop.gui.render.style import DIM, ERROR, OWN, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip
 from nvitop.gui.state.process_rows import whole_devices
 from nvitop.gui.view.charts import ASCII, BRAILLE, GraphWindow, draw_plot
-from nvitop.gui.view.panels.host import graph_style, has_gradient, highest_possible, scale_of
+from nvitop.gui.view.panels.host import graph_style, highest_possible, scale_of
 from nvitop.gui.view.text import Note, draw_notes, draw_rule, draw_uprights, highest_rank
 from nvitop.sampling.history import DEVICE_FIELDS, History
 
@@ -177,7 +177,6 @@ def _draw_tile(
     values = past.values(device.key, metric, area.width)
     now = getattr(device, DEVICE_FIELDS[metric])
     top = highest_possible(plotted, [device])
-    is_fixed = has_gradient(plotted, top)
     scale = scale_of(plotted, top, values)
     over: tuple[float | None, ...] | None = None
     if line and line != metric and (view.ascii or not view.mono):
@@ -191,11 +190,10 @@ def _draw_tile(
         area,
         values,
         scale,
-        graph_style(plotted, now, view) if is_fixed else Style(Role.CPU),
+        graph_style(plotted, now, view),
         past=past,
         line=over,
         line_style=_LINE,
-        colorful=view.colorful and is_fixed,
         has_labels=title is None,
         label_width=label_width,
     )

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from nvitop.gui.layout.process import place_columns
-from nvitop.gui.layout.screens import GRADIENT_SAMPLE
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, column_widths
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, ERROR, OWN, PLAIN, TITLE, WARNING, Role, Style, gradient
+from nvitop.gui.render.style import DIM, ERROR, OWN, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import pad
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.appearance import columns_in_order
@@ -58,8 +57,6 @@ def draw_help(buf: Buffer, state: AppState) -> None:
             for word, role in _LEVELS.items() if kind == 'legend' else ():
                 if word in text:
                     buf.restyle(Rect(x + text.index(word), y, len(word), 1), role=role)
-            for i in range(len(text)) if text == GRADIENT_SAMPLE else ():
-                buf.restyle(Rect(x + i, y, 1, 1), role=gradient((i + 0.5) / len(text)))
 
 
 def draw_columns(buf: Buffer, state: AppState) -> None:

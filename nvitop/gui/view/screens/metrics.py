@@ -10,7 +10,7 @@ from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.basics.units import GiB
 from nvitop.gui.layout.screens import MetricsLayout, lay_out_metrics
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import PROCESS_TRAFFIC, ViewState, host_style, load_style
+from nvitop.gui.model.choices import PROCESS_TRAFFIC, ViewState, load_style
 from nvitop.gui.model.columns import column_widths, owner_text
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, Rect
@@ -156,15 +156,15 @@ def _plots(
     thresholds = view.thresholds
     gpu = load_style(sm, thresholds.gpu, view)
     yield _Plot('GPU-SM', key, 'gpu_sm_utilization', sm, fmt.format_share, gpu, top=100.0)
-    style, title = host_style(cpu, Role.CPU, view), 'CPU'
+    style, title = Style(Role.UTILIZATION), 'CPU'
     metric = 'cpu_percent'
     if now.tree_cpu_percent is not None:
         cpu, metric, title = now.tree_cpu_percent, 'tree_cpu', 'CPU incl. children'
     yield _Plot(title, key, metric, cpu, _whole_percent, style, least=10.0)
-    style = load_style(now.gpu_memory_percent, thresholds.memory, view)
+    style = load_style(now.gpu_memory_percent, thresholds.memory, view, Role.MEMORY)
     used = now.gpu_memory_bytes
     yield _Plot('GPU-MEM', key, 'gpu_memory', used, _gib, style, memory)
-    read, light = now.disk_read_kib_per_s, Style(Role.LIGHT)
+    read, light = now.disk_read_kib_per_s, Style(Role.OTHER)
     yield _Plot('DISK READ', key, 'disk_read', read, fmt.format_rate, light, base=1024)
     traffic, power, clock = (_device_plot(state, key.device, name) for name in _DEVICE_METRICS)
     yield from (traffic, power)
@@ -187,7 +187,7 @@ def _device_plot(state: AppState, key: DeviceKey, metric: str) -> _Plot:
         metric,
         None if device is None else getattr(device, DEVICE_FIELDS[metric]),
         lambda value: fmt.format_measured(plotted.unit, value),
-        Style(Role.LIGHT),
+        Style(Role.OTHER),
         top or None,
         base=1024 if plotted.unit == 'KiB/s' else 1000,
         prefix=f'GPU {key.physical_index if device is None else device.key.label} ',
@@ -243,11 +243,7 @@ def _draw_plot(buf: Buffer, area: Rect, plot: _Plot, past: GraphWindow, view: Vi
     line = Rect(area.x - 1, area.y - 1, area.width + 2, 1)
     free = draw_notes(buf, line, notes)
     draw_times(buf, area.y - 1, place, past, free)
-    # On an axis that fits the values, a color would not say how high they are, and a high clock is
-    # no load.
-    has_color = plot.top is not None and plot.metric != 'sm_clock'
-    style = plot.style if has_color else Style(Role.CPU)
-    draw_plot(buf, area, values, scale, style, past=past, colorful=view.colorful and has_color)
+    draw_plot(buf, area, values, scale, plot.style, past=past)
     if plot.metric in _MEASURED_HERE:
         _explain_gap(buf, place, values, past)
 

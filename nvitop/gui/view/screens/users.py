@@ -11,7 +11,7 @@ from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Column, Placed, place
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect
-from nvitop.gui.render.style import DIM, OWN, PLAIN
+from nvitop.gui.render.style import DIM, OWN, PLAIN, Role
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import listed_users
@@ -156,8 +156,8 @@ def _draw_share(
 ) -> None:
     """Draw the bar in color over that in the text."""
     share = _share(user, total)
-    style = load_style(share, view.thresholds.memory, view)
+    style = load_style(share, view.thresholds.memory, view, Role.MEMORY)
     for each in places:
         if each.column.name == 'share':
             area = Rect(each.x, y, each.width, 1)
-            draw_meter(buf, area, share, style, colorful=view.colorful)
+            draw_meter(buf, area, share, style)
