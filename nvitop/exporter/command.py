@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import functools
 import os
+import socket
 import ssl
 import sys
 from typing import TYPE_CHECKING, Sequence
@@ -161,14 +163,15 @@ def _add_series(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='add SM activity and occupancy (GPM); profilers cannot use these counters meanwhile',
     )
-    spellings = ('--host', '-H') if parser.prog == RELEASED_PROGRAM else ()
+    is_released = parser.prog == RELEASED_PROGRAM
+    spellings = ('--host', '-H') if is_released else ()
     add(
         '--hostname',
         *spellings,
         default=node,
         metavar='NAME',
-        help='name of the host in labels (default: $NODE_NAME in Kubernetes, else the name of '
-        'this host)',
+        help='name of the host in labels (default: $NODE_NAME in Kubernetes, else the '
+        f'{"address" if is_released else "name"} of this host)',
     )
 
 
@@ -209,6 +212,8 @@ def parse(parser: ArgumentParser, arguments: list[str]) -> argparse.Namespace:
     """
     options = parser.parse(arguments)
     options.names = tuple(dict.fromkeys(options.names))
+    if parser.prog == RELEASED_PROGRAM:
+        options.hostname = options.hostname or _own_address()
     options.series = SeriesOptions(
         options.users, options.processes, options.commands, options.owners, options.hostname
     )
@@ -232,6 +237,14 @@ def parse(parser: ArgumentParser, arguments: list[str]) -> argparse.Namespace:
     if has_ca and not options.certfile:
         parser.error('client certificates need --certfile and --keyfile')
     return options
+
+
+def _own_address() -> str:
+    """Return the address from which this host reaches others, as release 1.7 does."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(('192.0.2.1', 9))  # for documentation; nothing is sent
+        return str(probe.getsockname()[0])
+    return '127.0.0.1'
 
 
 # Running

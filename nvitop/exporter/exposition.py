@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from nvitop.exporter.dialects import Family
 
 #: Type → type in the text format, if that differs.
-_TEXT_TYPES = {'info': 'gauge', 'unknown': 'untyped'}
+_TEXT_TYPES = {'info': 'gauge'}
 _ESCAPED = str.maketrans({'\\': r'\\', '\n': r'\n', '"': r'\"'})
 _ESCAPED_HELP = str.maketrans({'\\': r'\\', '\n': r'\n'})
 

@@ -47,8 +47,6 @@ REASON_LABEL, LINK_LABEL = 'reason', 'link'
 #: Clock event reasons in the order of their bits in NVML.
 _REASONS = (*CLOCK_EVENT_REASONS, 'display_clock_setting', 'board_limit', 'reliability')
 _REASON_BITS = {name: 1 << place for place, name in enumerate(_REASONS)}
-_ON = frozenset({'enabled', 'active', 'yes', 'true', 'valid', 'supported'})
-_OFF = frozenset({'disabled', 'inactive', 'not active', 'no', 'false', 'invalid', 'not supported'})
 #: Maximum number of processes with series of their own; those with most GPU memory come first.
 MAX_PROCESSES = 500
 #: Metrics that are measured only on request, because profilers cannot use the same counters.
@@ -96,18 +94,14 @@ def _digits(row: DeviceRow, value: str) -> Sequence[Item]:
     return ((row.labels, float(digits)),) if digits.isdecimal() else ()
 
 
-def _switch(row: DeviceRow, value: object) -> Sequence[Item]:
-    word = str(value).lower()
-    return ((row.labels, float(word in _ON)),) if word in _ON or word in _OFF else ()
+def _word(row: DeviceRow, value: str) -> Sequence[Item]:
+    words = row.item.split(',')
+    return ((row.labels, float(words.index(value))),) if value in words else ()
 
 
 def _reasons(row: DeviceRow, value: Sequence[str]) -> Sequence[Item]:
     names = dict.fromkeys((*CLOCK_EVENT_REASONS, *value))
     return [((*row.labels, (REASON_LABEL, name)), float(name in value)) for name in names]
-
-
-def _reason(row: DeviceRow, value: Sequence[str]) -> Sequence[Item]:
-    return ((row.labels, float(row.item in value)),)
 
 
 def _mask(row: DeviceRow, value: Sequence[str]) -> Sequence[Item]:
@@ -132,9 +126,8 @@ def _mean(row: DeviceRow, rows: Sequence[Sequence[Any]]) -> Sequence[Item]:
 
 _FORMS: dict[str, Callable[[DeviceRow, Any], Sequence[Item]]] = {
     'digits': _digits,
-    'switch': _switch,
+    'word': _word,
     'reasons': _reasons,
-    'reason': _reason,
     'mask': _mask,
     'column': _column,
     'mean': _mean,
@@ -161,6 +154,8 @@ def _process_reader(row: ProcessRow) -> ReadProcess:
 
 #: Maximum length of a label: names of processes and users are untrusted input.
 MAX_LABEL_LENGTH = 128
+#: Series on the pages of simulated machines, in all dialects.
+SIMULATED = 'nvitop_simulation_info'
 #: Label text for an unknown user or command.
 UNKNOWN = '(unknown)'
 #: Metrics whose values are label texts.
@@ -187,7 +182,7 @@ def device_properties(
       of MIG devices only;
     - ``hostname``, ``driver_version``, ``cuda_version``, ``numa_node``.
 
-    :func:`described_devices` adds ``namespace``, ``pod``, ``container`` and ``job_id``.
+    :func:`described_devices` may add ``namespace``, ``pod``, ``container`` and ``job_id``.
 
     Args:
         sample: The sample that contains the device.
@@ -225,30 +220,35 @@ def device_properties(
 
 
 def described_devices(
-    sample: Sample, options: SeriesOptions
+    sample: Sample, options: SeriesOptions, *, by_owner: bool = False
 ) -> Iterator[tuple[DeviceSample, dict[str, str]]]:
-    """Yield all devices of a sample with their properties, even if they do not respond."""
+    """Yield all devices of a sample with their properties, even if they do not respond.
+
+    Args:
+        sample: The sample.
+        options: The name of the host, and whether owners are named.
+        by_owner: Whether to yield a device once for each pod and job on it.
+    """
     gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
-    owners = _owners_of_devices(sample) if options.owners else {}
+    owners = _owners_of_devices(sample) if by_owner and options.owners else {}
     for device in sample.devices:
         gpu = gpus.get(device.key.physical_index)
         properties = device_properties(sample, device, gpu, options)
-        yield device, {**properties, **owners.get(device.key, {})}
+        for texts in owners.get(device.key, ({},)):
+            yield device, {**properties, **texts}
 
 
-def _owners_of_devices(sample: Sample) -> dict[DeviceKey, dict[str, str]]:
-    """Return pod and job of each device: those of the process with the most device memory."""
-    found: dict[DeviceKey, dict[str, str]] = {}
-    for process in sorted(sample.processes, key=lambda process: process.gpu_memory_bytes or 0):
-        if process.owner is not None:
-            texts = found.setdefault(process.key.device, {})
-            pod = _pod_properties(process)
-            if pod:
-                texts.pop('container', None)  # that of a process with less memory
-            texts.update(pod)
-            if process.owner.job_id:
-                texts['job_id'] = label_value(process.owner.job_id)
-    return found
+def _owners_of_devices(sample: Sample) -> dict[DeviceKey, list[dict[str, str]]]:
+    """Return the pods and jobs on each device, those with the most device memory first."""
+    found: dict[DeviceKey, dict[tuple[str, ...], dict[str, str]]] = {}
+    for process in sorted(sample.processes, key=lambda process: -(process.gpu_memory_bytes or 0)):
+        texts = _pod_properties(process)
+        if process.owner is not None and process.owner.job_id:
+            texts['job_id'] = label_value(process.owner.job_id)
+        if texts:  # a pod may have several containers: its first one
+            identity = tuple(texts.get(name, '') for name in ('namespace', 'pod', 'job_id'))
+            found.setdefault(process.key.device, {}).setdefault(identity, texts)
+    return {key: list(texts.values()) for key, texts in found.items()}
 
 
 def _pod_properties(process: ProcessSample) -> dict[str, str]:
@@ -368,29 +368,56 @@ def make_families(names: Iterable[str], observation: Observation) -> list[Family
             if known is not None:
                 family = known._replace(points=(*known.points, *family.points))
             found[family.name] = family
+    if observation.sample.simulated:
+        hostname = host_name(observation.sample, observation.options)
+        labels = {'scenario': observation.sample.simulated, 'hostname': hostname}
+        labels = {name: label_value(value) for name, value in labels.items()}
+        text = 'the machine is simulated: these are not its GPUs'
+        found[SIMULATED] = Family(SIMULATED, 'info', text, (Point(labels, 1.0),))
     return list(found.values())
 
 
 def _families_of(table: Dialect, observation: Observation) -> Iterator[Family]:
+    sample = observation.sample
+    divided = {device.key.physical_index for device in sample.devices if device.key.is_mig}
+    gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
     described = _distinct(
         (device, texts_of(table.labels, properties), properties)
-        for device, properties in described_devices(observation.sample, observation.options)
-        if device.status == 'ok' and (table.has_mig or not device.key.is_mig)
+        for device, properties in described_devices(
+            sample, observation.options, by_owner='pod' in table.labels.values()
+        )
+        if device.status == 'ok'
+        and not (
+            table.replaces_gpus
+            and device.key.physical_index in divided
+            and device.key.mig_index < 0
+        )
     )
     yield from _info_families(table.device_info, described)
     for row in table.devices:
         read = _device_reader(row)
-        points = [
-            Point({**labels, **dict(more)} if more else labels, value)
-            for device, labels, _ in described
-            for more, value in read(device)
-        ]
+        is_shared = table.replaces_gpus and not is_divided(row)
+        points = []
+        for device, labels, _ in described:
+            items = read(device)
+            if not items and is_shared and device.key.is_mig and device.key.physical_index in gpus:
+                items = read(gpus[device.key.physical_index])
+            for extra, value in items:
+                points.append(Point({**labels, **dict(extra)} if extra else labels, value))
         yield Family(row.name, row.type, row.help, tuple(points))
     if table.has_processes or observation.options.processes:
         devices = {device.key: labels for device, labels, _ in described}
         yield from _process_families(table, observation, devices)
     if table.others is not None:
         yield from table.others(observation)
+
+
+def is_divided(row: DeviceRow) -> bool:
+    """Return whether a value of a GPU is the sum of those of its MIG devices."""
+    return any(
+        name.startswith(('memory_', 'bar1_')) and ALL_METRICS[name].unit == 'B'
+        for name in row.metrics
+    )
 
 
 def _info_families(

@@ -30,13 +30,13 @@ from nvitop.fleet.types import CurrentValues, PastValues, Series
 from nvitop.health import BUSY_PERCENT
 
 #: Exporters of the simulated machines, in turn.
-MIXED = ('own', 'dcgm', 'nvidia-smi', 'nvitop-exporter')
+MIXED = ('own', 'dcgm', 'nvitop-exporter')
 #: Number of GPUs of each machine.
 GPUS = 8
 _USERS = ('alice', 'bob', 'carol', 'dave', 'erin', 'frank')
 _MODEL = 'NVIDIA H100 80GB HBM3'
 _GIB = 1 << 30
-_PORTS = {'own': 9101, 'dcgm': 9400, 'nvidia-smi': 9835, 'nvitop-exporter': 8000}
+_PORTS = {'own': 9101, 'dcgm': 9400, 'nvitop-exporter': 8000}
 
 
 class _Load(NamedTuple):
@@ -104,9 +104,6 @@ class Cluster:
                 return
             about = {'name': _MODEL, 'driver_version': '580.65.06', 'cuda_version': '13.0'}
             yield Series('nvitop_gpu_info', {**labels, **about}, 1.0)
-        elif name == 'nvidia-smi':
-            about = {**labels, 'name': _MODEL, 'index': str(gpu)}
-            yield Series('nvidia_smi_gpu_info', about, 1.0)
         elif name == 'dcgm':
             xid = 79.0 if host % 89 == 21 and gpu == 1 else 0.0
             yield Series(XID, labels, xid)
@@ -133,8 +130,6 @@ class Cluster:
         if name == 'dcgm':
             more = {'UUID': uuid, 'device': f'nvidia{gpu}', 'modelName': _MODEL}
             return {**labels, 'gpu': str(gpu), 'Hostname': hostname, **more}
-        if name == 'nvidia-smi':
-            return {**labels, 'uuid': bare_uuid(uuid)}
         more = {'index': str(gpu), 'devicename': _MODEL}
         return {**labels, 'hostname': hostname, **more, 'uuid': uuid}
 
@@ -186,9 +181,6 @@ def _series_of_processes(
     elif name == 'nvitop-exporter':
         process = {**labels, 'pid': str(pid), 'username': load.user}
         yield Series('process_gpu_memory_MiB', process, load.used_bytes / (1 << 20))
-    elif name == 'nvidia-smi':
-        about = {**labels, 'pid': str(pid), 'process_name': 'python', 'user': load.user}
-        yield Series('nvidia_smi_compute_app_info', about, 1.0)
 
 
 class DemoServer:

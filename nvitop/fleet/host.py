@@ -177,13 +177,11 @@ def _with_keys_of(past: Sample, sample: Sample) -> Sample:
 def metric_value(row: DeviceRow, value: float) -> int | float | str | bool:
     """Return the raw value of the metric of a row from the value of a series.
 
-    The row has one of the forms ``number``, ``digits`` and ``switch``.
+    The row has one of the forms ``number`` and ``digits``.
     """
     metric = ALL_METRICS[row.metrics[0]]
     if row.form == 'digits':
         return f'P{value:g}'
-    if row.form == 'switch' and metric.kind == 'str':
-        return 'Enabled' if value else 'Disabled'
     raw = scaled(value, metric.divisor / row.scale)
     if metric.kind == 'bool':
         return bool(raw)
@@ -300,7 +298,7 @@ def _add(table: Dialect, index: _Index, device: _DeviceSeries, one: Series) -> N
 def _add_value(rows: list[DeviceRow], device: _DeviceSeries, one: Series) -> None:
     for row in rows:
         if all(one.labels.get(label) == value for label, value in row.labels):
-            if row.form in ('reasons', 'reason'):
+            if row.form == 'reasons':
                 device.reasons = device.reasons if device.reasons is not None else []
                 reason = row.item or one.labels.get(REASON_LABEL, '')
                 if one.value and reason not in device.reasons:

@@ -25,7 +25,7 @@ LABEL = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 #: Label that names the part of a query from which a row comes.
 ROW = 'nvitop_row'
 #: Dialects in order of preference. If several report the same GPU, the first one counts.
-PREFERENCE = ('own', 'dcgm', 'nvidia-smi', 'nvitop-exporter')
+PREFERENCE = ('own', 'dcgm', 'nvitop-exporter')
 assert set(PREFERENCE) == set(DIALECT_NAMES)
 #: Labels that name the host, the most specific first. ``instance`` has a port and may be an address.
 HOST_LABELS = ('Hostname', 'hostname', 'host', 'node', 'kubernetes_node', 'exported_instance')
@@ -34,7 +34,6 @@ INSTANCE = 'instance'
 USER_SERIES = {
     'own': ('nvitop_user_gpu_processes', 'user'),
     'nvitop-exporter': ('process_gpu_memory_MiB', 'username'),
-    'nvidia-smi': ('nvidia_smi_compute_app_info', 'user'),
 }
 #: Series whose value is a number of processes; others have one series per process.
 COUNTING_SERIES = frozenset({'nvitop_user_gpu_processes'})
@@ -122,7 +121,7 @@ def parse_selector(text: str) -> tuple[Matcher, ...]:
 
 def is_reversible(row: DeviceRow) -> bool:
     """Whether the value of the metric can be read from a series of the row."""
-    return len(row.metrics) == 1 and row.form in ('number', 'digits', 'switch', 'reasons', 'reason')
+    return len(row.metrics) == 1 and row.form in ('number', 'digits', 'reasons')
 
 
 class Meaning(NamedTuple):

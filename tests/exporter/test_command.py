@@ -110,6 +110,8 @@ def test_defaults() -> None:
     assert (ours.names, ours.address, ours.interval) == (('own',), ('127.0.0.1', 9836), 5.0)
     assert (theirs.names, theirs.address) == (('nvitop-exporter',), ('127.0.0.1', 8000))
     assert theirs.interval == 1.0
+    assert re.fullmatch(r'[\d.]+', theirs.series.hostname)
+    assert ours.series.hostname == ''
 
 
 def test_pods_have_the_name_of_their_node(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,7 @@ from nvitop.exporter.families import (
 )
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.types import (
+    DeviceEvent,
     DeviceSample,
     DiskSample,
     FilesystemSample,
@@ -216,7 +217,8 @@ def test_findings_have_a_severity_for_each_kind() -> None:
     assert of_kind['gpu=1', 'lost'] == 3
     assert of_kind['gpu=2', 'hot'] == 3
     assert of_kind['gpu=5', 'remap_pending'] == 2
-    assert {value for (gpu, _), value in of_kind.items() if gpu == 'gpu=0'} <= {0, 1}
+    assert not [kind for gpu, kind in of_kind if gpu == 'gpu=0']
+    assert 0 not in of_kind.values()
 
 
 # Users and processes
@@ -264,13 +266,14 @@ def test_processes_are_measured_only_for_series(
     assert demand_of(['own'], options).processes is needs_processes
 
 
-def test_series_of_dcgm_name_the_pod_and_job_with_most_memory() -> None:
+def test_series_of_dcgm_name_every_pod_and_job() -> None:
     mig, gpu = (d for d in sample_of('mig').devices if d.key.label in ('0:0', '2'))
     chat, train = (Layer('pod', name, f'ml/{name}') for name in ('chat', 'train'))
     rows = (
         (mig, 5, make_owner((chat, Layer('containerd', '2', 'vllm')))),
         (gpu, 7, make_owner((train,))),
         (gpu, 4, make_owner((chat, Layer('containerd', '2', 'vllm')))),
+        (gpu, 3, make_owner((chat, Layer('containerd', '4', 'sidecar')))),
         (gpu, 6, make_owner((Layer('slurm', '42'),))),
         (gpu, 9, make_owner((Layer('docker', '3', 'web'),))),
         (gpu, 10, None),
@@ -283,21 +286,58 @@ def test_series_of_dcgm_name_the_pod_and_job_with_most_memory() -> None:
     sample = Sample(0.0, devices=(mig, gpu), processes=tuple(processes))
     names = ('namespace', 'pod', 'container', 'hpc_job')
 
-    def labels(options: SeriesOptions) -> dict[str, list[str | None]]:
+    def labels(options: SeriesOptions) -> list[list[str | None]]:
         used = families(Observation(sample, options), 'dcgm')['DCGM_FI_DEV_FB_USED']
-        return {p.labels['gpu']: [p.labels.get(name) for name in names] for p in used.points}
+        return [[p.labels['gpu'], *map(p.labels.get, names)] for p in used.points]
 
-    expected = {'0': ['ml', 'chat', 'vllm', None], '2': ['ml', 'train', None, '42']}
-    assert labels(SeriesOptions(owners=True)) == expected
-    assert labels(SeriesOptions()) == {'0': [None] * 4, '2': [None] * 4}
-    own = families(Observation(sample, SeriesOptions(owners=True)))['nvitop_gpu_owner_info']
-    found = [[point.labels.get(name) for name in names[:3]] for point in own.points]
-    nobody = [None] * 3
-    assert found == [expected['0'][:3], expected['2'][:3], expected['0'][:3], nobody, nobody]
+    assert labels(SeriesOptions(owners=True)) == [
+        ['0', 'ml', 'chat', 'vllm', None],
+        ['2', 'ml', 'train', None, None],
+        ['2', None, None, None, '42'],
+        ['2', 'ml', 'chat', 'vllm', None],
+    ]
+    assert labels(SeriesOptions()) == [['0', *[None] * 4], ['2', *[None] * 4]]
+
+
+def test_sums_of_dcgm_are_physical_with_mig() -> None:
+    """dcgm-exporter has instances instead of their GPU, which repeat what only the GPU has."""
+    made = families(observed('mig'), 'dcgm')
+    sample = sample_of('mig')
+    total = {d.key.label: (d.info.memory_total_bytes or 0) / 2**20 for d in sample.devices}
+    rows = made['DCGM_FI_DEV_FB_TOTAL'].points
+    assert sum(p.value for p in rows) <= sum(t for label, t in total.items() if ':' not in label)
+    divided = {d.key.physical_index for d in sample.devices if d.key.is_mig}
+    assert divided
+    for name in ('FB_USED', 'GPU_TEMP', 'POWER_USAGE', 'SM_CLOCK', 'XID_ERRORS'):
+        instances: dict[str, list[str]] = {}
+        for point in made[f'DCGM_FI_DEV_{name}'].points:
+            instances.setdefault(point.labels['gpu'], []).append(point.labels.get('GPU_I_ID', ''))
+        for gpu, ids in instances.items():
+            assert all(ids) == (int(gpu) in divided), (name, gpu)
+    temperatures = {p.labels['gpu']: p.value for p in made['DCGM_FI_DEV_GPU_TEMP'].points}
+    for device in sample.devices:
+        if not device.key.is_mig:
+            assert temperatures[device.key.label] == device.temperature_celsius
+
+
+def test_xids_of_dcgm_have_code_and_message() -> None:
+    devices = (device_sample(0), device_sample(1))
+    events = (DeviceEvent(devices[0].key, 'xid', 79),)
+    made = families(Observation(Sample(0.0, devices=devices, events=events)), 'dcgm')
+    assert [
+        (p.value, p.labels['err_code'], p.labels['err_msg'])
+        for p in made['DCGM_FI_DEV_XID_ERRORS'].points
+    ] == [(79, '79', 'GPU has fallen off the bus'), (0, '0', 'No Error')]
+
+
+def test_used_share_of_dcgm_leaves_out_reserved_memory() -> None:
+    device = device_sample(memory_used_bytes=20, memory_free_bytes=60, memory_reserved_bytes=5)
+    made = families(Observation(Sample(0.0, devices=(device,))), 'dcgm')
+    assert made['DCGM_FI_DEV_FB_USED_PERCENT'].points[0].value == 0.25
 
 
 def test_counters_of_dcgm_are_those_of_the_metrics() -> None:
-    names = {row.name for row in dialect('dcgm').devices if row.type == 'unknown'}
+    names = {row.name for row in dialect('dcgm').devices if row.type == 'counter'}
     counters = {
         row.name
         for row in dialect('dcgm').devices
@@ -307,11 +347,21 @@ def test_counters_of_dcgm_are_those_of_the_metrics() -> None:
     assert names == counters
 
 
+@pytest.mark.parametrize('name', DIALECT_NAMES)
+def test_pages_of_simulated_machines_are_marked(name: str) -> None:
+    observation = observed('dgx-h100')
+    real = observation._replace(sample=observation.sample._replace(simulated=''))
+    assert 'nvitop_simulation_info' in families(observation, name)
+    assert 'nvitop_simulation_info' not in families(real, name)
+
+
 def test_reasons_become_the_bit_mask_of_nvml() -> None:
     for mask in (*ClockEventReasons, 0, 0x5, 0xC00):
         device = device_sample(clock_event_reasons=ClockEventReasons(mask).names)
         made = families(Observation(Sample(0.0, devices=(device,))), 'dcgm')
-        assert [point.value for point in made['DCGM_FI_DEV_CLOCKS_EVENT_REASONS'].points] == [mask]
+        assert [point.value for point in made['DCGM_FI_DEV_CLOCK_THROTTLE_REASONS'].points] == [
+            mask
+        ]
 
 
 def test_owner_without_a_name_has_an_empty_label() -> None:
@@ -321,7 +371,7 @@ def test_owner_without_a_name_has_an_empty_label() -> None:
 
 def test_command_lines_are_labels_only_on_request() -> None:
     observation = observed('dgx-h100')
-    for name in ('own', 'nvitop-exporter', 'nvidia-smi'):
+    for name in ('own', 'nvitop-exporter'):
         texts = [
             str(make_families([name], observation._replace(options=options)))
             for options in (EVERYTHING._replace(commands=False), EVERYTHING)

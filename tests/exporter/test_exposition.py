@@ -8,7 +8,7 @@ from nvitop.exporter.exposition import render
 FAMILIES = [
     Family('a_info', 'info', 'about "a"\nand \\b', (Point({'x': 'q"\\\n', 'y': 'ü'}, 1.0),)),
     Family('b_joules_total', 'counter', 'energy', (Point({}, 12.5), Point({'x': ''}, 3.0))),
-    Family('C_TOTAL', 'unknown', 'foreign', (Point({}, float('inf')), Point({}, 1e21))),
+    Family('C_TOTAL', 'gauge', 'foreign', (Point({}, float('inf')), Point({}, 1e21))),
 ]
 
 
@@ -22,7 +22,7 @@ def test_text_format() -> None:
         'b_joules_total 12.5\n'
         'b_joules_total{x=""} 3\n'
         '# HELP C_TOTAL foreign\n'
-        '# TYPE C_TOTAL untyped\n'
+        '# TYPE C_TOTAL gauge\n'
         'C_TOTAL +Inf\n'
         'C_TOTAL 1e+21\n'
     )

@@ -159,7 +159,7 @@ def test_pods_are_restricted_and_monitored() -> None:
         name: mount['mountPath'] for name, mount in mounts.items()
     }
     assert all(mount['readOnly'] for mount in mounts.values())
-    assert {mount['mountPath'] for mount in mounts.values()} == {*Places()[:2]}
+    assert {mount['mountPath'] for mount in mounts.values()} == {'/etc/passwd', *Places()[:2]}
     (port,) = container['ports']
     endpoint = monitor['spec']['podMetricsEndpoints'][0]
     probes = {container[f'{kind}Probe']['httpGet']['port'] for kind in ('liveness', 'readiness')}

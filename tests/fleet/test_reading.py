@@ -51,16 +51,6 @@ def row(name: str, value: float, mark: str = '', **labels: str) -> Series:
     return Series(name, {**labels, ROW: mark} if mark else labels, value)
 
 
-def test_hosts_of_four_dialects_have_the_same_values() -> None:
-    fleet = demo_fleet(8)
-    assert fleet.dialects == ('dcgm', 'nvidia-smi', 'nvitop-exporter', 'own')
-    for host in fleet.hosts:
-        assert len(host.gpus) == 8
-        assert host.memory_total_bytes == pytest.approx(8 * 80 * 2**30)
-        assert host.power_watts is not None
-        assert host.temperature_celsius is not None
-
-
 def test_two_exporters_of_one_gpu_are_one_host_and_counted_once() -> None:
     series = [
         row('nvitop_gpu_utilization_ratio', 0.5, instance='10.0.0.7:9101', uuid=UUID, gpu='0'),
@@ -68,26 +58,12 @@ def test_two_exporters_of_one_gpu_are_one_host_and_counted_once() -> None:
         row('nvitop_gpu_power_usage_watts', 300, 'sum', instance='10.0.0.7:9101'),
         row('DCGM_FI_DEV_GPU_UTIL', 49, instance='x:9400', Hostname='node7', UUID=UUID, gpu='0'),
         row('DCGM_FI_DEV_POWER_USAGE', 301, 'sum', instance='x:9400', Hostname='node7'),
-        row('nvidia_smi_utilization_gpu_ratio', 0.48, instance='10.0.0.7:9835', uuid=UUID[4:]),
     ]
     host = only(read_fleet(series, Scope(), NOW).hosts)
     assert host.name == 'node7'
     assert [gpu.utilization_percent for gpu in host.gpus] == [50]
     assert host.power_watts == 300
-    assert {one.dialect for one in host.exporters} == {'own', 'dcgm', 'nvidia-smi'}
-
-
-def test_mig_memory_under_old_and_new_names_of_dcgm_is_added_once() -> None:
-    gpu = {'Hostname': 'node9', 'UUID': UUID, 'gpu': '2'}
-    series = [
-        row(name, value, **gpu, GPU_I_ID=instance)
-        for instance in ('1', '2')
-        for name, value in (('FB_USED', 1024), ('FB_USED_BYTES', 2**30), ('GPU_UTIL_RATIO', 0.4))
-        for name in (f'DCGM_FI_DEV_{name}',)
-    ]
-    host = only(read_fleet(series, Scope(), NOW).hosts)
-    assert (host.name, host.memory_used_bytes) == ('node9', 2 * 2**30)
-    assert [(gpu.label, gpu.utilization_percent) for gpu in host.gpus] == [('2', 40)]
+    assert {one.dialect for one in host.exporters} == {'own', 'dcgm'}
 
 
 def test_nan_and_inf_values_are_left_out() -> None:
@@ -217,7 +193,7 @@ def test_filter_becomes_quoted_matchers() -> None:
 def test_filter_uses_an_info_series_only_if_other_series_lack_the_label() -> None:
     query = hosts_query(Scope(filters=(('model', 'h100'),)))
     found = re.findall(r'and on \([^)]*\) {__name__=~"(\w*)",name=~', query)
-    assert set(found) == {'nvitop_gpu_info', 'nvidia_smi_gpu_info'}
+    assert set(found) == {'nvitop_gpu_info'}
     assert 'modelName=~"(?i).*h100.*"' in query
 
 

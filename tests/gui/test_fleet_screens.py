@@ -109,7 +109,7 @@ def test_fleet_goldens(name: str, state: Callable[[], AppState]) -> None:
 def test_users_are_listed_by_number_of_gpus() -> None:
     lines = draw_frame(screen(40, 80, 12, 'U'), History()).lines()
     assert lines[2].split()[:3] == ['USER', 'HOSTS', 'GPUS']
-    assert lines[3].split() == ['alice', '7', '52', '0', '52', '1739', 'GiB']
+    assert lines[3].split() == ['alice', '6', '44', '0', '44', '2216', 'GiB']
     assert (memory_text(1e13, None), memory_text(1e13, 2e13)) == ('9313 GiB', '9.1/18.2 TiB')
 
 
@@ -386,7 +386,7 @@ def test_small_terminal_shows_a_message() -> None:
 
 def test_enter_opens_the_host_of_a_problem() -> None:
     state, effects = update_fleet(screen(40, 80, 24, '!'), KeyPressed('Enter'))
-    assert [effect.host.name for effect in effects if isinstance(effect, OpenHost)] == ['gpu0022']
+    assert [effect.host.name for effect in effects if isinstance(effect, OpenHost)] == ['gpu0007']
     state, effects = update_fleet(screen(40, 80, 24, '!', 'End'), KeyPressed('Enter'))
     assert [*filter(lambda effect: isinstance(effect, OpenHost), effects)] == []
     assert [notice.text for notice in state.notices] == ['no host in this line']

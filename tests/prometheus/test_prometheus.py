@@ -30,7 +30,6 @@ from nvitop.exporter.pages import PROCESS_SERIES
 from tests.exporter.shipped import SHARE, expressions, instant, panels
 from tests.fleet import servers
 from tests.fleet.servers import free_port, query, wait_for
-from tests.prometheus.dcgm_queries import DCGM_QUERIES
 from tests.waiting import PATIENCE
 
 if 'NVITOP_PROMETHEUS' not in os.environ:
@@ -220,21 +219,6 @@ def test_prometheus_accepts_all_series(prometheus: str) -> None:
 def test_panels_and_alerts_have_data(prometheus: str, name: str) -> None:
     expression = instant(expressions()[name]).replace(' or vector(0)', '')
     assert query(prometheus, expression), expression
-
-
-@pytest.mark.parametrize(('expression', 'machine'), DCGM_QUERIES.items())
-def test_queries_of_dcgm_dashboards_have_data_or_a_documented_reason(
-    prometheus: str, expression: str, machine: str
-) -> None:
-    is_known = machine in MACHINES
-    selector = f'{{machine=~"{machine if is_known else ".*"}", '
-    found = query(prometheus, expression.replace('{', selector))
-    if is_known:
-        assert found
-        assert all(float(row['value'][1]) >= 0 for row in found)
-    else:
-        assert not found
-        assert machine in ' '.join((ROOT / 'docs' / 'exporter.md').read_text('utf-8').split())
 
 
 #: A line of a page with values of GPUs or users.

@@ -14,19 +14,17 @@ from typing import TYPE_CHECKING, Callable, Iterable, Literal, Mapping, NamedTup
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
 
-    #: Type of a series. ``unknown`` is for counters whose names do not end in ``_total``, which
-    #: OpenMetrics requires.
-    SeriesType = Literal['gauge', 'counter', 'info', 'unknown']
+    #: Type of a series.
+    SeriesType = Literal['gauge', 'counter', 'info']
 
     #: How a series is made from the value of a metric:
     #: ``number``: the value × scale, several metrics are added;
     #: ``digits``: the number in a text, 0 for ``P0``;
-    #: ``switch``: 1 for Enabled, Active, Yes and True, 0 for their opposites;
-    #: ``reasons``: a series for each clock event reason, 1 or 0, with the label *item*;
-    #: ``reason``: 1 if the list contains *item*, otherwise 0;
+    #: ``word``: the place of a text in the comma-separated texts of *item*, from 0;
+    #: ``reasons``: a series for each clock event reason, 1 or 0, with the label ``reason``;
     #: ``mask``: the list as the bit mask of NVML;
     #: ``column``, ``mean``: number *item* of each row of a list, with the label ``link``; or their mean.
-    Form = Literal['number', 'digits', 'switch', 'reasons', 'reason', 'mask', 'column', 'mean']
+    Form = Literal['number', 'digits', 'word', 'reasons', 'mask', 'column', 'mean']
 
     #: Name of a label → the property of the device or process that it shows, a key of
     #: :func:`nvitop.exporter.families.device_properties` or
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     Holder = Tuple[Tuple[str, str], ...]
 
 #: Names of all dialects. Each has its own module, which is loaded on use.
-DIALECT_NAMES = ('own', 'nvitop-exporter', 'dcgm', 'nvidia-smi')
+DIALECT_NAMES = ('own', 'dcgm', 'nvitop-exporter')
 #: Properties of devices that change with the processes on them.
 OWNER_PROPERTIES = frozenset({'namespace', 'pod', 'container', 'job_id'})
 
@@ -107,8 +105,8 @@ class Dialect(NamedTuple):
     process_info: tuple[InfoRow, ...] = ()
     #: Whether the dialect always includes series of processes.
     has_processes: bool = False
-    #: Whether MIG devices have series of their own.
-    has_mig: bool = True
+    #: Whether MIG devices have series instead of their GPU, with the values that only it has.
+    replaces_gpus: bool = False
     #: Whether the dialect has series of the host.
     has_host: bool = False
     #: Name of the series that is 1 for devices that respond and 0 for others.

@@ -33,7 +33,7 @@ from nvitop.exporter.families import (
     texts_of,
     user_of,
 )
-from nvitop.health import KINDS, device_states, findings
+from nvitop.health import device_states, findings
 from nvitop.health.xid import ACTIONS, xid_of
 from nvitop.version import __version__
 
@@ -47,9 +47,11 @@ _NAME = re.compile(r'(?P<name>\w*)(\{(?P<labels>[^}]*)\})?')
 _NUMBERS: dict[str, Form] = {'performance_state': 'digits'}
 #: Maximum number of series about owners.
 MAX_OWNERS = 500
-#: Severity of a finding → value of its series; 0 is no finding.
-SEVERITIES = {'info': 1, 'unknown': 2, 'warning': 2, 'critical': 3}
-HEALTH_HELP = 'severity of a finding: 0 none, 1 info, 2 warning or unknown, 3 critical'
+#: Severity of a finding → value of its series. Without a finding there is none.
+SEVERITIES = {'info': 1.0, 'unknown': 2.0, 'warning': 2.0, 'critical': 3.0}
+HEALTH_HELP = (
+    'severity of a finding, only while there is one: 1 info, 2 warning or unknown, 3 critical'
+)
 #: Counters of the use of GPUs by users and owners, and of free GPUs: fields of GpuUse and their help.
 USAGE_COUNTERS = {
     'seconds': 'GPU time used: each GPU counts once, a MIG device by its share of the GPU',
@@ -176,18 +178,13 @@ def _states(
     yield Family(f'{DEVICE_PREFIX}problem_info', 'info', text, tuple(problems))
     if has_driver(observation.sample):
         yield from _missing(observation.sample)
-    severities = {
-        (finding.device, finding.kind): SEVERITIES[finding.severity]
-        for finding in findings(observation.sample)
-    }
-    health = tuple(
-        Point({**labels, 'kind': kind}, float(severities.get((device.key, kind), 0)))
-        for device, labels in labeled
-        for kind in KINDS
-        if kind != 'missing'
-        if not device.key.is_mig or (device.key, kind) in severities
-    )
-    yield Family(f'{DEVICE_PREFIX}health', 'gauge', HEALTH_HELP, health)
+    by_device = {device.key: texts for device, texts in labeled}
+    health: dict[tuple[DeviceKey, str], Point] = {}
+    for finding in findings(observation.sample):
+        if finding.device in by_device:
+            labels = {**by_device[finding.device], 'kind': finding.kind}
+            health[finding.device, finding.kind] = Point(labels, SEVERITIES[finding.severity])
+    yield Family(f'{DEVICE_PREFIX}health', 'gauge', HEALTH_HELP, tuple(health.values()))
     if observation.has_fresh_processes:
         states = device_states(observation.sample)
         doing = tuple(
@@ -280,10 +277,6 @@ def _about_the_exporter(observation: Observation) -> Iterator[Family]:
     sample = observation.sample
     versions = {'version': __version__, 'python': platform.python_version()}
     yield Family('nvitop_build_info', 'info', 'versions of the exporter', (Point(versions, 1.0),))
-    if sample.simulated:
-        labels = {'scenario': label_value(sample.simulated)}
-        text = 'the machine is simulated: these are not its GPUs'
-        yield Family('nvitop_simulation_info', 'info', text, (Point(labels, 1.0),))
     is_collected = observation.is_fresh and has_driver(sample)
     last = {
         'success': ('whether the driver responds and the last sample is recent', is_collected),

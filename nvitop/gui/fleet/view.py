@@ -429,7 +429,6 @@ class ProblemText(NamedTuple):
 _PROGRAMS = {
     'own': 'nvitop exporter',
     'dcgm': 'dcgm-exporter',
-    'nvidia-smi': 'nvidia_gpu_exporter',
     'nvitop-exporter': 'nvitop-exporter 1.7',
 }
 

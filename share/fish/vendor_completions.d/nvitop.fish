@@ -196,7 +196,7 @@ complete -c nvitop -n '_shtab_nvitop_using exporter' -l demo -xka "(_nvitop_scen
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l interval -x -d 'measure every TIME, such as 10s or 500ms, regardless of how often values are scraped (default: 5s)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l textfile -xka "(__fish_complete_path (commandline -ct))" -d 'write the series to FILE after each measurement, for the textfile collector of node_exporter; serve no address unless one is given'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l record -xka "(__fish_complete_path (commandline -ct))" -d 'also record to FILE, as nvitop record does, with the same measurements'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l names -xka "own nvitop-exporter dcgm nvidia-smi" -d 'use the names of own, nvitop-exporter, dcgm or nvidia-smi, or several, comma-separated (default: own)'
+complete -c nvitop -n '_shtab_nvitop_using exporter' -l names -xka "own dcgm nvitop-exporter" -d 'use the names of own, dcgm or nvitop-exporter, or several, comma-separated (default: own)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l processes -d 'add series for each process, at most 500; they end with the process'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l commands -d 'add command lines as labels of processes; values that look secret are masked'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l owners -d 'add the jobs, pods, containers and units that processes on a GPU belong to'
