@@ -17,23 +17,31 @@ from typing import TYPE_CHECKING
 from nvitop.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from nvitop.api.libnvml._typing import libnvml as libnvml
-
-    # isort: split
     from nvitop import api as api
     from nvitop import caching as caching
     from nvitop import collector as collector
     from nvitop import device as device
     from nvitop import process as process
+    from nvitop import sampling as sampling
     from nvitop import select as select
     from nvitop import termcolor as termcolor
     from nvitop import utils as utils
-    from nvitop.api import *  # type: ignore[assignment]  # - libnvml is a module there
+    from nvitop.api import *
     from nvitop.claims.acquire import claim as claim
     from nvitop.select import select_devices as select_devices
 else:  # type checkers must not see a `__getattr__`: it would hide misspelled names
     _SUBMODULES = frozenset(
-        ('api', 'caching', 'collector', 'device', 'process', 'select', 'termcolor', 'utils')
+        [
+            'api',
+            'caching',
+            'collector',
+            'device',
+            'process',
+            'sampling',
+            'select',
+            'termcolor',
+            'utils',
+        ]
     )
 
     def __getattr__(name: str) -> object:

@@ -7,12 +7,9 @@ import functools
 import sys
 from typing import Sequence
 
-from nvitop.api.device.handles import start_nvml
-from nvitop.api.system import system
 from nvitop.basics.log import IMPOSSIBLE_PROCESSES, MISSING_FUNCTION
 from nvitop.console import lifecycle
 from nvitop.console.commands import find_command, without_help_word
-from nvitop.console.driver import simulate, start_driver
 from nvitop.console.lifecycle import CommandFailure
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.options import Invocation
@@ -62,7 +59,11 @@ def _run(invocation: Invocation, messages: list[Message]) -> int:
 
 
 def _show(invocation: Invocation, messages: list[Message]) -> int:
-    from nvitop.gui.settings import print_config, read_options  # not for other commands
+    # Other commands need no driver, and a broken binding must not break them.
+    from nvitop.api.device.handles import start_nvml
+    from nvitop.api.system import system
+    from nvitop.console.driver import simulate, start_driver
+    from nvitop.gui.settings import print_config, read_options
 
     options = read_options(invocation, messages)
     if invocation.prints_config:

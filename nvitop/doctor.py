@@ -12,12 +12,10 @@ import pathlib
 import platform
 import re
 import sys
-from typing import Any, Callable, Iterator, Literal, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, NamedTuple, Tuple
 
+from nvitop import api
 from nvitop.api import libcuda, libnvml
-from nvitop.api.device import Device, MigDevice
-from nvitop.api.libnvml._binding import binding_version, explain_binding
-from nvitop.api.process import GpuProcess
 from nvitop.api.system import system
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS, Metric
 from nvitop.basics.printable import printable_lines
@@ -32,6 +30,10 @@ from nvitop.platforms import config_file, surroundings
 from nvitop.platforms.kernel import is_superuser
 from nvitop.sampling.watchdog import call_with_limit
 from nvitop.version import __version__
+
+if TYPE_CHECKING:
+    from nvitop.api.device import Device, MigDevice
+    from nvitop.api.process import GpuProcess
 
 PROGRAM = 'nvitop doctor'
 #: Time limit of a capture in seconds.
@@ -72,16 +74,16 @@ def capture_text() -> str:
     For each getter it has the value or the reason why there is none. The scenario of a simulated
     machine can be made of it: ``nvitop --demo FILE``.
     """
-    devices = Device.all()
+    devices = api.Device.all()
     gpus = [line for device in devices for line in _gpu_lines(device)]
     head = {
         'capture': 1,
         'nvitop': __version__,
         'python': platform.python_version(),
         'system': f'{platform.system()} {platform.machine()}, {surroundings()}',
-        'binding': f'nvidia-ml-py {binding_version()}',
-        'driver_version': str(Device.driver_version()),
-        'cuda_version': str(Device.cuda_driver_version()),
+        'binding': f'nvidia-ml-py {_version("nvidia-ml-py")}',
+        'driver_version': str(api.Device.driver_version()),
+        'cuda_version': str(api.Device.cuda_driver_version()),
         'missing_functions': sorted(libnvml.UNKNOWN_FUNCTIONS),
     }
     lines = ['# What NVML reports about the GPUs of a machine. Written by nvitop doctor --capture.']
@@ -248,8 +250,11 @@ class Check(NamedTuple):
 
 def check_binding() -> Check:
     """The Python package that calls NVML."""
-    problem = explain_binding()
-    version = f'nvidia-ml-py {binding_version()}'.strip()
+    try:
+        problem = libnvml.explain_binding()
+    except ImportError as error:
+        problem = str(error)
+    version = f'nvidia-ml-py {_version("nvidia-ml-py")}'.strip()
     return Check('NVML binding', problem or version, 'failed' if problem else 'ok')
 
 
@@ -257,7 +262,10 @@ def check_driver() -> Check:
     """The NVML library and the driver behind it."""
     try:
         libnvml.nvmlInit()
-        version, cuda = Device.driver_version(), Device.cuda_driver_version()
+        device = api.Device
+        version, cuda = device.driver_version(), device.cuda_driver_version()
+    except ImportError:
+        return Check('driver', 'not checked: it needs the NVML binding', 'failed')
     except (libnvml.NVMLError, AttributeError, OSError, ValueError) as error:
         text = libnvml.explain_init_error(error, command='nvitop')
         return Check('driver', text, 'failed')
@@ -267,7 +275,7 @@ def check_driver() -> Check:
 
 def check_gpus() -> Check:
     """Whether the driver lists GPUs and all of them respond."""
-    devices = Device.all()
+    devices = api.Device.all()
     if not devices:
         return Check('GPUs', 'the driver lists none', 'failed')
     wrong = [finding for finding in findings() if finding.severity == 'critical']

@@ -68,7 +68,7 @@ LAYERS: dict[str, str] = {
     'gui': 'accounting api console fleet health owner query recording remote sampling',
     'cli': 'api console gui remote',
     '__main__': 'cli console',
-    '__init__': 'api caching claims collector device process select termcolor utils',
+    '__init__': 'api caching claims collector device process sampling select termcolor utils',
 }
 #: Package → the only rooms that may import it.
 ONLY_IN = {

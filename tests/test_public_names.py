@@ -32,7 +32,8 @@ PUBLIC_NAMES = """
     utilization2string colored set_color boolify Snapshot
 """
 
-ALL = [*nvitop.api.__all__, 'select_devices']
+API: list[str] = importlib.import_module('nvitop.api').__all__
+ALL = [*API, 'select_devices']
 
 #: Modules that importing nvitop must not load, because they are slow or belong to the monitor.
 NOT_IMPORTED = """
@@ -72,8 +73,8 @@ def test_submodules_are_the_same_under_both_paths(code: str) -> None:
 
 
 def test_public_names_exist_in_both_packages() -> None:
-    assert set(PUBLIC_NAMES.split()) <= set(nvitop.api.__all__)
-    for name in nvitop.api.__all__:
+    assert set(PUBLIC_NAMES.split()) <= set(API)
+    for name in API:
         assert getattr(nvitop, name) is getattr(nvitop.api, name)
     names: dict[str, Any] = {}
     exec('from nvitop import *', names)
@@ -82,7 +83,7 @@ def test_public_names_exist_in_both_packages() -> None:
 
 def test_dir_lists_names_that_are_imported_on_use() -> None:
     assert set(ALL) | set(SUBMODULES.split()) <= set(dir(nvitop))
-    assert set(nvitop.api.__all__) <= set(dir(nvitop.api))
+    assert set(API) <= set(dir(nvitop.api))
     run('import nvitop, sys; assert "pynvml" not in sys.modules')
 
 

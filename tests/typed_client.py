@@ -89,11 +89,12 @@ def describe(error: libnvml.NVMLError) -> str:
 
 
 def call_libraries() -> None:
-    with libnvml:
-        count: int = libnvml.nvmlDeviceGetCount()
-        last_error = libnvml.last_error('nvmlDeviceGetCount')
-        assert last_error is None or describe(last_error)
-        assert nvmlQuery('nvmlDeviceGetCount') == count
+    libnvml.nvmlInit()
+    count: int = libnvml.nvmlDeviceGetCount()
+    last_error = libnvml.last_error('nvmlDeviceGetCount')
+    assert last_error is None or describe(last_error)
+    assert nvmlQuery('nvmlDeviceGetCount') == count
+    libnvml.nvmlShutdown()
     cuda_error: libcuda.CUDAError = libcuda.CUDAError(libcuda.CUDA_ERROR_NO_DEVICE)
     assert cuda_error == libcuda.CUDAError_NoDevice()
     text: str = timedelta2human(75)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public library: live objects over NVML, CUDA and psutil.
 
-Names that need psutil or CUDA are imported on first use, since importing psutil takes a third of the
-time and many programs query only GPUs.
+Names are imported on first use: many programs need neither psutil nor CUDA, and some only units.
 """
 
 from __future__ import annotations
@@ -10,92 +9,50 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from nvitop.api import host, libnvml
-from nvitop.api.device import (
-    CudaDevice,
-    CudaMigDevice,
-    Device,
-    MigDevice,
-    PhysicalDevice,
-    normalize_cuda_visible_devices,
-    parse_cuda_visible_devices,
-)
-from nvitop.api.libnvml import NVMLError, nvmlCheckReturn
-from nvitop.api.libnvml._session import SESSION
-from nvitop.api.process import command_join
-from nvitop.api.snapshots import take_snapshots
-from nvitop.api.utils import (
-    NA,
-    SIZE_UNITS,
-    UINT_MAX,
-    ULONGLONG_MAX,
-    GiB,
-    KiB,
-    MiB,
-    NaType,
-    NotApplicable,
-    NotApplicableType,
-    PiB,
-    Snapshot,
-    TiB,
-    boolify,
-    bytes2human,
-    colored,
-    human2bytes,
-    set_color,
-    timedelta2human,
-    utilization2string,
-)
+from nvitop.basics import hooks
 from nvitop.basics.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from nvitop.api import libcuda, libcudart
-    from nvitop.api.caching import ttl_cache
-    from nvitop.api.process import GpuProcess, HostProcess
-    from nvitop.collector import ResourceMetricCollector, collect_in_background
-
-__all__ = [
-    'NA',
-    'SIZE_UNITS',
-    'UINT_MAX',
-    'ULONGLONG_MAX',
-    'CudaDevice',
-    'CudaMigDevice',
-    'Device',
-    'GiB',
-    'GpuProcess',
-    'HostProcess',
-    'KiB',
-    'MiB',
-    'MigDevice',
-    'NVMLError',
-    'NaType',
-    'NotApplicable',
-    'NotApplicableType',
-    'PhysicalDevice',
-    'PiB',
-    'ResourceMetricCollector',
-    'Snapshot',
-    'TiB',
-    'boolify',
-    'bytes2human',
-    'collect_in_background',
-    'colored',
-    'command_join',
-    'host',
-    'human2bytes',
-    'libcuda',
-    'libcudart',
-    'libnvml',
-    'normalize_cuda_visible_devices',
-    'nvmlCheckReturn',
-    'parse_cuda_visible_devices',
-    'set_color',
-    'take_snapshots',
-    'timedelta2human',
-    'ttl_cache',
-    'utilization2string',
-]
+    from nvitop.api import host as host
+    from nvitop.api import libcuda as libcuda
+    from nvitop.api import libcudart as libcudart
+    from nvitop.api import libnvml as libnvml
+    from nvitop.api.caching import ttl_cache as ttl_cache
+    from nvitop.api.device import CudaDevice as CudaDevice
+    from nvitop.api.device import CudaMigDevice as CudaMigDevice
+    from nvitop.api.device import Device as Device
+    from nvitop.api.device import MigDevice as MigDevice
+    from nvitop.api.device import PhysicalDevice as PhysicalDevice
+    from nvitop.api.device import normalize_cuda_visible_devices as normalize_cuda_visible_devices
+    from nvitop.api.device import parse_cuda_visible_devices as parse_cuda_visible_devices
+    from nvitop.api.libnvml import NVMLError as NVMLError
+    from nvitop.api.libnvml import nvmlCheckReturn as nvmlCheckReturn
+    from nvitop.api.process import GpuProcess as GpuProcess
+    from nvitop.api.process import HostProcess as HostProcess
+    from nvitop.api.process import command_join as command_join
+    from nvitop.api.snapshots import take_snapshots as take_snapshots
+    from nvitop.api.utils import Snapshot as Snapshot
+    from nvitop.api.utils import colored as colored
+    from nvitop.api.utils import set_color as set_color
+    from nvitop.basics.units import NA as NA
+    from nvitop.basics.units import SIZE_UNITS as SIZE_UNITS
+    from nvitop.basics.units import UINT_MAX as UINT_MAX
+    from nvitop.basics.units import ULONGLONG_MAX as ULONGLONG_MAX
+    from nvitop.basics.units import GiB as GiB
+    from nvitop.basics.units import KiB as KiB
+    from nvitop.basics.units import MiB as MiB
+    from nvitop.basics.units import NaType as NaType
+    from nvitop.basics.units import NotApplicable as NotApplicable
+    from nvitop.basics.units import NotApplicableType as NotApplicableType
+    from nvitop.basics.units import PiB as PiB
+    from nvitop.basics.units import TiB as TiB
+    from nvitop.basics.units import boolify as boolify
+    from nvitop.basics.units import bytes2human as bytes2human
+    from nvitop.basics.units import human2bytes as human2bytes
+    from nvitop.basics.units import timedelta2human as timedelta2human
+    from nvitop.basics.units import utilization2string as utilization2string
+    from nvitop.collector import ResourceMetricCollector as ResourceMetricCollector
+    from nvitop.collector import collect_in_background as collect_in_background
 
 
 def _install_demo() -> None:
@@ -108,15 +65,25 @@ def _install_demo() -> None:
 
 
 # This is the only place in nvitop.api that knows the simulation, which imports libnvml.
-SESSION.before_first_init = _install_demo
+hooks.before_first_init = _install_demo
 
 if not TYPE_CHECKING:  # it would hide misspelled names
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            __name__: 'caching collector libcuda libcudart termcolor',
+            __name__: 'caching collector device host libcuda libcudart libnvml process termcolor utils',
             'nvitop.api.caching': 'ttl_cache',
+            'nvitop.api.device': 'CudaDevice CudaMigDevice Device MigDevice PhysicalDevice '
+            'normalize_cuda_visible_devices parse_cuda_visible_devices',
+            'nvitop.api.libnvml': 'NVMLError nvmlCheckReturn',
+            'nvitop.api.process': 'GpuProcess HostProcess command_join',
+            'nvitop.api.snapshots': 'take_snapshots',
+            'nvitop.api.utils': 'Snapshot colored set_color',
+            'nvitop.basics.units': 'NA SIZE_UNITS UINT_MAX ULONGLONG_MAX GiB KiB MiB NaType NotApplicable '
+            'NotApplicableType PiB TiB boolify bytes2human human2bytes timedelta2human '
+            'utilization2string',
             'nvitop.collector': 'ResourceMetricCollector collect_in_background',
-            'nvitop.api.process': 'GpuProcess HostProcess',
         },
     )
+    _MODULES = {'caching', 'collector', 'device', 'process', 'termcolor', 'utils'}
+    __all__ = sorted({*__dir__()}.difference(globals(), _MODULES))

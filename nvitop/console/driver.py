@@ -9,7 +9,6 @@ import sys
 from typing import TYPE_CHECKING, TypeVar
 
 from nvitop.api import libnvml
-from nvitop.api.device.handles import start_nvml
 from nvitop.console.lifecycle import CommandFailure
 from nvitop.sampling import watchdog
 
@@ -80,6 +79,7 @@ def start_devices(
 
 
 def _find_devices(names: Iterable[str] | None) -> tuple[DeviceIndex, ...] | None:
+    from nvitop.api.device.handles import start_nvml  # a broken binding must not break --help
     from nvitop.sampling.device_names import require_devices  # not for nvisel
 
     start_nvml()

@@ -13,6 +13,7 @@ import ssl
 import sys
 from typing import TYPE_CHECKING, Sequence
 
+from nvitop import sampling
 from nvitop.basics.toml import suggestion
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, checked, duration, whole_number
@@ -33,7 +34,6 @@ from nvitop.exporter.server import METRICS_PATH, MetricsServer
 from nvitop.platforms.kernel import wait_for_signals
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
-from nvitop.sampling.source import LiveSource
 
 if TYPE_CHECKING:
     from nvitop.recording.recorder import Sink
@@ -289,7 +289,7 @@ def _serve(program: str, settings: argparse.Namespace) -> None:
         reporter.report(sample)
 
     sampler = Sampler(
-        LiveSource(intervals(settings.interval), owner_names=settings.owner_names),
+        sampling.LiveSource(intervals(settings.interval), owner_names=settings.owner_names),
         deliver,
         demand=_demand(settings),
     )

@@ -7,8 +7,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Sequence
 
+from nvitop import api, sampling
 from nvitop.api import libnvml
-from nvitop.api.device import Device
 from nvitop.api.system import system
 from nvitop.console.driver import driver_errors
 from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely, writing
@@ -17,9 +17,7 @@ from nvitop.gui.render.ansi import color_depth, needs_ascii
 from nvitop.gui.report import explain_no_device, report_text, shows_owner, view_of, warnings_about
 from nvitop.health import RULE_METRICS
 from nvitop.sampling import watchdog
-from nvitop.sampling.device_names import match_devices
 from nvitop.sampling.plan import REPORT_METRICS, intervals
-from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand
 
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ def show(options: Options, messages: list[Message]) -> int:
     """Run the monitor or print the report; return the exit status."""
     devices = find_devices(options, messages)
     shows_monitor = _shows_monitor(options, messages)
-    source = LiveSource(
+    source = sampling.LiveSource(
         intervals(options.interval),
         only=devices,
         owner_names=options.owner_names,
@@ -80,9 +78,11 @@ def find_devices(options: Options, messages: list[Message]) -> Sequence[DeviceSe
         is_limited = 'CUDA_VISIBLE_DEVICES' in os.environ or not system().gpu_powers()
         if not options.only_visible or not is_limited:  # CUDA would wake all GPUs
             return None
-        parse = Device.parse_cuda_visible_devices
+        parse = api.Device.parse_cuda_visible_devices
         with driver_errors('nvitop'):
             return tuple(watchdog.call_with_limit(parse, watchdog.VISIBLE_SECONDS))
+    from nvitop.sampling.device_names import match_devices  # it needs the NVML binding
+
     with driver_errors('nvitop'):
         matches = match_devices(options.only)
     if not matches.found:  # an empty report would claim that there is no GPU
@@ -150,7 +150,7 @@ def show_monitor(
     return ended.status or exit_status(messages)
 
 
-def _report(source: LiveSource, options: Options, messages: list[Message]) -> int:
+def _report(source: sampling.LiveSource, options: Options, messages: list[Message]) -> int:
     demand = Demand(owners=shows_owner(view_of(options)))
     sample = source.complete_sample(demand, metrics=(*REPORT_METRICS, *RULE_METRICS))
     return _finish_report(sample, options, messages, driver_responds=not source.threads_inside)

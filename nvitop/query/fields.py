@@ -8,7 +8,6 @@ import operator
 import re
 from typing import Any, Callable, Iterable, NamedTuple, Tuple, Union
 
-from nvitop.api.device.clock import ClockEventReasons
 from nvitop.basics.metrics import (
     CLOCK_EVENT_REASONS,
     EXTENDED_METRICS,
@@ -183,6 +182,8 @@ def _driver_model(word: str) -> str:
 
 def _bits(names: Iterable[str]) -> str:
     """Format reasons as one number, like nvidia-smi; a reason without a name is a number."""
+    from nvitop.api.device.clock import ClockEventReasons  # it needs the NVML binding
+
     known = {name.lower(): int(bit) for name, bit in ClockEventReasons.__members__.items()}
     bits = 0
     for name in names:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, ClassVar, Dict, Iterable, NamedTuple
 
+from nvitop import sampling
 from nvitop.api import libnvml
 from nvitop.basics.times import iso_time
 from nvitop.query.fields import (
@@ -23,7 +24,6 @@ from nvitop.query.fields import (
 )
 from nvitop.sampling.device_names import DeviceIndex, require_devices
 from nvitop.sampling.plan import intervals
-from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceKey, Sample
 
 #: Process fields that need additional NVML calls.
@@ -102,7 +102,7 @@ class QueryRunner:
                 device[0] if isinstance(device, tuple) and query.reads_processes else device
                 for device in query.only
             ]
-        self.source = LiveSource(
+        self.source = sampling.LiveSource(
             intervals(period),
             only=only,
             mig_devices=query.mig or query.reads_processes,

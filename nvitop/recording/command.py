@@ -13,6 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Callable
 
+from nvitop import sampling
 from nvitop.basics.times import MAX_SECONDS
 from nvitop.console import lifecycle
 from nvitop.console.arguments import (
@@ -34,7 +35,6 @@ from nvitop.recording.store import RecordingError, Retention
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.privacy import CHOICES
 from nvitop.sampling.sampler import Sampler
-from nvitop.sampling.source import LiveSource
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
@@ -191,7 +191,7 @@ def _run(options: argparse.Namespace) -> int:
     with Requests() as requests:
         only = start_devices(PROGRAM, options.only, options.demo)
         writing = Writing(open_sink(options), requests.end)
-        source = LiveSource(intervals(options.interval), only=only)
+        source = sampling.LiveSource(intervals(options.interval), only=only)
         sampler = Sampler(source, writing.take, demand=RECORDED)
         name = 'standard output' if options.output == STANDARD else options.output
         print(f'{PROGRAM}: recording to {name}; press Ctrl-C to stop', file=sys.stderr, flush=True)

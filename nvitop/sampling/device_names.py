@@ -7,9 +7,8 @@ import functools
 import re
 from typing import Collection, Iterable, NamedTuple, Tuple, Union
 
+from nvitop import api
 from nvitop.api import libnvml
-from nvitop.api.device import Device
-from nvitop.api.device.handles import gpu_range
 from nvitop.api.system import system
 from nvitop.sampling.types import DeviceKey, DeviceSample
 from nvitop.sampling.watchdog import Watchdog, call_with_limit
@@ -168,7 +167,7 @@ def _read_names(gpus: Iterable[int]) -> tuple[dict[int, _GpuNames], list[int]]:
 
 
 def _names_of(index: int) -> _GpuNames:
-    device = Device(index)
+    device = api.Device(index)
     mig = {int(each.mig_index): str(each.uuid()) for each in device.mig_devices()}
     return _GpuNames(str(device.uuid()), _full_bus_id(device.bus_id()), str(device.serial()), mig)
 
@@ -223,6 +222,8 @@ def _explain(
         devices = f'the MIG devices {pairs}' if pairs else 'no MIG devices'
         return f'unknown device {name!r}: GPU {gpu} has {devices}'
     silence = ''.join(f'; GPU {gpu} is not responding' for gpu in silent)
+    from nvitop.api.device.handles import gpu_range  # it needs the NVML binding
+
     return f'unknown device {name!r}: this machine has {gpu_range(count)}{silence}'
 
 

@@ -67,6 +67,7 @@ class MemoryMixin(DeviceBase):
             memory = system().memory_usage()
             return MemoryInfo(memory.total, memory.total - memory.used, memory.used)
         if error is not None:
+            self._missing.reason = error  # not that of the name
             return MemoryInfo()
         if not info.total:
             self._missing.reason = ImpossibleAnswer('a total of 0 is implausible')

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Callable
 
 from nvitop.api.libnvml._binding import BINDING, NVMLError, NVMLError_LibraryNotFound
 from nvitop.api.libnvml._errors import FUNCTION_NOT_FOUND, IN_USE, UNINITIALIZED
+from nvitop.basics import hooks
 from nvitop.basics.log import critical, debug
 from nvitop.platforms.kernel import renew_in_child
 
@@ -36,8 +37,6 @@ class Session:
         self.epoch = 0
         #: Flags of the initializations that have not been shut down, the newest last.
         self.flags: list[int] = []
-        #: Called before the first initialization, unless the library was replaced before.
-        self.before_first_init: Callable[[], None] | None = None
         self._lock = threading.RLock()
         renew_in_child(self, _lock=threading.RLock)
         self._is_prepared = False
@@ -60,7 +59,18 @@ class Session:
         self._forgetters.append(forget)
 
     def init(self, flags: int = 0) -> None:
-        """Initialize NVML, or only count the call if it is initialized with these flags already."""
+        """Initialize NVML. If it is initialized with the same flags already, only count the call.
+
+        As in the binding, NVML stays initialized until it has been shut down as often. Queries with
+        :func:`nvmlQuery` do not need this call. NVML is shut down when the process exits.
+
+        Args:
+            flags: A sum of ``NVML_INIT_FLAG_…``.
+
+        Raises:
+            NVMLError: NVML cannot be initialized; :func:`explain_init_error` explains the error.
+            NVMLError_LibraryNotFound: There is no NVML library; this is also logged once.
+        """
         with self._lock:
             if self.flags[-1:] != [flags]:
                 self._initialize(flags)
@@ -131,6 +141,8 @@ class Session:
     def restart(self) -> None:
         """Shut NVML down and initialize it again as often as before, with the same flags.
 
+        This is necessary after the driver was reloaded.
+
         Raises:
             NVMLError_InUse: Another thread was still inside a driver call after half a second.
             NVMLError: NVML can no longer be initialized.
@@ -161,7 +173,11 @@ class Session:
             self._lock.release()
 
     def use_library(self, library: object | None) -> None:
-        """Replace the library that the binding has loaded; None restores the driver's."""
+        """Replace the driver's library by an object with Python functions; None restores it.
+
+        The binding calls the attributes of the object as it calls the functions of the library.
+        Everything known about the previous library is dropped, and the next query initializes NVML.
+        """
         with self._lock:
             if library is None and not self._is_replaced:
                 return
@@ -213,8 +229,8 @@ class Session:
         if not self._is_hooked:
             self._is_hooked = True
             atexit.register(self.close)
-        if self.before_first_init and not self._is_prepared and not self._is_replaced:
-            self.before_first_init()
+        if hooks.before_first_init and not self._is_prepared and not self._is_replaced:
+            hooks.before_first_init()
         # Set last: if the hook fails, the next initialization must call it again.
         self._is_prepared = True
 
