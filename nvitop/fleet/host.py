@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import DeviceStatus, ProcessStatus
 
 _TEXTS: dict[str, Metric] = {metric.name: metric for metric in METRICS if metric.kind == 'str'}
-_DEVICE_STATUSES = ('ok', 'lost', 'timed out', 'error')
+_DEVICE_STATUSES = ('ok', 'not permitted', 'lost', 'timed out', 'error')
 _PROCESS_STATUSES = ('running', 'zombie', 'gone', 'no permission', 'foreign')
 
 

@@ -86,6 +86,7 @@ KINDS: dict[str, _Label] = {
     'pcie_link': _Label('PCIE', 'with slow PCIe link'),
     'implausible': _Label('ODD', 'with implausible values'),
     'unreadable': _Label('ERR', 'with unreadable values'),
+    'not_permitted': _Label('PERM', 'not permitted'),
     'thermal_cap': _Label('TEMP', 'at its temperature limit'),
     'power_cap': _Label('PWR', 'at its power limit'),
 }
@@ -308,6 +309,9 @@ def _unusable(case: _Case) -> Iterator[Finding]:
     elif status == 'error':
         action = 'Look for NVRM in the kernel log, then reset it or reboot'
         yield case.finding('failing', 'critical', 'fails all queries', reason, action)
+    elif status == 'not permitted':
+        action = 'Ask for the GPU where this session was started: job scheduler, container or administrator'
+        yield case.finding('not_permitted', 'unknown', 'not permitted', reason, action)
 
 
 def _slow(case: _Case) -> Iterator[Finding]:

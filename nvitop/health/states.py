@@ -33,7 +33,16 @@ if TYPE_CHECKING:
     from typing import Sequence
 
     DeviceWord = Literal[
-        'free', 'busy', 'in use', 'held', 'unknown', 'asleep', 'lost', 'timed out', 'error'
+        'free',
+        'busy',
+        'in use',
+        'held',
+        'unknown',
+        'asleep',
+        'not permitted',
+        'lost',
+        'timed out',
+        'error',
     ]
 
 #: Utilization (percent) from which a device or a process is busy.

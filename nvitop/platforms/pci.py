@@ -59,6 +59,19 @@ def read_pci_gpus(root: str = '/') -> tuple[PciGpu, ...]:
     return tuple(found)
 
 
+def why_denied(root: str = '/', access: Callable[[str, int], bool] = os.access) -> str:
+    """Return why the driver may not open a GPU: device files without access, or a control group."""
+    folder = os.path.join(root, 'dev')
+    try:
+        names = [name for name in os.listdir(folder) if re.fullmatch(r'nvidia\d+', name)]
+    except OSError:
+        names = []
+    closed = [name for name in names if not access(os.path.join(folder, name), _READ_WRITE)]
+    if closed:
+        return f'no access to /dev/{", /dev/".join(sorted(closed))}'
+    return 'denied by the control group or the container'
+
+
 def expected_gpus(
     root: str = '/', access: Callable[[str, int], bool] = os.access
 ) -> tuple[str, ...]:

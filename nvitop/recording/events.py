@@ -91,6 +91,8 @@ class EventDetector:
                 continue
             if device.status == 'asleep':
                 events.append(_event(sample, device.key, 'note', 'fell asleep'))
+            elif device.status == 'not permitted':
+                events.append(_event(sample, device.key, 'note', device.reason))
             elif last == 'asleep' and device.status == 'ok':
                 events.append(_event(sample, device.key, 'note', 'woke up'))
             elif device.status == 'ok':

@@ -70,6 +70,8 @@ class DeviceLostError(Exception):
         self.error = error
         #: Status of the device from now on.
         self.status: DeviceStatus = 'lost' if _errors.is_lost(error) else 'error'
+        if _errors.is_denied(error):
+            self.status = 'not permitted'
 
 
 class DeviceReader:
@@ -350,6 +352,8 @@ def lost_problem(sample: DeviceSample) -> Problem:
     kind: ProblemKind = 'error'
     if sample.status == 'lost' or sample.status == 'timed out':
         kind = sample.status
+    elif sample.status == 'not permitted':
+        kind = 'denied'
     return Problem(sample.key, STATUS, sample.reason, kind)
 
 

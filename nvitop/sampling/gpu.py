@@ -18,7 +18,7 @@ from nvitop.api.device import Device
 from nvitop.api.libnvml import _errors
 from nvitop.api.system import system
 from nvitop.basics.times import format_duration
-from nvitop.platforms.pci import SleepInfo, is_asleep
+from nvitop.platforms.pci import SleepInfo, is_asleep, why_denied
 from nvitop.sampling.device import (
     DeviceLostError,
     DeviceReader,
@@ -119,10 +119,10 @@ class GpuReader:
                 due = due._replace(slow=True)
                 self._is_fresh = False
             reading = self._read(due)
-        except DeviceLostError as loss:
-            return self._lose(loss.status, str(loss))
-        except libnvml.NVMLError as error:
-            return self._lose('lost' if _errors.is_lost(error) else 'error', str(error))
+        except (DeviceLostError, libnvml.NVMLError) as failure:
+            loss = failure if isinstance(failure, DeviceLostError) else DeviceLostError(failure)
+            reason = why_denied() if loss.status == 'not permitted' else str(loss)
+            return self._lose(loss.status, reason)
         self._lost = None
         return reading
 

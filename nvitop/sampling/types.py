@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Subject = Union['DeviceKey', int, Literal['driver', 'host', 'monitor']]
 
 #: ``asleep``: it is off or about to be, and not queried because that would wake it.
-DeviceStatus = Literal['ok', 'asleep', 'lost', 'timed out', 'error']
+DeviceStatus = Literal['ok', 'asleep', 'not permitted', 'lost', 'timed out', 'error']
 #: ``zombie``: exited, not yet reaped; ``gone``: exited; ``no permission``: alive, but its command line
 #: cannot be read; ``foreign``: a PID of another PID namespace (container).
 ProcessStatus = Literal['running', 'zombie', 'gone', 'no permission', 'foreign']
@@ -207,8 +207,13 @@ class DeviceSample(NamedTuple):
 
     @property
     def is_silent(self) -> bool:
-        """Whether it was queried and does not respond."""
+        """Whether it was queried and has no values: it does not respond, or may not be opened."""
         return self.status not in ('ok', 'asleep')
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether it was queried and does not respond."""
+        return self.is_silent and self.status != 'not permitted'
 
     def extended_value(self, name: str) -> Value:
         """Return the value of a metric of tier *extended*, ``None`` if it is missing."""

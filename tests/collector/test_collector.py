@@ -338,7 +338,9 @@ def test_the_driver_gets_at_most_two_fifths_of_the_calls_of_upstream(clock: Cloc
     assert len(snapshots.gpu_processes) > 5
     assert sum(calls.values()) / ticks / 8 <= SHARE * UPSTREAM_CALLS
     assert not any('Pcie' in name or 'Encoder' in name or 'Clock' in name for name in calls)
-    assert max(calls.values()) <= ticks * 8  # no call is made twice
+    # No call is made twice, but for a GPU with an idle process.
+    assert calls.pop('nvmlDeviceGetUtilizationRates') <= ticks * 9
+    assert max(calls.values()) <= ticks * 8
     assert calls['nvmlDeviceGetPowerManagementLimit'] <= ticks * 8 / 5  # a slow metric
 
 

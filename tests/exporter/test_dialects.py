@@ -199,6 +199,14 @@ def test_a_gpu_that_does_not_respond_has_no_values() -> None:
     assert {point.value for point in up.points if point.labels['gpu'] == '1'} == {0.0}
 
 
+def test_a_gpu_without_permission_is_not_down() -> None:
+    device = device_sample(3, status='not permitted', reason='no access to /dev/nvidia3')
+    made = families(Observation(Sample(0.0, devices=(device,)), EVERYTHING))
+    assert 'nvitop_gpu_up' not in made
+    (point,) = made['nvitop_gpu_problem_info'].points
+    assert point.labels['status'] == 'not permitted'
+
+
 def test_old_samples_have_no_values_but_say_that_gpus_do_not_respond() -> None:
     sample = without_values(sample_of('dgx-h100'), 'no sample for 20 s')
     made = families(Observation(sample, EVERYTHING, is_fresh=False), *DIALECT_NAMES)

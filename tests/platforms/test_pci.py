@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nvitop.platforms.pci import expected_gpus, read_pci_gpus, short_bus_id
+from nvitop.platforms.pci import expected_gpus, read_pci_gpus, short_bus_id, why_denied
 
 pytestmark = pytest.mark.skipif(sys.platform == 'win32', reason='needs symbolic links')
 
@@ -131,3 +131,13 @@ def test_bus_ids_have_one_form() -> None:
     assert short_bus_id('00000000:3D:00.0') == short_bus_id('0000:3d:00.0') == '0000:3d:00.0'
     assert short_bus_id('10000:3d:00.0') == '10000:3d:00.0'
     assert short_bus_id('N/A') == short_bus_id('') == ''
+
+
+def test_device_files_without_access_are_named(tmp_path: pathlib.Path) -> None:
+    assert 'control group' in why_denied(str(tmp_path))
+    (tmp_path / 'dev').mkdir()
+    for name in ('nvidia0', 'nvidia1', 'nvidiactl'):
+        (tmp_path / 'dev' / name).touch()
+    assert 'control group' in why_denied(str(tmp_path))
+    found = why_denied(str(tmp_path), lambda path, _: not path.endswith('1'))
+    assert found == 'no access to /dev/nvidia1'

@@ -14,6 +14,7 @@ from nvitop.api.process import HostFacts
 from nvitop.api.process.observed import observed
 from nvitop.api.timing import Window
 from nvitop.basics.metrics import METRICS_BY_NAME
+from nvitop.health import findings
 from nvitop.health.states import device_states
 from nvitop.sampling.driver import read_driver_info
 from nvitop.sampling.plan import REPORT_METRICS
@@ -338,10 +339,15 @@ def test_a_machine_without_gpus_has_no_problem(bench: ClockedMachine) -> None:
     assert not [p for p in sample.problems if p.subject == 'driver']
 
 
-def test_a_gpu_without_permission_has_status_error(bench: ClockedMachine) -> None:
-    bench.machine.fail('nvmlDeviceGetHandleByIndex*', 'NO_PERMISSION', gpu=2)
-    device = gpu(bench.sample(), 2)
-    assert (device.status, device.reason) == ('error', 'Insufficient Permissions')
+@on('call', ['nvmlDeviceGetHandleByIndex*', 'nvmlDeviceGet*'])
+def test_a_gpu_without_permission_is_not_faulty(bench: ClockedMachine, call: str) -> None:
+    bench.machine.fail(call, 'NO_PERMISSION', gpu=2)
+    sample = bench.sample()
+    device = gpu(sample, 2)
+    assert (device.status, device.is_failing) == ('not permitted', False)
+    assert 'control group' in device.reason or '/dev/nvidia' in device.reason
+    (finding,) = [finding for finding in findings(sample) if finding.device == device.key]
+    assert (finding.kind, finding.severity) == ('not_permitted', 'unknown')
 
 
 def test_a_gpu_has_status_error_only_if_every_query_fails(bench: ClockedMachine) -> None:

@@ -169,12 +169,13 @@ def _states(
     yield Family(f'{DEVICE_PREFIX}asleep', 'gauge', text, asleep)
     labeled = [(device, texts) for device, texts in labeled if device.status != 'asleep']
     for device, labels in labeled:
-        up.append(Point(labels, float(device.status == 'ok')))
+        if device.status != 'not permitted':
+            up.append(Point(labels, float(device.status == 'ok')))
         if device.status != 'ok':
             texts = {'status': device.status, 'reason': label_value(device.reason)}
             problems.append(Point({**labels, **texts}, 1.0))
     yield Family(f'{DEVICE_PREFIX}up', 'gauge', 'whether the GPU responds', tuple(up))
-    text = 'why the GPU does not respond'
+    text = 'why the GPU does not respond, or may not be opened'
     yield Family(f'{DEVICE_PREFIX}problem_info', 'info', text, tuple(problems))
     if has_driver(observation.sample):
         yield from _missing(observation.sample)

@@ -192,7 +192,7 @@ def load_style(
 def device_role(device: DeviceSample, thresholds: Thresholds) -> Role:
     """Return the heavier role of GPU and memory; an error if the device does not respond."""
     if device.status != 'ok':
-        return Role.ERROR if device.is_silent else Role.DIM
+        return Role.ERROR if device.is_failing else Role.DIM
     gpu = load_role(device.gpu_utilization_percent, thresholds.gpu)
     memory = load_role(device.memory_percent, thresholds.memory)
     if Role.UNKNOWN in (gpu, memory):

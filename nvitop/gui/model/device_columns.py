@@ -139,7 +139,7 @@ class MeasuredRow(NamedTuple):
     @property
     def is_wrong(self) -> bool:
         """Whether something is wrong with the device, or it does not respond."""
-        return self.device.is_silent or self.state.is_wrong
+        return self.device.is_failing or self.state.is_wrong
 
 
 class DetailRow(NamedTuple):
@@ -153,7 +153,7 @@ class DetailRow(NamedTuple):
     @property
     def is_wrong(self) -> bool:
         """Whether the device does not respond."""
-        return self.device.is_silent
+        return self.device.is_failing
 
 
 class DeviceColumn(NamedTuple):
@@ -201,7 +201,7 @@ def _index(row: MeasuredRow | DetailRow, _: int) -> Pieces:
 
 
 def _name(row: MeasuredRow, width: int) -> Pieces:
-    style = ERROR if row.device.is_silent else row.style
+    style = ERROR if row.device.is_failing else row.style
     return ((fmt.format_device_name(row.device.info.name, width), style),)
 
 

@@ -338,7 +338,7 @@ def _draw_full(buf: Buffer, shape: _Shape, device: DeviceSample, state: RowState
     elif state.finding is not None and state.finding.mark == 'HOT' and not device.key.is_mig:
         place = TEMPERATURE
         buf.restyle(Rect(cells[0].x + place.x, 1, place.width, 1), role=Role.ERROR, bold=True)
-    if device.is_silent or state.is_wrong:
+    if device.is_failing or state.is_wrong:
         buf.write(cells[0].x, 0, f'{device.key.label:>{LABEL}}!', ERROR)
 
 

@@ -204,7 +204,7 @@ def _draw_reason(buf: Buffer, area: Rect, device: DeviceSample) -> None:
     texts = why_silent(device)
     room = max(0, area.width - 2)
     text = next((each for each in texts if cell_width(each) <= room), texts[-1])
-    style = ERROR if device.is_silent else DIM
+    style = ERROR if device.is_failing else DIM
     buf.write(area.x + 1, area.y, clip(text, room), style)
 
 
@@ -254,7 +254,7 @@ def _titles(
 
 def _device_notes(device: DeviceSample, state: RowState, *, selected: bool) -> list[Note]:
     """Return index, what the device is doing, and who uses it."""
-    index = f'{device.key.label}!' if device.is_silent or state.is_wrong else device.key.label
+    index = f'{device.key.label}!' if device.is_failing or state.is_wrong else device.key.label
     style = ERROR if index.endswith('!') else TITLE
     forms = (f'►GPU {index}', f'►{index}') if selected else (f'GPU {index}', index)
     notes = [Note(forms, _SELECTED if selected else style, 0)]
