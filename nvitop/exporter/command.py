@@ -91,8 +91,8 @@ def make_parser(program: str = PROGRAM) -> ArgumentParser:
         prog=program,
         usage=[f'{program} [OPTION ...]'],
         description='Serve GPU and process values to Prometheus.\n'
-        'The command "nvitop-exporter" is the same program with the names, port and interval of\n'
-        'release 1.7, and its options for the address.',
+        'The command "nvitop-exporter" is the same program with the names, port and\n'
+        'interval of release 1.7, and its options for the address.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
