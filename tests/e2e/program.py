@@ -79,6 +79,8 @@ class Program(Pseudoterminal):
         data = self.read(timeout)
         self.written += data
         self.emulator.feed(data)
+        if b'\x1b[c' in data:  # a terminal reports its attributes
+            self.type('\x1b[?62;22c')
         return bool(data)
 
     def has_drawn(self) -> bool:

@@ -12,7 +12,15 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.gui.state.events import InputEnded, KeyPressed, Pasted, Resized, Suspended, Terminated
+from nvitop.gui.state.events import (
+    BackgroundReported,
+    InputEnded,
+    KeyPressed,
+    Pasted,
+    Resized,
+    Suspended,
+    Terminated,
+)
 from nvitop.gui.term.posix import PosixInput, escape_delay
 from tests.waiting import PATIENCE
 
@@ -71,6 +79,33 @@ def test_sequence_in_two_reads_is_one_key(keyboard: tuple[PosixInput, int]) -> N
     source.close()
     os.close(read)
     os.close(write)
+
+
+@pytest.mark.parametrize('cut', [1, 2, 3, 4, 10, 24])
+def test_reply_about_the_background_in_two_reads_is_no_key(
+    keyboard: tuple[PosixInput, int], cut: int
+) -> None:
+    source, write = keyboard
+    reply = b'\x1b]11;rgb:ffff/ffff/ffff\x1b\\'
+    source.expect_replies()
+    os.write(write, reply[:cut])
+    assert source.wait(0.1) == []
+    os.write(write, reply[cut:])
+    assert source.wait(PATIENCE) == [BackgroundReported(is_light=True)]
+
+
+@pytest.mark.parametrize('late', [b'\x1b]11;rgb:0/0/0\x07\x1b[?62;4c', b'\x1b[?1;2c'])
+def test_replies_are_read_before_the_terminal_is_left(
+    keyboard: tuple[PosixInput, int], late: bytes
+) -> None:
+    source, write = keyboard
+    source.expect_replies()
+    timer = threading.Timer(0.05, os.write, (write, late))
+    timer.start()
+    source.drop_replies()
+    timer.join()
+    os.write(write, b'x')
+    assert source.wait(PATIENCE) == [KeyPressed('x')]
 
 
 def test_other_threads_can_wake_the_wait(keyboard: tuple[PosixInput, int]) -> None:

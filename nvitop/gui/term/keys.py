@@ -103,6 +103,15 @@ class Decoder:
         self._utf8 = codecs.getincrementaldecoder('utf-8')('replace')
         self._pending = ''
         self._paste: list[str] | None = None
+        #: Whether the terminal was asked for its background and its attributes, and hasn't replied.
+        self.awaits_reply = False
+
+    @property
+    def is_in_reply(self) -> bool:
+        """Whether pending bytes are the beginning of the reply, which can arrive in pieces."""
+        return self._pending.startswith('\x1b]1') or (
+            self.awaits_reply and self._pending in ('\x1b', '\x1b]')
+        )
 
     @property
     def is_waiting(self) -> bool:
@@ -243,6 +252,8 @@ class Decoder:
             self._interpret_mouse(parameters, last, events)
             return
         if parameters[:1] in {'<', '=', '>', '?'}:  # a reply of the terminal, not a key
+            # Its attributes are the reply after that about the background, if it sends one.
+            self.awaits_reply = self.awaits_reply and last != 'c'
             return
         first, _, modifier = parameters.partition(';')
         if last == '~':

@@ -28,8 +28,11 @@ READ_SIZE = 1 << 14
 #: Report mouse buttons with any coordinates (SGR), and put marks around pastes.
 MOUSE_ON, MOUSE_OFF = '\x1b[?1000h\x1b[?1006h', '\x1b[?1006l\x1b[?1000l'
 PASTE_ON, PASTE_OFF = '\x1b[?2004h', '\x1b[?2004l'
-#: Query of the color of the background, and prefixes of terminals that reply or ignore it.
-BACKGROUND_QUERY = '\x1b]11;?\x07'
+#: Query of the color of the background, and of the attributes: all terminals reply to the latter, so
+#: that its reply ends the wait for the former. Prefixes of terminals that reply or ignore it.
+BACKGROUND_QUERY = '\x1b]11;?\x07\x1b[c'
+#: Maximum time (seconds) for these replies, which must not reach the shell after a quick exit.
+REPLY_SECONDS = 2.0
 _WITH_BACKGROUND = ('xterm', 'tmux', 'rxvt', 'alacritty', 'foot', 'kitty', 'wezterm', 'ghostty')
 
 #: Signals that become events. Ctrl-Z arrives as a key; SIGTSTP comes from other programs only.
@@ -72,8 +75,8 @@ class PosixInput:
         self._selector = selectors.PollSelector()
         for descriptor in (fd, self._wake_read):
             self._selector.register(descriptor, selectors.EVENT_READ)
-        #: Monotonic time of the last read.
-        self._read_at = 0.0
+        #: Monotonic times of the last read, and of the end of the wait for replies.
+        self._read_at = self._replies_until = 0.0
 
     def close(self) -> None:
         """Close the pipe."""
@@ -108,12 +111,14 @@ class PosixInput:
             return [*self._decoder.end_paste()]
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if self._decoder.is_waiting:
-                remaining = self._delay if remaining is None else min(self._delay, remaining)
+            delay = REPLY_SECONDS if self._decoder.is_in_reply else self._delay
+            flush_at = self._read_at + delay if self._decoder.is_waiting else None
+            ends = [end for end in (deadline, flush_at) if end is not None]
+            remaining = max(0.0, min(ends) - time.monotonic()) if ends else None
             ready = {key.fd for key, _ in self._selector.select(remaining)}
             if not ready:
-                return [*self._decoder.flush()]
+                is_whole = flush_at is not None and time.monotonic() >= flush_at
+                return [*self._decoder.flush()] if is_whole else []
             events: list[Event] = []
             woken = self._wake_read in ready
             if woken:
@@ -122,6 +127,24 @@ class PosixInput:
                 events += self._read_keys()
             if events or woken:
                 return events
+
+    def expect_replies(self) -> None:
+        """Note that the terminal was queried now."""
+        self._decoder.awaits_reply = True
+        self._replies_until = time.monotonic() + REPLY_SECONDS
+
+    def drop_replies(self) -> None:
+        """Read and drop what arrives until the terminal has replied, before the program leaves it."""
+        while self._decoder.awaits_reply or self._decoder.is_in_reply:
+            until = self._replies_until
+            if self._decoder.is_in_reply:
+                until = max(until, self._read_at + self._delay + REPLY_SECONDS / 4)
+            ready = {key.fd for key, _ in self._selector.select(max(0.0, until - time.monotonic()))}
+            if self._wake_read in ready:
+                self._read_wakes()
+            if not ready or (self._fd in ready and InputEnded() in self._read_keys()):
+                break
+        self._decoder.awaits_reply = False
 
     def _read_keys(self) -> list[Event]:
         try:
@@ -185,9 +208,13 @@ class PosixTerminal(CursesTerminal):
         # The reply is an event. Nothing waits for it.
         if self._asks_background and os.environ.get('TERM', '').startswith(_WITH_BACKGROUND):
             _write(BACKGROUND_QUERY)
+            if isinstance(self._input, PosixInput):
+                self._input.expect_replies()
 
     def _unset_modes(self) -> None:
         _write(MOUSE_OFF + PASTE_OFF + RESET)
+        if isinstance(self._input, PosixInput):
+            self._input.drop_replies()
 
     def suspend(self) -> None:
         """Restore the terminal and stop; return when the shell continues the program."""
