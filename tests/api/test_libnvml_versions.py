@@ -192,10 +192,10 @@ def test_impossible_pid_is_dropped_and_logged_once(
     assert len(caplog.records) == 1
 
 
-def test_process_with_more_memory_than_the_device_is_dropped(board: FakeLibrary) -> None:
+def test_process_with_more_memory_than_the_device_has_unknown_memory(board: FakeLibrary) -> None:
     board.add(COMPUTE + '_v3', process_list(24, [(100, GIB), (200, 81 * GIB), (300, 99 * GIB)]))
     processes = libnvml.nvmlQuery(COMPUTE, handle())
-    assert [process.pid for process in processes] == [100]
+    assert pids_and_memory(processes) == [(100, GIB), (200, None), (300, None)]
     assert 'more than the device has' in libnvml.impossible_answer(COMPUTE, handle())
     assert board.calls['nvmlDeviceGetMemoryInfo_v2'] == 1
 
@@ -209,7 +209,7 @@ def test_recreated_device_with_more_memory_is_believed(library: FakeLibrary) -> 
     library.add('nvmlDeviceGetMemoryInfo_v2', memory)
     library.add(COMPUTE + '_v3', process_list(24, [(100, 15 * GIB)]))
     assert libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', handle()).total == 10 * GIB
-    assert libnvml.nvmlQuery(COMPUTE, handle()) == []
+    assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == [(100, None)]
     assert libnvml.impossible_answer(COMPUTE, handle())
     assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == [(100, 15 * GIB)]
     assert libnvml.impossible_answer(COMPUTE, handle()) == ''

@@ -41,7 +41,7 @@ class ProcessInfo(NamedTuple):
     """A process on a device, with the field names of NVML's structure."""
 
     pid: int
-    #: Bytes; ``None`` if the driver does not know (Windows with WDDM).
+    #: Bytes; ``None`` if the driver does not know (Windows with WDDM), or if it is impossible.
     usedGpuMemory: int | None
     #: ``0xFFFFFFFF`` without MIG.
     gpuInstanceId: int = UINT_MAX
@@ -70,8 +70,9 @@ class _Method(NamedTuple):
 
 class _ListResult(NamedTuple):
     rows: list[ProcessInfo]
-    #: Why rows were dropped, and their number.
+    #: What is impossible in the list, and in how many of its rows.
     impossible: str
+    impossible_rows: int
     dropped: int
 
 
@@ -79,7 +80,7 @@ class _ListResult(NamedTuple):
 _methods: dict[str, tuple[_Method, ...]] = {}
 #: (function, address in the handle) → number of rows to make room for.
 _capacities: dict[tuple[str, int], int] = {}
-#: (function, address in the handle) → why rows were dropped from the last list.
+#: (function, address in the handle) → what was impossible in the last list.
 _impossible: dict[tuple[str, int], str] = {}
 _warned: set[str] = set()
 
@@ -96,8 +97,8 @@ SESSION.on_new_library(_forget)
 def nvmlDeviceGetComputeRunningProcesses(handle: Any) -> list[ProcessInfo]:
     """Return the processes with a compute context on a device (type C of nvidia-smi).
 
-    The layout that the driver uses is detected and checked. Impossible rows are dropped, and
-    :func:`impossible_answer` returns why.
+    The layout that the driver uses is detected and checked. Rows with impossible PIDs are
+    dropped, and impossible memory is ``None``; :func:`impossible_answer` returns why.
 
     Raises:
         NVMLError: The query failed.
@@ -124,14 +125,14 @@ def nvmlDeviceGetMPSComputeRunningProcesses(handle: Any) -> list[ProcessInfo]:
 
 
 def impossible_answer(func: str, handle: Any) -> str:
-    """Return why rows were dropped from the last process list of a device.
+    """Return what was impossible in the last process list of a device.
 
     Args:
         func: Name of the function: ``'nvmlDeviceGetComputeRunningProcesses'``.
         handle: The device.
 
     Returns:
-        One line of text, ``''`` if no row was dropped.
+        One line of text, ``''`` if nothing was.
     """
     return _impossible.get((func, address_of(handle)), '')
 
@@ -152,10 +153,10 @@ def _running_processes(name: str, handle: Any) -> list[ProcessInfo]:
             is_repeated = True
         written = _written_layout(buffer, count, method.layouts)
         for layout in (written,) if written else method.layouts:
-            result = _check(layout, buffer, count, handle, key[1])
-            if best is None or result.dropped < best.dropped:
+            result = _check(layout, buffer, count, handle, is_sure=bool(written))
+            if best is None or result.impossible_rows < best.impossible_rows:
                 best = result
-            if written or not result.dropped:
+            if written or not result.impossible_rows:
                 if (method, layout) != (methods[0], methods[0].layouts[0]):
                     _remember(name, methods, method, layout)
                 return _note(key, result)
@@ -259,15 +260,18 @@ def _written_layout(
 
 
 def _check(
-    layout: _ListLayout, buffer: bytearray, count: int, handle: Any, address: int
+    layout: _ListLayout, buffer: bytearray, count: int, handle: Any, *, is_sure: bool
 ) -> _ListResult:
+    """Return the rows of a list. If their layout is sure, only an impossible value is left out."""
     rows: list[ProcessInfo] = []
     impossible = ''
-    total = memory_totals.get(address, 0)
+    impossible_rows = 0
+    total = memory_totals.get(address_of(handle), 0)
     is_fresh = False
     for pid, memory, *rest in layout.row.iter_unpack(memoryview(buffer)[: count * layout.row.size]):
         if not 0 < pid <= MAX_PID:
             impossible = f'invalid PID {pid}'
+            impossible_rows += 1
             continue
         if memory == ULONGLONG_MAX:
             memory = None
@@ -277,11 +281,14 @@ def _check(
             is_fresh = True
             if memory > total:
                 impossible = f'{memory} bytes of PID {pid} are more than the device has ({total})'
-                continue
+                impossible_rows += 1
+                memory = None
+                if not is_sure:
+                    continue
         protected = rest[2] if len(rest) > 2 and rest[2] != ULONGLONG_MAX else None
         gpu_instance, compute_instance = rest[:2] or (UINT_MAX, UINT_MAX)
         rows.append(ProcessInfo(pid, memory, gpu_instance, compute_instance, protected))
-    return _ListResult(rows, impossible, count - len(rows))
+    return _ListResult(rows, impossible, impossible_rows, count - len(rows))
 
 
 def _read_total(handle: Any) -> int:
@@ -296,12 +303,13 @@ def _read_total(handle: Any) -> int:
 
 
 def _note(key: tuple[str, int], result: _ListResult) -> list[ProcessInfo]:
-    if not result.dropped:
+    if not result.impossible_rows:
         if _impossible:
             _impossible.pop(key, None)
         return result.rows
-    total = result.dropped + len(result.rows)
-    text = f'ignored {result.dropped} of {total} entries: {result.impossible}'
+    text = result.impossible
+    if result.dropped:
+        text = f'ignored {result.dropped} of {result.dropped + len(result.rows)} entries: {text}'
     _impossible[key] = text
     name = key[0]
     if name not in _warned:
