@@ -49,6 +49,16 @@ UNITS: dict[str, Unit] = {
 }
 # fmt: on
 
+#: Unit → unit without a prefix, and the number of them in one raw value.
+_BASES = {
+    'W': ('W', 1e-3),
+    'J': ('J', 1.0),
+    'MHz': ('Hz', 1e6),
+    'KiB/s': ('B/s', 1024.0),
+    'B': ('B', 1.0),
+}
+_PREFIXES = ('', 'k', 'M', 'G', 'T', 'P')
+
 #: Where ECC errors are counted, by name in metrics, and since when.
 ECC_PLACES = {
     'device_memory': 'the device memory',
@@ -61,6 +71,18 @@ ECC_PLACES = {
     'sram': 'the SRAM',
 }
 ECC_PERIODS = {'volatile': 'since the driver was loaded', 'aggregate': 'over the life of the board'}
+
+
+def scaled(raw: float, unit: str) -> str:
+    """Return a raw value in a unit that a person can imagine: ``4.2 MW``."""
+    if unit not in _BASES:
+        return f'{raw} {unit}'.rstrip()
+    base, factor = _BASES[unit]
+    value = raw * factor
+    power = 0
+    while abs(value) >= 1000 and power < len(_PREFIXES) - 1:
+        value, power = value / 1000, power + 1
+    return f'{value:.4g} {_PREFIXES[power]}{base}'
 
 
 class Metric(NamedTuple):

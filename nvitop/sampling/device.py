@@ -13,6 +13,7 @@ from nvitop.api import libnvml
 from nvitop.api.device import Device, MigDevice
 from nvitop.api.device.base import ImpossibleAnswer, implausible
 from nvitop.api.libnvml import _errors
+from nvitop.basics.metrics import scaled
 from nvitop.basics.units import NA, NaType
 from nvitop.sampling.plan import REPORT_METRICS, STATIC, metrics_due
 from nvitop.sampling.types import (
@@ -361,32 +362,9 @@ def _is_gpm(metric: Metric) -> bool:
     return metric.begin == 'begin_gpm'
 
 
-#: Unit → unit without a prefix, and the number of them in one raw value.
-_BASES = {
-    'W': ('W', 1e-3),
-    'J': ('J', 1.0),
-    'MHz': ('Hz', 1e6),
-    'KiB/s': ('B/s', 1024.0),
-    'B': ('B', 1.0),
-}
-_PREFIXES = ('', 'k', 'M', 'G', 'T', 'P')
-
-
 def known_value(value: T | NaType) -> T | None:
     """Return the value, or ``None`` for ``NA``."""
     return None if isinstance(value, NaType) else value
-
-
-def _scaled(raw: float, unit: str) -> str:
-    """Return a raw value in a unit that a person can imagine: ``4.2 MW``."""
-    if unit not in _BASES:
-        return f'{raw} {unit}'.rstrip()
-    base, factor = _BASES[unit]
-    value = raw * factor
-    power = 0
-    while abs(value) >= 1000 and power < len(_PREFIXES) - 1:
-        value, power = value / 1000, power + 1
-    return f'{value:.4g} {_PREFIXES[power]}{base}'
 
 
 def value_of(metric: Metric, raw: object) -> Value:
@@ -402,7 +380,7 @@ def value_of(metric: Metric, raw: object) -> Value:
             return raw
         if not isinstance(raw, (int, float)) or not math.isfinite(raw):
             raise ImpossibleAnswer(f'{raw!r} is not a number')
-        raise implausible(_scaled(raw, metric.unit))
+        raise implausible(scaled(raw, metric.unit))
     if metric.kind == 'list':
         return tuple(str(name) for name in getattr(raw, 'names', ()))
     if metric.kind == 'rows' and isinstance(raw, list):

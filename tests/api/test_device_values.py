@@ -134,6 +134,29 @@ def test_memory_of_the_host_is_a_fact_of_the_product(
         assert (Device(0).memory_total() is NA) != is_unified
 
 
+@pytest.mark.parametrize(
+    ('method', 'function', 'value', 'reason'),
+    [
+        ('temperature', 'nvmlDeviceGetTemperature', 255, '255 °C is implausible'),
+        ('power_usage', 'nvmlDeviceGetPowerUsage', 900_000_000, '900 kW is implausible'),
+        ('max_power_limit', 'nvmlDeviceGetPowerManagementLimitConstraints', (0, 10**9), '1 MW'),
+        ('sm_clock', 'nvmlDeviceGetClockInfo', 60_000, '60 GHz is implausible'),
+    ],
+)
+def test_implausible_values_are_na(
+    device: Device,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    function: str,
+    value: Any,
+    reason: str,
+) -> None:
+    answer(monkeypatch, **{function: value if isinstance(value, tuple) else lambda *_: value})
+    found = device.reading(method)
+    assert found.value is NA
+    assert reason in str(found.reason)
+
+
 def test_implausible_memory_is_na(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     info = types.SimpleNamespace(total=10, free=2**64 - 1, used=11, reserved=1)
     answer(monkeypatch, nvmlDeviceGetMemoryInfo=info)

@@ -23,6 +23,7 @@ from typing import (
 from nvitop.api import libnvml
 from nvitop.api.libnvml import nvmlQuery
 from nvitop.api.libnvml._errors import is_unsupported
+from nvitop.basics.metrics import UNITS, scaled
 from nvitop.basics.units import NA, UINT_MAX, ULONGLONG_MAX, NaType
 
 if TYPE_CHECKING:
@@ -239,20 +240,25 @@ class DeviceBase:
         return found[0]
 
     def _number(
-        self, function: Function, *args: Any, static: bool = False, maximum: int = MAX_UINT
+        self,
+        function: Function,
+        *args: Any,
+        static: bool = False,
+        maximum: int = MAX_UINT,
+        unit: str = '',
     ) -> int | NaType:
-        """Query a number from 0 to ``maximum``."""
+        """Query a number from 0 to ``maximum``, or to the highest plausible one of a unit."""
         if static:
-            return self._in_range(self._query(function, *args, static=True), maximum)
-        return self._in_range(self._answer(function, *args)[0], maximum)
+            return self._in_range(self._query(function, *args, static=True), maximum, unit)
+        return self._in_range(self._answer(function, *args)[0], maximum, unit)
 
-    def _in_range(self, value: object, maximum: int = MAX_UINT) -> int | NaType:
-        """Return ``value`` if it is a number from 0 to ``maximum``."""
+    def _in_range(self, value: object, maximum: int = MAX_UINT, unit: str = '') -> int | NaType:
+        """Return ``value`` if it is a number from 0 to the maximum, see :meth:`_number`."""
         if isinstance(value, int):
-            if 0 <= value <= maximum:
+            if 0 <= value <= (UNITS[unit].highest if unit else maximum):
                 return value
             if value not in _UNKNOWN:
-                self._missing.reason = implausible(value)
+                self._missing.reason = implausible(scaled(value, unit))
         return NA
 
     def _named(
@@ -303,9 +309,11 @@ class DeviceBase:
             for field, (value, _) in zip(fields, values)
         ]
 
-    def _field(self, field: int, scope: int = 0, *, maximum: int = MAX_UINT) -> int | NaType:
-        """Query one field value, a number from 0 to ``maximum``."""
-        return self._in_range(self._fields([(field, scope)])[0][0], maximum)
+    def _field(
+        self, field: int, scope: int = 0, *, maximum: int = MAX_UINT, unit: str = ''
+    ) -> int | NaType:
+        """Query one field value, a number in the range of :meth:`_number`."""
+        return self._in_range(self._fields([(field, scope)])[0][0], maximum, unit)
 
     # Values shared by the device objects of a GPU
 

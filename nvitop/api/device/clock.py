@@ -111,56 +111,56 @@ class ClockMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.graphics``
         """
-        return self._number('nvmlDeviceGetClockInfo', _GRAPHICS)
+        return self._number('nvmlDeviceGetClockInfo', _GRAPHICS, unit='MHz')
 
     def sm_clock(self) -> int | NaType:
         """Current clock of the streaming multiprocessors in MHz.
 
         NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.sm``
         """
-        return self._number('nvmlDeviceGetClockInfo', _SM)
+        return self._number('nvmlDeviceGetClockInfo', _SM, unit='MHz')
 
     def memory_clock(self) -> int | NaType:
         """Current memory clock in MHz.
 
         NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.memory``
         """
-        return self._number('nvmlDeviceGetClockInfo', _MEMORY)
+        return self._number('nvmlDeviceGetClockInfo', _MEMORY, unit='MHz')
 
     def video_clock(self) -> int | NaType:
         """Current clock of the video engines in MHz.
 
         NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.video``
         """
-        return self._number('nvmlDeviceGetClockInfo', _VIDEO)
+        return self._number('nvmlDeviceGetClockInfo', _VIDEO, unit='MHz')
 
     def max_graphics_clock(self) -> int | NaType:
         """Maximum graphics (shader) clock in MHz. Queried once.
 
         NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.graphics``
         """
-        return self._number('nvmlDeviceGetMaxClockInfo', _GRAPHICS, static=True)
+        return self._number('nvmlDeviceGetMaxClockInfo', _GRAPHICS, static=True, unit='MHz')
 
     def max_sm_clock(self) -> int | NaType:
         """Maximum clock of the streaming multiprocessors in MHz. Queried once.
 
         NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.sm``
         """
-        return self._number('nvmlDeviceGetMaxClockInfo', _SM, static=True)
+        return self._number('nvmlDeviceGetMaxClockInfo', _SM, static=True, unit='MHz')
 
     def max_memory_clock(self) -> int | NaType:
         """Maximum memory clock in MHz. Queried once.
 
         NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.memory``
         """
-        return self._number('nvmlDeviceGetMaxClockInfo', _MEMORY, static=True)
+        return self._number('nvmlDeviceGetMaxClockInfo', _MEMORY, static=True, unit='MHz')
 
     def max_video_clock(self) -> int | NaType:
         """Maximum clock of the video engines in MHz. Queried once.
 
         NVML: ``nvmlDeviceGetMaxClockInfo``
         """
-        return self._number('nvmlDeviceGetMaxClockInfo', _VIDEO, static=True)
+        return self._number('nvmlDeviceGetMaxClockInfo', _VIDEO, static=True, unit='MHz')
 
     def clock_event_reasons(self) -> ClockEventReasons | NaType:
         """Reasons that limit the clocks, as a set of flags; ``names`` gives them as text.
@@ -181,14 +181,14 @@ class ClockMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetApplicationsClock`` · nvidia-smi: ``clocks.applications.graphics``
         """
-        return self._number('nvmlDeviceGetApplicationsClock', _GRAPHICS)
+        return self._number('nvmlDeviceGetApplicationsClock', _GRAPHICS, unit='MHz')
 
     def application_memory_clock(self) -> int | NaType:
         """Memory clock set for applications, in MHz; ``NA`` if it cannot be set (GeForce).
 
         NVML: ``nvmlDeviceGetApplicationsClock`` · nvidia-smi: ``clocks.applications.memory``
         """
-        return self._number('nvmlDeviceGetApplicationsClock', _MEMORY)
+        return self._number('nvmlDeviceGetApplicationsClock', _MEMORY, unit='MHz')
 
     def default_application_graphics_clock(self) -> int | NaType:
         """Default graphics clock for applications, in MHz. Queried once.
@@ -196,7 +196,9 @@ class ClockMixin(DeviceBase):
         NVML: ``nvmlDeviceGetDefaultApplicationsClock``
         · nvidia-smi: ``clocks.default_applications.graphics``
         """
-        return self._number('nvmlDeviceGetDefaultApplicationsClock', _GRAPHICS, static=True)
+        return self._number(
+            'nvmlDeviceGetDefaultApplicationsClock', _GRAPHICS, static=True, unit='MHz'
+        )
 
     def default_application_memory_clock(self) -> int | NaType:
         """Default memory clock for applications, in MHz. Queried once.
@@ -204,7 +206,9 @@ class ClockMixin(DeviceBase):
         NVML: ``nvmlDeviceGetDefaultApplicationsClock``
         · nvidia-smi: ``clocks.default_applications.memory``
         """
-        return self._number('nvmlDeviceGetDefaultApplicationsClock', _MEMORY, static=True)
+        return self._number(
+            'nvmlDeviceGetDefaultApplicationsClock', _MEMORY, static=True, unit='MHz'
+        )
 
     def supported_clocks(self) -> list[SupportedClocks]:
         """Pairs of clocks that can be set for applications, the fastest first.

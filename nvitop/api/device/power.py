@@ -56,7 +56,7 @@ class PowerMixin(DeviceBase):
         NVML: ``nvmlDeviceGetTemperatureV``, before R570 ``nvmlDeviceGetTemperature``
         · nvidia-smi: ``temperature.gpu``
         """
-        return self._number('nvmlDeviceGetTemperature', _TEMPERATURE_GPU)
+        return self._number('nvmlDeviceGetTemperature', _TEMPERATURE_GPU, unit='°C')
 
     def memory_temperature(self) -> int | NaType:
         """Temperature of the memory in °C; ``NA`` without a sensor (most GeForce boards).
@@ -64,7 +64,7 @@ class PowerMixin(DeviceBase):
         NVML: ``NVML_FI_DEV_MEMORY_TEMP`` · nvidia-smi: ``temperature.memory``
         """
         ((value, _),) = self._fields([(_FIELD_MEMORY_TEMPERATURE, 0)])
-        return value if isinstance(value, int) and value > 0 else NA
+        return self._in_range(value, unit='°C') if value != 0 else NA
 
     def temperature_slowdown_threshold(self) -> int | NaType:
         """Temperature in °C at which the hardware lowers the clocks. Queried once.
@@ -95,14 +95,14 @@ class PowerMixin(DeviceBase):
         return self._threshold(_THRESHOLD_MEMORY_MAX)
 
     def _threshold(self, which: int) -> int | NaType:
-        return self._number('nvmlDeviceGetTemperatureThreshold', which, static=True)
+        return self._number('nvmlDeviceGetTemperatureThreshold', which, static=True, unit='°C')
 
     def power_usage(self) -> int | NaType:
         """Power draw of the board (of the GPU on some boards) in mW; since Ampere a 1 s average.
 
         NVML: ``nvmlDeviceGetPowerUsage`` · nvidia-smi: ``power.draw``
         """
-        return self._number('nvmlDeviceGetPowerUsage')
+        return self._number('nvmlDeviceGetPowerUsage', unit='W')
 
     power_draw = power_usage
 
@@ -111,25 +111,25 @@ class PowerMixin(DeviceBase):
 
         NVML: ``nvmlDeviceGetPowerManagementLimit`` · nvidia-smi: ``power.limit``
         """
-        return self._number('nvmlDeviceGetPowerManagementLimit')
+        return self._number('nvmlDeviceGetPowerManagementLimit', unit='W')
 
     def enforced_power_limit(self) -> int | NaType:
         """Power limit in effect in mW: the lowest of the power limit and other limits.
 
         NVML: ``nvmlDeviceGetEnforcedPowerLimit`` · nvidia-smi: ``enforced.power.limit``
         """
-        return self._number('nvmlDeviceGetEnforcedPowerLimit')
+        return self._number('nvmlDeviceGetEnforcedPowerLimit', unit='W')
 
     def default_power_limit(self) -> int | NaType:
         """Default power limit in mW. Queried once.
 
         NVML: ``nvmlDeviceGetPowerManagementDefaultLimit`` · nvidia-smi: ``power.default_limit``
         """
-        return self._number('nvmlDeviceGetPowerManagementDefaultLimit', static=True)
+        return self._number('nvmlDeviceGetPowerManagementDefaultLimit', static=True, unit='W')
 
     def _power_limit_constraint(self, which: int) -> int | NaType:
         answer = self._query('nvmlDeviceGetPowerManagementLimitConstraints', static=True)
-        return int(answer[which]) if answer is not NA else NA
+        return self._in_range(answer[which], unit='W') if answer is not NA else NA
 
     def min_power_limit(self) -> int | NaType:
         """Minimum power limit that can be set, in mW. Queried once.
@@ -191,60 +191,60 @@ class PowerMixin(DeviceBase):
 
         NVML: ``NVML_FI_DEV_POWER_AVERAGE`` · nvidia-smi: ``power.draw.average``
         """
-        return self._field(_FIELD_POWER_AVERAGE, _SCOPE_GPU)
+        return self._field(_FIELD_POWER_AVERAGE, _SCOPE_GPU, unit='W')
 
     def instant_power_usage(self) -> int | NaType:
         """Instantaneous power draw in mW; ``NA`` before R525.
 
         NVML: ``NVML_FI_DEV_POWER_INSTANT`` · nvidia-smi: ``power.draw.instant``
         """
-        return self._field(_FIELD_POWER_INSTANT, _SCOPE_GPU)
+        return self._field(_FIELD_POWER_INSTANT, _SCOPE_GPU, unit='W')
 
     def module_average_power_usage(self) -> int | NaType:
         """Power draw of the module averaged over 1 s, in mW.
 
         NVML: ``NVML_FI_DEV_POWER_AVERAGE`` · nvidia-smi: ``module.power.draw.average``
         """
-        return self._field(_FIELD_POWER_AVERAGE, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_AVERAGE, _SCOPE_MODULE, unit='W')
 
     def module_instant_power_usage(self) -> int | NaType:
         """Instantaneous power draw of the module in mW.
 
         NVML: ``NVML_FI_DEV_POWER_INSTANT`` · nvidia-smi: ``module.power.draw.instant``
         """
-        return self._field(_FIELD_POWER_INSTANT, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_INSTANT, _SCOPE_MODULE, unit='W')
 
     def module_power_limit(self) -> int | NaType:
         """Requested power limit of the module in mW.
 
         NVML: ``NVML_FI_DEV_POWER_REQUESTED_LIMIT`` · nvidia-smi: ``module.power.limit``
         """
-        return self._field(_FIELD_POWER_REQUESTED_LIMIT, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_REQUESTED_LIMIT, _SCOPE_MODULE, unit='W')
 
     def module_enforced_power_limit(self) -> int | NaType:
         """Power limit of the module in effect, in mW.
 
         NVML: ``NVML_FI_DEV_POWER_CURRENT_LIMIT`` · nvidia-smi: ``module.enforced.power.limit``
         """
-        return self._field(_FIELD_POWER_CURRENT_LIMIT, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_CURRENT_LIMIT, _SCOPE_MODULE, unit='W')
 
     def module_default_power_limit(self) -> int | NaType:
         """Default power limit of the module in mW.
 
         NVML: ``NVML_FI_DEV_POWER_DEFAULT_LIMIT`` · nvidia-smi: ``module.power.default_limit``
         """
-        return self._field(_FIELD_POWER_DEFAULT_LIMIT, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_DEFAULT_LIMIT, _SCOPE_MODULE, unit='W')
 
     def module_min_power_limit(self) -> int | NaType:
         """Minimum power limit of the module that can be set, in mW.
 
         NVML: ``NVML_FI_DEV_POWER_MIN_LIMIT`` · nvidia-smi: ``module.power.min_limit``
         """
-        return self._field(_FIELD_POWER_MIN_LIMIT, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_MIN_LIMIT, _SCOPE_MODULE, unit='W')
 
     def module_max_power_limit(self) -> int | NaType:
         """Maximum power limit of the module that can be set, in mW.
 
         NVML: ``NVML_FI_DEV_POWER_MAX_LIMIT`` · nvidia-smi: ``module.power.max_limit``
         """
-        return self._field(_FIELD_POWER_MAX_LIMIT, _SCOPE_MODULE)
+        return self._field(_FIELD_POWER_MAX_LIMIT, _SCOPE_MODULE, unit='W')
