@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import functools
 import itertools
-import json
 import os
 import pathlib
 import platform
@@ -50,8 +49,6 @@ MIG_ATTRIBUTES = {
     'sharedEncoderCount': 'encoder',
     'sharedJpegCount': 'jpeg',
     'sharedOfaCount': 'ofa',
-    'gpuInstanceSliceCount': 'gpu_instance_slices',
-    'computeInstanceSliceCount': 'compute_instance_slices',
 }
 _EXAMPLES = """\
 nvitop doctor
@@ -69,70 +66,61 @@ _EXIT_STATUS = {
 
 
 def capture_text() -> str:
-    """Return what NVML reports about all GPUs, as TOML without names of users, hosts or boards.
+    """Return a scenario file of what NVML reports, without names of users, hosts or boards.
 
-    For each getter it has the value or the reason why there is none. The scenario of a simulated
-    machine can be made of it: ``nvitop --demo FILE``.
+    Comments have the reasons for missing values. ``nvitop --demo FILE`` simulates the machine.
     """
-    devices = api.Device.all()
-    gpus = [line for device in devices for line in _gpu_lines(device)]
-    head = {
-        'capture': 1,
-        'nvitop': __version__,
-        'python': platform.python_version(),
-        'system': f'{platform.system()} {platform.machine()}, {surroundings()}',
-        'binding': f'nvidia-ml-py {_version("nvidia-ml-py")}',
-        'driver_version': str(api.Device.driver_version()),
-        'cuda_version': str(api.Device.cuda_driver_version()),
-        'missing_functions': sorted(libnvml.UNKNOWN_FUNCTIONS),
-    }
-    lines = ['# What NVML reports about the GPUs of a machine. Written by nvitop doctor --capture.']
-    return '\n'.join([*lines, *_settings(head), *gpus]) + '\n'
+    from nvitop.simulation import capture  # it needs a working binding
+
+    comments = [
+        'What NVML reports about the GPUs of a machine. Written by nvitop doctor --capture.',
+        f'nvitop {__version__}, Python {platform.python_version()}, nvidia-ml-py {_version("nvidia-ml-py")}',
+        f'{platform.system()} {platform.machine()}, {surroundings()}',
+        f'missing functions: {", ".join(sorted(libnvml.UNKNOWN_FUNCTIONS)) or "none"}',
+    ]
+    gpus = []
+    for device in api.Device.all():
+        with device.oneshot():
+            texts = {m.name: _shown(device, m) for m in (*METRICS, *EXTENDED_METRICS)}
+            migs = [_mig_texts(mig) for mig in device.mig_devices()]
+            processes = [*device.processes().values()][:MAX_PROCESSES]
+        gpus.append(capture.CapturedGpu(texts, migs, [*map(_process_texts, processes)]))
+        missing: dict[str, list[str]] = {}
+        for name, text in texts.items():
+            if capture.is_missing(text):
+                missing.setdefault(text or 'empty', []).append(name)
+        gpu = device.physical_index
+        comments += [
+            f'GPU {gpu}: {reason}: {", ".join(missing[reason])}' for reason in sorted(missing)
+        ]
+    versions = str(api.Device.driver_version()), str(api.Device.cuda_driver_version())
+    machine = capture.Capture(*versions, gpus)
+    values = capture.scenario_values(machine, 'from a capture of "nvitop doctor"')
+    return capture.toml_text(values, '\n'.join(comments))
 
 
-def _settings(values: dict[str, Any], indent: str = '') -> Iterator[str]:
-    for name, value in values.items():
-        yield f'{indent}{name} = {json.dumps(value, ensure_ascii=True)}'
-
-
-def _gpu_lines(device: Device) -> Iterator[str]:
-    yield from ('', '[[gpu]]')
-    with device.oneshot():
-        yield from _settings({m.name: _shown(device, m) for m in (*METRICS, *EXTENDED_METRICS)})
-        for mig in device.mig_devices():
-            yield from ('', '  [[gpu.mig]]')
-            yield from _settings(_mig_values(mig), '  ')
-        for process in [*device.processes().values()][:MAX_PROCESSES]:
-            yield from ('', '  [[gpu.process]]')
-            yield from _settings(_process_values(process), '  ')
-
-
-def _mig_values(mig: MigDevice) -> dict[str, Any]:
+def _mig_texts(mig: MigDevice) -> dict[str, str]:
     attributes = libnvml.nvmlQuery('nvmlDeviceGetAttributes_v2', mig.handle)
-    found = {
-        name: getattr(attributes, field)
-        for field, name in MIG_ATTRIBUTES.items()
-        if hasattr(attributes, field)
-    }
-    ids = {
-        'index': mig.mig_index,
-        'gpu_instance_id': mig.gpu_instance_id(),
-        'compute_instance_id': mig.compute_instance_id(),
+    units = {name: getattr(attributes, field, 'N/A') for field, name in MIG_ATTRIBUTES.items()}
+    return {
+        **{metric.name: _shown(mig, metric) for metric in METRICS if metric.mig},
+        **{name: str(count) for name, count in units.items()},
+        'index': str(mig.mig_index),
+        'gpu_instance_id': str(mig.gpu_instance_id()),
+        'compute_instance_id': str(mig.compute_instance_id()),
         'profile': mig.mig_profile(),
     }
-    return {**{m.name: _shown(mig, m) for m in METRICS if m.mig}, **ids, **found}
 
 
-def _process_values(process: GpuProcess) -> dict[str, Any]:
+def _process_texts(process: GpuProcess) -> dict[str, str]:
     """Values of a process without its name, user and command line."""
     memory = process.gpu_memory()
     return {
-        'pid': process.pid,
+        'pid': str(process.pid),
         'type': process.type,
-        'gpu_memory': _size(memory) if isinstance(memory, int) else 'N/A',
-        'gpu_instance_id': process.gpu_instance_id(),
-        'compute_instance_id': process.compute_instance_id(),
-        'gpu_sm_utilization': process.gpu_sm_utilization(),
+        'used_memory': _size(memory) if isinstance(memory, int) else 'N/A',
+        'gpu_instance_id': str(process.gpu_instance_id()),
+        'compute_instance_id': str(process.compute_instance_id()),
     }
 
 

@@ -56,7 +56,7 @@ LAYERS: dict[str, str] = {
     'usage': 'accounting console fleet health recording sampling',
     'exporter': 'accounting api console health recording sampling',
     'fleet': 'accounting console exporter health owner remote sampling',
-    'doctor': 'api console health sampling',
+    'doctor': 'api console health sampling simulation',
     'console': 'api sampling simulation',
     # Drawing is pure: state, layout and views know values only.
     'gui.render': '',

@@ -46,7 +46,8 @@ def test_lost_gpu_is_a_failure_but_can_be_captured() -> None:
     assert found['GPUs'].startswith(
         'failed   7 × NVIDIA H100 80GB HBM3; no name: GPU 3\nGPU 3: lost. Reboot'
     )
-    assert 'temperature = "error 15: GPU is lost"' in captured
+    assert 'GPU 3: error 15: GPU is lost: ' in captured
+    assert captured.count('lost = true') == 1
 
 
 def test_empty_machine_is_a_failure() -> None:
@@ -123,7 +124,10 @@ def test_sizes_in_a_capture_are_exact() -> None:
     """
     with simulation.machine(simulation.parse_scenario(text, name='sizes')):
         found = doctor.capture_text()
-    assert 'memory_total = "8192 MiB"\nmemory_used = "3 KiB"\nmemory_free = "1000 B"\n' in found
+    assert (
+        'memory_total = "8192 MiB"\nmemory_reserved = "0 MiB"\nmemory_used = "3 KiB"\nmemory_free = "1000 B"\n'
+        in found
+    )
 
 
 @pytest.mark.parametrize(

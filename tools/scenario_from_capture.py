@@ -19,18 +19,25 @@ from typing import Iterator, Mapping
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from nvitop.basics.toml import TomlDocument, TomlError
+from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
 from nvitop.simulation.capture import (
     Capture,
     CapturedGpu,
-    captured,
-    scenario_text,
+    is_missing,
+    scenario_values,
+    toml_text,
 )
 from nvitop.simulation.scenario import ScenarioError
-from nvitop.simulation.smi_files import MAX_BYTES, read_xml
+from nvitop.simulation.smi_files import read_xml
 
 STATES = ('idle', 'load')
-#: Name in :data:`nvitop.simulation.capture.NAMES` → path in the output of ``nvidia-smi -q``.
+#: Name of nvidia-smi → metric. The first available value of several names counts.
+METRIC_NAMES = {
+    **{metric.query: metric.name for metric in (*METRICS, *EXTENDED_METRICS) if metric.query},
+    'pcie.link.gen.gpucurrent': 'pcie_link_generation',
+    'display_attached': 'display_mode',
+}
+#: Metric → path in the output of ``nvidia-smi -q``.
 TABLE_PATHS = {
     'brand': 'GPU / Product Brand',
     'architecture': 'GPU / Product Architecture',
@@ -63,15 +70,15 @@ MIG_PATHS = {
     'jpeg': 'Device Attributes / Shared / JPG count',
     'ofa': 'Device Attributes / Shared / OFA count',
     **{
-        f'{kind}.{name}': f'Shared {label} / {name.capitalize()}'
-        for kind, label in (('memory', 'FB Memory Usage'), ('bar1', 'BAR1 Memory'))
+        f'{kind}_{name}': f'Shared {label} / {name.capitalize()}'
+        for kind, label in (('memory', 'FB Memory Usage'), ('bar1_memory', 'BAR1 Memory'))
         for name in ('total', 'reserved', 'used', 'free')
     },
 }
 
 
 def read_capture(path: pathlib.Path, state: str = 'idle') -> Capture:
-    """Read ``NAME.tsv`` and the files next to it in one of :data:`STATES`, or a file of ``--demo``.
+    """Read ``NAME.tsv`` and the files next to it in one of :data:`STATES`, or an XML file.
 
     Raises:
         ScenarioError: A file cannot be read, or is something else.
@@ -80,20 +87,18 @@ def read_capture(path: pathlib.Path, state: str = 'idle') -> Capture:
         return _read_tables(path, state)
     try:
         with path.open('rb') as file:
-            if path.suffix != '.toml':
-                return read_xml(file, path)
-            values = TomlDocument(file.read(MAX_BYTES).decode('utf-8')).values
-        if isinstance(values.get('capture'), int):
-            return captured(values)
-        raise ScenarioError(f'{path}: not a capture of "nvitop doctor"')
-    except (TomlError, UnicodeDecodeError) as error:
-        raise ScenarioError(f'{path}: not a capture of "nvitop doctor": {error}') from error
+            return read_xml(file, path)
     except OSError as error:
         raise ScenarioError(f'{path}: {error.strerror}') from error
 
 
 def _read_tables(path: pathlib.Path, state: str) -> Capture:
-    texts = _read_columns(path, 'field', state)
+    columns = _read_columns(path, 'field', state)
+    texts: dict[str, str] = {}
+    for query, text in columns.items():
+        name = METRIC_NAMES.get(query)
+        if name is not None and is_missing(texts.get(name)):
+            texts[name] = text
     details, apps = path.with_suffix('.q.tsv'), path.with_suffix('.apps.csv')
     by_path = _read_columns(details, 'path', state) if details.exists() else {}
     texts.update((name, by_path[place]) for name, place in TABLE_PATHS.items() if place in by_path)
@@ -102,7 +107,7 @@ def _read_tables(path: pathlib.Path, state: str) -> Capture:
     else:
         processes = list(_apps(_read(apps), state)) if apps.exists() else []
     gpu = CapturedGpu(texts, list(_migs(by_path)), processes)
-    driver = texts.get('driver_version', '')
+    driver = columns.get('driver_version', '')
     return Capture(driver, by_path.get('CUDA Version', ''), [gpu])
 
 
@@ -175,7 +180,7 @@ def main() -> int:
     machine: pathlib.Path = given.machine
     try:
         capture = read_capture(machine, given.state)
-        text = scenario_text(capture, f'from a capture of {machine.stem}')
+        text = toml_text(scenario_values(capture, f'from a capture of {machine.stem}'))
     except ScenarioError as error:
         print(f'scenario_from_capture: error: {error}', file=sys.stderr)
         return 2

@@ -121,7 +121,10 @@ def _part_of_bus_id(position: int, row: DeviceQueryRow) -> CellValue:
 
 def _is_clock_event_reason(name: str, row: DeviceQueryRow) -> CellValue:
     reasons = row.device.clock_event_reasons
-    return None if reasons is None else name in reasons
+    if reasons is None or name in reasons:
+        return None if reasons is None else True
+    supported = row.device.extended_value('supported_clock_event_reasons')
+    return None if isinstance(supported, tuple) and name not in supported else False
 
 
 def _is_display_attached(row: DeviceQueryRow) -> CellValue:
@@ -332,7 +335,7 @@ def _clock_event_reason_fields() -> tuple[QueryField, ...]:
             f'whether {reason} limits the clocks',
             functools.partial(_is_clock_event_reason, reason),
             query=f'clocks_event_reasons.{reason}',
-            metrics=('clock_event_reasons',),
+            metrics=('clock_event_reasons', 'supported_clock_event_reasons'),
         )._replace(text=lambda flag: 'Active' if flag else 'Not Active')
         for reason in CLOCK_EVENT_REASONS
     )

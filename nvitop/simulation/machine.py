@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import sys
 import threading
 import time
@@ -15,10 +16,10 @@ from nvitop.basics.toml import suggestion
 from nvitop.platforms.kernel import renew_in_child
 from nvitop.simulation import children
 from nvitop.simulation.abi import NVML_ERRORS
-from nvitop.simulation.capture import scenario_text
+from nvitop.simulation.capture import scenario_values
 from nvitop.simulation.cuda import cuda_driver
 from nvitop.simulation.driver.nvml import nvml_driver
-from nvitop.simulation.parse import TomlTable, parse_scenario, read_scenario
+from nvitop.simulation.parse import TomlTable, read_scenario, scenario_of
 from nvitop.simulation.physics import GPU_RULES, MIG_RULES
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
@@ -32,8 +33,11 @@ if TYPE_CHECKING:
 
 DEFAULT_SCENARIO = 'dgx-h100'
 SCENARIOS = pathlib.Path(__file__).parent / 'scenarios'
-#: White space and byte order marks.
-_BEFORE_XML = b'\xef\xbb\xbf\xff\xfe \t\r\n\0'
+#: Begin of other outputs of nvidia-smi: ``-q``, the table, CSV with and without a header, ``dmon``.
+_OTHER_OUTPUT = re.compile(
+    rb'^=+NVSMI LOG=|^\| NVIDIA-SMI |^[a-z_.]+,( ?[\w.]+( \[\w+\])?,?)+\r?$|^\d+, .*, |^# gpu ',
+    re.MULTILINE,
+)
 
 #: The machines that are active in this process, the newest last.
 _running: list[Machine] = []
@@ -69,17 +73,29 @@ def load(scenario: str | os.PathLike[str] | Scenario = DEFAULT_SCENARIO) -> Scen
         raise ScenarioError(f'unknown scenario {name!r}{hint}')
     try:
         with path.open('rb') as file:
-            is_xml = path.suffix == '.xml' or file.peek(8).lstrip(_BEFORE_XML).startswith(b'<')
-            return _captured(file, path) if is_xml else read_scenario(file, path)
+            head = file.peek(1 << 12).replace(b'\0', b'')
+            is_xml = path.suffix == '.xml' or head.strip(b'\xef\xbb\xbf\xff\xfe \t\r\n').startswith(
+                b'<'
+            )
+            if is_xml or b'<nvidia_smi_log' in head:
+                return _captured(file, path)
+            return read_scenario(file, path)
     except OSError as error:
         raise ScenarioError(f'{path}: {error.strerror}') from error
+    except ScenarioError as error:
+        if _OTHER_OUTPUT.search(head):
+            message = (
+                'not a scenario; save the output of "nvidia-smi -q -x", which can be simulated'
+            )
+            raise ScenarioError(f'{path}: {message}') from error
+        raise
 
 
 def _captured(file: BinaryIO, path: pathlib.Path) -> Scenario:
     from nvitop.simulation.smi_files import read_xml  # only for these files
 
-    text = scenario_text(read_xml(file, path), 'from the output of "nvidia-smi -q -x"')
-    return parse_scenario(text, name=path.stem, source=str(path))
+    values = scenario_values(read_xml(file, path), 'from the output of "nvidia-smi -q -x"')
+    return scenario_of(values, name=path.stem, source=str(path))
 
 
 class Machine:

@@ -10,7 +10,6 @@ from typing import Any, BinaryIO, Callable, Iterable, Iterator, Mapping
 
 from nvitop.basics.toml import Part, TomlDocument, TomlError, suggestion
 from nvitop.basics.units import MiB, human2bytes
-from nvitop.simulation.capture import captured, scenario_text
 from nvitop.simulation.scenario import (
     Event,
     Fault,
@@ -373,10 +372,19 @@ def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
     except TomlError as error:
         where = f'{source}:{error.line}' if error.line else source
         raise ScenarioError(f'{where}: {error}') from error
-    if isinstance(document.values.get('capture'), int):
-        text = scenario_text(captured(document.values), 'from a capture of "nvitop doctor"')
-        return parse_scenario(text, name=name, source=source)
-    top = TomlTable(document.values, source=source, document=document)
+    return _scenario(TomlTable(document.values, source=source, document=document), name)
+
+
+def scenario_of(values: Mapping[str, Any], *, name: str, source: str = '') -> Scenario:
+    """Check the values of a scenario file.
+
+    Raises:
+        ScenarioError: There is a mistake; the message names *source* and key.
+    """
+    return _scenario(TomlTable(values, source=source or name), name)
+
+
+def _scenario(top: TomlTable, name: str) -> Scenario:
     names = ('driver', 'host', 'gpu', 'process', 'event', 'fault')
     tables = (ScenarioKey(table, 'table') for table in names)
     top.check([*FILE_KEYS, *tables])
@@ -437,7 +445,7 @@ def _gpus(top: TomlTable) -> Iterator[Gpu]:
 
 def _mig(table: TomlTable, number: int, gpu: Mapping[str, Value]) -> Mig:
     table.check([*MIG_KEYS, *_MIG_VALUE_KEYS])
-    settings = {'mig_index': number, 'gpu_instance': number + 1, **table.read(MIG_KEYS)}
+    settings = {'mig_index': number, 'gpu_instance_id': number + 1, **table.read(MIG_KEYS)}
     profile = settings['profile']
     match = _PROFILE.match(profile)
     if not match:

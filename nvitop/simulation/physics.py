@@ -42,7 +42,7 @@ def _memory_used(node: Node, t: float) -> Value:
     tasks = (task.memory(t) or 0 for task in node.in_memory() if task.runs(t))
     # Each GPU instance has its memory base once, however many compute instances share it.
     instances = {
-        part.mig.gpu_instance: _number(part, 'memory_base', t)
+        part.mig.gpu_instance_id: _number(part, 'memory_base', t)
         for part in node.migs
         if part.mig is not None and part.exists(t)
     }

@@ -163,8 +163,8 @@ class Mig(NamedTuple):
     profile: str
     gpu_slices: int
     compute_slices: int
-    gpu_instance: int
-    compute_instance: int
+    gpu_instance_id: int
+    compute_instance_id: int
     values: Mapping[str, Value]
     #: Number of units of each kind; :data:`None`: computed from the profile.
     engines: Mapping[str, int] | None = None

@@ -414,13 +414,14 @@ RENAMED_KEYS = {
     'ecc_corrected_aggregate': 'total_aggregate_corrected_ecc_errors',
     'ecc_uncorrected_aggregate': 'total_aggregate_uncorrected_ecc_errors', 'chassis_serial': 'chassis_serial_number',
     'fabric_cluster': 'fabric_cluster_uuid', 'fabric_guid': 'gpu_fabric_guid',
+    'gpu_instance': 'gpu_instance_id', 'compute_instance': 'compute_instance_id',
 }
 
 MIG_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('profile', 'text', REQUIRED, '`1g.10gb`, `3g.40gb`, `1c.3g.40gb`, …'),
     ScenarioKey('index', 'integer', None, 'index on its GPU, which may leave gaps; computed: the next one', field='mig_index'),
-    ScenarioKey('gpu_instance', 'integer', None, 'ID of the GPU instance; computed: the next one'),
-    ScenarioKey('compute_instance', 'integer', 0, 'ID of the compute instance'),
+    ScenarioKey('gpu_instance_id', 'integer', None, 'ID of the GPU instance; computed: the next one'),
+    ScenarioKey('compute_instance_id', 'integer', 0, 'ID of the compute instance'),
     ScenarioKey('engines', 'counts', None, 'number of `multiprocessor`, `copy`, `decoder`, `encoder`, `jpeg` and `ofa` units; computed from the profile'),
     ScenarioKey('from', 'seconds', None, 'time at which it is created', field='start'),
     ScenarioKey('until', 'seconds', None, 'time at which it is destroyed', field='stop'),

@@ -8,16 +8,11 @@ nothing outside of the file is read.
 from __future__ import annotations
 
 import pathlib
+import re
 from typing import BinaryIO, Iterator, Mapping, NamedTuple
 from xml.parsers import expat
 
-from nvitop.simulation.capture import (
-    FABRIC_HEALTH,
-    NAMES,
-    Capture,
-    CapturedGpu,
-    is_missing,
-)
+from nvitop.simulation.capture import MIG_SIZES, Capture, CapturedGpu, is_missing
 from nvitop.simulation.scenario import ScenarioError
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS
 
@@ -31,45 +26,160 @@ MAX_TEXT = 8192
 #: Number of bytes that are parsed at a time.
 CHUNK = 64 << 10
 ROOT = 'nvidia_smi_log'
+#: Characters that a document cannot have.
+_NOT_IN_XML = re.compile('[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]')
+_REFERENCE = re.compile('&(?:#([0-9]{1,7});|#x([0-9a-fA-F]{1,6});|(amp|lt|gt|quot|apos);)?')
 #: Name of an element before R535 → its present name.
 _RENAMED = {'power_readings': 'gpu_power_readings'}
 
-#: Name of nvidia-smi → paths, for what makes up keys of several values.
+#: Metric → path of its element within ``<gpu>``, or several, the preferred one first: those of newer
+#: drivers. ``@id`` is the attribute. The first value that is available counts.
 PATHS: dict[str, str] = {
-    **{name: path for name, (_, path) in NAMES.items() if path},
-    'platform.chassis_serial_number': 'platformInfo/chassis_serial_number',
-    'platform.gpu_fabric_guid': 'platformInfo/gpu_fabric_guid',
-    'pci.bus': 'pci/pci_bus',
-    'pci.device': 'pci/pci_device',
-    'pci.domain': 'pci/pci_domain',
+    'name': 'product_name',
+    'serial': 'serial',
+    'uuid': 'uuid',
+    'bus_id': 'pci/pci_bus_id | @id',
+    'pci_base_class': 'pci/pci_base_class',
+    'pci_subclass': 'pci/pci_sub_class',
+    'pci_device_id': 'pci/pci_device_id',
+    'pci_subsystem_id': 'pci/pci_sub_system_id',
+    'pcie_link_generation': 'pci/pci_gpu_link_info/pcie_gen/current_link_gen | pci/pci_gpu_link_info/pcie_gen/device_current_link_gen',
+    'max_pcie_link_generation': 'pci/pci_gpu_link_info/pcie_gen/max_link_gen',
+    'gpu_max_pcie_link_generation': 'pci/pci_gpu_link_info/pcie_gen/max_device_link_gen',
+    'pcie_link_width': 'pci/pci_gpu_link_info/link_widths/current_link_width',
+    'max_pcie_link_width': 'pci/pci_gpu_link_info/link_widths/max_link_width',
+    'display_mode': 'display_attached | display_mode',
+    'display_active': 'display_active',
+    'persistence_mode': 'persistence_mode',
+    'memory_addressing': 'addressing_mode',
+    'accounting': 'accounting_mode',
+    'accounting_buffer_size': 'accounting_mode_buffer_size',
+    'current_driver_model': 'driver_model/current_dm',
+    'driver_model_pending': 'driver_model/pending_dm',
+    'vbios_version': 'vbios_version',
+    'inforom_image_version': 'inforom_version/img_version',
+    'inforom_oem_version': 'inforom_version/oem_object',
+    'inforom_ecc_version': 'inforom_version/ecc_object',
+    'inforom_power_version': 'inforom_version/pwr_object',
+    'recovery_action': 'gpu_recovery_action',
+    'reset_required': 'gpu_reset_status/reset_required',
+    'drain_and_reset_recommended': 'gpu_reset_status/drain_and_reset_recommended',
+    'operation_mode': 'gpu_operation_mode/current_gom',
+    'fan_speed': 'fan_speed',
+    'performance_state': 'performance_state',
+    'memory_total': 'fb_memory_usage/total',
+    'memory_reserved': 'fb_memory_usage/reserved',
+    'memory_used': 'fb_memory_usage/used',
+    'memory_free': 'fb_memory_usage/free',
+    'compute_mode': 'compute_mode',
+    'gpu_utilization': 'utilization/gpu_util',
+    'memory_utilization': 'utilization/memory_util',
+    'encoder_utilization': 'utilization/encoder_util',
+    'decoder_utilization': 'utilization/decoder_util',
+    'jpeg_utilization': 'utilization/jpeg_util',
+    'ofa_utilization': 'utilization/ofa_util',
+    'encoder_session_count': 'encoder_stats/session_count',
+    'encoder_average_fps': 'encoder_stats/average_fps',
+    'encoder_average_latency': 'encoder_stats/average_latency',
+    'dram_encryption': 'dram_encryption_mode/current_dram_encryption',
+    'ecc': 'ecc_mode/current_ecc',
+    'ecc_pending': 'ecc_mode/pending_ecc',
+    'retired_pages_single_bit_ecc': 'retired_pages/multiple_single_bit_retirement/retired_count',
+    'retired_pages_double_bit_ecc': 'retired_pages/double_bit_retirement/retired_count',
+    'retired_pages_pending': 'retired_pages/pending_retirement | retired_pages/pending_blacklist',
+    'remapped_rows_correctable': 'remapped_rows/remapped_row_corr',
+    'inactive_remapped_rows_correctable': 'remapped_rows/remapped_row_corr_inactive',
+    'remapped_rows_uncorrectable': 'remapped_rows/remapped_row_unc',
+    'inactive_remapped_rows_uncorrectable': 'remapped_rows/remapped_row_unc_inactive',
+    'remapped_rows_pending': 'remapped_rows/remapped_row_pending',
+    'remapped_rows_failure': 'remapped_rows/remapped_row_failure',
+    'temperature': 'temperature/gpu_temp',
+    'temperature_margin': 'temperature/gpu_temp_tlimit',
+    'memory_temperature': 'temperature/memory_temp',
+    'power_usage': 'gpu_power_readings/power_draw | gpu_power_readings/average_power_draw | gpu_power_readings/instant_power_draw',
+    'average_power_usage': 'gpu_power_readings/average_power_draw',
+    'instant_power_usage': 'gpu_power_readings/instant_power_draw',
+    'power_limit': 'gpu_power_readings/requested_power_limit | gpu_power_readings/power_limit',
+    'enforced_power_limit': 'gpu_power_readings/current_power_limit | gpu_power_readings/enforced_power_limit',
+    'default_power_limit': 'gpu_power_readings/default_power_limit',
+    'min_power_limit': 'gpu_power_readings/min_power_limit',
+    'max_power_limit': 'gpu_power_readings/max_power_limit',
+    'module_average_power_usage': 'module_power_readings/average_power_draw | module_power_readings/power_draw',
+    'module_instant_power_usage': 'module_power_readings/instant_power_draw | module_power_readings/power_draw',
+    'module_power_limit': 'module_power_readings/requested_power_limit',
+    'module_enforced_power_limit': 'module_power_readings/current_power_limit',
+    'module_default_power_limit': 'module_power_readings/default_power_limit',
+    'module_min_power_limit': 'module_power_readings/min_power_limit',
+    'module_max_power_limit': 'module_power_readings/max_power_limit',
+    'edpp_multiplier': 'edpp_multiplier',
+    'graphics_clock': 'clocks/graphics_clock',
+    'sm_clock': 'clocks/sm_clock',
+    'memory_clock': 'clocks/mem_clock',
+    'video_clock': 'clocks/video_clock',
+    'application_graphics_clock': 'applications_clocks/graphics_clock',
+    'application_memory_clock': 'applications_clocks/mem_clock',
+    'default_application_graphics_clock': 'default_applications_clocks/graphics_clock',
+    'default_application_memory_clock': 'default_applications_clocks/mem_clock',
+    'max_graphics_clock': 'max_clocks/graphics_clock',
+    'max_sm_clock': 'max_clocks/sm_clock',
+    'max_memory_clock': 'max_clocks/mem_clock',
+    'mig_mode': 'mig_mode/current_mig',
+    'mig_mode_pending': 'mig_mode/pending_mig',
+    'c2c_mode': 'c2c_mode | gpu_c2c_mode',
+    'protected_memory_total': 'cc_protected_memory_usage/total',
+    'fabric_state': 'fabric/state',
+    'fabric_clique_id': 'fabric/cliqueId',
+    'fabric_cluster_uuid': 'fabric/clusterUuid',
+    'fabric_bandwidth': 'fabric/health/bandwidth',
+    'fabric_route_recovery': 'fabric/health/route_recovery_in_progress',
+    'fabric_route_unhealthy': 'fabric/health/route_unhealthy',
+    'fabric_access_timeout_recovery': 'fabric/health/access_timeout_recovery',
+    'chassis_serial_number': 'platformInfo/chassis_serial_number',
+    'gpu_fabric_guid': 'platformInfo/gpu_fabric_guid',
+    'slot_number': 'platformInfo/slot_number',
+    'tray_index': 'platformInfo/tray_index',
+    'host_id': 'platformInfo/host_id',
+    'peer_type': 'platformInfo/peer_type',
+    'platform_module_id': 'platformInfo/module_id',
+    'brand': 'product_brand',
+    'architecture': 'product_architecture',
+    'minor_number': 'minor_number',
+    'board_id': 'board_id',
+    'multi_gpu_board': 'multigpu_board',
+    'board_part_number': 'board_part_number',
+    'bar1_memory_total': 'bar1_memory_usage/total',
+    'bar1_memory_used': 'bar1_memory_usage/used',
+    'pcie_replays': 'pci/replay_counter',
+    'pcie_tx_throughput': 'pci/tx_util',
+    'pcie_rx_throughput': 'pci/rx_util',
+    'max_video_clock': 'max_clocks/video_clock',
+    'temperature_shutdown_threshold': 'temperature/gpu_temp_max_threshold',
+    'temperature_slowdown_threshold': 'temperature/gpu_temp_slow_threshold',
+    'max_temperature_threshold': 'temperature/gpu_temp_max_gpu_threshold',
+    'max_memory_temperature_threshold': 'temperature/gpu_temp_max_mem_threshold',
     **{
-        f'remapped_rows.histogram.{name}': (
-            f'remapped_rows/row_remapper_histogram/row_remapper_histogram_{name}'
-        )
+        f'remapping_banks_{name}': f'remapped_rows/row_remapper_histogram/row_remapper_histogram_{name}'
         for name in ('max', 'high', 'partial', 'low', 'none')
     },
     **{
-        f'clocks_event_reasons.{name}': (
-            f'clocks_event_reasons/clocks_event_reason_{element}'
-            f' | clocks_throttle_reasons/clocks_throttle_reason_{element}'
+        f'{name}_time': f'clocks_event_reasons_counters/clocks_event_reasons_counters_{element}'
+        for name, element in (
+            ('sw_power_cap', 'sw_power_cap'),
+            ('sync_boost', 'sync_boost'),
+            ('sw_thermal_slowdown', 'sw_therm_slowdown'),
+            ('hw_thermal_slowdown', 'hw_therm_slowdown'),
+            ('hw_power_brake_slowdown', 'hw_power_brake'),
         )
-        for name in (reason.replace('-', '_') for reason in CLOCK_EVENT_REASONS)
-        for element in (name.replace('display_clock', 'display_clocks'),)
     },
-    **{
-        f'clocks_event_reasons_counters.{name}': (
-            f'clocks_event_reasons_counters/clocks_event_reasons_counters_{element}'
-        )
-        for name, element in {
-            'sw_power_cap': 'sw_power_cap',
-            'sync_boost': 'sync_boost',
-            'sw_thermal_slowdown': 'sw_therm_slowdown',
-            'hw_thermal_slowdown': 'hw_therm_slowdown',
-            'hw_power_brake_slowdown': 'hw_power_brake',
-        }.items()
-    },
-    'fabric.clusterUuid': 'fabric/clusterUuid',
-    **{name: name.replace('.', '/') for name in FABRIC_HEALTH},
+}  # fmt: skip
+#: Reason for low clocks → paths of its element.
+REASON_PATHS = {
+    reason: (
+        f'clocks_event_reasons/clocks_event_reason_{element}'
+        f' | clocks_throttle_reasons/clocks_throttle_reason_{element}'
+    )
+    for reason in CLOCK_EVENT_REASONS
+    for element in (reason.replace('-', '_').replace('display_clock', 'display_clocks'),)
 }
 
 
@@ -79,24 +189,22 @@ def _ecc_paths() -> Iterator[tuple[str, str]]:
         'corrected': ('correctable', 'single_bit'),
         'uncorrected': ('uncorrectable', 'double_bit'),
     }
-    locations = ('register_file', 'l1_cache', 'l2_cache', 'texture_memory', 'cbu', 'total')
+    locations = ('register_file', 'l1_cache', 'l2_cache', 'texture_memory', 'cbu')
     for counter in ('volatile', 'aggregate'):
         for error, (word, bit) in bits.items():
-            name = f'ecc.errors.{error}.{counter}'
+            ending = f'{counter}_{error}_ecc_errors'
             new, old = f'ecc_errors/{counter}', f'ecc_errors/{counter}/{bit}'
-            yield f'{name}.dram', f'{new}/dram_{word} | {old}/device_memory'
-            yield f'{name}.device_memory', f'{old}/device_memory | {new}/dram_{word}'
-            yield f'{name}.sram', f'{new}/sram_{word}'
+            yield f'dram_{ending}', f'{new}/dram_{word} | {old}/device_memory'
+            yield f'device_memory_{ending}', f'{old}/device_memory | {new}/dram_{word}'
+            yield f'sram_{ending}', f'{new}/sram_{word}'
+            yield f'total_{ending}', f'{old}/total'
             for location in locations:
-                yield f'{name}.{location}', f'{old}/{location}'
-        sram = f'ecc.errors.uncorrected.{counter}.sram'
-        yield f'{sram}.parity', f'ecc_errors/{counter}/sram_uncorrectable_parity'
-        yield f'{sram}.secded', f'ecc_errors/{counter}/sram_uncorrectable_secded'
-    yield f'{sram}.thresholdExceeded', 'ecc_errors/aggregate/sram_threshold_exceeded'
-    sources = 'ecc_errors/aggregate_uncorrectable_sram_sources'
-    yield f'{sram}.mcu', f'{sources}/sram_microcontroller'
-    for part in ('l2', 'sm', 'pcie', 'other'):
-        yield f'{sram}.{part}', f'{sources}/sram_{part}'
+                yield f'{location}_{ending}', f'{old}/{location}'
+        for part in ('parity', 'secded'):
+            yield f'sram_{counter}_{part}_errors', f'ecc_errors/{counter}/sram_uncorrectable_{part}'
+    yield 'sram_threshold_exceeded', 'ecc_errors/aggregate/sram_threshold_exceeded'
+    for part in ('microcontroller', 'l2', 'sm', 'pcie', 'other'):
+        yield f'sram_{part}_errors', f'ecc_errors/aggregate_uncorrectable_sram_sources/sram_{part}'
 
 
 PATHS.update(_ecc_paths())
@@ -114,11 +222,8 @@ MIG_PATHS = {
             ('encoder', 'encoder'), ('jpeg', 'jpg'), ('ofa', 'ofa'),
         )
     },
-    **{
-        f'{kind}.{name}': f'{element}_memory_usage/{name}'
-        for kind, element in (('memory', 'fb'), ('bar1', 'bar1'))
-        for name in ('total', 'reserved', 'used', 'free')
-    },
+    **{name: f'fb_memory_usage/{name[7:]}' for name in MIG_SIZES if name.startswith('memory_')},
+    **{name: f'bar1_memory_usage/{name[12:]}' for name in MIG_SIZES if name.startswith('bar1_')},
 }  # fmt: skip
 
 
@@ -156,7 +261,7 @@ class _Handlers:
         if len(self._open) == 2 and name == 'gpu':
             if len(self.gpus) == MAX_GPUS:
                 raise _RefusedError(f'it has more than {MAX_GPUS} GPUs')
-            self.gpus.append(_Gpu({}, [], []))
+            self.gpus.append(_Gpu({'@id': attributes.get('id', '')}, [], []))
             self._groups.append((self.gpus[-1].texts, 2))
         elif name in ('mig_device', 'process_info') and self.gpus:
             gpu = self.gpus[-1]
@@ -194,9 +299,35 @@ def _doctype(name: str, system: str | None, public: str | None, has_internal_sub
         raise _RefusedError('its document type has declarations')
 
 
+def _cleaned(data: bytes) -> bytes:
+    """Return the document in UTF-8, without what programs and people add to the output.
+
+    nvidia-smi writes names of processes as they are: bytes that are no text, control characters, ``&``.
+    """
+    encoding = 'utf-16' if data[:2] in (b'\xff\xfe', b'\xfe\xff') else 'utf-8'
+    text = data.decode(encoding, 'replace')
+    starts = [text.find(start) for start in ('<?xml', '<!DOCTYPE', f'<{ROOT}') if start in text]
+    end = f'</{ROOT}>'
+    text = text[min(starts, default=0) :]
+    if end in text:
+        text = text[: text.rindex(end) + len(end)]
+    text = _REFERENCE.sub(_valid_reference, _NOT_IN_XML.sub('\ufffd', text))
+    return text.encode('utf-8', 'replace')
+
+
+def _valid_reference(match: re.Match[str]) -> str:
+    if match[3]:
+        return match[0]
+    if not match[1] and not match[2]:
+        return '&amp;'
+    code = int(match[1]) if match[1] else int(match[2], 16)
+    is_valid = code < 0x110000 and not _NOT_IN_XML.match(chr(code))
+    return match[0] if is_valid else '\ufffd'
+
+
 def _parse(file: BinaryIO) -> _Handlers:
     reader = _Handlers()
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate('utf-8')
     parser.buffer_text = True
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     parser.StartDoctypeDeclHandler = _doctype
@@ -204,17 +335,18 @@ def _parse(file: BinaryIO) -> _Handlers:
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.data
-    size, is_empty = 0, True
-    for chunk in iter(lambda: file.read(CHUNK), b''):
-        size += len(chunk)
-        is_empty &= not chunk.strip()
-        if size > MAX_BYTES:
-            raise _RefusedError(f'it is larger than {MAX_BYTES >> 20} MiB')
-        parser.Parse(chunk, False)
-        if size - parser.CurrentByteIndex > 4 * CHUNK:  # expat collects what has no end yet
-            raise _RefusedError('it has an element that is too large')
-    if is_empty:
+    data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise _RefusedError(f'it is larger than {MAX_BYTES >> 20} MiB')
+    if not data.strip():
         raise _RefusedError('it is empty')
+    data = _cleaned(data)
+    for start in range(0, len(data), CHUNK):
+        parser.Parse(data[start : start + CHUNK], False)
+        if (
+            start + CHUNK - parser.CurrentByteIndex > 4 * CHUNK
+        ):  # expat collects what has no end yet
+            raise _RefusedError('it has an element that is too large')
     parser.Parse(b'', True)
     if not reader.gpus:
         raise _RefusedError('it has no <gpu>')
@@ -233,7 +365,7 @@ def read_xml(file: BinaryIO, path: pathlib.Path) -> Capture:
     except _RefusedError as error:
         message = f'{path}: not the output of "nvidia-smi -q -x": {error}'
         raise ScenarioError(message) from error
-    except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: unknown encodings
+    except (expat.ExpatError, ValueError) as error:
         message = f'{path}: damaged, or not the output of "nvidia-smi -q -x": {error}'
         raise ScenarioError(message) from error
     machine = reader.machine
@@ -256,21 +388,30 @@ def _named(elements: Mapping[str, str], all_paths: Mapping[str, str]) -> dict[st
 
 def _share_ecc_totals(texts: dict[str, str]) -> None:
     """Add the totals that newer files leave out."""
-    for kind in ('corrected', 'uncorrected'):
+    for error in ('corrected', 'uncorrected'):
         for counter in ('volatile', 'aggregate'):
-            name = f'ecc.errors.{kind}.{counter}'
-            if not is_missing(texts.get(f'{name}.total', '')):
+            total = f'total_{counter}_{error}_ecc_errors'
+            if not is_missing(texts.get(total, '')):
                 continue
-            parts = ['dram', 'sram']
-            if kind == 'uncorrected':
-                parts += ['sram.parity', 'sram.secded']
-            counts = [texts.get(f'{name}.{part}', '') for part in parts]
+            parts = [f'{place}_{counter}_{error}_ecc_errors' for place in ('dram', 'sram')]
+            if error == 'uncorrected':
+                parts += [f'sram_{counter}_{part}_errors' for part in ('parity', 'secded')]
+            counts = [texts.get(part, '') for part in parts]
             known = [int(count) for count in counts if count.isdecimal()]
             if known:
-                texts[f'{name}.total'] = str(sum(known))
+                texts[total] = str(sum(known))
 
 
 def _captured(gpu: _Gpu) -> CapturedGpu:
     texts = _named(gpu.texts, PATHS)
     _share_ecc_totals(texts)
+    reasons = {
+        CLOCK_EVENT_REASONS[name]: text == 'Active'
+        for name, text in _named(gpu.texts, REASON_PATHS).items()
+        if not is_missing(text)
+    }
+    if reasons:
+        active = sum(bit for bit, is_active in reasons.items() if is_active)
+        texts['clock_event_reasons'] = f'{active:#018x}'
+        texts['supported_clock_event_reasons'] = f'{sum(reasons):#018x}'
     return CapturedGpu(texts, [_named(mig, MIG_PATHS) for mig in gpu.migs], gpu.processes)

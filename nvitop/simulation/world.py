@@ -341,8 +341,8 @@ class Node:
         """The processes in its memory. Compute instances of one GPU instance share their memory."""
         if self.mig is None:
             return self.tasks
-        instance = self.mig.gpu_instance
-        migs = [node for node in self.gpu.migs if node.mig and node.mig.gpu_instance == instance]
+        instance = self.mig.gpu_instance_id
+        migs = [node for node in self.gpu.migs if node.mig and node.mig.gpu_instance_id == instance]
         return [task for node in migs for task in node.tasks]
 
     # Existence
@@ -385,7 +385,7 @@ class Node:
         if self.mig is None:
             return None
         uuid = self.gpu.value('uuid')
-        return f'MIG-{uuid}/{self.mig.gpu_instance}/{self.mig.compute_instance}'
+        return f'MIG-{uuid}/{self.mig.gpu_instance_id}/{self.mig.compute_instance_id}'
 
 
 Rule = Callable[[Node, float], Value]

@@ -49,11 +49,11 @@ pcie_rx_throughput = "41 MiB"
 {1}
 [[gpu.mig]]
 profile = "3g.20gb"
-gpu_instance = 2
+gpu_instance_id = 2
 [[gpu.mig]]
 index = 2
 profile = "1g.5gb"
-gpu_instance = 9
+gpu_instance_id = 9
 
 [[gpu]]
 model = "RTX 4090"

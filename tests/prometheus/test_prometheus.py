@@ -93,10 +93,10 @@ cuda = "13.0"
 model = "H100"
 [[gpu.mig]]
 profile = "3g.40gb"
-gpu_instance = 1
+gpu_instance_id = 1
 [[gpu.mig]]
 profile = "3g.40gb"
-gpu_instance = 2
+gpu_instance_id = 2
 [[process]]
 gpus = [0]
 mig = 1

@@ -60,7 +60,10 @@ def gpus(names: str) -> TableQuery:
         ('pci.bus,pci.domain', {'nvmlDeviceGetPciInfo': 8}),
         (
             'clocks_event_reasons.sw_power_cap,clocks_event_reasons.active',
-            {'nvmlDeviceGetCurrentClocksEventReasons': 8},
+            {
+                'nvmlDeviceGetCurrentClocksEventReasons': 8,
+                'nvmlDeviceGetSupportedClocksEventReasons': 8,
+            },
         ),
         ('mig.mode.current', {'nvmlDeviceGetMigMode': 8}),
         ('ecc.mode.current, ecc.mode.pending', {'nvmlDeviceGetEccMode': 8}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from typing import Any, Iterator
 
 import pytest
@@ -12,16 +13,21 @@ from nvitop.api.device import Device, MigDevice
 from nvitop.basics.metrics import EXTENDED_METRICS, METRICS, Metric
 from nvitop.basics.units import NA
 from nvitop.query.command import main
-from nvitop.query.fields import device_table
 from nvitop.query.nvidia_smi import DEPRECATED
+from nvitop.sampling.source import take_sample
 from nvitop.simulation.capture import (
     Capture,
     CapturedGpu,
     is_missing,
-    scenario_text,
 )
 from tests.command_run import CommandRun
-from tests.simulation.conftest import NEWEST, needs, read_apps, read_capture
+from tests.simulation.conftest import (
+    NEWEST,
+    needs,
+    read_apps,
+    read_capture,
+    scenario_of_capture,
+)
 
 pytestmark = needs(*NEWEST)
 CAPTURES = pathlib.Path(__file__).parent.parent / 'captures'
@@ -48,8 +54,7 @@ LOCAL = ('timestamp', 'hostname')
 def test_what_nvidia_smi_printed_comes_back(path: pathlib.Path, state: str) -> None:
     column = 2 if state == 'idle' else 3
     rows = [line.split('\t') for line in path.read_text(encoding='utf-8').splitlines()[1:]]
-    text = scenario_text(read_capture(path, state), 'captured')
-    with simulation.machine(simulation.parse_scenario(text, name='captured')):
+    with simulation.machine(scenario_of_capture(read_capture(path, state))):
         fields = CommandRun(main, '--query-gpu=' + ','.join(row[0] for row in rows)).out
         apps = CommandRun(main, f'--query-compute-apps={APPS}').out
     header, values = (line.split(', ') for line in fields.splitlines())
@@ -68,6 +73,8 @@ def test_what_nvidia_smi_printed_comes_back(path: pathlib.Path, state: str) -> N
 
 def alike(name: str, xml: str, csv: str) -> bool:
     """Whether the texts of XML and CSV, which have other units, mean the same."""
+    if csv == DEPRECATED:
+        return True
     if is_missing(xml) or (name.endswith('device_id') and not xml.isalnum()):
         return is_missing(csv)
     if name.startswith('pci.'):
@@ -82,17 +89,20 @@ def alike(name: str, xml: str, csv: str) -> bool:
 @pytest.mark.parametrize('path', XML, ids=lambda path: path.stem)
 def test_xml_comes_back(path: pathlib.Path) -> None:
     texts = read_capture(path).gpus[0].texts
-    names = [
-        name
-        for name in texts
-        if name in device_table().by_name and ('.' in name or name in ('serial', 'uuid', 'pstate'))
-    ]
+    texts = {
+        metric.query: texts[metric.name]
+        for metric in COMPARED
+        if metric.query and metric.name in texts and not metric.query.endswith('.supported')
+    }
+    names = list(texts)
     with simulation.machine(path):
         line = CommandRun(main, '--query-gpu=' + ','.join(names), '--format=csv,noheader').out
     values = line.rstrip('\n').split(', ')
     different = {n for n, value in zip(names, values) if not alike(n, texts[n], value)}
     assert len(names) > 60
-    assert different <= DIFFERENT.keys()
+    assert different <= DIFFERENT.keys(), [
+        (texts[n], v) for n, v in zip(names, values) if n in different
+    ]
     assert len(different) <= 0.03 * len(names)
 
 
@@ -130,20 +140,19 @@ def plain(value: Any) -> str:
 def test_getters_agree_with_nvidia_smi(path: pathlib.Path, state: str) -> None:
     capture = read_capture(path, state)
     texts = capture.gpus[0].texts
-    with simulation.machine(simulation.parse_scenario(scenario_text(capture, ''), name='captured')):
+    with simulation.machine(scenario_of_capture(capture)):
         values = {metric: value_of(Device(0), metric) for metric in COMPARED}
     different = {
         metric.query
         for metric, value in values.items()
-        if not is_same(metric, value, texts.get(metric.query or '', 'N/A'))
+        if not is_same(metric, value, texts.get(metric.name, 'N/A'))
     }
     assert different <= {'pcie.link.gen.hostmax'}
 
 
 def test_mig_devices_of_a_capture_have_their_sizes() -> None:
     (path,) = [path for path in MACHINES if 'h100-mig' in path.name]
-    text = scenario_text(read_capture(path, 'load'), 'captured')
-    with simulation.machine(simulation.parse_scenario(text, name='captured')):
+    with simulation.machine(scenario_of_capture(read_capture(path, 'load'))):
         migs: list[MigDevice] = Device(0).mig_devices()
         found = [
             (m.gpu_instance_id(), m.compute_instance_id(), m.mig_profile(), m.memory_total() / MIB)
@@ -161,8 +170,9 @@ def test_mig_devices_of_a_capture_have_their_sizes() -> None:
 
 def test_processes_of_a_capture_are_never_those_of_this_host() -> None:
     (path,) = [path for path in MACHINES if 'windows' in path.name]
-    text = scenario_text(read_capture(path, 'load'), 'captured').replace('pid = 2056', 'pid = 1')
-    with simulation.machine(simulation.parse_scenario(text, name='captured')):
+    scenario = scenario_of_capture(read_capture(path, 'load'))
+    processes = tuple(p._replace(pid=1 if p.pid == 2056 else p.pid) for p in scenario.processes)
+    with simulation.machine(scenario._replace(processes=processes)):
         ran = CommandRun(
             main,
             '--processes=pid,name,command,start_time,user,gpu_sm_utilization',
@@ -192,7 +202,6 @@ def hostile() -> Iterator[tuple[str, bytes, str]]:
     yield 'binary', b'\x00\xff' * 100, 'damaged'
     yield 'truncated', whole[: len(whole) // 2], 'damaged'
     yield 'no GPU', b'<nvidia_smi_log></nvidia_smi_log>', 'no <gpu>'
-    yield 'encoding', b'<?xml version="1.0" encoding="x-none"?><a/>', 'encoding'
     entity = f'{HEAD}<!DOCTYPE x [<!ENTITY a "b">]><nvidia_smi_log>&a;</nvidia_smi_log>'
     yield 'entities', entity.encode(), 'document type has declarations'
     outside = f'{HEAD}<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><nvidia_smi_log/>'
@@ -242,32 +251,114 @@ def test_missing_elements_are_not_available(tmp_path: pathlib.Path) -> None:
 def test_rare_values_of_a_capture_come_back() -> None:
     texts = {
         'name': 'X',
-        'memory.total': '5 GiB',
-        'memory.used': '3 KiB',
-        'fabric.state': 'Completed',
-        'fabric.cliqueId': '0',
-        'fabric.health.bandwidth': 'Degraded',
-        'fabric.health.route_unhealthy': 'True',
-        'fabric.health.access_timeout_recovery': 'False',
+        'memory_total': '5 GiB',
+        'memory_used': '3 KiB',
+        'fabric_state': 'Completed',
+        'fabric_clique_id': '0',
+        'fabric_bandwidth': 'Degraded',
+        'fabric_route_unhealthy': 'True',
+        'fabric_access_timeout_recovery': 'False',
     }
-    mig = {'index': '0', 'copy': '3', 'memory.total': '40448 MiB'}
+    mig = {'index': '0', 'copy': '3', 'memory_total': '40448 MiB'}
     processes = [{'pid': pid, 'used_memory': '1 MiB'} for pid in ('4294967296', 'x', '7')]
     capture = Capture('580.1', '', [CapturedGpu(texts, [mig], processes)])
-    text = scenario_text(capture, '')
-    assert 'profile = "3g.40gb"' in text
-    with simulation.machine(simulation.parse_scenario(text, name='x')):
-        ran = CommandRun(main, f'--query-gpu={",".join(texts)}', '--format=csv,noheader')
+    scenario = scenario_of_capture(capture)
+    assert scenario.gpus[0].migs[0].profile == '3g.40gb'
+    with simulation.machine(scenario):
+        ran = CommandRun(main, f'--gpu={",".join(texts)}', '--format=csv,noheader')
         assert Device(0).memory_used() == 3 << 10
         assert [*Device(0).processes()] == [7]
     assert ran.out == 'X, 5120 MiB, 1 MiB, Completed, 0, Degraded, True, False\n'
 
 
-def test_bus_id_is_made_of_its_parts(tmp_path: pathlib.Path) -> None:
+def test_lost_gpu_of_a_capture_is_lost() -> None:
+    (path,) = [path for path in XML if '__lost' in path.name]
+    with simulation.machine(path):
+        sample = take_sample()
+    assert [device.status for device in sample.devices] == ['ok', 'lost']
+
+
+@pytest.mark.parametrize('path', [path for path in XML if path.name.startswith('gb300')])
+def test_module_of_gpu_and_cpu_has_its_own_power_and_limits(path: pathlib.Path) -> None:
+    with simulation.machine(path):
+        device = Device(0)
+        assert device.module_average_power_usage() == 488290
+        assert device.module_instant_power_usage() == 487680
+        assert device.module_min_power_limit() == 500_000
+        assert device.module_max_power_limit() == 2_900_000
+
+
+def test_reasons_that_a_driver_does_not_know_are_not_inactive(tmp_path: pathlib.Path) -> None:
     text = XML[0].read_text(encoding='utf-8')
     path = tmp_path / 'machine.xml'
-    path.write_text(text.replace('pci_bus_id', 'x'), encoding='utf-8')
+    path.write_text(re.sub('<clocks_event_reason_sync_boost>.*', '', text))
+    assert path.read_text() != text
+    fields = '--query-gpu=clocks_event_reasons.sync_boost,clocks_event_reasons.hw_slowdown'
     with simulation.machine(path):
-        assert Device(0).bus_id() == '00000000:01:00.0'
+        ran = CommandRun(main, fields, '--format=csv,noheader')
+    assert ran.out == '[N/A], Not Active\n'
+
+
+@pytest.mark.parametrize('place', ['00000000:65:00.0', '0000:65:00.0'])
+def test_bus_id_of_a_file_without_pci_is_that_of_the_element(
+    place: str, tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / 'machine.xml'
+    path.write_text(f'<nvidia_smi_log><gpu id="{place}"><uuid>x</uuid></gpu></nvidia_smi_log>')
+    with simulation.machine(path):
+        assert Device(0).bus_id() == '00000000:65:00.0'
+
+
+@pytest.mark.parametrize(
+    ('name', 'shown'),
+    [
+        (b'a\xffb', 'a\ufffdb'),
+        (b'a & b', 'a & b'),
+        (b'a&b;', 'a&b;'),
+        (b'a\x01\x1bb', 'a\ufffd\ufffdb'),
+        (b'a&#1;&#xfffe;b', 'a\ufffd\ufffdb'),
+        (b'&#228;&lt;&amp;amp;', 'ä<&amp;'),
+        (b'\xed\xa0\x80', '\ufffd\ufffd\ufffd'),
+    ],
+)
+@pytest.mark.parametrize(
+    'around', [(b'', b''), (b'$ nvidia-smi -q -x\r\n', b'\n$ \n'), (b'\xef\xbb\xbf', b'')]
+)
+def test_file_that_is_nearly_xml_is_read(
+    name: bytes, shown: str, around: tuple[bytes, bytes], tmp_path: pathlib.Path
+) -> None:
+    process = b'<process_info><pid>7</pid><process_name>' + name + b'</process_name></process_info>'
+    path = tmp_path / 'machine.txt'
+    path.write_bytes(
+        around[0]
+        + b'<?xml version="1.0"?>\n<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">\n'
+        b'<nvidia_smi_log><gpu id="x"><processes>'
+        + process
+        + b'</processes></gpu></nvidia_smi_log>'
+        + around[1]
+    )
+    assert simulation.load(path).processes[0].command == (shown,)
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        '\n==============NVSMI LOG==============\n\nTimestamp   : x\n',
+        '+-----+\n| NVIDIA-SMI 595.71.05    Driver Version: 595.71.05 |\n',
+        'Sat Nov 28 10:00:00 2026\n+---+\n| NVIDIA-SMI 470.57 |\n',
+        'index, name, memory.used [MiB]\n0, NVIDIA H100, 5 MiB\n',
+        '0, NVIDIA H100, 5 MiB\n',
+        '# gpu   sm  mem\n# Idx    %    %\n    0   12    3\n',
+    ],
+)
+@pytest.mark.parametrize('suffix', ['.txt', '.csv', '.toml'])
+def test_other_outputs_of_nvidia_smi_are_refused_with_advice(
+    text: str, suffix: str, tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / f'machine{suffix}'
+    path.write_text(text)
+    with pytest.raises(simulation.ScenarioError, match='save the output of "nvidia-smi -q -x"'):
+        simulation.load(path)
 
 
 def test_file_of_powershell_is_recognized_by_its_content(tmp_path: pathlib.Path) -> None:

@@ -9,13 +9,11 @@ import pytest
 
 from nvitop import doctor, simulation
 from nvitop.api.device import Device
+from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
 from nvitop.basics.toml import TomlDocument
-from nvitop.simulation.capture import scenario_text
+from nvitop.basics.units import NA
 from tests.command_run import CommandRun
-from tests.simulation.conftest import NEWEST, needs, read_capture
-
-#: Getters that a scenario cannot set: performance counters, lists, and what is compared below.
-OTHERS = ('gpm_', 'nvlink_tx', 'nvlink_rx', 'mig', 'process')
+from tests.simulation.conftest import NEWEST, needs
 
 #: Captures of real machines.
 REAL = sorted((pathlib.Path(__file__).parent.parent / 'captures' / 'doctor').glob('*.toml'))
@@ -28,41 +26,27 @@ def captured(path: pathlib.Path) -> dict[str, Any]:
     return values
 
 
-def without_code(value: object) -> object:
-    return 'error' if isinstance(value, str) and value.startswith('error ') else value
-
-
-def values_of(gpu: dict[str, Any]) -> dict[str, Any]:
-    return {name: without_code(value) for name, value in gpu.items() if not name.startswith(OTHERS)}
-
-
-def missing_alike(values: dict[str, Any]) -> dict[str, Any]:
-    """Values with one text for what is missing, with or without an error of NVML."""
-    return {name: 'error' if value == 'N/A' else value for name, value in values.items()}
-
-
-def processes(gpu: dict[str, Any]) -> list[Any]:
-    names = ('pid', 'type', 'gpu_memory', 'gpu_instance_id', 'compute_instance_id')
-    return sorted(tuple(one[name] for name in names) for one in gpu.get('process', ()))
-
-
 @pytest.mark.parametrize('name', ['dgx-h100', 'mig', 'workstation', 'old-driver'])
 def test_machine_of_a_capture_has_the_same_values(name: str, tmp_path: pathlib.Path) -> None:
-    first, second = tmp_path / 'first.toml', tmp_path / 'second.toml'
+    first = tmp_path / 'first.toml'
     with simulation.machine(name, processes='fixed', clock=lambda: 0.0):
         before = captured(first)
-        uuids = [device.uuid() for device in Device.all()]
-    text = scenario_text(read_capture(first), '')
-    with simulation.machine(simulation.parse_scenario(text, name=name), clock=lambda: 0.0):
-        after = captured(second)
-        assert len({device.uuid() for device in Device.all()}) == len(uuids)
-    assert after['driver_version'] == before['driver_version']
-    assert len(after['gpu']) == len(before['gpu'])
-    for gpu, other in zip(before['gpu'], after['gpu']):
-        assert values_of(other) == values_of(gpu)
-        assert processes(other) == processes(gpu)
-        migs, others = ([values_of(mig) for mig in one.get('mig', ())] for one in (gpu, other))
-        assert others == migs
+        texts = [shown(device) for device in Device.all()]
+    with simulation.machine(first, clock=lambda: 0.0):
+        assert captured(tmp_path / 'second.toml') == before
+        assert [shown(device) for device in Device.all()] == texts
+        assert len({device.uuid() for device in Device.all()}) == len(texts)
+
+
+def shown(device: Device) -> dict[str, str]:
+    """Values of getters, but for those that a scenario cannot set, or that a capture masks."""
+    others = (*doctor.MASKED, 'index', 'vbios_version')
+    return {
+        metric.name: 'N/A' if value is NA else str(value)
+        for metric in (*METRICS, *EXTENDED_METRICS)
+        if metric.name not in others and not metric.name.startswith(('gpm_', 'nvlink_'))
+        for value in (device.reading(metric.method)[0],)
+    }
 
 
 @needs(*NEWEST)
@@ -72,11 +56,7 @@ def test_what_nvml_returned_on_a_real_machine_comes_back(
 ) -> None:
     before = TomlDocument(path.read_text(encoding='utf-8')).values
     with simulation.machine(path, clock=lambda: 0.0):
-        after = captured(tmp_path / 'capture.toml')
-    assert len(after['gpu']) == len(before['gpu'])
-    for gpu, other in zip(before['gpu'], after['gpu']):
-        assert missing_alike(values_of(other)) == missing_alike(values_of(gpu))
-        assert processes(other) == processes(gpu)
+        assert captured(tmp_path / 'capture.toml') == before
 
 
 def test_capture_is_small_and_has_no_names_or_numbers_of_boards(tmp_path: pathlib.Path) -> None:
@@ -92,13 +72,3 @@ def test_capture_is_small_and_has_no_names_or_numbers_of_boards(tmp_path: pathli
     assert len(secrets) > 30
     assert [secret for secret in secrets if len(secret) > 4 and secret in text] == []
     assert len(text) < 100_000
-
-
-@pytest.mark.parametrize('text', ['capture = "x"', 'x = 1', 'capture = 1\n[gpu', b'\xff'])
-def test_other_files_are_no_captures(text: str | bytes, tmp_path: pathlib.Path) -> None:
-    path = tmp_path / 'other.toml'
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(simulation.ScenarioError, match=r'other\.toml'):
-        read_capture(path)
-    with pytest.raises(simulation.ScenarioError):
-        simulation.load(path)

@@ -10,7 +10,7 @@ import pytest
 from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.simulation.scenario import SHAPES, Pulse, Signal, phase_of
-from nvitop.simulation.schema import GPU_KEYS_BY_NAME, MODELS, RENAMED_KEYS
+from nvitop.simulation.schema import GPU_KEYS, MIG_KEYS, MODELS, RENAMED_KEYS
 
 GPU = '[[gpu]]\n'
 TWO_GPUS = '[[gpu]]\ncount = 2\n'
@@ -228,7 +228,7 @@ def test_gpu_with_mig_devices_is_in_mig_mode_by_default() -> None:
 def test_mig_devices_are_numbered_consecutively() -> None:
     mig = '[[gpu.mig]]\nprofile = "1g.10gb"\n'
     (gpu,) = parse(GPU + mig + mig).gpus
-    numbers = [(m.mig_index, m.gpu_instance, m.compute_instance) for m in gpu.migs]
+    numbers = [(m.mig_index, m.gpu_instance_id, m.compute_instance_id) for m in gpu.migs]
     assert numbers == [(0, 1, 0), (1, 2, 0)]
 
 
@@ -273,8 +273,9 @@ def test_older_names_of_keys_have_the_same_meaning() -> None:
     new = old.replace('pcie_width', 'pcie_link_width').replace('bar1_', 'bar1_memory_')
     new = new.replace('ecc_uncorrected_volatile', 'total_volatile_uncorrected_ecc_errors')
     assert simulation.parse_scenario(old, name='x') == simulation.parse_scenario(new, name='x')
-    assert GPU_KEYS_BY_NAME.keys() >= set(RENAMED_KEYS.values())
-    assert GPU_KEYS_BY_NAME.keys().isdisjoint(RENAMED_KEYS)
+    names = {key.name for key in (*GPU_KEYS, *MIG_KEYS)}
+    assert names >= set(RENAMED_KEYS.values())
+    assert names.isdisjoint(RENAMED_KEYS)
     with simulation.machine('dgx-h100', processes='none') as machine:
         machine.set(pcie_width=4)
         assert Device(0).pcie_link_width() == 4

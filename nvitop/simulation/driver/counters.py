@@ -246,7 +246,7 @@ def nvmlGpmMigSampleGet(node: Node, instance: object, sample: object) -> None:
     """``(device, GPU instance id, handle)``."""
     t = node.world.seconds()
     for mig in node.migs:
-        if mig.mig is not None and mig.mig.gpu_instance == number(instance) and mig.exists(t):
+        if mig.mig is not None and mig.mig.gpu_instance_id == number(instance) and mig.exists(t):
             nvmlGpmSampleGet(mig, sample)
             return
     raise DriverError(INVALID_ARGUMENT)

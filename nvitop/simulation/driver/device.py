@@ -264,13 +264,13 @@ def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(node: Node) -> Handle:
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetGpuInstanceId(node: Node) -> int:
     """``(MIG device, unsigned *)``."""
-    return known(node.mig).gpu_instance
+    return known(node.mig).gpu_instance_id
 
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetComputeInstanceId(node: Node) -> int:
     """``(MIG device, unsigned *)``."""
-    return known(node.mig).compute_instance
+    return known(node.mig).compute_instance_id
 
 
 @SYMBOLS.add(NODE, 'nvmlDeviceGetAttributes', 'nvmlDeviceGetAttributes_v2')

@@ -53,7 +53,7 @@ SAMPLE_PERIOD = 1_000_000 // 6
 def _instances(node: Node, task: Task) -> tuple[int, int]:
     for mig in (node, *node.migs):
         if mig.mig is not None and task in mig.tasks:
-            return mig.mig.gpu_instance, mig.mig.compute_instance
+            return mig.mig.gpu_instance_id, mig.mig.compute_instance_id
     return NO_INSTANCE, NO_INSTANCE
 
 
