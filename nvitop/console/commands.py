@@ -20,6 +20,8 @@ class Command(NamedTuple):
     module: str
     #: Options that select the command without its name.
     option_prefixes: tuple[str, ...] = ()
+    #: Whether it calls the driver and ends by itself, so that a call that hangs must not keep it.
+    is_guarded: bool = False
 
     def load(self) -> Any:
         """Import the module."""
@@ -36,23 +38,37 @@ COMMANDS = (
         'print GPU and process values as CSV, JSON or a table',
         'nvitop.query.command',
         ('--query-', '--help-query-', '-L', '--list-gpus'),
+        is_guarded=True,
     ),
-    Command('health', 'check GPUs for schedulers and monitoring systems', 'nvitop.health.command'),
+    Command(
+        'health',
+        'check GPUs for schedulers and monitoring systems',
+        'nvitop.health.command',
+        is_guarded=True,
+    ),
     Command(
         'record',
         'record GPUs and processes to a file, to look at later',
         'nvitop.recording.command',
+        is_guarded=True,
     ),
     Command('replay', 'show the screens of a recording', 'nvitop.gui.replay_command'),
     Command('usage', 'print who used how many GPU-hours', 'nvitop.usage.command'),
     EXPORTER,
-    Command('doctor', 'report what works on this machine, and capture its GPUs', 'nvitop.doctor'),
+    Command(
+        'doctor',
+        'report what works on this machine, and capture its GPUs',
+        'nvitop.doctor',
+        is_guarded=True,
+    ),
     Command('run', 'wait for free GPUs, claim them, and run a command', 'nvitop.claims.run'),
     Command('claims', 'print which GPUs are claimed', 'nvitop.claims.listing'),
     Command('fleet', 'show many machines, from a Prometheus server', 'nvitop.gui.fleet.command'),
 )
 #: Other programs that are installed with ``nvitop``.
-NVISEL = Command('nvisel', 'print the GPUs that are free enough', 'nvitop.select.command')
+NVISEL = Command(
+    'nvisel', 'print the GPUs that are free enough', 'nvitop.select.command', is_guarded=True
+)
 
 
 def find_command(arguments: Sequence[str]) -> tuple[Command, list[str]] | None:

@@ -13,8 +13,9 @@ import threading
 from typing import Any, Callable, Iterator, NoReturn, TypeVar
 
 from nvitop.basics.log import warnings_to
-from nvitop.console.commands import EXPORTER, NVISEL
+from nvitop.console.commands import EXPORTER, NVISEL, find_command
 from nvitop.console.messages import print_message
+from nvitop.platforms import guard
 from nvitop.platforms.kernel import ENDING
 
 #: Added to the number of the signal that ended a command, as shells do.
@@ -147,6 +148,7 @@ def run_process(program: str, load: Callable[[], Callable[[], int]]) -> NoReturn
     """
     # Imports create no garbage, and collecting takes 5 % of the CPU time of `nvitop -1`.
     gc.disable()
+    send_status = guard.continue_in_child() if _is_guarded(program) else None
     status = 1
     try:
         _open_closed_streams()
@@ -157,11 +159,25 @@ def run_process(program: str, load: Callable[[], Callable[[], int]]) -> NoReturn
         status = SIGNALED + signal.SIGINT
     except ImportError as error:  # usually a module pynvml that is not the NVML binding
         print_message(program, 'error', str(error))
-    finally:
-        status = _flush(program) or status
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    status = _flush(program) or status
+    if send_status is not None:
+        send_status(status)
     # Tearing down the interpreter takes as long as reading eight GPUs, and would wait for threads
     # inside driver calls. The driver releases what a process held when it exits.
     os._exit(status)
+
+
+def _is_guarded(program: str) -> bool:
+    """Return whether a driver call that hangs must not keep this process."""
+    arguments = sys.argv[1:]
+    if os.environ.get('NVITOP_DEMO') or any(a.startswith(('--demo', '--ssh')) for a in arguments):
+        return False
+    if program != 'nvitop':
+        return program == NVISEL.name
+    selected = find_command(arguments)
+    return selected is None or selected[0].is_guarded
 
 
 def collect_garbage_rarely() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, Mapping, N
 from nvitop.api.system import system
 from nvitop.health.kernel_log import LoggedXid, with_logged_events
 from nvitop.health.rules import RULE_METRICS, Finding, findings, missing_finding
+from nvitop.platforms import stuck_calls
 from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.device_names import match_measured
 from nvitop.sampling.driver import DriverReader
@@ -22,6 +23,8 @@ from nvitop.sampling.watchdog import StepOutcome, Watchdog, start_daemon
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+#: Time (seconds) for which a driver may be busy. A process that hangs for longer will not go on.
+HANGING_SECONDS = 60.0
 #: What is measured: nothing that the rules do not need, and the serial number for a replacement.
 _DUE = Due(
     metrics=frozenset({*RULE_METRICS, 'serial'} - {PROCESSES}),
@@ -42,6 +45,8 @@ class HealthCheck(NamedTuple):
     expected: int = 0
     #: Why nothing is known; ``''``: the driver works.
     error: str = ''
+    #: Whether the driver as a whole hangs, which only a reboot ends.
+    hangs: bool = False
 
 
 class _Together(Watchdog):
@@ -117,7 +122,11 @@ def check_health(
     )
     error = next((p.reason for p in sample.problems if p.subject == 'driver' and p.is_failure), '')
     if error:
-        return HealthCheck(sample, error=f'the driver does not work: {error}')
+        hangs = any(
+            call.subject == stuck_calls.DRIVER and time.time() - call.since > HANGING_SECONDS
+            for call in stuck_calls.stuck_calls()
+        )
+        return HealthCheck(sample, error=f'the driver does not work: {error}', hangs=hangs)
     sample = with_logged_events(sample, logged)
     if names is None:
         found, gpus = findings(sample), sum(not d.key.is_mig for d in sample.devices)

@@ -92,14 +92,14 @@ def judge(check: HealthCheck, *, ignored: Iterable[str] = (), fail_on: str = 'wa
         wrong = [finding for finding in wrong if finding.severity == 'critical']
     wrong.sort(key=lambda finding: (importance(finding), finding.device))
     status = 'unknown' if check.error else health_status(wrong)
-    return Verdict(check, tuple(wrong), status)
+    return Verdict(check, tuple(wrong), 'critical' if check.hangs else status)
 
 
 def format_text(verdict: Verdict) -> str:
     """Return a line for each GPU with its worst finding, then the evidence and what to do."""
     check = verdict.check
     if check.error:
-        return f'unknown: {printable(check.error)}\n'
+        return f'{verdict.status}: {printable(check.error)}\n'
     if not verdict.wrong:
         return f'ok: {_gpus(check.gpus)}{_asleep(check)}\n'
     lines = []

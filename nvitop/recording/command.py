@@ -281,6 +281,10 @@ class Writing:
             raise CommandFailure(str(error))
 
 
+#: A second request to stop counts after this time (seconds).
+AGAIN_SECONDS = 0.5
+
+
 class Requests(SignalHandling):
     """Requests to stop or to reopen the file, from signals and threads, inside a ``with`` block."""
 
@@ -288,16 +292,18 @@ class Requests(SignalHandling):
         super().__init__()
         # Unlike other queues, it can be used by signal handlers.
         self._queue: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._is_ending = False
+        self._ending_since: float | None = None
 
     def _handle(self, number: int, frame: object) -> None:
         if number == HANGUP:
             self._queue.put('reopen')
             return
-        if self._is_ending:
+        if self._ending_since is None:
+            self._ending_since = time.monotonic()
+            self.end()
+        # A signal to a group of processes may arrive twice.
+        elif time.monotonic() - self._ending_since > AGAIN_SECONDS:
             os._exit(SIGNALED + number)  # a second request: the driver or the disk hangs
-        self._is_ending = True
-        self.end()
 
     def end(self) -> None:
         """Request the end."""

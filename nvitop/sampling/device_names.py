@@ -10,6 +10,7 @@ from typing import Collection, Iterable, NamedTuple, Tuple, Union
 from nvitop import api
 from nvitop.api import libnvml
 from nvitop.api.system import system
+from nvitop.platforms import stuck_calls
 from nvitop.sampling.types import DeviceKey, DeviceSample
 from nvitop.sampling.watchdog import Watchdog, call_with_limit
 
@@ -160,16 +161,23 @@ def _read_names(gpus: Iterable[int]) -> tuple[dict[int, _GpuNames], list[int]]:
     steps = {index: functools.partial(_names_of, index) for index in gpus}
     outcomes = Watchdog('nvitop-start').run(steps, limit=NAMES_SECONDS)
     for outcome in outcomes.values():
-        if outcome.error is not None and not isinstance(outcome.error, libnvml.NVMLError):
+        if not isinstance(outcome.error, (type(None), libnvml.NVMLError, TimeoutError)):
             raise outcome.error
     known = {index: outcome.value for index, outcome in outcomes.items() if outcome.value}
-    return known, [index for index, outcome in outcomes.items() if outcome.timed_out]
+    silent = [
+        index
+        for index, outcome in outcomes.items()
+        if outcome.timed_out or isinstance(outcome.error, TimeoutError)
+    ]
+    return known, silent
 
 
 def _names_of(index: int) -> _GpuNames:
-    device = api.Device(index)
-    mig = {int(each.mig_index): str(each.uuid()) for each in device.mig_devices()}
-    return _GpuNames(str(device.uuid()), _full_bus_id(device.bus_id()), str(device.serial()), mig)
+    with stuck_calls.calling(index):
+        device = api.Device(index)
+        mig = {int(each.mig_index): str(each.uuid()) for each in device.mig_devices()}
+        bus_id = _full_bus_id(device.bus_id())
+        return _GpuNames(str(device.uuid()), bus_id, str(device.serial()), mig)
 
 
 def _sleeping_names(bus_id: str) -> _GpuNames:

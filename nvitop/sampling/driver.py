@@ -14,6 +14,7 @@ from nvitop.api.device import Device
 from nvitop.api.device.handles import start_nvml
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import system
+from nvitop.platforms import stuck_calls
 from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.device import ProcessRecord, known_value, outdated
 from nvitop.sampling.events import EventWatcher
@@ -61,18 +62,19 @@ def read_driver_info(
     back and a driver that was reloaded.
     """
     try:
-        if restart:
-            _restart()
-        elif not SESSION.ready:
-            start_nvml(wake)
-        count = int(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False))
+        with stuck_calls.calling(stuck_calls.DRIVER):
+            if restart:
+                _restart()
+            elif not SESSION.ready:
+                start_nvml(wake)
+            count = int(libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False))
         is_known = before is not None and not before.error and not before.problems
         if before is not None and is_known and not restart:
             return before._replace(device_count=count)
         driver, cuda = Device.driver_version(), Device.cuda_driver_version()
         problems = (*_gap('driver_version', driver), *_gap('cuda_driver_version', cuda))
         return DriverInfo(count, known_value(driver), known_value(cuda), problems=problems)
-    except (libnvml.NVMLError, AttributeError) as error:  # the latter from a broken binding
+    except (libnvml.NVMLError, AttributeError, TimeoutError) as error:  # or a broken binding
         return DriverInfo(error=str(error))
 
 
@@ -223,7 +225,8 @@ class DriverReader:
         self._plan_restart()
 
     def _read_gpu(self, index: int, gpu: GpuReader, due: Due) -> GpuReading:
-        return gpu.read(self._due.pop(index, due))
+        with stuck_calls.calling(index):
+            return gpu.read(self._due.pop(index, due))
 
     def _slow(self) -> frozenset[int]:
         """Return the GPUs that respond, but slowly."""
@@ -252,6 +255,8 @@ class DriverReader:
             # A thread may still be inside the old reader.
             self._gpus[index] = self._gpus[index].renewed()
             return lost_reading(self._last(index), 'timed out', silence(outcome.silent_seconds))
+        if isinstance(outcome.error, TimeoutError):  # another process hangs there
+            return lost_reading(self._last(index), 'timed out', str(outcome.error))
         reason = f'{type(outcome.error).__name__}: {outcome.error}'
         return lost_reading(self._last(index), 'error', reason)
 

@@ -22,6 +22,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from nvitop.api import libnvml
+from nvitop.platforms import stuck_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Hashable, Mapping
@@ -320,7 +321,12 @@ def call_with_limit(
         TimeoutError: The driver does not respond in time; the message says what to do.
     """
     seconds = START_SECONDS if limit is None else limit
-    watchdog, steps = Watchdog('nvitop-start'), {'driver': function}
+
+    def call() -> T:
+        with stuck_calls.calling(stuck_calls.DRIVER):
+            return function()
+
+    watchdog, steps = Watchdog('nvitop-start'), {'driver': call}
     outcome = watchdog.run(steps, limit=seconds, while_waiting=while_waiting)['driver']
     if outcome.timed_out:
         raise TimeoutError(libnvml.explain_silence(seconds))

@@ -30,6 +30,7 @@ from nvitop.api.libnvml._errors import is_harmless, is_lost
 from nvitop.api.system import system
 from nvitop.basics.units import NA, KiB, human2bytes
 from nvitop.claims.records import claimed_by_others
+from nvitop.platforms import stuck_calls
 
 if TYPE_CHECKING:
     from nvitop.api.process import GpuProcess
@@ -240,6 +241,17 @@ def _identify(device: Device, options: SelectOptions) -> Any:
     return str(device.uuid()) if device.uuid() else None
 
 
+def _read_unless_stuck(
+    device: Device | int, bus_id: str, criteria: Criteria, options: SelectOptions
+) -> list[Candidate | None]:
+    index = device if isinstance(device, int) else device.physical_index
+    try:
+        with stuck_calls.calling(index):
+            return _read_leaves(device, bus_id, criteria, options)
+    except TimeoutError:  # another process hangs there
+        return [None]
+
+
 def _read_leaves(
     device: Device | int, bus_id: str, criteria: Criteria, options: SelectOptions
 ) -> list[Candidate | None]:
@@ -319,7 +331,7 @@ def select(
         # By index, some drivers attach all GPUs up to it.
         power = powers.get(device) if isinstance(device, int) else None
         bus_id = '' if power is None else power.bus_id
-        steps[place] = functools.partial(_read_leaves, device, bus_id, criteria, options)
+        steps[place] = functools.partial(_read_unless_stuck, device, bus_id, criteria, options)
         if power is None or not power.is_asleep:
             awake[place] = steps[place]
     enough = options.max_count if options.enough is None else options.enough

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any, Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from nvitop import simulation
 from nvitop.api.system import system
 from nvitop.health import check
 from nvitop.health.command import NPD_BYTES, main
+from nvitop.platforms import stuck_calls
 from tests.command_run import CommandRun
 from tests.programs import ROOT
 from tests.schema_check import violations
@@ -240,6 +242,19 @@ def test_a_driver_that_does_not_work_is_unknown(
     ran = health('--format', form, '--timeout', '0.2', '--fail-on', 'critical')
     assert ran.status == (2 if form == 'npd' else 3)
     assert ('no response for' if hangs else 'Driver Not Loaded') in ran.out
+
+
+@pytest.mark.parametrize(('age', 'status'), [(30, 'unknown'), (90, 'critical')])
+def test_a_driver_that_has_kept_a_process_for_long_is_critical(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch, age: float, status: str
+) -> None:
+    call = stuck_calls.StuckCall(stuck_calls.DRIVER, 4711, time.time() - age)
+    monkeypatch.setattr(stuck_calls, '_is_on', True)
+    monkeypatch.setattr(stuck_calls, 'stuck_calls', lambda: [call])
+    ran = health()
+    assert ran.status == {'unknown': 3, 'critical': 2}[status]
+    assert ran.out.startswith(f'{status}: the driver does not work: no response since 20')
+    assert ran.out.endswith(': process 4711 hangs in a call to the driver\n')
 
 
 def test_a_machine_without_gpus_is_unknown() -> None:

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that makes no driver calls, so that it always ends; its child runs the command.
+
+A driver call that hangs in uninterruptible sleep keeps its process as a zombie, whatever signal it
+gets: whoever waits for the process, or for the end of a pipe that it holds, waits for ever. So the
+process that the user started waits for a child. At the end the child closes the descriptors it was
+given and sends its exit status. The parent then exits, even if the child cannot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Callable, NoReturn
+
+from nvitop.platforms import stuck_calls
+from nvitop.platforms.kernel import ENDING
+
+#: Time (seconds) for the child to end after it has sent its status.
+END_SECONDS = 0.25
+#: Not on Windows, and signals that cannot be caught are missing.
+_FORWARDED = {
+    getattr(signal, f'SIG{name}')
+    for name in ('HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2', 'WINCH', 'TSTP', 'CONT')
+    if hasattr(signal, f'SIG{name}')
+}
+_SET_PARENT_DEATH_SIGNAL = 1
+
+
+def continue_in_child() -> Callable[[int], None]:
+    """Return in a child process, with the function that sends its exit status, called at its end.
+
+    This process never returns: it waits for the child. If there can be no child, it goes on itself.
+    """
+    if sys.platform != 'linux' or threading.active_count() > 1:
+        return lambda _status: None
+    given = _given_descriptors()
+    parent = os.getpid()
+    # In the foreground of a terminal, the kernel sends its signals to both processes. Elsewhere the
+    # child has a group of its own: a signal to the whole group must not reach it twice.
+    has_terminal = all(map(os.isatty, (0, 1)))
+    watched = {*_FORWARDED, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    reading, writing = os.pipe()
+    try:
+        child = os.fork()
+    except OSError:
+        child = -1
+    if child > 0:
+        os.close(writing)
+        _wait(child, reading, watched, forwards_all=not has_terminal)
+    os.close(reading)
+    if child == 0:
+        _end_with(parent)
+        if not has_terminal:
+            os.setpgid(0, 0)
+            signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        stuck_calls.heed()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return functools.partial(_send_status, parent, writing, given) if child == 0 else lambda _: None
+
+
+def _given_descriptors() -> list[int]:
+    given = []
+    for name in os.listdir('/proc/self/fd'):
+        with contextlib.suppress(OSError):  # of the list itself
+            if os.get_inheritable(int(name)):
+                given.append(int(name))
+    return given
+
+
+def _end_with(parent: int) -> None:
+    """Have the kernel kill this process if its parent is killed."""
+    import ctypes  # the binding of NVML imports it anyway
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _send_status(parent: int, writing: int, given: list[int], status: int) -> None:
+    for descriptor in given:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+    stuck_calls.leave_file()
+    with contextlib.suppress(OSError):  # the parent was killed
+        os.write(writing, bytes([status & 0xFF]))
+        if os.getppid() == parent:
+            os.kill(parent, signal.SIGCHLD)
+
+
+def _wait(
+    child: int, reading: int, watched: set[signal.Signals], *, forwards_all: bool
+) -> NoReturn:
+    """Pass signals on to the child until it ends or sends its status; exit with its status."""
+    os.set_blocking(reading, False)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    ending = 0
+    while True:
+        # A child that was told to end may be unable to, without a signal to this process.
+        received = (
+            signal.sigtimedwait(watched, END_SECONDS) if ending else signal.sigwaitinfo(watched)
+        )
+        number = signal.SIGCHLD if received is None else received.si_signo
+        if received is not None and number != signal.SIGCHLD:
+            if forwards_all or received.si_code <= 0:  # not from the terminal
+                os.kill(child, number)
+                ending = number if number in ENDING else ending
+            if number == signal.SIGTSTP and (forwards_all or received.si_code > 0):
+                os.kill(os.getpid(), signal.SIGSTOP)
+            continue
+        with contextlib.suppress(BlockingIOError):
+            sent = os.read(reading, 1)
+            if sent:
+                _reap(child)
+                os._exit(sent[0])
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended and os.WIFSIGNALED(status):
+            _end_by(os.WTERMSIG(status))
+        elif ended:
+            os._exit(os.WEXITSTATUS(status))
+        elif ending and _is_zombie(child):
+            _end_by(ending)
+
+
+def _reap(child: int) -> None:
+    """Wait a moment for the end of the child: without it, a container may keep a zombie."""
+    until = time.monotonic() + END_SECONDS
+    while os.waitpid(child, os.WNOHANG)[0] == 0 and time.monotonic() < until:
+        signal.sigtimedwait({signal.SIGCHLD}, END_SECONDS / 10)
+
+
+def _is_zombie(process: int) -> bool:
+    with open(f'/proc/{process}/stat', 'rb') as file:
+        return file.read().rpartition(b')')[2].split()[0] == b'Z'
+
+
+def _end_by(number: int) -> NoReturn:
+    """End as by this signal."""
+    with contextlib.suppress(OSError):  # SIGKILL
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)

@@ -1,0 +1,176 @@
+"""Commands end although a driver call is in uninterruptible sleep, for ``make test-owners``.
+
+The simulated driver writes to a file on a frozen file system: its thread is then in state D, which no
+signal ends, like a thread inside a driver that hangs.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+import sys
+import time
+from typing import Iterator
+
+import psutil
+import pytest
+
+from tests.e2e.program import Program, environment
+from tests.owner.values import REAL_OWNERS
+from tests.waiting import PATIENCE
+
+pytestmark = [*REAL_OWNERS]
+
+#: Runs a command whose calls hang: FILE MARKER FUNCTION GPU PROGRAM ARGUMENTS.
+SCRIPT = """
+import sys
+from nvitop import simulation
+from nvitop.console import lifecycle
+from nvitop.console.commands import NVISEL
+from nvitop.platforms import stuck_calls
+
+file, marker, function, gpu, program, *arguments = sys.argv[1:]
+sys.argv = [program, *arguments]
+stuck_calls._path = lambda user: marker
+lifecycle._is_guarded = lambda program: True
+
+class Frozen:
+    def wait(self):
+        with open(file, 'wb', 0) as opened:
+            opened.write(b'x')
+
+    def is_set(self):
+        return False
+
+def load():
+    machine = simulation.machine('half-busy', processes='none').__enter__()
+    machine.world.faults._released = Frozen()
+    machine.hang(function, gpu=int(gpu) if gpu else None)
+    if program == 'nvisel':
+        return NVISEL.load().main
+    from nvitop.cli import main
+    return main
+
+lifecycle.run_process(program, load)
+"""
+
+
+class FrozenDisk:
+    """A file system that is frozen, and commands whose driver calls write to it."""
+
+    def __init__(self, home: pathlib.Path) -> None:
+        self.home = home
+        self.disk = home / 'disk'
+        self.disk.mkdir()
+        image = home / 'image'
+        image.write_bytes(bytes(16 << 20))
+        for command in (
+            ['mkfs.ext4', '-q', str(image)],
+            ['mount', '-o', 'loop', str(image), str(self.disk)],
+        ):
+            done = subprocess.run(command, capture_output=True, check=False)
+            if done.returncode:
+                pytest.skip(f'NOT TESTED: {command[0]}: {done.stderr.decode().strip()}')
+        (self.disk / 'file').touch()
+        (home / 'script.py').write_text(SCRIPT)
+
+    def freeze(self) -> None:
+        subprocess.run(['fsfreeze', '-f', str(self.disk)], check=True)
+
+    def thaw(self) -> None:
+        subprocess.run(['fsfreeze', '-u', str(self.disk)], check=False, capture_output=True)
+
+    def command(self, function: str, gpu: str, *words: str) -> list[str]:
+        files = [str(self.home / 'script.py'), str(self.disk / 'file'), str(self.home / 'stuck')]
+        return [sys.executable, *files, function, gpu, *words]
+
+    def run(self, function: str, gpu: str, line: str) -> subprocess.CompletedProcess[str]:
+        """Run a command and read its output to the end, which comes at the end of all its holders."""
+        return subprocess.run(
+            self.command(function, gpu, *line.split()),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+            env=environment(),
+            cwd=self.home,
+        )
+
+    def stuck(self) -> list[int]:
+        """PIDs of the processes that cannot end."""
+        return [
+            process.pid
+            for process in psutil.process_iter(['status', 'num_threads'])
+            if process.info['status'] == psutil.STATUS_ZOMBIE and process.info['num_threads'] > 1
+        ]
+
+
+@pytest.fixture
+def disk(tmp_path: pathlib.Path) -> Iterator[FrozenDisk]:
+    frozen = FrozenDisk(tmp_path)
+    try:
+        frozen.freeze()
+        yield frozen
+    finally:
+        frozen.thaw()
+        subprocess.run(['umount', '--lazy', str(frozen.disk)], check=False)
+
+
+COMMANDS = {
+    'nvitop health': (2, r'GPU 5: critical: not responding\n  no response '),
+    'nvitop -1': (0, r'5! no response '),
+    'nvitop query --gpu=index,memory.used': (0, r'(?m)^4, '),
+    'nvisel': (0, r'(?s)4.*1 device skipped: not responding'),
+    'nvitop doctor': (1, 'GPU 5: not responding'),
+    'nvitop record --duration 3s -o recording.db': (0, ''),
+}
+
+
+@pytest.mark.parametrize('line', COMMANDS)
+def test_a_command_ends_and_the_next_ones_leave_the_gpu_alone(disk: FrozenDisk, line: str) -> None:
+    before = disk.stuck()
+    status, output = COMMANDS[line]
+    for number in range(3):
+        started = time.monotonic()
+        done = disk.run('nvmlDeviceGetMemoryInfo*', '5', line.replace('.db', f'{number}.db'))
+        assert done.returncode == status, done
+        assert re.search(output, done.stdout + done.stderr), done
+        if number and 'record' not in line:
+            assert time.monotonic() - started < 2.0, 'it has called the driver about that GPU'
+    assert len({*disk.stuck()} - {*before}) == 1
+    again = disk.run('nvmlDeviceGetMemoryInfo*', '5', 'nvitop health').stdout
+    assert re.search(r'no response since [-0-9]+ [0-9:]+: process \d+ hangs in a call', again)
+    disk.thaw()
+    deadline = time.monotonic() + PATIENCE
+    while {*disk.stuck()} - {*before}:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert disk.run('nvmlDeviceGetMemoryInfo*', '5', 'nvitop health').stdout == 'ok: 8 GPUs\n'
+
+
+@pytest.mark.parametrize('line', [line for line in COMMANDS if 'record' not in line])
+def test_a_driver_that_hangs_as_a_whole_is_not_called_again(disk: FrozenDisk, line: str) -> None:
+    before = disk.stuck()
+    status = {'nvitop health': 3}.get(line, 1)
+    assert disk.run('nvmlInit*', '', line).returncode == status
+    started = time.monotonic()
+    again = disk.run('nvmlInit*', '', line)
+    assert again.returncode == status
+    assert 'no response since' in again.stdout + again.stderr
+    assert time.monotonic() - started < 2.0
+    assert len({*disk.stuck()} - {*before}) == 1
+
+
+def test_the_monitor_quits_at_once(disk: FrozenDisk) -> None:
+    disk.thaw()
+    command = disk.command('nvmlDeviceGetMemoryInfo*', '5', 'nvitop', '--no-config')
+    with Program(command) as monitor:
+        monitor.wait_for('GPU')
+        disk.freeze()
+        monitor.wait_for('no response for')
+        started = time.monotonic()
+        monitor.type('q')
+        assert monitor.wait_for_exit() == 0
+        assert time.monotonic() - started < 2.0
