@@ -139,6 +139,10 @@ NEARLY_HOT_CELSIUS = 5
 _WORKING_PERCENT = 10
 #: Performance states in which a GPU is ready for work.
 _BUSY_STATES = ('P0', 'P1', 'P2')
+#: Utilization (percent) that is doubtful at idle power and clocks: some drivers report it forever
+#: after a suspend.
+_STUCK_PERCENT = 90
+_IDLE_STATES = tuple(f'P{number}' for number in range(8, 16))
 #: Maximum number of implausible values in the evidence.
 _MAX_VALUES = 3
 
@@ -444,6 +448,22 @@ def _implausible(case: _Case) -> Iterator[Finding]:
     if values:
         action = 'These values are dropped. If this lasts, update or reload the driver'
         yield case.finding('implausible', 'warning', 'implausible values', _some(values), action)
+    elif _is_stuck(case.device):
+        watts = (case.device.power_usage_mw or 0) / 1000
+        state = case.device.performance_state or f'{case.device.sm_clock_mhz} MHz'
+        evidence = f'{case.device.gpu_utilization_percent} % at {watts:.0f} W in {state}'
+        action = 'It may be stuck and the GPU idle. Reload the driver, or reboot'
+        yield case.finding('implausible', 'warning', 'doubtful utilization', evidence, action)
+
+
+def _is_stuck(device: DeviceSample) -> bool:
+    """Return whether a device reports that it is busy while its power and clock are those at idle."""
+    power, limit = device.power_usage_mw, device.power_limit_mw
+    clock, top = device.sm_clock_mhz, device.info.max_sm_clock_mhz
+    if (device.gpu_utilization_percent or 0) < _STUCK_PERCENT or not power or not limit:
+        return False
+    is_slow = clock is not None and top is not None and 4 * clock <= top
+    return 4 * power <= limit and (is_slow or device.performance_state in _IDLE_STATES)
 
 
 def _unreadable(case: _Case) -> Iterator[Finding]:

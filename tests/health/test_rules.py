@@ -119,6 +119,15 @@ def test_a_healthy_device_and_a_device_without_values_have_no_findings() -> None
             'thermal_cap info 83°C',
         ),
         (
+            {
+                'gpu_utilization_percent': 100,
+                'performance_state': 'P8',
+                'power_usage_mw': 12_000,
+                'power_limit_mw': 145_000,
+            },
+            'implausible warning 100 % at 12 W in P8',
+        ),
+        (
             {'total_volatile_uncorrected_ecc_errors': 3},
             'memory_errors critical 3 uncorrected ECC errors since the driver was loaded',
         ),
