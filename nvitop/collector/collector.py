@@ -15,7 +15,7 @@ from nvitop.api.device import Device
 from nvitop.api.snapshots import SnapshotResult, unique
 from nvitop.basics.metrics import METRICS, PROCESS_METRICS, Metric, ProcessMetric
 from nvitop.basics.units import MiB
-from nvitop.collector.reader import Reader
+from nvitop.collector.reader import CollectionReader
 from nvitop.collector.tags import STATISTICS, Tags
 from nvitop.collector.threads import LOGGER, CollectThread, SamplingThread
 from nvitop.platforms.kernel import at_fork
@@ -125,7 +125,7 @@ class ResourceMetricCollector:
         )
         #: The processes that are logged with their descendants.
         self.root_pids = _checked_pids(root_pids)
-        self._reader = Reader(
+        self._reader = CollectionReader(
             self.all_devices, self.leaf_devices, self.root_pids, self.interval, clock
         )
         self._reported: set[object] = set()

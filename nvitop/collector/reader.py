@@ -17,8 +17,8 @@ from nvitop.basics.metrics import METRICS
 from nvitop.basics.units import NA, GiB
 from nvitop.collector.tags import NAN, Values
 from nvitop.collector.threads import LOGGER
-from nvitop.sampling.device import DeviceLostError, DeviceReader
-from nvitop.sampling.host import HostReader
+from nvitop.sampling.device_reader import DeviceLostError, DeviceReader
+from nvitop.sampling.host_reader import HostReader
 from nvitop.sampling.plan import MIN_SLOW_INTERVAL, Due
 from nvitop.sampling.types import PROCESSES, STATUS, DeviceKey, Problem
 from nvitop.sampling.watchdog import Watchdog, silence, time_limit
@@ -116,7 +116,7 @@ def scope_of(device: Device) -> str:
     return scope
 
 
-class Reader:
+class CollectionReader:
     """Reads everything at once. What fails is logged once and leaves the rest unaffected.
 
     Calls that may hang run under a :class:`Watchdog`; one step for each GPU and one for the processes.

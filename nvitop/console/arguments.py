@@ -456,7 +456,7 @@ def storing(
 
 def _store_devices(namespace: argparse.Namespace, dest: str, words: list[str]) -> None:
     """Add names of devices, separated by spaces or commas."""
-    from nvitop.sampling.device_names import EXPECTED, is_device_name, split_names
+    from nvitop.console.device_names import EXPECTED, is_device_name, split_names
 
     names = split_names(words)
     if not names:

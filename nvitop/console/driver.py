@@ -15,7 +15,7 @@ from nvitop.sampling import watchdog
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from nvitop.sampling.device_names import DeviceIndex
+    from nvitop.console.device_names import DeviceIndex
 
     T = TypeVar('T')
 
@@ -80,7 +80,7 @@ def start_devices(
 
 def _find_devices(names: Iterable[str] | None) -> tuple[DeviceIndex, ...] | None:
     from nvitop.api.device.handles import start_nvml  # a broken binding must not break --help
-    from nvitop.sampling.device_names import require_devices  # not for nvisel
+    from nvitop.console.device_names import require_devices  # not for nvisel
 
     start_nvml()
     libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)

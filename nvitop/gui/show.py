@@ -81,7 +81,7 @@ def find_devices(options: Options, messages: list[Message]) -> Sequence[DeviceSe
         parse = api.Device.parse_cuda_visible_devices
         with driver_errors('nvitop'):
             return tuple(watchdog.call_with_limit(parse, watchdog.VISIBLE_SECONDS))
-    from nvitop.sampling.device_names import match_devices  # it needs the NVML binding
+    from nvitop.console.device_names import match_devices  # it needs the NVML binding
 
     with driver_errors('nvitop'):
         matches = match_devices(options.only)

@@ -9,13 +9,13 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, Mapping, NamedTuple
 
 from nvitop.api.system import system
+from nvitop.console.device_names import match_measured
 from nvitop.health.kernel_log import LoggedXid, with_logged_events
 from nvitop.health.rules import RULE_METRICS, Finding, findings, missing_finding
 from nvitop.platforms import stuck_calls
 from nvitop.platforms.pci import short_bus_id
-from nvitop.sampling.device_names import match_measured
-from nvitop.sampling.driver import DriverReader
-from nvitop.sampling.gpu import GpuReader
+from nvitop.sampling.driver_reader import DriverReader
+from nvitop.sampling.gpu_reader import GpuReader
 from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.types import PROCESSES, DeviceSample, HostSample, Sample
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, start_daemon

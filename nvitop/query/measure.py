@@ -9,6 +9,7 @@ from typing import Any, Callable, ClassVar, Dict, Iterable, NamedTuple
 from nvitop import sampling
 from nvitop.api import libnvml
 from nvitop.basics.times import iso_time
+from nvitop.console.device_names import DeviceIndex, require_devices
 from nvitop.query.fields import (
     DEFAULT_DEVICE_NAMES,
     DEFAULT_PROCESS_NAMES,
@@ -22,7 +23,6 @@ from nvitop.query.fields import (
     device_table,
     process_table,
 )
-from nvitop.sampling.device_names import DeviceIndex, require_devices
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.types import Demand, DeviceKey, Sample
 

@@ -18,7 +18,7 @@ from nvitop.sampling.types import Demand, Sample
 from nvitop.sampling.watchdog import start_daemon
 
 if TYPE_CHECKING:
-    from nvitop.sampling.device_names import DeviceIndex
+    from nvitop.console.device_names import DeviceIndex
 
 #: A viewer repeats its demand at least this often (seconds); without it, the viewer is gone.
 VIEWER_SECONDS = 120.0

@@ -12,14 +12,14 @@ from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
 from nvitop.basics.metrics import METRICS
 from nvitop.claims import directories_to_read
-from nvitop.sampling.driver import DriverReader
+from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.history import past_processes
-from nvitop.sampling.host import HostReader, TreeReader, read_host_io
+from nvitop.sampling.host_reader import HostReader, ProcessTreeReader, read_host_io
+from nvitop.sampling.idle_times import IdleTimes
 from nvitop.sampling.plan import DeviceSelection, Due, Intervals, Plan
-from nvitop.sampling.process import (
+from nvitop.sampling.process_reader import (
     LONGEST_CPU_SECONDS,
-    IdleTimes,
     ProcessReader,
     ProcessReading,
     without_measurements,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable
 
     from nvitop.claims.records import Claim
-    from nvitop.sampling.owner import OwnerReader
+    from nvitop.sampling.owner_reader import OwnerReader
     from nvitop.sampling.plan import DeviceSelector
 
 #: Metrics read together with the processes: the memory they are a part of, and where they run.
@@ -117,7 +117,7 @@ class LiveSource:
             clock=clock,
         )
         #: Made on first use.
-        self._tree_reader: TreeReader | None = None
+        self._tree_reader: ProcessTreeReader | None = None
         self._idle_times = IdleTimes(2 * every.processes)
         self._processes_monotonic = 0.0
         self._process_reading = ProcessReading()
@@ -302,7 +302,7 @@ class LiveSource:
         reader, own = self._processes, self._host.sample
         detailed = demand.detailed_process
         if detailed is not None and self._tree_reader is None:
-            self._tree_reader = TreeReader(self._clock, self._wall_clock)
+            self._tree_reader = ProcessTreeReader(self._clock, self._wall_clock)
         tree_reader = self._tree_reader
         records = self._driver.processes
 
@@ -353,7 +353,7 @@ class LiveSource:
         if not demand.owners:
             return processes
         if self._owners is None:
-            from nvitop.sampling.owner import OwnerReader  # loaded only if owners are shown
+            from nvitop.sampling.owner_reader import OwnerReader  # loaded only if owners are shown
 
             self._owners = OwnerReader(self._watchdog, names=self._owner_names, clock=self._clock)
         return self._owners.read(

@@ -23,7 +23,7 @@ from nvitop.simulation.parse import TomlTable, read_scenario, scenario_of
 from nvitop.simulation.physics import GPU_RULES, MIG_RULES
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
-from nvitop.simulation.system import SimulatedHost, SimulatedSystem
+from nvitop.simulation.simulated_system import SimulatedHost, SimulatedSystem
 from nvitop.simulation.world import Pids, World
 
 if TYPE_CHECKING:

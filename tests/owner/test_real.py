@@ -23,7 +23,7 @@ import pytest
 
 from nvitop import NA, HostProcess
 from nvitop.owner.reading import HIDDEN, read_owner
-from nvitop.sampling.owner import CGROUP_SECONDS, OwnerReader
+from nvitop.sampling.owner_reader import CGROUP_SECONDS, OwnerReader
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 from nvitop.sampling.watchdog import Watchdog
 from tests.clock import Clock

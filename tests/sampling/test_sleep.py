@@ -21,13 +21,13 @@ from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import System, system
 from nvitop.claims import listing, records
 from nvitop.claims import run as run_command
+from nvitop.console.device_names import match_devices
 from nvitop.console.options import Options
 from nvitop.gui.show import find_devices
 from nvitop.health.check import check_health
 from nvitop.health.command import format_npd, format_text, judge
 from nvitop.query import command as query_command
-from nvitop.sampling.device_names import match_devices
-from nvitop.sampling.gpu import ASLEEP, HELD_AWAKE
+from nvitop.sampling.sleep_watch import ASLEEP, HELD_AWAKE
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
 from nvitop.select import command as select_command

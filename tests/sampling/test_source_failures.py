@@ -16,7 +16,7 @@ from nvitop.api.timing import Window
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.health import findings
 from nvitop.health.states import device_states
-from nvitop.sampling.driver import read_driver_info
+from nvitop.sampling.driver_reader import read_driver_info
 from nvitop.sampling.plan import REPORT_METRICS
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import WHATS, Demand, DeviceKey, Problem, Sample

@@ -8,7 +8,7 @@ from nvitop.api.device import ClockEventReasons
 from nvitop.api.device.base import ImpossibleAnswer
 from nvitop.basics.metrics import METRICS, METRICS_BY_NAME
 from nvitop.basics.units import NA
-from nvitop.sampling.device import known_value, value_of
+from nvitop.sampling.device_reader import known_value, value_of
 from nvitop.sampling.plan import metrics_named
 
 

@@ -11,7 +11,14 @@ from typing import Callable
 
 from nvitop.api.libnvml._errors import NO_PERMISSION, NOT_SUPPORTED
 from nvitop.simulation.abi import DriverError
-from nvitop.simulation.driver import counters, device, health, processes, sensors, system
+from nvitop.simulation.driver import (
+    counters,
+    global_functions,
+    health,
+    identity,
+    processes,
+    sensors,
+)
 from nvitop.simulation.driver.symbols import GPU, SYSTEM, Symbol, Symbols, bind, branch_of
 from nvitop.simulation.world import World
 
@@ -142,7 +149,7 @@ SYMBOLS.add(SYSTEM, *(f'nvml{name}' for name in SYSTEM_FUNCTIONS.split()))(not_s
 
 ALL_SYMBOLS: dict[str, Symbol] = {
     symbol.name: symbol
-    for subject in (system, device, sensors, health, counters, processes)
+    for subject in (global_functions, identity, sensors, health, counters, processes)
     for symbol in (*subject.SYMBOLS.all, *SYMBOLS.all)
 }
 
@@ -167,7 +174,7 @@ def nvml_driver(world: World) -> Driver:
     functions: dict[str, Callable[..., object]] = {
         name: bind(world, symbol) for name, symbol in ALL_SYMBOLS.items()
     }
-    functions['nvmlErrorString'] = system.nvmlErrorString
+    functions['nvmlErrorString'] = global_functions.nvmlErrorString
     world.faults.know(ALL_SYMBOLS)
     driver = Driver(functions)
     scenario = world.scenario

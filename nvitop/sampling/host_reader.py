@@ -161,7 +161,7 @@ class _Counters(NamedTuple):
     processes: dict[tuple[int, float], tuple[float, int | None]]
 
 
-class TreeReader:
+class ProcessTreeReader:
     """Reads one process and its descendants at intervals."""
 
     def __init__(

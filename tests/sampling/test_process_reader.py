@@ -10,9 +10,10 @@ from nvitop.api import host
 from nvitop.api.device.process import ProcessUsage
 from nvitop.api.process import HostFacts
 from nvitop.api.process.facts import GONE
-from nvitop.sampling import process as module
-from nvitop.sampling.device import ProcessRecord
-from nvitop.sampling.process import IdleTimes, ProcessReader
+from nvitop.sampling import process_reader as module
+from nvitop.sampling.device_reader import ProcessRecord
+from nvitop.sampling.idle_times import IdleTimes
+from nvitop.sampling.process_reader import ProcessReader
 from nvitop.sampling.types import DeviceKey, HostSample, ParentProcess, ProcessKey, ProcessSample
 from tests.clock import Clock
 from tests.sampling.fakes import device_key

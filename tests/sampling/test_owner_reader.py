@@ -12,8 +12,8 @@ import pytest
 from nvitop.owner import reading
 from nvitop.owner.reading import HIDDEN
 from nvitop.owner.types import Layer
-from nvitop.sampling import owner as owner_module
-from nvitop.sampling.owner import CGROUP_SECONDS, OwnerReader
+from nvitop.sampling import owner_reader as owner_module
+from nvitop.sampling.owner_reader import CGROUP_SECONDS, OwnerReader
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, DeviceKey, Problem, ProcessKey, ProcessSample, Sample
 from nvitop.sampling.watchdog import Watchdog

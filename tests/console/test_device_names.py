@@ -8,7 +8,7 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api.device import Device
-from nvitop.sampling.device_names import (
+from nvitop.console.device_names import (
     DeviceIndex,
     UnknownDeviceError,
     is_device_name,

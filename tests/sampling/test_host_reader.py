@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from nvitop.api import host
-from nvitop.sampling.host import HostReader, TreeReader, read_host_io
+from nvitop.sampling.host_reader import HostReader, ProcessTreeReader, read_host_io
 from nvitop.sampling.types import DeviceKey, FilesystemSample, ProcessKey, ProcessSample
 from tests.clock import Clock
 
@@ -186,10 +186,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Host:
     return Host(monkeypatch)
 
 
-def reader() -> TreeReader:
+def reader() -> ProcessTreeReader:
     """Return a reader on whose clock 2 s pass from one reading to the next."""
     times = itertools.count(100.0, 2.0)
-    return TreeReader(clock=lambda: next(times), wall_clock=lambda: 1.0)
+    return ProcessTreeReader(clock=lambda: next(times), wall_clock=lambda: 1.0)
 
 
 def test_usage_includes_all_descendants(machine: Host) -> None:

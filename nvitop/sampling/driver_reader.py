@@ -16,10 +16,16 @@ from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import system
 from nvitop.platforms import stuck_calls
 from nvitop.platforms.pci import short_bus_id
-from nvitop.sampling.device import ProcessRecord, known_value, outdated
+from nvitop.sampling.device_reader import ProcessRecord, known_value, outdated
 from nvitop.sampling.events import EventWatcher
-from nvitop.sampling.gpu import GpuReader, GpuReading, SleepWatch, lost_reading, unread_sample
+from nvitop.sampling.gpu_reader import (
+    GpuReader,
+    GpuReading,
+    lost_reading,
+    unread_sample,
+)
 from nvitop.sampling.plan import DeviceSelection, Due
+from nvitop.sampling.sleep_watch import SleepWatch
 from nvitop.sampling.types import STATUS, DeviceEvent, DeviceSample, Problem
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, silence
 
