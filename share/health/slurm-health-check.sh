@@ -1,7 +1,7 @@
 #!/bin/sh
 # Drain this Slurm node while a GPU is not usable. In slurm.conf:
 #
-#     HealthCheckProgram=/usr/share/nvitop/health/slurm-health-check.sh
+#     HealthCheckProgram=/opt/nvitop/share/nvitop/health/slurm-health-check.sh
 #     HealthCheckInterval=300
 #
 # Only a critical finding drains. If nvitop is missing or broken, or the driver is too busy to answer,
@@ -13,7 +13,7 @@
 # your own:
 #
 #     #!/bin/sh
-#     NVITOP_RESUME=yes exec /usr/share/nvitop/health/slurm-health-check.sh
+#     NVITOP_RESUME=yes exec /opt/nvitop/share/nvitop/health/slurm-health-check.sh
 set -u
 PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}
 export PATH

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Check the GPUs of a job before it starts. In slurm.conf:
 #
-#     Prolog=/usr/share/nvitop/health/slurm-prolog.sh
+#     Prolog=/opt/nvitop/share/nvitop/health/slurm-prolog.sh
 #
 # If one of them is not usable, the prolog fails: Slurm drains the node and requeues the job. If
 # nothing is known about them, because nvitop is missing or broken, the job starts.

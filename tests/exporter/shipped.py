@@ -35,5 +35,9 @@ def expressions() -> dict[str, str]:
     }
     alerts = (SHARE / 'prometheus' / 'nvitop-alerts.yml').read_text(encoding='utf-8')
     alerts = alerts.replace('>-\n', '')
-    found.update(re.findall(r'- alert: (\w+)\n +expr: (.*?)\n +(?:for|labels):', alerts, re.DOTALL))
+    found.update(
+        re.findall(
+            r'- alert: (\w+)\n +expr: (.*?)\n +(?:for|labels|annotations):', alerts, re.DOTALL
+        )
+    )
     return found

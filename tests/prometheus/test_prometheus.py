@@ -107,8 +107,8 @@ sm = 40
 cgroup = "0::/kubepods.slice/kubepods-pod5ba385ca_b6e6_4246_bd66_d48d429dbc12.slice/cri-containerd-9ec39b91f3d70e1beff50a308f77067065ea6be0d91a3378375056cd4422cf3d.scope"
 container_log = "chat-0_serving_vllm-9ec39b91f3d70e1beff50a308f77067065ea6be0d91a3378375056cd4422cf3d.log"
 """
-#: An alert about the last day, which only promtool tests.
-LATER = 'NvitopGpuCountFell'
+#: Alerts about changes over a longer time, which only promtool tests.
+LATER = ('NvitopGpuCountFell', 'NvitopGpuNvlinkErrors')
 #: Name of the machine → scenario; ``None``: a machine without a driver.
 MACHINES: dict[str, str | None] = {
     'dgx-h100': 'dgx-h100',
@@ -215,7 +215,7 @@ def test_prometheus_accepts_all_series(prometheus: str) -> None:
         assert (target['health'] == 'up') == is_up, target['lastError']
 
 
-@pytest.mark.parametrize('name', [name for name in expressions() if name != LATER])
+@pytest.mark.parametrize('name', [name for name in expressions() if name not in LATER])
 def test_panels_and_alerts_have_data(prometheus: str, name: str) -> None:
     expression = instant(expressions()[name]).replace(' or vector(0)', '')
     assert query(prometheus, expression), expression
@@ -290,13 +290,12 @@ def test_alerts_are_about_the_machines_with_faults(prometheus: str) -> None:
     }
     assert found.pop('NvitopExporterDown') == {'down'}
     assert found.pop('NvitopExporterStale') == {'none'}
-    assert found.pop('NvitopGpuIdleButHeld') >= {'held'}
+    found.pop('NvitopGpuHeld')  # ten minutes of observation; promtool tests it
     assert found.pop('NvitopGpuMissing') == {'broken'}
-    for alert in ('NvitopGpuXid', 'NvitopGpuLost', 'NvitopGpuHot', 'NvitopGpuThrottled'):
-        assert {'broken'} <= found.pop(alert) <= {'broken', 'faults'}
-    assert found.pop(LATER) == set()
-    # A GPU of dgx-h100 has a pending remapping, too.
-    assert {alert for alert, names in found.items() if names - {'dgx-h100'} != {'faults'}} == set()
+    for alert in ('NvitopGpuXid', 'NvitopGpuLost', 'NvitopGpuSlow', 'NvitopGpuFinding'):
+        assert {'broken'} <= found.pop(alert) <= {'broken', 'faults', 'dgx-h100'}
+    assert found.pop('NvitopGpuCountFell') == set()
+    assert found == {'NvitopGpuNvlinkErrors': set()}  # their number does not grow
 
 
 def test_promtool_finds_nothing_in_metrics_and_rules(machines: dict[str, Machine]) -> None:

@@ -34,7 +34,7 @@ from nvitop.exporter.families import (
     user_of,
 )
 from nvitop.health import device_states, findings
-from nvitop.health.xid import ACTIONS, xid_of
+from nvitop.health.xid import ACTIONS, severity_of, xid_of
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ STATE_HELP = '1 for what the GPU is doing: free, busy, in use (its processes pau
 _SHARED_HELP = {
     'clock_event': 'time in which the reason lowered the clocks',
     'ecc_errors': 'ECC errors since the driver was loaded (volatile) or over the life of the board',
+    'nvlink_errors': 'errors on all NVLinks since the driver was loaded',
     'remapped_rows': 'memory rows remapped because of errors',
     'retired_pages': 'memory pages retired because of errors',
 }
@@ -204,7 +205,8 @@ def _xids(sample: Sample, labeled: list[tuple[DeviceSample, dict[str, str]]]) ->
         if event.kind == 'xid' and event.device in labels:
             texts = {**labels[event.device], 'xid': str(event.code)}
             times.append(Point(texts, float(event.times)))
-            texts = {**texts, 'action': xid_of(event.code).action}
+            xid = xid_of(event.code)
+            texts = {**texts, 'action': xid.action, 'severity': severity_of(xid)}
             seen.append(Point(texts, event.last))
     text = 'Xid errors since the exporter was started'
     yield Family(f'{DEVICE_PREFIX}xid_errors_total', 'counter', text, tuple(times))
