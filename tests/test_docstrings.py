@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import doctest
 import importlib
 import os
 import pathlib
 import pkgutil
+import pydoc
 import re
 from typing import Any, Iterator
 from unittest import mock
@@ -42,7 +44,7 @@ gpus = [0]
 memory = "8 GiB"
 """
 
-
+PACKAGE = pathlib.Path(nvitop.__file__).parent
 #: Modules whose examples print the same values everywhere.
 EXACT = re.compile(r'nvitop\.(api\.(caching|host|termcolor|utils|process\.command)|caching)\b')
 
@@ -110,6 +112,22 @@ def test_examples_run(test: doctest.DocTest, tmp_path: pathlib.Path) -> None:
         with collector(tag='examples'):
             runner.run(test, out=report.append)
     assert not runner.failures, ''.join(report)
+
+
+ROLE = re.compile(r':(?:func|meth|class|attr|data|mod):`~?([\w.]+)`')
+
+
+def test_names_in_docstrings_exist() -> None:
+    """Full names can be imported; short ones are defined somewhere in nvitop."""
+    text = '\n'.join(path.read_text(encoding='utf-8') for path in PACKAGE.rglob('*.py'))
+    modules = (builtins, nvitop.libcuda, nvitop.libcudart, nvitop.libnvml, nvitop.termcolor)
+    defined = {name for module in (*modules, nvitop.HostProcess) for name in dir(module)}
+    defined.update(re.findall(r'\b(?:def |class |self\.)(\w+)', text))
+    defined.update(re.findall(r'^ *(\w+)(?:: | = )', text, re.MULTILINE))
+    found = set(ROLE.findall(text))
+    assert len(found) > 100
+    unknown = {name for name in found if '.' not in name or name.startswith('nvitop.')} - defined
+    assert not {name for name in unknown if pydoc.locate(name) is None}
 
 
 def test_there_are_examples() -> None:

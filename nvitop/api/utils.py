@@ -92,7 +92,7 @@ def colored(
 
 
 #: Methods that a snapshot never calls by itself.
-_ACTION = r'_|(set|update)_|(kill|terminate|suspend|resume|send_signal|wait)\Z'
+_ACTION = r'_|(set|update|begin|release)_|(kill|terminate|suspend|resume|send_signal|wait)\Z'
 
 
 class Snapshot:

@@ -202,7 +202,7 @@ class _Connection:
 class RemoteSource:
     """Samples of another machine; reconnects when the connection breaks.
 
-    One thread uses it at a time, like every :class:`~nvitop.sampling.source.Source`.
+    One thread uses it at a time, like every :class:`~nvitop.sampling.types.Source`.
 
     Args:
         host: Name of the machine, as for ``ssh``.

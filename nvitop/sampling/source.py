@@ -10,7 +10,8 @@ from nvitop.api import libnvml
 from nvitop.api.device.handles import start_nvml
 from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS
-from nvitop.basics.metrics import METRICS
+from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS
+from nvitop.basics.toml import suggestion
 from nvitop.claims import directories_to_read
 from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.events import EventWatcher
@@ -393,11 +394,22 @@ def take_sample(*, metrics: Collection[str] | None = None) -> Sample:
     ...     print(device.key.label, device.status, device.temperature_celsius)
 
     Args:
-        metrics: The metrics to measure, by name; ``None``: all except those that are expensive.
+        metrics: The metrics to measure, by name; ``'processes'`` lists the processes. ``None``: the
+            host, the processes, and all metrics except those that are expensive. CPU % of the host
+            and of processes takes 0.1 s.
 
     Raises:
+        ValueError: There is no metric of this name.
         NVMLError: The driver does not work.
         TimeoutError: It does not respond.
     """
+    known = [PROCESSES, *(metric.name for metric in (*METRICS, *EXTENDED_METRICS, *LISTS))]
+    for name in () if metrics is None else metrics:
+        if name not in known:
+            raise ValueError(f'unknown metric {name!r}{suggestion(name, known)}')
     call_with_limit(start_nvml)
-    return LiveSource().complete_sample(metrics=metrics)
+    is_all = metrics is None
+    demand = Demand(processes=is_all or PROCESSES in (metrics or ()))
+    # Its threads end at once: it is not used again.
+    watchdog = Watchdog('nvitop-driver', spare_seconds=0.0)
+    return LiveSource(watchdog=watchdog).complete_sample(demand, metrics=metrics, host=is_all)

@@ -326,7 +326,7 @@ def call_with_limit(
         with stuck_calls.calling(stuck_calls.DRIVER):
             return function()
 
-    watchdog, steps = Watchdog('nvitop-start'), {'driver': call}
+    watchdog, steps = Watchdog('nvitop-start', spare_seconds=0.0), {'driver': call}
     outcome = watchdog.run(steps, limit=seconds, while_waiting=while_waiting)['driver']
     if outcome.timed_out:
         raise TimeoutError(libnvml.explain_silence(seconds))

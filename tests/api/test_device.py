@@ -35,6 +35,7 @@ def test_gpu_is_found_by_index_uuid_and_bus_id(machine: simulation.Machine) -> N
     device = Device(0)
     assert type(device) is PhysicalDevice
     assert (device.index, device.nvml_index, device.physical_index) == (0, 0, 0)
+    assert Device('1:2') == Device((1, 2)) == MigDevice('1:2')
     for same in (
         Device(index=0),
         Device(device.uuid()),
@@ -61,6 +62,8 @@ def test_gpu_is_found_by_index_uuid_and_bus_id(machine: simulation.Machine) -> N
         (Device, (True,), {}),
         (Device, ('0',), {}),
         (Device, ('',), {}),
+        (Device, ('0:1:2',), {}),
+        (PhysicalDevice, ('1:0',), {}),
         (Device, ((0, 'x'),), {}),
         (Device, ((0,),), {}),
         (Device, ((0, 1, 2),), {}),
@@ -84,6 +87,7 @@ def test_invalid_arguments_are_a_type_error(
         {'index': 'GPU-0'},
         {'index': (1, 1)},
         {'index': (0, 0)},
+        {'index': '0:0'},
         {'uuid': 'GPU-00000000-0000-0000-0000-000000000000'},
         {'uuid': 'MIG-00000000-0000-0000-0000-000000000000'},
         {'uuid': 'not a UUID'},
@@ -305,6 +309,21 @@ def test_lost_gpu_keeps_its_hash(machine: simulation.Machine) -> None:
     assert device in devices
 
 
+def test_objects_of_a_lost_gpu_stay_equal_after_it_recovers(machine: simulation.Machine) -> None:
+    before, other = Device(0), Device(2)
+    uuids = [before.uuid(), other.uuid()]
+    bus_id = other.bus_id()
+    for function in ('nvmlDeviceGetHandle*', 'nvmlDeviceGetUUID'):
+        machine.fail(function, 'GPU_IS_LOST')
+    lost = [Device(0), *(Device(uuid=uuid) for uuid in uuids), Device(bus_id=bus_id)]
+    assert before == lost[0] == Device(0)
+    machine.heal()
+    assert before == lost[0] == Device(0)
+    assert lost[1] == lost[1]
+    assert len({*lost, before}) == 4
+    assert other not in lost
+
+
 def test_device_hashed_without_a_uuid_equals_its_gpu_once_the_uuid_is_known(
     machine: simulation.Machine,
 ) -> None:
@@ -327,7 +346,7 @@ def test_other_nvml_getters_have_snake_case_names(machine: simulation.Machine) -
     assert device.current_ecc_mode() == 1
     assert device.clock_info(1) == 1510
     assert device.pci_info_v3().bus == 0x1B
-    assert device.nv_link_state(0) == device.nvlink_state(0)
+    assert device.nv_link_state(0) == 1
     assert device.minor_number is device.minor_number
     assert device.minor_number.__name__ == 'minor_number'
     machine.fail('nvmlDeviceGetMinorNumber', 'NOT_SUPPORTED')
@@ -336,6 +355,7 @@ def test_other_nvml_getters_have_snake_case_names(machine: simulation.Machine) -
     assert device.board_id() is NA
     for name in (
         *('no_such_thing', '_private', '__deepcopy__', 'Name', ''),
+        *('b_oard_id', 'board_id_', 'minornumber'),
         *('handle_by_index', 'handle_by_uuid', 'handle_by_pci_bus_id_v2'),
     ):
         assert not hasattr(device, name)

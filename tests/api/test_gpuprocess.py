@@ -60,6 +60,17 @@ def test_process_has_one_object_per_device_until_it_is_unreferenced(
     assert (child.pid, device) not in GpuProcess.INSTANCES
 
 
+def test_pickled_process_keeps_its_values(child: subprocess.Popen[bytes]) -> None:
+    process = GpuProcess(child.pid, FakeDevice(), gpu_memory=7, type='C')
+    pickled = pickle.dumps(process)
+    del process
+    gc.collect()  # as in another program
+    process = pickle.loads(pickled)
+    assert (process.gpu_memory(), process.type, process.gpu_instance_id()) == (7, 'C', NA)
+    assert GpuProcess(child.pid, FakeDevice(), gpu_memory=8) is process
+    assert pickle.loads(pickled).gpu_memory() == 8
+
+
 def test_identity_of_a_device_is_read_without_the_lock(child: subprocess.Popen[bytes]) -> None:
     """The first hash of a device queries the driver, which may hang."""
     is_free = []

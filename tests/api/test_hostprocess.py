@@ -103,9 +103,13 @@ def test_exited_process_raises_in_methods_only(gone_pid: int) -> None:
     assert process.pid == gone_pid
     assert not process.is_running()
     assert 'terminated' in repr(process)
-    for method in (process.username, process.cmdline, process.cpu_percent, process.rss_memory):
-        with pytest.raises(psutil.NoSuchProcess):
-            method()
+    with process.oneshot():
+        for name in ('username', 'cmdline', 'cpu_percent', 'rss_memory', 'cwd', 'environ'):
+            with pytest.raises(psutil.NoSuchProcess) as raised:
+                getattr(process, name)()
+            assert raised.value.pid == gone_pid
+            assert str(2**31 - 1) not in str(raised.value)
+    assert process.wait(0.0) is None
     assert HostProcess(gone_pid) is process
 
 

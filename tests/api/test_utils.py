@@ -409,7 +409,9 @@ def test_snapshot_propagates_errors_of_the_real_object() -> None:
     assert list(snapshot) == []
 
 
-@pytest.mark.parametrize('name', ['scaled', 'kill', 'set_limit', '_private', '__len__'])
+@pytest.mark.parametrize(
+    'name', ['scaled', 'kill', 'set_limit', 'begin_gpm', '_private', '__len__']
+)
 def test_snapshot_calls_no_method_that_has_arguments_or_changes_something(name: str) -> None:
     real = Thermometer('mouth')
     snapshot = Snapshot(real)

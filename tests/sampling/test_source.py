@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from unittest import mock
 
 import pynvml
 import pytest
@@ -27,6 +29,7 @@ from tests.sampling.clocked_machine import (
     problems_of,
     statuses,
 )
+from tests.waiting import wait_until
 
 #: Old bindings have the name from before driver 535.
 _EVENT_REASONS = (
@@ -404,6 +407,25 @@ def test_sample_has_the_devices_and_their_values() -> None:
     assert len(sample.devices) == 8
     assert all(device.temperature_celsius for device in sample.devices)
     assert not any(device.power_usage_mw for device in sample.devices)
+
+
+def test_one_metric_costs_one_metric_and_leaves_no_thread() -> None:
+    with simulation.machine('half-busy', processes='fixed', clock=lambda: 0.0) as machine:
+        take_sample(metrics=['temperature'])
+        machine.reset_calls()
+        wait_until(lambda: threading.active_count() == 1, 'the end of all threads')
+        waits: list[float] = []
+        with mock.patch.object(time, 'sleep', waits.append):
+            sample = take_sample(metrics=['temperature'])
+        assert (waits, sample.processes, sample.host.cpu_percent) == ([], (), None)
+        assert not any('Process' in name for name in machine.calls)
+        wait_until(lambda: threading.active_count() == 1, 'the end of all threads')
+        assert take_sample(metrics=['processes']).processes
+
+
+def test_an_unknown_metric_is_an_error() -> None:
+    with pytest.raises(ValueError, match="unknown metric 'temperatur'; did you mean 'temperature'"):
+        take_sample(metrics=['temperatur'])
 
 
 def test_findings_without_a_sample_are_those_of_this_machine() -> None:

@@ -11,6 +11,7 @@ from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase
 from nvitop.api.device.clock import ClockMixin
 from nvitop.api.device.handles import (
+    MIG_INDEX_PATTERN,
     UUID_PATTERN,
     find_gpu,
     find_handle,
@@ -63,7 +64,7 @@ class Device(
     argument:
 
     >>> Device(0)                       # the first GPU, in the order of PCI bus IDs
-    >>> Device((1, 0))                  # the first MIG device of the second GPU
+    >>> Device((1, 0))                  # the first MIG device of the second GPU, also '1:0'
     >>> Device(Device(0).uuid())        # by UUID, of a GPU or of a MIG device
     >>> Device(bus_id='00000000:1B:00.0')
 
@@ -74,10 +75,10 @@ class Device(
     ``_human`` return text with a unit.
 
     Every other device function of NVML is a method as well: ``device.board_id()`` calls
-    ``nvmlDeviceGetBoardId(handle)``. The name is in snake_case, with the version as a suffix
+    ``nvmlDeviceGetBoardId(handle)``. The name is that in snake_case, with the version as a suffix
     (``pci_info_v3``).
 
-    Devices are equal if index and UUID are equal, are hashable, and are pickled by index; a
+    Devices are equal if index and UUID (if known) are equal, are hashable, and are pickled by index; a
     :class:`CudaDevice` equals CUDA devices only. A GPU that is lost when its device object is created
     has no handle and the name ``'ERROR: GPU is Lost'``.
 
@@ -131,6 +132,7 @@ class Device(
             return super().__new__(cls)
         given = index if isinstance(index, str) else uuid
         is_mig = isinstance(index, tuple) or is_mig_device_uuid(given)
+        is_mig = is_mig or (isinstance(index, str) and MIG_INDEX_PATTERN.match(index) is not None)
         return super().__new__(MigDevice if is_mig else PhysicalDevice)
 
     def __init__(
@@ -154,6 +156,8 @@ class Device(
         if index is None and loss is None:
             known, loss = find_handle('nvmlDeviceGetIndex', handle)
         super().__init__(NA if known is None else known, None if loss else handle, loss)
+        if loss and uuid is not None and UUID_PATTERN.match(uuid):
+            self._known_uuid = uuid
 
     # Identity
 
@@ -193,7 +197,10 @@ class Device(
             return NotImplemented
         if (self._numbering, self._index) != (other._numbering, other._index):
             return False
-        return self._remembered_uuid() == other._remembered_uuid()
+        uuid, other_uuid = self._remembered_uuid(), other._remembered_uuid()
+        if uuid is NA or other_uuid is NA:  # a lost GPU has only its index
+            return self is other or self._index is not NA
+        return uuid == other_uuid
 
     def __hash__(self) -> int:
         # Without the UUID, which needs the driver and may become known later.
@@ -269,7 +276,7 @@ class Device(
         """All devices of this class, as returned by :meth:`from_indices`.
 
         This wakes GPUs that sleep (runtime D3 on laptops), which takes a second or more each;
-        :func:`nvitop.take_sample` does not. See :meth:`power_management_state`.
+        :func:`nvitop.sampling.take_sample` does not. See :meth:`power_management_state`.
         """
         return cls.from_indices()
 

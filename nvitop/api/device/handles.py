@@ -29,6 +29,10 @@ UUID_PATTERN = re.compile(
 )
 
 
+#: Index of a MIG device as text, such as ``'0:1'``.
+MIG_INDEX_PATTERN = re.compile(r'(?P<gpu>\d+):(?P<mig>\d+)\Z', re.ASCII)
+
+
 def is_mig_device_uuid(uuid: str | None) -> bool:
     """Return whether a text is the UUID of a MIG device, such as ``'MIG-…'``."""
     if not isinstance(uuid, str):
@@ -77,7 +81,9 @@ def is_pair(value: object) -> TypeGuard[tuple[int, int]]:
 def index_or_uuid(
     index: int | tuple[int, int] | str | None, uuid: str | None, bus_id: str | None
 ) -> tuple[int | tuple[int, int] | None, str | None]:
-    """Check the arguments of a device, and return its index and UUID. A text index is a UUID.
+    """Check the arguments of a device, and return its index and UUID.
+
+    A text index is a UUID, or the index of a MIG device such as ``'0:1'``.
 
     Raises:
         TypeError: Not exactly one argument, or an argument of the wrong type.
@@ -92,8 +98,14 @@ def index_or_uuid(
             raise TypeError(f'UUIDs and PCI bus IDs must be str, not {argument!r}')
     if not isinstance(index, str):
         return index, uuid
+    pair = MIG_INDEX_PATTERN.match(index)
+    if pair is not None:
+        return (int(pair['gpu']), int(pair['mig'])), None
     if not index.startswith(('GPU-', 'MIG-')):
-        raise TypeError(f"a text index must be a UUID such as 'GPU-…', not {index!r}")
+        raise TypeError(
+            f"a text index must be a UUID such as 'GPU-…', or that of a MIG device such as '0:1', "
+            f'not {index!r}'
+        )
     return None, index
 
 

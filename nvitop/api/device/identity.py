@@ -27,6 +27,8 @@ _ARCHITECTURES = {
     10: 'Blackwell',
     13: 'Rubin',
 }
+#: Where a word begins in the name of an NVML function; ``BAR1`` and ``P2P`` are words.
+_WORD_START = re.compile(r'(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])')
 #: NVML's number of a product brand → its name. The simulated driver has a table of its own, so that
 #: a wrong number here fails a test.
 BRANDS = {
@@ -306,17 +308,14 @@ def version_text(version: Any) -> str:
 
 def getter_function(name: str) -> str | None:
     """Return the NVML function of a device for a snake_case name; ``None`` if there is none."""
-    if name.startswith('_') or name != name.lower():
-        return None
-    stem, *suffix = re.split(r'(_v\d+)\Z', name)
-    return _getters().get(''.join([stem.replace('_', ''), *suffix]))
+    return _getters().get(name)
 
 
 @functools.lru_cache(maxsize=None)
 def _getters() -> dict[str, str]:
-    """Functions of NVML whose first argument is a device, by the lowercase name of the value."""
+    """Functions of NVML whose first argument is a device, by the snake_case name of the value."""
     return {
-        name[len(_GETTER) :].lower(): name
+        _WORD_START.sub('_', name[len(_GETTER) :]).lower(): name
         for name in dir(libnvml)
         if name.startswith(_GETTER) and not name.startswith(_OTHER_GETTERS)
     }

@@ -89,10 +89,8 @@ class GpuProcess:
             process = super().__new__(cls)
             process._host = host
             process._device = device
-            process._type = NA
-            process._gpu_memory = NA
-            process._gpu_instance_id = NA
-            process._compute_instance_id = NA
+            for name in _VALUES:
+                setattr(process, name, NA)
             process._gpu_utilization = (NA, NA, NA, NA)
             GpuProcess.INSTANCES[key] = process
             return process
@@ -152,7 +150,8 @@ class GpuProcess:
 
     def __reduce__(self) -> tuple[Any, ...]:
         make = type(self) if self._host.is_here else type(self).elsewhere
-        return make, (self.pid, self.device)
+        values = {name: getattr(self, name) for name in _VALUES}
+        return _restore, (make, self.pid, self.device, values)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith('_'):
@@ -462,6 +461,25 @@ class GpuProcess:
             _failsafe.depth -= 1
 
 
+def _restore(
+    make: Callable[[int, UsedDevice], GpuProcess],
+    pid: int,
+    device: UsedDevice,
+    values: dict[str, Any],
+) -> GpuProcess:
+    """Return a process that was pickled; values that are known here are newer."""
+    process = make(pid, device)
+    for name, value in values.items():
+        if getattr(process, name) in (NA, (NA, NA, NA, NA)):
+            setattr(process, name, value)
+    return process
+
+
+#: The values that the driver has reported.
+_VALUES = (
+    *('_type', '_gpu_memory', '_gpu_instance_id', '_compute_instance_id'),
+    '_gpu_utilization',
+)
 renew_in_child(GpuProcess, INSTANCE_LOCK=threading.RLock)
 
 _HOST_VALUES = (

@@ -35,8 +35,29 @@ if TYPE_CHECKING:
 
 F = TypeVar('F', bound='Callable[..., Any]')
 
-#: A PID that no system assigns, but that every system accepts in queries.
+#: A PID that no system assigns, but that psutil accepts on every system.
 _NO_PID = 2**31 - 1
+
+
+class _NoProcess:
+    """What psutil reads a process with, if there is no such process in this PID namespace."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def oneshot_enter(self) -> None:
+        pass
+
+    oneshot_exit = oneshot_enter
+
+    def wait(self, timeout: float | None = None) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def read(*args: Any, **kwargs: Any) -> Any:
+            raise psutil.NoSuchProcess(self.pid)
+
+        return read
 
 
 def _as_listed(method: F) -> F:
@@ -90,6 +111,7 @@ class HostProcess(psutil.Process):
         _pid: int
         _name: str | None
         _lock: Any
+        _proc: Any
 
         def _init(self, pid: int, _ignore_nsp: bool = False) -> None: ...
 
@@ -142,6 +164,7 @@ class HostProcess(psutil.Process):
         if self._pid != pid:
             self._pid = pid
             self._ident = (pid, None)
+            self._proc = _NoProcess(pid)
         self._is_open = True
 
     def is_same(self) -> bool:
