@@ -35,7 +35,7 @@ class IdleTimes:
     def observe(self, processes: Sequence[ProcessSample], now: float) -> None:
         """Take notice of processes that were measured at this time, and forget all others."""
         before = self._observed
-        if self.now is not None and now - self.now > self._longest_gap:
+        if self.now is not None and now - self.now > self._longest_gap + 0.001:  # rounding
             before = {}
         self._observed = {}
         for process in processes:

@@ -24,7 +24,7 @@ from nvitop.simulation.physics import GPU_RULES, MIG_RULES
 from nvitop.simulation.scenario import Fault, Scenario, ScenarioError
 from nvitop.simulation.schema import GPU_KEYS_BY_NAME
 from nvitop.simulation.simulated_system import SimulatedHost, SimulatedSystem
-from nvitop.simulation.world import Pids, World
+from nvitop.simulation.world import Node, Pids, World
 
 if TYPE_CHECKING:
     import os
@@ -219,17 +219,31 @@ class Machine:
         ``machine.set(gpu=3, temperature=95, lost=True)``. Without *gpu*, all GPUs change;
         ``(gpu, mig)`` is a MIG device.
         """
-        if gpu is None:
-            nodes = self.world.gpus
-        elif isinstance(gpu, tuple):
-            nodes = [node for node in self.world.gpus[gpu[0]].migs if node.key == gpu]
-        else:
-            nodes = [self.world.gpus[gpu]]
+        nodes = self.world.gpus if gpu is None else [self._node(gpu)]
         table = TomlTable(values, source='Machine.set')
         table.check(GPU_KEYS_BY_NAME.values())
         for node in nodes:
             for name in table.content:
                 node.change(name, table.gpu_value(GPU_KEYS_BY_NAME[name], node.spec.position))
+
+    def _node(self, gpu: int | tuple[int, int]) -> Node:
+        position, mig = gpu if isinstance(gpu, tuple) else (gpu, None)
+        count = len(self.world.gpus)
+        if not 0 <= position < count:
+            raise ValueError(f'there is no GPU {position}; the machine has {count}, from index 0')
+        parent = self.world.gpus[position]
+        if mig is None:
+            return parent
+        found = [node for node in parent.migs if node.key == gpu]
+        if not found:
+            known = ', '.join(f'{node.key}' for node in parent.migs) or 'none'
+            raise ValueError(f'there is no MIG device {gpu}; GPU {position} has {known}')
+        return found[0]
+
+    def _add(self, fault: Fault) -> None:
+        if fault.gpu is not None:
+            self._node(fault.gpu)
+        self.world.faults.add(fault)
 
     def fail(
         self,
@@ -253,20 +267,25 @@ class Machine:
             times: Maximum number of calls that fail.
 
         Raises:
-            KeyError: There is no return code with this name.
-            ValueError: No function has this name.
+            ValueError: There is no such function, return code or GPU.
         """
-        number = NVML_ERRORS[code][0] if isinstance(code, str) else int(code)
-        fault = Fault(name, gpu, number, after=after, every=every, times=times)
-        self.world.faults.add(fault)
+        if isinstance(code, str):
+            word = code[len('NVML_ERROR_') :] if code.startswith('NVML_ERROR_') else code
+            if word not in NVML_ERRORS:
+                hint = (
+                    suggestion(word, NVML_ERRORS) or f'; expected one of {", ".join(NVML_ERRORS)}'
+                )
+                raise ValueError(f'unknown return code {code!r}{hint}')
+            code = NVML_ERRORS[word][0]
+        self._add(Fault(name, gpu, int(code), after=after, every=every, times=times))
 
     def delay(self, name: str, seconds: float, *, gpu: int | tuple[int, int] | None = None) -> None:
         """Make calls take longer."""
-        self.world.faults.add(Fault(name, gpu, delay=seconds))
+        self._add(Fault(name, gpu, delay=seconds))
 
     def hang(self, name: str, *, gpu: int | tuple[int, int] | None = None) -> None:
         """Make calls hang until :meth:`release`, or until the machine stops."""
-        self.world.faults.add(Fault(name, gpu, hang=True))
+        self._add(Fault(name, gpu, hang=True))
 
     def release(self) -> None:
         """Let hanging calls return, and remove the faults that made them hang."""
@@ -287,6 +306,8 @@ class Machine:
 
     def grow(self, count: int, *, gpu: int | None = None) -> None:
         """Let processes start between a query for the size of a process list and one for the list."""
+        if gpu is not None:
+            self._node(gpu)
         self.world.growth.append((gpu, count))
 
 

@@ -36,14 +36,23 @@ def test_fault_has_a_start_an_interval_and_a_maximum(start: Start) -> None:
     assert codes(8) == [0, 0, 0, 10, 0, 10, 0, 0]
 
 
-def test_unknown_function_or_code_raises(start: Start) -> None:
-    machine = start()
-    with pytest.raises(ValueError, match="no function 'nvmlDeviceGetPowerUsed'"):
-        machine.fail('nvmlDeviceGetPowerUsed', 1)
-    with pytest.raises(ValueError, match='no function'):
-        machine.hide('nvmlNo*')
-    with pytest.raises(KeyError):
-        machine.fail('nvmlDeviceGetPowerUsage', 'NO_SUCH_CODE')
+def test_unknown_functions_codes_and_gpus_are_explained() -> None:
+    mig = simulation.machine('mig', processes='none')
+    name = 'nvmlDeviceGetUtilizationRates'
+    for call, message in (
+        (lambda: mig.fail('nvmlDeviceGetUtilizationRate', 1), f"did you mean '{name}'"),
+        (lambda: mig.fail(name, 'GPU_LOST'), "code 'GPU_LOST'; did you mean 'GPU_IS_LOST'"),
+        (lambda: mig.fail(name, 'LOST'), 'expected one of .*, GPU_IS_LOST,'),
+        (lambda: mig.fail(name, 'NVML_ERROR_UNKNOWN', gpu=4), 'no GPU 4; the machine has 4, from'),
+        (lambda: mig.delay(name, 1, gpu=-1), 'no GPU -1'),
+        (lambda: mig.hang(name, gpu=(0, 9)), r'no MIG device \(0, 9\); GPU 0 has \(0, 0\), '),
+        (lambda: mig.set(gpu=12, lost=True), 'no GPU 12'),
+        (lambda: mig.set(gpu=(2, 0), lost=True), 'GPU 2 has none'),
+        (lambda: mig.grow(3, gpu=12), 'no GPU 12'),
+        (lambda: mig.hide('nvmlNo*'), 'no function'),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 def test_hanging_call_returns_when_the_machine_stops() -> None:
