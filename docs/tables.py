@@ -31,7 +31,7 @@ from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS
 from nvitop.gui.model.device_columns import DETAIL_COLUMNS, DEVICE_COLUMNS, DeviceColumn
 from nvitop.gui.model.table import Column
 from nvitop.gui.state.bindings import BINDINGS, USUAL_KEYS
-from nvitop.gui.state.help_contents import MOUSE, TYPING, dialog_group, format_purpose
+from nvitop.gui.state.help_contents import MOUSE, TYPING, format_purpose
 from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.screens.problems import PROBLEM_COLUMNS
 from nvitop.gui.view.screens.users import USER_COLUMNS
@@ -133,7 +133,7 @@ def key_groups() -> Iterator[HelpGroup]:
     notes = {'Sorting': 'Sorting (after o, an upper-case letter reverses the order)'}
     for heading, entries in groups.items():
         yield HelpGroup(notes.get(heading, heading), tuple(entries))
-    yield from (TYPING, dialog_group(), MOUSE)
+    yield from (TYPING, MOUSE)
 
 
 def keys() -> Iterator[str]:

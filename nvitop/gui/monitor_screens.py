@@ -24,6 +24,7 @@ from nvitop.gui.state.app_state import (
 )
 from nvitop.gui.state.appearance import columns_in_order
 from nvitop.gui.state.bindings import USUAL
+from nvitop.gui.state.dialog import command_lines, note_lines
 from nvitop.gui.state.environ import begin_reading, environ_lines, owner_lines
 from nvitop.gui.state.help_contents import help_lines, monitor_help
 from nvitop.gui.state.lists import (
@@ -43,6 +44,7 @@ from nvitop.gui.view.screens.environ import draw_environ
 from nvitop.gui.view.screens.help import draw_columns, draw_help
 from nvitop.gui.view.screens.metrics import draw_metrics
 from nvitop.gui.view.screens.problems import draw_events, draw_problems
+from nvitop.gui.view.screens.signal import draw_signal
 from nvitop.gui.view.screens.tree import draw_tree
 from nvitop.gui.view.screens.users import draw_users
 from nvitop.sampling.history import History
@@ -189,6 +191,11 @@ def _problem_margins(state: AppState) -> tuple[int, int]:
     return 2, 4 if state.width < CLASSIC and state.body_height >= _LONG_FOOT else 3
 
 
+def _signal_margins(state: AppState) -> tuple[int, int]:
+    below = len(command_lines(state))
+    return 2 + len(note_lines(state)), below + 1 if below else 0
+
+
 MAIN = ScreenSpec(
     draw=draw_main_screen,
     hints=('h', 'q'),
@@ -286,6 +293,14 @@ EVENTS = ScreenSpec(
     texts=lambda state: [event.text for event in state.events],
     prepare=select_event,
 )
+SIGNAL = ScreenSpec(
+    draw=_now(draw_signal),
+    hints=('Enter', 'Left Right', 'q'),
+    menu=('Enter', 'Left Right', 'p', 'Up Down', 'q'),
+    lines=lambda state: () if state.dialog is None else state.dialog.targets,
+    demand=lambda state: (tree_demand if state.listing is Screen.TREE else main_demand)(state),
+    margins=_signal_margins,
+)
 
 SCREENS: dict[Screen, ScreenSpec] = {
     Screen.MAIN: MAIN,
@@ -297,6 +312,7 @@ SCREENS: dict[Screen, ScreenSpec] = {
     Screen.USERS: USERS,
     Screen.COLUMNS: COLUMN_CHOICE,
     Screen.EVENTS: EVENTS,
+    Screen.SIGNAL: SIGNAL,
 }
 
 MONITOR = make_program(SCREENS, USUAL, monitor_help)

@@ -209,11 +209,11 @@ class Monitor(Program):
         self.wait(lambda: self.color(text) == TAG_COLOR)
 
     def wait_until_armed(self) -> None:
-        """Wait until the dialog accepts keys; before that, its buttons are dim."""
+        """Wait until the signal screen accepts Enter; before that, its signals are dim."""
 
         def is_armed() -> bool:
-            y = self.row('Cancel')  # -1 if not written yet
-            return y >= 0 and not self.emulator.screen.is_dim(self.lines[y].index('Cancel'), y)
+            y = self.row('SIGINT')  # -1 if not written yet
+            return y >= 0 and not self.emulator.screen.is_dim(self.lines[y].index('SIGINT'), y)
 
         self.wait(is_armed)
 

@@ -1,4 +1,4 @@
-"""Signals: the dialog names the targets, only they get the signal, and results are shown."""
+"""Signals: the screen names the targets, only they get the signal, and results are shown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.waiting import PATIENCE
 
 def open_dialog(monitor: Monitor, name: str, key: str = 'T') -> None:
     monitor.select(name)
-    monitor.press(key, 'Cancel')
+    monitor.press(key, 'Send a signal')
     monitor.wait_until_armed()
 
 
@@ -23,10 +23,10 @@ def test_each_signal_reaches_the_named_process(tmp_path: pathlib.Path) -> None:
         victims,
     ):
         user = psutil.Process(victims['victim-a'].pid).username()
-        # A dialog that is left with Esc comes first, so that a wrong signal would be noticed.
+        # A question that is left with Esc comes first, so that a wrong signal would be noticed.
         open_dialog(monitor, 'saved')
         monitor.key('Esc')
-        monitor.wait_until_gone('Cancel')
+        monitor.wait_until_gone('Send a signal')
         for name, key, signal, number in (
             ('victim-a', 'T', 'SIGTERM', 15),
             ('victim-b', 'K', 'SIGKILL', 9),
@@ -34,10 +34,10 @@ def test_each_signal_reaches_the_named_process(tmp_path: pathlib.Path) -> None:
         ):
             pid = victims[name].pid
             open_dialog(monitor, name, key)
-            monitor.wait_for(rf'│ {pid} \({user}, GPU [0-9,-]+\) {name} -c ')
+            monitor.wait_for(rf'^ {pid} \({user}, GPU [0-9,-]+\) {name} -c ')
             assert victims[name].poll() is None
             monitor.key('Enter')
-            monitor.wait_until_gone('Cancel')
+            monitor.wait_until_gone('Send a signal')
             assert victims[name].wait(PATIENCE) == -number
             monitor.wait_for(f'^ ?Sent {signal} to {pid}')
             monitor.wait_for_cursor(None)
@@ -58,13 +58,13 @@ def test_all_tagged_processes_get_the_signal_and_an_exited_one_is_reported(
         monitor.press('K', 'these 2 processes')
         monitor.wait_until_armed()
         for name in ('victim-a', 'victim-b'):
-            monitor.wait_for(rf'│ {victims[name].pid} \([^)]+\) +{name} -c ')
+            monitor.wait_for(rf'^ {victims[name].pid} \([^)]+\) +{name} -c ')
         victims['victim-b'].kill()
         victims['victim-b'].wait(PATIENCE)
-        # The dialog accepts no key for 0.2 s after its text has changed.
-        monitor.wait_for(rf'│ {victims["victim-b"].pid} \([^)]+, no longer listed\)')
+        # Enter has no effect for 0.2 s after its text has changed.
+        monitor.wait_for(rf'^ {victims["victim-b"].pid} \([^)]+, no longer listed\)')
         monitor.wait_until_armed()
-        monitor.type('K')
+        monitor.type('K\r')
         assert victims['victim-a'].wait(PATIENCE) == -9
         monitor.wait_for(f'Sent SIGKILL to {victims["victim-a"].pid}')
         monitor.wait_for(f'SIGKILL to {victims["victim-b"].pid}: already exited')
@@ -84,7 +84,7 @@ def test_readonly_monitor_sends_no_signal(tmp_path: pathlib.Path) -> None:
             # The next key works, so these keys have had no effect.
             monitor.type('TKkI\x03')
             monitor.press('h', TITLES[Screen.HELP])
-            assert 'Cancel' not in monitor.text.partition('dialog')[0]
+            assert 'Send a signal' not in monitor.text
             monitor.type('q')
             monitor.wait_for(TITLES[screen])
             assert 'signals:' not in monitor.text

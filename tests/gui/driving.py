@@ -126,6 +126,8 @@ def keys_that_open(screen: Screen) -> tuple[str, ...]:
     """Return the keys that open a screen, after selecting a process if it needs one."""
     if screen is Screen.MAIN:
         return ()
+    if screen is Screen.SIGNAL:
+        return ('Down', 'T')
     binding = next(binding for binding in BINDINGS if binding.opens is screen)
     assert Screen.MAIN in binding.screens
     return (

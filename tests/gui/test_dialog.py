@@ -1,21 +1,12 @@
-"""The signal dialog: its targets, the notes on them, and what counts as a confirmation."""
+"""The signal screen: its targets, the notes on them, and what counts as a confirmation."""
 
 from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.model.choices import ViewState
-from nvitop.gui.state.app_state import BUTTONS, AppState
-from nvitop.gui.state.dialog import (
-    CANCEL_KEYS,
-    CONFIRM_KEYS,
-    NEXT_KEYS,
-    PREVIOUS_KEYS,
-    buttons_of,
-    dialog_layout,
-    dialog_message,
-    has_targets,
-)
+from nvitop.gui.model.choices import Screen, ViewState
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.dialog import SIGNALS, has_targets, question
 from nvitop.gui.state.events import (
     ClockTicked,
     Event,
@@ -31,7 +22,10 @@ from nvitop.gui.state.events import (
     Suspended,
 )
 from nvitop.gui.state.update import update
+from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
 from nvitop.sampling.types import ParentProcess, ProcessSample, Sample
+from tests.gui.drawing import text_of
 from tests.gui.driving import (
     MANY,
     TREE,
@@ -69,8 +63,8 @@ def targets_of(state: AppState) -> list[int]:
 
 def message(state: AppState) -> tuple[str, ...]:
     """Return the text of the dialog after the question: notes, then a line for each target."""
-    lines = dialog_message(state, dialog_of(state))[1:]
-    return tuple(' '.join(line.split()) for line in lines)  # subjects are padded to a column
+    _, notes, lines = question(state, dialog_of(state))
+    return (notes, *(' '.join(line.split()) for line in lines))  # subjects are padded to a column
 
 
 def line_of(process: ProcessSample, note: str = '') -> str:
@@ -103,7 +97,7 @@ def losing(sample: Sample, gpu: int) -> Sample:
 
 @pytest.mark.parametrize(
     ('key', 'signal'),
-    [('T', 'SIGTERM'), ('F9', 'SIGKILL'), ('K', 'SIGKILL'), ('I', 'SIGINT'), ('Ctrl-C', 'SIGINT')],
+    [('T', 'SIGTERM'), ('F9', 'SIGTERM'), ('K', 'SIGKILL'), ('I', 'SIGINT'), ('Ctrl-C', 'SIGINT')],
 )
 def test_signal_needs_a_target_and_a_confirmation(key: str, signal: str) -> None:
     state = state_of(MANY)
@@ -114,14 +108,15 @@ def test_signal_needs_a_target_and_a_confirmation(key: str, signal: str) -> None
     assert target is not None
     state, effects = press(state, key)
     assert ([each.key for each in dialog_of(state).targets], effects) == ([target], ())
-    assert BUTTONS[dialog_of(state).button][0] == signal
+    assert dialog_of(state).signal == signal
     state = read_dialog(state)
     sent, effects = press(state, 'Enter')
     assert effects == (SendSignal(signal, (target,)),)
     assert (sent.dialog, sent.main.selected) == (None, None)
-    for cancel in (*CANCEL_KEYS, 'c'):
+    for cancel in ('Esc', 'q', 'n', 'Ctrl-C'):
         canceled, effects = press(state, cancel)
-        assert (canceled.dialog, canceled.main.selected, effects) == (None, target, ())
+        assert (canceled.dialog, canceled.screen, effects) == (None, Screen.MAIN, ())
+        assert canceled.main.selected == target
 
 
 def test_process_of_another_user_is_a_target_only_if_it_is_tagged() -> None:
@@ -237,11 +232,8 @@ def test_dialog_about_a_zombie_offers_to_signal_its_parent(screen: str) -> None:
     notes, target = message(state)
     assert notes.startswith(f'{pid} has already exited (zombie), and its parent 50 (bash) has not')
     assert 'python3 <defunct>' in target
-    buttons = buttons_of(dialog_of(state))
-    assert [label for _, label, _ in buttons][3:] == ['Parent 50', 'Cancel']
-    assert buttons[dialog_of(state).button][1] == 'Parent 50'
-    # The dialog about the parent has to be read as well.
-    state, effects = press(read_dialog(state), 'Enter', 'Enter')
+    # The question about the parent has to be read as well.
+    state, effects = press(read_dialog(state), 'p', 'Enter')
     assert effects == (RingBell(),)
     assert message(state) == ('', '50 (ann) bash')
     (effect,) = press(read_dialog(state), 'Enter')[1]
@@ -249,7 +241,7 @@ def test_dialog_about_a_zombie_offers_to_signal_its_parent(screen: str) -> None:
     assert (effect.signal, [key[:2] for key in effect.targets]) == ('SIGKILL', [(50, 5.0)])
     others = zombie._replace(parent=parent._replace(is_own=False))
     state = pressed(state_of(sample._replace(processes=(others,))), 'Down', 'K')
-    assert buttons_of(dialog_of(state)) == BUTTONS
+    assert texts(pressed(state, 'p')) == ['There is no parent to signal']
 
 
 def test_dialog_about_a_zombie_without_gpu_offers_to_signal_its_parent() -> None:
@@ -259,8 +251,7 @@ def test_dialog_about_a_zombie_without_gpu_offers_to_signal_its_parent() -> None
     child = child._replace(status='zombie', parent_pid=parents[0].pid, pid=99999, is_own=True)
     sample = sample._replace(host_processes=(*sample.host_processes, child))
     state = pressed(state_of(sample), 't', 'F3', *'99999', 'Enter', 'T')
-    labels = [label for _, label, _ in buttons_of(dialog_of(state))]
-    assert labels[3:] == [f'Parent {parents[0].pid}', 'Cancel']
+    assert targets_of(pressed(state, 'p')) == [parents[0].pid]
 
 
 @pytest.mark.parametrize('keys', ['', 'z', 't'])
@@ -307,37 +298,7 @@ def test_targets_that_the_filter_hides_are_marked(screen: str) -> None:
     assert message(state)[0] == '1 hidden by the filter, 1 no longer listed'
 
 
-def test_lines_of_one_target_are_not_counted_as_targets() -> None:
-    state = pressed(state_of(MANY, 40, 6), 'Down', 'T')
-    assert dialog_layout(state, dialog_of(state)).lines[-1] == 'line 1 of 2, PageUp PageDown'
-    state = pressed(state_of(MANY, 40, 6), 'Down', 'Space', 'Space', 'T')
-    last = dialog_layout(state, dialog_of(state)).lines[-1]
-    assert last == '1 of 2, PageUp and PageDown for more'
-
-
-def test_every_target_of_a_long_list_can_be_scrolled_into_view() -> None:
-    state = pressed(state_of(MANY, height=24), 'Down', *['Space'] * 200, 'T')
-    seen: set[str] = set()
-    for _ in range(40):
-        lines = dialog_layout(state, dialog_of(state)).lines
-        seen.update(line.split()[0] for line in lines if ' (' in line)
-        state, effects = press(state, 'PageDown')
-        assert effects == ()
-    assert seen == set(map(str, targets_of(state)))
-    assert len(seen) == 200
-    assert dialog_of(pressed(state, 'Home')).scroll_y == 0
-
-
 # Confirmation
-
-
-_ANSWERS: list[Event] = [KeyPressed(key) for key in ('Enter', 'Space', *'tK12', 'T')]
-
-
-def click_on_kill(state: AppState) -> Event:
-    """Return a click on the button SIGKILL."""
-    kill = dialog_layout(state, dialog_of(state)).buttons[1]
-    return MousePressed(kill.x, kill.y)
 
 
 def test_targets_in_a_list_show_their_gpus_and_what_differs_in_their_commands() -> None:
@@ -351,60 +312,7 @@ def test_targets_in_a_list_show_their_gpus_and_what_differs_in_their_commands() 
     for rank, (line, process) in enumerate(zip(lines, ranks)):
         assert line.startswith(f'{process.key.pid} (alice, GPU {process.key.device.label}) python3')
         assert line.endswith(f'--rank={rank}')
-        assert len(line) <= 76
-
-
-def test_input_typed_ahead_of_the_dialog_confirms_nothing() -> None:
-    state, effects = update_all(asked(), [*_ANSWERS, click_on_kill(asked())])
-    assert set(effects) == {RingBell()}
-    assert state.dialog is not None
-    # Time alone is not enough: the dialog must have been drawn.
-    state = after(asked(), ClockTicked(1000.0, 0.0), InputAwaited(1000.0))
-    assert set(update_all(state, _ANSWERS)[1]) == {RingBell()}
-
-
-@pytest.mark.parametrize('answer', [*_ANSWERS, None], ids=str)
-def test_answer_counts_after_the_dialog_was_visible_for_a_moment(answer: Event | None) -> None:
-    opened = asked()
-    answer = answer or click_on_kill(opened)
-    state = after(opened, FrameDrawn(100.1))
-    for seconds in (100.2, 100.29):
-        state = after(state, InputAwaited(seconds), ClockTicked(seconds, 0.0))
-        # A key that comes too early does nothing, and delays nothing.
-        assert update(state, answer) == (state, (RingBell(),))
-    # Input read now may have been typed while the program was blocked.
-    state = after(state, ClockTicked(107.0, 0.0))
-    assert update(state, answer) == (state, (RingBell(),))
-    sent, effects = update_all(state, (InputAwaited(107.0), answer))
-    assert [type(effect) for effect in effects] == [SendSignal]
-    assert sent.dialog is None
-
-
-def test_each_button_has_keys_and_is_chosen_by_keys_and_the_wheel() -> None:
-    state = read_dialog(asked('T'))
-    for signal, _, keys in BUTTONS:
-        for key in (*keys, keys[0].upper()):
-            sent, effects = press(state, key)
-            assert sent.dialog is None
-            signals = [effect.signal for effect in effects if isinstance(effect, SendSignal)]
-            assert signals == ([signal] if signal else [])
-    for step, turns in ((1, NEXT_KEYS), (-1, PREVIOUS_KEYS)):
-        events: list[Event] = [*map(KeyPressed, turns), MouseScrolled(0, 0, dy=step)]
-        for event in events:
-            button = dialog_of(state).button
-            state = after(state, event)
-            assert dialog_of(state).button == (button + step) % len(BUTTONS)
-    for key in CONFIRM_KEYS:
-        assert press(asked('T'), 'Shift-Tab', key)[1] == ()
-        assert pressed(asked('T'), 'Shift-Tab', key).dialog is None
-
-
-def test_arrows_choose_a_button_without_delaying_the_answer() -> None:
-    state = pressed(after(asked('T'), FrameDrawn(100.0)), 'Right', 'Right', 'Left')
-    state = after(state, InputAwaited(100.2), ClockTicked(100.2, 0.0))
-    (effect,) = press(state, 'Enter')[1]
-    assert isinstance(effect, SendSignal)
-    assert effect.signal == 'SIGKILL'
+        assert len(line) <= 78
 
 
 @pytest.mark.parametrize('event', [Resized(90, 30), Suspended(resumed=True)])
@@ -414,32 +322,71 @@ def test_dialog_that_is_drawn_again_has_to_be_read_again(event: Event) -> None:
     assert press(read_dialog(state), 'Enter')[1] != (RingBell(),)
 
 
-@pytest.mark.parametrize(('width', 'height'), [(80, 4), (12, 12), (40, 5), (1, 1)])
-def test_nothing_can_be_confirmed_without_room_to_name_a_target(width: int, height: int) -> None:
-    state = read_dialog(asked(width=width, height=height))
-    assert not dialog_layout(state, dialog_of(state)).buttons
-    for key in ('Enter', 'Space', 't', 'K', 'i', '1', '2', '3'):
-        later, effects = press(state, key)
-        assert effects == (RingBell(),)
-        assert later.dialog is not None
-    assert pressed(state, 'Esc').dialog is None
-
-
-def test_smallest_screen_names_a_target_and_sends_the_signal() -> None:
-    state = read_dialog(asked(width=40, height=6))
-    layout = dialog_layout(state, dialog_of(state))
-    assert len(layout.lines) == 2
-    assert layout.lines[0].startswith(f'{state.rows[0].key.pid} (')
-    assert [button.y for button in layout.buttons] == [layout.box.bottom - 2] * len(BUTTONS)
-    assert [type(effect) for effect in press(state, 'Enter')[1]] == [SendSignal]
-
-
 def test_paste_confirms_nothing() -> None:
     state = read_dialog(asked())
     assert update(state, Pasted('\r t k 1')) == (state, ())
 
 
-def test_only_a_click_on_a_button_confirms() -> None:
-    state = read_dialog(asked())
-    assert [type(effect) for effect in update(state, click_on_kill(state))[1]] == [SendSignal]
-    assert update(state, MousePressed(0, 0)) == (state, ())
+def test_enter_that_is_typed_ahead_confirms_nothing() -> None:
+    assert press(asked(), 'Enter')[1] == (RingBell(),)
+    # Time alone is not enough: the question must have been drawn.
+    state = after(asked(), ClockTicked(1000.0, 0.0), InputAwaited(1000.0))
+    assert press(state, 'Enter')[1] == (RingBell(),)
+
+
+def test_enter_counts_after_the_question_was_visible_for_a_moment() -> None:
+    state = after(asked(), FrameDrawn(100.1))
+    for seconds in (100.2, 100.29):
+        state = after(state, InputAwaited(seconds), ClockTicked(seconds, 0.0))
+        # A key that comes too early does nothing, and delays nothing.
+        assert press(state, 'Enter') == (state, (RingBell(),))
+    # Input read now may have been typed while the program was blocked.
+    state = after(state, ClockTicked(107.0, 0.0))
+    assert press(state, 'Enter') == (state, (RingBell(),))
+    sent, effects = update_all(state, (InputAwaited(107.0), KeyPressed('Enter')))
+    assert [type(effect) for effect in effects] == [SendSignal]
+    assert sent.dialog is None
+
+
+def test_letters_arrows_and_clicks_choose_a_signal_and_send_none() -> None:
+    state = read_dialog(asked('T'))
+    keys = {'K': 'SIGKILL', 'i': 'SIGINT', 't': 'SIGTERM', 'Right': 'SIGKILL', 'Left': 'SIGTERM'}
+    for key, signal in keys.items():
+        state, effects = press(state, key)
+        assert (dialog_of(state).signal, effects) == (signal, ())
+    frame = draw_frame(state, History())
+    for signal in SIGNALS:
+        x = frame.lines()[1].index(signal)
+        state, effects = update(state, MousePressed(x, 1, keys=frame.keys_at(x, 1)))
+        assert (dialog_of(state).signal, effects) == (signal, ())
+    (effect,) = press(state, 'Enter')[1]
+    assert isinstance(effect, SendSignal)
+    assert effect.signal == 'SIGINT'
+
+
+def test_wheel_scrolls_and_clicks_on_targets_confirm_nothing() -> None:
+    state = pressed(state_of(MANY, height=24), 'Down', *['Space'] * 60, 'T')
+    state = read_dialog(state)
+    scrolled = after(state, *[MouseScrolled(5, 5, dy=1)] * 59)
+    assert dialog_of(scrolled) == dialog_of(state)
+    last = str(targets_of(state)[-1])
+    assert last not in text_of(state)
+    assert last in text_of(scrolled)
+    click = MousePressed(5, 5)
+    clicked, effects = update_all(state, [click, click, MousePressed(5, 5, button=3)])
+    assert (clicked.screen, effects) == (Screen.SIGNAL, ())
+
+
+@pytest.mark.parametrize(('width', 'height'), [(80, 4), (12, 12), (40, 5), (1, 1)])
+def test_nothing_can_be_confirmed_without_room_to_name_a_target(width: int, height: int) -> None:
+    state = read_dialog(asked(width=width, height=height))
+    later, effects = press(state, 'Enter')
+    assert effects == (RingBell(),)
+    assert later.dialog is not None
+    assert pressed(state, 'Esc').dialog is None
+
+
+def test_smallest_screen_names_a_target_and_sends_the_signal() -> None:
+    state = read_dialog(asked(width=40, height=6))
+    assert f'{state.rows[0].key.pid} (' in text_of(state)
+    assert [type(effect) for effect in press(state, 'Enter')[1]] == [SendSignal]

@@ -37,7 +37,10 @@ def test_every_key_has_an_effect_on_its_screens(screen: Screen) -> None:
     states = []
     for situation in SITUATIONS:
         machine = 'lost' if screen is Screen.PROBLEMS else 'processes200'
-        state = state_on(machine, 100, 12, *keys_that_open(screen))
+        opening = keys_that_open(screen)
+        if screen is Screen.SIGNAL:
+            opening = ('Down', *['Space'] * 20, *opening)
+        state = state_on(machine, 100, 12, *opening)
         assert state.screen is screen
         environ = state.environ
         state = after(state, EnvironmentRead(environ.pid, environ.start_time, ENVIRONMENT))
@@ -48,5 +51,6 @@ def test_every_key_has_an_effect_on_its_screens(screen: Screen) -> None:
         if screen in binding.screens
         for keys in binding.keys
         if not any(effects_of(state, keys) for state in states)
+        if binding.name != 'signal-parent'  # needs a zombie
     ]
     assert not without

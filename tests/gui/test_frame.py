@@ -15,7 +15,6 @@ from tests.gui.drawing import (
     lines_of,
     lines_on,
     state_on,
-    text_of,
 )
 from tests.gui.driving import read_dialog
 from tests.gui.samples import SAMPLES
@@ -56,23 +55,11 @@ def test_long_notice_is_wrapped_or_cut_to_a_third_of_the_screen() -> None:
     assert '│' in above[-1]
 
 
-def test_dialog_names_its_targets_and_is_drawn_on_any_size() -> None:
-    text = text_of(state_on('h100x8', 100, 40, 'Down', 'T'))
-    assert '20100 (alice, GPU 0) /usr/bin/python3 -m torch.distributed.run' in text
-    assert ' SIGTERM ' in text
-    text = text_of(state_on('h100x8', 30, 4, 'Down', 'T'))
-    assert 'No room to list the' in text
-    assert 'SIGTERM' not in text
-
-
-def test_buttons_are_dim_until_the_dialog_is_ready() -> None:
-    for is_ready in (False, True):
-        state = state_on('h100x8', 100, 40, 'Down', 'T')
-        if is_ready:
-            state = read_dialog(state)
-        buffer = draw_frame(state, History())
-        styles = [s for y in range(40) for _, text, s in buffer.row(y) if 'Cancel'[1:] in text]
-        assert [style.dim for style in styles] == [not is_ready]
+def test_signals_are_dim_until_a_key_can_confirm() -> None:
+    state = state_on('h100x8', 100, 40, 'Down', 'T')
+    for each, is_ready in ((state, False), (read_dialog(state), True)):
+        spans = draw_frame(each, History()).row(1)
+        assert {style.dim for _, text, style in spans if 'SIG' in text} == {not is_ready}
 
 
 @pytest.mark.parametrize(('width', 'height'), [(39, 40), (100, 5), (1, 1)])

@@ -37,12 +37,6 @@ def test_help_lists_every_key(width: int) -> None:
     assert explained == {name_of(binding) for binding in BINDINGS}
 
 
-def test_help_fits_45_lines_in_two_columns() -> None:
-    state = state_on('one', 120, 60, 'h')
-    state = state._replace(origin=Origin(can_travel=True))
-    assert len(help_lines(state)) <= 45
-
-
 def test_help_explains_thresholds_in_their_colors() -> None:
     view = ViewState(thresholds=Thresholds(gpu=(3, 44), memory=(5, 66)))
     buffer = frame_on('one', 120, 200, 'h', view=view._replace(by_load=True))

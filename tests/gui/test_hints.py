@@ -74,8 +74,8 @@ def test_last_row_names_the_keys_of_the_line_being_typed() -> None:
     assert last_row('F3') == ' Down Next  Up Previous  Enter Apply  Esc Cancel'
 
 
-def test_last_row_names_the_keys_of_the_signal_dialog() -> None:
-    assert last_row('Down T') == ' Left Right Choose  Enter Confirm  Esc Cancel'
+def test_last_row_names_the_keys_of_the_signal_screen() -> None:
+    assert last_row('Down T') == ' Enter Send  Left Right Choose  Up Down Select  q Back'
 
 
 @pytest.mark.parametrize('screen', SCREENS, ids=lambda screen: screen.value)
@@ -108,13 +108,6 @@ def test_click_on_a_hint_presses_its_key() -> None:
         back, _ = update(opened, click_on(opened, 'Back'))
         assert back.screen is Screen.MAIN
     assert update(state, click_on(state, 'q Quit'))[1] == (Quit(0),)
-
-
-def test_click_behind_a_dialog_presses_nothing() -> None:
-    state = state_with_hints('Down')
-    click = click_on(state, 'Users')
-    dialog, _ = update(state_with_hints('Down T'), click)
-    assert (dialog.screen, dialog.dialog is None) == (Screen.MAIN, False)
 
 
 def test_sort_menu_names_every_order_and_its_words_can_be_clicked() -> None:

@@ -35,6 +35,7 @@ class Screen(enum.Enum):
     PROBLEMS = 'problems'
     USERS = 'users'
     COLUMNS = 'columns'
+    SIGNAL = 'signal'
     #: Only in a replay.
     EVENTS = 'events'
     #: Only in the fleet, which has users, problems and help of its own.

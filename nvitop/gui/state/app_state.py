@@ -73,7 +73,7 @@ class ListPosition(NamedTuple):
 
 
 class SignalTarget(NamedTuple):
-    """A process in the signal dialog. The signal is sent to this key and no other."""
+    """A process that a signal would be sent to. It is sent to this key and no other."""
 
     key: ProcessKey
     username: str
@@ -85,30 +85,15 @@ class SignalTarget(NamedTuple):
 
 
 class SignalDialog(NamedTuple):
-    """The dialog that asks which signal to send."""
+    """The question on the signal screen: whether to send a signal, and which."""
 
     targets: tuple[SignalTarget, ...]
-    #: Index among the buttons of the dialog.
-    button: int
-    scroll_y: int = 0
-    #: Time on the monotonic clock since which the dialog has been on the screen unchanged; ``None``
-    #: if it has not been drawn yet.
+    signal: str
+    #: Time on the monotonic clock since which it has been on the screen unchanged; ``None`` if it
+    #: has not been drawn yet.
     drawn_at: float | None = None
     #: Whether it was on the screen long enough to be read, so that a key can answer it.
     is_ready: bool = False
-    #: Index in :data:`BUTTONS` of the signal that was asked for.
-    asked: int = 0
-
-
-#: In place of a signal: the button that asks again, about the parent of a zombie.
-PARENT = 'parent'
-#: The buttons of the signal dialog: signal (``''`` cancels), label, hot keys.
-BUTTONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ('SIGTERM', 'SIGTERM', ('t', '1')),
-    ('SIGKILL', 'SIGKILL', ('K', '2')),
-    ('SIGINT', 'SIGINT', ('i', '3')),
-    ('', 'Cancel', ('c', '4')),
-)
 
 
 class SearchStart(NamedTuple):
@@ -264,6 +249,7 @@ class AppState(NamedTuple):
     problem_query: str = ''
     #: Whether the users screen sums up by owner instead.
     sums_by_owner: bool = False
+    #: Set as long as the signal screen is open.
     dialog: SignalDialog | None = None
     field: TextField | None = None
     #: The keys of the user; ``None``: the default ones.
@@ -318,6 +304,11 @@ class AppState(NamedTuple):
     def spec(self) -> ScreenSpec:
         """The description of the screen."""
         return self.program.screens[self.screen]
+
+    @property
+    def listing(self) -> Screen:
+        """The screen, or the one below the signal screen."""
+        return self.behind[-1][0] if self.screen is Screen.SIGNAL else self.screen
 
     @property
     def keymap(self) -> Keymap:

@@ -9,7 +9,14 @@ from typing import Any, Callable, Iterator
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.state import actions, appearance, navigation, selection
-from nvitop.gui.state.dialog import ask_for_signal
+from nvitop.gui.state.dialog import (
+    ask_about_parent,
+    ask_for_signal,
+    choose_signal,
+    confirm,
+    need_parent,
+    next_signal,
+)
 from nvitop.gui.state.environ import toggle_secrets
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import SORT_BY, Binding, Keymap, Need, leaving
@@ -25,9 +32,11 @@ _COLUMNS = frozenset({Screen.COLUMNS})
 _GRAPHS = frozenset({Screen.MAIN, Screen.METRICS})
 _PROCESSES = _MAIN | _TREE
 _USERS_AND_PROBLEMS = frozenset({Screen.USERS, Screen.PROBLEMS})
+_SIGNAL = frozenset({Screen.SIGNAL})
 _LINES = ALL_SCREENS - {Screen.METRICS}
-#: Keys of the help only scroll or leave it, because nothing else would be seen.
-_NOT_HELP = ALL_SCREENS - {Screen.HELP}
+#: Keys of the help only scroll or leave it, because nothing else would be seen. Those of the signal
+#: screen do nothing that distracts from the question.
+_NOT_HELP = ALL_SCREENS - {Screen.HELP, Screen.SIGNAL}
 _WIDE = _MAIN | _TREE | _ENVIRON
 
 #: Headings of the help screen.
@@ -113,7 +122,7 @@ def _sort_bindings() -> Iterator[Binding]:
 _BINDINGS: tuple[Binding, ...] = (
     # leaving
     Binding(('q', 'Q', 'F10'), 'quit', actions.leave, 'quit and print a report', _MAIN, VIEW, hint='quit'),
-    Binding(('h', '?', 'F1'), 'help', partial(navigation.open_screen, screen=Screen.HELP), 'this help', ALL_SCREENS - {Screen.HELP}, VIEW, hint='help', opens=Screen.HELP),
+    Binding(('h', '?', 'F1'), 'help', partial(navigation.open_screen, screen=Screen.HELP), 'this help', _NOT_HELP, VIEW, hint='help', opens=Screen.HELP),
     # view
     Binding(('a',), 'mode-auto', partial(appearance.choose_mode, mode='auto'), 'automatic layout', _MAIN, VIEW),
     Binding(('f',), 'mode-full', partial(appearance.choose_mode, mode='full'), 'full panels', _MAIN, VIEW),
@@ -135,8 +144,8 @@ _BINDINGS: tuple[Binding, ...] = (
     # moving
     Binding(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process or line', _LINES, MOVE, hint='select'),
     Binding(('Down', 'j', 'Alt-j'), 'select-next', partial(navigation.move_by_lines, step=1), 'next process or line', _LINES, MOVE),
-    Binding(('Shift-Tab',), 'select-previous', partial(navigation.move_by_lines, step=-1), '', _LINES - _MAIN, MOVE),
-    Binding(('Tab',), 'select-next', partial(navigation.move_by_lines, step=1), '', _LINES - _MAIN, MOVE),
+    Binding(('Shift-Tab',), 'select-previous', partial(navigation.move_by_lines, step=-1), '', _LINES - _MAIN - _SIGNAL, MOVE),
+    Binding(('Tab',), 'select-next', partial(navigation.move_by_lines, step=1), '', _LINES - _MAIN - _SIGNAL, MOVE),
     Binding(('Tab',), 'next-device', partial(selection.select_next_device, step=1), 'next GPU: its graphs and processes', _MAIN, MOVE, hint='GPU'),
     Binding(('Shift-Tab',), 'previous-device', partial(selection.select_next_device, step=-1), 'select the previous GPU', _MAIN, MOVE),
     Binding(('0',), 'select-device-0', partial(selection.select_by_index, index=0), 'select GPU 0 (1 to 9: others)', _MAIN, MOVE),
@@ -158,12 +167,20 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Space',), 'tag', actions.tag, 'tag the process, go to the next', _PROCESSES, PROCESS, hint='tag', needs=(actions.need_taggable,)),
     Binding(('x',), 'tag-subtree', selection.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(actions.need_process,)),
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
-    _signal(('T',), 'terminate', 'SIGTERM', 'terminate'),
-    _signal(('K', 'F9'), 'kill', 'SIGKILL', 'kill'),
+    _signal(('T', 'F9'), 'terminate', 'SIGTERM', 'terminate'),
+    _signal(('K',), 'kill', 'SIGKILL', 'kill'),
+    Binding(('Enter',), 'send-signal', confirm, 'send the chosen signal to all of the list', _SIGNAL, PROCESS, hint='send', is_signal=True),
+    Binding(('Left', 'Shift-Tab'), 'previous-signal', partial(next_signal, step=-1), 'previous signal', _SIGNAL, PROCESS, hint='choose'),
+    Binding(('Right', 'Tab'), 'next-signal', partial(next_signal, step=1), 'next signal', _SIGNAL, PROCESS),
+    Binding(('T', 't'), 'choose-sigterm', partial(choose_signal, signal='SIGTERM'), 'choose SIGTERM', _SIGNAL, PROCESS),
+    Binding(('K',), 'choose-sigkill', partial(choose_signal, signal='SIGKILL'), 'choose SIGKILL', _SIGNAL, PROCESS),
+    Binding(('I', 'i'), 'choose-sigint', partial(choose_signal, signal='SIGINT'), 'choose SIGINT', _SIGNAL, PROCESS),
+    Binding(('p',), 'signal-parent', ask_about_parent, 'the parent of a zombie instead', _SIGNAL, PROCESS, hint='parent', needs=(need_parent,)),
+    Binding(('n', 'N', 'Ctrl-C'), 'cancel', navigation.go_back, 'send nothing', _SIGNAL, PROCESS),
     Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter (user: gpu: pid: type: job:)', _PROCESSES | _USERS_AND_PROBLEMS, PROCESS, hint='filter'),
-    Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _LINES, PROCESS, hint='search'),
-    Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES, PROCESS, hint='match', needs=(actions.need_search,)),
-    Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES, PROCESS, hint='match', needs=(actions.need_search,)),
+    Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _LINES - _SIGNAL, PROCESS, hint='search'),
+    Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(actions.need_search,)),
+    Binding(('N',), 'search-previous', partial(search_again, step=-1), 'previous match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(actions.need_search,)),
     # screens
     opening(('t',), Screen.TREE, 'tree of processes', _MAIN | {Screen.USERS}, 'tree'),
     opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (actions.need_processes_here, actions.need_shown_process)),

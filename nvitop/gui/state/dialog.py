@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The signal dialog: the targets of a signal, which it lists, and their confirmation."""
+"""The signal screen: the targets of a signal, which it lists, and their confirmation."""
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, Iterator, Sequence
+from typing import Callable, Iterable, Sequence
 
-from nvitop.gui.layout.screens import DialogLayout, align_targets, lay_out_dialog
-from nvitop.gui.model.choices import Screen
-from nvitop.gui.model.format import devices_text, special_command
-from nvitop.gui.render.geometry import Rect
-from nvitop.gui.state.app_state import BUTTONS, PARENT, AppState, Result, SignalDialog, SignalTarget
+from nvitop.gui.layout.main import LOWEST
+from nvitop.gui.model.choices import Screen, neighbor
+from nvitop.gui.model.format import brief_commands, devices_text, special_command
+from nvitop.gui.render.geometry import NARROWEST
+from nvitop.gui.render.width import cell_width, pad, safe, wrap
+from nvitop.gui.state.app_state import AppState, ListPosition, Result, SignalDialog, SignalTarget
 from nvitop.gui.state.events import RingBell, SendSignal
+from nvitop.gui.state.navigation import go_back, open_screen
 from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.process_rows import unknown_among
 from nvitop.gui.state.selection import (
@@ -116,7 +118,7 @@ def note_on(state: AppState) -> Callable[[SignalTarget], str]:
     statuses += [(process.key[:2], process.status) for process in sample.processes]
     listed = {place for place, _ in statuses}
     zombies = {place for place, status in statuses if status == 'zombie'}
-    in_tree = state.screen is Screen.TREE
+    in_tree = state.listing is Screen.TREE
     seen = {row.key for row in state.tree_rows} if in_tree else {row.key[:2] for row in state.rows}
 
     def note(target: SignalTarget) -> str:
@@ -158,39 +160,44 @@ def _parent_of(process: HostProcessSample, sample: Sample) -> ParentProcess | No
     return None
 
 
-#: Keys of the dialog, in addition to the hot keys of its buttons.
-CANCEL_KEYS = ('n', 'N', 'Esc', 'q', 'Q')
-CONFIRM_KEYS = ('Enter', 'Space')
-PREVIOUS_KEYS = ('Left', 'Up', 'Shift-Tab', ',', '<', '[', 'Alt-h', 'Alt-k', 'k')
-NEXT_KEYS = ('Right', 'Down', 'Tab', '.', '>', ']', 'Alt-l', 'Alt-j', 'j')
-#: Keys that scroll a long list of targets → number of lines.
-SCROLL_KEYS = {'PageUp': -10, 'PageDown': 10, 'Home': -1 << 20, 'End': 1 << 20}
-#: Time (seconds) the dialog must be on the screen before it can be confirmed. Keys that were typed
+SIGNALS = ('SIGTERM', 'SIGKILL', 'SIGINT')
+#: Time (seconds) the signal screen must be visible before it can be confirmed. Keys that were typed
 #: ahead or pasted never confirm it.
 PAUSE_SECONDS = 0.2
-#: Minimum width that has room for a PID and the beginning of a user name.
-_NAMED_WIDTH = 20
-_NO_ROOM = 'No room to list the targets (Esc: cancel)'
 
 
 def ask_for_signal(state: AppState, signal: str) -> Result:
-    """Open the dialog for the tagged or selected processes."""
+    """Open the signal screen for the tagged or selected processes."""
     targets = signal_targets(state)
     if not targets:
         return refuse(state, why_no_target(state))
-    button = next(i for i, (name, _, _) in enumerate(BUTTONS) if name == signal)
-    dialog = SignalDialog(targets, button, asked=button)
-    if parent_target(dialog) is not None:
-        dialog = dialog._replace(button=[name for name, _, _ in buttons_of(dialog)].index(PARENT))
-    return state._replace(dialog=dialog), ()
+    return open_screen(state._replace(dialog=SignalDialog(targets, signal)), Screen.SIGNAL)
 
 
-def buttons_of(dialog: SignalDialog) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-    """Return the buttons of a dialog, as in :data:`BUTTONS`."""
-    parent = parent_target(dialog)
-    if parent is None:
-        return BUTTONS
-    return (*BUTTONS[:-1], (PARENT, f'Parent {parent.key.pid}', ('p',)), BUTTONS[-1])
+def choose_signal(state: AppState, signal: str) -> Result:
+    """Choose the signal that Enter sends."""
+    assert state.dialog is not None
+    return state._replace(dialog=state.dialog._replace(signal=signal)), ()
+
+
+def next_signal(state: AppState, step: int) -> Result:
+    """Choose the next (1) or previous (-1) signal."""
+    assert state.dialog is not None
+    return choose_signal(state, neighbor(SIGNALS, state.dialog.signal, step))
+
+
+def need_parent(state: AppState) -> str:
+    """A zombie as the only target, whose parent may be signaled."""
+    return '' if state.dialog and parent_target(state.dialog) else 'There is no parent to signal'
+
+
+def ask_about_parent(state: AppState) -> Result:
+    """Ask about the parent of a zombie instead, which has to be read first."""
+    parent = None if state.dialog is None else parent_target(state.dialog)
+    if state.dialog is None or parent is None:
+        return state, ()
+    dialog = SignalDialog((parent,), state.dialog.signal)
+    return state._replace(dialog=dialog, position=ListPosition()), ()
 
 
 def parent_target(dialog: SignalDialog) -> SignalTarget | None:
@@ -203,7 +210,7 @@ def parent_target(dialog: SignalDialog) -> SignalTarget | None:
 
 
 def note_drawn(state: AppState, monotonic: float) -> AppState:
-    """Note that the dialog has been drawn, so that the user can read it from now on."""
+    """Note that the question has been drawn, so that the user can read it from now on."""
     dialog = state.dialog
     if dialog is None or dialog.drawn_at is not None:
         return state
@@ -243,79 +250,28 @@ def require_reading(state: AppState) -> AppState:
 def require_reading_of_changes(before: AppState, state: AppState) -> AppState:
     """Accept no answer to a dialog whose text has changed until it has been read again."""
     dialog = state.dialog
-    if dialog is None or dialog_message(before, dialog) == dialog_message(state, dialog):
+    if dialog is None or question(before, dialog) == question(state, dialog):
         return state
     return require_reading(state)
 
 
-def press_in_dialog(state: AppState, dialog: SignalDialog, key: str) -> Result:
-    """Handle a key while the dialog is open. Unknown keys do nothing."""
-    if key in CANCEL_KEYS:
-        return state._replace(dialog=None), ()
-    if key in PREVIOUS_KEYS:
-        return turn_in_dialog(state, dialog, -1)
-    if key in NEXT_KEYS:
-        return turn_in_dialog(state, dialog, 1)
-    if key in SCROLL_KEYS:
-        limit = dialog_layout(state, dialog).scroll_limit
-        scroll_y = max(0, min(dialog.scroll_y + SCROLL_KEYS[key], limit))
-        return state._replace(dialog=dialog._replace(scroll_y=scroll_y)), ()
-    if key in CONFIRM_KEYS:
-        return confirm(state, dialog, dialog.button)
-    for button, (_, _, keys) in enumerate(buttons_of(dialog)):
-        if key in keys or key.lower() in keys:
-            return confirm(state, dialog, button)
-    return state, ()
-
-
-def turn_in_dialog(state: AppState, dialog: SignalDialog, step: int) -> Result:
-    """Highlight the next (1) or previous (-1) button, wrapping around."""
-    button = (dialog.button + step) % len(buttons_of(dialog))
-    return state._replace(dialog=dialog._replace(button=button)), ()
-
-
-def confirm(state: AppState, dialog: SignalDialog, button: int) -> Result:
-    """Press a button: send the signal to the listed targets, or cancel.
-
-    A signal is sent only if the user had time to read the targets.
-    """
-    signal = buttons_of(dialog)[button][0]
-    if not signal or state.view.readonly:
-        return state._replace(dialog=None), ()
-    if not dialog.is_ready or not dialog_layout(state, dialog).buttons:
+def confirm(state: AppState) -> Result:
+    """Send the signal to the listed targets, if the user had time to read them."""
+    dialog = state.dialog
+    if dialog is None or state.view.readonly:
+        return go_back(state)
+    is_too_small = state.width < NARROWEST or state.body_height < LOWEST
+    if not dialog.is_ready or is_too_small:
         return state, (RingBell(),)
-    parent = parent_target(dialog)
-    if signal == PARENT and parent is not None:
-        return state._replace(dialog=SignalDialog((parent,), dialog.asked, asked=dialog.asked)), ()
     keys = tuple(target.key for target in dialog.targets)
-    return clear_selection(state._replace(dialog=None)), (SendSignal(signal, keys),)
+    state, _ = go_back(state)
+    return clear_selection(state), (SendSignal(dialog.signal, keys),)
 
 
-def dialog_layout(state: AppState, dialog: SignalDialog) -> DialogLayout:
-    """Return the layout of the dialog, without buttons if there is no room to list its targets."""
-    area = Rect(0, 0, state.width, state.height)
-    layout = lay_out_dialog(
-        area,
-        dialog_message(state, dialog),
-        [label for _, label, _ in buttons_of(dialog)],
-        scroll_y=dialog.scroll_y,
-        fixed=2,
-        wrapped=len(dialog.targets) == 1,
-    )
-    if layout.body_rows > 0 and layout.text.width >= _NAMED_WIDTH:
-        return layout
-    return lay_out_dialog(area, (_NO_ROOM,), ())
-
-
-def dialog_message(state: AppState, dialog: SignalDialog) -> tuple[str, ...]:
-    """Return the paragraphs of the dialog: question, notes, and a line for each target.
-
-    The text is not safe to draw yet.
-    """
-    if len(dialog.targets) == 1:
-        question = 'Send a signal to this process?'
-    else:
-        question = f'Send a signal to these {len(dialog.targets)} processes?'
+def question(state: AppState, dialog: SignalDialog) -> tuple[str, str, tuple[str, ...]]:
+    """Return the title, notes, and a line for each target, all of them safe to draw."""
+    count = len(dialog.targets)
+    title = 'Send a signal to ' + ('this process' if count == 1 else f'these {count} processes')
     notes = list(map(note_on(state), dialog.targets))
     counts = [(notes.count(note), words) for note, words in NOTES.items()]
     if len(notes) == 1:  # the line of the target has its note
@@ -323,11 +279,33 @@ def dialog_message(state: AppState, dialog: SignalDialog) -> tuple[str, ...]:
     unseen, where = tagged_unseen(state, dialog.targets)
     counts.append((unseen, f'more tagged, {where}'))
     about = [f'{count} {words}' for count, words in counts if count]
-    return (
-        question,
-        ', '.join((*_about_zombie(dialog, notes), *about)),
-        *_target_lines(dialog.targets, notes, state.width),
-    )
+    subjects = [safe(_subject(target, note)) for target, note in zip(dialog.targets, notes)]
+    widest = max(map(cell_width, subjects))
+    # Where commands are cut, what differs is shown.
+    room = max(0, state.width - 4 - widest)
+    commands = brief_commands([safe(target.command) for target in dialog.targets], room)
+    lines = (f'{pad(each, widest)} {text}'.rstrip() for each, text in zip(subjects, commands))
+    return title, safe(', '.join((*_about_zombie(dialog, notes), *about))), tuple(lines)
+
+
+def note_lines(state: AppState) -> list[str]:
+    """Return the notes above the targets, as lines that leave room for the targets."""
+    if state.dialog is None:
+        return []
+    notes = question(state, state.dialog)[1]
+    return wrap(notes, max(2, state.width - 2))[: max(0, state.body_height - 5)] if notes else []
+
+
+def command_lines(state: AppState) -> list[str]:
+    """Return the whole command of the current target in a few lines, if its line cuts it."""
+    dialog = state.dialog
+    if dialog is None:
+        return []
+    at = max(0, min(state.position.cursor, len(dialog.targets) - 1))
+    command = safe(dialog.targets[at].command)
+    if question(state, dialog)[2][at].endswith(command):
+        return []
+    return wrap(command, max(2, state.width - 2))[: state.body_height // 4]
 
 
 def _about_zombie(dialog: SignalDialog, notes: Sequence[str]) -> tuple[str, ...]:
@@ -340,18 +318,6 @@ def _about_zombie(dialog: SignalDialog, notes: Sequence[str]) -> tuple[str, ...]
         parent += f' {target.parent.pid} ({target.parent.name or "?"})'
     text = f'{target.key.pid} has already exited (zombie), and {parent} has not collected its exit'
     return (f'{text} status: a signal to it usually has no effect',)
-
-
-def _target_lines(
-    targets: Sequence[SignalTarget], notes: Sequence[str], width: int
-) -> Iterator[str]:
-    """Yield a line for each target; in a list, where commands are cut, what differs is shown."""
-    subjects = [_subject(target, note) for target, note in zip(targets, notes)]
-    commands = [target.command for target in targets]
-    if len(targets) > 1:
-        subjects, commands = align_targets(subjects, commands, width)
-    for subject, command in zip(subjects, commands):
-        yield f'{subject} {command}'.rstrip()
 
 
 def _subject(target: SignalTarget, note: str) -> str:

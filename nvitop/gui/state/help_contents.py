@@ -9,8 +9,7 @@ from nvitop.gui.layout.screens import HelpEntry, HelpGroup, HelpPart, lay_out_he
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import TYPES
 from nvitop.gui.state.actions import need_past, need_recording
-from nvitop.gui.state.app_state import BUTTONS, AppState
-from nvitop.gui.state.dialog import CANCEL_KEYS, CONFIRM_KEYS
+from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.keymap import Binding
 
 #: Headings of the help screen by use; those that are missing follow.
@@ -172,21 +171,6 @@ def legend(state: AppState) -> HelpGroup:
     return HelpGroup('Legend', (*levels, *_MARKS, types), kind='legend')
 
 
-def dialog_group() -> HelpGroup:
-    """Return the keys of the signal dialog."""
-    hot = ' '.join(keys[0] for _, _, keys in BUTTONS)
-    names = ', '.join(label for _, label, _ in BUTTONS)
-    return HelpGroup(
-        'Signal dialog',
-        (
-            HelpEntry(' '.join(CONFIRM_KEYS), 'press the button (arrows, Tab: another)'),
-            HelpEntry(hot, f'{names} (1 to {len(BUTTONS)})'),
-            HelpEntry(' '.join(CANCEL_KEYS), 'cancel'),
-            HelpEntry('PageUp PageDown', 'scroll the targets'),
-        ),
-    )
-
-
 def _is_listed(state: AppState, binding: Binding) -> bool:
     """Whether a binding can work with the current source of samples."""
     origin = state.origin
@@ -197,7 +181,7 @@ def _is_listed(state: AppState, binding: Binding) -> bool:
 
 def monitor_help(state: AppState) -> tuple[HelpGroup, ...]:
     """Return what the help of the monitor has after the keys."""
-    return (TYPING, dialog_group(), MOUSE, legend(state))
+    return (TYPING, MOUSE, legend(state))
 
 
 def help_lines(state: AppState) -> tuple[tuple[HelpPart, ...], ...]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from nvitop.gui.layout.screens import ListLayout, lay_out_list, longest_line
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
-from nvitop.gui.state.dialog import confirm, dialog_layout, turn_in_dialog
 from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell
 from nvitop.gui.state.lists import main_layout, relist, sort_by
 from nvitop.gui.state.selection import (
@@ -184,7 +183,8 @@ def go_back(state: AppState) -> Result:
     """Return to the screen below. The main screen takes over the selection of the tree."""
     *behind, (screen, position) = state.behind or ((state.program.home, ListPosition()),)
     selected = state.tree.selected if state.screen is Screen.TREE else None
-    state = relist(state._replace(screen=screen, behind=tuple(behind), position=position))
+    state = state._replace(screen=screen, behind=tuple(behind), position=position, dialog=None)
+    state = relist(state)
     if selected is not None and selected != (state.main.selected or ())[:2]:
         rows = [i for i, row in enumerate(state.rows) if row.key[:2] == selected]
         return select_process(state, rows[0] if rows else None), ()
@@ -217,10 +217,7 @@ def device_at(state: AppState, event: MousePressed) -> DeviceKey | None:
 
 
 def click(state: AppState, event: MousePressed) -> Result:
-    """Press a button of the dialog, or select a line. Elsewhere, clear the selection."""
-    if state.dialog is not None:
-        button = dialog_layout(state, state.dialog).button_at(event.x, event.y)
-        return (state, ()) if button is None else confirm(state, state.dialog, button)
+    """Select a line. Elsewhere, clear the selection."""
     if state.screen is Screen.MAIN:
         return _click_main(state, event), ()
     spec = state.spec
@@ -250,8 +247,6 @@ def _click_main(state: AppState, event: MousePressed) -> AppState:
 
 def scroll(state: AppState, event: MouseScrolled) -> Result:
     """Move by lines; with Shift along long lines, with Ctrl five times as far."""
-    if state.dialog is not None:
-        return turn_in_dialog(state, state.dialog, event.dy or event.dx)
     if state.screen is Screen.MAIN and event.dy and not event.shift:
         layout = main_layout(state)
         if layout.device_at(event.x, event.y) is not None:

@@ -12,7 +12,6 @@ from nvitop.gui.state.bindings import MOVE
 from nvitop.gui.state.dialog import (
     await_answer,
     note_drawn,
-    press_in_dialog,
     require_reading,
     require_reading_of_changes,
 )
@@ -106,8 +105,6 @@ def _handle(state: AppState, event: events.Event) -> Result:
 def _press(state: AppState, key: str) -> Result:
     if _suspends(state, key):
         return state._replace(prefix=''), (events.Suspend(),)
-    if state.dialog is not None:
-        return press_in_dialog(state, state.dialog, key)
     if state.field is not None:
         return press_in_field(state, state.field, key)
     keys = f'{state.prefix} {key}' if state.prefix else key
@@ -133,15 +130,13 @@ def _click(state: AppState, event: events.MousePressed) -> Result:
     if event.keys:
         return _press_all(state, event.keys)
     key = ''
-    if state.dialog is None:
+    if state.dialog is None:  # a click on a target confirms nothing
         is_line = is_on_line(state, event)
         opens = is_double(state, event) and (is_line or device_at(state, event) is not None)
         usual = 'T' if is_line and event.button == 3 else 'Enter' if opens else ''
         key = state.keymap.instead_of(state.screen, usual) if usual else ''
-    is_answer = state.dialog is not None
     state, effects = click(state, event)
-    if not is_answer:
-        state = state._replace(clicked=(-1, 0.0) if key else (event.y, state.monotonic))
+    state = state._replace(clicked=(-1, 0.0) if key else (event.y, state.monotonic))
     if not key:
         return state, effects
     state, more = _press_all(state, key)
@@ -151,7 +146,7 @@ def _click(state: AppState, event: events.MousePressed) -> Result:
 def _press_all(state: AppState, keys: str) -> Result:
     """Press keys in a row, which a click on the hint of a key does."""
     effects: tuple[events.Effect, ...] = ()
-    for key in keys.split(' ') if state.dialog is None else ():
+    for key in keys.split(' '):
         state, more = _press(state, key)
         effects += more
     return state, effects
@@ -199,10 +194,11 @@ def _explain_elsewhere(state: AppState, key: str) -> Result:
     """Name the other screens on which a key works."""
     if state.screen is Screen.HELP:
         return go_back(state)
-    bindings = state.keymap.elsewhere(state.screen, key)
+    elsewhere = state.keymap.elsewhere(state.screen, key)
+    bindings = [each for each in elsewhere if each.screens != {Screen.SIGNAL}]
     if state.view.readonly and bindings and all(binding.is_signal for binding in bindings):
         return refuse(state, unmet_need(state, bindings[0]))
-    screens = frozenset().union(*(binding.screens for binding in bindings))
+    screens = frozenset().union(*(binding.screens - {Screen.SIGNAL} for binding in bindings))
     if not screens:
         help_key = state.keymap.instead_of(state.screen, 'h')
         hint = f'; {help_key} lists the keys' if help_key else ''

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Whole frames: the current screen, and the notices, input line and dialog drawn over it."""
+"""Whole frames: the current screen, and the notices and input line drawn over it."""
 
 from __future__ import annotations
 
 from nvitop.gui.layout.main import LOWEST
-from nvitop.gui.layout.screens import DialogLayout, button_text
 from nvitop.gui.model.choices import DETAILS, Screen, is_measured
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import DIM, PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, clip_left, pad, safe, wrap
-from nvitop.gui.state.app_state import AppState, SignalDialog, TextField
-from nvitop.gui.state.dialog import buttons_of, dialog_layout
+from nvitop.gui.render.width import cell_width, clip, clip_left, safe, wrap
+from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.input_line import match_text
 from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.selection import hidden_by_filter
@@ -27,7 +25,7 @@ from nvitop.gui.view.hints import (
     title_hints,
 )
 from nvitop.gui.view.screens.main import Header, MainView, draw_main, draw_too_small
-from nvitop.gui.view.text import draw_at_right, draw_box, draw_centered_line
+from nvitop.gui.view.text import draw_at_right
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
@@ -53,10 +51,6 @@ def draw_frame(state: AppState, history: History) -> Buffer:
         else:
             _add_badges(buf, state)
         _draw_bottom(buf, state)
-    if state.dialog is not None:
-        draw_dialog(buf, dialog_layout(state, state.dialog), state.dialog)
-        if state.body_height < state.height and not state.notices:
-            draw_hints(buf, buf.height - 1, state)  # the dialog dims the rest
     return to_ascii(buf) if state.view.ascii else buf
 
 
@@ -155,25 +149,3 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
         buf.write(x + 1, 0, example, DIM)
     buf.write(right, 0, count)
     draw_at_right(buf, 0, title_hints(state), left=x + 2, right=right)
-
-
-def draw_dialog(buf: Buffer, layout: DialogLayout, dialog: SignalDialog) -> None:
-    """Draw the signal dialog and dim the screen below.
-
-    Buttons are dim until the dialog is ready to accept keys.
-    """
-    buf.restyle(buf.area, dim=True)
-    if layout.box.is_empty:
-        draw_centered_line(buf, layout.text, ' '.join(layout.lines), _CURRENT)
-        return
-    draw_box(buf, layout.box, title='Signal')
-    for i, line in enumerate(layout.lines):
-        buf.write(layout.text.x, layout.text.y + i, pad(line, layout.text.width), PLAIN)
-    for i, ((_, label, keys), place) in enumerate(zip(buttons_of(dialog), layout.buttons)):
-        is_current = i == dialog.button
-        buf.write(place.x, place.y, button_text(label), _CURRENT if is_current else PLAIN)
-        before = label[: label.lower().index(keys[0].lower())]
-        letter = Rect(place.x + 1 + cell_width(before), place.y, 1, 1)
-        buf.restyle(letter, underline=True, bold=True, role=None if is_current else Role.KEY)
-        if not dialog.is_ready:
-            buf.restyle(place, bold=False, dim=True)

@@ -47,8 +47,6 @@ _TYPING = {
     'time': (('Ctrl-U', 'delete'), ('Enter', 'apply'), ('Esc', 'cancel')),
     'search': (('Down', 'next'), ('Up', 'previous'), ('Enter', 'apply'), ('Esc', 'cancel')),
 }
-#: Keys of the signal dialog and what they do.
-_CHOOSING = ((('Left', 'Right'), 'Choose'), (('Enter',), 'Confirm'), (('Esc',), 'Cancel'))
 
 
 class Hint(NamedTuple):
@@ -120,8 +118,6 @@ def _draw_hint(buf: Buffer, x: int, y: int, hint: Hint) -> None:
 
 def _menu(state: AppState) -> list[Hint]:
     """Return the hints of the last row."""
-    if state.dialog is not None:
-        return [Hint(keys, words) for keys, words in _CHOOSING]
     if state.field is not None:
         return [Hint((key,), words.capitalize()) for key, words in _TYPING[state.field.purpose]]
     hints = []
@@ -210,7 +206,7 @@ def draw_lines(
 
 
 def signal_hints(state: AppState) -> _Pieces:
-    """Return a hint with the keys that open the signal dialog, if a signal has any target."""
+    """Return a hint with the keys that open the signal screen, if a signal has any target."""
     if state.body_height < state.height or not has_targets(state):
         return ()
     keys = _pieces(_bound(state, ('Ctrl-C', 'T', 'K')))

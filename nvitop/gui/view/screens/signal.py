@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The signal screen: which processes a signal would be sent to, and which signal."""
+
+from __future__ import annotations
+
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.style import DIM, PLAIN, TITLE, Role, Style
+from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.dialog import SIGNALS, command_lines, note_lines, question
+from nvitop.gui.view.hints import draw_lines, draw_screen_title
+
+
+def draw_signal(buf: Buffer, state: AppState) -> None:
+    """Draw the screen. Signals are dim until a key can confirm."""
+    dialog = state.dialog
+    assert dialog is not None
+    title, _, lines = question(state, dialog)
+    draw_screen_title(buf, state, [title])
+    x = 1
+    for signal in SIGNALS:
+        role = Role.ERROR if signal == 'SIGKILL' else Role.TEXT
+        is_chosen = signal == dialog.signal
+        style = Style(role, bold=is_chosen, reverse=is_chosen, dim=not dialog.is_ready)
+        width = buf.write(x, 1, f' {signal} ', style)
+        buf.add_target(x, 1, width, state.keymap.instead_of(state.screen, signal[3]))
+        x += width + 1
+    for y, note in enumerate(note_lines(state), 2):
+        buf.write(1, y, note, TITLE)
+    layout = draw_lines(buf, state, lambda line: (f' {lines[line]}', PLAIN))
+    for y, text in enumerate(command_lines(state), layout.area.bottom + 1):
+        buf.write(1, y, text, DIM)
