@@ -60,7 +60,7 @@ def _run(invocation: Invocation, messages: list[Message]) -> int:
 
 def _show(invocation: Invocation, messages: list[Message]) -> int:
     # Other commands need no driver, and a broken binding must not break them.
-    from nvitop.api.device.handles import start_nvml
+    from nvitop.api.device.handles import sleeping_gpus, start_nvml
     from nvitop.api.system import system
     from nvitop.console.driver import simulate, start_driver
     from nvitop.gui.settings import print_config, read_options
@@ -79,7 +79,9 @@ def _show(invocation: Invocation, messages: list[Message]) -> int:
         return show_remote(options, messages)
     if options.demo is not None:
         simulate(options.demo, announce=False)
-    start_driver('nvitop', functools.partial(start_nvml, options.wake))
+    selects_gpus = options.only is not None or options.only_visible
+    if selects_gpus or not sleeping_gpus(options.wake):
+        start_driver('nvitop', functools.partial(start_nvml, options.wake))
     return show(options, messages)
 
 

@@ -15,6 +15,7 @@ from nvitop.api import host
 from nvitop.platforms.kernel import is_superuser
 from nvitop.platforms.pci import (
     expected_gpus,
+    read_driver_version,
     read_gpu_powers,
     read_runtime_status,
     read_sleep_info,
@@ -143,6 +144,10 @@ class System:
     def gpu_powers(self) -> tuple[GpuPower, ...]:
         """Return the GPUs in the order of NVML; empty if none sleeps or may sleep."""
         return read_gpu_powers(self.root)
+
+    def driver_version(self) -> str:
+        """Return the version of NVIDIA's kernel driver without calling it, ``''`` if unknown."""
+        return read_driver_version(self.root)
 
     def runtime_status(self, bus_id: str) -> str:
         """Return whether a GPU is ``'active'``, ``'suspended'``, …; ``''`` if unknown."""

@@ -125,7 +125,7 @@ def iso_time(seconds: float) -> str:
 def format_duration(seconds: float) -> str:
     """Return a duration for people, in one unit or two: ``'8 min'``, ``'2 h 5 min'``, ``'3 d 4 h'``."""
     if seconds < 100:
-        return f'{seconds:.2g} s'
+        return f'{round(seconds, 2):.2g} s'
     minutes = round(seconds / 60)
     if minutes < 100:
         return f'{minutes} min'

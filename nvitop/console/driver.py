@@ -79,9 +79,14 @@ def start_devices(
 
 
 def _find_devices(names: Iterable[str] | None) -> tuple[DeviceIndex, ...] | None:
-    from nvitop.api.device.handles import start_nvml  # a broken binding must not break --help
+    from nvitop.api.device.handles import (  # a broken binding must not break --help
+        sleeping_gpus,
+        start_nvml,
+    )
     from nvitop.console.device_names import require_devices  # not for nvisel
 
+    if names is None and sleeping_gpus():
+        return None
     start_nvml()
     libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
     return None if names is None else require_devices(names)

@@ -50,8 +50,10 @@ def find_problems(sample: Sample) -> dict[str, str]:
     """Messages about the problems of a sample, by subject."""
     found: dict[str, str] = {}
     for device in sample.devices:
-        if device.is_silent:
+        if device.status != 'ok':
             text = f'GPU {device.key.label}: {device.reason or device.status}'
+            if device.status == 'asleep':
+                text += '\nIts values are not read; select it by its index to wake it.'
             found[f'{device.key.label} {device.status}'] = text
     for problem in sample.problems:
         is_shared = problem.subject in ('driver', 'host')

@@ -94,6 +94,10 @@ def find_devices(options: Options, messages: list[Message]) -> Sequence[DeviceSe
 def _has_devices(devices: Sequence[DeviceSelector] | None) -> bool:
     if devices is not None:
         return bool(devices)
+    from nvitop.api.device.handles import sleeping_gpus  # it needs the NVML binding
+
+    if sleeping_gpus():
+        return True
     try:
         return watchdog.call_with_limit(_device_count, DEVICE_COUNT_SECONDS) > 0
     except TimeoutError:  # the monitor shows it, and recovers

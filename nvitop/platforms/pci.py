@@ -155,6 +155,14 @@ class SleepInfo(NamedTuple):
     suspended_seconds: float | None = None
 
 
+def read_driver_version(root: str = '/') -> str:
+    """Return the version of NVIDIA's kernel driver without calling it, ``''`` if unknown."""
+    found = re.search(
+        r'NVRM version:.*?\s(\d{3,}(?:\.\d+)+)\s', _read(root, 'proc/driver/nvidia/version')
+    )
+    return found[1] if found else ''
+
+
 def is_asleep(status: str) -> bool:
     """Return whether this ``runtime_status`` is that of a sleeping GPU."""
     return status in _ASLEEP

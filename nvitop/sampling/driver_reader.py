@@ -11,7 +11,7 @@ from typing import Callable, NamedTuple
 
 from nvitop.api import libnvml
 from nvitop.api.device import Device
-from nvitop.api.device.handles import start_nvml
+from nvitop.api.device.handles import sleeping_gpus, start_nvml
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import system
 from nvitop.platforms import stuck_calls
@@ -57,16 +57,21 @@ class DriverInfo(NamedTuple):
     error: str = ''
     #: Why a version is missing.
     problems: tuple[Problem, ...] = ()
+    #: Whether it is from files of the kernel: all GPUs sleep, and NVML is not initialized.
+    is_from_files: bool = False
 
 
 def read_driver_info(
-    before: DriverInfo | None, *, restart: bool, wake: str = 'never'
+    before: DriverInfo | None, *, restart: bool, wake: str = 'never', lets_sleep: bool = False
 ) -> DriverInfo:
     """Read the number of devices, and the versions if ``before`` does not have them.
 
     With ``restart``, NVML is shut down and initialized again. Only then does it see GPUs that came
     back and a driver that was reloaded.
     """
+    asleep = sleeping_gpus(wake) if lets_sleep and not restart else 0
+    if asleep:
+        return DriverInfo(asleep, system().driver_version() or None, is_from_files=True)
     try:
         with stuck_calls.calling(stuck_calls.DRIVER):
             if restart:
@@ -207,6 +212,10 @@ class DriverReader:
             return
         before = list(self._readings.values())
         asleep = self._sleep.rows() if self._sleep.is_on else {}
+        if self.info.is_from_files and len(asleep) < len(self._gpus):
+            self._read_info(lets_sleep=False)
+            if self.info.error:
+                return
         for index, gpu in self._gpus.items():
             if index in asleep:
                 gpu.close()
@@ -273,15 +282,21 @@ class DriverReader:
             return known or GpuReading()
         return GpuReading((unread_sample(index, self._gpus[index].info),))
 
-    def _read_info(self) -> None:
+    def _read_info(self, *, lets_sleep: bool = True) -> None:
         restart = self._clock() >= self._restart_at or self._sleep.must_release
         restart = restart and self._watchdog.threads_inside == 0
         if self.watcher is not None and restart:
             restart = self.watcher.pause()  # otherwise the next time
         elif self.watcher is not None:
             self.watcher.resume()
-        before = self.info if self._is_known else None
-        step = functools.partial(read_driver_info, before, restart=restart, wake=self._wake)
+        before = self.info if self._is_known and not self.info.is_from_files else None
+        step = functools.partial(
+            read_driver_info,
+            before,
+            restart=restart,
+            wake=self._wake,
+            lets_sleep=lets_sleep and self._selection.wants_all,
+        )
         outcome = self._watchdog.run({_DRIVER: step}, limit=self._limit)[_DRIVER]
         self._silent_seconds = outcome.silent_seconds
         if restart and self.watcher is not None:

@@ -80,7 +80,7 @@ class _SleepyGpu:
             seconds, before = now - self.since, self.found.suspended_seconds
             if before is not None:
                 reason += f', {format_duration(before + seconds)} in total'
-            elif self.is_known:
+            elif self.is_known and seconds >= 1:
                 reason += f' for {format_duration(seconds)}'
             reason += '; press r to wake it' if asks else ''
         sample = DeviceSample(self.info.key, self.info, 'asleep', reason)

@@ -90,7 +90,13 @@ class Tree:
         """Have the simulated machine read this tree."""
         actual = System()
         actual.root = str(self.root)
-        for name in ('expected_gpus', 'gpu_powers', 'runtime_status', 'sleep_info'):
+        for name in (
+            'expected_gpus',
+            'gpu_powers',
+            'runtime_status',
+            'sleep_info',
+            'driver_version',
+        ):
             self.monkeypatch.setattr(system(), name, getattr(actual, name))
 
 
@@ -183,8 +189,43 @@ def test_a_sleeping_gpu_is_never_touched(bench: Bench, asleep: tuple[int, ...]) 
     of_tree = [path for path in ticks if path.startswith(str(bench.tree.root))]
     assert {pathlib.Path(path).name for path in of_tree} == {'runtime_status'}
     assert len(of_tree) == 400
-    if len(asleep) == 2:
-        assert bench.machine.calls['nvmlDeviceGetCount_v2'] == 1
+
+
+@pytest.mark.parametrize('arguments', [['-L'], [], ['--id=0']])
+def test_nvml_is_not_initialized_while_all_gpus_sleep(
+    bench: Bench, capfd: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    for index in (0, 1):
+        bench.tree.set(index, 'suspended')
+    bench.machine.reset_calls()
+    bench.tree.use()
+    query_command.main(arguments)
+    output = capfd.readouterr()
+    is_selected = bool(arguments) and 'id' in arguments[0]
+    assert bool(bench.machine.calls['nvmlInitWithFlags']) == is_selected
+    assert ('GPU 0: asleep (D3cold), 2 h 10 min in total' in output.err) != is_selected
+    assert 'NVIDIA GeForce RTX 40' in output.out
+
+
+def test_nvml_is_initialized_once_a_gpu_wakes(bench: Bench) -> None:
+    for index in (0, 1):
+        bench.tree.set(index, 'suspended')
+    version = bench.tree.root / 'proc/driver/nvidia/version'
+    version.write_text(
+        'NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release\n'
+    )
+    bench.machine.reset_calls()
+    source = bench.source(wake='ask')
+    assert bench.sample(source).driver_version == '580.95.05'
+    bench.sample(source, 60.0)
+    assert not bench.machine.calls
+    bench.tree.set(1, 'active')
+    sample = bench.sample(source)
+    assert statuses(sample) == ['asleep', 'ok']
+    assert sample.cuda_driver_version is not None
+    assert bench.queried() == [False, True]
+    source.refresh()
+    assert statuses(bench.sample(source)) == ['ok', 'ok']
 
 
 def test_gpus_follow_transitions_at_random_times(bench: Bench) -> None:
@@ -216,7 +257,7 @@ def test_an_idle_gpu_is_left_alone_until_it_is_used(bench: Bench) -> None:
     assert resting.devices[1].reason.startswith('idle; not queried')
     assert bench.queried() == [True, False]
     bench.tree.set(1, 'suspended')
-    assert bench.sample(source, 60.0).devices[1].reason == 'asleep (D3cold) for 0 s'
+    assert bench.sample(source, 60.0).devices[1].reason == 'asleep (D3cold)'
     assert bench.sample(source, 300.0).devices[1].reason == 'asleep (D3cold) for 5 min'
     # Another program wakes it.
     bench.tree.set(1, 'active')

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nvitop.api import libnvml
 from nvitop.api.libnvml._binding import NVMLError_InvalidArgument
 from nvitop.api.libnvml._errors import is_unreachable
+from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import system
 from nvitop.basics.units import NA
 
@@ -71,6 +72,16 @@ def start_nvml(wake: str = 'never') -> None:
     """Initialize NVML; attach no GPU if any of them sleeps or may sleep, unless all are to be woken."""
     is_careful = wake != 'always' and system().gpu_powers()
     libnvml.nvmlInitWithFlags(_NO_ATTACH if is_careful else 0)
+
+
+def sleeping_gpus(wake: str = 'never') -> int:
+    """Return the number of GPUs if all of them sleep and NVML is not initialized, otherwise 0.
+
+    On some machines, initializing NVML is enough to wake them.
+    """
+    powers = system().gpu_powers() if wake != 'always' and not SESSION.ready else ()
+    is_quiet = bool(powers) and all(power.is_asleep for power in powers)
+    return len(powers) if is_quiet and len(system().expected_gpus()) == len(powers) else 0
 
 
 def is_pair(value: object) -> TypeGuard[tuple[int, int]]:
