@@ -103,10 +103,8 @@ def test_notice_names_the_screens_on_which_a_key_works(
 def test_every_key_of_the_table_works_or_shows_a_notice(screen: Screen) -> None:
     sample = with_families(SAMPLES['one'])
     before = pressed(state_of(sample), 'Down')
-    if screen is Screen.SIGNAL:
-        before = pressed(before, 'T')
-    else:
-        before = before._replace(screen=screen)
+    is_signal = screen is Screen.SIGNAL
+    before = pressed(before, 'T') if is_signal else before._replace(screen=screen)
     for key in KEYS:
         is_bound = USUAL.find(screen, key) is not None or USUAL.is_prefix(screen, key)
         listed = (each for each in BINDINGS if each.help and each.screens != {Screen.SIGNAL})
