@@ -208,14 +208,12 @@ class DriverReader:
         is_quiet = self._sleep.is_quiet and not self._sleep.must_release
         if not self._is_known or self._sleep.must_release or (due.slow and not is_quiet):
             self._read_info()
+        asleep = self._sleep.rows() if self._sleep.is_on and not self.info.error else {}
+        if self.info.is_from_files and len(asleep) < len(self._gpus):
+            self._read_info(lets_sleep=False)
         if self.info.error:
             return
         before = list(self._readings.values())
-        asleep = self._sleep.rows() if self._sleep.is_on else {}
-        if self.info.is_from_files and len(asleep) < len(self._gpus):
-            self._read_info(lets_sleep=False)
-            if self.info.error:
-                return
         for index, gpu in self._gpus.items():
             if index in asleep:
                 gpu.close()
