@@ -39,7 +39,7 @@ def test_fault_has_a_start_an_interval_and_a_maximum(start: Start) -> None:
 def test_unknown_functions_codes_and_gpus_are_explained() -> None:
     mig = simulation.machine('mig', processes='none')
     name = 'nvmlDeviceGetUtilizationRates'
-    for call, message in (
+    calls: tuple[tuple[Callable[[], object], str], ...] = (
         (lambda: mig.fail('nvmlDeviceGetUtilizationRate', 1), f"did you mean '{name}'"),
         (lambda: mig.fail(name, 'GPU_LOST'), "code 'GPU_LOST'; did you mean 'GPU_IS_LOST'"),
         (lambda: mig.fail(name, 'LOST'), 'expected one of .*, GPU_IS_LOST,'),
@@ -50,7 +50,8 @@ def test_unknown_functions_codes_and_gpus_are_explained() -> None:
         (lambda: mig.set(gpu=(2, 0), lost=True), 'GPU 2 has none'),
         (lambda: mig.grow(3, gpu=12), 'no GPU 12'),
         (lambda: mig.hide('nvmlNo*'), 'no function'),
-    ):
+    )
+    for call, message in calls:
         with pytest.raises(ValueError, match=message):
             call()
 
