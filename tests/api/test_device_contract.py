@@ -6,6 +6,7 @@ import inspect
 import itertools
 import math
 import os
+from collections import Counter
 from typing import Callable
 from unittest import mock
 
@@ -195,6 +196,16 @@ def test_getters_have_docstrings(machine: simulation.Machine) -> None:
             is_sourced = any(source in doc for source in ('NVML: ', 'CUDA: ', ':meth:'))
             is_measured = 'NaType' in return_annotation(kind, name)
             assert is_sourced or not is_measured or kind is MigDevice, f'{name}: {doc}'
+
+
+def test_no_private_helper_of_a_mixin_shadows_another() -> None:
+    helpers = Counter(
+        name
+        for cls in Device.__mro__[1:-1]
+        for name in vars(cls)
+        if name.startswith('_') and not name.startswith('__')
+    )
+    assert [name for name, count in helpers.items() if count > 1] == []
 
 
 def aliases(kind: type[Device], name: str) -> list[str]:

@@ -147,8 +147,6 @@ def test_ecc_errors_by_location(device: Device) -> None:
     assert device.device_memory_aggregate_corrected_ecc_errors() == 4
     assert device.l2_cache_volatile_corrected_ecc_errors() is NA
     assert Device(2).dram_volatile_corrected_ecc_errors() is NA
-    text = device.sram_aggregate_uncorrected_ecc_errors.__doc__ or ''
-    assert text.startswith('Uncorrected ECC errors of the SRAM over the life of the board.')
     with make_machine('[[gpu]]\nmodel = "V100"'):
         assert Device(0).l2_cache_volatile_corrected_ecc_errors() == 0
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import threading
 from contextvars import ContextVar
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -23,13 +24,14 @@ from typing import (
 from nvitop.api import libnvml
 from nvitop.api.libnvml import nvmlQuery
 from nvitop.api.libnvml._errors import is_unsupported
-from nvitop.basics.metrics import UNITS, scaled
+from nvitop.basics.metrics import METRICS_BY_METHOD, UNITS, scaled
 from nvitop.basics.units import NA, UINT_MAX, ULONGLONG_MAX, NaType
 
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec  # not in Python 3.8
 
     from nvitop.api.timing import Window
+    from nvitop.basics.metrics import Metric
 
     #: A value and, if it is ``NA``, why. A plain tuple: a snapshot makes 30 of them per device.
     Answer = tuple[Any, 'Reason | None']
@@ -64,6 +66,8 @@ MAX_UINT = UINT_MAX - 1
 MAX_ULONGLONG = ULONGLONG_MAX - 1
 
 
+#: Unit of a metric → unit of the values of its method, as text.
+_RAW_UNITS = {'count': '', 'B': 'bytes', '%': 'percent', 'W': 'mW'}
 #: NVML's number of a feature state → its name.
 ENABLED = {0: 'Disabled', 1: 'Enabled'}
 
@@ -141,6 +145,59 @@ def once_in_oneshot(
         return known
 
     return method
+
+
+if TYPE_CHECKING:
+    # Getters that only call a helper, such as ``fan = an_int('_number', 'nvmlDeviceGetFan')``.
+    def an_int(helper: str, *args: Any, **options: Any) -> Callable[[Any], int | NaType]: ...
+
+    def a_float(helper: str, *args: Any, **options: Any) -> Callable[[Any], float | NaType]: ...
+
+    def a_flag(helper: str, *args: Any, **options: Any) -> Callable[[Any], bool | NaType]: ...
+
+    def a_text(helper: str, *args: Any, **options: Any) -> Callable[[Any], str]: ...
+else:
+
+    def _declaring(result: str) -> Callable[..., Callable[[Any], Any]]:
+        def declare(helper: str, *args: Any, **options: Any) -> Callable[[Any], Any]:
+            def method(self):
+                return getattr(self, helper)(*args, **options)
+
+            method.__annotations__ = {'return': result}
+            names = [*args[1:2], ENABLED][0] if helper == '_named' else {}
+            method.values = ', '.join(f'``{name!r}``' for name in names.values())
+            return method
+
+        return declare
+
+    an_int, a_float = _declaring('int | NaType'), _declaring('float | NaType')
+    a_flag, a_text = _declaring('bool | NaType'), _declaring('str')
+
+
+def documented(cls: type[T]) -> type[T]:
+    """Describe the getters of a class as the table of metrics does: the source, and all if declared."""
+    for name, method in vars(cls).items():
+        metric = METRICS_BY_METHOD.get(name)
+        if metric is None or not isinstance(method, FunctionType):
+            continue
+        if not method.__doc__:
+            method.__name__, method.__qualname__ = name, f'{cls.__name__}.{name}'
+            method.__module__ = cls.__module__
+            method.__doc__ = _described(metric, getattr(method, 'values', ''))
+        nvml = re.sub(r'\w*(nvml|NVML_)\w+', r'``\g<0>``', metric.source)
+        smi = f' · nvidia-smi: ``{metric.query}``' if metric.query else ''
+        if nvml:
+            method.__doc__ += f'\n\n        NVML: {nvml}{smi}\n        '
+    return cls
+
+
+def _described(metric: Metric, values: str) -> str:
+    text = metric.help[0].upper() + metric.help[1:]
+    unit = _RAW_UNITS.get(metric.unit, metric.unit)
+    unit = f', in {unit}' if unit else ''
+    values = f': {values}' if values else ''
+    since = f'; ``NA`` before {metric.since}' if metric.since else ''
+    return f'{text}{unit}{values}{since}.'
 
 
 class _Missing(threading.local):
@@ -308,6 +365,10 @@ class DeviceBase:
             else Reading(NA, _field_error(self._handle, field) or self._missing.reason)
             for field, (value, _) in zip(fields, values)
         ]
+
+    def _field_of(self, getter: str, name: str) -> Any:
+        """Return one value of a getter that returns several."""
+        return getattr(getattr(self, getter)(), name)
 
     def _field(
         self, field: int, scope: int = 0, *, maximum: int = MAX_UINT, unit: str = ''

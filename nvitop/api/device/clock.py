@@ -7,7 +7,7 @@ import enum
 from typing import NamedTuple
 
 from nvitop.api import libnvml
-from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, once_in_oneshot
+from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, an_int, documented, once_in_oneshot
 from nvitop.basics.units import NA, NaType
 
 # Numbers of NVML_FI_DEV_CLOCKS_EVENT_REASON_…; older bindings lack the names.
@@ -72,6 +72,7 @@ class SupportedClocks(NamedTuple):
     graphics: int
 
 
+@documented
 class ClockMixin(DeviceBase):
     """Clock speeds in MHz; times in µs since the driver was loaded."""
 
@@ -107,59 +108,35 @@ class ClockMixin(DeviceBase):
         return ClockSpeedInfos(self.clock_infos(), self.max_clock_infos())
 
     def graphics_clock(self) -> int | NaType:
-        """Current graphics (shader) clock in MHz.
-
-        NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.graphics``
-        """
+        """Current graphics (shader) clock in MHz."""
         return self._number('nvmlDeviceGetClockInfo', _GRAPHICS, unit='MHz')
 
     def sm_clock(self) -> int | NaType:
-        """Current clock of the streaming multiprocessors in MHz.
-
-        NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.sm``
-        """
+        """Current clock of the streaming multiprocessors in MHz."""
         return self._number('nvmlDeviceGetClockInfo', _SM, unit='MHz')
 
     def memory_clock(self) -> int | NaType:
-        """Current memory clock in MHz.
-
-        NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.memory``
-        """
+        """Current memory clock in MHz."""
         return self._number('nvmlDeviceGetClockInfo', _MEMORY, unit='MHz')
 
     def video_clock(self) -> int | NaType:
-        """Current clock of the video engines in MHz.
-
-        NVML: ``nvmlDeviceGetClockInfo`` · nvidia-smi: ``clocks.current.video``
-        """
+        """Current clock of the video engines in MHz."""
         return self._number('nvmlDeviceGetClockInfo', _VIDEO, unit='MHz')
 
     def max_graphics_clock(self) -> int | NaType:
-        """Maximum graphics (shader) clock in MHz. Queried once.
-
-        NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.graphics``
-        """
+        """Maximum graphics (shader) clock in MHz. Queried once."""
         return self._number('nvmlDeviceGetMaxClockInfo', _GRAPHICS, static=True, unit='MHz')
 
     def max_sm_clock(self) -> int | NaType:
-        """Maximum clock of the streaming multiprocessors in MHz. Queried once.
-
-        NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.sm``
-        """
+        """Maximum clock of the streaming multiprocessors in MHz. Queried once."""
         return self._number('nvmlDeviceGetMaxClockInfo', _SM, static=True, unit='MHz')
 
     def max_memory_clock(self) -> int | NaType:
-        """Maximum memory clock in MHz. Queried once.
-
-        NVML: ``nvmlDeviceGetMaxClockInfo`` · nvidia-smi: ``clocks.max.memory``
-        """
+        """Maximum memory clock in MHz. Queried once."""
         return self._number('nvmlDeviceGetMaxClockInfo', _MEMORY, static=True, unit='MHz')
 
     def max_video_clock(self) -> int | NaType:
-        """Maximum clock of the video engines in MHz. Queried once.
-
-        NVML: ``nvmlDeviceGetMaxClockInfo``
-        """
+        """Maximum clock of the video engines in MHz. Queried once."""
         return self._number('nvmlDeviceGetMaxClockInfo', _VIDEO, static=True, unit='MHz')
 
     def clock_event_reasons(self) -> ClockEventReasons | NaType:
@@ -167,56 +144,29 @@ class ClockMixin(DeviceBase):
 
         >>> device.clock_event_reasons().names
         ('sw_power_cap', 'sw_thermal_slowdown')
-
-        NVML: ``nvmlDeviceGetCurrentClocksEventReasons``, before R535
-        ``nvmlDeviceGetCurrentClocksThrottleReasons`` · nvidia-smi: ``clocks_event_reasons.active``
         """
         return self._clock_reasons(
             'nvmlDeviceGetCurrentClocksEventReasons',
             'nvmlDeviceGetCurrentClocksThrottleReasons',
         )
 
-    def application_graphics_clock(self) -> int | NaType:
-        """Graphics clock set for applications, in MHz; ``NA`` if it cannot be set (GeForce).
-
-        NVML: ``nvmlDeviceGetApplicationsClock`` · nvidia-smi: ``clocks.applications.graphics``
-        """
-        return self._number('nvmlDeviceGetApplicationsClock', _GRAPHICS, unit='MHz')
-
-    def application_memory_clock(self) -> int | NaType:
-        """Memory clock set for applications, in MHz; ``NA`` if it cannot be set (GeForce).
-
-        NVML: ``nvmlDeviceGetApplicationsClock`` · nvidia-smi: ``clocks.applications.memory``
-        """
-        return self._number('nvmlDeviceGetApplicationsClock', _MEMORY, unit='MHz')
-
-    def default_application_graphics_clock(self) -> int | NaType:
-        """Default graphics clock for applications, in MHz. Queried once.
-
-        NVML: ``nvmlDeviceGetDefaultApplicationsClock``
-        · nvidia-smi: ``clocks.default_applications.graphics``
-        """
-        return self._number(
-            'nvmlDeviceGetDefaultApplicationsClock', _GRAPHICS, static=True, unit='MHz'
-        )
-
-    def default_application_memory_clock(self) -> int | NaType:
-        """Default memory clock for applications, in MHz. Queried once.
-
-        NVML: ``nvmlDeviceGetDefaultApplicationsClock``
-        · nvidia-smi: ``clocks.default_applications.memory``
-        """
-        return self._number(
-            'nvmlDeviceGetDefaultApplicationsClock', _MEMORY, static=True, unit='MHz'
-        )
+    application_graphics_clock = an_int(
+        '_number', 'nvmlDeviceGetApplicationsClock', _GRAPHICS, unit='MHz'
+    )
+    application_memory_clock = an_int(
+        '_number', 'nvmlDeviceGetApplicationsClock', _MEMORY, unit='MHz'
+    )
+    default_application_graphics_clock = an_int(
+        '_number', 'nvmlDeviceGetDefaultApplicationsClock', _GRAPHICS, static=True, unit='MHz'
+    )
+    default_application_memory_clock = an_int(
+        '_number', 'nvmlDeviceGetDefaultApplicationsClock', _MEMORY, static=True, unit='MHz'
+    )
 
     def supported_clocks(self) -> list[SupportedClocks]:
         """Pairs of clocks that can be set for applications, the fastest first.
 
         The list is empty if none can be set (GeForce).
-
-        NVML: ``nvmlDeviceGetSupportedMemoryClocks`` ``nvmlDeviceGetSupportedGraphicsClocks``
-        · nvidia-smi: ``--query-supported-clocks``
         """
         memory_clocks = self._query('nvmlDeviceGetSupportedMemoryClocks')
         if memory_clocks is NA:
@@ -229,11 +179,7 @@ class ClockMixin(DeviceBase):
         return pairs
 
     def supported_clock_event_reasons(self) -> ClockEventReasons | NaType:
-        """Clock event reasons that the GPU can report, as a set of flags.
-
-        NVML: ``nvmlDeviceGetSupportedClocksEventReasons``, before R535
-        ``nvmlDeviceGetSupportedClocksThrottleReasons`` · nvidia-smi: ``clocks_event_reasons.supported``
-        """
+        """Clock event reasons that the GPU can report, as a set of flags."""
         return self._clock_reasons(
             'nvmlDeviceGetSupportedClocksEventReasons',
             'nvmlDeviceGetSupportedClocksThrottleReasons',
@@ -243,87 +189,17 @@ class ClockMixin(DeviceBase):
         nanoseconds = self._field(field, maximum=MAX_ULONGLONG)
         return nanoseconds // 1000 if isinstance(nanoseconds, int) else NA
 
-    def sw_power_cap_time(self) -> int | NaType:
-        """Time during which the power limit lowered the clocks, in µs.
-
-        NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP``
-        · nvidia-smi: ``clocks_event_reasons_counters.sw_power_cap``
-        """
-        return self._limited_time(_FIELD_SW_POWER_CAP)
-
-    def sync_boost_time(self) -> int | NaType:
-        """Time during which the clocks of another GPU lowered the clocks, in µs.
-
-        NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_SYNC_BOOST``
-        · nvidia-smi: ``clocks_event_reasons_counters.sync_boost``
-        """
-        return self._limited_time(_FIELD_SYNC_BOOST)
-
-    def sw_thermal_slowdown_time(self) -> int | NaType:
-        """Time during which the driver lowered the clocks because of heat, in µs; ``NA`` before R570.
-
-        NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN``
-        · nvidia-smi: ``clocks_event_reasons_counters.sw_thermal_slowdown``
-        """
-        return self._limited_time(_FIELD_SW_THERMAL)
-
-    def hw_thermal_slowdown_time(self) -> int | NaType:
-        """Time during which the hardware lowered the clocks because of heat, in µs; ``NA`` before R570.
-
-        NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN``
-        · nvidia-smi: ``clocks_event_reasons_counters.hw_thermal_slowdown``
-        """
-        return self._limited_time(_FIELD_HW_THERMAL)
-
-    def hw_power_brake_slowdown_time(self) -> int | NaType:
-        """Time during which the power supply lowered the clocks, in µs; ``NA`` before R570.
-
-        NVML: ``NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN``
-        · nvidia-smi: ``clocks_event_reasons_counters.hw_power_brake_slowdown``
-        """
-        return self._limited_time(_FIELD_HW_POWER_BRAKE)
-
-    def thermal_violation_time(self) -> int | NaType:
-        """Time during which heat lowered the clocks, in µs.
-
-        NVML: ``NVML_FI_DEV_PERF_POLICY_THERMAL``
-        """
-        return self._limited_time(_POLICY_THERMAL)
-
-    def board_limit_violation_time(self) -> int | NaType:
-        """Time during which the voltage limit of the board lowered the clocks, in µs.
-
-        NVML: ``NVML_FI_DEV_PERF_POLICY_BOARD_LIMIT``
-        """
-        return self._limited_time(_POLICY_BOARD_LIMIT)
-
-    def low_utilization_violation_time(self) -> int | NaType:
-        """Time during which low utilization lowered the clocks, in µs.
-
-        NVML: ``NVML_FI_DEV_PERF_POLICY_LOW_UTILIZATION``
-        """
-        return self._limited_time(_POLICY_LOW_UTILIZATION)
-
-    def reliability_violation_time(self) -> int | NaType:
-        """Time during which the reliability voltage lowered the clocks, in µs.
-
-        NVML: ``NVML_FI_DEV_PERF_POLICY_RELIABILITY``
-        """
-        return self._limited_time(_POLICY_RELIABILITY)
-
-    def application_clocks_violation_time(self) -> int | NaType:
-        """Time during which the clocks were below those set for applications, in µs.
-
-        NVML: ``NVML_FI_DEV_PERF_POLICY_TOTAL_APP_CLOCKS``
-        """
-        return self._limited_time(_POLICY_APPLICATION_CLOCKS)
-
-    def base_clocks_violation_time(self) -> int | NaType:
-        """Time during which the clocks were below the base clocks, in µs.
-
-        NVML: ``NVML_FI_DEV_PERF_POLICY_TOTAL_BASE_CLOCKS``
-        """
-        return self._limited_time(_POLICY_BASE_CLOCKS)
+    sw_power_cap_time = an_int('_limited_time', _FIELD_SW_POWER_CAP)
+    sync_boost_time = an_int('_limited_time', _FIELD_SYNC_BOOST)
+    sw_thermal_slowdown_time = an_int('_limited_time', _FIELD_SW_THERMAL)
+    hw_thermal_slowdown_time = an_int('_limited_time', _FIELD_HW_THERMAL)
+    hw_power_brake_slowdown_time = an_int('_limited_time', _FIELD_HW_POWER_BRAKE)
+    thermal_violation_time = an_int('_limited_time', _POLICY_THERMAL)
+    board_limit_violation_time = an_int('_limited_time', _POLICY_BOARD_LIMIT)
+    low_utilization_violation_time = an_int('_limited_time', _POLICY_LOW_UTILIZATION)
+    reliability_violation_time = an_int('_limited_time', _POLICY_RELIABILITY)
+    application_clocks_violation_time = an_int('_limited_time', _POLICY_APPLICATION_CLOCKS)
+    base_clocks_violation_time = an_int('_limited_time', _POLICY_BASE_CLOCKS)
 
     def _clock_reasons(self, function: str, older_function: str) -> ClockEventReasons | NaType:
         """Query flags with the first function that the driver has."""

@@ -3,14 +3,21 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from typing import NamedTuple
 
 from nvitop.api import libnvml
-from nvitop.api.device.base import MAX_ULONGLONG, Reading, once_in_oneshot
+from nvitop.api.device.base import (
+    MAX_ULONGLONG,
+    Reading,
+    a_flag,
+    a_text,
+    an_int,
+    documented,
+    once_in_oneshot,
+)
 from nvitop.api.device.interconnect import InterconnectMixin
 from nvitop.api.libnvml._errors import is_unsupported
 from nvitop.api.libnvml._structures import read_sram_ecc_status
-from nvitop.basics.metrics import ECC_PERIODS, ECC_PLACES
 from nvitop.basics.units import NA, NaType
 
 _CORRECTED, _UNCORRECTED = 0, 1
@@ -46,23 +53,6 @@ ECC_LOCATIONS = {
 }
 
 
-def _ecc_errors(location: str, counter: str, error: str) -> Callable[[HealthMixin], int | NaType]:
-    """Return the getter for errors of one kind in one location."""
-    arguments = _ERRORS[error], _COUNTERS[counter], ECC_LOCATIONS[location]
-
-    def method(self: HealthMixin) -> int | NaType:
-        return self._number('nvmlDeviceGetMemoryErrorCounter', *arguments, maximum=MAX_ULONGLONG)
-
-    method.__name__ = f'{location}_{counter}_{error}_ecc_errors'
-    method.__qualname__ = f'HealthMixin.{method.__name__}'
-    method.__doc__ = (
-        f'{error.capitalize()} ECC errors of {ECC_PLACES[location]} {ECC_PERIODS[counter]}.\n\n'
-        'NVML: ``nvmlDeviceGetMemoryErrorCounter``\n'
-        f'· nvidia-smi: ``ecc.errors.{error}.{counter}.{location}``'
-    )
-    return method
-
-
 class RemappedRows(NamedTuple):
     """Memory rows that were replaced by spare rows, each ``NA`` if unknown."""
 
@@ -96,6 +86,7 @@ class RetiredPage(NamedTuple):
     cause: str
 
 
+@documented
 class HealthMixin(InterconnectMixin):
     """Faults of a GPU.
 
@@ -111,66 +102,58 @@ class HealthMixin(InterconnectMixin):
         return self._number('nvmlDeviceGetTotalEccErrors', error, counter, maximum=MAX_ULONGLONG)
 
     def total_volatile_uncorrected_ecc_errors(self) -> int | NaType:
-        """Number of uncorrected ECC errors since the driver was loaded.
-
-        NVML: ``nvmlDeviceGetTotalEccErrors`` · nvidia-smi: ``ecc.errors.uncorrected.volatile.total``
-        """
+        """Number of uncorrected ECC errors since the driver was loaded."""
         return self._total_ecc_errors(_UNCORRECTED, _VOLATILE)
 
     def total_volatile_corrected_ecc_errors(self) -> int | NaType:
-        """Number of corrected ECC errors since the driver was loaded.
-
-        NVML: ``nvmlDeviceGetTotalEccErrors`` · nvidia-smi: ``ecc.errors.corrected.volatile.total``
-        """
+        """Number of corrected ECC errors since the driver was loaded."""
         return self._total_ecc_errors(_CORRECTED, _VOLATILE)
 
     def total_aggregate_uncorrected_ecc_errors(self) -> int | NaType:
-        """Number of uncorrected ECC errors over the life of the board.
-
-        NVML: ``nvmlDeviceGetTotalEccErrors`` · nvidia-smi: ``ecc.errors.uncorrected.aggregate.total``
-        """
+        """Number of uncorrected ECC errors over the life of the board."""
         return self._total_ecc_errors(_UNCORRECTED, _AGGREGATE)
 
     def total_aggregate_corrected_ecc_errors(self) -> int | NaType:
-        """Number of corrected ECC errors over the life of the board.
-
-        NVML: ``nvmlDeviceGetTotalEccErrors`` · nvidia-smi: ``ecc.errors.corrected.aggregate.total``
-        """
+        """Number of corrected ECC errors over the life of the board."""
         return self._total_ecc_errors(_CORRECTED, _AGGREGATE)
 
+    def _ecc_errors(self, location: str, counter: str, error: str) -> int | NaType:
+        arguments = _ERRORS[error], _COUNTERS[counter], ECC_LOCATIONS[location]
+        return self._number('nvmlDeviceGetMemoryErrorCounter', *arguments, maximum=MAX_ULONGLONG)
+
     # fmt: off
-    device_memory_volatile_corrected_ecc_errors = _ecc_errors('device_memory', 'volatile', 'corrected')
-    device_memory_volatile_uncorrected_ecc_errors = _ecc_errors('device_memory', 'volatile', 'uncorrected')
-    device_memory_aggregate_corrected_ecc_errors = _ecc_errors('device_memory', 'aggregate', 'corrected')
-    device_memory_aggregate_uncorrected_ecc_errors = _ecc_errors('device_memory', 'aggregate', 'uncorrected')
-    dram_volatile_corrected_ecc_errors = _ecc_errors('dram', 'volatile', 'corrected')
-    dram_volatile_uncorrected_ecc_errors = _ecc_errors('dram', 'volatile', 'uncorrected')
-    dram_aggregate_corrected_ecc_errors = _ecc_errors('dram', 'aggregate', 'corrected')
-    dram_aggregate_uncorrected_ecc_errors = _ecc_errors('dram', 'aggregate', 'uncorrected')
-    register_file_volatile_corrected_ecc_errors = _ecc_errors('register_file', 'volatile', 'corrected')
-    register_file_volatile_uncorrected_ecc_errors = _ecc_errors('register_file', 'volatile', 'uncorrected')
-    register_file_aggregate_corrected_ecc_errors = _ecc_errors('register_file', 'aggregate', 'corrected')
-    register_file_aggregate_uncorrected_ecc_errors = _ecc_errors('register_file', 'aggregate', 'uncorrected')
-    l1_cache_volatile_corrected_ecc_errors = _ecc_errors('l1_cache', 'volatile', 'corrected')
-    l1_cache_volatile_uncorrected_ecc_errors = _ecc_errors('l1_cache', 'volatile', 'uncorrected')
-    l1_cache_aggregate_corrected_ecc_errors = _ecc_errors('l1_cache', 'aggregate', 'corrected')
-    l1_cache_aggregate_uncorrected_ecc_errors = _ecc_errors('l1_cache', 'aggregate', 'uncorrected')
-    l2_cache_volatile_corrected_ecc_errors = _ecc_errors('l2_cache', 'volatile', 'corrected')
-    l2_cache_volatile_uncorrected_ecc_errors = _ecc_errors('l2_cache', 'volatile', 'uncorrected')
-    l2_cache_aggregate_corrected_ecc_errors = _ecc_errors('l2_cache', 'aggregate', 'corrected')
-    l2_cache_aggregate_uncorrected_ecc_errors = _ecc_errors('l2_cache', 'aggregate', 'uncorrected')
-    texture_memory_volatile_corrected_ecc_errors = _ecc_errors('texture_memory', 'volatile', 'corrected')
-    texture_memory_volatile_uncorrected_ecc_errors = _ecc_errors('texture_memory', 'volatile', 'uncorrected')
-    texture_memory_aggregate_corrected_ecc_errors = _ecc_errors('texture_memory', 'aggregate', 'corrected')
-    texture_memory_aggregate_uncorrected_ecc_errors = _ecc_errors('texture_memory', 'aggregate', 'uncorrected')
-    cbu_volatile_corrected_ecc_errors = _ecc_errors('cbu', 'volatile', 'corrected')
-    cbu_volatile_uncorrected_ecc_errors = _ecc_errors('cbu', 'volatile', 'uncorrected')
-    cbu_aggregate_corrected_ecc_errors = _ecc_errors('cbu', 'aggregate', 'corrected')
-    cbu_aggregate_uncorrected_ecc_errors = _ecc_errors('cbu', 'aggregate', 'uncorrected')
-    sram_volatile_corrected_ecc_errors = _ecc_errors('sram', 'volatile', 'corrected')
-    sram_volatile_uncorrected_ecc_errors = _ecc_errors('sram', 'volatile', 'uncorrected')
-    sram_aggregate_corrected_ecc_errors = _ecc_errors('sram', 'aggregate', 'corrected')
-    sram_aggregate_uncorrected_ecc_errors = _ecc_errors('sram', 'aggregate', 'uncorrected')
+    device_memory_volatile_corrected_ecc_errors = an_int('_ecc_errors', 'device_memory', 'volatile', 'corrected')
+    device_memory_volatile_uncorrected_ecc_errors = an_int('_ecc_errors', 'device_memory', 'volatile', 'uncorrected')
+    device_memory_aggregate_corrected_ecc_errors = an_int('_ecc_errors', 'device_memory', 'aggregate', 'corrected')
+    device_memory_aggregate_uncorrected_ecc_errors = an_int('_ecc_errors', 'device_memory', 'aggregate', 'uncorrected')
+    dram_volatile_corrected_ecc_errors = an_int('_ecc_errors', 'dram', 'volatile', 'corrected')
+    dram_volatile_uncorrected_ecc_errors = an_int('_ecc_errors', 'dram', 'volatile', 'uncorrected')
+    dram_aggregate_corrected_ecc_errors = an_int('_ecc_errors', 'dram', 'aggregate', 'corrected')
+    dram_aggregate_uncorrected_ecc_errors = an_int('_ecc_errors', 'dram', 'aggregate', 'uncorrected')
+    register_file_volatile_corrected_ecc_errors = an_int('_ecc_errors', 'register_file', 'volatile', 'corrected')
+    register_file_volatile_uncorrected_ecc_errors = an_int('_ecc_errors', 'register_file', 'volatile', 'uncorrected')
+    register_file_aggregate_corrected_ecc_errors = an_int('_ecc_errors', 'register_file', 'aggregate', 'corrected')
+    register_file_aggregate_uncorrected_ecc_errors = an_int('_ecc_errors', 'register_file', 'aggregate', 'uncorrected')
+    l1_cache_volatile_corrected_ecc_errors = an_int('_ecc_errors', 'l1_cache', 'volatile', 'corrected')
+    l1_cache_volatile_uncorrected_ecc_errors = an_int('_ecc_errors', 'l1_cache', 'volatile', 'uncorrected')
+    l1_cache_aggregate_corrected_ecc_errors = an_int('_ecc_errors', 'l1_cache', 'aggregate', 'corrected')
+    l1_cache_aggregate_uncorrected_ecc_errors = an_int('_ecc_errors', 'l1_cache', 'aggregate', 'uncorrected')
+    l2_cache_volatile_corrected_ecc_errors = an_int('_ecc_errors', 'l2_cache', 'volatile', 'corrected')
+    l2_cache_volatile_uncorrected_ecc_errors = an_int('_ecc_errors', 'l2_cache', 'volatile', 'uncorrected')
+    l2_cache_aggregate_corrected_ecc_errors = an_int('_ecc_errors', 'l2_cache', 'aggregate', 'corrected')
+    l2_cache_aggregate_uncorrected_ecc_errors = an_int('_ecc_errors', 'l2_cache', 'aggregate', 'uncorrected')
+    texture_memory_volatile_corrected_ecc_errors = an_int('_ecc_errors', 'texture_memory', 'volatile', 'corrected')
+    texture_memory_volatile_uncorrected_ecc_errors = an_int('_ecc_errors', 'texture_memory', 'volatile', 'uncorrected')
+    texture_memory_aggregate_corrected_ecc_errors = an_int('_ecc_errors', 'texture_memory', 'aggregate', 'corrected')
+    texture_memory_aggregate_uncorrected_ecc_errors = an_int('_ecc_errors', 'texture_memory', 'aggregate', 'uncorrected')
+    cbu_volatile_corrected_ecc_errors = an_int('_ecc_errors', 'cbu', 'volatile', 'corrected')
+    cbu_volatile_uncorrected_ecc_errors = an_int('_ecc_errors', 'cbu', 'volatile', 'uncorrected')
+    cbu_aggregate_corrected_ecc_errors = an_int('_ecc_errors', 'cbu', 'aggregate', 'corrected')
+    cbu_aggregate_uncorrected_ecc_errors = an_int('_ecc_errors', 'cbu', 'aggregate', 'uncorrected')
+    sram_volatile_corrected_ecc_errors = an_int('_ecc_errors', 'sram', 'volatile', 'corrected')
+    sram_volatile_uncorrected_ecc_errors = an_int('_ecc_errors', 'sram', 'volatile', 'uncorrected')
+    sram_aggregate_corrected_ecc_errors = an_int('_ecc_errors', 'sram', 'aggregate', 'corrected')
+    sram_aggregate_uncorrected_ecc_errors = an_int('_ecc_errors', 'sram', 'aggregate', 'uncorrected')
     # fmt: on
 
     def _retired_pages(self, cause: int) -> int | NaType:
@@ -178,17 +161,11 @@ class HealthMixin(InterconnectMixin):
         return len(addresses) if addresses is not NA else NA
 
     def retired_pages_single_bit_ecc(self) -> int | NaType:
-        """Number of memory pages retired for multiple single-bit errors; ``NA`` since Ampere.
-
-        NVML: ``nvmlDeviceGetRetiredPages`` · nvidia-smi: ``retired_pages.single_bit_ecc.count``
-        """
+        """Number of memory pages retired for multiple single-bit errors; ``NA`` since Ampere."""
         return self._retired_pages(_SINGLE_BIT)
 
     def retired_pages_double_bit_ecc(self) -> int | NaType:
-        """Number of memory pages retired for a double-bit error; ``NA`` since Ampere.
-
-        NVML: ``nvmlDeviceGetRetiredPages`` · nvidia-smi: ``retired_pages.double_bit.count``
-        """
+        """Number of memory pages retired for a double-bit error; ``NA`` since Ampere."""
         return self._retired_pages(_DOUBLE_BIT)
 
     def remapped_rows(self) -> RemappedRows:
@@ -211,48 +188,23 @@ class HealthMixin(InterconnectMixin):
         return self.remapped_rows().uncorrectable
 
     def remapped_rows_pending(self) -> bool | NaType:
-        """Whether a remapping takes effect at the next GPU reset; ``NA`` before Ampere.
-
-        NVML: ``NVML_FI_DEV_REMAPPED_PENDING`` · nvidia-smi: ``remapped_rows.pending``
-        """
+        """Whether a remapping takes effect at the next GPU reset; ``NA`` before Ampere."""
         return self._flag(_REMAPPED_PENDING)
 
     def remapped_rows_failure(self) -> bool | NaType:
-        """Whether a remapping has failed, so that the board should be replaced; ``NA`` before Ampere.
-
-        NVML: ``NVML_FI_DEV_REMAPPED_FAILURE`` · nvidia-smi: ``remapped_rows.failure``
-        """
+        """Whether a remapping has failed, so that the board should be replaced; ``NA`` before Ampere."""
         return self._flag(_REMAPPED_FAILURE)
 
-    def inactive_remapped_rows_correctable(self) -> int | NaType:
-        """Number of rows whose remapping for correctable errors is not in effect; ``NA`` before R595.
-
-        NVML: ``NVML_FI_DEV_REMAPPED_ROWS_COR_INACTIVE``
-        · nvidia-smi: ``remapped_rows.correctable_inactive``
-        """
-        return self._field(_FIELD_INACTIVE_CORRECTABLE)
-
-    def inactive_remapped_rows_uncorrectable(self) -> int | NaType:
-        """Number of rows whose remapping for uncorrectable errors is not in effect; ``NA`` before R595.
-
-        NVML: ``NVML_FI_DEV_REMAPPED_ROWS_UNC_INACTIVE``
-        · nvidia-smi: ``remapped_rows.uncorrectable_inactive``
-        """
-        return self._field(_FIELD_INACTIVE_UNCORRECTABLE)
+    inactive_remapped_rows_correctable = an_int('_field', _FIELD_INACTIVE_CORRECTABLE)
+    inactive_remapped_rows_uncorrectable = an_int('_field', _FIELD_INACTIVE_UNCORRECTABLE)
 
     def recovery_action(self) -> str:
-        """Action that makes the GPU usable again, such as ``'GPU Reset'``; ``'None'`` if it is usable.
-
-        NVML: ``NVML_FI_DEV_GET_GPU_RECOVERY_ACTION`` · nvidia-smi: ``gpu_recovery_action``
-        """
+        """Action that makes the GPU usable again, such as ``'GPU Reset'``; ``'None'`` if it is usable."""
         action = self._health_field(_RECOVERY_ACTION)
         return _RECOVERY_ACTIONS.get(action, NA) if isinstance(action, int) else NA
 
     def nvlink_down_count(self) -> int | NaType:
-        """Number of NVLinks that are down, or connected to nothing; ``NA`` without NVLink.
-
-        NVML: ``NVML_FI_DEV_NVLINK_GET_STATE`` · nvidia-smi: ``nvlink --status``
-        """
+        """Number of NVLinks that are down, or connected to nothing; ``NA`` without NVLink."""
         links = self._nvlink_states()
         if not links:
             if self._missing.reason is None:
@@ -293,10 +245,7 @@ class HealthMixin(InterconnectMixin):
         return bool(value) if isinstance(value, int) else NA
 
     def retired_page_list(self) -> list[RetiredPage]:
-        """Retired memory pages; an empty list if there are none, and since Ampere.
-
-        NVML: ``nvmlDeviceGetRetiredPages`` · nvidia-smi: ``--query-retired-pages``
-        """
+        """Retired memory pages; an empty list if there are none, and since Ampere."""
         pages: list[RetiredPage] = []
         for cause, name in ((_SINGLE_BIT, 'Single Bit ECC'), (_DOUBLE_BIT, 'Double Bit ECC')):
             addresses = self._query('nvmlDeviceGetRetiredPages', cause)
@@ -305,10 +254,7 @@ class HealthMixin(InterconnectMixin):
         return pages
 
     def retired_pages_pending(self) -> bool | NaType:
-        """Whether pages will be retired at the next restart; ``NA`` since Ampere.
-
-        NVML: ``nvmlDeviceGetRetiredPagesPendingStatus`` · nvidia-smi: ``retired_pages.pending``
-        """
+        """Whether pages will be retired at the next restart; ``NA`` since Ampere."""
         answer = self._query('nvmlDeviceGetRetiredPagesPendingStatus')
         return bool(answer) if answer is not NA else NA
 
@@ -325,21 +271,10 @@ class HealthMixin(InterconnectMixin):
             *(int(getattr(answer, name)) for name in RemappingHistogram._fields)
         )
 
-    def remapping_banks_max(self) -> int | NaType:
-        """Number of memory banks with all spare rows left; see :meth:`remapping_histogram`."""
-        return self.remapping_histogram().max
-
-    def remapping_banks_high(self) -> int | NaType:
-        """Number of memory banks with many spare rows left; see :meth:`remapping_histogram`."""
-        return self.remapping_histogram().high
-
-    def remapping_banks_partial(self) -> int | NaType:
-        """Number of memory banks with some spare rows left; see :meth:`remapping_histogram`."""
-        return self.remapping_histogram().partial
-
-    def remapping_banks_low(self) -> int | NaType:
-        """Number of memory banks with few spare rows left; see :meth:`remapping_histogram`."""
-        return self.remapping_histogram().low
+    remapping_banks_max = an_int('_field_of', 'remapping_histogram', 'max')
+    remapping_banks_high = an_int('_field_of', 'remapping_histogram', 'high')
+    remapping_banks_partial = an_int('_field_of', 'remapping_histogram', 'partial')
+    remapping_banks_low = an_int('_field_of', 'remapping_histogram', 'low')
 
     def remapping_banks_none(self) -> int | NaType:
         """Number of memory banks with no spare rows left; see :meth:`remapping_histogram`."""
@@ -349,115 +284,25 @@ class HealthMixin(InterconnectMixin):
         value = self._field(field)
         return bool(value) if isinstance(value, int) else NA
 
-    def is_reset_required(self) -> bool | NaType:
-        """Whether the GPU must be reset before further use; newer drivers may not report it.
-
-        NVML: ``NVML_FI_DEV_RESET_STATUS`` · nvidia-smi: ``reset_status.reset_required``
-        """
-        return self._field_flag(_FIELD_RESET_STATUS)
-
-    def is_drain_and_reset_recommended(self) -> bool | NaType:
-        """Whether the GPU should be reset once its work is done; newer drivers may not report it.
-
-        NVML: ``NVML_FI_DEV_DRAIN_AND_RESET_STATUS``
-        · nvidia-smi: ``reset_status.drain_and_reset_recommended``
-        """
-        return self._field_flag(_FIELD_DRAIN_AND_RESET_STATUS)
-
-    def ecc(self) -> str:
-        """Whether ECC is enabled: ``'Enabled'`` or ``'Disabled'``; ``NA`` without ECC memory.
-
-        NVML: ``nvmlDeviceGetEccMode`` · nvidia-smi: ``ecc.mode.current``
-        """
-        return self._named('nvmlDeviceGetEccMode', item=0)
-
-    def ecc_pending(self) -> str:
-        """Whether ECC is enabled after the next restart: ``'Enabled'`` or ``'Disabled'``.
-
-        NVML: ``nvmlDeviceGetEccMode`` · nvidia-smi: ``ecc.mode.pending``
-        """
-        return self._named('nvmlDeviceGetEccMode', item=1)
+    is_reset_required = a_flag('_field_flag', _FIELD_RESET_STATUS)
+    is_drain_and_reset_recommended = a_flag('_field_flag', _FIELD_DRAIN_AND_RESET_STATUS)
+    ecc = a_text('_named', 'nvmlDeviceGetEccMode', item=0)
+    ecc_pending = a_text('_named', 'nvmlDeviceGetEccMode', item=1)
 
     def _sram(self, name: str) -> int | NaType:
         return self._in_range(getattr(self._query(read_sram_ecc_status), name, NA), MAX_ULONGLONG)
 
-    def sram_volatile_parity_errors(self) -> int | NaType:
-        """Uncorrected SRAM parity errors since the driver was loaded; ``NA`` before R535.
-
-        NVML: ``nvmlDeviceGetSramEccErrorStatus``
-        · nvidia-smi: ``ecc.errors.uncorrected.volatile.sram.parity``
-        """
-        return self._sram('volatileUncParity')
-
-    def sram_volatile_secded_errors(self) -> int | NaType:
-        """Uncorrected SRAM double-bit errors since the driver was loaded; ``NA`` before R535.
-
-        NVML: ``nvmlDeviceGetSramEccErrorStatus``
-        · nvidia-smi: ``ecc.errors.uncorrected.volatile.sram.secded``
-        """
-        return self._sram('volatileUncSecDed')
-
-    def sram_aggregate_parity_errors(self) -> int | NaType:
-        """Uncorrected SRAM parity errors over the life of the board; ``NA`` before R535.
-
-        NVML: ``nvmlDeviceGetSramEccErrorStatus``
-        · nvidia-smi: ``ecc.errors.uncorrected.aggregate.sram.parity``
-        """
-        return self._sram('aggregateUncParity')
-
-    def sram_aggregate_secded_errors(self) -> int | NaType:
-        """Uncorrected SRAM double-bit errors over the life of the board; ``NA`` before R535.
-
-        NVML: ``nvmlDeviceGetSramEccErrorStatus``
-        · nvidia-smi: ``ecc.errors.uncorrected.aggregate.sram.secded``
-        """
-        return self._sram('aggregateUncSecDed')
-
-    def sram_l2_errors(self) -> int | NaType:
-        """Uncorrected errors of the L2 SRAM over the life of the board; ``NA`` before R535.
-
-        NVML: ``nvmlDeviceGetSramEccErrorStatus``
-        · nvidia-smi: ``ecc.errors.uncorrected.aggregate.sram.l2``
-        """
-        return self._sram('aggregateUncBucketL2')
-
-    def sram_sm_errors(self) -> int | NaType:
-        """Uncorrected errors of the SM SRAM over the life of the board; ``NA`` before R535.
-
-        NVML: ``nvmlDeviceGetSramEccErrorStatus``
-        · nvidia-smi: ``ecc.errors.uncorrected.aggregate.sram.sm``
-        """
-        return self._sram('aggregateUncBucketSm')
-
-    def sram_microcontroller_errors(self) -> int | NaType:
-        """Uncorrected errors of the microcontroller SRAM over the life of the board; ``NA`` before R535.
-
-        NVML: ``nvmlDeviceGetSramEccErrorStatus``
-        · nvidia-smi: ``ecc.errors.uncorrected.aggregate.sram.mcu``
-        """
-        return self._sram('aggregateUncBucketMcu')
-
-    def sram_pcie_errors(self) -> int | NaType:
-        """Uncorrected errors of the PCIe SRAM over the life of the board; ``NA`` before R535.
-
-        NVML: ``nvmlDeviceGetSramEccErrorStatus``
-        · nvidia-smi: ``ecc.errors.uncorrected.aggregate.sram.pcie``
-        """
-        return self._sram('aggregateUncBucketPcie')
-
-    def sram_other_errors(self) -> int | NaType:
-        """Uncorrected errors of other SRAM over the life of the board; ``NA`` before R535.
-
-        NVML: ``nvmlDeviceGetSramEccErrorStatus``
-        · nvidia-smi: ``ecc.errors.uncorrected.aggregate.sram.other``
-        """
-        return self._sram('aggregateUncBucketOther')
+    sram_volatile_parity_errors = an_int('_sram', 'volatileUncParity')
+    sram_volatile_secded_errors = an_int('_sram', 'volatileUncSecDed')
+    sram_aggregate_parity_errors = an_int('_sram', 'aggregateUncParity')
+    sram_aggregate_secded_errors = an_int('_sram', 'aggregateUncSecDed')
+    sram_l2_errors = an_int('_sram', 'aggregateUncBucketL2')
+    sram_sm_errors = an_int('_sram', 'aggregateUncBucketSm')
+    sram_microcontroller_errors = an_int('_sram', 'aggregateUncBucketMcu')
+    sram_pcie_errors = an_int('_sram', 'aggregateUncBucketPcie')
+    sram_other_errors = an_int('_sram', 'aggregateUncBucketOther')
 
     def is_sram_threshold_exceeded(self) -> bool | NaType:
-        """Whether the SRAM has had enough errors that the board should be replaced; ``NA`` before R535.
-
-        NVML: ``nvmlDeviceGetSramEccErrorStatus``
-        · nvidia-smi: ``ecc.errors.uncorrected.aggregate.sram.thresholdExceeded``
-        """
+        """Whether the SRAM has had enough errors that the board should be replaced; ``NA`` before R535."""
         exceeded = self._sram('bThresholdExceeded')
         return bool(exceeded) if isinstance(exceeded, int) else NA

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, Callable
 
 from nvitop.api import libnvml
-from nvitop.api.device.base import DeviceBase
+from nvitop.api.device.base import DeviceBase, a_text, an_int, documented
 from nvitop.api.libnvml import NVMLError
 from nvitop.api.libnvml._errors import CORRUPTED_INFOROM
 from nvitop.api.libnvml._structures import read_pci_info_ext
@@ -56,6 +56,7 @@ _GETTER = 'nvmlDeviceGet'
 _OTHER_GETTERS = (f'{_GETTER}Count', f'{_GETTER}HandleBy')
 
 
+@documented
 class IdentityMixin(DeviceBase):
     """Identity of a device. All values but the check of the inforom are queried once."""
 
@@ -64,26 +65,19 @@ class IdentityMixin(DeviceBase):
 
         ``'ERROR: GPU is Lost'`` or ``'ERROR: Unknown'`` if the GPU was lost when the device object
         was created.
-
-        NVML: ``nvmlDeviceGetName`` · nvidia-smi: ``name``
         """
         if self._loss is not None:
             return _LOST_NAMES.get(type(self._loss).__name__, f'ERROR: {self._loss}')
         return self._text('nvmlDeviceGetName')
 
     def uuid(self) -> str:
-        """Globally unique identifier of the board or MIG device: ``'GPU-…'``, ``'MIG-…'``.
-
-        NVML: ``nvmlDeviceGetUUID`` · nvidia-smi: ``uuid``
-        """
+        """Globally unique identifier of the board or MIG device: ``'GPU-…'``, ``'MIG-…'``."""
         return self._text('nvmlDeviceGetUUID')
 
     def bus_id(self) -> str:
         """PCI bus ID, ``domain:bus:device.function`` in hexadecimal: ``'00000000:1B:00.0'``.
 
         A MIG device has the bus ID of its GPU.
-
-        NVML: ``nvmlDeviceGetPciInfo`` · nvidia-smi: ``pci.bus_id``
         """
         bus_id = getattr(self._query('nvmlDeviceGetPciInfo', static=True), 'busId', NA)
         if isinstance(bus_id, bytes):
@@ -91,152 +85,79 @@ class IdentityMixin(DeviceBase):
         return str(bus_id) or NA if bus_id is not NA else NA
 
     def serial(self) -> str:
-        """Serial number printed on the board; ``NA`` for boards without one (GeForce).
-
-        NVML: ``nvmlDeviceGetSerial`` · nvidia-smi: ``serial``
-        """
+        """Serial number printed on the board; ``NA`` for boards without one (GeForce)."""
         return self._text('nvmlDeviceGetSerial')
 
     def vbios_version(self) -> str:
-        """Version of the video BIOS.
-
-        NVML: ``nvmlDeviceGetVbiosVersion`` · nvidia-smi: ``vbios_version``
-        """
+        """Version of the video BIOS."""
         return self._text('nvmlDeviceGetVbiosVersion')
 
     def board_part_number(self) -> str:
-        """Part number of the board; ``NA`` for boards without one (GeForce).
-
-        NVML: ``nvmlDeviceGetBoardPartNumber`` · nvidia-smi -q: GPU Part Number
-        """
+        """Part number of the board; ``NA`` for boards without one (GeForce)."""
         return self._text('nvmlDeviceGetBoardPartNumber')
 
     def numa_node(self) -> int | NaType:
-        """NUMA node of the GPU's memory; ``NA`` unless the CPU can address it (Grace Hopper).
-
-        NVML: ``nvmlDeviceGetNumaNodeId`` · nvidia-smi topo -m: GPU NUMA ID
-        """
+        """NUMA node of the GPU's memory; ``NA`` unless the CPU can address it (Grace Hopper)."""
         return self._number('nvmlDeviceGetNumaNodeId', static=True)
 
     def cuda_compute_capability(self) -> tuple[int, int] | NaType:
-        """CUDA compute capability, (major, minor), such as ``(9, 0)``.
-
-        NVML: ``nvmlDeviceGetCudaComputeCapability`` · nvidia-smi: ``compute_cap``
-        """
+        """CUDA compute capability, (major, minor), such as ``(9, 0)``."""
         answer = self._query('nvmlDeviceGetCudaComputeCapability', static=True)
         return (int(answer[0]), int(answer[1])) if answer is not NA else NA
 
     def architecture(self) -> str:
-        """Architecture, such as ``'Hopper'``; ``NA`` if it is newer than this release.
-
-        NVML: ``nvmlDeviceGetArchitecture`` · nvidia-smi -q: Product Architecture
-        """
+        """Architecture, such as ``'Hopper'``; ``NA`` if it is newer than this release."""
         return self._named('nvmlDeviceGetArchitecture', _ARCHITECTURES, static=True)
 
     def brand(self) -> str:
-        """Product brand, such as ``'GeForce'``; ``NA`` if it is newer than this release.
-
-        NVML: ``nvmlDeviceGetBrand`` · nvidia-smi -q: Product Brand
-        """
+        """Product brand, such as ``'GeForce'``; ``NA`` if it is newer than this release."""
         return self._named('nvmlDeviceGetBrand', BRANDS, static=True)
 
     def _pci_number(self, name: str) -> str:
         number = getattr(self._query('nvmlDeviceGetPciInfo', static=True), name, NA)
         return f'0x{number:08X}' if isinstance(number, int) and number else NA
 
-    def pci_device_id(self) -> str:
-        """PCI device and vendor ID, such as ``'0x233010DE'``.
-
-        NVML: ``nvmlDeviceGetPciInfo`` · nvidia-smi: ``pci.device_id``
-        """
-        return self._pci_number('pciDeviceId')
-
-    def pci_subsystem_id(self) -> str:
-        """PCI subsystem device and vendor ID, such as ``'0x16C110DE'``.
-
-        NVML: ``nvmlDeviceGetPciInfo`` · nvidia-smi: ``pci.sub_device_id``
-        """
-        return self._pci_number('pciSubSystemId')
+    pci_device_id = a_text('_pci_number', 'pciDeviceId')
+    pci_subsystem_id = a_text('_pci_number', 'pciSubSystemId')
 
     def _pci_class(self, name: str) -> str:
         number = getattr(self._query(read_pci_info_ext, static=True), name, NA)
         return f'0x{number:X}' if isinstance(number, int) else NA
 
-    def pci_base_class(self) -> str:
-        """PCI base class: ``'0x3'`` for a display controller; ``NA`` before R530.
-
-        NVML: ``nvmlDeviceGetPciInfoExt`` · nvidia-smi: ``pci.baseClass``
-        """
-        return self._pci_class('baseClass')
-
-    def pci_subclass(self) -> str:
-        """PCI subclass: ``'0x2'`` for a controller without display outputs; ``NA`` before R530.
-
-        NVML: ``nvmlDeviceGetPciInfoExt`` · nvidia-smi: ``pci.subClass``
-        """
-        return self._pci_class('subClass')
-
-    def gpu_max_pcie_link_generation(self) -> int | NaType:
-        """Maximum PCIe generation of the GPU, regardless of the system; ``NA`` before R510.
-
-        NVML: ``nvmlDeviceGetGpuMaxPcieLinkGeneration`` · nvidia-smi: ``pcie.link.gen.gpumax``
-        """
-        return self._number('nvmlDeviceGetGpuMaxPcieLinkGeneration', static=True)
+    pci_base_class = a_text('_pci_class', 'baseClass')
+    pci_subclass = a_text('_pci_class', 'subClass')
+    gpu_max_pcie_link_generation = an_int(
+        '_number', 'nvmlDeviceGetGpuMaxPcieLinkGeneration', static=True
+    )
 
     def host_max_pcie_link_generation(self) -> int | NaType:
         """Maximum PCIe generation of the system, if the system limits the link; otherwise ``NA``.
 
         NVML reports only the generation that both GPU and system support.
-
-        NVML: ``nvmlDeviceGetMaxPcieLinkGeneration`` · nvidia-smi: ``pcie.link.gen.hostmax``
         """
         both = self._number('nvmlDeviceGetMaxPcieLinkGeneration', static=True)
         gpu = self.gpu_max_pcie_link_generation()
         return both if isinstance(both, int) and isinstance(gpu, int) and both < gpu else NA
 
-    def inforom_image_version(self) -> str:
-        """Version of the inforom, the configuration memory of the board: ``'G520.0200.00.05'``.
-
-        NVML: ``nvmlDeviceGetInforomImageVersion`` · nvidia-smi: ``inforom.img``
-        """
-        return self._text('nvmlDeviceGetInforomImageVersion')
+    inforom_image_version = a_text('_text', 'nvmlDeviceGetInforomImageVersion')
 
     def _inforom_version(self, part: int) -> str:
         version = self._text('nvmlDeviceGetInforomVersion', part)
         return version if version != 'N/A' else NA
 
-    def inforom_oem_version(self) -> str:
-        """Version of the inforom object with OEM data.
-
-        NVML: ``nvmlDeviceGetInforomVersion`` · nvidia-smi: ``inforom.oem``
-        """
-        return self._inforom_version(_OEM)
-
-    def inforom_ecc_version(self) -> str:
-        """Version of the inforom object with ECC data; ``NA`` without ECC memory.
-
-        NVML: ``nvmlDeviceGetInforomVersion`` · nvidia-smi: ``inforom.ecc``
-        """
-        return self._inforom_version(_ECC)
-
-    def inforom_power_version(self) -> str:
-        """Version of the inforom object with power management data.
-
-        NVML: ``nvmlDeviceGetInforomVersion`` · nvidia-smi: ``inforom.pwr``
-        """
-        return self._inforom_version(_POWER)
+    inforom_oem_version = a_text('_inforom_version', _OEM)
+    inforom_ecc_version = a_text('_inforom_version', _ECC)
+    inforom_power_version = a_text('_inforom_version', _POWER)
 
     def inforom_checksum_validation(self) -> str:
-        """Whether the inforom is intact: ``'valid'`` or ``'invalid'``. Checked at each call.
-
-        NVML: ``nvmlDeviceValidateInforom`` · nvidia-smi: ``inforom.checksum_validation``
-        """
+        """Whether the inforom is intact: ``'valid'`` or ``'invalid'``. Checked at each call."""
         answer, error = self._answer('nvmlDeviceValidateInforom')
         if isinstance(error, NVMLError):
             return 'invalid' if error.value == CORRUPTED_INFOROM else NA
         return 'valid' if answer is not NA else NA
 
 
+@documented
 class DriverMixin(DeviceBase):
     """Versions of the driver and of CUDA, and the functions of NVML that have no getter."""
 

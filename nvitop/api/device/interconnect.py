@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 
 from nvitop.api import libnvml
-from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, once_in_oneshot
+from nvitop.api.device.base import (
+    MAX_ULONGLONG,
+    DeviceBase,
+    a_text,
+    an_int,
+    documented,
+    once_in_oneshot,
+)
 from nvitop.api.libnvml import NVMLError
 from nvitop.api.libnvml._structures import read_fabric_info, read_platform_info
 from nvitop.api.timing import Window, check_interval
@@ -104,35 +111,24 @@ def _by_direction(infos: list[ThroughputInfo]) -> tuple[list[int], list[int]]:
     return [v for v in tx if isinstance(v, int)], [v for v in rx if isinstance(v, int)]
 
 
+@documented
 class InterconnectMixin(DeviceBase):
     """PCIe and NVLink. Throughputs are in KiB/s; *tx* is from the GPU, *rx* is to the GPU."""
 
     def pcie_link_generation(self) -> int | NaType:
-        """PCIe generation in use; it is lower while the GPU saves power.
-
-        NVML: ``nvmlDeviceGetCurrPcieLinkGeneration`` · nvidia-smi: ``pcie.link.gen.current``
-        """
+        """PCIe generation in use; it is lower while the GPU saves power."""
         return self._number('nvmlDeviceGetCurrPcieLinkGeneration')
 
     def max_pcie_link_generation(self) -> int | NaType:
-        """Maximum PCIe generation that both GPU and system support. Queried once.
-
-        NVML: ``nvmlDeviceGetMaxPcieLinkGeneration`` · nvidia-smi: ``pcie.link.gen.max``
-        """
+        """Maximum PCIe generation that both GPU and system support. Queried once."""
         return self._number('nvmlDeviceGetMaxPcieLinkGeneration', static=True)
 
     def pcie_link_width(self) -> int | NaType:
-        """Number of PCIe lanes in use.
-
-        NVML: ``nvmlDeviceGetCurrPcieLinkWidth`` · nvidia-smi: ``pcie.link.width.current``
-        """
+        """Number of PCIe lanes in use."""
         return self._number('nvmlDeviceGetCurrPcieLinkWidth')
 
     def max_pcie_link_width(self) -> int | NaType:
-        """Maximum number of PCIe lanes that both GPU and system support. Queried once.
-
-        NVML: ``nvmlDeviceGetMaxPcieLinkWidth`` · nvidia-smi: ``pcie.link.width.max``
-        """
+        """Maximum number of PCIe lanes that both GPU and system support. Queried once."""
         return self._number('nvmlDeviceGetMaxPcieLinkWidth', static=True)
 
     def is_pcie_link_down_trained(self) -> bool | NaType:
@@ -181,46 +177,17 @@ class InterconnectMixin(DeviceBase):
         return kb_per_s if kb_per_s is NA else round(kb_per_s * _KB / KiB)
 
     def pcie_replay_counter(self) -> int | NaType:
-        """Number of PCIe packets that were sent again because of transmission errors.
-
-        NVML: ``nvmlDeviceGetPcieReplayCounter``
-        """
+        """Number of PCIe packets that were sent again because of transmission errors."""
         return self._number('nvmlDeviceGetPcieReplayCounter')
 
     def nvlink_link_count(self) -> int | NaType:
-        """Number of NVLinks of the GPU, active or not; 0 or ``NA`` without NVLink. Queried once.
-
-        NVML: ``NVML_FI_DEV_NVLINK_LINK_COUNT``
-        """
+        """Number of NVLinks of the GPU, active or not; 0 or ``NA`` without NVLink. Queried once."""
         return self._remembered('NVLink count', lambda: self._field(_FIELD_NVLINK_LINK_COUNT))
 
-    def nvlink_crc_flit_errors(self) -> int | NaType:
-        """Number of flits with a wrong CRC on all NVLinks; ``NA`` without NVLink.
-
-        NVML: ``NVML_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL``
-        """
-        return self._field(_NVLINK_CRC_FLITS, maximum=MAX_ULONGLONG)
-
-    def nvlink_crc_data_errors(self) -> int | NaType:
-        """Number of data packets with a wrong CRC on all NVLinks; ``NA`` without NVLink.
-
-        NVML: ``NVML_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL``
-        """
-        return self._field(_NVLINK_CRC_DATA, maximum=MAX_ULONGLONG)
-
-    def nvlink_replay_errors(self) -> int | NaType:
-        """Number of packets sent again on all NVLinks; ``NA`` without NVLink.
-
-        NVML: ``NVML_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL``
-        """
-        return self._field(_NVLINK_REPLAYS, maximum=MAX_ULONGLONG)
-
-    def nvlink_recovery_errors(self) -> int | NaType:
-        """Number of times that an NVLink was trained again after errors; ``NA`` without NVLink.
-
-        NVML: ``NVML_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL``
-        """
-        return self._field(_NVLINK_RECOVERIES, maximum=MAX_ULONGLONG)
+    nvlink_crc_flit_errors = an_int('_field', _NVLINK_CRC_FLITS, maximum=MAX_ULONGLONG)
+    nvlink_crc_data_errors = an_int('_field', _NVLINK_CRC_DATA, maximum=MAX_ULONGLONG)
+    nvlink_replay_errors = an_int('_field', _NVLINK_REPLAYS, maximum=MAX_ULONGLONG)
+    nvlink_recovery_errors = an_int('_field', _NVLINK_RECOVERIES, maximum=MAX_ULONGLONG)
 
     @once_in_oneshot
     def nvlink_throughput(self, interval: float | None = None) -> list[ThroughputInfo]:
@@ -228,8 +195,6 @@ class InterconnectMixin(DeviceBase):
 
         Without an interval this is the mean since the last call of any NVLink getter in this
         program, and only the first call waits, for 20 ms. The list is empty without NVLink.
-
-        NVML: ``NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX`` and ``…_RX`` · nvidia-smi nvlink -gt d
 
         Args:
             interval: Seconds to wait and measure over.
@@ -324,6 +289,7 @@ class InterconnectMixin(DeviceBase):
         return throughput2human(self.nvlink_total_rx_throughput(interval))
 
 
+@documented
 class FabricMixin(DeviceBase):
     """Fabric and platform; ``NA`` for GPUs that are part of neither, and before R535."""
 
@@ -331,74 +297,37 @@ class FabricMixin(DeviceBase):
         return self._query(read_fabric_info)
 
     def fabric_state(self) -> str:
-        """Progress of joining the fabric: ``'Not Started'``, ``'In Progress'`` or ``'Completed'``.
-
-        NVML: ``nvmlDeviceGetGpuFabricInfoV`` · nvidia-smi: ``fabric.state``
-        """
+        """Progress of joining the fabric: ``'Not Started'``, ``'In Progress'`` or ``'Completed'``."""
         return _FABRIC_STATES.get(getattr(self._fabric(), 'state', -1), NA)
 
     def fabric_status(self) -> str:
-        """Result of joining the fabric: ``'Success'`` or an error; ``NA`` until it is completed.
-
-        NVML: ``nvmlDeviceGetGpuFabricInfoV`` · nvidia-smi: ``fabric.status``
-        """
+        """Result of joining the fabric: ``'Success'`` or an error; ``NA`` until it is completed."""
         info = self._fabric()
         if getattr(info, 'state', 0) != _FABRIC_COMPLETED:
             return NA
         return str(NVMLError(info.status)) if info.status else 'Success'
 
     def fabric_clique_id(self) -> int | NaType:
-        """ID of the clique: GPUs of the same cluster and clique reach each other over NVLink.
-
-        NVML: ``nvmlDeviceGetGpuFabricInfoV`` · nvidia-smi: ``fabric.cliqueId``
-        """
+        """ID of the clique: GPUs of the same cluster and clique reach each other over NVLink."""
         info = self._fabric()
         return int(info.cliqueId) if getattr(info, 'state', 0) == _FABRIC_COMPLETED else NA
 
     def fabric_cluster_uuid(self) -> str:
-        """UUID of the cluster; all zeros within one machine.
-
-        NVML: ``nvmlDeviceGetGpuFabricInfoV`` · nvidia-smi: ``fabric.clusterUuid``
-        """
+        """UUID of the cluster; all zeros within one machine."""
         info = self._fabric()
         if getattr(info, 'state', 0) != _FABRIC_COMPLETED:
             return NA
         digits = bytes(info.clusterUuid).hex()
         return '-'.join(digits[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
 
-    def _fabric_health(self, position: int) -> int:
+    def _fabric_flag(self, position: int, names: Mapping[int, str] = _FLAGS) -> str:
         mask: int = getattr(self._fabric(), 'healthMask', 0)
-        return mask >> position & 3
+        return names.get(mask >> position & 3, NA)
 
-    def fabric_bandwidth(self) -> str:
-        """Bandwidth of the fabric: ``'Full'`` or ``'Degraded'``.
-
-        NVML: ``nvmlDeviceGetGpuFabricInfoV`` · nvidia-smi: ``fabric.health.bandwidth``
-        """
-        return {1: 'Degraded', 2: 'Full'}.get(self._fabric_health(_BANDWIDTH), NA)
-
-    def fabric_route_recovery(self) -> str:
-        """Whether routes of the fabric are being recovered: ``'True'`` or ``'False'``.
-
-        NVML: ``nvmlDeviceGetGpuFabricInfoV``
-        · nvidia-smi: ``fabric.health.route_recovery_in_progress``
-        """
-        return _FLAGS.get(self._fabric_health(_ROUTE_RECOVERY), NA)
-
-    def fabric_route_unhealthy(self) -> str:
-        """Whether routes of the fabric have failed: ``'True'`` or ``'False'``.
-
-        NVML: ``nvmlDeviceGetGpuFabricInfoV`` · nvidia-smi: ``fabric.health.route_unhealthy``
-        """
-        return _FLAGS.get(self._fabric_health(_ROUTE_UNHEALTHY), NA)
-
-    def fabric_access_timeout_recovery(self) -> str:
-        """Whether the GPU is recovering from an access timeout: ``'True'`` or ``'False'``.
-
-        NVML: ``nvmlDeviceGetGpuFabricInfoV``
-        · nvidia-smi: ``fabric.health.access_timeout_recovery``
-        """
-        return _FLAGS.get(self._fabric_health(_TIMEOUT_RECOVERY), NA)
+    fabric_bandwidth = a_text('_fabric_flag', _BANDWIDTH, {1: 'Degraded', 2: 'Full'})
+    fabric_route_recovery = a_text('_fabric_flag', _ROUTE_RECOVERY)
+    fabric_route_unhealthy = a_text('_fabric_flag', _ROUTE_UNHEALTHY)
+    fabric_access_timeout_recovery = a_text('_fabric_flag', _TIMEOUT_RECOVERY)
 
     def _platform(self, name: str) -> Any:
         return getattr(self._query(read_platform_info), name, NA)
@@ -408,54 +337,24 @@ class FabricMixin(DeviceBase):
         return NA if value == _UNKNOWN_NUMBER else self._in_range(value)
 
     def chassis_serial_number(self) -> str:
-        """Serial number of the chassis; empty on machines without one.
-
-        NVML: ``nvmlDeviceGetPlatformInfo`` · nvidia-smi: ``platform.chassis_serial_number``
-        """
+        """Serial number of the chassis; empty on machines without one."""
         text = self._platform('chassisSerialNumber')
         return text.decode('utf-8', 'replace').strip() if isinstance(text, bytes) else NA
 
-    def slot_number(self) -> int | NaType:
-        """Slot number in the chassis.
-
-        NVML: ``nvmlDeviceGetPlatformInfo`` · nvidia-smi: ``platform.slot_number``
-        """
-        return self._platform_number('slotNumber')
-
-    def tray_index(self) -> int | NaType:
-        """Index of the compute tray in the chassis.
-
-        NVML: ``nvmlDeviceGetPlatformInfo`` · nvidia-smi: ``platform.tray_index``
-        """
-        return self._platform_number('trayIndex')
-
-    def host_id(self) -> int | NaType:
-        """Number of the host in its tray.
-
-        NVML: ``nvmlDeviceGetPlatformInfo`` · nvidia-smi: ``platform.host_id``
-        """
-        return self._platform_number('hostId')
+    slot_number = an_int('_platform_number', 'slotNumber')
+    tray_index = an_int('_platform_number', 'trayIndex')
+    host_id = an_int('_platform_number', 'hostId')
 
     def peer_type(self) -> str:
-        """Connection to peer GPUs: ``'Direct Connected'`` or ``'Switch Connected'``.
-
-        NVML: ``nvmlDeviceGetPlatformInfo`` · nvidia-smi: ``platform.peer_type``
-        """
+        """Connection to peer GPUs: ``'Direct Connected'`` or ``'Switch Connected'``."""
         return _PEER_TYPES.get(self._platform('peerType'), NA)
 
-    def platform_module_id(self) -> int | NaType:
-        """Number of the module that contains the GPU.
-
-        NVML: ``nvmlDeviceGetPlatformInfo`` · nvidia-smi: ``platform.module_id``
-        """
-        return self._platform_number('moduleId')
+    platform_module_id = an_int('_platform_number', 'moduleId')
 
     def gpu_fabric_guid(self) -> str:
         """Globally unique number of the GPU in its fabric, in hexadecimal: ``'0x38c0ffee…'``.
 
         It is 0 without a fabric.
-
-        NVML: ``nvmlDeviceGetPlatformInfo`` · nvidia-smi: ``platform.gpu_fabric_guid``
         """
         guid = self._platform('ibGuid')
         return NA if guid is NA else f'0x{bytes(guid)[:8].hex()}'

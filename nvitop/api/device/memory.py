@@ -7,7 +7,14 @@ import re
 from typing import Any, NamedTuple
 
 from nvitop.api import libnvml
-from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, ImpossibleAnswer, once_in_oneshot
+from nvitop.api.device.base import (
+    MAX_ULONGLONG,
+    DeviceBase,
+    ImpossibleAnswer,
+    an_int,
+    documented,
+    once_in_oneshot,
+)
 from nvitop.api.system import system
 from nvitop.basics.units import NA, NaType, bytes2human
 
@@ -33,6 +40,7 @@ def _percent(part: int | NaType, total: int | NaType) -> float | NaType:
     return NA
 
 
+@documented
 class MemoryMixin(DeviceBase):
     """Memory in bytes."""
 
@@ -100,31 +108,19 @@ class MemoryMixin(DeviceBase):
         return isinstance(error, libnvml.NVMLError_NotSupported) if error else not info.total
 
     def memory_total(self) -> int | NaType:
-        """Installed memory in bytes. Queried once.
-
-        NVML: ``nvmlDeviceGetMemoryInfo`` · nvidia-smi: ``memory.total``
-        """
+        """Installed memory in bytes. Queried once."""
         return self._remembered('memory total', lambda: self.memory_info().total)
 
     def memory_used(self) -> int | NaType:
-        """Allocated memory in bytes.
-
-        NVML: ``nvmlDeviceGetMemoryInfo`` · nvidia-smi: ``memory.used``
-        """
+        """Allocated memory in bytes."""
         return self.memory_info().used
 
     def memory_free(self) -> int | NaType:
-        """Free memory in bytes.
-
-        NVML: ``nvmlDeviceGetMemoryInfo`` · nvidia-smi: ``memory.free``
-        """
+        """Free memory in bytes."""
         return self.memory_info().free
 
     def memory_reserved(self) -> int | NaType:
-        """Memory of driver and firmware in bytes; ``NA`` before R510 and with unified memory.
-
-        NVML: ``nvmlDeviceGetMemoryInfo_v2`` · nvidia-smi: ``memory.reserved``
-        """
+        """Memory of driver and firmware in bytes; ``NA`` before R510 and with unified memory."""
         return self.memory_info().reserved
 
     def memory_total_human(self) -> str:
@@ -167,15 +163,15 @@ class MemoryMixin(DeviceBase):
         return self._sizes(info.bar1Total, info.bar1Free, info.bar1Used)
 
     def bar1_memory_total(self) -> int | NaType:
-        """Size of the BAR1 window in bytes. NVML: ``nvmlDeviceGetBAR1MemoryInfo``."""
+        """Size of the BAR1 window in bytes."""
         return self.bar1_memory_info().total
 
     def bar1_memory_used(self) -> int | NaType:
-        """Mapped part of the BAR1 window in bytes. NVML: ``nvmlDeviceGetBAR1MemoryInfo``."""
+        """Mapped part of the BAR1 window in bytes."""
         return self.bar1_memory_info().used
 
     def bar1_memory_free(self) -> int | NaType:
-        """Unmapped part of the BAR1 window in bytes. NVML: ``nvmlDeviceGetBAR1MemoryInfo``."""
+        """Unmapped part of the BAR1 window in bytes."""
         return self.bar1_memory_info().free
 
     def bar1_memory_total_human(self) -> str:
@@ -216,23 +212,6 @@ class MemoryMixin(DeviceBase):
         sizes = (info.total, info.free, info.used)
         return MemoryInfo(*(self._in_range(size, MAX_ULONGLONG) for size in sizes))
 
-    def protected_memory_total(self) -> int | NaType:
-        """Total protected memory in bytes, see :meth:`protected_memory_info`.
-
-        nvidia-smi: ``protected_memory.total``
-        """
-        return self.protected_memory_info().total
-
-    def protected_memory_used(self) -> int | NaType:
-        """Allocated protected memory in bytes, see :meth:`protected_memory_info`.
-
-        nvidia-smi: ``protected_memory.used``
-        """
-        return self.protected_memory_info().used
-
-    def protected_memory_free(self) -> int | NaType:
-        """Free protected memory in bytes, see :meth:`protected_memory_info`.
-
-        nvidia-smi: ``protected_memory.free``
-        """
-        return self.protected_memory_info().free
+    protected_memory_total = an_int('_field_of', 'protected_memory_info', 'total')
+    protected_memory_used = an_int('_field_of', 'protected_memory_info', 'used')
+    protected_memory_free = an_int('_field_of', 'protected_memory_info', 'free')

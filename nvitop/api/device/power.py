@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase
+from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, a_text, an_int, documented
 from nvitop.api.system import system
 from nvitop.basics.units import NA, NaType
 from nvitop.platforms.pci import short_bus_id
@@ -20,6 +20,7 @@ _THRESHOLD_SHUTDOWN, _THRESHOLD_SLOWDOWN, _THRESHOLD_MEMORY_MAX, _THRESHOLD_GPU_
 _FIELD_MEMORY_TEMPERATURE = 82
 
 
+@documented
 class PowerMixin(DeviceBase):
     """Temperatures in °C, power in mW, energy in J.
 
@@ -40,91 +41,57 @@ class PowerMixin(DeviceBase):
         return system().runtime_status(short_bus_id(text)) or NA
 
     def fan_speed(self) -> int | NaType:
-        """Intended fan speed in percent of the maximum; may exceed 100; ``NA`` without a fan.
-
-        NVML: ``nvmlDeviceGetFanSpeed`` · nvidia-smi: ``fan.speed``
-        """
+        """Intended fan speed in percent of the maximum; may exceed 100; ``NA`` without a fan."""
         return self._number('nvmlDeviceGetFanSpeed')
 
     def fan_count(self) -> int | NaType:
-        """Number of fans that the driver controls. Queried once. NVML: ``nvmlDeviceGetNumFans``."""
+        """Number of fans that the driver controls. Queried once."""
         return self._number('nvmlDeviceGetNumFans', static=True)
 
     def temperature(self) -> int | NaType:
-        """Temperature of the GPU die in °C.
-
-        NVML: ``nvmlDeviceGetTemperatureV``, before R570 ``nvmlDeviceGetTemperature``
-        · nvidia-smi: ``temperature.gpu``
-        """
+        """Temperature of the GPU die in °C."""
         return self._number('nvmlDeviceGetTemperature', _TEMPERATURE_GPU, unit='°C')
 
     def memory_temperature(self) -> int | NaType:
-        """Temperature of the memory in °C; ``NA`` without a sensor (most GeForce boards).
-
-        NVML: ``NVML_FI_DEV_MEMORY_TEMP`` · nvidia-smi: ``temperature.memory``
-        """
+        """Temperature of the memory in °C; ``NA`` without a sensor (most GeForce boards)."""
         ((value, _),) = self._fields([(_FIELD_MEMORY_TEMPERATURE, 0)])
         return self._in_range(value, unit='°C') if value != 0 else NA
 
     def temperature_slowdown_threshold(self) -> int | NaType:
-        """Temperature in °C at which the hardware lowers the clocks. Queried once.
-
-        NVML: ``nvmlDeviceGetTemperatureThreshold`` · nvidia-smi -q: GPU Slowdown Temp
-        """
+        """Temperature in °C at which the hardware lowers the clocks. Queried once."""
         return self._threshold(_THRESHOLD_SLOWDOWN)
 
     def temperature_shutdown_threshold(self) -> int | NaType:
-        """Temperature in °C at which the GPU shuts down. Queried once.
-
-        NVML: ``nvmlDeviceGetTemperatureThreshold`` · nvidia-smi -q: GPU Shutdown Temp
-        """
+        """Temperature in °C at which the GPU shuts down. Queried once."""
         return self._threshold(_THRESHOLD_SHUTDOWN)
 
     def max_temperature_threshold(self) -> int | NaType:
-        """Maximum operating temperature of the GPU in °C. Queried once.
-
-        NVML: ``nvmlDeviceGetTemperatureThreshold`` · nvidia-smi -q: GPU Max Operating Temp
-        """
+        """Maximum operating temperature of the GPU in °C. Queried once."""
         return self._threshold(_THRESHOLD_GPU_MAX)
 
     def max_memory_temperature_threshold(self) -> int | NaType:
-        """Maximum operating temperature of the memory in °C. Queried once.
-
-        NVML: ``nvmlDeviceGetTemperatureThreshold`` · nvidia-smi -q: Memory Max Operating Temp
-        """
+        """Maximum operating temperature of the memory in °C. Queried once."""
         return self._threshold(_THRESHOLD_MEMORY_MAX)
 
     def _threshold(self, which: int) -> int | NaType:
         return self._number('nvmlDeviceGetTemperatureThreshold', which, static=True, unit='°C')
 
     def power_usage(self) -> int | NaType:
-        """Power draw of the board (of the GPU on some boards) in mW; since Ampere a 1 s average.
-
-        NVML: ``nvmlDeviceGetPowerUsage`` · nvidia-smi: ``power.draw``
-        """
+        """Power draw of the board (of the GPU on some boards) in mW; since Ampere a 1 s average."""
         return self._number('nvmlDeviceGetPowerUsage', unit='W')
 
     power_draw = power_usage
 
     def power_limit(self) -> int | NaType:
-        """Power limit in mW, as set by ``nvidia-smi -pl``.
-
-        NVML: ``nvmlDeviceGetPowerManagementLimit`` · nvidia-smi: ``power.limit``
-        """
+        """Power limit in mW, as set by ``nvidia-smi -pl``."""
         return self._number('nvmlDeviceGetPowerManagementLimit', unit='W')
 
     def enforced_power_limit(self) -> int | NaType:
-        """Power limit in effect in mW: the lowest of the power limit and other limits.
-
-        NVML: ``nvmlDeviceGetEnforcedPowerLimit`` · nvidia-smi: ``enforced.power.limit``
-        """
+        """Power limit in effect in mW: the lowest of the power limit and other limits."""
         return self._number('nvmlDeviceGetEnforcedPowerLimit', unit='W')
 
     def default_power_limit(self) -> int | NaType:
-        """Default power limit in mW. Queried once.
-
-        NVML: ``nvmlDeviceGetPowerManagementDefaultLimit`` · nvidia-smi: ``power.default_limit``
-        """
+        """Default power limit in mW. Queried once."""
         return self._number('nvmlDeviceGetPowerManagementDefaultLimit', static=True, unit='W')
 
     def _power_limit_constraint(self, which: int) -> int | NaType:
@@ -132,17 +99,11 @@ class PowerMixin(DeviceBase):
         return self._in_range(answer[which], unit='W') if answer is not NA else NA
 
     def min_power_limit(self) -> int | NaType:
-        """Minimum power limit that can be set, in mW. Queried once.
-
-        NVML: ``nvmlDeviceGetPowerManagementLimitConstraints`` · nvidia-smi: ``power.min_limit``
-        """
+        """Minimum power limit that can be set, in mW. Queried once."""
         return self._power_limit_constraint(0)
 
     def max_power_limit(self) -> int | NaType:
-        """Maximum power limit that can be set, in mW. Queried once.
-
-        NVML: ``nvmlDeviceGetPowerManagementLimitConstraints`` · nvidia-smi: ``power.max_limit``
-        """
+        """Maximum power limit that can be set, in mW. Queried once."""
         return self._power_limit_constraint(1)
 
     def power_status(self) -> str:
@@ -157,94 +118,27 @@ class PowerMixin(DeviceBase):
         return f'{usage} / {limit}'
 
     def total_energy(self) -> float | NaType:
-        """Energy used since the driver was loaded, in J; ``NA`` before Volta.
-
-        NVML: ``nvmlDeviceGetTotalEnergyConsumption``
-        """
+        """Energy used since the driver was loaded, in J; ``NA`` before Volta."""
         energy = self._number('nvmlDeviceGetTotalEnergyConsumption', maximum=MAX_ULONGLONG)
         return energy / 1000 if isinstance(energy, int) else NA
 
     def temperature_margin(self) -> int | NaType:
-        """Temperature difference to the slowdown threshold in °C, negative above it; ``NA`` before R555.
-
-        NVML: ``nvmlDeviceGetMarginTemperature`` · nvidia-smi: ``temperature.gpu.tlimit``
-        """
+        """Temperature difference to the slowdown threshold in °C, negative above it; ``NA`` before R555."""
         margin = self._query('nvmlDeviceGetMarginTemperature')
         return margin if isinstance(margin, int) and abs(margin) < 1000 else NA
 
-    def power_management(self) -> str:
-        """Whether a power limit can be set: ``'Enabled'`` or ``'Disabled'``.
-
-        NVML: ``nvmlDeviceGetPowerManagementMode`` · nvidia-smi: ``power.management``
-        """
-        return self._named('nvmlDeviceGetPowerManagementMode')
-
-    def edpp_multiplier(self) -> int | NaType:
-        """Limit of short power peaks (EDPp) in percent of its default; ``NA`` on most boards.
-
-        NVML: ``NVML_FI_DEV_EDPP_MULTIPLIER`` · nvidia-smi: ``edpp_multiplier``
-        """
-        return self._field(_FIELD_EDPP_MULTIPLIER)
-
-    def average_power_usage(self) -> int | NaType:
-        """Power draw averaged over 1 s, in mW; ``NA`` before R525 and before Ampere.
-
-        NVML: ``NVML_FI_DEV_POWER_AVERAGE`` · nvidia-smi: ``power.draw.average``
-        """
-        return self._field(_FIELD_POWER_AVERAGE, _SCOPE_GPU, unit='W')
-
-    def instant_power_usage(self) -> int | NaType:
-        """Instantaneous power draw in mW; ``NA`` before R525.
-
-        NVML: ``NVML_FI_DEV_POWER_INSTANT`` · nvidia-smi: ``power.draw.instant``
-        """
-        return self._field(_FIELD_POWER_INSTANT, _SCOPE_GPU, unit='W')
-
-    def module_average_power_usage(self) -> int | NaType:
-        """Power draw of the module averaged over 1 s, in mW.
-
-        NVML: ``NVML_FI_DEV_POWER_AVERAGE`` · nvidia-smi: ``module.power.draw.average``
-        """
-        return self._field(_FIELD_POWER_AVERAGE, _SCOPE_MODULE, unit='W')
-
-    def module_instant_power_usage(self) -> int | NaType:
-        """Instantaneous power draw of the module in mW.
-
-        NVML: ``NVML_FI_DEV_POWER_INSTANT`` · nvidia-smi: ``module.power.draw.instant``
-        """
-        return self._field(_FIELD_POWER_INSTANT, _SCOPE_MODULE, unit='W')
-
-    def module_power_limit(self) -> int | NaType:
-        """Requested power limit of the module in mW.
-
-        NVML: ``NVML_FI_DEV_POWER_REQUESTED_LIMIT`` · nvidia-smi: ``module.power.limit``
-        """
-        return self._field(_FIELD_POWER_REQUESTED_LIMIT, _SCOPE_MODULE, unit='W')
-
-    def module_enforced_power_limit(self) -> int | NaType:
-        """Power limit of the module in effect, in mW.
-
-        NVML: ``NVML_FI_DEV_POWER_CURRENT_LIMIT`` · nvidia-smi: ``module.enforced.power.limit``
-        """
-        return self._field(_FIELD_POWER_CURRENT_LIMIT, _SCOPE_MODULE, unit='W')
-
-    def module_default_power_limit(self) -> int | NaType:
-        """Default power limit of the module in mW.
-
-        NVML: ``NVML_FI_DEV_POWER_DEFAULT_LIMIT`` · nvidia-smi: ``module.power.default_limit``
-        """
-        return self._field(_FIELD_POWER_DEFAULT_LIMIT, _SCOPE_MODULE, unit='W')
-
-    def module_min_power_limit(self) -> int | NaType:
-        """Minimum power limit of the module that can be set, in mW.
-
-        NVML: ``NVML_FI_DEV_POWER_MIN_LIMIT`` · nvidia-smi: ``module.power.min_limit``
-        """
-        return self._field(_FIELD_POWER_MIN_LIMIT, _SCOPE_MODULE, unit='W')
-
-    def module_max_power_limit(self) -> int | NaType:
-        """Maximum power limit of the module that can be set, in mW.
-
-        NVML: ``NVML_FI_DEV_POWER_MAX_LIMIT`` · nvidia-smi: ``module.power.max_limit``
-        """
-        return self._field(_FIELD_POWER_MAX_LIMIT, _SCOPE_MODULE, unit='W')
+    power_management = a_text('_named', 'nvmlDeviceGetPowerManagementMode')
+    edpp_multiplier = an_int('_field', _FIELD_EDPP_MULTIPLIER)
+    average_power_usage = an_int('_field', _FIELD_POWER_AVERAGE, _SCOPE_GPU, unit='W')
+    instant_power_usage = an_int('_field', _FIELD_POWER_INSTANT, _SCOPE_GPU, unit='W')
+    module_average_power_usage = an_int('_field', _FIELD_POWER_AVERAGE, _SCOPE_MODULE, unit='W')
+    module_instant_power_usage = an_int('_field', _FIELD_POWER_INSTANT, _SCOPE_MODULE, unit='W')
+    module_power_limit = an_int('_field', _FIELD_POWER_REQUESTED_LIMIT, _SCOPE_MODULE, unit='W')
+    module_enforced_power_limit = an_int(
+        '_field', _FIELD_POWER_CURRENT_LIMIT, _SCOPE_MODULE, unit='W'
+    )
+    module_default_power_limit = an_int(
+        '_field', _FIELD_POWER_DEFAULT_LIMIT, _SCOPE_MODULE, unit='W'
+    )
+    module_min_power_limit = an_int('_field', _FIELD_POWER_MIN_LIMIT, _SCOPE_MODULE, unit='W')
+    module_max_power_limit = an_int('_field', _FIELD_POWER_MAX_LIMIT, _SCOPE_MODULE, unit='W')

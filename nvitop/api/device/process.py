@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Collection, NamedTuple
 
 from nvitop.api import libnvml, process
-from nvitop.api.device.base import MAX_ULONGLONG, Reason
+from nvitop.api.device.base import MAX_ULONGLONG, Reason, documented
 from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.process import procfs
@@ -90,6 +90,7 @@ class _GpuProcessClass:
         return process.GpuProcess
 
 
+@documented
 class ProcessMixin(MemoryMixin):
     """Processes on a device."""
 

@@ -10,7 +10,7 @@ import weakref
 from typing import Any, NamedTuple
 
 from nvitop.api import libnvml
-from nvitop.api.device.base import DeviceBase, once_in_oneshot
+from nvitop.api.device.base import DeviceBase, a_float, an_int, documented, once_in_oneshot
 from nvitop.api.timing import Window, check_interval
 from nvitop.basics.units import NA, KiB, NaType
 
@@ -37,6 +37,7 @@ class EncoderStats(NamedTuple):
     average_latency: int | NaType = NA
 
 
+@documented
 class UtilizationMixin(DeviceBase):
     """Utilization in percent. ``NA`` for a GPU in MIG mode and for MIG devices."""
 
@@ -57,8 +58,6 @@ class UtilizationMixin(DeviceBase):
         """GPU utilization: the percent of time during which at least one kernel was running.
 
         The driver averages over 1/6 s to 1 s.
-
-        NVML: ``nvmlDeviceGetUtilizationRates`` · nvidia-smi: ``utilization.gpu``
         """
         return self._rate('gpu')
 
@@ -68,8 +67,6 @@ class UtilizationMixin(DeviceBase):
         """Memory bandwidth utilization: the percent of time during which memory was read or written.
 
         The percentage of memory in use is :meth:`memory_percent`.
-
-        NVML: ``nvmlDeviceGetUtilizationRates`` · nvidia-smi: ``utilization.memory``
         """
         return self._rate('memory')
 
@@ -83,31 +80,19 @@ class UtilizationMixin(DeviceBase):
         return self._in_range(answer[0], 100) if answer is not NA else NA
 
     def encoder_utilization(self) -> int | NaType:
-        """Utilization of the video encoder in percent.
-
-        NVML: ``nvmlDeviceGetEncoderUtilization`` · nvidia-smi: ``utilization.encoder``
-        """
+        """Utilization of the video encoder in percent."""
         return self._engine('nvmlDeviceGetEncoderUtilization')
 
     def decoder_utilization(self) -> int | NaType:
-        """Utilization of the video decoder in percent.
-
-        NVML: ``nvmlDeviceGetDecoderUtilization`` · nvidia-smi: ``utilization.decoder``
-        """
+        """Utilization of the video decoder in percent."""
         return self._engine('nvmlDeviceGetDecoderUtilization')
 
     def jpeg_utilization(self) -> int | NaType:
-        """Utilization of the JPEG engine in percent; ``NA`` before R535 and without such an engine.
-
-        NVML: ``nvmlDeviceGetJpgUtilization`` · nvidia-smi: ``utilization.jpeg``
-        """
+        """Utilization of the JPEG engine in percent; ``NA`` before R535 and without such an engine."""
         return self._engine('nvmlDeviceGetJpgUtilization')
 
     def ofa_utilization(self) -> int | NaType:
-        """Utilization of the optical-flow accelerator in percent; ``NA`` before R535 and without one.
-
-        NVML: ``nvmlDeviceGetOfaUtilization`` · nvidia-smi: ``utilization.ofa``
-        """
+        """Utilization of the optical-flow accelerator in percent; ``NA`` before R535 and without one."""
         return self._engine('nvmlDeviceGetOfaUtilization')
 
     def encoder_stats(self) -> EncoderStats:
@@ -120,26 +105,9 @@ class UtilizationMixin(DeviceBase):
             return EncoderStats()
         return EncoderStats(*(self._in_range(value) for value in answer))
 
-    def encoder_session_count(self) -> int | NaType:
-        """Number of sessions of the video encoder.
-
-        NVML: ``nvmlDeviceGetEncoderStats`` · nvidia-smi: ``encoder.stats.sessionCount``
-        """
-        return self.encoder_stats().session_count
-
-    def encoder_average_fps(self) -> int | NaType:
-        """Frames per second of the video encoder, averaged over its sessions.
-
-        NVML: ``nvmlDeviceGetEncoderStats`` · nvidia-smi: ``encoder.stats.averageFps``
-        """
-        return self.encoder_stats().average_fps
-
-    def encoder_average_latency(self) -> int | NaType:
-        """Latency of the video encoder in µs, averaged over its sessions.
-
-        NVML: ``nvmlDeviceGetEncoderStats`` · nvidia-smi: ``encoder.stats.averageLatency``
-        """
-        return self.encoder_stats().average_latency
+    encoder_session_count = an_int('_field_of', 'encoder_stats', 'session_count')
+    encoder_average_fps = an_int('_field_of', 'encoder_stats', 'average_fps')
+    encoder_average_latency = an_int('_field_of', 'encoder_stats', 'average_latency')
 
 
 class GpmMetrics(NamedTuple):
@@ -230,6 +198,7 @@ def _compare(earlier: _Sample, later: _Sample, seconds: float) -> GpmMetrics:
     return GpmMetrics(**found)
 
 
+@documented
 class GpmMixin(DeviceBase):
     """Hardware performance counters; ``NA`` before Hopper, and without permission.
 
@@ -324,14 +293,6 @@ class GpmMixin(DeviceBase):
         """Memory bandwidth in use, in percent; see :meth:`gpm_metrics`."""
         return self.gpm_metrics().dram_active
 
-    def gpm_fp16_active(self) -> float | NaType:
-        """Percent of time during which the half-precision pipe was busy; see :meth:`gpm_metrics`."""
-        return self.gpm_metrics().fp16_active
-
-    def gpm_fp32_active(self) -> float | NaType:
-        """Percent of time during which the single-precision pipe was busy; see :meth:`gpm_metrics`."""
-        return self.gpm_metrics().fp32_active
-
-    def gpm_fp64_active(self) -> float | NaType:
-        """Percent of time during which the double-precision pipe was busy; see :meth:`gpm_metrics`."""
-        return self.gpm_metrics().fp64_active
+    gpm_fp16_active = a_float('_field_of', 'gpm_metrics', 'fp16_active')
+    gpm_fp32_active = a_float('_field_of', 'gpm_metrics', 'fp32_active')
+    gpm_fp64_active = a_float('_field_of', 'gpm_metrics', 'fp64_active')
