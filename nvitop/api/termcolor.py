@@ -23,7 +23,8 @@ def can_colorize(*, no_color: bool | None = None, force_color: bool | None = Non
     """Return whether text on standard output should be colored.
 
     Arguments come first. Then the environment decides: a nonempty ``ANSI_COLORS_DISABLED`` or
-    ``NO_COLOR`` forbids colors, ``FORCE_COLOR`` demands them, and ``TERM=dumb`` forbids them.
+    ``NO_COLOR`` forbids colors, ``FORCE_COLOR`` demands them (``0`` forbids them), and ``TERM=dumb`` forbids
+    them.
     Otherwise standard output must be a terminal.
 
     The environment is read at each call. termcolor 3 keeps its first decision, and termcolor 2 takes
@@ -31,9 +32,10 @@ def can_colorize(*, no_color: bool | None = None, force_color: bool | None = Non
     """
     if no_color or force_color:
         return not no_color
-    if os.environ.get('ANSI_COLORS_DISABLED') or os.environ.get('NO_COLOR'):
+    forced = os.environ.get('FORCE_COLOR')
+    if os.environ.get('ANSI_COLORS_DISABLED') or os.environ.get('NO_COLOR') or forced == '0':
         return False
-    if os.environ.get('FORCE_COLOR'):
+    if forced:
         return True
     if os.environ.get('TERM') == 'dumb':
         return False

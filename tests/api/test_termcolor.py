@@ -29,6 +29,7 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         (True, {'NO_COLOR': ''}, True),
         (False, {'FORCE_COLOR': '1'}, True),
         (False, {'FORCE_COLOR': ''}, False),
+        (True, {'FORCE_COLOR': '0'}, False),
         (False, {'FORCE_COLOR': '1', 'TERM': 'dumb'}, True),
         (True, {'FORCE_COLOR': '1', 'NO_COLOR': '1'}, False),
         (True, {'FORCE_COLOR': '1', 'ANSI_COLORS_DISABLED': '1'}, False),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import curses
 import os
 import resource
 import signal
+import sys
 import threading
 import types
 from typing import Iterator
@@ -21,7 +23,7 @@ from nvitop.gui.state.events import (
     Suspended,
     Terminated,
 )
-from nvitop.gui.term.posix import PosixInput, escape_delay
+from nvitop.gui.term.posix import PosixInput, PosixTerminal, escape_delay
 from tests.waiting import PATIENCE
 
 
@@ -214,3 +216,37 @@ def test_paste_without_an_end_mark_ends_after_a_pause(
 )
 def test_escape_delay_comes_from_the_environment(value: str | None, delay: float) -> None:
     assert escape_delay(value) == delay
+
+
+@pytest.mark.parametrize(
+    ('name', 'known', 'expected'),
+    [
+        ('xterm-ghostty', {'xterm-ghostty', 'xterm'}, 'xterm-ghostty'),
+        ('xterm-kitty', {'xterm', 'xterm-256color'}, 'xterm-256color'),
+        ('foot-extra', {'xterm'}, 'xterm'),
+        ('wezterm', {'xterm-256color'}, 'xterm-256color'),
+        ('alacritty-direct', {'xterm-256color'}, 'xterm-256color'),
+        ('tmux-256color', {'screen', 'xterm-256color'}, 'screen'),
+        ('brand-new-256color', {'xterm-256color'}, 'xterm-256color'),
+        ('teletype', {'xterm-256color'}, None),
+        ('', {'xterm-256color'}, None),
+    ],
+)
+def test_unknown_terminal_is_like_a_known_one(
+    monkeypatch: pytest.MonkeyPatch, name: str, known: set[str], expected: str | None
+) -> None:
+    def setupterm(term: str | None = None, fd: int = -1) -> None:
+        if (term or os.environ['TERM']) not in known:
+            raise curses.error('setupterm: could not find terminal')
+
+    monkeypatch.setenv('TERM', name)
+    monkeypatch.setattr(curses, 'setupterm', setupterm)
+    monkeypatch.setattr(curses, 'tigetstr', lambda name: b'x')
+    monkeypatch.setattr(sys, 'stdout', types.SimpleNamespace(fileno=lambda: 1))
+    terminal = PosixTerminal(max_colors=256)
+    if expected is None:
+        with pytest.raises(curses.error):
+            terminal._check_type()
+    else:
+        terminal._check_type()
+        assert os.environ['TERM'] == expected

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from nvitop.gui.render.buffer import Buffer
@@ -27,6 +28,10 @@ _ATTRIBUTES = (
 _EIGHT_COLORS = ('linux', 'vt', 'ansi', 'cygwin')
 
 
+#: Types of terminals with at least 256 colors.
+_MANY_COLORS = re.compile('256color|ghostty|kitty|wezterm|foot|alacritty')
+
+
 def needs_ascii(environ: Mapping[str, str]) -> bool:
     """Return whether this is the Linux console, whose fonts lack eighth blocks and braille."""
     return environ.get('TERM') == 'linux'
@@ -36,16 +41,17 @@ def color_depth(environ: Mapping[str, str], *, is_terminal: bool, force: bool = 
     """Return the number of colors to use: 0, 8, 16 or 256.
 
     ``force`` is the user's option. Otherwise, nonempty ``ANSI_COLORS_DISABLED`` and ``NO_COLOR``
-    disable colors, nonempty ``FORCE_COLOR`` enables them (in this order), and the default is colors
-    on terminals, except if ``TERM`` is ``dumb``.
+    disable colors, nonempty ``FORCE_COLOR`` enables them, or disables them if it is ``0`` (in this
+    order), and the default is colors on terminals, except if ``TERM`` is ``dumb``.
     """
     term = environ.get('TERM', '')
     if not force:
-        if environ.get('ANSI_COLORS_DISABLED') or environ.get('NO_COLOR'):
+        forced = environ.get('FORCE_COLOR')
+        if environ.get('ANSI_COLORS_DISABLED') or environ.get('NO_COLOR') or forced == '0':
             return 0
-        if not environ.get('FORCE_COLOR') and (term == 'dumb' or not is_terminal):
+        if not forced and (term == 'dumb' or not is_terminal):
             return 0
-    if environ.get('COLORTERM') or environ.get('WT_SESSION') or '256color' in term:
+    if environ.get('COLORTERM') or environ.get('WT_SESSION') or _MANY_COLORS.search(term):
         return 256
     return 8 if term.startswith(_EIGHT_COLORS) else 16
 

@@ -35,6 +35,24 @@ BACKGROUND_QUERY = '\x1b]11;?\x07\x1b[c'
 REPLY_SECONDS = 2.0
 _WITH_BACKGROUND = ('xterm', 'tmux', 'rxvt', 'alacritty', 'foot', 'kitty', 'wezterm', 'ghostty')
 
+#: Beginnings of types whose terminals understand what xterm does, or what screen does.
+_FAMILIES = (
+    *('xterm', 'ghostty', 'kitty', 'wezterm', 'foot', 'alacritty', 'contour', 'rio', 'konsole'),
+    *(
+        'vte',
+        'gnome',
+        'iterm',
+        'mintty',
+        'mlterm',
+        'rxvt',
+        'st-',
+        'stterm',
+        'putty',
+        'tmux',
+        'screen',
+    ),
+)
+
 #: Signals that become events. Ctrl-Z arrives as a key; SIGTSTP comes from other programs only.
 SIGNALS = (
     signal.SIGWINCH,
@@ -183,12 +201,28 @@ def _ignore(number: int, frame: object) -> None:
     """Do nothing: a signal needs a handler for its number to be written to the pipe."""
 
 
+def similar_types(name: str) -> tuple[str, ...]:
+    """Return types to use if this system does not know a terminal, as over ssh: the nearest first."""
+    family = next((family for family in _FAMILIES if name.startswith(family)), '')
+    if family in ('screen', 'tmux'):
+        return 'screen-256color', 'screen'
+    return ('xterm-256color', 'xterm') if family or name.endswith('-256color') else ()
+
+
 class PosixTerminal(CursesTerminal):
     """A terminal whose keys are read without curses, which cannot wait for keys, signals and samples together."""
 
     def _check_type(self) -> None:
         # Called first because initscr exits the process if it does not know the terminal.
-        curses.setupterm(fd=sys.stdout.fileno())
+        known = os.environ.get('TERM', '')
+        for name in (known, *similar_types(known)) if known else ():
+            with contextlib.suppress(curses.error):
+                curses.setupterm(name, sys.stdout.fileno())
+                if name != known:
+                    os.environ['TERM'] = name  # which initscr reads
+                break
+        else:
+            curses.setupterm(known or None, sys.stdout.fileno())
         if curses.tigetstr('cup') is None:
             raise TerminalError(f'a terminal of type {terminal_type()} cannot place its cursor')
 
