@@ -2,23 +2,26 @@
 """Another machine as a source of samples, over OpenSSH.
 
 ``nvitop query --samples`` runs on that machine and prints a line of JSON for each sample. What the
-screen shows goes the other way as lines of JSON, so nothing else is measured there. How to reach the
-machine (user, port, keys, jump hosts, connection sharing) is up to the configuration of ssh.
+screen shows goes the other way as lines of JSON, so nothing else is measured there. On a machine of a
+fleet without nvitop, ``nvidia-smi -q -x`` and ``ps`` run instead. How to reach the machine (user, port,
+keys, jump hosts, connection sharing) is up to the configuration of ssh.
 """
 
 from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import os
 import shlex
 import subprocess
 import threading
 import time
-from typing import IO, Mapping, Sequence
+from typing import IO, Callable, Mapping, Sequence
 
 from nvitop.basics.printable import printable
 from nvitop.recording.frames import MAX_TEXT_BYTES, FrameError, parse_text
+from nvitop.remote.smi import PS, SmiError, read_smi
 from nvitop.sampling.serialization import dumps_demand
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
 
@@ -49,9 +52,15 @@ END_SECONDS = 1.0
 #: Number of lines from the other machine that are kept to explain a failure.
 KEPT_LINES = 10
 
-#: Exit statuses of ssh itself, and of a shell that does not find a program.
+#: Exit statuses of ssh itself, of a shell that does not find a program, and of the script of a fleet
+#: if there is neither nvitop 2 nor nvidia-smi.
 SSH_FAILED = 255
 NOT_FOUND = 127
+NO_PROGRAM = 69
+#: First bytes of what nvidia-smi prints, and the line after what ps prints.
+XML_START, SMI_END = b'<?xml', b'nvitop-end'
+#: Seconds between two runs of nvidia-smi, which takes up to a second of CPU.
+SMI_SECONDS = 5
 
 
 class RemoteError(Exception):
@@ -59,9 +68,15 @@ class RemoteError(Exception):
 
 
 def ssh_command(
-    host: str, arguments: Sequence[str], environ: Mapping[str, str] = os.environ
+    host: str,
+    arguments: Sequence[str],
+    environ: Mapping[str, str] = os.environ,
+    *,
+    or_smi: bool = False,
 ) -> list[str]:
     """Return the command that runs ``nvitop`` with these arguments on a machine.
+
+    With *or_smi*, a machine without nvitop 2 runs nvidia-smi and ps at intervals.
 
     Raises:
         RemoteError: The name of the host or :data:`SSH_VARIABLE` is invalid.
@@ -71,8 +86,18 @@ def ssh_command(
     if host.endswith('@'):
         raise RemoteError(f'no host name in {host!r}')
     program = ' '.join(map(shlex.quote, ['nvitop', *arguments]))
+    script = f'exec {program}'
+    if or_smi:
+        script = (
+            f'case "$(nvitop --version 2>/dev/null)" in "nvitop "[2-9]*) {script};; esac; '
+            f'command -v nvidia-smi >/dev/null || exit {NO_PROGRAM}; '
+            # The end of its input, which is otherwise ignored, ends the loop.
+            'exec 3<&0; { cat <&3 >/dev/null; kill $$; } & '
+            f'while nvidia-smi -q -x; do {PS} 2>/dev/null; echo {SMI_END.decode()}; '
+            f'sleep {SMI_SECONDS}; done'
+        )
     # Shells without login often lack the directory where pipx and uv install programs.
-    script = f'PATH="$PATH:$HOME/.local/bin"; exec {program}'
+    script = f'PATH="$PATH:$HOME/.local/bin"; {script}'
     try:
         ssh = shlex.split(environ.get(SSH_VARIABLE, '')) or ['ssh']
     except ValueError as error:
@@ -87,6 +112,11 @@ def explain(host: str, status: int, lines: Sequence[str]) -> str:
         if 'Host key verification failed' in last:
             return f'{last}\nRun "ssh {host}" once to check its key.'
         return last or f'ssh cannot connect to {host}'
+    if status == NO_PROGRAM:
+        return (
+            f'{host} has neither nvitop 2 nor nvidia-smi on the PATH of a shell without login.\n'
+            f'Install nvitop there: ssh {host} pipx install nvitop'
+        )
     if status == NOT_FOUND:
         return (
             f'nvitop is not installed on {host}, or not on the PATH of a shell without login.\n'
@@ -103,7 +133,8 @@ def explain(host: str, status: int, lines: Sequence[str]) -> str:
 class _Connection:
     """One run of ssh: its samples, and why it exited."""
 
-    def __init__(self, command: Sequence[str], on_news: threading.Condition) -> None:
+    def __init__(self, host: str, command: Sequence[str], on_news: threading.Condition) -> None:
+        self._host = host
         self._news = on_news
         #: Its last messages.
         self.lines: collections.deque[str] = collections.deque(maxlen=KEPT_LINES)
@@ -140,16 +171,34 @@ class _Connection:
         with output:
             for line in iter(lambda: output.readline(MAX_TEXT_BYTES + 1), b''):
                 if line.startswith(PREFIX):
-                    self._take(line)
+                    self._take(functools.partial(parse_text, line))
+                elif line.startswith(XML_START):
+                    self._take(functools.partial(self._read_smi, line, output))
                 else:
                     self._keep(line)
         with self._news:
             self._news.notify_all()
 
-    def _take(self, line: bytes) -> None:
+    def _read_smi(self, line: bytes, output: IO[bytes]) -> Sample:
+        """Read what nvidia-smi and ps print until the last line."""
+        block: list[bytes] = []
+        size = 0
+        while line and not line.startswith(SMI_END):
+            size += len(line)
+            if size > MAX_TEXT_BYTES:
+                self._process.kill()
+                raise SmiError(f'nvidia-smi printed more than {MAX_TEXT_BYTES >> 20} MiB')
+            block.append(line)
+            line = output.readline(MAX_TEXT_BYTES + 1)
+        xml, end, ps = b''.join(block).partition(b'</nvidia_smi_log>')
+        text = ps.decode('utf-8', 'replace')
+        now, monotonic = time.time(), time.monotonic()
+        return read_smi(xml + end, text, timestamp=now, monotonic=monotonic, host=self._host)
+
+    def _take(self, read: Callable[[], Sample]) -> None:
         try:
-            sample = parse_text(line)
-        except FrameError as error:
+            sample = read()
+        except (FrameError, SmiError) as error:
             self.refusal = str(error)
             return
         with self._news:
@@ -208,14 +257,25 @@ class RemoteSource:
         host: Name of the machine, as for ``ssh``.
         arguments: Arguments of ``nvitop`` on that machine.
         interval: Seconds between samples.
+        or_smi: Whether nvidia-smi and ps run on a machine without nvitop 2.
+        wait_seconds: Time that :meth:`sample` waits for news.
     """
 
     #: No driver is called here.
     threads_inside = 0
 
-    def __init__(self, host: str, arguments: Sequence[str], *, interval: float = 1.0) -> None:
+    def __init__(
+        self,
+        host: str,
+        arguments: Sequence[str],
+        *,
+        interval: float = 1.0,
+        or_smi: bool = False,
+        wait_seconds: float = WAIT_SECONDS,
+    ) -> None:
         self._host = host
-        self._command = ssh_command(host, arguments)
+        self._command = ssh_command(host, arguments, or_smi=or_smi)
+        self._wait_seconds = wait_seconds
         self._interval = interval
         self._news = threading.Condition()
         self._connection: _Connection | None = None
@@ -249,13 +309,13 @@ class RemoteSource:
         connection = self._connected()
         if connection is None:
             with self._news:
-                self._news.wait(WAIT_SECONDS)
+                self._news.wait(self._wait_seconds)
             return self._last
         connection.send(demand)
         with self._news:
             self._news.wait_for(
                 lambda: connection.count != self._count or connection.ended() is not None,
-                WAIT_SECONDS,
+                self._wait_seconds,
             )
             sample, count, arrived = connection.sample, connection.count, connection.arrived
         if sample is not None and count != self._count:
@@ -288,7 +348,7 @@ class RemoteSource:
 
     def _connected(self) -> _Connection | None:
         if self._connection is None and time.monotonic() >= self._retry_at:
-            self._connection = _Connection(self._command, self._news)
+            self._connection = _Connection(self._host, self._command, self._news)
             self._count = 0
         return self._connection
 

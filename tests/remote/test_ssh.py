@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import shutil
 import signal
 import socket
@@ -21,50 +20,15 @@ from nvitop.console.options import Options
 from nvitop.remote.command import connected
 from nvitop.remote.source import RemoteError, RemoteSource, explain, ssh_command
 from nvitop.sampling.serialization import dumps_demand, loads_demand
-from nvitop.sampling.types import Demand, DeviceKey, ProcessKey, Sample
+from nvitop.sampling.types import Demand, DeviceKey, ProcessKey
 from tests.command_run import CommandRun
 from tests.programs import ROOT
+from tests.remote.stand_in import add_nvitop, until
 from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.skipif(os.name != 'posix', reason='needs a POSIX shell')
 
 SAMPLES = ['query', '--samples', '--demo=half-busy', '-l', '0.5']
-
-
-def add_nvitop(folder: pathlib.Path) -> None:
-    """Add the program to a directory."""
-    nvitop = folder / 'nvitop'
-    nvitop.write_text(f'#!/bin/sh\nexec {sys.executable} -m nvitop "$@"\n')
-    nvitop.chmod(0o755)
-
-
-@pytest.fixture
-def stand_in(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Replace ssh by a script that gets the name of the host in ``$host`` and the command in ``$*``."""
-    programs = tmp_path / 'programs'
-    programs.mkdir()
-    add_nvitop(programs)
-    monkeypatch.setenv('PATH', f'{programs}:{os.environ["PATH"]}')
-    monkeypatch.setenv('PYTHONPATH', str(ROOT))
-
-    def replace(script: str) -> None:
-        path = tmp_path / 'ssh'
-        path.write_text(
-            f'#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; host=$2; shift 2\n{script}\n'
-        )
-        path.chmod(0o755)
-        monkeypatch.setenv('NVITOP_SSH', str(path))
-
-    return replace
-
-
-def until(source: RemoteSource, condition: Callable[[Sample], object], demand: Demand) -> Sample:
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        sample = source.sample(demand)
-        if condition(sample):
-            return sample
-    raise AssertionError(f'still {source.origin}, {sample.sequence}')
 
 
 def watchers() -> list[psutil.Process]:
