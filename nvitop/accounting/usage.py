@@ -12,6 +12,7 @@ from typing import Dict, Iterable, Iterator, NamedTuple, Sequence, Tuple
 
 from nvitop.accounting.shares import DeviceShares, UsageKey, divide, gpu_of, usage_key
 from nvitop.health.states import BUSY_PERCENT, is_holder, percent_of, processes_by_gpu
+from nvitop.sampling.counters import most_joules
 from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
 
 #: A gap of more intervals than this is not observed.
@@ -97,7 +98,7 @@ class Meter:
     def __init__(self, longest: float) -> None:
         self.longest = longest
         self._last: Sample | None = None
-        #: Device → its energy counter (J) and power (mW) when last read.
+        #: Device → its energy counter (J) in the last sample, and its power (mW) when last read.
         self._counters: dict[str, float] = {}
         self._powers: dict[str, int] = {}
 
@@ -125,7 +126,7 @@ class Meter:
     def _energy(self, device: DeviceSample, seconds: float) -> tuple[float, bool]:
         """Return the energy (mJ) of the last ``seconds``, and whether it is estimated."""
         gpu, power = gpu_of(device.key), device.power_usage_mw
-        counter, before = device.total_energy_joules, self._counters.get(gpu)
+        counter, before = device.total_energy_joules, self._counters.pop(gpu, None)
         last_power = self._powers.get(gpu)
         if counter is not None:
             self._counters[gpu] = counter
@@ -133,11 +134,12 @@ class Meter:
             self._powers[gpu] = power
         if not seconds:
             return 0.0, False
-        if counter is not None and before is not None and counter >= before:
-            return 1000.0 * (counter - before), False
+        joules = -1.0 if counter is None or before is None else counter - before
+        if 0 <= joules <= most_joules(device, seconds):
+            return 1000.0 * joules, False
         if power is None:
             return 0.0, False
-        # No counter, or a new driver has restarted it.
+        # No counter, a wrong one, or a new driver has restarted it.
         return seconds * (power if last_power is None else (power + last_power) / 2), True
 
 

@@ -13,6 +13,7 @@ from nvitop.api.timing import SHORTEST_CPU_SECONDS
 from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS
 from nvitop.basics.toml import suggestion
 from nvitop.claims import directories_to_read
+from nvitop.sampling.counters import EnergyCounters
 from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.history import past_processes
@@ -132,6 +133,7 @@ class LiveSource:
         self._host_io_failures: tuple[Problem, ...] = ()
         self._claims: tuple[ClaimSample, ...] = ()
         self._sequence = 0
+        self._energy = EnergyCounters()
 
     @property
     def origin(self) -> Origin:
@@ -247,6 +249,7 @@ class LiveSource:
         now = self._clock()
         self._sequence += 1
         driver, reading = self._driver.info, self._process_reading
+        devices, energy_problems = self._energy.check(self._driver.devices, now)
         return Sample(
             timestamp=self._wall_clock(),
             monotonic=now,
@@ -255,11 +258,12 @@ class LiveSource:
             cuda_driver_version=driver.cuda_driver_version,
             simulated=system().scenario,
             host=self._host.sample._replace(io=self._host_io),
-            devices=self._driver.devices,
+            devices=devices,
             processes=processes,
             host_processes=reading.host_processes if demand.host_processes else (),
             problems=(
                 *self._driver.problems,
+                *energy_problems,
                 *self._process_failures,
                 *reading.problems,
                 *self._host.problems,

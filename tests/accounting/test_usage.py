@@ -87,18 +87,28 @@ def test_energy_without_counter_is_estimated_from_the_power(tmp_path: Path) -> N
     assert usage(path, 'user')['']['energy_mj'] == total
 
 
-def test_a_restarted_counter_is_bridged_by_the_power(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    'joules',
+    [
+        [9e6, 9e6 + 1000, 500.0, 1500.0],  # a new driver
+        [9e6, 9e6 + 1000, 5e9, 5e9 + 1000],  # a jump that no GPU can make
+        [9e6, 9e6 + 1000, None, 9e6 + 2000],
+    ],
+)
+def test_energy_is_estimated_from_the_power_where_the_counter_is_wrong(
+    tmp_path: Path, joules: list[float | None]
+) -> None:
     machine = SimpleMachine(1)
-    joules = [9e6, 9e6 + 1000, 500.0, 1500.0]
 
     def samples() -> Any:
-        for each in joules:
-            machine.set(0, total_energy_joules=each)
+        for counter in joules:
+            machine.set(0, total_energy_joules=counter)
             yield machine.sample(10)
 
     record(tmp_path / 'a.db', samples())
     found = rows(tmp_path / 'a.db', 'SELECT sum(energy_mj), sum(estimated_mj) FROM gpu_minute')
-    assert found == [(3_000_000, 1_000_000)]
+    wrong = 1_000_000 * (2 if None in joules else 1)
+    assert found == [(3_000_000, wrong)]
 
 
 def test_mig_devices_count_by_their_compute_slices(tmp_path: Path) -> None:
