@@ -16,8 +16,8 @@ import statistics
 import tempfile
 import time
 
-from nvitop.recording.frames import RecentSamples
-from nvitop.recording.opening import open_recording
+from nvitop.recording.reader import Recording
+from nvitop.recording.recent import RecentSamples
 from nvitop.recording.recorder import Recorder
 from nvitop.recording.replay import ReplaySource
 from nvitop.recording.store import Retention
@@ -89,7 +89,7 @@ def copy_day(path: pathlib.Path, days: int) -> None:
 
 def seek_seconds(path: pathlib.Path, days: float) -> float:
     """Return the median time of a jump with its history."""
-    recording = open_recording(str(path))
+    recording = Recording(str(path))
     source = ReplaySource(recording)
     source.sample(Demand())
     begin = recording.span().first_time
@@ -105,7 +105,7 @@ def seek_seconds(path: pathlib.Path, days: float) -> float:
 
 def played(path: pathlib.Path) -> tuple[float, float]:
     """Play a recording; return milliseconds per sample, and the growth of memory in MiB."""
-    recording = open_recording(str(path))
+    recording = Recording(str(path))
     clock, kept = Clock(0.0), RecentSamples()
     source = ReplaySource(recording, clock=clock)
     history, settled = History(), 0.0

@@ -37,6 +37,8 @@ class Usage:
         #: observed.
         self.share_ms = 0.0
         self.idle_held_ms = 0.0
+        #: The part that a batch system allocated to a job without a process on the GPU.
+        self.allocated_ms = 0.0
         self.sm_percent_ms = 0.0
         self.memory_byte_ms = 0.0
         #: Energy divided among the processes by utilization, else by memory.

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from nvitop.gui.render.buffer import Buffer
     from nvitop.gui.state.app_state import AppState
     from nvitop.gui.term import Terminal
-    from nvitop.recording.frames import RecentSamples
+    from nvitop.recording.recent import RecentSamples
 
 #: Maximum number of events in a crash report.
 REMEMBERED_EVENTS = 50

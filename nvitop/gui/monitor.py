@@ -25,7 +25,7 @@ from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.term import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.platforms.kernel import open_nameless_file
-from nvitop.recording.frames import RecentSamples
+from nvitop.recording.recent import RecentSamples
 from nvitop.sampling.history import History, past_samples
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import STOP_SECONDS, Sampler

@@ -8,7 +8,6 @@ import functools
 import json
 import os
 import sys
-import threading
 from typing import TYPE_CHECKING, Iterator
 
 from nvitop.basics.printable import printable
@@ -28,8 +27,7 @@ from nvitop.query.measure import TableQuery, make_rows
 from nvitop.query.output import Output
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError
-from nvitop.recording.lines import STANDARD
-from nvitop.recording.opening import Recording, open_recordings
+from nvitop.recording.reader import Recording
 from nvitop.recording.replay import ReplaySource
 from nvitop.recording.store import RecordingError
 from nvitop.sampling.serialization import dumps
@@ -40,8 +38,6 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
 
 PROGRAM = 'nvitop replay'
-#: Time (seconds) after which a notice says that a recording is being read.
-NOTICE_SECONDS = 2.0
 EXPORTS = ('csv', 'jsonl')
 #: Times in messages and databases are rounded (seconds).
 _ROUNDING = 0.0005
@@ -73,15 +69,14 @@ def make_parser() -> ArgumentParser:
     """Make the parser of ``nvitop replay``."""
     parser = ArgumentParser(
         prog=PROGRAM,
-        usage=['nvitop replay [OPTION ...] [FILE ...]'],
+        usage=['nvitop replay [OPTION ...] [FILE]'],
         description='Show a recording of "nvitop record" in the monitor, or print its contents.\n'
-        'FILE is a database, lines of JSON (.jsonl, .jsonl.gz), or - for standard input;\n'
-        'the default is the recording of this machine. Several files are joined.',
+        'The default is the recording of this machine.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
     group = add_general(parser, demo=False)
-    group.add_argument('paths', nargs='*', metavar='FILE', help='recordings to show')
+    group.add_argument('path', nargs='?', metavar='FILE', help='recording to show')
     add = parser.add_argument_group('time').add_argument
     add(
         '--at',
@@ -114,7 +109,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         parser.error('--until needs --export or --events')
     if options.processes and (options.export != 'csv' or options.events):
         parser.error('--processes needs --export csv, without --events')
-    options.paths = options.paths or [default_recording()]
+    options.path = options.path or default_recording()
     return options
 
 
@@ -126,31 +121,16 @@ def main(arguments: list[str]) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     path = default_recording()
-    if options.paths == [path] and not os.path.exists(path):
+    if options.path == path and not os.path.exists(path):
         raise CommandFailure(f'{path} does not exist; run nvitop record first, or name a FILE')
     try:
-        with _notice_if_slow():
-            recording = open_recordings(options.paths)
+        recording = Recording(options.path)
         try:
             return _show(recording, options)
         finally:
             recording.close()
     except RecordingError as error:
         raise CommandFailure(str(error)) from None
-
-
-@contextlib.contextmanager
-def _notice_if_slow() -> Iterator[None]:
-    """Print a notice if the block takes long, as for a week of JSON lines."""
-    text = f'{PROGRAM}: reading the whole recording; press Ctrl-C to quit'
-    timer = threading.Timer(NOTICE_SECONDS, print, [text], {'file': sys.stderr, 'flush': True})
-    timer.daemon = True
-    with contextlib.suppress(RuntimeError):  # no free threads
-        timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _show(recording: Recording, options: argparse.Namespace) -> int:
@@ -163,22 +143,12 @@ def _show(recording: Recording, options: argparse.Namespace) -> int:
     given = {'theme': options.theme, 'ascii': options.ascii}
     layer.update({name: value for name, value in given.items() if value is not None})
     shown = read_options(Invocation(layer, reads_config=not options.no_config), messages)
-    if STANDARD in options.paths and not options.once and sys.stdout.isatty():
-        _read_keys_from_terminal()
     if options.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
         print_report(sample_at(recording, options.at), shown)
     else:
         status = _show_monitor(recording, options, shown, messages)
     print_messages(PROGRAM, messages)
     return status or exit_status(messages)
-
-
-def _read_keys_from_terminal() -> None:
-    """Make the terminal standard input, after a pipe there has been read to its end."""
-    with contextlib.suppress(OSError):  # no terminal, or Windows
-        terminal = os.open('/dev/tty', os.O_RDWR)
-        os.dup2(terminal, 0)
-        os.close(terminal)
 
 
 def _show_monitor(
@@ -226,9 +196,10 @@ def sample_at(recording: Recording, at: str | None) -> Sample:
 
 def _export(recording: Recording, options: argparse.Namespace) -> None:
     """Print the samples of a span."""
-    query = TableQuery(devices=device_table().find(EXPORTED), mig=True)
+    mark = ',simulated' if recording.simulated else ''
+    query = TableQuery(devices=device_table().find(EXPORTED + mark), mig=True)
     if options.processes:
-        query = TableQuery(processes=process_table().find(EXPORTED_PROCESSES))
+        query = TableQuery(processes=process_table().find(EXPORTED_PROCESSES + mark))
     with Interrupts() as interrupts, writing():
         output = Output(interrupts=interrupts)
         table = make_format(query, parse_style('csv'), for_terminal=output.is_terminal())

@@ -266,6 +266,10 @@ def _sample_fields() -> tuple[QueryField, ...]:
         _plain('cuda_driver_version', 'str', cuda, 'sample.cuda_driver_version'),
         _plain('count', 'int', 'number of GPUs', _gpu_count, query='count'),
         _plain('hostname', 'str', 'host name', _hostname, query='hostname'),
+        _plain(
+            *('simulated', 'str', 'scenario of a simulated machine'),
+            lambda row: row.sample.simulated or None,
+        ),
     )
 
 
@@ -274,7 +278,7 @@ def _state_fields() -> tuple[QueryField, ...]:
     rules = (*_SIGN_OF_LIFE, *RULE_METRICS)
     mig = 'index of a MIG device on its GPU'
     judged = 'ok, unknown, warning or critical; see health_findings'
-    doing = 'idle, claimed, busy, held (memory of processes, but no kernel), or its status'
+    doing = 'free, claimed, busy, in use, held (no kernel for 10 minutes), or its status'
     problems = 'problems found by the rules about health, with the values that show them'
     fields = (
         ('mig_profile', 'str', 'profile of a MIG device'),
@@ -418,6 +422,7 @@ def _process_fields() -> tuple[QueryField, ...]:
         _plain('gpu_index', 'int', 'index of the GPU it runs on', index),
         _plain('mig_index', 'int', mig, lambda row: _mig_index(row.process.key.device)),
         *gpu,
+        _sample_fields()[-1],
         *map(_of_process_metric, PROCESS_METRICS),
         *_owner_fields(),
         _plain(

@@ -92,8 +92,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     )
     add(
         '--duration',
-        type=duration(0, MAX_SECONDS),
-        default=0.0,
+        type=duration(0.001, MAX_SECONDS),
         metavar='TIME',
         help='stop after TIME, such as 90s, 12h or 7d (default: never)',
     )
@@ -167,12 +166,18 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         if options.output is not None:
             parser.error('FILE and --output cannot be combined')
         options.output = options.file
+    demo = options.demo is not None or bool(os.environ.get('NVITOP_DEMO'))
+    if options.output in (None, default_recording()) and demo:
+        parser.error(
+            'a simulated machine is not recorded to the recording of this machine; name another '
+            'file: -o demo.db'
+        )
     if options.output is None:
         options.output = default_recording()
     if options.format is None:
         if options.output.endswith(('.csv', '.json')):
             parser.error(
-                'a recording is a database (.db) or lines of JSON (.jsonl), not '
+                'this writes a database (.db), or lines of JSON (.jsonl), not '
                 f"{options.output!r}; 'nvitop replay FILE --export csv' makes a table of it"
             )
         is_lines = options.output == STANDARD or options.output.endswith(('.jsonl', '.jsonl.gz'))
@@ -197,7 +202,7 @@ def _run(options: argparse.Namespace) -> int:
         print(f'{PROGRAM}: recording to {name}; press Ctrl-C to stop', file=sys.stderr, flush=True)
         try:
             sampler.start()
-            requests.wait_for_end(options.duration or None, writing.request_reopen)
+            requests.wait_for_end(options.duration, writing.request_reopen)
         finally:
             sampler.stop(STOP_SECONDS)
             writing.close()

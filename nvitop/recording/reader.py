@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading recordings, which may be damaged, hostile, or still being written."""
+"""Reading recordings, which may be damaged or still being written."""
 
 from __future__ import annotations
 
@@ -8,34 +8,24 @@ import os
 import shutil
 import sqlite3
 import tempfile
-import time
 from collections import OrderedDict
-from typing import Callable, Iterator, NamedTuple, Sequence
+from typing import NamedTuple
 from urllib.parse import quote
 
 from nvitop.accounting.usage import GpuTimes
 from nvitop.basics.times import LATEST_TIME, format_time
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError, decompress, parse_text
-from nvitop.recording.store import RecordingError, check_format
+from nvitop.recording.store import SQLITE_MAGIC, RecordingError, check_format, check_sqlite
 from nvitop.sampling.types import Sample
 
 #: Maximum size (bytes) of a compressed frame or key frame that is read.
 MAX_FRAME_BYTES = 4 << 20
 #: Number of key frames that are kept.
 KEYS_KEPT = 3
-#: Maximum time (seconds) of a query: recordings have indexes.
-QUERY_SECONDS = 5.0
-#: Number of virtual machine instructions of SQLite between two checks of the time.
-_INSTRUCTIONS = 100_000
-#: Maximum number of characters in an event that are read.
-MAX_EVENT_TEXT = 500
-#: Number of events that are read at once.
-EVENTS_AT_ONCE = 1000
 _MS = 1000.0
 #: Events that replays lead to.
 _SHOWN = "kind NOT IN ('start', 'stop', 'note')"
-_TABLES = ('event', 'frame', 'keyframe', 'run', 'usage')
 
 
 class Span(NamedTuple):
@@ -51,7 +41,7 @@ class Span(NamedTuple):
         return f'{format_time(self.first_time)} to {format_time(self.last_time)}'
 
 
-class DatabaseRecording:
+class Recording:
     """Frames in SQLite, in the order in which they were taken. Their numbers increase, with gaps.
 
     One thread uses it at a time. Methods raise :class:`RecordingError` if the file cannot be read.
@@ -62,50 +52,51 @@ class DatabaseRecording:
 
         Args:
             path: The file.
-            db: A database that holds its contents, if the file is none.
+            db: Its database, if that is open already.
 
         Raises:
             RecordingError: It cannot be read, is not a recording, or holds no frame.
         """
         self.path = path
         self._keys: OrderedDict[int, bytes] = OrderedDict()
-        self._start_limit()
         if db is not None:
             self._db = db
             return
-        self._db = open_database(path, _TABLES, lambda: time.monotonic() > self._deadline)
+        self._db = open_database(path)
         try:
             self.span()
         except BaseException:
             self._db.close()
             raise
 
-    def _start_limit(self) -> None:
-        self._deadline = time.monotonic() + QUERY_SECONDS
-
-    def _one(self, statement: str, *values: object) -> tuple[object, ...]:
+    def _first(self, statement: str, *values: object) -> tuple[object, ...]:
         """Return the first row of a query, ``()`` if there is none."""
         rows = self._all(f'{statement} LIMIT 1', *values)
         return rows[0] if rows else ()
 
     def _all(self, statement: str, *values: object) -> list[tuple[object, ...]]:
-        self._start_limit()
         try:
             return self._db.execute(statement, values).fetchall()
         except (sqlite3.Error, OverflowError) as error:
             raise RecordingError(f'cannot read {self.path}: {error}') from None
 
+    @property
+    def simulated(self) -> str:
+        """Name of the scenario if the machine was simulated, otherwise ``''``."""
+        row = self._first("SELECT value FROM meta WHERE key = 'simulated'")
+        return str(row[0] or '') if row else ''
+
     def span(self) -> Span:
         """Return the current ends; the last one moves while the file is being written."""
-        first = self._one('SELECT id, t FROM frame ORDER BY id')
-        last = self._one('SELECT id, t FROM frame ORDER BY id DESC')
+        first = self._first('SELECT id, t FROM frame ORDER BY id')
+        last = self._first('SELECT id, t FROM frame ORDER BY id DESC')
         if not first or not last:
             raise RecordingError(f'{self.path} holds no samples')
         return Span(_int(first[0]), _int(last[0]), _seconds(first[1]), _seconds(last[1]))
 
     def at(self, moment: float) -> int:
         """Return the last frame that is not after a time, or the first frame."""
-        row = self._one(
+        row = self._first(
             'SELECT id FROM frame WHERE t <= ? ORDER BY t DESC, id DESC', _milliseconds(moment)
         )
         return _int(row[0]) if row else self.span().first
@@ -113,36 +104,37 @@ class DatabaseRecording:
     def neighbor(self, frame: int, step: int) -> int | None:
         """Return the next (1) or previous (-1) frame; ``None``: there is none."""
         where = 'id > ? ORDER BY id' if step > 0 else 'id < ? ORDER BY id DESC'
-        row = self._one(f'SELECT id FROM frame WHERE {where}', frame)
+        row = self._first(f'SELECT id FROM frame WHERE {where}', frame)
         return _int(row[0]) if row else None
 
     def time_of(self, frame: int) -> float:
         """Return when a frame was taken."""
-        row = self._one('SELECT t FROM frame WHERE id = ?', frame)
+        row = self._first('SELECT t FROM frame WHERE id = ?', frame)
         if not row:
             raise RecordingError(f'{self.path}: the frame has been deleted')
         return _seconds(row[0])
 
     def sample(self, frame: int) -> Sample:
         """Return the sample of a frame; raise FrameError if it is damaged."""
-        row = self._one(
+        row = self._first(
             'SELECT keyframe, CASE WHEN length(z) <= ? THEN z END FROM frame WHERE id = ?',
             MAX_FRAME_BYTES,
             frame,
         )
         if not row:
             raise FrameError('the frame has been deleted')
-        return parse_text(decompress(_blob(row[1]), self._key(_int(row[0]))))
+        key, blob = self._key(_int(row[0])), _blob(row[1])
+        return parse_text(decompress(blob, key) if blob else key)
 
     def _key(self, number: int) -> bytes:
         key = self._keys.get(number)
         if key is None:
-            row = self._one(
+            row = self._first(
                 'SELECT CASE WHEN length(z) <= ? THEN z END FROM keyframe WHERE id = ?',
                 MAX_FRAME_BYTES,
                 number,
             )
-            key = self._keys[number] = decompress(_blob(row[0]) if row else b'', b'')
+            key = self._keys[number] = decompress(_blob(row[0]) if row else b'')
             if len(self._keys) > KEYS_KEPT:
                 self._keys.popitem(last=False)
         return key
@@ -162,58 +154,42 @@ class DatabaseRecording:
     def event(self, moment: float, step: int) -> RecordedEvent | None:
         """Return the next (1) or previous (-1) event after or before a time."""
         where = '> ? ORDER BY t, id' if step > 0 else '< ? ORDER BY t DESC, id'
-        row = self._one(
-            f'SELECT t, substr(kind, 1, 20), substr(text, 1, {MAX_EVENT_TEXT}) FROM event '
-            f'WHERE {_SHOWN} AND t {where}',
-            _milliseconds(moment),
+        row = self._first(
+            f'SELECT t, kind, text FROM event WHERE {_SHOWN} AND t {where}', _milliseconds(moment)
         )
         if not row:
             return None
-        (count,) = self._one(f'SELECT count(*) FROM event WHERE {_SHOWN} AND t = ?', row[0])
+        (count,) = self._first(f'SELECT count(*) FROM event WHERE {_SHOWN} AND t = ?', row[0])
         others = _int(count) - 1
         text = f'{row[2]}, and {others} more' if others else str(row[2])
         return RecordedEvent(_seconds(row[0]), str(row[1]), text)
 
-    def events(self, since: float, until: float) -> Iterator[RecordedEvent]:
-        """Yield all events from one time to another, oldest first."""
-        last = _milliseconds(since), -1
-        while True:
-            rows = self._all(
-                'SELECT t, id, substr(kind, 1, 20), substr(gpu, 1, 100), substr(code, 1, 100), '
-                f'substr(text, 1, {MAX_EVENT_TEXT}) FROM event '
-                'WHERE t >= ? AND (t > ? OR id > ?) AND t <= ? ORDER BY t, id '
-                f'LIMIT {EVENTS_AT_ONCE}',
-                last[0],
-                *last,
-                _milliseconds(until),
-            )
-            for t, _, kind, gpu, code, text in rows:
-                yield RecordedEvent(
-                    _seconds(t), str(kind), str(text or ''), str(gpu or ''), str(code or '')
-                )
-            if len(rows) < EVENTS_AT_ONCE:
-                return
-            last = _int(rows[-1][0]), _int(rows[-1][1])
+    def events(self, since: float, until: float) -> list[RecordedEvent]:
+        """Return all events from one time to another, oldest first."""
+        rows = self._all(
+            'SELECT t, kind, gpu, code, text FROM event WHERE t BETWEEN ? AND ? ORDER BY t, id',
+            _milliseconds(since),
+            _milliseconds(until),
+        )
+        return [
+            RecordedEvent(_seconds(t), str(kind), str(text or ''), str(gpu or ''), str(code or ''))
+            for t, kind, gpu, code, text in rows
+        ]
 
     def gpu_times(self, since: float, until: float) -> GpuTimes:
         """Return the GPU time of each user in whole minutes."""
-        try:
-            rows = self._all(
-                'SELECT substr(user, 1, 256), sum(share_ms), sum(idle_held_ms) FROM usage '
-                'WHERE minute >= ? AND minute < ? GROUP BY user',
-                int(since // 60),
-                int(until // 60),
-            )
-            return {
-                str(user): ((_number(share) - _number(idle)) / _MS, _number(idle) / _MS)
-                for user, share, idle in rows
-            }
-        except RecordingError:
-            return {}
+        rows = self._all(
+            'SELECT user, total(share_ms), total(idle_held_ms) FROM usage '
+            'WHERE minute >= ? AND minute < ? GROUP BY user',
+            int(since // 60),
+            int(until // 60),
+        )
+        times = [(str(user), float(str(share)), float(str(idle))) for user, share, idle in rows]
+        return {user: ((share - idle) / _MS, idle / _MS) for user, share, idle in times}
 
     def interval(self, frame: int) -> float:
         """Return the seconds between the frames around a frame."""
-        row = self._one(
+        row = self._first(
             'SELECT interval_ms FROM run WHERE id = (SELECT run FROM frame WHERE id = ?)', frame
         )
         return max(0.001, _int(row[0]) / _MS) if row else 1.0
@@ -223,37 +199,35 @@ class DatabaseRecording:
         self._db.close()
 
 
-def open_database(
-    path: str, tables: Sequence[str], is_late: Callable[[], bool]
-) -> sqlite3.Connection:
-    """Open a recording that has these tables; queries end with an error when ``is_late``.
+def open_database(path: str) -> sqlite3.Connection:
+    """Open a recording for reading.
 
     Raises:
         RecordingError: It cannot be read, or is not a recording.
     """
-    with contextlib.ExitStack() as stack:
-        try:
-            db = _connect(path)
-            stack.callback(db.close)
-            db.set_progress_handler(is_late, _INSTRUCTIONS)
-            check_format(db, path)
-            _check_tables(db, path, tables)
-        except sqlite3.Error as error:
-            raise RecordingError(f'cannot read {path}: {error}') from None
-        stack.pop_all()
-    return db
-
-
-def _check_tables(db: sqlite3.Connection, path: str, tables: Sequence[str]) -> None:
-    """Refuse tables that compute their values: they could take hours, or all memory."""
-    marks = ', '.join('?' * len(tables))
-    statement = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN"
-    (count,) = db.execute(f'{statement} ({marks})', tuple(tables)).fetchone()
-    # Views and virtual tables are not counted; generated columns are hidden.
-    if count != len(tables) or any(
-        column[6] for table in tables for column in db.execute(f'PRAGMA table_xinfo({table})')
-    ):
+    check_sqlite()
+    try:
+        with open(path, 'rb') as file:
+            start = file.read(len(SQLITE_MAGIC))
+    except OSError as error:
+        raise RecordingError(f'cannot read {path}: {error.strerror}') from None
+    if path.endswith(('.jsonl', '.jsonl.gz')) or start.startswith(b'{"nvitop_sample"'):
+        raise RecordingError(
+            f'{path} has lines of JSON, which other programs read; "nvitop record FILE.db" makes '
+            'recordings'
+        )
+    if start != SQLITE_MAGIC:
         raise RecordingError(f'{path} is not a recording of nvitop')
+    try:
+        db = _connect(path)
+        try:
+            check_format(db, path)
+        except BaseException:
+            db.close()
+            raise
+    except sqlite3.Error as error:
+        raise RecordingError(f'cannot read {path}: {error}') from None
+    return db
 
 
 def _connect(path: str) -> sqlite3.Connection:
@@ -296,8 +270,7 @@ def _copy(path: str) -> sqlite3.Connection:
 def _checked(address: str) -> sqlite3.Connection:
     db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
     try:
-        for pragma in ('trusted_schema = OFF', 'cell_size_check = ON', 'mmap_size = 0'):
-            db.execute(f'PRAGMA {pragma}').fetchall()
+        db.execute('PRAGMA trusted_schema = OFF').fetchall()
         db.execute('SELECT count(*) FROM sqlite_master').fetchall()
     except BaseException:
         db.close()
@@ -310,10 +283,6 @@ def _int(value: object) -> int:
     if not isinstance(value, int):
         raise RecordingError('the recording is damaged')
     return value
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def _seconds(value: object) -> float:

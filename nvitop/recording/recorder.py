@@ -13,8 +13,8 @@ from nvitop.basics.metrics import METRICS
 from nvitop.basics.times import format_duration
 from nvitop.platforms.machine import boot_id, machine_id
 from nvitop.recording.events import EventDetector, RecordedEvent
-from nvitop.recording.frames import FrameEncoder, FrameError, compress
-from nvitop.recording.store import Retention, Store
+from nvitop.recording.frames import FrameEncoder, FrameError
+from nvitop.recording.store import RecordingError, Retention, Store
 from nvitop.sampling.privacy import CommandFilter
 from nvitop.sampling.types import Demand, Sample
 
@@ -118,16 +118,24 @@ class Recorder:
         return Store(self.path, mode=self._mode, retention=self._retention)
 
     def write(self, sample: Sample) -> None:
-        """Take a sample. Problems of the disk are reported, not raised."""
+        """Take a sample. Problems of the disk are reported, not raised.
+
+        Raises:
+            RecordingError: The file was removed and cannot be made again, or it has samples of a
+                real machine and this one is simulated, or the other way around.
+        """
         if sample.timestamp < EARLIEST_TIME:
             if not self._is_clock_reported:
                 self._report('warning', 'nothing is recorded until the system clock is set')
             self._is_clock_reported = True
             return
+        if self._store.is_replaced():
+            self._report('warning', f'{self.path} was removed or moved; recording to a new file')
+            self.reopen()
         sample = self._commands.apply(sample)
+        self._begin_run(sample)
         self._usage.add(sample)
         self._events += self._detector.compare(sample)
-        self._begin_run(sample)
         self._last = sample
         minute = int(sample.timestamp // 60)
         is_new_minute, self._minute = minute != self._minute, minute
@@ -145,27 +153,35 @@ class Recorder:
         if self._run_is_begun:
             return
         try:
+            scenario = self._store.simulated()
+            if scenario is not None and bool(scenario) != bool(sample.simulated):
+                what = 'simulated' if scenario else 'real'
+                raise RecordingError(
+                    f'{self.path} has samples of a {what} machine; record to another file'
+                )
             self._store.begin_run(
                 sample.timestamp,
                 self.interval_seconds,
                 boot=boot_id(),
-                meta={'host': sample.host.hostname, 'machine': _machine_hash()},
+                meta={
+                    'host': sample.host.hostname,
+                    'machine': _machine_hash(),
+                    'simulated': sample.simulated,
+                },
             )
         except sqlite3.Error as error:
             self._stop_rows(error)
             return
         self._run_is_begun = True
         text = f'recording begins, every {format_duration(self.interval_seconds)}'
-        self._events.append(RecordedEvent(sample.timestamp, 'start', text))
+        self._events.insert(0, RecordedEvent(sample.timestamp, 'start', text))
 
     def _write_frame(self, sample: Sample) -> None:
         if self._frames_stopped or not self._run_is_begun:
             return
         try:
             frame, key = self._encoder.encode(sample)
-            self._store.add_frame(
-                sample.timestamp, frame, None if key is None else compress(key, b'')
-            )
+            self._store.add_frame(sample.timestamp, frame, key)
         except (FrameError, sqlite3.Error) as error:
             self._encoder.restart()
             self._stop_frames(str(error))

@@ -18,7 +18,7 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
 
 if TYPE_CHECKING:
-    from nvitop.recording.opening import Recording
+    from nvitop.recording.reader import Recording
 
 #: Speeds, slowest first.
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import sqlite3
-from typing import Iterable, Iterator, NamedTuple
+from typing import Iterable, Iterator, NamedTuple, Sequence
 
 from nvitop.accounting.shares import gpu_of
 from nvitop.accounting.usage import DeviceMinute, MinuteRows, Usage
@@ -19,12 +20,14 @@ from nvitop.recording.events import RecordedEvent
 from nvitop.sampling.types import DeviceSample
 from nvitop.version import __version__
 
+#: Oldest version of SQLite with ``ON CONFLICT DO UPDATE``, from 2018.
+OLDEST_SQLITE = (3, 24, 0)
 #: The first bytes of every SQLite file.
 SQLITE_MAGIC = b'SQLite format 3\0'
 #: Identifies recordings among SQLite files: "nvto".
 APPLICATION_ID = 0x6E76746F
 #: Version of the format. It changes when a reader of the old format would misread the new one.
-FORMAT = 1
+FORMAT = 2
 
 #: Columns of the usage tables that hold sums, and those that hold other values.
 USAGE_SUMS: tuple[str, ...] = tuple(sorted(vars(Usage())))
@@ -65,6 +68,10 @@ CREATE TABLE gpu_minute (
     max_utilization_percent INTEGER, max_temperature_celsius INTEGER, status TEXT,
     is_leaf INTEGER, PRIMARY KEY (minute, gpu)
 ) WITHOUT ROWID;
+CREATE TABLE member (user TEXT PRIMARY KEY, unix_group TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE job (
+    kind TEXT, id TEXT, account TEXT NOT NULL, partition TEXT NOT NULL, PRIMARY KEY (kind, id)
+) WITHOUT ROWID;
 CREATE TABLE event (
     id INTEGER PRIMARY KEY, t INTEGER NOT NULL, run INTEGER NOT NULL, kind TEXT NOT NULL,
     gpu TEXT, code TEXT, text TEXT
@@ -75,6 +82,7 @@ CREATE INDEX event_t ON event (t)
 BUSY_MS = 200
 #: Rows deleted and pages freed per cleanup step.
 ROWS_PER_STEP = 1000
+ROWS_PER_STEP_IN_MEMORY = 100
 MINUTES_PER_STEP = 60
 PAGES_PER_STEP = 2000
 #: Disk space (bytes) that frames leave free for the usage tables; at most 1/20 of the disk.
@@ -83,6 +91,8 @@ RESERVED_BYTES = 16 << 20
 MAX_DEVICES = 10_000
 
 _MS = 1000.0
+#: Bytes of names and commands that are not text.
+_SURROGATE = re.compile('[\ud800-\udfff]')
 
 
 class RecordingError(Exception):
@@ -96,8 +106,19 @@ def check_format(db: sqlite3.Connection, path: str) -> None:
     version = db.execute('PRAGMA user_version').fetchone()[0]
     if version > FORMAT:
         raise RecordingError(f'{path} was written by a newer version of nvitop')
-    if version < 1:
-        raise RecordingError(f'{path} is not a recording of nvitop')
+    if version < FORMAT:
+        raise RecordingError(
+            f'{path} was written by a version of nvitop before 2.0; move it away to record anew'
+        )
+
+
+def check_sqlite() -> None:
+    """Raise RecordingError if the SQLite of this Python is too old."""
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        oldest = '.'.join(map(str, OLDEST_SQLITE))
+        raise RecordingError(
+            f'recordings need SQLite {oldest} or newer; this Python has {sqlite3.sqlite_version}'
+        )
 
 
 class Retention(NamedTuple):
@@ -118,19 +139,30 @@ class Store:
     then nothing of the call is stored.
     """
 
-    def __init__(self, path: str, *, mode: int | None, retention: Retention) -> None:
+    def __init__(self, path: str | None, *, mode: int | None, retention: Retention) -> None:
         """Open or create a recording.
 
-        ``mode`` are the permissions of the file, by default 0600 for a new one.
+        Args:
+            path: The file; ``None``: keep everything in memory.
+            mode: Permissions of the file; ``None``: 0600 for a new one.
+            retention: How long and how much is kept.
 
         Raises:
             RecordingError: The file cannot be opened, is not a recording, or has another writer.
         """
-        self.path = path
+        check_sqlite()
+        self.path = path or ''
         self._retention = retention
         self._run = 0
         self._keyframe = 0
         self._seen: dict[str, DeviceSample] = {}
+        self._lock = -1
+        self._file: tuple[int, int] | None = None
+        self._rows_per_step = ROWS_PER_STEP if path else ROWS_PER_STEP_IN_MEMORY
+        if path is None:
+            self.db = sqlite3.connect(':memory:', isolation_level=None)
+            self._prepare(None)
+            return
         lock_path = f'{path}.lock'
         has_lock = os.path.exists(lock_path)
         with contextlib.ExitStack() as stack:
@@ -145,11 +177,12 @@ class Store:
                 os.close(files.open_private(path))
                 if os.path.getsize(path) == 1:  # SQLite takes it for empty
                     raise RecordingError(f'{path} is not a recording of nvitop')
-                self._db = sqlite3.connect(
+                self.db = sqlite3.connect(
                     path, timeout=BUSY_MS / _MS, isolation_level=None, check_same_thread=False
                 )
-                stack.callback(self._db.close)
+                stack.callback(self.db.close)
                 self._prepare(mode)
+                self._file = identity(path)
             except OSError as error:
                 raise RecordingError(f'cannot open {path}: {error.strerror}') from None
             except sqlite3.Error as error:
@@ -160,7 +193,7 @@ class Store:
 
     def _prepare(self, mode: int | None) -> None:
         """Make the tables of a new file; check those of an existing one."""
-        db = self._db
+        db = self.db
         tables = db.execute('SELECT count(*) FROM sqlite_master').fetchone()[0]
         if tables:
             check_format(db, self.path)
@@ -183,72 +216,120 @@ class Store:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """Store everything inside the block, or nothing if anything fails."""
-        self._db.execute('BEGIN IMMEDIATE')
+        self.db.execute('BEGIN IMMEDIATE')
         try:
             yield
-            self._db.execute('COMMIT')
+            self.db.execute('COMMIT')
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
-                self._db.execute('ROLLBACK')
+                self.db.execute('ROLLBACK')
             raise
 
     def begin_run(self, time: float, interval: float, *, boot: str, meta: dict[str, str]) -> None:
         """Begin a run: frames that were taken at one interval by one process."""
         with self.transaction():
             for key, value in {**meta, 'version': __version__}.items():
-                self._db.execute('INSERT OR REPLACE INTO meta VALUES (?, ?)', (key, value))
+                self.db.execute('INSERT OR REPLACE INTO meta VALUES (?, ?)', (key, value))
             row = (int(time * _MS), int(time * _MS), int(interval * _MS), boot, __version__)
-            inserted = self._db.execute(
+            inserted = self.db.execute(
                 'INSERT INTO run (started, ended, interval_ms, boot, version, reason) '
                 "VALUES (?, ?, ?, ?, ?, 'running')",
                 row,
             )
             self._run = int(inserted.lastrowid or 0)
 
-    def add_frame(self, time: float, frame: bytes, key: bytes | None) -> None:
+    def add_frame(
+        self, time: float, frame: bytes, key: bytes | None, number: int | None = None
+    ) -> None:
         """Store a frame; ``key`` is the compressed key frame if it is a new one."""
         with self.transaction():
             keyframe = self._keyframe
             if key is not None:
-                inserted = self._db.execute('INSERT INTO keyframe (z) VALUES (?)', (key,))
+                inserted = self.db.execute('INSERT INTO keyframe (z) VALUES (?)', (key,))
                 keyframe = int(inserted.lastrowid or 0)
-            self._db.execute(
-                'INSERT INTO frame (t, run, keyframe, z) VALUES (?, ?, ?, ?)',
-                (int(time * _MS), self._run, keyframe, frame),
+            self.db.execute(
+                'INSERT INTO frame (id, t, run, keyframe, z) VALUES (?, ?, ?, ?, ?)',
+                (number, int(time * _MS), self._run, keyframe, frame),
             )
         self._keyframe = keyframe
 
     def add_rows(self, minutes: Iterable[MinuteRows], events: Iterable[RecordedEvent]) -> None:
         """Store minutes and events. A minute that is stored already is added up."""
         with self.transaction():
-            write_minutes(self._db, minutes)
-            write_events(self._db, self._run, events)
+            for rows in minutes:
+                self._add_minute(rows)
+            self.db.executemany(
+                'INSERT INTO event (t, run, kind, gpu, code, text) VALUES (?, ?, ?, ?, ?, ?)',
+                [
+                    _storable((int(e.time * _MS), self._run, e.kind, e.gpu, e.code, e.text))
+                    for e in events
+                ],
+            )
+
+    def _add_minute(self, rows: MinuteRows) -> None:
+        # Rounded so that the rounded shares of a minute add up to the observed time.
+        rest = 0.0
+        for key, usage in rows.usage.items():
+            share = usage.share_ms + rest
+            rest = share - round(share)
+            idle = min(usage.idle_held_ms, round(share))
+            rounded = {**vars(usage), 'share_ms': share, 'idle_held_ms': idle}
+            sums = (round(rounded[name]) for name in USAGE_SUMS)
+            self.db.execute(_ADD_USAGE, (rows.minute, *_storable(key), *sums))
+        for gpu, minute in rows.devices.items():
+            sums = (round(getattr(minute, name)) for name in DEVICE_SUMS)
+            values = (getattr(minute, name) for name in DEVICE_VALUES)
+            self.db.execute(_ADD_MINUTE, (rows.minute, gpu, *sums, *values))
 
     def note_devices(self, time: float, devices: Iterable[DeviceSample]) -> None:
         """Store the properties of the devices, and when they were last seen."""
+        now = int(time * _MS)
         with self.transaction():
-            write_devices(self._db, time, devices, self._seen)
+            for device in devices:
+                gpu, info = gpu_of(device.key), device.info
+                if gpu not in self._seen and len(self._seen) >= MAX_DEVICES:
+                    continue
+                place = (device.key.physical_index, -1)
+                parents = (name for name, other in self._seen.items() if other.key[:2] == place)
+                values = (
+                    device.key.physical_index,
+                    device.key.mig_index,
+                    next(parents, None) if device.key.is_mig else None,
+                    info.name,
+                    info.memory_total_bytes,
+                    info.mig_profile,
+                    now,
+                )
+                self._seen[gpu] = device
+                self.db.execute(
+                    'INSERT INTO device (gpu, physical_index, mig_index, parent, name, '
+                    'memory_total_bytes, mig_profile, first_seen, last_seen) '
+                    'VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) ON CONFLICT DO UPDATE SET '
+                    'physical_index = ?2, mig_index = ?3, parent = ?4, name = ?5, '
+                    'memory_total_bytes = ?6, mig_profile = ?7, last_seen = ?8',
+                    _storable((gpu, *values)),
+                )
 
     def tidy(self, time: float, driver: str | None) -> None:
         """Update the end of the run, and delete some of the rows that are too old or too many."""
         now = int(time * _MS)
         with self.transaction():
-            self._db.execute(
+            self.db.execute(
                 'UPDATE run SET ended = ?, driver = coalesce(?, driver) WHERE id = ?',
                 (now, driver, self._run),
             )
             self._delete_old(time)
-        self._db.execute(f'PRAGMA incremental_vacuum({PAGES_PER_STEP})').fetchall()
+        self.db.execute(f'PRAGMA incremental_vacuum({PAGES_PER_STEP})').fetchall()
         # Other users can read the file without the log only if the log is empty.
-        self._db.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()
+        self.db.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()
 
     def _delete_old(self, time: float) -> None:
-        db, keep = self._db, self._retention
+        db, keep = self.db, self._retention
         is_too_large = self.size_bytes() > keep.max_bytes
         oldest = int((time - keep.frame_seconds) * _MS)
         which = 'ORDER BY id' if is_too_large else f'WHERE t < {oldest} ORDER BY t'
         deleted = db.execute(
-            f'DELETE FROM frame WHERE id IN (SELECT id FROM frame {which} LIMIT {ROWS_PER_STEP})'
+            f'DELETE FROM frame WHERE id IN (SELECT id FROM frame {which} LIMIT {self._rows_per_step})'
         ).rowcount
         if deleted:
             db.execute(
@@ -264,14 +345,25 @@ class Store:
                 until = until if is_too_large and not deleted else min(until, before)
                 db.execute(f'DELETE FROM {table} WHERE minute < ?', (until,))
         db.execute(
-            f'DELETE FROM event WHERE id IN (SELECT id FROM event WHERE t < ? LIMIT {ROWS_PER_STEP})',
+            f'DELETE FROM event WHERE id IN (SELECT id FROM event WHERE t < ? LIMIT {self._rows_per_step})',
             (int((time - keep.usage_seconds) * _MS),),
         )
+
+    def is_replaced(self) -> bool:
+        """Whether the file was removed, or moved away."""
+        return self._file is not None and identity(self.path) != self._file
+
+    def simulated(self) -> str | None:
+        """Return the scenario of a simulated machine, ``''`` for a real one; ``None``: a new file."""
+        if self.db.execute('SELECT count(*) FROM run').fetchone()[0] == 0:
+            return None
+        row = self.db.execute("SELECT value FROM meta WHERE key = 'simulated'").fetchone()
+        return str(row[0] or '') if row else ''
 
     def size_bytes(self) -> int:
         """Return the size of the file without its free pages."""
         pages, free, size = (
-            int(self._db.execute(f'PRAGMA {name}').fetchone()[0])
+            int(self.db.execute(f'PRAGMA {name}').fetchone()[0])
             for name in ('page_count', 'freelist_count', 'page_size')
         )
         return (pages - free) * size
@@ -287,18 +379,18 @@ class Store:
     def close(self, time: float, reason: str) -> None:
         """End the run and close the file. A file that cannot be written is closed all the same."""
         if self._lock < 0:
-            return  # reopening it failed
+            return  # in memory, or reopening it failed
         with contextlib.suppress(sqlite3.Error), self.transaction():
-            self._db.execute(
+            self.db.execute(
                 'UPDATE run SET ended = ?, reason = ? WHERE id = ?',
                 (int(time * _MS), reason, self._run),
             )
         with contextlib.suppress(sqlite3.Error):
-            self._db.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()
+            self.db.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()
             # A file in WAL mode cannot be opened by readers that may not write next to it. This
             # fails while others read, and then they keep the log alive.
-            self._db.execute('PRAGMA journal_mode = DELETE').fetchall()
-        self._db.close()
+            self.db.execute('PRAGMA journal_mode = DELETE').fetchall()
+        self.db.close()
         with contextlib.suppress(OSError):
             os.ftruncate(self._lock, 0)
         os.close(self._lock)
@@ -306,85 +398,39 @@ class Store:
 
 
 _USAGE_KEYS = ('minute', 'gpu', 'user', 'owner_kind', 'owner_id', 'command')
-_DEVICE_KEYS = ('minute', 'gpu')
-_SET_VALUES = (
-    f'UPDATE gpu_minute SET {", ".join(f"{name} = ?" for name in DEVICE_VALUES)} '
-    'WHERE minute = ? AND gpu = ?'
-)
 
 
-def write_minutes(db: sqlite3.Connection, minutes: Iterable[MinuteRows]) -> None:
-    """Store minutes. One that is stored already is added up."""
-    for rows in minutes:
-        # Rounded so that the rounded shares of a minute add up to the observed time.
-        rest = 0.0
-        for key, usage in rows.usage.items():
-            share = usage.share_ms + rest
-            rest = share - round(share)
-            idle = min(usage.idle_held_ms, round(share))
-            rounded = {**vars(usage), 'share_ms': share, 'idle_held_ms': idle}
-            sums = tuple(round(rounded[name]) for name in USAGE_SUMS)
-            _add_up(db, 'usage', _USAGE_KEYS, (rows.minute, *key), USAGE_SUMS, sums)
-        for gpu, minute in rows.devices.items():
-            sums = tuple(round(getattr(minute, name)) for name in DEVICE_SUMS)
-            _add_up(db, 'gpu_minute', _DEVICE_KEYS, (rows.minute, gpu), DEVICE_SUMS, sums)
-            values = (getattr(minute, name) for name in DEVICE_VALUES)
-            db.execute(_SET_VALUES, (*values, rows.minute, gpu))
-
-
-def _add_up(
-    db: sqlite3.Connection,
-    table: str,
-    keys: tuple[str, ...],
-    place: tuple[object, ...],
-    names: tuple[str, ...],
-    sums: tuple[int, ...],
-) -> None:
-    # SQLite before 3.24 has no ON CONFLICT DO UPDATE.
-    marks = ', '.join('?' * len(keys))
-    db.execute(f'INSERT OR IGNORE INTO {table} ({", ".join(keys)}) VALUES ({marks})', place)
-    changes = ', '.join(f'{name} = {name} + ?' for name in names)
-    where = ' AND '.join(f'{key} = ?' for key in keys)
-    db.execute(f'UPDATE {table} SET {changes} WHERE {where}', (*sums, *place))
-
-
-def write_events(db: sqlite3.Connection, run: int, events: Iterable[RecordedEvent]) -> None:
-    """Store events of a run."""
-    db.executemany(
-        'INSERT INTO event (t, run, kind, gpu, code, text) VALUES (?, ?, ?, ?, ?, ?)',
-        [(int(e.time * _MS), run, e.kind, e.gpu, e.code, e.text) for e in events],
+def _upsert(table: str, keys: Sequence[str], sums: Sequence[str], values: Sequence[str]) -> str:
+    """Return the statement that adds a row to a table, or its sums to a row that is there."""
+    columns = (*keys, *sums, *values)
+    changes = (
+        *(f'{name} = {name} + excluded.{name}' for name in sums),
+        *(f'{name} = excluded.{name}' for name in values),
+    )
+    return (
+        f'INSERT INTO {table} ({", ".join(columns)}) VALUES ({", ".join("?" * len(columns))}) '
+        f'ON CONFLICT DO UPDATE SET {", ".join(changes)}'
     )
 
 
-def write_devices(
-    db: sqlite3.Connection,
-    time: float,
-    devices: Iterable[DeviceSample],
-    seen: dict[str, DeviceSample],
-) -> None:
-    """Store the properties of devices, and when they were last seen; add them to those ``seen``."""
-    now = int(time * _MS)
-    for device in devices:
-        gpu, info = gpu_of(device.key), device.info
-        if gpu not in seen and len(seen) < MAX_DEVICES:
-            db.execute('INSERT OR IGNORE INTO device (gpu, first_seen) VALUES (?, ?)', (gpu, now))
-        place = (device.key.physical_index, -1)
-        parents = (name for name, other in seen.items() if other.key[:2] == place)
-        db.execute(
-            'UPDATE device SET physical_index = ?, mig_index = ?, parent = ?, name = ?, '
-            'memory_total_bytes = ?, mig_profile = ?, last_seen = ? WHERE gpu = ?',
-            (
-                device.key.physical_index,
-                device.key.mig_index,
-                next(parents, None) if device.key.is_mig else None,
-                info.name,
-                info.memory_total_bytes,
-                info.mig_profile,
-                now,
-                gpu,
-            ),
-        )
-        seen[gpu] = device
+_ADD_USAGE = _upsert('usage', _USAGE_KEYS, USAGE_SUMS, ())
+_ADD_MINUTE = _upsert('gpu_minute', ('minute', 'gpu'), DEVICE_SUMS, DEVICE_VALUES)
+
+
+def _storable(values: Iterable[object]) -> tuple[object, ...]:
+    """Return values with texts that SQLite takes: names and commands may have bytes of any kind."""
+    return tuple(
+        _SURROGATE.sub('\ufffd', value) if isinstance(value, str) else value for value in values
+    )
+
+
+def identity(path: str) -> tuple[int, int] | None:
+    """Return what tells a file from another one at the same path; ``None``: there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _remove(path: str) -> None:

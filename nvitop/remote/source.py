@@ -20,9 +20,8 @@ import time
 from typing import IO, Callable, Mapping, Sequence
 
 from nvitop.basics.printable import printable
-from nvitop.recording.frames import MAX_TEXT_BYTES, FrameError, parse_text
 from nvitop.remote.smi import PS, SmiError, read_smi
-from nvitop.sampling.serialization import dumps_demand
+from nvitop.sampling.serialization import MAX_BYTES, SerializationError, dumps_demand, loads
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Sample
 
 #: Variable with the ssh program and its options, if it is not ``ssh``.
@@ -169,9 +168,9 @@ class _Connection:
 
     def _read_samples(self, output: IO[bytes]) -> None:
         with output:
-            for line in iter(lambda: output.readline(MAX_TEXT_BYTES + 1), b''):
+            for line in iter(lambda: output.readline(MAX_BYTES + 1), b''):
                 if line.startswith(PREFIX):
-                    self._take(functools.partial(parse_text, line))
+                    self._take(functools.partial(loads, line))
                 elif line.startswith(XML_START):
                     self._take(functools.partial(self._read_smi, line, output))
                 else:
@@ -185,11 +184,11 @@ class _Connection:
         size = 0
         while line and not line.startswith(SMI_END):
             size += len(line)
-            if size > MAX_TEXT_BYTES:
+            if size > MAX_BYTES:
                 self._process.kill()
-                raise SmiError(f'nvidia-smi printed more than {MAX_TEXT_BYTES >> 20} MiB')
+                raise SmiError(f'nvidia-smi printed more than {MAX_BYTES >> 20} MiB')
             block.append(line)
-            line = output.readline(MAX_TEXT_BYTES + 1)
+            line = output.readline(MAX_BYTES + 1)
         xml, end, ps = b''.join(block).partition(b'</nvidia_smi_log>')
         text = ps.decode('utf-8', 'replace')
         now, monotonic = time.time(), time.monotonic()
@@ -198,7 +197,7 @@ class _Connection:
     def _take(self, read: Callable[[], Sample]) -> None:
         try:
             sample = read()
-        except (FrameError, SmiError) as error:
+        except (SerializationError, SmiError) as error:
             self.refusal = str(error)
             return
         with self._news:

@@ -15,6 +15,7 @@ import json
 import math
 from typing import Any, Callable, Dict, List, Union, get_args
 
+from nvitop.basics.times import LATEST_TIME
 from nvitop.owner import types as owner_types
 from nvitop.sampling import types
 from nvitop.sampling.types import DeviceKey, Sample
@@ -22,7 +23,7 @@ from nvitop.sampling.types import DeviceKey, Sample
 #: Version of the format. It changes when a reader of the old format would misread the new one.
 VERSION = 2
 #: Maximum size of the JSON text (bytes), of a text in it (characters), and of a list.
-MAX_BYTES = 64 << 20
+MAX_BYTES = 4 << 20
 MAX_TEXT = 4 << 20
 MAX_ITEMS = 100_000
 
@@ -75,7 +76,10 @@ def loads(text: str | bytes) -> Sample:
     Raises:
         SerializationError: The text is not JSON, not a sample, or too large.
     """
-    return parse(_loads(text))
+    sample = parse(_loads(text))
+    if not 0 <= sample.timestamp < LATEST_TIME:
+        raise SerializationError('a sample of an impossible time')
+    return sample
 
 
 def _loads(text: str | bytes) -> object:

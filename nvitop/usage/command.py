@@ -19,7 +19,7 @@ from nvitop.console.messages import print_message
 from nvitop.fleet.types import FleetError
 from nvitop.platforms.machine import default_recording
 from nvitop.recording.frames import FrameError
-from nvitop.recording.opening import open_recording
+from nvitop.recording.reader import Recording
 from nvitop.recording.store import RecordingError
 from nvitop.sampling.types import Sample
 from nvitop.usage.recordings import DEFAULT_SECONDS, open_sources, read_report
@@ -308,7 +308,7 @@ def _held(paths: Sequence[str], users: Sequence[str]) -> tuple[str, tuple[str, .
     problems = []
     for path in paths:
         try:
-            recording = open_recording(path)
+            recording = Recording(path)
             try:
                 sample = recording.sample(recording.span().last)
             finally:

@@ -38,35 +38,49 @@ _PRESENCE = {name: _COUNTERS[name] for name in ('used', 'held_idle')}
 _OWNER = ('owner_kind', 'owner_id')
 
 
-def _expression(scope: Scope, hosts: str, seconds: int, *, jobs: bool) -> str:
+def _expression(scope: Scope, names: Sequence[str], seconds: int, *, jobs: bool) -> str:
     """Return the query of one part of the period.
+
+    Several scrape jobs, servers or addresses may have the series of one exporter. So the counters of
+    a host are merged before their increase is computed, whatever other labels they have.
 
     Args:
         scope: The part of the fleet.
-        hosts: Labels that name the host, separated by commas.
+        names: Labels that name the host, the best one first.
         seconds: Length of the part.
         jobs: Whether the use of each job is needed.
     """
+    step = 15 if seconds <= 3600 else 60
+
+    def merged(how: str, labels: Sequence[str], series: str) -> str:
+        """Return the series of each host, by the first of the labels with its name."""
+        parts, others = [], ''
+        for name in names:
+            selected = f'{series[:-1]},{others}{name}!=""}}'
+            parts.append(f'{how} by ({", ".join((*labels, name))}) ({selected})')
+            others += f'{name}="",'
+        return ' or '.join(parts)
 
     def increases(prefix: str, labels: Sequence[str], counters: Mapping[str, str]) -> Iterator[str]:
-        """Yield the expressions of counters, summed by labels."""
-        by = ', '.join((*labels, hosts))
         for mark, counter in counters.items():
             series = vector([f'nvitop_{prefix}_gpu_{counter}_total'], scope.match)
-            yield marked(f'sum by ({by}) (increase({series}[{seconds}s]))', f'{prefix} {mark}')
+            total = f'increase(({merged("max", labels, series)})[{seconds}s:{step}s])'
+            yield marked(total, f'{prefix} {mark}')
 
     memory = vector(['nvitop_user_gpu_memory_bytes'], scope.match)
     up = vector(['nvitop_gpu_up'], (*scope.match, Matcher('mig_uuid', '=', '')))
-    step = min(300, max(15, seconds // 10))
-    peak = f'max by (user, {hosts}) (max_over_time({memory}[{seconds}s]))'
-    gpus = f'max_over_time(count by ({hosts}) ({up})[{seconds}s:{step}s])'
+    peak = f'max_over_time(({merged("max", ("user",), memory)})[{seconds}s:{step}s])'
+    gpus = merged('max', ('gpu', 'uuid'), up)
+    simulated = merged('max', ('scenario',), vector(['nvitop_simulation_info'], scope.match))
+    count = f'count by ({", ".join(names)}) ({gpus})'
     return ' or '.join(
         (
             *increases('user', ('user',), _COUNTERS),
             *increases('owner', ('user', *_OWNER), _COUNTERS if jobs else _PRESENCE),
-            *increases('free', (), {'idle': 'seconds', 'joules': 'energy_joules'}),
+            *increases('free', (), {'free': 'seconds', 'joules': 'energy_joules'}),
             marked(peak, 'user peak_bytes'),
-            marked(gpus, 'gpus count'),
+            marked(f'max_over_time(({count})[{seconds}s:{step}s])', 'gpus count'),
+            marked(f'max_over_time(({simulated})[{seconds}s:{step}s])', 'simulation scenario'),
         )
     )
 
@@ -83,29 +97,40 @@ def read_prometheus(
     #: Use by host, user and job, and number of GPUs by host.
     uses: dict[tuple[str, str, str], Sums] = {}
     gpus: dict[str, float] = {}
+    #: Simulated host → its scenario.
+    simulated: dict[str, str] = {}
     for start, end, step in _parts(since, until):
-        expression = _expression(scope, ', '.join(names), step, jobs='job' in by)
+        expression = _expression(scope, names, step, jobs='job' in by)
         for values in client.values_over_time(expression, start, end, step):
-            _add(values, names, uses, gpus)
+            _add(values, names, uses, gpus, simulated)
     if not gpus:
         raise FleetError(
             'the server has no counters of nvitop exporter for this period',
             'check --since and --match',
         )
+    problems = []
+    if gpus.keys() - simulated.keys():  # simulated machines are not added to real ones
+        problems = [f'{host} is simulated: not counted' for host in simulated if host in gpus]
+        gpus = {host: count for host, count in gpus.items() if host not in simulated}
+        uses = {place: sums for place, sums in uses.items() if place[0] in gpus}
+        simulated = {}
     table = Table(by)
     if 'job' in by:
         _take_jobs_from_users(uses)
     else:
         _count_jobs_of_users(uses)
-    observed = dict.fromkeys(gpus, 0.0)
+    observed: dict[str, float] = {}
     for (host, user, job), sums in uses.items():
         table.add(Place(user, job, host=host), sums)
         observed[host] = observed.get(host, 0.0) + sums.seconds
     for host, count in gpus.items():
-        rest = max(0.0, count * (until - since) - observed[host])
+        rest = max(0.0, count * (until - since) - observed.get(host, 0.0))
         table.add(Place(UNOBSERVED, host=host), Sums(unobserved=rest))
     hosts = tuple(sorted(gpus))
-    return Report(since, until, by, table.rows(), hosts, round(sum(gpus.values())))
+    return Report(
+        *(since, until, by, table.rows(), hosts, round(sum(gpus.values())), tuple(problems)),
+        simulated=', '.join(sorted({*simulated.values()})),
+    )
 
 
 def _parts(since: float, until: float) -> Iterator[tuple[float, float, int]]:
@@ -122,6 +147,7 @@ def _add(
     names: Sequence[str],
     uses: dict[tuple[str, str, str], Sums],
     gpus: dict[str, float],
+    simulated: dict[str, str],
 ) -> None:
     """Add the values of one row of the query at the ends of all parts."""
     labels = values.labels
@@ -132,11 +158,14 @@ def _add(
     if kind == 'gpus':
         gpus[host] = max(gpus.get(host, 0.0), *known)
         return
+    if kind == 'simulation':
+        simulated[host] = labels.get('scenario', '')
+        return
     user = labels.get('user', '')
     user = UNKNOWN_USER if user == '(unknown)' else user
     job = f'{labels.get(_OWNER[0], "")} {labels.get(_OWNER[1], "")}' if kind == 'owner' else ''
     sums = uses.setdefault((host, user, job), Sums())
-    total = max(known) if name == 'peak_bytes' else sum(known)
+    total = max(known, default=0.0) if name == 'peak_bytes' else sum(known)
     sums.add(Sums(**{name: total}))
 
 

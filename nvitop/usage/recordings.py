@@ -4,29 +4,18 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import sqlite3
-import time
-from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
 from typing import Dict, Iterator, NamedTuple, Sequence, Set
 
 from nvitop.accounting.shares import UsageKey
-from nvitop.basics.times import LATEST_TIME, format_time
-from nvitop.recording.lines import LineRecording
-from nvitop.recording.opening import is_database
+from nvitop.basics.times import LATEST_TIME, format_time, start_of_day
 from nvitop.recording.reader import open_database
 from nvitop.recording.store import RecordingError
 from nvitop.usage.report import UNOBSERVED, Place, Report, Sums, Table
 
 #: Default length of a report in seconds.
 DEFAULT_SECONDS = 7 * 86400.0
-#: Maximum time (seconds) for the tables of one recording.
-QUERY_SECONDS = 120.0
-#: Damaged parts of a database are skipped in steps of this many minutes.
-MINUTES_SKIPPED = 60
-#: Maximum length of names that are read, and limit of sums: a year of a GPU is less.
-MAX_NAME = 256
-MAX_SUM = 1e18
 
 _MINUTE = 60
 _MINUTE_MS = 60_000.0
@@ -46,68 +35,63 @@ class RecordedDevice(NamedTuple):
 #: GPU → minutes that were counted, to count those in several recordings once.
 Minutes = Dict[str, Set[int]]
 
+_KEYS = 'gpu, user, owner_kind, owner_id, command'
 #: The highest mean of a minute stands for the peak of the memory. If a row was busy without any
 #: utilization, its utilization is unknown.
-_VALUES = (
-    'share_ms, idle_held_ms, sm_percent_ms, '
-    'CASE WHEN sm_percent_ms > 0 OR busy_ms = 0 THEN held_ms ELSE 0 END, '
-    'CASE WHEN held_ms > 0 THEN memory_byte_ms / held_ms ELSE 0 END, energy_mj'
+_SUMS = (
+    'total(share_ms * {0}), total(idle_held_ms * {0}), total(allocated_ms * {0}), '
+    'total(sm_percent_ms * {0}), '
+    'total(CASE WHEN sm_percent_ms > 0 OR busy_ms = 0 THEN held_ms * {0} ELSE 0 END), '
+    'max(CASE WHEN held_ms > 0 THEN memory_byte_ms / held_ms ELSE 0 END), total(energy_mj * {0})'
 )
-_KEYS = 'gpu, user, owner_kind, owner_id, command'
-#: The same columns; those that differ most come first, so that comparisons end early.
-_FAST_KEYS = 'owner_id, command, gpu, user, owner_kind'
-_SUM = (
-    'sum(share_ms), sum(idle_held_ms), sum(sm_percent_ms), '
-    'sum(CASE WHEN sm_percent_ms > 0 OR busy_ms = 0 THEN held_ms ELSE 0 END), '
-    'max(CASE WHEN held_ms > 0 THEN memory_byte_ms / held_ms ELSE 0 END), sum(energy_mj)'
-)
-_NEW_SUMS = 'CREATE TEMP TABLE sums (gpu, user, owner_kind, owner_id, command, a, b, c, d, e, f, '
-#: Few rows that are searched for each row of a large table: faster than sorting that for GROUP BY.
-_ADD_UP = (
-    'ON CONFLICT DO UPDATE SET a = a + excluded.a, b = b + excluded.b, c = c + excluded.c, '
-    'd = d + excluded.d, e = max(e, excluded.e), f = f + excluded.f'
+#: A minute was recorded twice if the clock was set back. It counts as one minute.
+_TWICE = f'SELECT 1 FROM gpu_minute WHERE observed_ms > {_MINUTE_MS} AND {{0}} LIMIT 1'
+_ONCE = (
+    f'coalesce((SELECT min(1, {_MINUTE_MS} / observed_ms) FROM gpu_minute '
+    'WHERE gpu_minute.gpu = usage.gpu AND gpu_minute.minute = usage.minute), 1)'
 )
 
 
-class DatabaseUsage:
+class RecordedUsage:
     """The usage tables of a recording, from the minute ``first`` to before ``last`` since the epoch."""
 
     def __init__(self, path: str) -> None:
-        """Open a recording; lines of JSON are added up in a temporary database.
+        """Open a recording.
 
         Raises:
             RecordingError: It cannot be read, is not a recording, or has no usage.
         """
         self.path = path
-        self._deadline = time.monotonic() + QUERY_SECONDS
-        self._skipped = 0
-        if is_database(path):
-            self._db = open_database(
-                path,
-                ('usage', 'gpu_minute', 'device', 'run', 'meta', 'event'),
-                lambda: time.monotonic() > self._deadline,
-            )
-            self._close = self._db.close
-        else:
-            lines = LineRecording(path)
-            self._db, self._close = lines.count_use(), lines.close
+        self._db = open_database(path)
         try:
-            self._db.execute('PRAGMA temp_store = MEMORY').fetchall()
-            self.host = self._host()
-            where = f'WHERE minute BETWEEN 0 AND {int(LATEST_TIME // _MINUTE)}'
-            first = self._db.execute(f'SELECT min(minute) FROM gpu_minute {where}').fetchone()[0]
-            last = self._db.execute(f'SELECT max(minute) FROM gpu_minute {where}').fetchone()[0]
-            if not isinstance(first, int) or not isinstance(last, int):
-                raise RecordingError(f'{path} holds no usage')
-            self.first, self.last = first, last + 1
-            #: When the first and the last sample were taken, in seconds since the epoch.
-            self.begin, self.end = self._ends()
-        except sqlite3.Error as error:
-            self._close()
-            raise RecordingError(f'cannot read {path}: {error}') from None
+            with self._reading():
+                self._open()
         except RecordingError:
-            self._close()
+            self.close()
             raise
+
+    def _open(self) -> None:
+        meta = dict(self._db.execute('SELECT key, value FROM meta').fetchall())
+        self.host: str = meta.get('host') or '(unknown)'
+        #: Name of the scenario if the machine was simulated, otherwise ``''``.
+        self.simulated: str = meta.get('simulated') or ''
+        first, last = self._db.execute(
+            'SELECT min(minute), max(minute) FROM gpu_minute WHERE minute BETWEEN 0 AND ?',
+            (int(LATEST_TIME // _MINUTE),),
+        ).fetchone()
+        if not isinstance(first, int) or not isinstance(last, int):
+            raise RecordingError(f'{self.path} holds no usage')
+        self.first, self.last = first, last + 1
+        #: When the first and the last sample were taken, in seconds since the epoch.
+        self.begin, self.end = self._ends()
+        #: User → Unix group, and job → account and partition.
+        self.groups: dict[str, str] = dict(self._db.execute('SELECT user, unix_group FROM member'))
+        self.jobs: dict[str, tuple[str, str]] = {
+            f'{kind} {number}': (account, partition)
+            for kind, number, account, partition in self._db.execute(
+                'SELECT kind, id, account, partition FROM job'
+            )
+        }
 
     def _ends(self) -> tuple[float, float]:
         """Return when the first and the last sample of the outer minutes were taken.
@@ -132,147 +116,93 @@ class DatabaseUsage:
         value = self._db.execute(statement, values).fetchone()[0]
         return value / _MS if isinstance(value, (int, float)) else None
 
-    def _host(self) -> str:
-        row = self._db.execute("SELECT value FROM meta WHERE key = 'host'").fetchone()
-        return str(row[0])[:MAX_NAME] if row and row[0] else '(unknown)'
-
     def devices(self, since: int, until: int) -> list[RecordedDevice]:
         """Return the devices that existed in some minutes."""
-        found = []
+        devices = []
         with self._reading():
-            for gpu, index, mig, parent in self._db.execute(
+            for name, index, mig, parent in self._db.execute(
                 'SELECT gpu, physical_index, mig_index, parent FROM device '
                 'WHERE last_seen >= ? AND first_seen < ?',
                 (since * _MINUTE_MS, until * _MINUTE_MS),
             ):
                 is_mig = isinstance(mig, int) and mig >= 0
                 label = f'{index}:{mig}' if is_mig else str(index)
-                found.append(
-                    RecordedDevice(gpu, parent or f'GPU {index}' if is_mig else gpu, label)
-                )
-        return found
+                gpu = parent or f'GPU {index}' if is_mig else name
+                devices.append(RecordedDevice(name, gpu, label))
+        return devices
 
-    def read(self, since: int, until: int, seen: Minutes) -> Iterator[tuple[UsageKey, Sums]]:
-        """Yield the use of devices in some minutes, without those seen."""
-        where = ''
-        if seen:
-
-            def is_new(gpu: str, minute: int) -> bool:
-                return minute not in seen.get(gpu, ())
-
-            self._db.create_function('is_new', 2, is_new)
-            where = ' AND is_new(gpu, minute)'
-        yield from self._sums(max(since, self.first), min(until, self.last), where)
+    def read(self, since: int, until: int, seen: Minutes) -> list[tuple[UsageKey, Sums]]:
+        """Return the use of devices in some minutes, without those seen."""
+        limits = f'minute >= {since:d} AND minute < {until:d}'
         with self._reading():
-            if self._has_clock_steps():
-                yield from self._excess(f'minute >= {since} AND minute < {until}{where}')
+            if seen:
+
+                def is_new(gpu: str, minute: int) -> bool:
+                    return minute not in seen.get(gpu, ())
+
+                self._db.create_function('is_new', 2, is_new)
+            factor = _ONCE if self._db.execute(_TWICE.format(limits)).fetchone() else '1'
+            rows = self._db.execute(
+                f'SELECT {_KEYS}, {_SUMS.format(factor)} FROM usage WHERE {limits}'
+                f'{" AND is_new(gpu, minute)" if seen else ""} GROUP BY {_KEYS}'
+            )
+            return [_use_of(row) for row in rows]
 
     def add_minutes(self, seen: Minutes, since: int, until: int) -> None:
         """Add the minutes in which devices were observed."""
         with self._reading():
             for gpu, minute in self._db.execute(
                 'SELECT gpu, minute FROM gpu_minute WHERE observed_ms > 0 '
-                f'AND minute >= {since} AND minute < {until}'
+                'AND minute >= ? AND minute < ?',
+                (since, until),
             ):
                 seen.setdefault(gpu, set()).add(minute)
-
-    def _sums(self, since: int, until: int, where: str) -> list[tuple[UsageKey, Sums]]:
-        """Return the sums of some minutes; those of damaged parts are skipped."""
-        limits = f'minute >= {since} AND minute < {until}{where}'
-        try:
-            if sqlite3.sqlite_version_info < (3, 24):
-                return self._used(
-                    f'SELECT {_KEYS}, {_SUM} FROM usage WHERE {limits} GROUP BY {_KEYS}'
-                )
-            self._db.execute('DROP TABLE IF EXISTS sums')
-            self._db.execute(f'{_NEW_SUMS} PRIMARY KEY ({_FAST_KEYS})) WITHOUT ROWID')
-            self._db.execute(
-                f'INSERT INTO sums SELECT {_KEYS}, {_VALUES} FROM usage WHERE {limits} {_ADD_UP}'
-            )
-            return self._used('SELECT * FROM sums')
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                raise RecordingError(f'cannot read {self.path}: {error}') from None
-            if until - since <= MINUTES_SKIPPED:
-                self._skipped += until - since
-                return []
-            middle = (since + until) // 2
-            return [*self._sums(since, middle, where), *self._sums(middle, until, where)]
-
-    def _used(self, statement: str) -> list[tuple[UsageKey, Sums]]:
-        return [_use_of(row) for row in self._db.execute(statement)]
-
-    def _has_clock_steps(self) -> bool:
-        """Whether a minute may have been recorded twice, because the clock was set back."""
-        event = self._db.execute("SELECT count(*) FROM event WHERE kind = 'clock'").fetchone()[0]
-        run = self._db.execute(
-            'SELECT count(*) FROM run JOIN run AS before ON before.id = run.id - 1 '
-            'WHERE run.started < before.ended'
-        ).fetchone()[0]
-        return bool(event or run)
-
-    def _excess(self, limits: str) -> Iterator[tuple[UsageKey, Sums]]:
-        """Yield what minutes have too much that hold more than 60 seconds, as negative sums."""
-        for gpu, minute, observed in self._db.execute(
-            f'SELECT gpu, minute, observed_ms FROM gpu_minute '
-            f'WHERE observed_ms > {_MINUTE_MS} AND {limits}'
-        ).fetchall():
-            statement = f'SELECT {_KEYS}, {_VALUES} FROM usage WHERE minute = ? AND gpu = ?'
-            for row in self._db.execute(statement, (minute, gpu)):
-                yield _use_of(row, _MINUTE_MS / float(observed) - 1)
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OverflowError) as error:
+        except (sqlite3.Error, OverflowError, TypeError, ValueError) as error:
             raise RecordingError(f'cannot read {self.path}: {error}') from None
-
-    def problems(self) -> list[str]:
-        """Return what could not be read."""
-        if not self._skipped:
-            return []
-        return [f'{self.path} is damaged: about {self._skipped} minutes cannot be read']
 
     def close(self) -> None:
         """Close the file."""
-        self._close()
+        self._db.close()
 
 
-def _use_of(row: Sequence[object], factor: float = 1.0) -> tuple[UsageKey, Sums]:
-    """Return a row of tables that may hold anything, with its sums in seconds and joules × factor."""
-    key = UsageKey(*('' if value is None else str(value)[:MAX_NAME] for value in row[:5]))
-    share_ms, idle_held_ms, percent_ms, measured_ms, peak_bytes, energy_mj = (
-        float(value) if isinstance(value, (int, float)) and abs(value) < MAX_SUM else 0.0
-        for value in row[5:]
+def _use_of(row: Sequence[object]) -> tuple[UsageKey, Sums]:
+    """Return the key of a row, and its sums in seconds and joules."""
+    key = UsageKey(*('' if value is None else str(value) for value in row[:5]))
+    share, held_idle, allocated, percent, measured, peak_bytes, energy = (
+        float(str(value)) / _MS for value in row[5:]
     )
-    part = factor / 1000
     if not key.user:
-        return key, Sums(idle=part * share_ms, joules=part * energy_mj)
+        return key, Sums(free=share, joules=energy)
     return key, Sums(
-        part * (share_ms - idle_held_ms),
-        part * idle_held_ms,
-        kernels=part * percent_ms / 100,
-        measured=part * measured_ms,
-        peak_bytes=max(0.0, factor * peak_bytes),
-        joules=part * energy_mj,
+        share - held_idle - allocated,
+        held_idle,
+        allocated=allocated,
+        kernels=percent / 100,
+        measured=measured,
+        peak_bytes=peak_bytes * _MS,
+        joules=energy,
     )
 
 
-def open_sources(paths: Sequence[str]) -> tuple[list[DatabaseUsage], list[str]]:
+def open_sources(paths: Sequence[str]) -> tuple[list[RecordedUsage], list[str]]:
     """Open recordings; return also why some could not be opened."""
-    sources: list[DatabaseUsage] = []
+    sources: list[RecordedUsage] = []
     problems = []
     for path in paths:
         try:
-            sources.append(DatabaseUsage(path))
+            sources.append(RecordedUsage(path))
         except RecordingError as error:
             problems.append(str(error))
     return sources, problems
 
 
 def read_report(
-    sources: Sequence[DatabaseUsage], since: float | None, until: float | None, by: tuple[str, ...]
+    sources: Sequence[RecordedUsage], since: float | None, until: float | None, by: tuple[str, ...]
 ) -> Report:
     """Return the use of GPUs in a period, by default the last week recorded.
 
@@ -280,78 +210,102 @@ def read_report(
     to the last sample: what was before and after is not unobserved.
 
     Raises:
-        RecordingError: Nothing was recorded in the period.
+        RecordingError: Nothing was recorded in the period, or simulated and real machines would be
+            added up.
     """
-    begin, end = min(each.first for each in sources), max(each.last for each in sources)
+    simulated = [source for source in sources if source.simulated]
+    if 0 < len(simulated) < len(sources):
+        raise RecordingError(
+            f'{simulated[0].path} is of a simulated machine; it is not added to those of real ones'
+        )
+    begin, end = min(s.first for s in sources), max(s.last for s in sources)
     last = end if until is None else int(until // _MINUTE)
     first = max(begin, last - round(DEFAULT_SECONDS / _MINUTE))
     first = first if since is None else int(since // _MINUTE)
     start, stop = float(first * _MINUTE), float(last * _MINUTE)
     if since is None:
-        start = max(start, min(each.begin for each in sources))
+        start = max(start, min(source.begin for source in sources))
     if until is None:
-        stop = max(each.end for each in sources)
-    hosts: dict[str, list[DatabaseUsage]] = {}
-    for source in sources:
+        stop = max(source.end for source in sources)
+    hosts: dict[str, list[RecordedUsage]] = {}
+    for source in sorted(sources, key=lambda source: source.first):
         if source.first < last and source.last > first:
             hosts.setdefault(source.host, []).append(source)
     if not hosts or first >= last:
         raise RecordingError(
-            'nothing was recorded in this period; '
-            f'the recordings are from {_shown(begin)} to {_shown(end)}'
+            'nothing was recorded in this period; the recordings are from '
+            f'{format_time(begin * _MINUTE)[:-3]} to {format_time(end * _MINUTE)[:-3]}'
         )
     table, gpus, problems = Table(by), 0, []
-    read = functools.partial(
-        _read_host, since=first, until=last, seconds=stop - start, by=by, is_one=len(hosts) == 1
+    days = list(_days(start, stop)) if 'day' in by else [('', start, stop)]
+    for host, of_host in hosts.items():
+        prefix = '' if len(hosts) == 1 or 'host' in by else f'{host}/'
+        count, of_reading = _read_host(table, of_host, prefix, days)
+        gpus += count
+        problems += of_reading
+    return Report(
+        *(start, stop, by, table.rows(), tuple(hosts), gpus, tuple(dict.fromkeys(problems))),
+        simulated=simulated[0].simulated if simulated else '',
     )
-    with ThreadPoolExecutor(2) as pool:  # SQLite computes without the lock of the interpreter
-        for part, count, found in pool.map(read, hosts.values()):
-            table.merge(part)
-            gpus += count
-            problems += found
-    return Report(start, stop, by, table.rows(), tuple(hosts), gpus, tuple(problems))
 
 
-def _shown(minute: int) -> str:
-    return format_time(minute * _MINUTE)[:-3]
+def _days(start: float, stop: float) -> Iterator[tuple[str, float, float]]:
+    """Yield the local days of a period, and when each begins and ends within it."""
+    day = date.fromtimestamp(start)
+    while start_of_day(day) < stop:
+        following = day + timedelta(days=1)
+        yield day.isoformat(), max(start, start_of_day(day)), min(stop, start_of_day(following))
+        day = following
 
 
 def _read_host(
-    sources: Sequence[DatabaseUsage],
-    *,
-    since: int,
-    until: int,
-    seconds: float,
-    by: tuple[str, ...],
-    is_one: bool,
-) -> tuple[Table, int, list[str]]:
-    """Add up the recordings of one host; return its table, number of GPUs, and problems.
+    table: Table,
+    sources: Sequence[RecordedUsage],
+    prefix: str,
+    days: Sequence[tuple[str, float, float]],
+) -> tuple[int, list[str]]:
+    """Add the recordings of one host to a table, and the time that none of them observed.
 
-    The table has the time that no recording observed, too, of the ``seconds`` of the period.
+    Returns:
+        The number of its GPUs, and problems.
     """
-    table, problems, host = Table(by), [], sources[0].host
-    seen: Minutes = {}
-    prefix = '' if is_one or 'host' in by else f'{host}/'
-    observed: dict[str, float] = {}
+    host, problems = sources[0].host, []
+    since, until = int(days[0][1] // _MINUTE), -int(-days[-1][2] // _MINUTE)
     devices: dict[str, RecordedDevice] = {}
-    for source in sorted(sources, key=lambda each: each.first):
+    #: Day and GPU → the seconds that were observed.
+    observed: dict[tuple[str, str], float] = {}
+    seen: Minutes = {}
+    for source in sources:
         try:
-            devices.update({each.name: each for each in source.devices(since, until)})
-            for key, sums in source.read(since, until, seen):
-                device = devices.setdefault(key.gpu, RecordedDevice(key.gpu, key.gpu, key.gpu))
-                observed[device.gpu] = observed.get(device.gpu, 0.0) + sums.seconds
-                job = f'{key.owner_kind} {key.owner_id}'.strip()
-                table.add(Place(key.user, job, key.command, prefix + device.label, host), sums)
+            devices.update({device.name: device for device in source.devices(since, until)})
+            for day, start, stop in days:
+                first, last = int(start // _MINUTE), -int(-stop // _MINUTE)
+                for key, sums in source.read(first, last, seen):
+                    device = devices.setdefault(key.gpu, RecordedDevice(key.gpu, key.gpu, key.gpu))
+                    place = (day, device.gpu)
+                    observed[place] = observed.get(place, 0.0) + sums.seconds
+                    job = f'{key.owner_kind} {key.owner_id}'.strip()
+                    account, partition = source.jobs.get(job, ('', ''))
+                    table.add(
+                        Place(
+                            *(key.user, job, key.command, prefix + device.label, host, day),
+                            group=source.groups.get(key.user, ''),
+                            account=account,
+                            partition=partition,
+                        ),
+                        sums,
+                    )
             if len(sources) > 1:
                 source.add_minutes(seen, since, until)
         except RecordingError as error:
             problems.append(str(error))
-        problems += source.problems()
     gpus = {device.gpu: device.label for device in devices.values() if ':' not in device.label}
     for device in devices.values():
         gpus.setdefault(device.gpu, device.label)
-    for gpu, label in gpus.items():
-        rest = round(seconds - observed.get(gpu, 0.0), 3)  # recordings have milliseconds
-        unobserved = Sums(unobserved=max(0.0, rest))
-        table.add(Place(UNOBSERVED, gpu=prefix + label, host=host), unobserved)
-    return table, len(gpus), problems
+    for day, start, stop in days:
+        for gpu, label in gpus.items():
+            # Recordings have milliseconds.
+            rest = round(stop - start - observed.get((day, gpu), 0.0), 3)
+            unobserved = Place(UNOBSERVED, gpu=prefix + label, host=host, day=day)
+            table.add(unobserved, Sums(unobserved=max(0.0, rest)))
+    return len(gpus), problems

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports of the use of GPUs: by user, job, command, GPU or host, as tables, CSV and JSON. Pure.
 
-The time of a GPU is used, held idle, idle (free) or not observed. All rows of a report add up to the
+The time of a GPU is used, held idle, allocated (to a job that does not use it), free or not observed. All rows of a report add up to the
 length of the period × the number of GPUs.
 """
 
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
 
 #: What rows can be divided by: who has used GPUs, and where.
-WHO = ('user', 'job', 'command')
-PLACES = ('gpu', 'host')
+WHO = ('user', 'job', 'command', 'group', 'account', 'partition')
+PLACES = ('gpu', 'host', 'day')
 DIMENSIONS = (*WHO, *PLACES)
 
 #: User of the time that was not observed.
 UNOBSERVED = '(unobserved)'
-_SPECIAL = {NO_USER: '(idle)', UNKNOWN_USER: '(unknown)', UNOBSERVED: UNOBSERVED}
+_SPECIAL = {NO_USER: '(free)', UNKNOWN_USER: '(unknown)', UNOBSERVED: UNOBSERVED}
 NO_JOB = '(no job)'
+#: What is not known of a job or a user.
+NONE = '(none)'
 FORMATS = ('table', 'csv', 'json')
 #: Version of the JSON structure; increased by changes that would break programs.
 SCHEMA = 1
@@ -54,6 +56,12 @@ class Place(NamedTuple):
     command: str = ''
     gpu: str = ''
     host: str = ''
+    #: Local day: ``'2026-11-24'``.
+    day: str = ''
+    #: Unix group of the user; account and partition of the job.
+    group: str = ''
+    account: str = ''
+    partition: str = ''
 
 
 class Sums:
@@ -64,7 +72,8 @@ class Sums:
         used: float = 0.0,
         held_idle: float = 0.0,
         *,
-        idle: float = 0.0,
+        allocated: float = 0.0,
+        free: float = 0.0,
         unobserved: float = 0.0,
         kernels: float = 0.0,
         measured: float = 0.0,
@@ -73,7 +82,9 @@ class Sums:
     ) -> None:
         self.used = used
         self.held_idle = held_idle
-        self.idle = idle
+        #: Time that a batch system allocated to a job without a process on the GPU.
+        self.allocated = allocated
+        self.free = free
         self.unobserved = unobserved
         #: Time in which kernels ran, of the time in which the utilization is known.
         self.kernels = kernels
@@ -87,7 +98,7 @@ class Sums:
     @property
     def seconds(self) -> float:
         """The time of all kinds."""
-        return self.used + self.held_idle + self.idle + self.unobserved
+        return self.used + self.held_idle + self.allocated + self.free + self.unobserved
 
     @property
     def utilization_percent(self) -> float | None:
@@ -126,6 +137,8 @@ class Report(NamedTuple):
     gpus: int
     #: What could not be counted, and why.
     problems: tuple[str, ...] = ()
+    #: Name of the scenario if the machines were simulated, otherwise ``''``.
+    simulated: str = ''
 
     @property
     def total(self) -> Sums:
@@ -149,13 +162,8 @@ class Table:
             row = self._rows[key] = Row(key, Sums(), is_held)
         row.sums.add(sums)
         job = (place.job, '' if place.job else place.command)
-        if any(job) and place.user not in _SPECIAL and sums.used + sums.held_idle:
+        if any(job) and place.user not in _SPECIAL and sums.used + sums.held_idle + sums.allocated:
             row.sums.jobs.add(job)
-
-    def merge(self, other: Table) -> None:
-        """Add all rows of another table with the same dimensions."""
-        for key, row in other._rows.items():
-            self._rows.setdefault(key, Row(key, Sums(), row.is_held)).sums.add(row.sums)
 
     def rows(self) -> tuple[Row, ...]:
         """Return the rows."""
@@ -166,7 +174,8 @@ def _text(place: Place, dimension: str) -> str:
     if dimension in WHO and place.user in _SPECIAL and not (dimension == 'job' and place.job):
         return _SPECIAL[place.user]
     text: str = getattr(place, dimension)
-    return text or (NO_JOB if dimension == 'job' else '(unknown)')
+    missing = {'job': NO_JOB, 'account': NONE, 'partition': NONE}
+    return text or missing.get(dimension, '(unknown)')
 
 
 def total_of(rows: Iterable[Row]) -> Sums:
@@ -222,7 +231,8 @@ def values_of(sums: Sums) -> dict[str, Any]:
         'gpu_hours': _hours(sums.seconds),
         'used_gpu_hours': _hours(sums.used),
         'held_idle_gpu_hours': _hours(sums.held_idle),
-        'idle_gpu_hours': _hours(sums.idle),
+        'allocated_unused_gpu_hours': _hours(sums.allocated),
+        'free_gpu_hours': _hours(sums.free),
         'unobserved_gpu_hours': _hours(sums.unobserved),
         'mean_utilization_percent': None if percent is None else round(percent, 2),
         'peak_memory_bytes': round(sums.peak_bytes) or None,
@@ -246,13 +256,17 @@ def report_text(
         return _json(report)
     if kind == 'table':
         return _table(report, rows, ascii_only)
-    values = ([*row.key, *values_of(row.sums).values()] for row in rows)
-    return csv_text([[*report.by, *values_of(Sums())], *values])
+    names, mark = [*report.by, *values_of(Sums())], []
+    if report.simulated:
+        names, mark = [*names, 'simulated'], [report.simulated]
+    values = ([*row.key, *values_of(row.sums).values(), *mark] for row in rows)
+    return csv_text([names, *values])
 
 
 def _json(report: Report) -> str:
     document = {
         'schema': SCHEMA,
+        'simulated': report.simulated or None,
         'since': _utc(report.since),
         'until': _utc(report.until),
         'hosts': list(report.hosts),
@@ -272,8 +286,10 @@ def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
     total = report.gpus * (report.until - report.since) or 1.0
     hours = _clock if total < CLOCK_SECONDS else _decimal
     is_large = report.total.joules >= _JOULES_PER_KWH
-    titles = [*map(str.upper, report.by), 'GPU-HOURS', '%', '', 'USED', 'HELD IDLE', 'UTIL']
-    lines = [[*titles, 'PEAK MEM', 'ENERGY', 'JOBS']]
+    is_allocated = report.total.allocated > 0
+    allocated = ['ALLOCATED'] if is_allocated else []
+    titles = [*map(str.upper, report.by), 'GPU-HOURS', '%', '', 'USED', 'HELD IDLE', *allocated]
+    lines = [[*titles, 'UTIL', 'PEAK MEM', 'ENERGY', 'JOBS']]
     for row in rows:
         sums, percent = row.sums, row.sums.utilization_percent
         is_total = row.key[0] == '(total)'
@@ -287,6 +303,7 @@ def _table(report: Report, rows: tuple[Row, ...], ascii_only: bool) -> str:
                 '' if is_total or not row.is_held else _bar(sums, total, ascii_only),
                 hours(sums.used) if sums.used else '',
                 hours(sums.held_idle) if sums.held_idle else '',
+                *([hours(sums.allocated) if sums.allocated else ''] if is_allocated else []),
                 '' if percent is None else f'{percent:.0f}%',
                 f'{sums.peak_bytes / (1 << 30):,.1f} GiB' if sums.peak_bytes else '',
                 _energy(sums.joules, is_large) if sums.joules else '',
@@ -304,7 +321,8 @@ def _title(report: Report) -> str:
     is_clock = report.gpus * (report.until - report.since) < CLOCK_SECONDS
     if not is_clock or all(end.endswith(':00') for end in ends):
         ends = [end[:-3] for end in ends]
-    return f'GPU usage of {printable(hosts)}, {gpus}, {" to ".join(ends)}\n\n'
+    mark = f'SIMULATED ({printable(report.simulated)}): ' if report.simulated else ''
+    return f'{mark}GPU usage of {printable(hosts)}, {gpus}, {" to ".join(ends)}\n\n'
 
 
 def _decimal(seconds: float) -> str:

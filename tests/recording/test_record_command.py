@@ -65,6 +65,31 @@ def test_lines_are_appended_to_gzip_files(machine: simulation.Machine, tmp_path:
     assert len(first.devices) == 8
 
 
+def test_simulated_machines_are_kept_out_of_real_recordings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        'nvitop.recording.command.default_recording', lambda: str(tmp_path / 'd.db')
+    )
+    with pytest.raises(SystemExit):
+        main(['--demo'])
+    with pytest.raises(SystemExit):
+        main(['--demo', '-o', str(tmp_path / 'd.db')])
+    monkeypatch.setenv('NVITOP_DEMO', 'half-busy')
+    with pytest.raises(SystemExit):
+        main([])
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_recording_without_duration_is_a_wrong_command_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(['-o', 'a.db', '--duration', '0'])
+    assert ended.value.code == 2
+    assert '--duration' in capsys.readouterr().err
+
+
 @pytest.mark.skipif(not os.path.exists('/dev/full'), reason='needs /dev/full')
 def test_lines_that_cannot_be_written_end_the_recording(machine: simulation.Machine) -> None:
     ran = CommandRun(main, '-o', '/dev/full', '--format=jsonl')
@@ -180,9 +205,9 @@ def test_another_user_reads_a_recording_that_is_written_or_closed(tmp_path: Path
     def frames_of_other_user() -> int:
         code = (
             'import os, sys\n'
-            'from nvitop.recording.opening import open_recording\n'
+            'from nvitop.recording.reader import Recording\n'
             'os.setuid(65534)\n'
-            'print(open_recording(sys.argv[1]).span().last)'
+            'print(Recording(sys.argv[1]).span().last)'
         )
         return int(run_program('-c', code, str(path)).stdout or -1)
 

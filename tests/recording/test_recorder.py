@@ -170,6 +170,54 @@ def test_reopening_continues_in_a_new_file(tmp_path: Path) -> None:
         assert rows(tmp_path / name, 'SELECT sum(observed_ms) FROM gpu_minute') == [(10_000,)]
 
 
+@pytest.mark.parametrize('name', ['a.db', 'a.jsonl'])
+def test_a_file_that_was_removed_is_made_again(tmp_path: Path, name: str) -> None:
+    machine, path, messages = SimpleMachine(), tmp_path / name, []
+    sink: Recorder | LineWriter = LineWriter(str(path))
+    if name == 'a.db':
+        path.unlink()
+        sink = Recorder(str(path), on_message=lambda _, text: messages.append(text))
+    sink.write(machine.sample(10))
+    path.unlink()
+    for _ in range(2):
+        sink.write(machine.sample(10))
+    sink.close()
+    if name == 'a.db':
+        assert len(samples_of(path)) == 2
+        assert messages == [f'{path} was removed or moved; recording to a new file']
+    else:
+        assert len(path.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize('scenarios', [('', 'half-busy'), ('half-busy', '')])
+def test_simulated_and_real_samples_are_not_mixed(tmp_path: Path, scenarios: list[str]) -> None:
+    machine, path = SimpleMachine(), tmp_path / 'a.db'
+    first, second = (machine.sample(10)._replace(simulated=name) for name in scenarios)
+    record(path, [first])
+    what = 'a simulated' if scenarios[0] else 'a real'
+    with pytest.raises(RecordingError, match=f'has samples of {what} machine'):
+        record(path, [second])
+    assert samples_of(path) == [first]
+
+
+def test_the_start_is_the_first_event(tmp_path: Path) -> None:
+    machine, path = SimpleMachine(), tmp_path / 'a.db'
+    machine.set(0, status='lost', reason='GPU is lost')
+    record(path, [machine.sample(10)])
+    kinds = [kind for (kind,) in rows(path, 'SELECT kind FROM event ORDER BY t, id')]
+    assert kinds == ['start', 'lost', 'stop']
+
+
+def test_names_of_any_bytes_are_recorded(tmp_path: Path) -> None:
+    machine, path = SimpleMachine(), tmp_path / 'a.db'
+    machine.set(0, info=machine.devices[0].info._replace(name='A100 \ud800'))
+    machine.run(1, command='python3 \udcff.py', username='\udcff')
+    samples = [machine.sample(10) for _ in range(10)]
+    record(path, samples)
+    assert samples_of(path) == samples
+    assert rows(path, 'SELECT DISTINCT user FROM usage') == [('\ufffd',)]
+
+
 def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
     text, database, newer = tmp_path / 'a.txt', tmp_path / 'b.db', tmp_path / 'c.db'
     short = tmp_path / 'd.txt'
@@ -180,7 +228,7 @@ def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
     db.close()
     record(newer, [SimpleMachine().sample()])
     db = sqlite3.connect(str(newer))
-    db.execute('PRAGMA user_version = 2')
+    db.execute('PRAGMA user_version = 99')
     db.close()
     before = [(path.read_bytes(), path.stat().st_mode) for path in (text, database, newer, short)]
     for path, why in (

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
-import shlex
 import sys
-import threading
 import time
 from pathlib import Path
-from typing import Callable, Iterable, Sequence
+from typing import Callable, Iterable
 
 import pytest
 
 from nvitop.basics.times import format_time, parse_time
 from nvitop.console.options import Options
-from nvitop.gui import replay_command
 from nvitop.gui.app import App
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor import first_state
@@ -27,10 +23,8 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import ClockTicked, Event, KeyPressed, SampleArrived
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
-from nvitop.recording import reader
 from nvitop.recording.lines import LineWriter
-from nvitop.recording.opening import Recording, open_recording, open_recordings
-from nvitop.recording.reader import DatabaseRecording
+from nvitop.recording.reader import Recording
 from nvitop.recording.recorder import Recorder
 from nvitop.recording.replay import NEWEST_FRAMES, NO_SIGNALS, OLDER_FRAMES, SPEEDS, ReplaySource
 from nvitop.recording.store import RecordingError
@@ -50,7 +44,6 @@ from tests.recording.virtual_clock import (
     simulated_samples,
 )
 from tests.sampling.clocked_machine import ClockedMachine
-from tests.waiting import PATIENCE
 
 INTERVAL = 2.0
 #: Keys that lead to each screen.
@@ -84,7 +77,7 @@ class Replay:
 
     def __init__(self, path: Path, at: float | None = None) -> None:
         self.clock = Clock(0.0)
-        self.recording = open_recording(str(path))
+        self.recording = Recording(str(path))
         self.source = ReplaySource(self.recording, at=at, clock=self.clock)
 
     def next(self, seconds: float = 0.0) -> SampleArrived:
@@ -105,7 +98,7 @@ class Replay:
         self.recording.close()
 
 
-class CountingRecording(DatabaseRecording):
+class CountingRecording(Recording):
     """Counts the instructions of SQLite and the samples that are read."""
 
     def __init__(self, path: str) -> None:
@@ -246,9 +239,8 @@ def test_a_gap_is_replayed_in_two_seconds(tmp_path: Path) -> None:
     replay.close()
 
 
-@pytest.mark.parametrize('name', ['a.db', 'a.jsonl', 'a.jsonl.gz'])
-def test_a_recording_that_grows_is_followed(tmp_path: Path, name: str) -> None:
-    machine, path = SimpleMachine(), tmp_path / name
+def test_a_recording_that_grows_is_followed(tmp_path: Path) -> None:
+    machine, path = SimpleMachine(), tmp_path / 'a.db'
     record(path, [machine.sample(10)])
     replay = Replay(path)
     first = replay.next()
@@ -256,8 +248,6 @@ def test_a_recording_that_grows_is_followed(tmp_path: Path, name: str) -> None:
     record(path, [machine.sample(10)])
     last = replay.next(10.0).sample
     assert last.timestamp > first.sample.timestamp
-    with (tmp_path / 'a.jsonl').open('ab') as file:
-        file.write(b'x' * (5 << 20))
     assert replay.next(10.0).sample is last
     replay.close()
 
@@ -292,7 +282,6 @@ def lose_gpus(machine: SimpleMachine) -> None:
     machine.set(1, status='lost', reason='GPU is lost')
 
 
-@pytest.mark.parametrize('name', ['a.db', 'a.jsonl'])
 @pytest.mark.parametrize(
     ('step', 'change', 'event'),
     [
@@ -305,7 +294,6 @@ def lose_gpus(machine: SimpleMachine) -> None:
 )
 def test_changes_of_the_machine_are_replayed_as_they_were_live(
     tmp_path: Path,
-    name: str,
     step: float,
     change: Callable[[SimpleMachine], None] | None,
     event: str,
@@ -317,7 +305,7 @@ def test_changes_of_the_machine_are_replayed_as_they_were_live(
         change(machine)
     samples.append(machine.sample(10.0, step=step))
     samples += ticks(machine, 9)
-    path = tmp_path / name
+    path = tmp_path / 'a.db'
     record(path, samples)
     live, past, replay = Viewer((120, 40)), Viewer((120, 40)), Replay(path)
     origin = LIVE._replace(no_signals=NO_SIGNALS)
@@ -425,39 +413,6 @@ def test_live_monitor_lists_no_keys_of_recordings() -> None:
     assert 'next event' not in '\n'.join(draw_frame(state, History()).lines())
 
 
-def test_a_notice_appears_while_a_large_recording_is_read(
-    hour: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    noticed = threading.Event()
-
-    def notice(text: str, **options: object) -> None:
-        assert text == 'nvitop replay: reading the whole recording; press Ctrl-C to quit'
-        noticed.set()
-
-    def open_slowly(paths: Sequence[str]) -> Recording:
-        assert noticed.wait(PATIENCE)
-        return open_recordings(paths)
-
-    monkeypatch.setattr(replay_command, 'NOTICE_SECONDS', 0.0)
-    monkeypatch.setattr(replay_command, 'print', notice, raising=False)
-    monkeypatch.setattr(replay_command, 'open_recordings', open_slowly)
-    assert CommandRun(main, str(hour), '-1', '--no-config').status == 0
-
-
-@pytest.mark.skipif(sys.platform == 'win32', reason='needs a pseudoterminal')
-def test_lines_from_a_pipe_are_shown_on_the_terminal(tmp_path: Path) -> None:
-    from tests.e2e.program import NVITOP, Program
-
-    path, machine = tmp_path / 'a.jsonl', SimpleMachine()
-    record(path, ticks(machine, 20))
-    replay = shlex.join([*NVITOP[:3], 'replay', '--no-config', '-'])
-    with Program(['sh', '-c', f'cat {path} | {replay}']) as program:
-        program.press('E', r'REPLAY \d\d:\d\d:\d\d')
-        program.press('B(', 'no earlier sample')
-        assert program.leave() == 0
-        assert 'the recording is from' in program.errors()
-
-
 @pytest.mark.skipif(sys.platform == 'win32', reason='needs a pseudoterminal')
 def test_signal_ends_a_replay_with_its_status(hour: Path) -> None:
     from tests.e2e.program import NVITOP, Program
@@ -467,64 +422,6 @@ def test_signal_ends_a_replay_with_its_status(hour: Path) -> None:
         program.process.terminate()
         assert program.wait_for_exit() == 143
         assert 'continue with --at' in program.errors()
-
-
-def test_events_of_lines_of_json_are_those_of_a_database(hour: Path) -> None:
-    lines = hour.with_name('a.jsonl')
-    record(lines, samples_of(hour))
-    database, found = open_recording(str(hour)), open_recording(str(lines))
-    for moment in (START, START + 1810, START + 2000, START + 2410, START + 5000):
-        for step in (1, -1):
-            event, expected = (each.event(moment, step) for each in (found, database))
-            assert (event and event[:3]) == (expected and expected[:3]), moment
-    database.close()
-    found.close()
-
-
-@pytest.mark.parametrize('name', ['a.jsonl', 'a.jsonl.gz'])
-def test_lines_of_json_are_replayed(tmp_path: Path, name: str) -> None:
-    machine, path = SimpleMachine(), tmp_path / name
-    samples = [*ticks(machine, 200)]
-    record(path, samples, commands='full')
-    recording = open_recording(str(path))
-    assert [recording.sample(frame) for frame in range(1, 201)] == samples
-    assert recording.interval(5) == pytest.approx(10.0)
-    recording.close()
-    replay = Replay(path, at=samples[150].timestamp)
-    assert tick_of(replay.next()) == 150
-    assert tick_of(replay.travel('seconds', -600)) == 90
-    replay.close()
-
-
-def test_several_files_are_one_recording(tmp_path: Path) -> None:
-    machine = SimpleMachine()
-    samples = [*ticks(machine, 30)]
-    for day in range(3):
-        gone = tuple(gpu._replace(status='lost') for gpu in samples[10 * day + 5].devices)
-        samples[10 * day + 5] = samples[10 * day + 5]._replace(devices=gone)
-        record(tmp_path / f'{day}.db', samples[10 * day : 10 * day + 10])
-    recording = open_recordings([str(tmp_path / f'{day}.db') for day in (2, 0, 1)])
-    found: int | None = recording.at(0)
-    frames = []
-    while found is not None:
-        frames.append(found)
-        found = recording.neighbor(found, 1)
-    assert [recording.sample(each) for each in frames] == samples
-    assert recording.frames_before(frames[25], samples[5].timestamp, 100) == frames[5:26]
-    assert recording.frames_before(frames[25], 0, 8) == frames[18:26]
-    assert recording.neighbor(frames[20], -1) == frames[19]
-    assert recording.at(samples[17].timestamp) == frames[17]
-    assert (recording.span().first, recording.span().last) == (frames[0], frames[-1])
-    assert recording.span().last_time == pytest.approx(samples[-1].timestamp, abs=0.001)
-    for way, moment in ((1, 0.0), (-1, 2e9)):
-        event = recording.event(moment, way)
-        times = []
-        while event is not None:
-            times.append(event.time)
-            event = recording.event(event.time, way)
-        lost_and_found = [samples[i].timestamp for i in (5, 6, 15, 16, 25, 26)][::way]
-        assert times == pytest.approx(lost_and_found, abs=0.001)
-    recording.close()
 
 
 def test_reports_and_exports_of_a_recording(hour: Path) -> None:
@@ -543,22 +440,19 @@ def test_reports_and_exports_of_a_recording(hour: Path) -> None:
 def test_events_and_processes_are_exported(tmp_path: Path) -> None:
     machine = SimpleMachine(2)
     machine.run(7, command='python3 x.py 2')
-    paths = [tmp_path / 'a.db', tmp_path / 'b.jsonl']
-    for path in paths:
-        # Three events of one moment: they are read in parts, each once.
-        first = machine.sample(10)
-        machine.set(1, status='lost', reason='\x1b[31m=lost, again')
-        record(path, [first, machine.sample(10), machine.sample(100)])
-        machine.set(1, status='ok', reason='')
+    path = tmp_path / 'a.db'
+    first = machine.sample(10)
+    machine.set(1, status='lost', reason='\x1b[31m=lost, again')
+    record(path, [first, machine.sample(10), machine.sample(100)])
     lost = format_time(machine.wall - 100)
 
     def lines(*arguments: str) -> list[str]:
-        ran = CommandRun(main, *map(str, paths), *arguments)
+        ran = CommandRun(main, str(path), *arguments)
         assert ran.status == 0, ran.err
         return ran.out.splitlines()
 
     kinds = [line.split()[2] for line in lines('--events')]
-    assert kinds == ['start', 'lost', 'gap', 'stop', 'lost', 'gap']
+    assert kinds == ['start', 'lost', 'gap', 'stop']
     (line,) = lines('--events', '--at', lost, '--until', lost)
     assert line == f'{lost}  lost       GPU 1: \ufffd[31m=lost, again'
     (header, row) = lines('--events', '--export=csv', '--at', lost, '--until', lost)
@@ -571,32 +465,9 @@ def test_events_and_processes_are_exported(tmp_path: Path) -> None:
     (header, row) = lines('--processes', '--export=csv', '--at', lost, '--until', lost)
     assert header.startswith('timestamp, gpu_index, mig_index, gpu_uuid, pid, user, command')
     assert ', 7, ann, python3 x.py, C, ' in row
-    empty = CommandRun(main, str(paths[0]), '--events', '--at=2001-01-01', '--until=2001-01-02')
+    empty = CommandRun(main, str(path), '--events', '--at=2001-01-01', '--until=2001-01-02')
     assert (empty.status, empty.out) == (0, '')
     assert empty.err.startswith('nvitop replay: hint: no events of that time; the recording is ')
-
-
-def test_many_events_of_one_moment_are_read_once_each(
-    hour: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recording = DatabaseRecording(str(hour))
-    whole = list(recording.events(0, 1e10))
-    for count in (1, 2, len(whole)):
-        monkeypatch.setattr(reader, 'EVENTS_AT_ONCE', count)
-        assert list(recording.events(0, 1e10)) == whole
-    recording.close()
-    assert len(whole) == 4
-
-
-@pytest.mark.skipif(not os.path.exists('/dev/fd'), reason='needs /dev/fd')
-def test_a_pipe_with_a_name_is_read_once(tmp_path: Path) -> None:
-    path = tmp_path / 'a.jsonl'
-    record(path, ticks(SimpleMachine(), 3))
-    read, write = os.pipe()
-    os.write(write, path.read_bytes())
-    os.close(write)
-    assert samples_of(Path(f'/dev/fd/{read}')) == samples_of(path)
-    os.close(read)
 
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='other systems have names of characters')
@@ -609,8 +480,8 @@ def test_a_name_of_any_bytes_is_opened(tmp_path: Path) -> None:
 def test_names_that_cannot_be_encoded_are_exported(tmp_path: Path) -> None:
     machine = SimpleMachine()
     machine.set(0, info=machine.devices[0].info._replace(name='A100 \ud800'))
-    record(tmp_path / 'a.jsonl', [machine.sample()])
-    assert 'A100 \ufffd' in CommandRun(main, str(tmp_path / 'a.jsonl'), '--export=csv').out
+    record(tmp_path / 'a.db', [machine.sample()])
+    assert 'A100 \ufffd' in CommandRun(main, str(tmp_path / 'a.db'), '--export=csv').out
 
 
 @pytest.mark.parametrize(
@@ -644,55 +515,12 @@ def test_a_file_that_cannot_be_reopened_is_closed_once(tmp_path: Path, name: str
         assert Path(other.name).read_bytes() == b'important'
 
 
-def killed_writer(path: Path, samples: Iterable[Sample]) -> bytes:
-    """Append samples to lines of JSON without completing the file; return what it contains."""
-    writer = LineWriter(str(path))
-    for sample in samples:
-        writer.write(sample)
-    os.close(writer._descriptor)
-    return path.read_bytes()
-
-
-@pytest.mark.parametrize('damage', [b'', b'\x1f', b'\x1f\x8b\x08\xff', bytes(70_000)])
-def test_a_gzip_file_is_read_on_after_a_writer_was_killed(tmp_path: Path, damage: bytes) -> None:
-    path, samples = tmp_path / 'a.jsonl.gz', [*ticks(SimpleMachine(), 15)]
-    for first in (0, 5):
-        path.write_bytes(killed_writer(path, samples[first : first + 5]) + damage)
-    record(path, samples[10:])
-    assert samples_of(path) == samples
-
-
-def test_a_line_that_is_being_written_is_read_when_it_is_complete(tmp_path: Path) -> None:
-    path, samples = tmp_path / 'a.jsonl', [*ticks(SimpleMachine(), 3)]
-    record(path, samples)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-300])
-    replay = Replay(path)
-    replay.next()
-    assert tick_of(replay.travel('end', 1)) == 1
-    with path.open('ab') as file:
-        file.write(whole[-300:-1])
-    assert tick_of(replay.travel('end', 1)) == 2
-    replay.close()
-
-
-def test_a_file_that_was_cut_off_is_read_to_its_last_line(tmp_path: Path) -> None:
-    path, cut = tmp_path / 'a.jsonl.gz', tmp_path / 'b.jsonl.gz'
-    record(path, ticks(SimpleMachine(), 50))
-    whole = gzip.decompress(path.read_bytes())
-    cut.write_bytes(path.read_bytes()[:-300])
-    assert 20 < len(samples_of(cut)) < 50
-    (tmp_path / 'c.jsonl').write_bytes(whole[: len(whole) * 2 // 3])
-    assert 20 < len(samples_of(tmp_path / 'c.jsonl')) < 50
-
-
-@pytest.mark.parametrize('name', ['a.db', 'a.jsonl'])
-def test_a_replay_has_the_hours_since_midnight(tmp_path: Path, name: str) -> None:
+def test_a_replay_has_the_hours_since_midnight(tmp_path: Path) -> None:
     midnight = time.mktime((2026, 11, 22, 0, 0, 0, 0, 0, -1))
     machine = SimpleMachine(1, start=midnight - 600)
     machine.run(1)
-    record(tmp_path / name, (machine.sample(10) for _ in range(240)))
-    recording = open_recording(str(tmp_path / name))
+    record(tmp_path / 'a.db', (machine.sample(10) for _ in range(240)))
+    recording = Recording(str(tmp_path / 'a.db'))
     source = ReplaySource(recording, at=midnight + 1200)
     source.sample(Demand())
     times = source.take_delivery().gpu_times

@@ -6,8 +6,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any, Iterable, Iterator
 
-from nvitop.recording.lines import LineWriter
-from nvitop.recording.opening import open_recording
+from nvitop.recording.reader import Recording
 from nvitop.recording.recorder import RECORDED, Recorder
 from nvitop.recording.store import USAGE_SUMS
 from nvitop.sampling.types import DeviceKey, DeviceSample, HostSample, ProcessKey, Sample
@@ -108,15 +107,15 @@ def simulated_samples(
 
 
 def record(path: Path, samples: Iterable[Sample], **options: Any) -> None:
-    """Record samples to a database, or to lines of JSON if the name ends like that."""
-    sink = (Recorder if path.suffix == '.db' else LineWriter)(str(path), **options)
+    """Record samples to a database."""
+    sink = Recorder(str(path), **options)
     for sample in samples:
         sink.write(sample)
     sink.close()
 
 
 def samples_of(path: Path) -> list[Sample]:
-    recording = open_recording(str(path))
+    recording = Recording(str(path))
     frame: int | None = recording.span().first
     samples = []
     while frame is not None:

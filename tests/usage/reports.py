@@ -10,14 +10,14 @@ HOUR = 3600
 
 
 def hours(report: Report) -> dict[Any, tuple[float, ...]]:
-    """Return the hours used, held idle, idle and not observed of each row."""
+    """Return the hours used, held idle, free and not observed of each row."""
     return {
         row.key[0] if len(row.key) == 1 else row.key: tuple(
             round(seconds / HOUR, 4) + 0.0
             for seconds in (
                 row.sums.used,
                 row.sums.held_idle,
-                row.sums.idle,
+                row.sums.free,
                 row.sums.unobserved,
             )
         )

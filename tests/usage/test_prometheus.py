@@ -57,7 +57,7 @@ ROWS = (
     ('user joules', ANN, 3.6e6),
     ('user peak_bytes', ANN, 5.0),
     ('user used', {**A, 'user': '(unknown)'}, HOUR),
-    ('free idle', A, 20 * HOUR),
+    ('free free', A, 20 * HOUR),
     ('free joules', A, math.nan),
 )
 
@@ -69,7 +69,7 @@ def test_rows_of_all_parts_are_added() -> None:
     assert hours(report) == {
         'ann': (30, 6, 0, 0),
         '(unknown)': (3, 0, 0, 0),
-        '(idle)': (0, 0, 60, 0),
+        '(free)': (0, 0, 60, 0),
         '(unobserved)': (0, 0, 0, 21),
     }
     assert report.total.seconds == 2 * 2.5 * 86400
@@ -191,7 +191,9 @@ def _series(observation: Observation) -> Iterator[Series]:
         prefix = family.name.split('_')[1]
         if family.name == 'nvitop_gpu_up' or prefix in ('user', 'owner', 'free'):
             for point in family.points:
-                yield Series(family.name, {**point.labels, 'instance': 'a:9836'}, point.value)
+                for job, instance in (('nvitop', 'a:9836'), ('second', '10.0.0.1:9836')):
+                    labels = {**point.labels, 'job': job, 'instance': instance}
+                    yield Series(family.name, labels, point.value)
 
 
 @pytest.mark.slow
@@ -215,7 +217,7 @@ def test_recordings_and_prometheus_agree_with_the_truth(
     for row in recorded.rows:
         if row.key == ('(unobserved)',):
             continue
-        for name in ('used', 'held_idle', 'idle', 'joules', 'kernels', 'measured'):
+        for name in ('used', 'held_idle', 'free', 'joules', 'kernels', 'measured'):
             value, other = getattr(row.sums, name), getattr(found[row.key[0]], name)
             assert other == pytest.approx(value, rel=0.01, abs=20), (row.key, name)
         # Recordings know it by command, exporters by user.
@@ -227,10 +229,10 @@ def test_recordings_and_prometheus_agree_with_the_truth(
             user: len(sums.jobs) for user, sums in found.items()
         }
     if scenario == 'known':
-        truth = {'ann': (1.5, 0), 'bob': (0.5, 0), 'carol': (0, 1), '(idle)': (0, 0)}
+        truth = {'ann': (1.5, 0), 'bob': (0.5, 0), 'carol': (0, 1), '(free)': (0, 0)}
         for report in (recorded, scraped):
             sums = {row.key[0]: row.sums for row in report.rows}
             for user, (used, held) in truth.items():
                 assert sums[user].used / HOUR == pytest.approx(used, rel=0.01)
                 assert sums[user].held_idle / HOUR == pytest.approx(held, rel=0.01, abs=1e-6)
-            assert sums['(idle)'].idle / HOUR == pytest.approx(1, rel=0.01)
+            assert sums['(free)'].free / HOUR == pytest.approx(1, rel=0.01)
