@@ -8,7 +8,7 @@ from typing import Iterable, NamedTuple
 from nvitop.api import process
 from nvitop.api.device import Device
 from nvitop.api.process import procfs
-from nvitop.api.utils import Snapshot, replaced_methods
+from nvitop.api.utils import Snapshot
 
 
 class SnapshotResult(NamedTuple):
@@ -71,24 +71,16 @@ def _processes(
 ) -> list[Snapshot]:
     """Return snapshots of the given processes; ``None``: of all processes on these devices."""
     # The driver first, because it may be slow: the host is then read at one moment.
-    usages = [
-        (leaf, None if replaced_methods(leaf, _PROCESS_METHODS) else leaf.process_usage())
-        for leaf in (leaves if processes is None else ())
-    ]
+    usages = [(leaf, leaf.process_usage()) for leaf in (leaves if processes is None else ())]
     with procfs.stat_cache():
         if processes is None:
-            listed = [
-                leaf.processes() if usage is None else leaf.processes_of(usage)
-                for leaf, usage in usages
-            ]
-            processes = [found for each in listed for found in each.values()]
+            listed = [leaf.processes_of(usage) for leaf, usage in usages]
+            processes = [process for of_leaf in listed for process in of_leaf.values()]
         snapshots = process.GpuProcess.take_snapshots(processes, failsafe=True)
     _last_processes[:] = processes
     return snapshots
 
 
-#: The methods that list processes.
-_PROCESS_METHODS = ('processes', 'processes_of', 'process_usage')
 #: Kept until the next call, whose CPU percentages cover the time since this one.
 _last_processes: list[process.GpuProcess] = []
 

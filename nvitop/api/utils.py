@@ -207,22 +207,5 @@ def snapshot_of(real: Any, values: dict[str, Any]) -> Snapshot:
     return snapshot
 
 
-def replaced_methods(instance: object, names: Iterable[str]) -> list[str]:
-    """Return the names of those methods that a program has overridden or patched.
-
-    Snapshots read many values at once instead of calling a method for each. They must not do so for
-    methods that a program has replaced, for example to hide command lines.
-    """
-    return [
-        name
-        for name in names
-        if not str(getattr(getattr(instance, name), '__module__', None)).startswith(_OWN_MODULES)
-    ]
-
-
-#: Where the methods of devices and processes are defined.
-_OWN_MODULES = ('nvitop.api.', 'psutil')
-
-
 def _restore_snapshot(base: type[Snapshot], values: dict[str, Any]) -> Snapshot:
     return base(values.pop('real'), **values)

@@ -12,7 +12,7 @@ from nvitop.api.device import CudaDevice, Device
 from nvitop.api.process import GpuProcess, HostProcess
 from nvitop.api.process.observed import ancestry
 from nvitop.api.snapshots import SnapshotResult
-from nvitop.api.utils import Snapshot, replaced_methods
+from nvitop.api.utils import Snapshot
 from nvitop.basics.metrics import METRICS
 from nvitop.basics.units import NA, GiB
 from nvitop.collector.tags import NAN, Values
@@ -66,21 +66,15 @@ class _Target:
     def read(self, attributes: Sequence[str], now: float, guarded: Callable[..., Any]) -> _Read:
         """Read these attributes of the device, and the processes on it."""
         device, raw = self.device, dict.fromkeys(attributes, NA)
-        has_own_snapshot = not replaced_methods(device, ['as_snapshot'])
-        metrics = {
-            attribute: _METRICS[attribute]
-            for attribute in attributes
-            if has_own_snapshot
-            and attribute in _METRICS
-            and not replaced_methods(device, [attribute])
-        }
+        # Methods of a subclass may raise, and return anything.
+        known = _METRICS if type(device).__module__.startswith('nvitop.') else {}
+        metrics = {attribute: known[attribute] for attribute in attributes if attribute in known}
         with device.oneshot():
             sample = self._read_metrics(metrics.values(), now)
-            snapshot = None if has_own_snapshot else guarded(self.scope, device.as_snapshot, None)
             for attribute in attributes:
                 metric = metrics.get(attribute)
                 if metric is None:
-                    read = functools.partial(_read, device, snapshot, attribute)
+                    read = functools.partial(_read, device, attribute)
                     raw[attribute] = guarded(f'{self.scope}/{attribute}', read, NA)
                 elif sample.status == 'ok':
                     value = sample.value_of(metric)
@@ -264,12 +258,10 @@ class CollectionReader:
                 continue
             raw: dict[str, Any] = {}
             with GpuProcess.failsafe(), process.host.oneshot():
-                is_own = not replaced_methods(process, ['as_snapshot'])
-                snapshot = None if is_own else process.as_snapshot()
                 for attribute, of, _, _ in metrics:
                     place = (process.pid, attribute)
                     if of != 'host' or place not in known:
-                        read = functools.partial(_read, process, snapshot, attribute)
+                        read = functools.partial(_read, process, attribute)
                         known[place] = self._guarded(f'processes/{attribute}', read, NA)
                     raw[attribute] = known[place]
             readings.append((process, scope, raw))
@@ -304,9 +296,9 @@ class CollectionReader:
             LOGGER.warning(message, *arguments)
 
 
-def _read(owner: object, snapshot: Snapshot | None, attribute: str) -> Any:
-    """Read an attribute of a device or process, from its own snapshot if a program has one."""
-    return getattr(owner, attribute)() if snapshot is None else getattr(snapshot, attribute)
+def _read(owner: object, attribute: str) -> Any:
+    """Call a getter of a device or process."""
+    return getattr(owner, attribute)()
 
 
 class ProcessTreeFilter:

@@ -361,19 +361,3 @@ def test_snapshots_use_overridden_methods(child: subprocess.Popen[bytes], gone_p
         exited.as_snapshot()
     [snapshot] = GpuProcess.take_snapshots([exited], failsafe=True)
     assert (snapshot.command, snapshot.name, snapshot.status) == ('hidden', NA, 'terminated')
-
-
-def test_snapshots_use_patched_methods(
-    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    process = GpuProcess(child.pid, FakeDevice())
-    with monkeypatch.context() as patch:
-        patch.setattr(GpuProcess, 'username', lambda self: 'alice')
-        assert process.as_snapshot().username == 'alice'
-    with monkeypatch.context() as patch:
-        patch.setattr(HostProcess, 'cmdline', lambda self: ['patched'])
-        assert process.as_snapshot().command == process.command() == 'patched'
-    with monkeypatch.context() as patch:
-        patch.setattr(process, 'name', lambda: 'a name of its own', raising=False)
-        assert process.as_snapshot().name == 'a name of its own'
-    assert process.as_snapshot().name == 'cat'

@@ -12,7 +12,7 @@ import pytest
 from nvitop import simulation
 from nvitop.api.collector import SnapshotResult, take_snapshots
 from nvitop.api.device import Device
-from nvitop.api.process import GpuProcess, HostProcess
+from nvitop.api.process import HostProcess
 from nvitop.basics.units import NA
 from tests.waiting import PATIENCE
 
@@ -97,17 +97,6 @@ def test_without_processes_only_physical_devices_are_included(processes: Any) ->
     devices, found = take_snapshots(gpu_processes=processes)
     assert [snapshot.real for snapshot in devices] == Device.all()
     assert found == []
-
-
-@pytest.mark.usefixtures('machine')
-def test_replaced_methods_are_honored(monkeypatch: pytest.MonkeyPatch) -> None:
-    process = GpuProcess(4242, Device(0), gpu_memory=1)
-    monkeypatch.setattr(GpuProcess, 'command', lambda self: 'hidden')
-    monkeypatch.setattr(
-        Device, 'processes', lambda self: {4242: process} if self.index == 0 else {}
-    )
-    (snapshot,) = take_snapshots().gpu_processes
-    assert (snapshot.real, snapshot.command) == (process, 'hidden')
 
 
 @pytest.mark.skipif(not psutil.LINUX, reason='reads /proc')

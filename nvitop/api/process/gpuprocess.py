@@ -28,7 +28,7 @@ from nvitop.api.process.facts import (
     command_join,
 )
 from nvitop.api.process.hostprocess import HostProcess
-from nvitop.api.utils import Snapshot, replaced_methods, snapshot_of
+from nvitop.api.utils import Snapshot, snapshot_of
 from nvitop.basics.units import NA, NaType, bytes2human, na_if_none, timedelta2human
 from nvitop.owner.types import Owner
 from nvitop.platforms.kernel import renew_in_child
@@ -380,7 +380,7 @@ class GpuProcess:
         Raises:
             psutil.Error: As the single methods, outside of :meth:`failsafe`.
         """
-        if replaced_methods(self, _HOST_METHODS):
+        if type(self) is not GpuProcess:  # a subclass may hide command lines
             with self._host.oneshot():
                 return snapshot_of(
                     self._host, {name: getattr(self, name)() for name in _HOST_VALUES}
@@ -413,8 +413,8 @@ class GpuProcess:
         so the host is read once for a process on several devices.
         """
         cache = host_process_snapshot_cache
-        if cache is None or replaced_methods(self, _HOST_METHODS):
-            cache = {}  # its values differ from those of other processes with this PID
+        if cache is None or type(self) is not GpuProcess:
+            cache = {}
         pid = self.pid
         host = cache.get(pid)
         if host is None:
@@ -493,4 +493,3 @@ _DEVICE_VALUES = (
     *('gpu_sm_utilization', 'gpu_memory_utilization'),
     *('gpu_encoder_utilization', 'gpu_decoder_utilization'),
 )
-_HOST_METHODS = (*_HOST_VALUES, 'host_snapshot')

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Iterable, TypeVar, cast
 import psutil
 
 from nvitop.api.process import procfs
-from nvitop.api.process.facts import GONE, HostFacts, command_join
+from nvitop.api.process.facts import HostFacts, command_join
 from nvitop.api.process.observed import LinuxProcess
 from nvitop.api.process.psutilprocess import (
     PsutilProcess,
     read_cmdline,
     read_username,
-    unless_denied,
 )
 from nvitop.api.system import system
 from nvitop.api.timing import timed
-from nvitop.api.utils import Snapshot, replaced_methods
+from nvitop.api.utils import Snapshot
 from nvitop.basics.units import NA, NaType, timedelta2human
 from nvitop.owner.types import Owner, OwnerReading
 from nvitop.platforms import LINUX
@@ -359,20 +358,7 @@ class HostProcess(psutil.Process):
 
         Unavailable values are ``None``.
         """
-        facts = system().process(self._actual).facts()
-        replaced = replaced_methods(self, _LISTED_METHODS)
-        if not replaced:
-            return facts
-        try:
-            if not self.is_running():
-                return GONE
-            with self.oneshot():
-                values: dict[str, Any] = {
-                    _FIELDS.get(name, name): unless_denied(getattr(self, name)) for name in replaced
-                }
-        except psutil.NoSuchProcess:
-            return GONE
-        return facts._replace(**values)
+        return system().process(self._actual).facts()
 
 
 def _after_fork() -> None:
@@ -383,8 +369,4 @@ def _after_fork() -> None:
 renew_in_child(HostProcess, INSTANCE_LOCK=threading.RLock)
 at_fork(after_in_child=_after_fork)
 
-_LISTED_METHODS = (
-    *('is_running', 'status', 'username', 'name', 'cmdline', 'cpu_percent', 'memory_percent'),
-    *('rss_memory', 'create_time', 'running_time_in_seconds', 'num_threads'),
-)
 _EXTRA = {'command', 'running_time', 'running_time_human', 'running_time_in_seconds'}
