@@ -67,7 +67,7 @@ def _show(invocation: Invocation, messages: list[Message]) -> int:
 
     options = read_options(invocation, messages)
     if invocation.prints_config:
-        print_config(options)
+        print_config(invocation, options)
         return exit_status(messages)
     if options.users == ():
         options = options._replace(users=(system().username(),))

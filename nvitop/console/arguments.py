@@ -23,171 +23,36 @@ if TYPE_CHECKING:
 
     T = TypeVar('T')
 
-_MONITOR = 'nvitop (without a command)'
-_REPORT = 'nvitop -1'
-_SIGNAL = 'nvitop, select a process, and press T or K'
-#: Word that is no command of nvitop → what to run instead.
+#: Word that people know from other programs or nvitop 1 → what to run instead.
 COMMAND_HINTS = {
-    **dict.fromkeys(('top', 'watch', 'monitor', 'gui', 'tui', 'start'), _MONITOR),
-    **dict.fromkeys(('status', 'show', 'list', 'ls', 'report', 'info', 'print', 'once'), _REPORT),
-    **dict.fromkeys(('kill', 'stop', 'signal', 'term'), _SIGNAL),
-    **dict.fromkeys(('ps', 'pmon', 'processes', 'procs'), 'nvitop query --processes'),
-    **dict.fromkeys(('stats', 'dmon', 'csv', 'get'), 'nvitop query --gpu'),
-    **dict.fromkeys(('json', 'export', 'dump'), 'nvitop query --all --format=json'),
-    **dict.fromkeys(('select', 'pick', 'free', 'choose'), 'nvisel'),
-    **dict.fromkeys(('serve', 'metrics', 'prometheus'), 'nvitop exporter'),
-    **dict.fromkeys(('cluster', 'hosts', 'nodes'), 'nvitop fleet'),
-    **dict.fromkeys(('log', 'capture'), 'nvitop record'),
-    **dict.fromkeys(('play', 'history'), 'nvitop replay'),
-    'ssh': 'nvitop --ssh HOST',
+    'top': 'nvitop (without a command)',
+    'kill': 'nvitop, select a process, and press T or K',
+    'ps': 'nvitop query --processes',
+    'pmon': 'nvitop query --processes',
+    'dmon': 'nvitop query --gpu',
     'version': 'nvitop --version',
-    'demo': 'nvitop --demo',
-    'config': 'nvitop --print-config',
-    'check': 'nvitop health',
-    **dict.fromkeys(('user', 'users'), 'nvitop usage'),
-    **dict.fromkeys(('wait', 'lock', 'queue', 'reserve'), 'nvitop run COMMAND'),
-    **dict.fromkeys(('python', 'python3', 'torchrun', 'bash', 'sh'), 'nvitop run COMMAND'),
 }
-_JSON = '--format=json'
-_SORT = 'the keys o and O of the monitor, or pipe the output to sort'
-#: Command → option of another program → the options of this one instead.
+#: Command → option of nvidia-smi, gpustat, htop or watch → the option of this one instead.
 OPTION_HINTS: dict[str, dict[str, str]] = {
+    'nvitop': {
+        '-q': 'nvitop query --all --format=json',
+        '-x': 'nvitop query --all --format=json',
+        '--json': 'nvitop query --all --format=json',
+        '-a': 'nvitop query --all',
+        '--watch': '--interval TIME',
+        '-d': '--interval TIME',
+        '-n': '--interval TIME',
+        '--no-color': '--theme mono',
+        '--color': '--force-color',
+        '--sort': 'the keys o (sort) and \\ (filter)',
+        '-v': '--version',
+    },
     'nvitop query': {
-        **dict.fromkeys(('-w', '--watch', '--interval', '--delay', '-d', '-n'), '-l TIME'),
-        **dict.fromkeys(('--sort', '--order'), _SORT),
-        **dict.fromkeys(('--filter', '--user', '-u'), 'the field user, and grep'),
-        **dict.fromkeys(('--json', '--xml', '-x'), _JSON),
-        **dict.fromkeys(('-q', '--query'), '--all --format=json'),
-        '--csv': '--format=csv',
-        '--fields': '--gpu=FIELDS',
-        '--output': '-f FILE',
-    },
-    'nvitop record': {'-l': '--interval TIME', '--time': '--duration TIME'},
-    'nvitop run': {
-        **dict.fromkeys(('--gpus', '--num-gpus', '-g', '--gpu'), '-n N'),
-        **dict.fromkeys(('--timeout', '--time'), '--wait TIME'),
-    },
-    'nvitop claims': {'--json': _JSON, '--release': 'kill PID: a claim ends with its command'},
-    'nvitop health': {
-        '--json': _JSON,
-        '--nagios': '--format=nagios',
-        '--watch': 'watch nvitop health',
-    },
-    'nvitop usage': {
-        '--json': _JSON,
-        '--csv': '--format=csv',
-        **dict.fromkeys(('--from', '--last', '--days'), '--since TIME'),
-        '--to': '--until TIME',
-    },
-    'nvitop fleet': {'--host': '--filter host:NAME'},
-    'nvitop exporter': dict.fromkeys(('--port', '--web.listen-address'), '--listen :PORT'),
-    'nvisel': {
-        '--timeout': '--wait TIME',
-        **dict.fromkeys(('--gpus', '--num', '--num-gpus'), '-n N'),
-        **dict.fromkeys(('--free', '--memory', '-m'), '-f SIZE'),
-        '--': 'nvitop run to start a command',
+        '-q': '--all --format=json',
+        '-x': '--format=json',
+        '--watch': '-l TIME',
     },
 }
-OPTION_HINTS['nvitop'] = {
-    **dict.fromkeys(('-x', '--xml'), 'nvitop query --all --format=json'),
-    **dict.fromkeys(('-q', '--query', '--json'), 'nvitop query --all --format=json'),
-    **dict.fromkeys(('-a', '--all'), 'nvitop query --all'),
-    '--csv': 'nvitop query --gpu',
-    **dict.fromkeys(('-w', '--watch', '--refresh', '--delay', '-d', '-n'), '--interval TIME'),
-    **dict.fromkeys(('--no-color', '--no-colour'), '--theme mono'),
-    **dict.fromkeys(('--color', '--colour'), '--force-color'),
-    '--dark': '--theme dark',
-    **dict.fromkeys(('--monochrome', '--mono', '--plain'), '--theme mono'),
-    **dict.fromkeys(('--sort', '-s', '--filter'), 'the keys o (sort) and \\ (filter)'),
-    **dict.fromkeys(('-v', '-Version'), '--version'),
-    '-?': '--help',
-    **dict.fromkeys(('--gpus', '--device', '--devices', '--gpu-id'), '-o DEVICE ...'),
-}
-#: Options of ``nvitop query`` whose value is a comma-separated list.
-_FIELD_OPTIONS = ('--gpu', '--processes', '--query-', '--format')
-
-#: Message of argparse → what to print. ``{0}`` is the name of the option.
-_MESSAGES = (
-    (r"ignored explicit argument '(.*)'", "{0} takes no value, not '{1}'"),
-    (r'expected one argument', '{0} needs a value'),
-    (r'expected at least one argument', '{0} needs at least one value'),
-    (r'expected (\d+) arguments', '{0} needs {1} values'),
-    (r'not allowed with argument (\S+)', '{0} and {1} cannot be combined'),
-    (r"invalid choice: '(.*)' \(choose from (.*)\)", "{0} must be one of {2}, not '{1}'"),
-    (r'(.*)', '{0}: {1}'),
-)
-
-
-def plain_message(message: str, given: Sequence[str]) -> str:
-    """Return a message of argparse as a sentence for users.
-
-    Args:
-        message: The message.
-        given: The arguments; an option is named as there.
-    """
-    match = re.fullmatch(r'argument (\S+): (.*)', message, re.DOTALL)
-    if match is None:
-        return message
-    for pattern, text in _MESSAGES:
-        found = re.fullmatch(pattern, match.group(2), re.DOTALL)
-        if found is not None:
-            words = [_name_in(given, word) for word in (match.group(1), *found.groups())]
-            if len(words) > 2:
-                choices = words[2].replace("'", '')
-                hint = suggestion(words[1], choices.split(', '))
-                return text.format(words[0], words[1], choices) + hint
-            return text.format(*words)
-    return message
-
-
-def _name_in(given: Sequence[str], names: str) -> str:
-    """Return the name of an option that is given, or its last one: ``--once`` for ``-1/--once``."""
-    if not re.fullmatch(r'-[\w./-]+', names):
-        return names
-    options = names.split('/')
-    typed = (word.partition('=')[0] for word in given)
-    return next((word for word in typed if word in options), options[-1])
-
-
-def advise_on_argument(prog: str, word: str, given: Sequence[str]) -> str:
-    """Return what to do about a word that is no option, ``''`` if nothing is known.
-
-    Args:
-        prog: Name of the command.
-        word: The word.
-        given: All arguments of the command.
-    """
-    fields = _split_fields(word, given) if prog == 'nvitop query' else ''
-    if fields:
-        return f'; separate names with commas: {fields}'
-    if prog == 'nvitop query' and not word.isdigit():
-        if word in ('csv', 'json', 'jsonl', 'table'):
-            return f'; did you mean {"--format=" + word!r}?'
-        if word in ('gpu', 'processes', 'all', 'list'):
-            return f'; did you mean {"--" + word!r}?'
-        return f'; name fields with an option: nvitop query --gpu={word}'
-    if prog == 'nvisel':
-        count = f'for {word} GPUs: nvisel -n {word}'
-        return f'; {count if word.isdigit() else "to start a command: nvitop run"}'
-    if word.isdigit() and prog in ('nvitop', 'nvitop query'):
-        return f'; for GPU {word} only: {prog} -i {word}'
-    return ''
-
-
-def _split_fields(word: str, given: Sequence[str]) -> str:
-    """Return ``--gpu=index,name`` for a word of ``--gpu index name``, else ``''``."""
-    place = list(given).index(word)
-    start = place
-    while start > 0 and not given[start].startswith('-'):
-        start -= 1
-    option, _, first = given[start].partition('=')
-    if not option.startswith(_FIELD_OPTIONS):
-        return ''
-    end = place
-    while end < len(given) and not given[end].startswith('-'):
-        end += 1
-    words = [first, *given[start + 1 : end]]
-    return f'{option}={",".join(each.strip(",") for each in words if each.strip(","))}'
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -247,11 +112,10 @@ class ArgumentParser(argparse.ArgumentParser):
         self.exit_status = exit_status
         self._commands = commands
         self._error_status = error_status
-        self._given: list[str] = []
 
     def parse(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:
         """Parse all arguments; exit with an error and a suggestion if one is unknown."""
-        given = self._given = list(sys.argv[1:] if arguments is None else arguments)
+        given = list(sys.argv[1:] if arguments is None else arguments)
         self._refuse_values_of_flags(given)
         parsed, unknown = self.parse_known_args(given)
         if unknown:
@@ -295,7 +159,7 @@ class ArgumentParser(argparse.ArgumentParser):
             hint = f'; run {COMMAND_HINTS[word]}' if word in COMMAND_HINTS else ''
             hint = hint or suggestion(word, names) or '; run nvitop --help for a list'
             return f'unknown command {word!r}{hint}'
-        return f'unexpected argument {word!r}{advise_on_argument(self.prog, word, given)}'
+        return f'unexpected argument {word!r}'
 
     def option_names(self) -> list[str]:
         """All options that the help shows."""
@@ -307,8 +171,11 @@ class ArgumentParser(argparse.ArgumentParser):
         ]
 
     def error(self, message: str) -> NoReturn:
-        """Print an error and exit."""
-        print_message(self.prog, 'error', printable(plain_message(message, self._given)))
+        """Print an error, with a similar choice if there is one, and exit."""
+        found = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message)
+        if found is not None:
+            message += suggestion(found.group(1), found.group(2).replace("'", '').split(', '))
+        print_message(self.prog, 'error', printable(re.sub('^argument ', '', message)))
         self.exit(self._error_status)
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration file: TOML → checked values, with line numbers in errors, and saving."""
+"""The configuration file: TOML → checked values, with line numbers in errors; saved settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Collection, Mapping, NamedTuple
 
 from nvitop.basics.toml import TomlDocument, TomlError, suggestion
 from nvitop.console.option_table import KEY_TABLE, SETTINGS, Option, format_value
-from nvitop.console.options import PRESET, Options
+from nvitop.console.options import PRESET, Options, merge
 from nvitop.platforms import config_file
 
 
@@ -144,9 +144,15 @@ def _is_key(text: object) -> bool:
 
 
 def format_config(
-    options: Options, choices: Choices, default_keys: Mapping[str, tuple[str, ...]] | None = None
+    options: Options,
+    choices: Choices,
+    default_keys: Mapping[str, tuple[str, ...]] | None = None,
+    origins: Mapping[str, str] | None = None,
 ) -> str:
-    """Format the effective configuration as a commented file, for ``--print-config``."""
+    """Format the effective configuration as a commented file, for ``--print-config``.
+
+    ``origins`` are the places that set a field: ``saved.toml``.
+    """
     lines = ['# Configuration of nvitop. Options and environment variables override this file.']
     for key, option in SETTINGS.items():
         if option.kind is KEY_TABLE:
@@ -156,7 +162,12 @@ def format_config(
         words = f' ({", ".join(allowed)})' if allowed else ''
         value = getattr(options, option.field)
         setting = f'# {key} = ' if value is None else f'{key} = {option.kind.format(value)}'
-        lines += ['', f'# {option.comment}{words}', setting]
+        origin = (origins or {}).get(option.field, '')
+        lines += [
+            '',
+            f'# {option.comment}{words}',
+            setting + (f'  # from {origin}' if origin else ''),
+        ]
     return '\n'.join(lines) + '\n'
 
 
@@ -173,104 +184,44 @@ def _key_lines(
     return lines
 
 
-# Saving settings, which keeps comments and all other lines
+#: Name of the file with saved settings, beside the configuration file, after which it is read.
+SAVED = 'saved.toml'
+_SAVED_HEADER = """\
+# Saved by the monitor (key W), and read after the configuration file.
+# Delete this file, or press Alt-W, to forget these settings.
+"""
 
 
-def save_settings(path: str, values: Mapping[str, object]) -> str:
-    """Write settings by name to a file, which is created if necessary; return its path.
+def saved_file(path: str) -> str:
+    """Return the path of the saved settings; ``path`` is ``''`` for the default configuration file."""
+    return os.path.join(os.path.dirname(os.path.realpath(path or config_file())), SAVED)
 
-    If the file has these settings already, or none is needed, return ``''`` and write nothing.
-    ``''`` is the file at :func:`nvitop.platforms.config_file`. Raises OSError if it cannot be
-    written, ValueError if it is not a valid configuration file, which is then left unchanged.
+
+def save_settings(path: str, values: Mapping[str, object], choices: Choices) -> str:
+    """Save the settings that differ from the configuration file; return the path of the file.
+
+    If none does, or no values are given, the file is removed, and ``''`` returned. Raises OSError.
     """
-    shown = path or config_file()
-    target = os.path.realpath(shown)  # the file may be a link into a folder of dotfiles
-    try:
-        with open(target, encoding='utf-8', newline='') as file:
-            text = file.read()
-    except FileNotFoundError:
-        text = ''
-    changed = with_settings(text, values)
-    if changed == text:
+    configured = merge(read_config(path or None, choices).layer)
+    lines = [
+        f'{name} = {SETTINGS[name].kind.format(value)}\n'
+        for name, value in values.items()
+        if value != getattr(configured, SETTINGS[name].field)
+    ]
+    target = saved_file(path)
+    if not lines:
+        if os.path.exists(target):
+            os.remove(target)
         return ''
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    _replace(target, changed)
-    return shown
-
-
-def with_settings(text: str, values: Mapping[str, object]) -> str:
-    """Return the text of a configuration file with these settings.
-
-    A setting with its default value is not added. Raises ValueError if the text is not valid.
-    """
-    before = TomlDocument(text)
-    defaults = Options()
-    mark = '\ufeff' if text.startswith('\ufeff') else ''
-    lines = text[len(mark) :].splitlines(keepends=True)
-    end_of_line = '\r\n' if lines and lines[0].endswith('\r\n') else '\n'
-    # From the last line to the first, so that the numbers of other lines stay true.
-    places = {name: before.line_of((name,)) - 1 for name in values if name in before.values}
-    for name, first in sorted(places.items(), key=lambda place: -place[1]):
-        last = _end_of_value(lines, first)
-        comment = _comment_of(lines[first]) if last == first + 1 else ''
-        lines[first:last] = [
-            f'{name} = {SETTINGS[name].kind.format(values[name])}{comment}{end_of_line}'
-        ]
-    added = [
-        f'{name} = {SETTINGS[name].kind.format(value)}{end_of_line}'
-        for name, value in values.items()
-        if name not in places and value != getattr(defaults, SETTINGS[name].field)
-    ]
-    top = next((i for i, line in enumerate(lines) if line.lstrip().startswith('[')), len(lines))
-    while 0 < top < len(lines) and not lines[top - 1].split('#')[0].strip():
-        top -= 1  # comments above the first table belong to it
-    if added and top > 0 and not lines[top - 1].endswith(('\n', '\r')):
-        lines[top - 1] += end_of_line
-    lines[top:top] = added
-    changed = mark + ''.join(lines)
-    after = TomlDocument(changed).values
-    kept = {name: value for name, value in before.values.items() if name not in values}
-    if any(after.get(name) != value for name, value in kept.items()):
-        raise ValueError('the other settings of the file could not be kept')
-    return changed
-
-
-def _end_of_value(lines: list[str], first: int) -> int:
-    """Return the number of the line after the value that begins in a line."""
-    for end in range(first + 1, len(lines) + 1):
-        try:
-            TomlDocument(''.join(lines[first:end]))
-        except TomlError:
-            continue
-        return end
-    return first + 1
-
-
-def _comment_of(line: str) -> str:
-    """Return the comment at the end of a line with a setting, with the spaces before it."""
-    value = TomlDocument(line).values
-    for i, char in enumerate(line):
-        if char == '#':
-            try:
-                is_comment = TomlDocument(line[:i]).values == value
-            except TomlError:
-                continue
-            if is_comment:
-                start = len(line[:i].rstrip())
-                return line[start:].rstrip('\r\n')
-    return ''
-
-
-def _replace(path: str, text: str) -> None:
-    """Replace the content of a file at once, so that it is never half written."""
-    temporary = f'{path}.{os.getpid()}.tmp'
+    # At once, so that the file is never half written.
+    temporary = f'{target}.{os.getpid()}.tmp'
     try:
-        with open(temporary, 'w', encoding='utf-8', newline='') as file:
-            file.write(text)
-        if os.path.exists(path):
-            os.chmod(temporary, os.stat(path).st_mode & 0o777)
-        os.replace(temporary, path)
+        with open(temporary, 'w', encoding='utf-8') as file:
+            file.write(_SAVED_HEADER + ''.join(lines))
+        os.replace(temporary, target)
     except OSError:
         if os.path.exists(temporary):
             os.remove(temporary)
         raise
+    return target

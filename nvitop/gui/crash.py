@@ -1,106 +1,37 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Crash reports: everything needed to reproduce a crash, without private data."""
+"""Crash reports: where it happened, versions, sizes and the last events, without names of processes."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import platform
 import tempfile
 import traceback
 from importlib import metadata
-from typing import TYPE_CHECKING, Iterable
+from typing import Iterable
 
-from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
-from nvitop.owner.types import make_owner
-from nvitop.sampling.serialization import serialize
-from nvitop.sampling.types import ProcessSample, Sample
 from nvitop.version import __version__
-
-if TYPE_CHECKING:
-    from nvitop.owner.types import Owner
-
-#: Minimum length of texts that are replaced in the traceback. Shorter ones are in every word.
-_SHORTEST_SECRET = 3
-
-
-def placeholder(text: str) -> str:
-    """Return a text of the same width without the content."""
-    return 'x' * cell_width(text)
-
-
-def redact_sample(sample: Sample) -> Sample:
-    """Replace commands, names and users by placeholders of the same width."""
-    return sample._replace(
-        host=sample.host._replace(
-            hostname=placeholder(sample.host.hostname), username=placeholder(sample.host.username)
-        ),
-        processes=tuple(_redact_process(process) for process in sample.processes),
-        host_processes=tuple(
-            process._replace(username=_or_none(process.username), command=_or_none(process.command))
-            for process in sample.host_processes
-        ),
-    )
-
-
-def _redact_process(process: ProcessSample) -> ProcessSample:
-    return process._replace(
-        username=_or_none(process.username),
-        name=_or_none(process.name),
-        command=_or_none(process.command),
-        owner=None if process.owner is None else _redact_owner(process.owner),
-    )
-
-
-def _redact_owner(owner: Owner) -> Owner:
-    layers = tuple(
-        layer._replace(id=placeholder(layer.id), name=_or_none(layer.name))
-        for layer in owner.layers
-    )
-    return make_owner(layers, is_deleted=owner.is_deleted)
-
-
-def _or_none(text: str | None) -> str | None:
-    return None if text is None else placeholder(text)
-
-
-def _secrets(state: AppState) -> list[str]:
-    """Return all texts from outside in the state, the longest first."""
-    texts: set[str | None] = {state.query}
-    for sample in (state.sample, state.shown):
-        texts |= {sample.host.hostname, sample.host.username}
-        for process in sample.processes:
-            texts |= {process.username, process.name, process.command}
-        for host_process in sample.host_processes:
-            texts |= {host_process.username, host_process.command}
-    for name, value in state.environ.variables or ():
-        texts |= {name, value}
-    found = {text for text in texts if text is not None and len(text) >= _SHORTEST_SECRET}
-    return sorted(found, key=len, reverse=True)
 
 
 def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str:
     """Return the text of the report."""
-    # Imported here and below because only a crash needs them; they take a megabyte.
-    trace = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
-    for secret in _secrets(state):
-        trace = trace.replace(secret, placeholder(secret))
-    sample = json.dumps(serialize(redact_sample(state.shown)), indent=1)
+    # Without the message of the error, which may name a process.
+    frames = traceback.extract_tb(error.__traceback__)
     lines = [
         f'nvitop {__version__}, Python {platform.python_version()}, {platform.platform()}',
         ', '.join(_versions()),
         f'driver {state.shown.driver_version}, CUDA {state.shown.cuda_driver_version}',
         f'terminal {os.environ.get("TERM")}, {state.width} x {state.height}',
+        f'{len(state.shown.devices)} devices, {len(state.shown.processes)} processes',
         f'screen {state.screen.value}, view {state.view}, sort {state.main.sort}',
         '',
-        trace,
+        type(error).__name__,
+        *(f'  {frame.filename}:{frame.lineno} in {frame.name}: {frame.line}' for frame in frames),
+        '',
         'Last events, oldest first:',
         *(f'  {event}' for event in events),
-        '',
-        'What was shown, with names, users and commands replaced:',
-        sample,
     ]
     return '\n'.join(lines) + '\n'
 

@@ -174,6 +174,8 @@ def carry_out(
         for key in effect.targets:
             yield send_signal(key, effect.signal)
     elif isinstance(effect, SaveSettings):
+        from nvitop.gui.settings import save
+
         yield save(effect, config_path)
     else:
         event = read_environment(effect.pid, effect.start_time)
@@ -191,20 +193,6 @@ def failures(effect: Job, reason: str) -> Iterator[Event]:
     else:
         error = f'cannot be read: {reason}'
         yield EnvironmentRead(effect.pid, effect.start_time, error=error)
-
-
-def save(effect: SaveSettings, path: str | None) -> SettingsSaved:
-    """Write settings to the configuration file."""
-    from nvitop.console.config import save_settings
-
-    if path is None:
-        return SettingsSaved('', 'no configuration file is used (--no-config)')
-    try:
-        return SettingsSaved(save_settings(path, dict(effect.values)))
-    except OSError as error:
-        return SettingsSaved(error.filename or path, error.strerror or str(error))
-    except ValueError as error:
-        return SettingsSaved(path, str(error))
 
 
 def read_environment(pid: int, start_time: float) -> EnvironmentRead:

@@ -61,7 +61,7 @@ def basic_demand(state: AppState) -> Demand:
     """Return the demand of a screen that shows nothing special."""
     has_codec = not {'encoder', 'decoder'}.isdisjoint(state.view.columns)
     return Demand(
-        shown_metrics=DETAILS if state.awaits_details else (),
+        shown_metrics=(),
         visible_processes=None if len(state.shown.processes) <= _FEW_PROCESSES else (),
         process_codec=has_codec,
         # On any screen, so that the main screen has them at once.
@@ -112,7 +112,7 @@ def metrics_demand(state: AppState) -> Demand:
 
 
 def _metrics_of_panels(state: AppState) -> tuple[str, ...]:
-    has_details = state.view.shows_details or state.main.shows_page or state.awaits_details
+    has_details = state.view.shows_details or state.main.shows_page
     shown = DETAILS if has_details else ()
     if state.main.shows_page:
         shown += FACT_METRICS

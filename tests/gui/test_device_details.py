@@ -21,7 +21,7 @@ from tests.gui.drawing import (
     state_on,
     text_of,
 )
-from tests.gui.driving import arrived, pressed, without_later_details
+from tests.gui.driving import arrived, pressed
 from tests.gui.samples import SAMPLES, with_details
 
 pytestmark = pytest.mark.usefixtures('utc')
@@ -78,7 +78,7 @@ def test_clock_reasons_are_shortened_to_fit(
 def test_frozen_display_explains_missing_details(width: int, note: str) -> None:
     sample = without_details(with_details(SAMPLES['h100x8']))
     # The display is frozen while another screen hides the details.
-    state = without_later_details(state_on(sample, width, 80, *'dUzq'))
+    state = state_on(sample, width, 80, *'dUzq')
     assert text_of(state).count(note) == 8
     assert_boxes_close(draw_frame(state, History()))
     assert text_of(pressed(state, 'z')).count('not measured yet') == 8

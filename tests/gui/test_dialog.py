@@ -113,7 +113,7 @@ def test_signal_needs_a_target_and_a_confirmation(key: str, signal: str) -> None
     sent, effects = press(state, 'Enter')
     assert effects == (SendSignal(signal, (target,)),)
     assert (sent.dialog, sent.main.selected) == (None, None)
-    for cancel in ('Esc', 'q', 'n', 'Ctrl-C'):
+    for cancel in ('Esc', 'q', 'n'):
         canceled, effects = press(state, cancel)
         assert (canceled.dialog, canceled.screen, effects) == (None, Screen.MAIN, ())
         assert canceled.main.selected == target
@@ -350,7 +350,7 @@ def test_enter_counts_after_the_question_was_visible_for_a_moment() -> None:
 
 def test_letters_arrows_and_clicks_choose_a_signal_and_send_none() -> None:
     state = read_dialog(asked('T'))
-    keys = {'K': 'SIGKILL', 'i': 'SIGINT', 't': 'SIGTERM', 'Right': 'SIGKILL', 'Left': 'SIGTERM'}
+    keys = {'K': 'SIGKILL', 'I': 'SIGINT', 'T': 'SIGTERM', 'Right': 'SIGKILL', 'Left': 'SIGTERM'}
     for key, signal in keys.items():
         state, effects = press(state, key)
         assert (dialog_of(state).signal, effects) == (signal, ())

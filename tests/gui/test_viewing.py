@@ -8,6 +8,7 @@ import pytest
 
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import DETAILS, ViewState
+from nvitop.gui.model.columns import DEFAULT_COLUMNS
 from nvitop.gui.state.events import Redraw, Refresh, RingBell, SaveSettings, SettingsSaved
 from nvitop.gui.state.lists import main_layout
 from nvitop.gui.state.update import update
@@ -15,12 +16,10 @@ from nvitop.sampling.types import DeviceKey, Problem
 from tests.gui.driving import (
     MANY,
     arrived,
-    demand_of,
     press,
     pressed,
     state_of,
     texts,
-    without_later_details,
 )
 from tests.gui.samples import SAMPLES, with_details
 
@@ -131,24 +130,12 @@ def test_frozen_display_refuses_values_that_were_not_measured() -> None:
     nothing: dict[str, Any] = dict.fromkeys(fields)
     devices = tuple(device._replace(**nothing) for device in measured.devices)
     unmeasured = state_of(measured._replace(devices=devices), 160, 80)
-    frozen = without_later_details(pressed(unmeasured, 'z'))
+    frozen = pressed(unmeasured, 'z')
     state, effects = press(frozen, 'd')
     assert (state.view.shows_details, effects) == (False, (RingBell(),))
     why = 'Paused before details were measured (z: resume)'
     assert texts(state) == [why]
     assert texts(pressed(state, 'z', 'd', 'd')) == []
-    # They are measured right after freezing.
-    state = pressed(unmeasured, 'z')
-    assert set(DETAILS) <= set(demand_of(state).shown_metrics)
-    state = pressed(arrived(state, measured._replace(processes=())), 'd')
-    assert state.view.shows_details
-    assert [d.total_energy_joules for d in state.shown.devices] == [
-        d.total_energy_joules for d in measured.devices
-    ]
-    assert state.shown.processes == measured.processes
-    for _ in range(2):
-        state = arrived(state, measured)
-    assert not set(DETAILS) & set(demand_of(pressed(state, 'd')).shown_metrics)
     state = pressed(unmeasured, 'z', *'g' * 6)
     assert texts(state) == []
     state = pressed(state, 'g')
@@ -173,10 +160,10 @@ def test_w_saves_the_choices_and_shows_where() -> None:
         'mode': 'compact',
         'show-host': True,
         'hints': True,
+        'columns': DEFAULT_COLUMNS,
     }
-    saved, _ = update(state, SettingsSaved('/home/ann/config.toml'))
-    assert texts(saved)[-1].endswith(' to /home/ann/config.toml')
-    same, _ = update(state, SettingsSaved(''))
-    assert texts(same) == ['Nothing to save: theme, layout, columns and hints are as saved']
+    saved, _ = update(state, SettingsSaved('/home/ann/saved.toml'))
+    assert texts(saved)[-1].endswith(' to /home/ann/saved.toml')
     failed, _ = update(saved, SettingsSaved('/config.toml', 'Permission denied'))
     assert texts(failed) == ['Not saved: /config.toml: Permission denied']
+    assert press(state, 'Alt-W')[1] == (SaveSettings(()),)

@@ -338,7 +338,7 @@ def toggle_freeze(state: AppState) -> Result:
     if state.frozen is not None:
         return state._replace(frozen=None), ()
     now = state.sample._replace(timestamp=state.timestamp)
-    return state._replace(frozen=Frozen(now, state.tally, now)), ()
+    return state._replace(frozen=Frozen(now, state.tally)), ()
 
 
 def clear_filter(state: AppState) -> Result:

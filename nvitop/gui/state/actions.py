@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from nvitop.basics.metrics import METRICS
 from nvitop.basics.times import format_time, parse_time
-from nvitop.gui.model.choices import DETAILS, Screen, Sort, neighbor
+from nvitop.gui.model.choices import Screen, Sort, neighbor
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result, TreeState
 from nvitop.gui.state.appearance import way_to_run
 from nvitop.gui.state.dialog import has_targets, why_no_target
@@ -34,12 +33,6 @@ from nvitop.gui.state.selection import (
     toggle_tag,
 )
 from nvitop.health import findings
-from nvitop.sampling.types import DeviceSample, Sample
-
-#: Number of samples after freezing that complete the details. Some metrics need two readings.
-_SAMPLES_TO_COMPLETE = 3
-#: Fields of details that are measured only while they are shown.
-_FIELDS = tuple(metric.field for metric in METRICS if metric.detail and metric.tier == 'shown')
 
 
 def binding_for(state: AppState, keys: str) -> Binding | None:
@@ -100,7 +93,7 @@ def need_shown_process(state: AppState) -> str:
 
 def need_target(state: AppState) -> str:
     """A process that may be signaled; never met with ``--readonly``."""
-    return '' if has_targets(state) else why_no_target(state)
+    return '' if state.dialog is not None or has_targets(state) else why_no_target(state)
 
 
 def need_past(state: AppState) -> str:
@@ -228,33 +221,7 @@ def toggle_freeze(state: AppState) -> Result:
         return state, (Travel('pause', 0.0),)
     if state.frozen is not None:
         return relist(state._replace(frozen=None)), ()
-    missing = 0 if state.view.shows_details else _SAMPLES_TO_COMPLETE
-    frozen = Frozen(state.sample, state.tally, state.sample, missing)
-    return state._replace(frozen=frozen), ()
-
-
-def complete_details(state: AppState, sample: Sample) -> AppState:
-    """Add details of devices from one of the first samples after the display was frozen."""
-    frozen = state.frozen
-    if frozen is None or not frozen.samples_to_complete:
-        return state
-    shown = frozen.detailed
-    later = {device.key: device for device in sample.devices if device.status == 'ok'}
-    devices = tuple(_completed(device, later.get(device.key)) for device in shown.devices)
-    known = {problem[:2] for problem in shown.problems}
-    problems = tuple(p for p in sample.problems if p.what in DETAILS and p[:2] not in known)
-    frozen = frozen._replace(
-        detailed=shown._replace(devices=devices, problems=(*shown.problems, *problems)),
-        samples_to_complete=frozen.samples_to_complete - 1,
-    )
-    return state._replace(frozen=frozen)
-
-
-def _completed(device: DeviceSample, later: DeviceSample | None) -> DeviceSample:
-    if later is None or device.status != 'ok':
-        return device
-    missing = [field for field in _FIELDS if getattr(device, field) is None]
-    return device._replace(**{field: getattr(later, field) for field in missing})
+    return state._replace(frozen=Frozen(state.sample, state.tally)), ()
 
 
 def travel(state: AppState, unit: str, amount: float) -> Result:
@@ -301,4 +268,4 @@ def show_past(state: AppState, event: PastShown) -> AppState:
     found = findings(sample)
     problems = count_problems((), sample.problems, sample.timestamp, found)
     tally = Tally(problems, found, ((sample.monotonic, sample.cost),))
-    return relist(state._replace(frozen=Frozen(sample, tally, sample)))
+    return relist(state._replace(frozen=Frozen(sample, tally)))

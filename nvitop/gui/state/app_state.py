@@ -141,10 +141,6 @@ class Frozen(NamedTuple):
     sample: Sample
     #: Counts up to the sample.
     tally: Tally
-    #: The sample with details of devices that were measured right after it.
-    detailed: Sample
-    #: Number of samples that may still add details.
-    samples_to_complete: int = 0
 
 
 class KeyedSelection(NamedTuple):
@@ -324,12 +320,7 @@ class AppState(NamedTuple):
     @property
     def shown(self) -> Sample:
         """The sample on the screen."""
-        return self.sample if self.frozen is None else self.frozen.detailed
-
-    @property
-    def awaits_details(self) -> bool:
-        """Whether the next samples may add details to the frozen one."""
-        return self.frozen is not None and self.frozen.samples_to_complete > 0
+        return self.sample if self.frozen is None else self.frozen.sample
 
     @property
     def is_paused(self) -> bool:
@@ -341,10 +332,7 @@ class AppState(NamedTuple):
         """Sample and view of the main screen: those of one device while its page is shown."""
         key = self.main.selected_device
         if key is None or not self.main.shows_page:
-            if self.frozen is None or self.view.shows_details:
-                return self.shown, self.view
-            # Details that were measured while paused must not add columns to the devices.
-            return self.frozen.sample, self.view
+            return self.shown, self.view
         devices = tuple(device for device in self.shown.devices if is_on(device.key, key))
         # Its facts and graphs show all details.
         view = self.view._replace(shows_details=False, show_host=True, mode='auto')

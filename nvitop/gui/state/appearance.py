@@ -6,7 +6,7 @@ from __future__ import annotations
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.layout.main import GRAPHS_WIDTH
 from nvitop.gui.model.choices import DETAILS, GRAPHS, Screen, is_measured, neighbor
-from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS
+from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.events import (
@@ -49,29 +49,33 @@ def toggle_hints(state: AppState) -> Result:
 
 
 def save_settings(state: AppState) -> Result:
-    """Write the choices of the view to the configuration file."""
+    """Save the choices of the view."""
     view = state.view
-    columns = None if view.columns == DEFAULT_COLUMNS else view.columns
     values = {
         'theme': 'auto' if state.theme_is_auto else state.theme,
         'mode': view.mode,
         'show-host': view.show_host,
         'hints': view.shows_hints,
-        **({} if columns is None else {'columns': columns}),
+        'columns': view.columns,
     }
     return state, (SaveSettings(tuple(values.items())),)
+
+
+def forget_settings(state: AppState) -> Result:
+    """Forget the saved choices: the configuration file counts at the next start."""
+    return state, (SaveSettings(()),)
 
 
 def note_saved(state: AppState, event: SettingsSaved) -> AppState:
     """Show where the settings were written, or why they could not be."""
     if event.error:
         why = f'{event.path}: {event.error}'.lstrip(': ')
-        return answer(state, 'Not saved', f'Not saved: {why}', is_warning=True)
+        return answer(state, 'Saved', f'Not saved: {why}', is_warning=True)
     if not event.path:
         return answer(
-            state, 'Not saved', 'Nothing to save: theme, layout, columns and hints are as saved'
+            state, 'Saved', 'Theme, layout, columns and hints are those of the configuration'
         )
-    return answer(state, 'Not saved', f'Saved theme, layout, columns and hints to {event.path}')
+    return answer(state, 'Saved', f'Saved theme, layout, columns and hints to {event.path}')
 
 
 def columns_in_order(state: AppState) -> tuple[str, ...]:
@@ -119,7 +123,7 @@ def toggle_details(state: AppState) -> Result:
     if devices and all(device.key.is_mig for device in devices) and not state.view.shows_details:
         return refuse(state, 'MIG devices have no details, and no GPU is shown')
     is_missing = state.frozen is not None and not is_measured(state.shown, DETAILS)
-    if is_missing and not state.view.shows_details and not state.awaits_details:
+    if is_missing and not state.view.shows_details:
         return refuse(state, f'Paused before details were measured{way_to_run(state)}')
     view = state.view._replace(shows_details=not state.view.shows_details)
     return state._replace(view=view), ()

@@ -12,7 +12,6 @@ from nvitop.gui.state import actions, appearance, navigation, selection
 from nvitop.gui.state.dialog import (
     ask_about_parent,
     ask_for_signal,
-    choose_signal,
     confirm,
     need_parent,
     next_signal,
@@ -68,7 +67,7 @@ def _signal(keys: tuple[str, ...], name: str, signal: str, hint: str) -> Binding
     run = partial(ask_for_signal, signal=signal)
     text, needs = f'{signal} to tagged or selected', (actions.need_target,)
     return Binding(
-        keys, name, run, text, _PROCESSES, PROCESS, hint=hint, needs=needs, is_signal=True
+        keys, name, run, text, _PROCESSES | _SIGNAL, PROCESS, hint=hint, needs=needs, is_signal=True
     )
 
 
@@ -139,6 +138,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('L',), 'next-theme', appearance.next_theme, 'next theme', _NOT_HELP, VIEW),
     Binding(('m',), 'toggle-hints', appearance.toggle_hints, 'hide or show the hint line', _NOT_HELP, VIEW),
     Binding(('W',), 'save-settings', appearance.save_settings, 'save theme, layout, columns', _NOT_HELP, VIEW, hint='save'),
+    Binding(('Alt-W',), 'forget-settings', appearance.forget_settings, 'forget what was saved', _NOT_HELP, VIEW),
     Binding(('M',), 'toggle-mouse', actions.toggle_mouse, 'mouse: nvitop or terminal', _NOT_HELP, VIEW),
     Binding(('Ctrl-Z',), 'suspend', actions.suspend, 'suspend (resume with fg)', ALL_SCREENS, VIEW),
     # moving
@@ -172,11 +172,8 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Enter',), 'send-signal', confirm, 'send the chosen signal to all of the list', _SIGNAL, PROCESS, hint='send', is_signal=True),
     Binding(('Left', 'Shift-Tab'), 'previous-signal', partial(next_signal, step=-1), 'previous signal', _SIGNAL, PROCESS, hint='choose'),
     Binding(('Right', 'Tab'), 'next-signal', partial(next_signal, step=1), 'next signal', _SIGNAL, PROCESS),
-    Binding(('T', 't'), 'choose-sigterm', partial(choose_signal, signal='SIGTERM'), 'choose SIGTERM', _SIGNAL, PROCESS),
-    Binding(('K',), 'choose-sigkill', partial(choose_signal, signal='SIGKILL'), 'choose SIGKILL', _SIGNAL, PROCESS),
-    Binding(('I', 'i'), 'choose-sigint', partial(choose_signal, signal='SIGINT'), 'choose SIGINT', _SIGNAL, PROCESS),
     Binding(('p',), 'signal-parent', ask_about_parent, 'the parent of a zombie instead', _SIGNAL, PROCESS, hint='parent', needs=(need_parent,)),
-    Binding(('n', 'N', 'Ctrl-C'), 'cancel', navigation.go_back, 'send nothing', _SIGNAL, PROCESS),
+    Binding(('n', 'N'), 'cancel', navigation.go_back, 'send nothing', _SIGNAL, PROCESS),
     Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter (user: gpu: pid: type: job:)', _PROCESSES | _USERS_AND_PROBLEMS, PROCESS, hint='filter'),
     Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _LINES - _SIGNAL, PROCESS, hint='search'),
     Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(actions.need_search,)),

@@ -167,23 +167,19 @@ PAUSE_SECONDS = 0.2
 
 
 def ask_for_signal(state: AppState, signal: str) -> Result:
-    """Open the signal screen for the tagged or selected processes."""
+    """Open the signal screen for the tagged or selected processes, or choose the signal on it."""
+    if state.dialog is not None:
+        return state._replace(dialog=state.dialog._replace(signal=signal)), ()
     targets = signal_targets(state)
     if not targets:
         return refuse(state, why_no_target(state))
     return open_screen(state._replace(dialog=SignalDialog(targets, signal)), Screen.SIGNAL)
 
 
-def choose_signal(state: AppState, signal: str) -> Result:
-    """Choose the signal that Enter sends."""
-    assert state.dialog is not None
-    return state._replace(dialog=state.dialog._replace(signal=signal)), ()
-
-
 def next_signal(state: AppState, step: int) -> Result:
     """Choose the next (1) or previous (-1) signal."""
     assert state.dialog is not None
-    return choose_signal(state, neighbor(SIGNALS, state.dialog.signal, step))
+    return ask_for_signal(state, neighbor(SIGNALS, state.dialog.signal, step))
 
 
 def need_parent(state: AppState) -> str:

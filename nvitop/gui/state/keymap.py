@@ -142,23 +142,26 @@ def leaving(bindings: Iterable[Binding], back: Callable[[Any], Any]) -> Iterator
 def rebind(keys: Mapping[str, Sequence[str]], usual: Keymap) -> tuple[Keymap, tuple[str, ...]]:
     """Return the keymap in which the named bindings have these keys, and messages about conflicts.
 
-    Other bindings lose these keys on the same screens. If no key would leave some screen, the
-    default keymap is returned.
+    Other bindings lose these keys on all screens. If no key would leave some screen, the default
+    keymap is returned.
     """
-    taken: dict[tuple[Screen, str], str] = {}
+    first_names: dict[tuple[Screen, str], str] = {}
     problems = []
     for binding in usual.bindings:
-        for screen in sorted(binding.screens, key=lambda each: each.value):
-            for key in keys.get(binding.name, ()):
-                first = taken.setdefault((screen, key), binding.name)
-                if first != binding.name:
-                    problems.append(f'key {key!r} is bound to both {first} and {binding.name}')
+        for place in itertools.product(binding.screens, keys.get(binding.name, ())):
+            first = first_names.setdefault(place, binding.name)
+            if first != binding.name:
+                problems.append(f'key {place[1]!r} is bound to both {first} and {binding.name}')
+    taken = {key for _, key in first_names}
+    firsts = {key.split(' ')[0] for key in taken if ' ' in key}
     rows: list[Binding] = []
     for binding in usual.bindings:
-        if binding.name in keys:
-            rows.append(binding._replace(keys=tuple(keys[binding.name])))
-        else:
-            rows += _without(binding, frozenset(taken))
+        left = (
+            key
+            for key in binding.keys
+            if key.split(' ')[0] not in taken and key not in taken and key not in firsts
+        )
+        rows.append(binding._replace(keys=tuple(keys.get(binding.name, left))))
     back = next(row.run for row in usual.bindings if row.name == 'back')
     rows += leaving([row for row in rows if row.name in keys], back)
     keymap = Keymap((row for row in rows if row.keys), usual)
@@ -168,26 +171,6 @@ def rebind(keys: Mapping[str, Sequence[str]], usual: Keymap) -> tuple[Keymap, tu
             f'the default keys are used: no key would leave the screen {stuck[0].value}',
         )
     return keymap, tuple(dict.fromkeys(problems))
-
-
-def _without(binding: Binding, taken: frozenset[tuple[Screen, str]]) -> list[Binding]:
-    """Return a binding without the keys taken on its screens.
-
-    Keys that are taken only on some of its screens split it into several bindings.
-    """
-    parts: dict[frozenset[Screen], list[str]] = {}
-    first_of_two = {(screen, key.split(' ')[0]) for screen, key in taken if ' ' in key}
-    for key in binding.keys:
-        left = frozenset(
-            screen
-            for screen in binding.screens
-            if (screen, key.split(' ')[0]) not in taken
-            and (screen, key) not in taken
-            and (screen, key) not in first_of_two
-        )
-        if left:
-            parts.setdefault(left, []).append(key)
-    return [binding._replace(keys=tuple(each), screens=left) for left, each in parts.items()]
 
 
 def _screens_without_a_way_out(keymap: Keymap) -> list[Screen]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state import events
-from nvitop.gui.state.actions import binding_for, complete_details, show_past, unmet_need
+from nvitop.gui.state.actions import binding_for, show_past, unmet_need
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.appearance import note_saved, report_background, set_theme
 from nvitop.gui.state.bindings import MOVE
@@ -254,7 +254,6 @@ def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
         gpu_times=event.gpu_times,
         events=event.events,
     )
-    after = complete_details(after, sample)
     # Processes are measured less often than devices: most samples repeat them.
     if sample.processes is before.processes and sample.host_processes is before.host_processes:
         return after

@@ -88,7 +88,7 @@ def _details_note(state: AppState) -> tuple[str, ...]:
     """Return why devices have no details, the longest form first; ``()`` if they have."""
     if not state.view.shows_details or is_measured(state.shown, DETAILS):
         return ()
-    if state.frozen is None or state.awaits_details:
+    if state.frozen is None:
         return ('not measured yet',)
     return ('paused before details were measured', 'not measured while paused')
 
