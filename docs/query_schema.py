@@ -26,9 +26,8 @@ def make_schema() -> dict[str, Any]:
     return {
         '$schema': 'https://json-schema.org/draft/2020-12/schema',
         'title': 'nvitop query',
-        'description': 'Output of `nvitop query --format=json`, and each line of --format=jsonl: '
-        'schema, hostname, driver_version, simulated and units are in the first line, and in '
-        'later ones only after a change. null means not available.',
+        'description': 'Output of `nvitop query --format=json`, and each line of --format=jsonl. '
+        'null means not available.',
         'type': 'object',
         'properties': {
             'schema': {'const': SCHEMA, 'description': 'version of this structure'},
@@ -53,8 +52,7 @@ def make_schema() -> dict[str, Any]:
             'processes': _rows(process_table(), 'only if processes were queried'),
             **{one.name: _rows(one.table, f'only with --query-{one.option}') for one in lists},
         },
-        'required': ['timestamp'],
-        'dependentRequired': {'schema': ['hostname', 'driver_version', 'units']},
+        'required': ['schema', 'timestamp', 'hostname', 'driver_version', 'units'],
         'additionalProperties': False,
     }
 

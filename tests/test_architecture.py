@@ -52,7 +52,7 @@ LAYERS: dict[str, str] = {
     'compat': 'api console',
     'select': 'api claims console health sampling',
     'claims': 'api console sampling select',
-    'query': 'api console exporter health remote sampling',
+    'query': 'api console health remote sampling',
     'usage': 'accounting console fleet health recording sampling',
     'exporter': 'accounting api console health recording sampling',
     'fleet': 'accounting console exporter health owner remote sampling',

@@ -35,5 +35,4 @@ def _cell(value: object) -> object:
         value = ';'.join('' if item is None else str(item) for item in value)
     if not isinstance(value, str):
         return value
-    text = printable(value)
-    return f"'{text}" if text.startswith(('=', '+', '-', '@')) else text  # no formula
+    return printable(value)

@@ -22,7 +22,7 @@ from nvitop.gui.settings import read_options
 from nvitop.gui.show import print_report, show_monitor
 from nvitop.platforms.machine import default_recording
 from nvitop.query.fields import device_table, process_table
-from nvitop.query.formats import csv_line, csv_time, escape, make_format, parse_style, quote
+from nvitop.query.formats import csv_line, csv_time, make_format, parse_style, quote
 from nvitop.query.measure import TableQuery, make_rows
 from nvitop.query.output import Output
 from nvitop.recording.events import RecordedEvent
@@ -262,4 +262,4 @@ def _event_line(event: RecordedEvent, export: str | None, *, for_terminal: bool)
     if is_json:
         return f'{json.dumps(dict(zip(EXPORTED_EVENTS, values)))}\n'
     cells = (printable(value) if for_terminal else value for value in values)
-    return csv_line([quote(escape(cell)) for cell in cells])
+    return csv_line([quote(cell) for cell in cells])

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from nvitop.query.formats import escape, unescape
 from nvitop.query.measure import query_devices, query_processes
 
-__all__ = ['escape', 'query_devices', 'query_processes', 'unescape']
+__all__ = ['query_devices', 'query_processes']

@@ -135,8 +135,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         '--format',
         default='csv',
         metavar='FORMAT',
-        help='write csv, json, jsonl, table or prometheus (default: csv); csv and table can be '
-        'followed by noheader and nounits, as in csv,noheader',
+        help='write csv, json, jsonl or table (default: csv); csv and table can be followed by '
+        'noheader and nounits, as in csv,noheader',
     )
     add = group.add_mutually_exclusive_group().add_argument
     add(
@@ -161,7 +161,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     add(
         '--samples',
         action='store_true',
-        help='print whole samples as lines of JSON, for nvitop --ssh and nvitop replay',
+        help='print whole samples as lines of JSON, for nvitop --ssh',
     )
     add(
         '-f',
@@ -225,10 +225,6 @@ def _request(given: argparse.Namespace) -> Request:
         gpu = DEFAULT_DEVICE_NAMES
     if style.kind == 'csv' and [gpu, processes, items].count(None) < 2:
         raise ValueError('CSV holds one table: request only one, or use another --format')
-    if style.kind == 'prometheus' and not given.all:
-        raise ValueError('--format=prometheus needs --all')
-    if style.kind == 'prometheus' and given.loop is not None:
-        raise ValueError('--format=prometheus prints once; run nvitop exporter to repeat it')
     apps = process_table(compute_apps=given.query_compute_apps is not None)
     gpus = device_table() if given.query_remapped_rows is None else remapped_rows_table()
     query = TableQuery(

@@ -71,8 +71,6 @@ class QueryField(NamedTuple):
     owners: bool = False
     #: Text in CSV if the value is not available.
     missing: str = nvidia_smi.NOT_AVAILABLE
-    #: Driver branch since which nvidia-smi prints that the field is deprecated; 0: never.
-    deprecated_since: int = 0
 
     @property
     def header(self) -> str:
@@ -232,7 +230,6 @@ def _of_metric(metric: Metric) -> QueryField:
         (name,),
         _TEXTS.get(name),
         missing=nvidia_smi.missing_text(metric.query),
-        deprecated_since=nvidia_smi.DEPRECATED_SINCE.get(metric.query or '', 0),
     )
 
 

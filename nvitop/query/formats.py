@@ -20,7 +20,7 @@ from nvitop.query.fields import (
     remapped_rows_table,
 )
 from nvitop.query.measure import QueryResult, TableQuery, plain_row
-from nvitop.query.nvidia_smi import DEPRECATED, NOT_AVAILABLE
+from nvitop.query.nvidia_smi import NOT_AVAILABLE
 
 if TYPE_CHECKING:
     from nvitop.query.fields import CellValue, DeviceQueryRow, ItemRow, ProcessQueryRow, QueryField
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 #: Version of the JSON structure; raised if programs would misread a change.
 SCHEMA = 1
-KINDS = ('csv', 'json', 'jsonl', 'table', 'prometheus')
-#: Parts of the JSON that a JSON line repeats only if they change.
-CONSTANT_PARTS = ('schema', 'hostname', 'driver_version', 'simulated', 'units')
+KINDS = ('csv', 'json', 'jsonl', 'table')
 
 _MIB = 1 << 20
 #: First driver branch known to round memory up to whole MiB. R536 and older ones round it down.
@@ -42,9 +40,6 @@ SAYS_ENABLED_SINCE = 580
 #: Unit of a field → unit in CSV, if it differs.
 _UNITS_IN_CSV = {'B': 'MiB', '°C': '', 'µs': 'us', 'count': ''}
 
-#: Beginnings that spreadsheets evaluate or skip, and the text for "not available". Apostrophes
-#: before them count too, so that :func:`unescape` can reverse :func:`escape`.
-_RISKY = re.compile(r"[\s']*[=+\-@＝＋－＠]|'*[\t\r\n]|'*\[N/A\]\Z")
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]|\A\s|\s\Z')
 _BRANCH = re.compile(r'[0-9]{1,9}')
 #: Options ``--query-…`` of nvidia-smi.
@@ -95,13 +90,11 @@ def make_format(query: TableQuery, style: OutputStyle, *, for_terminal: bool) ->
     if style.kind == 'json':
         return functools.partial(_json, query)
     if style.kind == 'jsonl':
-        return _JsonLines(query).pieces
+        return functools.partial(_json_line, query)
     if style.kind == 'table':
         return _Table(query, style).pieces
     if style == LIST:
         return _list_of_gpus
-    if style.kind == 'prometheus':
-        return functools.partial(_series, query)
     return _Csv(query, style, for_terminal=for_terminal).pieces
 
 
@@ -125,13 +118,8 @@ class _Csv:
 
     def _cell(self, field: QueryField, row: AnyRow) -> str:
         branch = branch_of(row.sample.driver_version)
-        if branch >= field.deprecated_since > 0:
-            return DEPRECATED
-        value = field.value(row)
-        text = value_text(field, value, units=self._style.units, branch=branch)
-        if self._for_terminal:
-            text = printable(text)
-        return quote(escape(text) if isinstance(value, str) else text)
+        text = value_text(field, field.value(row), units=self._style.units, branch=branch)
+        return quote(printable(text) if self._for_terminal else text)
 
 
 def csv_line(cells: list[str]) -> str:
@@ -161,20 +149,9 @@ def _json(query: TableQuery, result: QueryResult) -> list[str]:
     return [json.dumps(document(query, result), indent=2) + '\n']
 
 
-class _JsonLines:
-    """One JSON object per line; constant parts are in the first line only."""
-
-    def __init__(self, query: TableQuery) -> None:
-        self._query = query
-        self._known: dict[str, Any] = {}
-
-    def pieces(self, result: QueryResult) -> list[str]:
-        whole = document(self._query, result)
-        constant = {key: whole[key] for key in CONSTANT_PARTS if key in whole}
-        left_out = constant if constant == self._known else {}
-        self._known = constant
-        line = {key: value for key, value in whole.items() if key not in left_out}
-        return [json.dumps(line, separators=(',', ':')) + '\n']
+def _json_line(query: TableQuery, result: QueryResult) -> list[str]:
+    """Return one JSON object on a line, which needs no other line to be understood."""
+    return [json.dumps(document(query, result), separators=(',', ':')) + '\n']
 
 
 def document(query: TableQuery, result: QueryResult) -> dict[str, Any]:
@@ -192,16 +169,6 @@ def document(query: TableQuery, result: QueryResult) -> dict[str, Any]:
     for name, fields, rows in _tables(query, result):
         made[name] = [plain_row(fields, row) for row in rows]
     return made
-
-
-def _series(query: TableQuery, result: QueryResult) -> list[str]:
-    """Return series that Prometheus reads, with the names of ``nvitop exporter``."""
-    from nvitop.exporter.dialects import Observation, SeriesOptions
-    from nvitop.exporter.exposition import render
-    from nvitop.exporter.families import make_families
-
-    options = SeriesOptions(processes=query.processes is not None)
-    return [render(make_families(['own'], Observation(result.sample, options)))]
 
 
 class _Table:
@@ -265,21 +232,7 @@ def _tables(
         yield table.name, fields, result.items
 
 
-# The text of one value: in the format of nvidia-smi, safe for spreadsheets and terminals
-
-
-def escape(text: str) -> str:
-    """Prevent spreadsheets from evaluating a text: ``'=1+1'`` becomes ``"'=1+1"``.
-
-    Texts that begin, after spaces or apostrophes, with one of ``= + - @``, a tab or a line break,
-    and the text ``[N/A]``, are prefixed with an apostrophe. :func:`unescape` reverses this.
-    """
-    return f"'{text}" if _RISKY.match(text) else text
-
-
-def unescape(cell: str) -> str:
-    """Return the text that was passed to :func:`escape`."""
-    return cell[1:] if cell.startswith("'") and _RISKY.match(cell, 1) else cell
+# The text of one value, in the format of nvidia-smi
 
 
 def quote(text: str) -> str:

@@ -95,16 +95,6 @@ UNAVAILABLE = {
 }
 
 NOT_AVAILABLE = '[N/A]'
-DEPRECATED = '[Requested functionality has been deprecated]'
-#: Names for which nvidia-smi prints :data:`DEPRECATED` → the first driver branch known to do so.
-DEPRECATED_SINCE = {
-    'clocks.applications.graphics': 590,
-    'clocks.applications.memory': 590,
-    'clocks.default_applications.graphics': 590,
-    'clocks.default_applications.memory': 590,
-    'display_mode': 580,
-    'power.management': 590,
-}
 
 
 def missing_text(query: str | None) -> str:

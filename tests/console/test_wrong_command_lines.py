@@ -59,7 +59,6 @@ nvitop query -q -x                        use --all --format=json
 nvitop query --format xml                 unknown format 'xml'; use csv
 nvitop query --gpu --processes            CSV holds one table
 nvitop query --ssh gpu07                  '--ssh' must be the first argument
-nvitop query --format=prometheus          needs --all
 nvitop record --demo x.db                 nvitop record --demo -o x.db
 nvitop record x.csv                       'nvitop replay FILE --export csv' makes a table
 nvitop record a.db -o b.db                FILE and --output cannot be combined

@@ -14,9 +14,7 @@ from typing import Iterator
 
 import pytest
 
-from nvitop import simulation
 from nvitop.exporter.command import RELEASED_PROGRAM, _demand, make_parser, parse
-from nvitop.query.command import main as query
 from tests.command_run import CommandRun
 from tests.exporter.serving import get
 from tests.waiting import wait_until
@@ -166,14 +164,3 @@ def test_recording_measures_everything_that_either_needs() -> None:
     assert (both.process_codec, both.owners) == (True, True)
     assert set(alone.shown_metrics) - set(recorded.shown_metrics)
     assert set(both.shown_metrics) == {*alone.shown_metrics, *recorded.shown_metrics}
-
-
-def test_query_prints_the_same_names() -> None:
-    with simulation.machine('dgx-h100'):
-        ran = CommandRun(query, '--all', '--format=prometheus')
-    assert ran.status == 0
-    assert '# TYPE nvitop_gpu_energy_joules_total counter\n' in ran.out
-    assert 'nvitop_process_gpu_memory_bytes{gpu="0"' in ran.out
-    assert CommandRun(query, '--format=prometheus').err.endswith(
-        '--format=prometheus needs --all\n'
-    )

@@ -16,6 +16,8 @@ NAMES_AT_ONCE = 150
 #: Columns that may differ: some drivers print no host name, and NVML does not report the maximum of
 #: the host alone.
 ACCEPTED = ('hostname', 'pcie.link.gen.hostmax')
+#: What nvidia-smi prints for some values, which nvitop still has.
+DEPRECATED = '[Requested functionality has been deprecated]'
 #: Columns that move → how far outside nvitop's two readings a value of nvidia-smi may be.
 NEAR = {
     r'clocks\.current\.\w+': 400,  # MHz
@@ -98,7 +100,7 @@ def different_cells(
 
 def _agrees(name: str, before: str, text: str, after: str) -> bool:
     """Return whether a text is one of nvitop's, or a number between or near them."""
-    if text in (before, after):
+    if text in (before, after, DEPRECATED):
         return True
     numbers = [_NUMBER.fullmatch(each) for each in (before, text, after)]
     values = [float(number[1]) for number in numbers if number is not None]

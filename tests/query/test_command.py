@@ -307,7 +307,7 @@ def test_json_lines_in_a_file(machine: simulation.Machine, tmp_path: pathlib.Pat
               sleep=loop.sleep)  # fmt: skip
     assert ran.out == ''
     lines = [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
-    assert [len(line) for line in lines] == [7, 2, 2]
+    assert [len(line) for line in lines] == [7, 7, 7]
 
 
 # Lists of fields

@@ -126,7 +126,7 @@ def test_a_server_that_does_not_respond_is_reported(capsys: pytest.CaptureFixtur
     assert 'no server at http://127.0.0.1:1' in capsys.readouterr().err
 
 
-#: A machine whose hours are known: ann uses 3/4 of GPU 0 and bob 1/4, carol holds GPU 1 for an hour.
+#: A machine whose hours are known: ann uses 3/4 of GPU 0 and bob 1/4, carol has GPU 1 for an hour and runs no kernel.
 KNOWN = """
 [host]
 name = "a"
@@ -229,10 +229,15 @@ def test_recordings_and_prometheus_agree_with_the_truth(
             user: len(sums.jobs) for user, sums in found.items()
         }
     if scenario == 'known':
-        truth = {'ann': (1.5, 0), 'bob': (0.5, 0), 'carol': (0, 1), '(free)': (0, 0)}
+        truth = {
+            'ann': (1.5, 0),
+            'bob': (0.5, 0),
+            'carol': (585 / HOUR, 3015 / HOUR),
+            '(free)': (0, 0),
+        }
         for report in (recorded, scraped):
             sums = {row.key[0]: row.sums for row in report.rows}
             for user, (used, held) in truth.items():
-                assert sums[user].used / HOUR == pytest.approx(used, rel=0.01)
+                assert sums[user].used / HOUR == pytest.approx(used, rel=0.03, abs=1e-6)
                 assert sums[user].held_idle / HOUR == pytest.approx(held, rel=0.01, abs=1e-6)
             assert sums['(free)'].free / HOUR == pytest.approx(1, rel=0.01)

@@ -514,13 +514,6 @@ def test_days_are_rows_in_local_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
     time.tzset()
 
 
-def test_csv_has_no_formulas(tmp_path: Path) -> None:
-    machine = SimpleMachine(1, start=BEGIN)
-    machine.run(1, username='=HYPERLINK("x")')
-    record(tmp_path / 'a.db', [machine.sample(10) for _ in range(20)])
-    assert '\n"\'=HYPERLINK' in report_text(report_of(tmp_path / 'a.db'), 'csv')
-
-
 def test_memory_that_is_held_without_use_is_listed() -> None:
     machine = SimpleMachine(2, start=BEGIN)
     idle = percent('bob', 0, gpu_memory_bytes=60 << 30, gpu_idle_seconds=7200.0)
