@@ -25,13 +25,14 @@ from nvitop.exporter.dialects import (
 )
 from nvitop.exporter.families import make_families, owner_properties
 from nvitop.exporter.pages import PROCESS_SERIES
-from nvitop.gui.layout.screens import HelpEntry, HelpGroup
 from nvitop.gui.model.choices import GRAPHS
 from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS
 from nvitop.gui.model.device_columns import DETAIL_COLUMNS, DEVICE_COLUMNS, DeviceColumn
 from nvitop.gui.model.table import Column
 from nvitop.gui.state.bindings import BINDINGS, USUAL_KEYS
-from nvitop.gui.state.help_contents import MOUSE, TYPING, format_purpose
+from nvitop.gui.state.help_contents import MOUSE, TYPING
+from nvitop.gui.state.help_contents import key_groups as groups_of
+from nvitop.gui.state.keymap import HelpGroup
 from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.screens.problems import PROBLEM_COLUMNS
 from nvitop.gui.view.screens.users import USER_COLUMNS
@@ -124,15 +125,9 @@ def code(text: str) -> str:
 
 def key_groups() -> Iterator[HelpGroup]:
     """Yield every key by heading, as on the help screen but with a line for each binding."""
-    groups: dict[str, list[HelpEntry]] = {}
-    for binding in BINDINGS:
-        if binding.help:
-            keys = ' '.join(each.replace(' ', '') for each in binding.keys)
-            entry = HelpEntry(keys, format_purpose(binding))
-            groups.setdefault(binding.group, []).append(entry)
     notes = {'Sorting': 'Sorting (after o, an upper-case letter reverses the order)'}
-    for heading, entries in groups.items():
-        yield HelpGroup(notes.get(heading, heading), tuple(entries))
+    for heading, entries in groups_of(BINDINGS):
+        yield HelpGroup(notes.get(heading, heading), entries)
     yield from (TYPING, MOUSE)
 
 

@@ -167,7 +167,7 @@ def _long_variables(state: AppState) -> tuple[list[str], int]:
 
 
 def _texts_of_help(state: AppState) -> list[str]:
-    return [' '.join(part.text for part in line) for line in help_lines(state)]
+    return [' '.join(f'{keys} {text}' for keys, text, _ in line) for line in help_lines(state)]
 
 
 def _texts_of_problems(state: AppState) -> list[str]:

@@ -8,15 +8,15 @@ from functools import partial
 from nvitop.gui.fleet import state as fleet_state
 from nvitop.gui.fleet import view
 from nvitop.gui.fleet.state import ORDERS, fleet_of
-from nvitop.gui.layout.screens import HelpEntry, HelpGroup
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import HELP
+from nvitop.gui.render.style import DIM, ERROR, PLAIN, WARNING, Role, Style
 from nvitop.gui.state import actions, navigation
 from nvitop.gui.state.app_state import AppState, KeyedSelection, Result, ScreenSpec, make_program
 from nvitop.gui.state.appearance import next_theme
 from nvitop.gui.state.bindings import MOVE, PROCESS, SCREEN, SORT, VIEW, opening, sorting
 from nvitop.gui.state.input_line import open_field, search_again
-from nvitop.gui.state.keymap import Binding, Keymap, leaving
+from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup, Keymap, leaving
 
 _HOSTS = frozenset({Screen.HOSTS})
 _HEAT_MAP = frozenset({Screen.HEAT_MAP})
@@ -81,6 +81,20 @@ _BINDINGS: tuple[Binding, ...] = (
 #: The default keys. Those of the configuration file apply to actions with the same name.
 FLEET_KEYS = Keymap((*_BINDINGS, *leaving(_BINDINGS, navigation.go_back)))
 
+_SIGNS = HelpGroup(
+    'Signs',
+    (
+        HelpEntry('▁▂▃▄▅▆▇', 'utilization of one GPU, from 0 % to 100 %', Style(Role.UTILIZATION)),
+        HelpEntry('▁', 'held (idle, with over 1 GiB in use)', WARNING),
+        HelpEntry(
+            'HELD', 'held GPUs; in lists of users and jobs: idle ones, with any memory', PLAIN
+        ),
+        HelpEntry('!', 'something is wrong with this GPU', ERROR),
+        HelpEntry('·', 'no exporter reports its utilization', DIM),
+        HelpEntry('FREE', 'idle GPUs without held memory and critical findings', PLAIN),
+        HelpEntry('AGE', 'age of the values; late from 2 minutes, old from 5 minutes', PLAIN),
+    ),
+)
 _OTHER_HELP = (
     HelpGroup(
         'Typing a filter or a search',
@@ -97,19 +111,6 @@ _OTHER_HELP = (
             HelpEntry('double click', 'open (Enter)'),
             HelpEntry('wheel', 'move; Ctrl: by five'),
         ),
-    ),
-    HelpGroup(
-        'Signs',
-        (
-            HelpEntry('▁▂▃▄▅▆▇', 'utilization of one GPU, from 0 % to 100 %'),
-            HelpEntry('▁', 'in the color of warnings: held (idle, with over 1 GiB in use)'),
-            HelpEntry('HELD', 'held GPUs; in lists of users and jobs: idle ones, with any memory'),
-            HelpEntry('!', 'something is wrong with this GPU'),
-            HelpEntry('·', 'no exporter reports its utilization'),
-            HelpEntry('FREE', 'idle GPUs without held memory and critical findings'),
-            HelpEntry('AGE', 'age of the values; late from 2 minutes, old from 5 minutes'),
-        ),
-        kind='legend',
     ),
 )
 _FILTER = 'name, or host: gpu: user: job: model: free:4 (Enter asks the server)'
@@ -180,4 +181,4 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
     Screen.HELP: HELP._replace(demand=fleet_state.demanded_question),
 }
 
-FLEET = make_program(FLEET_SCREENS, FLEET_KEYS, lambda _: _OTHER_HELP)
+FLEET = make_program(FLEET_SCREENS, FLEET_KEYS, lambda _: ((_SIGNS,), _OTHER_HELP))

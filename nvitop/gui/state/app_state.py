@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence, 
 from nvitop.gui.layout.main import RowCounts
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.state.events import Effect
-from nvitop.gui.state.keymap import Keymap
+from nvitop.gui.state.keymap import HelpGroup, Keymap
 from nvitop.gui.state.problems import Tally
 from nvitop.gui.state.process_rows import TreeRow, is_on
 from nvitop.health import Finding
@@ -26,7 +26,6 @@ from nvitop.version import __version__
 
 if TYPE_CHECKING:
     from nvitop.gui.fleet.data import FleetState
-    from nvitop.gui.layout.screens import HelpGroup
     from nvitop.gui.render.buffer import Buffer
     from nvitop.owner.types import Owner
     from nvitop.recording.events import RecordedEvent
@@ -200,8 +199,8 @@ class Program(NamedTuple):
     screens: Mapping[Screen, ScreenSpec]
     #: The default keys.
     keys: Keymap
-    #: What the help has after the keys.
-    other_help: Callable[[AppState], tuple[HelpGroup, ...]]
+    #: What the help has before and after the keys.
+    other_help: Callable[[AppState], tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]]
 
     @property
     def home(self) -> Screen:
@@ -212,7 +211,9 @@ class Program(NamedTuple):
 def make_program(
     screens: Mapping[Screen, ScreenSpec],
     keys: Keymap,
-    other_help: Callable[[AppState], tuple[HelpGroup, ...]] = lambda _: (),
+    other_help: Callable[
+        [AppState], tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]
+    ] = lambda _: ((), ()),
 ) -> Program:
     """Return a program; raise ValueError if keys work on a screen that is not described."""
     used = {screen for binding in keys.bindings for screen in binding.screens}

@@ -1,54 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Contents of the help screen, from the table of keys and the options in force."""
+"""Contents of the help screen: the legend, and the table of the keys in force."""
 
 from __future__ import annotations
 
-import functools
+from typing import Iterator
 
-from nvitop.gui.layout.screens import HelpEntry, HelpGroup, HelpPart, lay_out_help
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import TYPES
+from nvitop.gui.render.style import DIM, ERROR, IDLE, OWN, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.width import cell_width, pad, wrap
 from nvitop.gui.state.actions import need_past, need_recording
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.keymap import Binding
+from nvitop.gui.state.keymap import Binding, HelpEntry, HelpGroup
 
-#: Headings of the help screen by use; those that are missing follow.
-_BY_USE = ('Moving and selecting', 'Processes', 'Screens', 'View', 'Sorting')
-#: Names of bindings that share a line of the help screen → their common text.
-_TOGETHER: dict[tuple[str, ...], str] = {
-    ('select-previous', 'select-next'): 'previous, next process or line',
-    ('next-device', 'previous-device'): 'select the next, previous GPU',
-    ('select-first', 'select-last'): 'first, last process or line',
-    ('line-up', 'line-down', 'scroll-up', 'scroll-down'): 'scroll by a line, a page',
-    ('half-page-up', 'half-page-down'): 'scroll by half a page',
-    ('search-next', 'search-previous'): 'next, previous match',
-    ('scroll-left', 'scroll-right'): 'scroll long lines',
-    ('scroll-begin', 'scroll-end'): 'beginning, end of long lines',
-    ('mode-auto', 'mode-full', 'mode-compact'): 'layout: automatic, full, compact',
-    ('next-graph', 'next-upper-graph'): 'next metric of the GPU graphs',
-    ('longer-time', 'shorter-time'): 'zoom graphs out, in',
-    ('open-metrics', 'show-page', 'show-user', 'show-device'): (
-        'open: process, GPU, user, GPU of a problem'
-    ),
-    ('open-users', 'sum-by-owner'): 'usage by user; by job, pod or container',
-    ('back',): 'back to the main screen (t: from the tree)',
-    ('tag', 'tag-subtree'): 'tag; in the tree, with all descendants',
-    ('open-environ', 'reveal'): 'environment of the process; its secrets',
-    ('choose', 'move-up', 'move-down'): 'columns: show or hide, move left, right',
-    ('toggle-host', 'toggle-hints'): 'hide or show host panel, hint line',
-    ('sort-previous', 'sort-next', 'sort-reverse'): 'previous, next column; reverse order',
-    ('previous-frame', 'next-frame'): 'previous, next sample',
-    ('previous-minute', 'next-minute', 'previous-hour', 'next-hour'): (
-        'a minute, an hour back, ahead'
-    ),
-    ('first-frame', 'last-frame'): 'first, last sample',
-    ('previous-event', 'next-event'): 'previous, next event',
-    ('faster', 'slower'): 'replay faster, slower',
-}
-#: Maximum width of the keys of a line; the others are listed at the end.
-_KEYS_WIDTH = 13
-#: A space at which a line does not break.
-_NO_BREAK = '\xa0'
+#: Cells of the keys; the text begins after them.
+_KEYS_WIDTH = 18
+
+
 TYPING = HelpGroup(
     'Typing a search, a filter or a time',
     (
@@ -66,133 +34,100 @@ MOUSE = HelpGroup(
     ),
 )
 _MARKS = (
-    HelpEntry('! HOT', 'something is wrong with the GPU: press !'),
-    HelpEntry('PWR', 'the GPU holds its power limit'),
-    HelpEntry('held 1h', 'memory in use, but no kernel for 1 h'),
-    HelpEntry('line', 'in graphs: the highest GPU, or the memory'),
-    HelpEntry('► =', 'the selected process: its GPU, other rows'),
-    HelpEntry('gap ?', 'graphs: not measured; no longer reported'),
-    HelpEntry('bold', 'your user name'),
-    HelpEntry('tagged', 'process that a signal goes to'),
+    HelpEntry('FREE', 'no process uses the GPU', IDLE),
+    HelpEntry('held 1h', 'memory in use, but no kernel for 1 h', WARNING),
+    HelpEntry('! HOT', 'something is wrong with the GPU: press !', ERROR),
+    HelpEntry('util', 'utilization of GPUs, processes and CPUs', Style(Role.UTILIZATION)),
+    HelpEntry('mem', 'memory', Style(Role.MEMORY)),
+    HelpEntry('·', 'not measured, or no longer reported', DIM),
+    HelpEntry('name', 'your user name', OWN),
+    HelpEntry('tagged', 'process that a signal goes to', Style(Role.TAGGED)),
+    HelpEntry('TYPE', TYPES.replace(' client', ''), PLAIN),
 )
 
 
 def format_purpose(binding: Binding) -> str:
     """Return what a binding does, after the name of the screen if it is not the main screen."""
-    return f'{_where(binding)}{binding.help}'
-
-
-def _where(binding: Binding) -> str:
-    """Return where a binding works: ``''`` for the main screen, ``'columns: '`` for others."""
     if not binding.screens.isdisjoint((Screen.MAIN, Screen.HOSTS)):
-        return ''
+        return binding.help
     where = [screen.value for screen in binding.screens]
-    return f'{where[0] if len(where) == 1 else "other screens"}: '
+    return f'{where[0] if len(where) == 1 else "other screens"}: {binding.help}'
 
 
-def brief_groups(bindings: tuple[Binding, ...], *, readonly: bool) -> tuple[HelpGroup, ...]:
-    """Return the listed bindings in fewer lines, by use, and other keys with the same effect."""
-    listed = [binding for binding in bindings if binding.help and binding.keys]
-    groups: dict[str, list[HelpEntry]] = {heading: [] for heading in _BY_USE}
-    synonyms: dict[str, list[str]] = {}
-    done: list[Binding] = []
-    for binding in listed:
-        # The menu of the keys that sort users and problems is on their screens.
-        is_in_menu = binding.name == 'sort-menu' or (binding.sorts and _where(binding))
-        if binding in done or is_in_menu:
-            continue
-        together, text = _together(binding, listed)
-        done += together
-        if binding.sorts:
-            menu = [each.keys[0] for each in listed if each.name == 'sort-menu']
-            keys = [together[0].keys[0].split(' ')[0], *menu]
-            text = ', '.join(f'{each.keys[0].split(" ")[-1]} {each.hint}' for each in together)
-        else:
-            keys = [*dict.fromkeys(each.keys[0].replace(' ', '') for each in together)]
-            synonyms.setdefault(_where(binding), []).extend(_synonyms(together, keys))
-        is_disabled = readonly and binding.is_signal
-        entry = HelpEntry(' '.join(keys), text, is_disabled)
-        groups.setdefault(binding.group, []).append(entry)
-    # The main screen comes first.
-    texts = [f'{where}{"; ".join(pairs)}' for where, pairs in sorted(synonyms.items()) if pairs]
-    same = tuple(HelpEntry('', text) for text in texts)
-    others = HelpGroup('Other keys with the same effect', same)
-    return (
-        *(HelpGroup(heading, tuple(entries)) for heading, entries in groups.items() if entries),
-        *((others,) if same else ()),
-    )
-
-
-def _together(binding: Binding, listed: list[Binding]) -> tuple[list[Binding], str]:
-    """Return the bindings that share the line of a binding, and the text of the line."""
-    if binding.sorts and ' ' in binding.keys[0]:
-        first = binding.keys[0].split(' ')[0]
-        same = [
-            each
-            for each in listed
-            if each.sorts
-            and each.screens == binding.screens
-            and each.keys[0].startswith(f'{first} ')
-        ]
-        return same, ''
-    for names, text in _TOGETHER.items():
-        if binding.name in names:
-            same = [each for each in listed if each.name in names]
-            if len(same) > 1 and len({*(each.name for each in same)}) == len(names):
-                return sorted(same, key=lambda each: names.index(each.name)), text
-    return [binding], format_purpose(binding)
-
-
-def _synonyms(together: list[Binding], keys: list[str]) -> list[str]:
-    """Add the other keys of all bindings of a line to it while there is room; return the rest."""
-    for same in zip(*(each.keys for each in together)):
-        more = [key for key in dict.fromkeys(k.replace(' ', '') for k in same) if key not in keys]
-        if len(' '.join([*keys, *more])) <= _KEYS_WIDTH:
-            keys += more
-    others = {
-        f'{key.replace(" ", "")}{_NO_BREAK}={_NO_BREAK}{binding.keys[0].replace(" ", "")}': None
-        for binding in together
-        for key in binding.keys[1:]
-        if key.replace(' ', '') not in keys
-    }
-    return list(others)
+def key_groups(bindings: tuple[Binding, ...]) -> Iterator[HelpGroup]:
+    """Yield the bindings that have a help text, by heading."""
+    groups: dict[str, list[HelpEntry]] = {}
+    for binding in bindings:
+        if binding.help and binding.keys:
+            keys = ' '.join(each.replace(' ', '') for each in binding.keys)
+            groups.setdefault(binding.group, []).append(HelpEntry(keys, format_purpose(binding)))
+    for heading, entries in groups.items():
+        yield HelpGroup(heading, tuple(entries))
 
 
 def legend(state: AppState) -> HelpGroup:
     """Return the meaning of colors, marks and letters."""
     thresholds = state.view.thresholds
-    levels = []
-    if state.view.by_load:
-        levels = [
-            HelpEntry(name, f'light, moderate from {low}%, heavy from {high}%')
-            for name, (low, high) in (('GPU', thresholds.gpu), ('MEM', thresholds.memory))
-        ]
-    types = HelpEntry('TYPE', TYPES.replace(' client', ''))
-    return HelpGroup('Legend', (*levels, *_MARKS, types), kind='legend')
-
-
-def _is_listed(state: AppState, binding: Binding) -> bool:
-    """Whether a binding can work with the current source of samples."""
-    origin = state.origin
-    return (need_past not in binding.needs or origin.can_travel) and (
-        need_recording not in binding.needs or not origin.is_live
+    levels = tuple(
+        HelpEntry(name, f'light, moderate from {low}%, heavy from {high}%', PLAIN)
+        for name, (low, high) in (('GPU', thresholds.gpu), ('MEM', thresholds.memory))
+        if state.view.by_load
     )
+    return HelpGroup('Legend', (*levels, *_MARKS))
 
 
-def monitor_help(state: AppState) -> tuple[HelpGroup, ...]:
-    """Return what the help of the monitor has after the keys."""
-    return (TYPING, MOUSE, legend(state))
+def monitor_help(state: AppState) -> tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]:
+    """Return what the help of the monitor has before and after the keys."""
+    return (legend(state),), (TYPING, MOUSE)
 
 
-def help_lines(state: AppState) -> tuple[tuple[HelpPart, ...], ...]:
-    """Return the lines of the help screen: the keys in force, and other groups."""
-    bindings = tuple(each for each in state.keymap.bindings if _is_listed(state, each))
-    others = state.program.other_help(state)
-    return _lines_about(bindings, others, state.width, readonly=state.view.readonly)
+def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:
+    """Return the lines of the help screen, as pieces that follow one another."""
+    origin = state.origin
+    bindings = tuple(
+        each
+        for each in state.keymap.bindings
+        if (need_past not in each.needs or origin.can_travel)
+        and (need_recording not in each.needs or not origin.is_live)
+    )
+    menus = dict.fromkeys(each.screens for each in bindings if each.sorts)
+    before, after = state.program.other_help(state)
+    lines: list[tuple[HelpEntry, ...]] = []
+    keys = key_groups(tuple(each for each in bindings if not each.sorts))
+    room = max(10, state.width - _KEYS_WIDTH - 3)
+    disabled = {each.keys for each in bindings if each.is_signal and state.view.readonly}
+    for heading, entries in (*before, *keys, *after):
+        lines += [(), (HelpEntry('', heading, TITLE),)]
+        for entry in entries:
+            if tuple(entry.keys.split()) in disabled:
+                entry = entry._replace(style=DIM)
+            lines += _lines_of(entry, room)
+    for screens in menus:
+        sorts = [each for each in bindings if each.screens == screens and each.sorts and each.help]
+        where = next(iter(screens)).value
+        lines += [(), (HelpEntry('', f'Sorting {where} (upper case: reversed)', TITLE),)]
+        width = max(cell_width(f'{each.keys[0]} {each.hint}') for each in sorts) + 3
+        per_row = max(1, (state.width - 1) // width)
+        for i in range(0, len(sorts), per_row):
+            lines.append(
+                tuple(
+                    HelpEntry(
+                        each.keys[0].replace(' ', ''),
+                        pad(each.hint, width - cell_width(each.keys[0].replace(' ', '')) - 1),
+                    )
+                    for each in sorts[i : i + per_row]
+                )
+            )
+    return tuple(lines[1:])
 
 
-@functools.lru_cache(maxsize=4)  # each key and second asks for the same lines several times
-def _lines_about(
-    bindings: tuple[Binding, ...], others: tuple[HelpGroup, ...], width: int, *, readonly: bool
-) -> tuple[tuple[HelpPart, ...], ...]:
-    return lay_out_help((*brief_groups(bindings, readonly=readonly), *others), width)
+def _lines_of(entry: HelpEntry, room: int) -> Iterator[tuple[HelpEntry, ...]]:
+    """Yield the keys and the text next to them; long keys have a line of their own."""
+    texts = wrap(entry.text, room)
+    if cell_width(entry.keys) > _KEYS_WIDTH:
+        for keys in wrap(entry.keys, room + _KEYS_WIDTH):
+            yield (entry._replace(keys=keys, text=''),)
+    else:
+        yield (entry._replace(keys=pad(entry.keys, _KEYS_WIDTH), text=texts.pop(0)),)
+    for text in texts:
+        yield (HelpEntry(pad('', _KEYS_WIDTH), text),)

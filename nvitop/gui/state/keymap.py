@@ -7,6 +7,7 @@ import itertools
 from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.model.choices import Screen
+from nvitop.gui.render.style import Role, Style
 
 #: Beginning of the names of bindings that sort by one order.
 SORT_BY = 'sort-by-'
@@ -40,6 +41,22 @@ class Binding(NamedTuple):
     def sorts(self) -> bool:
         """Whether it sorts by one order."""
         return self.name.startswith(SORT_BY)
+
+
+class HelpEntry(NamedTuple):
+    """Keys and what they do, or a mark and its meaning."""
+
+    keys: str
+    text: str
+    #: Style of the keys.
+    style: Style = Style(Role.KEY, bold=True)
+
+
+class HelpGroup(NamedTuple):
+    """A heading and its entries."""
+
+    heading: str
+    entries: tuple[HelpEntry, ...]
 
 
 class Keymap:
