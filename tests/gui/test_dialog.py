@@ -147,7 +147,7 @@ def test_subtree_is_tagged_and_untagged_as_a_whole() -> None:
 @pytest.mark.parametrize(
     ('pid', 'why'),
     [
-        (503, '503 is not yours; tag it to try'),
+        (503, '503 belongs to root; tag it to signal it anyway'),
         (504, 'There is no process 504'),
         (505, '505 is in another PID namespace'),
     ],

@@ -12,7 +12,9 @@ from nvitop.gui.state.process_rows import (
     matches_host_process,
     parse_query,
 )
+from nvitop.gui.view.frame import draw_frame
 from nvitop.owner.types import Layer, make_owner
+from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 from tests.gui.driving import MANY, after, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES, with_families
@@ -195,3 +197,34 @@ def test_search_reports_that_it_looks_only_at_filtered_processes() -> None:
     state = pressed(state_of(MANY), '\\', *f'pid:{MANY.processes[0].key.pid}', 'Enter')
     state = pressed(state, 'F3', *str(hidden))
     assert texts(state) == [f'Not found: {hidden} among the filtered processes']
+
+
+def test_words_on_the_screen_can_be_searched() -> None:
+    zombie = PROCESS._replace(status='zombie', command=None)
+    assert matches(zombie, parse_query('<defunct>'))
+    assert matches(zombie, parse_query('python3'))
+
+
+def test_unknown_field_is_an_error_and_the_line_stays_open() -> None:
+    state = pressed(state_of(MANY), '\\', *'foo:bar', 'Enter')
+    assert texts(state) == ['foo: is not a field (user gpu pid type job)']
+    assert state.field is not None
+    assert pressed(state, 'Esc').query == ''
+
+
+def test_search_without_a_match_restores_the_selection() -> None:
+    state = pressed(state_of(MANY), 'Down', 'Down')
+    pid = str(state.rows[9].key.pid)
+    found = pressed(state, '/', *pid)
+    assert found.main.selected == state.rows[9].key
+    assert pressed(found, 'q').main.selected == state.main.selected
+
+
+def test_search_marks_its_match() -> None:
+    state = pressed(state_of(MANY), '/', *'worker')
+    frame = draw_frame(state, History())
+    marked = [text for y in range(40) for _, text, style in frame.row(y) if style.reverse]
+    assert 'worker' in marked
+    assert not [
+        span for span in draw_frame(pressed(state, 'Esc'), History()).row(20) if span[2].reverse
+    ]

@@ -189,7 +189,7 @@ def test_unknown_key_after_a_prefix_is_reported_and_the_prefix_stays(key: str) -
 @pytest.mark.parametrize(
     ('keys', 'notices'),
     [
-        ('T', ['Select or tag a process first']),
+        ('T', ['Select or tag a process first (q quits)']),
         ('t x', ['Select a process first']),
         ('T Enter', ['Select a process first']),
     ],
@@ -215,7 +215,7 @@ def test_signal_is_refused_with_the_reason() -> None:
         ('! d', 'd works only on the main screen', 'q'),
         ('z r', 'Not shown while paused (z: resume)', 'z'),
         ('f - - - - -', 'Graphs show no shorter time', '+'),
-        ('T', 'Select or tag a process first', 'Down'),
+        ('T', 'Select or tag a process first (q quits)', 'Down'),
         ('F3 ~ ~ Enter', 'Not found: ~~', 'Down'),
         ('L', 'Theme: mono', 'h'),
     ],

@@ -131,12 +131,19 @@ class Buffer:
         bold: bool | None = None,
         dim: bool | None = None,
         underline: bool | None = None,
+        reverse: bool | None = None,
     ) -> None:
         """Change the given properties of the style of all text in a rectangle.
 
         Empty cells change too if a role or underline is given, which are visible on them.
         """
-        given = {'role': role, 'bold': bold, 'dim': dim, 'underline': underline}
+        given = {
+            'role': role,
+            'bold': bold,
+            'dim': dim,
+            'underline': underline,
+            'reverse': reverse,
+        }
         changes = {name: value for name, value in given.items() if value is not None}
         changed: dict[Style, Style] = {}
         with_blanks = role is not None or underline is not None

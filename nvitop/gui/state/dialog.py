@@ -88,13 +88,17 @@ def why_no_target(state: AppState) -> str:
         return f'Tagged processes are {where}'
     key = selected_key(state)
     if key is None:
-        return 'Select or tag a process first'
+        quits = state.keymap.instead_of(state.screen, 'q') if state.screen is Screen.MAIN else ''
+        return 'Select or tag a process first' + (f' ({quits} quits)' if quits else '')
     if state.screen is Screen.TREE and not state.shown.host_processes:
         return 'The tree has not been measured yet'
     selected = selected_process(state)
     if selected is None:
         return hidden_by_filter(state) or 'Select or tag a process first'
-    return _OUT_OF_REACH.get(selected.status, '{} is not yours; tag it to try').format(key[0])
+    other = (
+        f'{{}} belongs to {safe(selected.username or "another user")}; tag it to signal it anyway'
+    )
+    return _OUT_OF_REACH.get(selected.status, other).format(key[0])
 
 
 def tagged_unseen(state: AppState, targets: Iterable[SignalTarget]) -> tuple[int, str]:

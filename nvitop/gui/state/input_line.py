@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import re
+
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.actions import go_to_time
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, SearchStart, TextField
 from nvitop.gui.state.lists import relist, uses_of_devices
 from nvitop.gui.state.navigation import current_line, go_to_line, line_count, lines_layout
-from nvitop.gui.state.notices import answer, withdraw_notice
+from nvitop.gui.state.notices import answer, refuse, withdraw_notice
 from nvitop.gui.state.process_rows import contains, matches, matches_host_process, parse_query
 
 #: Maximum number of characters.
@@ -41,7 +43,8 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
     if key == 'Enter' and field.purpose == 'time':
         return go_to_time(state, field.text)
     if key == 'Enter':
-        return keep_line(state, field), ()
+        unknown = _unknown_field(state, field.text)
+        return refuse(state, unknown) if unknown else (keep_line(state, field), ())
     if key in ('Esc', 'Ctrl-C'):
         return _close(state, field), ()
     # Up and Down also select a process that the filter keeps.
@@ -49,6 +52,21 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
     if key in ('Up', 'Down', 'F3') and (field.purpose == 'search' or selects):
         return find(state, field.text, -1 if key == 'Up' else 1), ()
     return _change(state, field, edit(field.text, key)), ()
+
+
+def _unknown_field(state: AppState, text: str) -> str:
+    """Return a message about a word such as ``foo:bar`` if no process has it; ``''`` if all are known."""
+    fields = re.findall(r'(\w+):', state.spec.filter_example)
+    if not fields or state.fleet is not None:
+        return ''
+    for word in text.split():
+        found = re.fullmatch('([a-z]+):[^/:].*', word, re.IGNORECASE)
+        query = parse_query(word)
+        if found is None or found.group(1).lower() in (*fields, 'owner'):
+            continue
+        if not any(matches(process, query) for process in state.shown.processes):
+            return f'{found.group(1)}: is not a field ({" ".join(fields)})'
+    return ''
 
 
 def keep_line(state: AppState, field: TextField) -> AppState:
@@ -106,13 +124,18 @@ def _close(state: AppState, field: TextField) -> AppState:
     if field.purpose == 'time':
         return withdraw_notice(state, 'Time')
     if field.start is not None:
-        main, tree, position, host = field.start
-        main = state.main._replace(selected=main.selected, scroll_y=main.scroll_y)
-        state = state._replace(main=main, tree=tree, position=position)
-        if state.fleet is not None:
-            state = state._replace(fleet=state.fleet._replace(selected=host))
-        state = withdraw_notice(state, _NOT_FOUND)
+        state = withdraw_notice(_back_to(state, field.start), _NOT_FOUND)
     return relist(state)
+
+
+def _back_to(state: AppState, start: SearchStart) -> AppState:
+    """Select again what was selected when a search began."""
+    main, tree, position, host = start
+    main = state.main._replace(selected=main.selected, scroll_y=main.scroll_y)
+    state = state._replace(main=main, tree=tree, position=position)
+    if state.fleet is not None:
+        state = state._replace(fleet=state.fleet._replace(selected=host))
+    return state
 
 
 def find(state: AppState, text: str, step: int) -> AppState:
@@ -124,6 +147,8 @@ def find(state: AppState, text: str, step: int) -> AppState:
     hits = _hits(state, text)
     if hits:
         return go_to_line(state, _next(hits, current_line(state), step))
+    if state.field is not None and state.field.start is not None:
+        state = _back_to(state, state.field.start)
     if not text.split() or (state.spec.texts is None and not parse_query(text)):
         return state
     where = ' among the filtered processes' if state.query and state.spec.filter_example else ''

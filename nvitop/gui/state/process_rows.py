@@ -7,7 +7,7 @@ from typing import Callable, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, owner_text
-from nvitop.gui.model.format import SPECIAL_COMMANDS
+from nvitop.gui.model.format import special_command
 from nvitop.sampling.types import (
     DeviceKey,
     DeviceSample,
@@ -85,7 +85,7 @@ def _has_word(process: ProcessSample, word: str) -> bool:
         contains(process.command, word)
         or contains(process.name, word)
         or contains(process.username, word)
-        or contains(SPECIAL_COMMANDS.get(process.status), word)
+        or contains(special_command(process.status, process.name), word)
         or word == str(process.key.pid)
     )
 
@@ -114,7 +114,7 @@ def _has_host_part(process: HostProcessSample, prefix: str, word: str) -> bool:
     return not prefix and (
         contains(process.command, word)
         or contains(process.username, word)
-        or contains(SPECIAL_COMMANDS.get(process.status), word)
+        or contains(special_command(process.status, process.name), word)
         or word == str(process.pid)
     )
 

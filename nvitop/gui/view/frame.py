@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from nvitop.gui.layout.main import LOWEST
 from nvitop.gui.model.choices import DETAILS, Screen, is_measured
 from nvitop.gui.model.format import format_timestamp
@@ -46,12 +48,28 @@ def draw_frame(state: AppState, history: History) -> Buffer:
     if buf.height < state.height:
         buf.add_row()
     if not is_too_small:
+        if state.field is not None and state.field.purpose == 'search':
+            _mark_words(buf, state.field.text.split())
+        elif state.searched and state.spec.has_lines:
+            _mark_words(buf, state.searched.split())
         if state.field is not None:
             _draw_field(buf, state, state.field)
         else:
             _add_badges(buf, state)
         _draw_bottom(buf, state)
     return to_ascii(buf) if state.view.ascii else buf
+
+
+def _mark_words(buf: Buffer, words: Sequence[str]) -> None:
+    """Mark the words of a search below the first line."""
+    for y, line in enumerate(buf.lines()):
+        for word in words if y else ():
+            text = line if word != word.lower() else line.lower()
+            start = text.find(word)
+            while start >= 0 and len(text) == len(line):
+                x = cell_width(line[:start])
+                buf.restyle(Rect(x, y, cell_width(word), 1), reverse=True)
+                start = text.find(word, start + len(word))
 
 
 def _add_badges(buf: Buffer, state: AppState) -> None:
