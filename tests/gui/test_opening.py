@@ -204,7 +204,7 @@ def test_signal_is_refused_with_the_reason() -> None:
     others = tuple(process._replace(is_own=False) for process in MANY.processes)
     state = pressed(state_of(MANY._replace(processes=others)), 'Down', 'K')
     pid = state.rows[0].key.pid
-    assert texts(state) == [f'{pid} is not yours; tag it to try']
+    assert texts(state) == [f'{pid} belongs to alice; tag it to signal it anyway']
     state = pressed(state_of(MANY), 'Down', 't', 'K')
     assert texts(state) == ['The tree has not been measured yet']
 
