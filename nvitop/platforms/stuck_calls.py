@@ -80,13 +80,13 @@ def stuck_calls() -> list[StuckCall]:
 
 def leave_file() -> None:
     """Before the end of this process: write down the calls that hang, if there are any."""
-    import fcntl  # rarely needed, as json
-    import json
-
     now = time.time()
     calls = [call for call in [*_calls.values()] if now - call[1] > STUCK_SECONDS]
     if not _is_on or not calls:
         return
+    import fcntl  # rarely needed, as json
+    import json
+
     lines = ''.join(f'{json.dumps([subject, os.getpid(), since])}\n' for subject, since in calls)
     with contextlib.suppress(OSError):
         path = _path(os.getuid())
@@ -117,10 +117,10 @@ def _open(path: str, flags: int) -> int:
 
 
 def _read(path: str) -> Iterable[StuckCall]:
+    descriptor = _open(path, os.O_RDONLY)
     import fcntl
     import json
 
-    descriptor = _open(path, os.O_RDONLY)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
