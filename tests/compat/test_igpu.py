@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import os
 import pickle
-import time
-from typing import Any, Iterator
+from typing import Iterator
 
 import pytest
 
@@ -36,19 +35,6 @@ def gpus() -> Iterator[simulation.Machine]:
 # Functions
 
 
-def test_devices_are_listed(gpus: simulation.Machine) -> None:
-    assert igpu.count_devices() == 2
-    assert igpu.devices_index() == [0, 1]
-    assert [gpu.index for gpu in igpu.devices()] == [0, 1]
-    assert [type(gpu) for gpu in igpu.devices()] == [igpu.GPUInfo] * 2
-
-
-@pytest.mark.parametrize('index', [2, -1, '0', None, 0.0, (0, 0), (0, 'a'), (9, 9)])
-def test_wrong_index_raises(gpus: simulation.Machine, index: Any) -> None:
-    with pytest.raises(ValueError, match='there is no'):
-        igpu.get_device(index)
-
-
 def test_machine_without_gpus_or_driver_has_no_devices() -> None:
     with simulation.machine('empty') as gpus:
         assert igpu.count_devices() == igpu.count_visible_devices() == 0
@@ -62,38 +48,6 @@ def test_machine_without_gpus_or_driver_has_no_devices() -> None:
         assert igpu.nvidia_driver_version() == (None, None)
         with pytest.raises(ValueError, match='there is no GPU'):
             igpu.get_device(0)
-
-
-def test_gpu_that_cannot_be_opened_raises(gpus: simulation.Machine) -> None:
-    gpus.fail('nvmlDeviceGetHandleByIndex*', 'NO_PERMISSION')
-    with pytest.raises(ValueError, match=r'^cannot open GPU 1: Insufficient Permissions'):
-        igpu.get_device(1)
-    with pytest.raises(ValueError, match=r'^cannot open GPU 0: '):
-        igpu.devices()
-
-
-@pytest.mark.parametrize(
-    ('value', 'indices'),
-    [
-        (None, [0, 1]),
-        ('', []),
-        ('1', [1]),
-        ('1,0', [1, 0]),
-        ('0,7,1', [0]),
-        ('-1', []),
-        ('nonsense', []),
-        ('GPU-', []),
-    ],
-)
-def test_visible_devices_follow_the_rules_of_cuda(
-    gpus: simulation.Machine, monkeypatch: pytest.MonkeyPatch, value: str | None, indices: list[int]
-) -> None:
-    monkeypatch.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
-    if value is not None:
-        monkeypatch.setenv('CUDA_VISIBLE_DEVICES', value)
-    assert igpu.visible_devices_index() == indices
-    assert igpu.count_visible_devices() == len(indices)
-    assert [gpu.index for gpu in igpu.visible_devices()] == indices
 
 
 def test_mig_devices_are_visible_devices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,59 +73,7 @@ def test_driver_version_is_a_pair_with_all_parts(gpus: simulation.Machine) -> No
     assert version >= (535, 129)
 
 
-@pytest.mark.parametrize(
-    ('text', 'pair', 'parts'),
-    [
-        ('430.64', (430, 64), (430, 64)),
-        ('535', (535, None), (535,)),
-        ('', (None, None), ()),
-        ('1.2.3.4', (1, 2), (1, 2, 3, 4)),
-    ],
-)
-def test_version_of_any_length_is_a_pair(
-    text: str, pair: tuple[int | None, int | None], parts: tuple[int, ...]
-) -> None:
-    version = igpu.DriverVersion(text)
-    assert (version, version.parts) == (pair, parts)
-    assert len(version) == 2
-
-
 # Objects
-
-
-def test_gpu_has_an_identity(gpus: simulation.Machine) -> None:
-    gpu = igpu.get_device(0)
-    assert (gpu.index, gpu.name, gpu.serial, gpu.bios) == (
-        0,
-        'Tesla V100-SXM2-32GB',
-        '0324118000000',
-        '88.00.4F.00.09',
-    )
-    assert gpu.uuid.startswith('GPU-')
-    assert repr(gpu) == "GPUInfo(index=0, name='Tesla V100-SXM2-32GB')"
-    assert igpu.get_device(1).serial == 'N/A'
-
-
-def test_groups_have_the_units_of_igpu(gpus: simulation.Machine) -> None:
-    gpu = igpu.get_device(0)
-    total = 34089730048 / (1 << 20)
-    assert gpu.memory.total == total
-    assert gpu.memory.used + gpu.memory.free == total
-    assert gpu.memory.unit == 'MiB'
-    assert vars(gpu.utilization) == {
-        'gpu': 80.0,
-        'memory': 44.0,
-        'fan': 46.0,
-        'temperature': 58.0,
-        'performance': 'P0',
-    }
-    assert isinstance(gpu.utilization.gpu, float)
-    pci = ['1B', '00000000:1B:00.0', '00', '1DB510DE', '124910DE', '3', '3', '16x', '16x']
-    assert [*vars(gpu.pci).values()] == pci
-    clocks = [1380.0, 1380.0, 877.0, 1530.0, 1530.0, 877.0, 1230.0, 1372.0, 'MHz']
-    assert [*vars(gpu.clocks).values()] == clocks
-    power = ['Supported', 238.456, 300.0, 150.0, 300.0, 300.0, 300.0, 'W']
-    assert [*vars(gpu.power).values()] == power
 
 
 def test_unified_memory_is_that_of_the_host() -> None:
@@ -190,24 +92,6 @@ def test_values_change_with_update(gpus: simulation.Machine) -> None:
     assert gpu.utilization.temperature == 77.0
     assert gpu.memory.used == 10240.0 + 300.0
     assert gpu.memory is not memory
-
-
-def test_processes_are_listed_with_their_parents(gpus: simulation.Machine) -> None:
-    processes = igpu.get_device(0).processes
-    assert isinstance(processes, list)
-    by_pid = {process.pid: process for process in processes}
-    assert set(by_pid) == {os.getpid(), os.getppid(), GONE}
-    me = by_pid[os.getpid()]
-    myself = HostProcess()
-    assert (me.name, me.user, me.type) == (myself.name(), myself.username(), 'C')
-    parent = myself.parent()
-    assert parent is not None
-    assert (me.parent_pid, me.parent_name) == (parent.pid, parent.name())
-    assert me.create_time == time.strftime(
-        '%Y-%m-%d %H:%M:%S', time.localtime(myself.create_time())
-    )
-    assert me.gpu_memory == 29696
-    assert by_pid[os.getppid()].type == 'G'
 
 
 def test_unknown_process_is_listed(gpus: simulation.Machine) -> None:
@@ -275,37 +159,6 @@ def test_lost_gpu_is_listed(gpus: simulation.Machine) -> None:
 
 
 # Texts
-
-
-def test_gpu_prints_all_groups(gpus: simulation.Machine) -> None:
-    gpu = igpu.get_device(0)
-    text = str(gpu)
-    for group in (gpu.memory, gpu.utilization, gpu.pci, gpu.clocks, gpu.power, gpu.processes):
-        assert str(group) in text
-    assert text.startswith('INDEX        : 0\nBOARD NAME   : Tesla V100-SXM2-32GB\n')
-
-
-def test_groups_print_like_igpu() -> None:
-    memory = igpu.GPUMemoryInfo(total=1000.0, used=250.0, free=750.0, unit='MiB')
-    assert str(memory).splitlines() == [
-        'GPU MEMORY:',
-        '    Total :    1000.00 MiB (100.00%)',
-        '    Used  :     250.00 MiB ( 25.00%)',
-        '    Free  :     750.00 MiB ( 75.00%)',
-    ]
-    memory = igpu.GPUMemoryInfo(total=math.nan, used=math.nan, free=math.nan, unit='MiB')
-    assert '    Used  :        N/A MiB (N/A)' in str(memory).splitlines()
-    utilization = igpu.GPUUtilizationInfo(
-        gpu=0.0, memory=math.nan, fan=130.0, temperature=45.0, performance='P8'
-    )
-    assert str(utilization).splitlines() == [
-        'GPU UTILIZATION:',
-        '    Performance : P8',
-        '    Temperature : 45.00C',
-        '    Graphics    : [                         ] 0.00%',
-        '    Memory      : N/A',
-        '    Fan         : [|||||||||||||||||||||||||] 130.00%',
-    ]
 
 
 def test_processes_print_as_a_table() -> None:

@@ -6,12 +6,9 @@ import threading
 from typing import Any, Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from nvitop import simulation
 from nvitop.compat.pynvml_smi import LoopAsync, nvidia_smi
-from nvitop.compat.pynvml_smi.smi import next_due
 from tests.compat.machines import machine
 from tests.programs import run_python
 from tests.waiting import PATIENCE
@@ -44,16 +41,6 @@ def test_loop_repeats_until_it_is_canceled(gpus: simulation.Machine) -> None:
     assert loop.exception() is None
 
 
-def test_result_waits_for_the_first_query(gpus: simulation.Machine) -> None:
-    loop = nvidia_smi.loop(filter='count')
-    assert loop.result() == {'count': 2}
-    assert not loop.is_aborted()
-    loop.cancel()
-    loop.cancel()
-    assert loop.is_aborted()
-    assert loop.result() == {'count': 2}
-
-
 def test_result_waits_until_the_timeout(gpus: simulation.Machine) -> None:
     gpus.hang('nvmlDeviceGetCount*')
     loop = nvidia_smi.loop(1, 'count')
@@ -82,15 +69,6 @@ def test_exception_of_the_callback_does_not_end_the_loop(gpus: simulation.Machin
     assert isinstance(loop.exception(), ArithmeticError)
     assert str(loop.exception()) == '2'
     assert loop.result() == {'count': 2}
-
-
-def test_exception_of_the_query_is_available(gpus: simulation.Machine) -> None:
-    gpus.fail('nvmlDeviceGetUUID', 'NO_PERMISSION')
-    loop = nvidia_smi.loop(1, 'uuid', errors='raise')
-    assert loop.result() is None
-    assert 'Insufficient Permissions' in str(loop.exception())
-    gpus.heal()
-    loop.cancel()
 
 
 @pytest.mark.parametrize(
@@ -129,21 +107,6 @@ def test_period_includes_the_time_of_the_query() -> None:
     # The third query took longer than two periods; the missed queries are skipped.
     assert waits == [0.75, 1.0, 0.5, 0.875, 1.0]
     assert now[0] == 107.0
-
-
-@given(st.floats(0, 1e6), st.floats(0.001, 1e4), st.floats(0, 1e5))
-def test_next_query_is_a_whole_number_of_periods_later(
-    due: float, period: float, late: float
-) -> None:
-    now = due + late
-    turn = next_due(due, period, now)
-    assert turn >= due + period * 0.999
-    assert now - 1e-6 <= turn <= now + period * 1.001 or turn == due + period
-    assert abs((turn - due) / period - round((turn - due) / period)) < 1e-3
-
-
-def test_next_query_is_immediate_without_a_period() -> None:
-    assert next_due(5.0, 0.0, 7.0) == 7.0
 
 
 def test_program_exits_while_a_loop_runs() -> None:

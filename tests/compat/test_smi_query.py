@@ -50,17 +50,6 @@ def test_all_names_and_numbers_of_pynvml_smi_exist() -> None:
     assert all(HELP.values())
 
 
-def test_names_of_the_binding_can_be_imported() -> None:
-    names: dict[str, Any] = {}
-    exec('from nvitop.compat.pynvml_smi import *', names)
-    assert names['nvidia_smi'] is nvidia_smi
-    assert names['NVSMI_UUID'] == 6
-    assert names['nvmlInit'] is libnvml.nvmlInit
-    assert smi.NVML_TEMPERATURE_GPU == 0
-    with pytest.raises(AttributeError, match='NVML_NOTHING'):
-        getattr(smi, 'NVML_' + 'NOTHING')
-
-
 def test_every_name_has_a_result(gpus: simulation.Machine) -> None:
     for name, number in smi.NVSMI_QUERY_GPU.items():
         answer = nvidia_smi.DeviceQuery(name, errors='raise', strict=True)
@@ -88,32 +77,6 @@ def test_filter_consists_of_names_and_numbers(gpus: simulation.Machine) -> None:
     ):
         assert first(filter) == both
     assert first(smi.NVSMI_PSTATE) == {'performance_state': 'P0'}
-
-
-def test_query_without_a_filter_returns_everything(gpus: simulation.Machine) -> None:
-    everything = nvidia_smi.DeviceQuery()
-    assert list(everything) == ['timestamp', 'driver_version', 'count', 'gpu']
-    assert nvidia_smi.DeviceQuery([smi.NVSMI_ALL])['gpu'] == everything['gpu']
-    assert nvidia_smi.DeviceQuery(smi.NVSMI_ALL)['gpu'] == everything['gpu']
-    for name in smi.NVSMI_QUERY_GPU:
-        for path, value in leaves(nvidia_smi.DeviceQuery(name)):
-            if path != ('timestamp',):
-                assert at(everything, path) == value
-
-
-def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    items = tree.items() if isinstance(tree, dict) else enumerate(tree)
-    for key, value in items:
-        if isinstance(value, (dict, list)):
-            yield from leaves(value, (*path, key))
-        else:
-            yield (*path, key), value
-
-
-def at(tree: Any, path: tuple[Any, ...]) -> Any:
-    for key in path:
-        tree = tree[key]
-    return tree
 
 
 def test_query_calls_only_the_functions_it_needs(gpus: simulation.Machine) -> None:
@@ -175,131 +138,6 @@ def test_help_is_text(gpus: simulation.Machine) -> None:
     assert not gpus.calls
 
 
-# Members
-
-
-@pytest.mark.parametrize(
-    ('filter', 'tree'),
-    [
-        ('name', {'product_name': 'Tesla V100-SXM2-32GB', 'product_brand': 'Tesla'}),
-        ('gpu_bus_id', {'id': '00000000:1B:00.0', 'pci': {'pci_bus_id': '00000000:1B:00.0'}}),
-        ('gom.current', {'gpu_operation_mode': {'current_gom': 'Compute'}}),
-        ('gom.pending', {'gpu_operation_mode': {'pending_gom': 'Low Double Precision'}}),
-        ('utilization.encoder', {'utilization': {'encoder_util': 0, 'unit': '%'}}),
-        ('temperature.memory', {'temperature': {'memory_temp': 66, 'unit': 'C'}}),
-        (
-            'power.draw',
-            {'power_readings': {'power_draw': 238.456, 'power_state': 'P0', 'unit': 'W'}},
-        ),
-        ('clocks.sm', {'clocks': {'sm_clock': 1380, 'unit': 'MHz'}}),
-        ('clocks.video', {'clocks': {'video_clock': 1230, 'unit': 'MHz'}}),
-        ('mig.mode.current', {'mig_mode': {'current_mig': 'N/A'}}),
-    ],
-)
-def test_value_is_in_its_group_with_its_unit(
-    gpus: simulation.Machine, filter: Any, tree: dict[str, Any]
-) -> None:
-    """The comparison with pynvml.smi covers the other names."""
-    assert first(filter) == tree
-
-
-def test_each_throttle_reason_selects_all(gpus: simulation.Machine) -> None:
-    reasons = first('clocks_throttle_reasons.gpu_idle')['clocks_throttle']
-    active = [key for key, value in reasons.items() if value == 'Active']
-    assert active == [
-        'clocks_throttle_reason_sw_power_cap',
-        'clocks_throttle_reason_hw_thermal_slowdown',
-    ]
-    assert reasons['clocks_throttle_reason_unknown'] == 'N/A'
-    assert reasons['clocks_throttle_reason_sync_boost'] == 'Not Active'
-    assert reasons['clocks_throttle_reasons_active'] == '0x0000000000000044'
-    gpus.fail('nvmlDeviceGetCurrentClocks*Reasons', 'UNKNOWN')
-    assert first('clocks_throttle_reasons.gpu_idle') == {
-        'clocks_throttle': {'Error': 'Unknown Error'}
-    }
-    gpus.heal()
-    gpus.fail('nvmlDeviceGetSupportedClocks*Reasons', 'NOT_SUPPORTED')
-    assert first('clocks_throttle_reasons.gpu_idle') == {'clocks_throttle': {'Error': 'N/A'}}
-
-
-def test_throttle_reasons_are_read_with_new_and_old_functions(gpus: simulation.Machine) -> None:
-    reasons = first('clocks_throttle_reasons.active')
-    gpus.hide('nvmlDeviceGet*ClocksThrottleReasons')
-    if not hasattr(libnvml, 'nvmlDeviceGetCurrentClocksEventReasons'):
-        # This binding is older than the new name.
-        reasons = {'clocks_throttle': {'Error': 'Function Not Found'}}
-    assert first('clocks_throttle_reasons.active') == reasons
-
-
-def test_each_ecc_error_selects_all_of_its_counter(gpus: simulation.Machine) -> None:
-    errors = first('ecc.errors.uncorrected.volatile.total')['ecc_errors']
-    assert list(errors) == ['volatile']
-    assert errors['volatile']['single_bit'] == {
-        'device_memory': 5,
-        'register_file': 0,
-        'l1_cache': 0,
-        'l2_cache': 0,
-        'texture_memory': 0,
-        'dram': 5,
-        'cbu': 0,
-        'sram': 0,
-        'total': '5',
-    }
-    assert errors['volatile']['double_bit']['total'] == '6'
-    aggregate = first('ecc.errors.corrected.aggregate.dram')['ecc_errors']['aggregate']
-    assert aggregate['double_bit']['dram'] == 8
-
-
-def test_retired_pages_have_a_count_and_addresses(gpus: simulation.Machine) -> None:
-    answer = nvidia_smi.DeviceQuery('retired_pages.sbe, retired_pages.dbe')['gpu']
-    assert answer[0]['retired_pages'] == {
-        'multiple_single_bit_retirement': {
-            'retired_count': 2,
-            'retired_page_addresses': {
-                'retired_page_address_1': '0x0000000000010000',
-                'retired_page_address_2': '0x0000000000020000',
-            },
-        },
-        'double_bit_retirement': {
-            'retired_count': 1,
-            'retired_page_addresses': {'retired_page_address_1': '0x0000000000010000'},
-        },
-    }
-    assert set(answer[1]['retired_pages'].values()) == {None}
-    gpus.fail('nvmlDeviceGetRetiredPages', 'NOT_SUPPORTED')
-    assert first('retired_pages.sbe') == {'retired_pages': {'multiple_single_bit_retirement': None}}
-    gpus.heal()
-    gpus.fail('nvmlDeviceGetRetiredPages', 'UNKNOWN')
-    assert first('retired_pages.sbe')['retired_pages'] == {
-        'multiple_single_bit_retirement': 'Unknown Error'
-    }
-
-
-def test_bridge_chips_and_traffic_are_part_of_everything(gpus: simulation.Machine) -> None:
-    pci = first(None)['pci']
-    assert pci['pci_bridge_chip'] == {'bridge_chip_type': 'BR04', 'bridge_chip_fw': '00012345'}
-    assert pci['replay_counter'] == '3'
-    assert isinstance(pci['tx_util'], int)
-    assert (pci['tx_util_unit'], pci['rx_util_unit']) == ('KB/s', 'KB/s')
-
-
-def test_board_without_a_bridge_chip_has_none() -> None:
-    with machine(extra=False):
-        chip = first(None)['pci']['pci_bridge_chip']
-        assert chip == {'bridge_chip_type': 'N/A', 'bridge_chip_fw': 'N/A'}
-
-
-def test_supported_clocks_are_listed_by_memory_clock(gpus: simulation.Machine) -> None:
-    (clocks,) = first('supported-clocks')['supported_clocks']
-    assert (clocks['current'], clocks['unit']) == (877, 'MHz')
-    assert clocks['supported_graphics_clock'][0] == 1530
-    gpus.fail('nvmlDeviceGetSupportedGraphicsClocks', 'UNKNOWN')
-    (clocks,) = first('supported-clocks')['supported_clocks']
-    assert clocks['supported_graphics_clock'] == 'Unknown Error'
-    gpus.fail('nvmlDeviceGetSupportedMemoryClocks', 'NOT_SUPPORTED')
-    assert first('supported-clocks') == {'supported_clocks': 'N/A'}
-
-
 # Processes
 
 
@@ -338,12 +176,6 @@ def test_accounts_are_listed(gpus: simulation.Machine) -> None:
         'is_running': '1',
     }
     assert (unknown['gpu_util'], unknown['max_memory_usage']) == ('N/A', 'N/A')
-
-
-def test_missing_accounts_are_left_out() -> None:
-    with machine(extra=False) as gpus:
-        gpus.fail('nvmlDeviceGetAccountingStats', 'NOT_FOUND')
-        assert first('accounted-apps') == {'accounted_processes': None}
 
 
 # Errors
@@ -407,24 +239,7 @@ def test_missing_functions_of_an_old_driver_cause_no_warning(
     assert caplog.text == ''
 
 
-def test_machine_without_gpus_has_an_empty_list() -> None:
-    with simulation.machine('empty'):
-        assert nvidia_smi.DeviceQuery('count, uuid') == {'count': 0, 'gpu': []}
-
-
-def test_new_brands_have_names() -> None:
-    with simulation.machine('dgx-h100', processes='none'):
-        assert first('name')['product_brand'] == 'NVIDIA'
-    assert smi.NVSMI_BRAND_NAMES[0] == 'Unknown'
-
-
 # The object
-
-
-def test_instance_is_shared_and_others_work_too(gpus: simulation.Machine) -> None:
-    instance = nvidia_smi.getInstance()
-    assert nvidia_smi.getInstance() is instance
-    assert nvidia_smi().DeviceQuery('uuid') == instance.DeviceQuery('uuid')
 
 
 def test_instance_without_a_driver_raises(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -38,45 +36,6 @@ def test_control_characters_are_replaced() -> None:
     assert format_tree({'name': 'a\x1b[2Jb\nc\u202ed'}) == '  name: a�[2Jb�c�d\n'
 
 
-def test_everything_is_formatted() -> None:
-    with machine():
-        everything = nvidia_smi.DeviceQuery()
-    text = nvidia_smi.format(everything)
-    assert '      used_memory: 29696\n' in text
-    assert '    fb_memory_usage:\n      total: 32510.5' in text
-    assert '      supported_graphics_clock: 1530, 1515, ' in text
-    assert all(line.startswith('  ') for line in text.splitlines())
-
-
-def test_xml_numbers_have_their_unit() -> None:
-    with machine():
-        first, second = elements(nvidia_smi.XmlDeviceQuery())
-    assert first.attrib == {'id': '00000000:1B:00.0'}
-    assert texts(first, 'id') == ['00000000:1B:00.0']
-    assert texts(first, 'power_readings/power_draw') == ['238.46 W']
-    assert texts(first, 'temperature/gpu_temp') == ['58 C']
-    assert texts(second, 'fan_speed') == ['N/A']
-    assert texts(first, 'fan_speed_unit') + texts(first, 'temperature/unit') == []
-    assert texts(first, 'pci/tx_util') == ['1120000 KB/s']
-    clocks = texts(first, 'supported_clocks/supported_mem_clock/supported_graphics_clock')
-    assert clocks[:2] == ['1530 MHz', '1515 MHz']
-
-
-def test_xml_lists_have_an_element_for_each_item() -> None:
-    with machine():
-        first, second = elements(nvidia_smi.XmlDeviceQuery())
-    assert texts(first, 'processes/process_info/pid') == ['4100000', '4100002']
-    assert texts(first, 'processes/process_info/used_memory') == ['29696 MiB', '1 MiB']
-    assert texts(second, 'processes') == [None]
-    accounts = 'accounted_processes/accounted_process_info'
-    assert texts(first, f'{accounts}/max_memory_usage') == ['1024 MiB', 'N/A']
-    addresses = 'retired_pages/multiple_single_bit_retirement/retired_page_addresses'
-    assert texts(first, f'{addresses}/retired_page_address') == [
-        '0x0000000000010000',
-        '0x0000000000020000',
-    ]
-
-
 def test_xml_has_only_the_selected_values() -> None:
     with machine():
         assert nvidia_smi.XmlDeviceQuery('memory.total, count') == (
@@ -96,25 +55,6 @@ def test_xml_has_only_the_selected_values() -> None:
             '  </gpu>\n'
             '</nvidia_smi>\n'
         )
-
-
-def test_text_of_an_error_replaces_a_group_in_xml() -> None:
-    with machine() as gpus:
-        gpus.fail('nvmlDeviceGet*Clocks*Reasons', 'UNKNOWN')
-        gpus.fail('nvmlDeviceGetComputeRunningProcesses*', 'NOT_SUPPORTED')
-        first, _ = elements(
-            nvidia_smi.XmlDeviceQuery('clocks_throttle_reasons.active, compute-apps')
-        )
-    assert texts(first, 'clocks_throttle_reasons') == ['Unknown Error']
-    assert texts(first, 'processes') == ['N/A']
-
-
-def test_xml_of_a_lost_gpu_is_complete() -> None:
-    with machine() as gpus:
-        gpus.set(gpu=1, lost=True)
-        first, second = elements(nvidia_smi.XmlDeviceQuery())
-    assert (first.get('id'), second.get('id')) == ('00000000:1B:00.0', 'GPU is lost')
-    assert {element.tag for element in first} == {element.tag for element in second}
 
 
 @pytest.mark.parametrize(
@@ -169,16 +109,6 @@ def test_first_argument_selects_xml(word: str, capsys: pytest.CaptureFixture[str
     assert [element.tag for element in first] == ['uuid']
 
 
-def test_module_prints_everything_without_arguments(capsys: pytest.CaptureFixture[str]) -> None:
-    with machine():
-        assert main([]) == 0
-        assert '    clock_policy:\n' in capsys.readouterr().out
-        assert main(['xml']) == 0
-        assert len(elements(capsys.readouterr().out)) == 2
-        assert main(['--help-query-gpu']) == 0
-        assert capsys.readouterr().out.startswith('timestamp ')
-
-
 def test_unknown_name_exits_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     with machine():
         assert main(['memory.fre']) == 2
@@ -200,14 +130,3 @@ def test_missing_driver_exits_with_status_1(
         assert capsys.readouterr().out.startswith('timestamp ')
         assert main(['uuid']) == 1
     assert capsys.readouterr() == ('', 'nvidia_smi: error: Driver Not Loaded\n')
-
-
-@pytest.mark.skipif(not os.path.exists('/dev/full'), reason='this system has no /dev/full')
-def test_full_disk_exits_with_status_1(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with open('/dev/full', 'w', encoding='utf-8', buffering=1) as full, machine():
-        monkeypatch.setattr(sys, 'stdout', full)
-        assert main([]) == 1
-    message = 'nvidia_smi: error: cannot write to standard output: No space left on device\n'
-    assert capsys.readouterr().err == message
