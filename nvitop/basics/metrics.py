@@ -317,6 +317,7 @@ METRICS: tuple[Metric, ...] = (
     _metric('gpm_sm_occupancy', '%', 'float', 'shown', None, 'resident warps / possible warps', mig=True, history=True, begin='begin_gpm'),
     _metric('gpm_tensor_active', '%', 'float', 'shown', None, 'share of time in which tensor cores were busy', mig=True, history=True, graph='TENSOR ACTIVE', begin='begin_gpm'),
     _metric('gpm_dram_active', '%', 'float', 'shown', None, 'share of the memory bandwidth in use', mig=True, history=True, graph='DRAM ACTIVE', begin='begin_gpm'),
+    _metric('minor_number', '', 'int', 'static', None, 'number of its device file, /dev/nvidiaN', exported='minor_number', source='nvmlDeviceGetMinorNumber · nvidia-smi -q: Minor Number'),
 )
 
 #: Properties that nvidia-smi reports and few people query. They are queried only by name, and their

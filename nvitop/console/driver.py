@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from nvitop.api import libnvml
 from nvitop.console.lifecycle import CommandFailure
@@ -66,29 +66,39 @@ def start_driver(program: str, first_calls: Callable[[], T], *, limit: float | N
 
 
 def start_devices(
-    program: str, names: Iterable[str] | None, demo: str | None
+    program: str, names: Iterable[str] | None, demo: str | None, *, only_visible: bool = False
 ) -> tuple[DeviceIndex, ...] | None:
     """Start the driver, or that of the scenario ``demo``, and find devices by names; ``None``: all.
+
+    With ``only_visible``, without names, these are the devices that are visible to CUDA.
 
     Raises:
         CommandFailure: As :func:`simulate` and :func:`start_driver`; the status is 2 if a device is
             unknown.
     """
     simulate(demo)
-    return start_driver(program, functools.partial(_find_devices, names))
+    return start_driver(program, functools.partial(_find_devices, names, only_visible))
 
 
-def _find_devices(names: Iterable[str] | None) -> tuple[DeviceIndex, ...] | None:
+def _find_devices(
+    names: Iterable[str] | None, only_visible: bool
+) -> tuple[DeviceIndex, ...] | None:
+    from nvitop.api.device import Device
     from nvitop.api.device.handles import (  # a broken binding must not break --help
         sleeping_gpus,
         start_nvml,
     )
     from nvitop.console.device_names import require_devices  # not for nvisel
 
-    if names is None and sleeping_gpus():
+    if names is None and not only_visible and sleeping_gpus():
         return None
     start_nvml()
     libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
+    if names is None and only_visible:
+        visible = tuple(cast('list[DeviceIndex]', Device.parse_cuda_visible_devices()))
+        if not visible:
+            raise CommandFailure('CUDA_VISIBLE_DEVICES makes no GPU visible')
+        return visible
     return None if names is None else require_devices(names)
 
 

@@ -10,8 +10,18 @@ import sys
 from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
 
 #: Directories that the loader of Linux may not search: of WSL (missing in the path of services and
-#: ``sudo``), Fedora and related distributions, and NixOS.
-DIRECTORIES = ('/usr/lib/wsl/lib', '/usr/lib64/nvidia', '/run/opengl-driver/lib')
+#: ``sudo``), Fedora and related distributions, NixOS, Google's Kubernetes Engine in containers and on
+#: nodes, its Container-Optimized OS, and Jetson.
+DIRECTORIES = (
+    '/usr/lib/wsl/lib',
+    '/usr/lib64/nvidia',
+    '/run/opengl-driver/lib',
+    '/usr/local/nvidia/lib64',
+    '/home/kubernetes/bin/nvidia/lib64',
+    '/var/lib/nvidia/lib64',
+    '/usr/lib/aarch64-linux-gnu/nvidia',
+    '/usr/lib/aarch64-linux-gnu/tegra',
+)
 
 
 def nvml_name(platform: str = sys.platform) -> str:
@@ -52,7 +62,8 @@ def cuda_files(platform: str = sys.platform) -> list[str]:
         directories = ['/usr/local/cuda/lib']
     else:
         names = ['libcuda.so.1', 'libcuda.so']
-        directories = ['/usr/lib64/nvidia', '/usr/lib/x86_64-linux-gnu', '/usr/lib/wsl/lib']
+        directories = ['/usr/lib64/nvidia', '/usr/lib/x86_64-linux-gnu']
+        directories += [each for each in DIRECTORIES if each not in directories]
     return names + [f'{directory}/{name}' for directory in directories for name in names]
 
 

@@ -125,6 +125,12 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
         help='print all fields of GPUs and processes (in CSV only of GPUs)',
     )
     add_devices(group, '-i', '-o', '--id', '--only')
+    add(
+        '-ov',
+        '--only-visible',
+        action='store_true',
+        help='include only the devices in CUDA_VISIBLE_DEVICES',
+    )
     add('--mig', action='store_true', help='include MIG devices, after their GPU')
 
 
@@ -303,7 +309,7 @@ def _run(
     sleep: Callable[[float], None],
 ) -> int:
     with Interrupts() as interrupts:
-        only = start_devices(PROGRAM, given.only, given.demo)
+        only = start_devices(PROGRAM, given.only, given.demo, only_visible=given.only_visible)
         query = request.query._replace(only=only)
         runner = QueryRunner(query, period=request.period, clock=clock, sleep=sleep)
         output = Output(given.filename, interrupts)
@@ -326,7 +332,7 @@ def _run_samples(given: argparse.Namespace) -> int:
 
     period = given.loop
     with Interrupts() as interrupts:
-        only = start_devices(PROGRAM, given.only, given.demo)
+        only = start_devices(PROGRAM, given.only, given.demo, only_visible=given.only_visible)
         source = make_source(period, only, given.owner_names)
         output = Output(given.filename, interrupts)
         with writing(output.name):

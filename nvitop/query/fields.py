@@ -114,7 +114,7 @@ def _part_of_bus_id(position: int, row: DeviceQueryRow) -> CellValue:
     if len(parts) != 3:
         return None
     domain, bus, device = parts
-    return f'0x{(domain[-4:], bus, device)[position].upper()}'
+    return f'0x{(domain.lstrip("0").rjust(4, "0"), bus, device)[position].upper()}'
 
 
 def _is_clock_event_reason(name: str, row: DeviceQueryRow) -> CellValue:

@@ -117,6 +117,8 @@ class DeviceInfo(NamedTuple):
     mig_profile: str | None = None
     #: Whether device memory and host memory are the same.
     is_unified_memory: bool = False
+    #: Number of its device file, ``/dev/nvidiaN``.
+    minor_number: int | None = None
 
 
 class DeviceSample(NamedTuple):

@@ -347,10 +347,11 @@ def test_other_nvml_getters_have_snake_case_names(machine: simulation.Machine) -
     assert device.clock_info(1) == 1510
     assert device.pci_info_v3().bus == 0x1B
     assert device.nv_link_state(0) == 1
-    assert device.minor_number is device.minor_number
-    assert device.minor_number.__name__ == 'minor_number'
-    machine.fail('nvmlDeviceGetMinorNumber', 'NOT_SUPPORTED')
-    assert device.minor_number() is NA
+    assert device.board_id is device.board_id
+    assert device.board_id.__name__ == 'board_id'
+    machine.fail('nvmlDeviceGetBoardId', 'NOT_SUPPORTED')
+    assert device.board_id() is NA
+    machine.heal()
     machine.hide('nvmlDeviceGetBoardId')
     assert device.board_id() is NA
     for name in (

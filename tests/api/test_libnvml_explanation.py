@@ -22,6 +22,7 @@ DRIVER_NOT_LOADED = 9
 VERSION_MISMATCH = 18
 NO_PERMISSION = 4
 GPU_IS_LOST = 15
+OPERATING_SYSTEM = 17
 UNKNOWN = 999
 
 HINT = 'To look around without a GPU: nvitop --demo'
@@ -73,6 +74,7 @@ def test_library_that_cannot_be_loaded_is_not_called_missing(
         ('container', VERSION_MISMATCH, ['Restart the container']),
         ('wsl', VERSION_MISMATCH, ['wsl --shutdown']),
         ('linux', NO_PERMISSION, ['Insufficient Permissions', 'group']),
+        ('linux', OPERATING_SYSTEM, ['blocked the request', 'control group']),
         ('windows', GPU_IS_LOST, ['GPU is lost', 'Event Viewer']),
         ('wsl', GPU_IS_LOST, ['Event Viewer']),
         ('linux', UNKNOWN, ['Unknown Error (code 999)', 'nvidia-smi']),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import Any, Iterator
 
@@ -224,12 +223,6 @@ def test_helper_gets_the_given_variables_only(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures('real_helper')
-def test_helper_without_a_driver_is_silent(caplog: pytest.LogCaptureFixture) -> None:
-    assert query('0', None, 'machine') is None
-    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
-
-
-@pytest.mark.usefixtures('real_helper')
 def test_helper_that_hangs_is_abandoned(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -239,6 +232,14 @@ def test_helper_that_hangs_is_abandoned(
     monkeypatch.setattr(visible_by_cuda, 'TIMEOUT_SECONDS', 0.3)
     assert query('0', None, 'machine') is None
     assert 'did not list its devices within 0.3 s' in caplog.text
+
+
+@pytest.mark.usefixtures('real_helper')
+def test_an_order_without_libcuda_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    visible_by_cuda._report_missing_cuda.cache_clear()
+    assert query('0', None, 'first') is query('0', None, 'second') is None
+    (record,) = caplog.records
+    assert 'not known without libcuda' in record.getMessage()
 
 
 @pytest.mark.usefixtures('real_helper')

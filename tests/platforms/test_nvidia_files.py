@@ -26,6 +26,7 @@ def test_existing_nvml_files_are_returned_in_order(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert '/usr/lib/wsl/lib' in nvidia_files.DIRECTORIES
+    assert '/home/kubernetes/bin/nvidia/lib64' in nvidia_files.DIRECTORIES
     folders = [tmp_path / 'first', tmp_path / 'second', tmp_path / 'third']
     monkeypatch.setattr(nvidia_files, 'DIRECTORIES', tuple(map(str, folders)))
     assert nvml_elsewhere('linux') == []
@@ -67,7 +68,7 @@ def test_cuda_driver_is_first_searched_by_the_loader(platform: str, expected: li
 
 
 def test_cuda_driver_is_searched_in_more_directories_on_linux() -> None:
-    assert cuda_files('linux')[2:] == [
+    assert cuda_files('linux')[2:8] == [
         '/usr/lib64/nvidia/libcuda.so.1',
         '/usr/lib64/nvidia/libcuda.so',
         '/usr/lib/x86_64-linux-gnu/libcuda.so.1',

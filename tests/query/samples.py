@@ -34,6 +34,7 @@ DEVICES = (
             'NVIDIA H100',
             uuid='GPU-0',
             bus_id='00000001:1B:03.0',
+            minor_number=2,
             serial='1320',
             cuda_compute_capability='9.0',
             memory_total_bytes=80 * GIB,

@@ -67,6 +67,16 @@ def test_options_of_nvidia_smi_are_accepted(
     assert (ran.out, ran.status, ran.err) == ('1, 50\n', 0, '')
 
 
+@pytest.mark.usefixtures('machine')
+def test_only_visible_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '2,0')
+    assert CommandRun(main, '-ov', '--query-gpu=index').out.split() == ['index', '0', '2']
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '')
+    ran = CommandRun(main, '-ov')
+    assert (ran.status, ran.out) == (1, '')
+    assert 'CUDA_VISIBLE_DEVICES makes no GPU visible' in ran.err
+
+
 def test_compute_apps(machine: simulation.Machine) -> None:
     ran = CommandRun(nvitop, '--query-compute-apps=pid,used_memory,gpu_uuid', '--format=csv')
     assert ran.out.startswith('pid, used_gpu_memory [MiB], gpu_uuid\n')

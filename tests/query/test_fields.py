@@ -173,6 +173,7 @@ def both(name: str, row: DeviceQueryRow | ProcessQueryRow) -> tuple[CellValue, s
         ('pci.domain', '0x0001', '0x0001'),
         ('pci.bus', '0x1B', '0x1B'),
         ('pci.device', '0x03', '0x03'),
+        ('minor_number', 2, '2'),
         ('driver_version', '580.65.06', '580.65.06'),
         ('count', 3, '3'),
         ('timestamp', TIMESTAMP, '2024/01/02 03:04:05.678'),

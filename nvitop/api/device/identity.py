@@ -88,6 +88,8 @@ class IdentityMixin(DeviceBase):
         """Serial number printed on the board; ``NA`` for boards without one (GeForce)."""
         return self._text('nvmlDeviceGetSerial')
 
+    minor_number = an_int('_number', 'nvmlDeviceGetMinorNumber', static=True)
+
     def vbios_version(self) -> str:
         """Version of the video BIOS."""
         return self._text('nvmlDeviceGetVbiosVersion')

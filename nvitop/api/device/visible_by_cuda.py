@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import inspect
 import json
 import os
@@ -20,7 +21,7 @@ from typing import Any, Callable, Hashable, NamedTuple
 
 from nvitop.api import libcuda
 from nvitop.api.device.handles import digits
-from nvitop.basics.log import debug, warn
+from nvitop.basics.log import warn
 from nvitop.platforms.kernel import renew_in_child
 from nvitop.platforms.nvidia_files import cuda_files
 
@@ -108,9 +109,19 @@ def _list_devices(value: str | None, order: str | None) -> tuple[str, ...] | Non
         return tuple(map(str, answer))
     if answer == libcuda.CUDA_ERROR_NO_DEVICE:
         return ()
-    log = debug if answer == libcuda.CUDA_ERROR_FILE_NOT_FOUND else warn
-    log('The CUDA driver did not list its devices: error code %s', answer)
+    if answer == libcuda.CUDA_ERROR_FILE_NOT_FOUND:
+        _report_missing_cuda()
+    else:
+        warn('The CUDA driver did not list its devices: error code %s', answer)
     return None
+
+
+@functools.lru_cache(maxsize=None)
+def _report_missing_cuda() -> None:
+    warn(
+        'The order of CUDA devices is not known without libcuda: indices in CUDA_VISIBLE_DEVICES are '
+        'read in PCI order. Set CUDA_DEVICE_ORDER=PCI_BUS_ID, or use UUIDs.'
+    )
 
 
 def _run(environment: dict[str, str]) -> str:

@@ -186,6 +186,18 @@ def _explain_unknown() -> str:
     return text
 
 
+def _explain_operating_system() -> str:
+    if surroundings() == 'container':
+        return (
+            'The device control group does not allow the GPU: start the container with `--gpus all`, '
+            'and restart it after `systemctl daemon-reload`.'
+        )
+    return (
+        'Usually the device control group of a batch job or service does not allow the GPU: ask the '
+        f'job scheduler for one, or add DeviceAllow= to the unit. {advise_on_failure()}'
+    )
+
+
 def _explain_gpu_is_lost() -> str:
     return (
         'A GPU is lost: it has fallen off the bus or no longer responds.\n'
@@ -206,5 +218,6 @@ _EXPLANATIONS = {
     _errors.LIB_RM_VERSION_MISMATCH: _explain_version_mismatch,
     _errors.NO_PERMISSION: _explain_no_permission,
     _errors.GPU_IS_LOST: _explain_gpu_is_lost,
+    _errors.OPERATING_SYSTEM: _explain_operating_system,
     _errors.UNKNOWN: _explain_unknown,
 }
