@@ -10,7 +10,9 @@ up to exactly 1:
 - A device whose holders pause is *used*, too. It is divided equally among the users of those that
   have run a kernel in the last ten minutes, as far as observed.
 - A device whose holders have all been idle for longer is *held*, and divided equally among their users.
-- A device without holders is *free*. If its memory or utilization shows that there must be a process,
+- A device without holders that Slurm has allocated to a job is *allocated* to it (not if the GPU is
+  divided into MIG devices).
+- Another device without holders is *free*. If its memory or utilization shows that there must be a process,
   its holder is :data:`UNKNOWN_USER`. So is that of a busy device with idle holders, if memory belongs
   to none of them.
 
@@ -71,6 +73,8 @@ class Share(NamedTuple):
     part: float = 0.0
     #: Whether the part is used, as far as known; else it is held, or free if the key has no user.
     is_used: bool = False
+    #: Whether no process is there, but a batch system has given the GPU to a job.
+    is_allocated: bool = False
     #: Memory of its processes, and the sum of their utilization, ``None`` if it is unknown.
     memory_bytes: int = 0
     percent: int | None = None
@@ -87,7 +91,7 @@ class DeviceShares(NamedTuple):
     @property
     def is_held(self) -> bool:
         """Whether a process holds the device."""
-        return any(share.key.user != NO_USER for share in self.shares)
+        return any(share.key.user != NO_USER and not share.is_allocated for share in self.shares)
 
 
 def divide(sample: Sample) -> Iterator[DeviceShares]:
@@ -132,7 +136,7 @@ def _divide_device(
     """Return the shares of a device that runs processes; their parts add up to ``part``."""
     shares = _holders(sample, device, on_gpu)
     if not shares:
-        return (Share(UsageKey(gpu_of(device.key)), part),)
+        return (_unused(sample, device, part),)
     utilization = device.gpu_utilization_percent
     busy = [share for share in shares if _is_busy(share, utilization)]
     if busy and all(share.percent is not None for share in busy):
@@ -151,6 +155,16 @@ def _divide_device(
         share._replace(part=parts.get(share.key, 0.0), is_used=is_used and share.key in parts)
         for share in shares
     )
+
+
+def _unused(sample: Sample, device: DeviceSample, part: float) -> Share:
+    """Return the share of a device without processes: allocated to a job, or free."""
+    gpu = gpu_of(device.key)
+    for job in sample.jobs:
+        if device.key.physical_index in job.gpus and not device.key.is_mig:
+            key = UsageKey(gpu, job.username or UNKNOWN_USER, job.kind, job.id)
+            return Share(key, part, is_allocated=True)
+    return Share(UsageKey(gpu), part)
 
 
 def _is_busy(share: Share, utilization: int | None) -> bool:

@@ -211,7 +211,8 @@ def _times_of(rows: MinuteRows) -> GpuTimes:
     times: GpuTimes = {}
     for key, usage in rows.usage.items():
         idle = usage.idle_held_ms / 1000
-        add_times(times, {key.user: (usage.share_ms / 1000 - idle, idle)})
+        used = (usage.share_ms - usage.allocated_ms) / 1000 - idle
+        add_times(times, {key.user: (used, idle)})
     return times
 
 
@@ -230,7 +231,9 @@ def _add_tick(rows: MinuteRows, tick: Tick, ms: float, part: float) -> None:
     for share in tick.shares.shares:
         usage = rows.usage.setdefault(share.key, Usage())
         usage.share_ms += ms * share.part
-        if not share.key.user:
+        if share.is_allocated:
+            usage.allocated_ms += ms * share.part
+        if not share.key.user or share.is_allocated:
             continue
         usage.held_ms += ms
         if share.percent is None or share.percent >= BUSY_PERCENT:

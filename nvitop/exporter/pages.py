@@ -103,7 +103,7 @@ class UsageCounters:
     def add(self, sample: Sample) -> None:
         """Count the time since the last sample for those who held GPUs."""
         now = sample.monotonic
-        seconds, ticks = self._meter.read(sample)
+        seconds, ticks = self._meter.read(sample._replace(jobs=()))
         if seconds:
             added = self._added(sample, seconds, ticks)
             self._late.append((now, added))

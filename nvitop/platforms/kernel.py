@@ -137,6 +137,7 @@ def open_nameless_file() -> IO[bytes]:
 
 
 if sys.platform != 'win32':
+    import grp
     import pwd
 
 
@@ -177,6 +178,15 @@ def _known_name_of_user(uid: int) -> str:
     if sys.platform != 'win32':
         return pwd.getpwuid(uid).pw_name
     raise KeyError(uid)
+
+
+@functools.lru_cache(maxsize=None)
+def unix_group(user: str) -> str:
+    """Return the primary group of a user of this machine, ``''`` if it is not known."""
+    if sys.platform != 'win32':
+        with contextlib.suppress(KeyError, ValueError):
+            return grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name
+    return ''
 
 
 def without_domain(name: str) -> str:

@@ -104,6 +104,12 @@ def listed_gpus(root: str) -> list[str]:
     return [bus_id for bus_id in found if not _is_hidden(bus_id, root, os.access)] or found
 
 
+def minor_numbers(root: str = '/') -> dict[str, int]:
+    """Return bus ID → number of its device file, of the GPUs that NVIDIA's driver lists."""
+    minors = {bus_id: re.search(_MINOR, _text(bus_id, root)) for bus_id in listed_gpus(root)}
+    return {bus_id.lower(): int(minor[1]) for bus_id, minor in minors.items() if minor}
+
+
 def _is_hidden(bus_id: str, root: str, access: Callable[[str, int], bool]) -> bool:
     """Return whether this process is not meant to use a GPU of NVIDIA's driver."""
     folder = os.path.join(root, _GPUS)

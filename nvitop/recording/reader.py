@@ -179,7 +179,7 @@ class Recording:
     def gpu_times(self, since: float, until: float) -> GpuTimes:
         """Return the GPU time of each user in whole minutes."""
         rows = self._all(
-            'SELECT user, total(share_ms), total(idle_held_ms) FROM usage '
+            'SELECT user, total(share_ms - allocated_ms), total(idle_held_ms) FROM usage '
             'WHERE minute >= ? AND minute < ? GROUP BY user',
             int(since // 60),
             int(until // 60),

@@ -35,7 +35,7 @@ RECORDED_METRICS = tuple(
     if metric.tier == 'shown' and metric.detail and not metric.begin and metric.unit != 'KiB/s'
 )
 RECORDED = Demand(
-    shown_metrics=RECORDED_METRICS, process_codec=True, host_processes=True, owners=True
+    shown_metrics=RECORDED_METRICS, process_codec=True, host_processes=True, owners=True, jobs=True
 )
 
 #: Prints a message: kind (``'error'``, ``'warning'``, ``'hint'``) and text.
@@ -222,6 +222,7 @@ class Recorder:
     def _tidy(self, sample: Sample) -> None:
         try:
             self._store.note_devices(sample.timestamp, sample.devices)
+            self._store.note_jobs(sample.jobs)
             self._store.tidy(sample.timestamp, sample.driver_version)
         except sqlite3.Error as error:
             if not self._frames_stopped:

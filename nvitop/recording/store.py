@@ -17,7 +17,7 @@ from nvitop.accounting.shares import gpu_of
 from nvitop.accounting.usage import DeviceMinute, MinuteRows, Usage
 from nvitop.platforms import files
 from nvitop.recording.events import RecordedEvent
-from nvitop.sampling.types import DeviceSample
+from nvitop.sampling.types import DeviceSample, JobSample
 from nvitop.version import __version__
 
 #: Oldest version of SQLite with ``ON CONFLICT DO UPDATE``, from 2018.
@@ -68,7 +68,6 @@ CREATE TABLE gpu_minute (
     max_utilization_percent INTEGER, max_temperature_celsius INTEGER, status TEXT,
     is_leaf INTEGER, PRIMARY KEY (minute, gpu)
 ) WITHOUT ROWID;
-CREATE TABLE member (user TEXT PRIMARY KEY, unix_group TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE job (
     kind TEXT, id TEXT, account TEXT NOT NULL, partition TEXT NOT NULL, PRIMARY KEY (kind, id)
 ) WITHOUT ROWID;
@@ -273,7 +272,9 @@ class Store:
             share = usage.share_ms + rest
             rest = share - round(share)
             idle = min(usage.idle_held_ms, round(share))
-            rounded = {**vars(usage), 'share_ms': share, 'idle_held_ms': idle}
+            allocated = min(usage.allocated_ms, round(share))
+            rounded = {**vars(usage), 'share_ms': share}
+            rounded.update(idle_held_ms=idle, allocated_ms=allocated)
             sums = (round(rounded[name]) for name in USAGE_SUMS)
             self.db.execute(_ADD_USAGE, (rows.minute, *_storable(key), *sums))
         for gpu, minute in rows.devices.items():
@@ -309,6 +310,14 @@ class Store:
                     'memory_total_bytes = ?6, mig_profile = ?7, last_seen = ?8',
                     _storable((gpu, *values)),
                 )
+
+    def note_jobs(self, jobs: Iterable[JobSample]) -> None:
+        """Store the accounts and partitions of jobs."""
+        with self.transaction():
+            self.db.executemany(
+                'INSERT OR REPLACE INTO job (kind, id, account, partition) VALUES (?, ?, ?, ?)',
+                [_storable((job.kind, job.id, job.account, job.partition)) for job in jobs],
+            )
 
     def tidy(self, time: float, driver: str | None) -> None:
         """Update the end of the run, and delete some of the rows that are too old or too many."""

@@ -13,6 +13,8 @@ from nvitop.api.timing import SHORTEST_CPU_SECONDS
 from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS
 from nvitop.basics.toml import suggestion
 from nvitop.claims import directories_to_read
+from nvitop.owner.slurm import SlurmJobs
+from nvitop.platforms.pci import minor_numbers
 from nvitop.sampling.counters import EnergyCounters
 from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.events import EventWatcher
@@ -33,6 +35,7 @@ from nvitop.sampling.types import (
     Cost,
     Demand,
     HostIo,
+    JobSample,
     Origin,
     Problem,
     ProcessKey,
@@ -132,6 +135,9 @@ class LiveSource:
         self._host_io = HostIo()
         self._host_io_failures: tuple[Problem, ...] = ()
         self._claims: tuple[ClaimSample, ...] = ()
+        #: Made on first use.
+        self._jobs: SlurmJobs | None = None
+        self._minors: dict[str, int] = {}
         self._sequence = 0
         self._energy = EnergyCounters()
 
@@ -275,6 +281,7 @@ class LiveSource:
             missing_gpus=self._driver.missing_gpus,
             events=self._driver.events(),
             claims=self._claims,
+            jobs=self._read_jobs() if demand.jobs else (),
         )
 
     def _cost(self, started: float, calls: int) -> Cost:
@@ -290,6 +297,28 @@ class LiveSource:
             ClaimSample(uuid, claim.username, claim.process.pid, claim.since, claim.command)
             for uuid, claim in sorted((outcome.value or {}).items())
             if uuid in known
+        )
+
+    def _read_jobs(self) -> tuple[JobSample, ...]:
+        """Return the jobs of Slurm on this machine."""
+        if system().scenario:
+            return ()
+        if self._jobs is None:
+            self._jobs = SlurmJobs(system().hostname())
+            self._minors = minor_numbers()
+        # Slurm counts GPUs by their device files.
+        gpus: dict[int, int] = {}
+        for device in self._driver.devices:
+            bus_id = (device.info.bus_id or '').lower()
+            minor = next((n for bus, n in self._minors.items() if bus_id.endswith(bus)), None)
+            index = device.key.physical_index
+            gpus[index if minor is None else minor] = index
+        return tuple(
+            JobSample(
+                *('slurm', job.id, job.user, job.account, job.partition),
+                tuple(sorted({gpus[number] for number in job.gpus if number in gpus})),
+            )
+            for job in self._jobs.read()
         )
 
     def _read_host_io(self, demand: Demand) -> None:

@@ -463,6 +463,19 @@ class ClaimSample(NamedTuple):
     command: str | None = None
 
 
+class JobSample(NamedTuple):
+    """A job of a batch system on this machine, and the GPUs that it was given."""
+
+    #: Kind and ID, as of owners: ``'slurm'``, ``'42'``.
+    kind: str
+    id: str
+    username: str = ''
+    account: str = ''
+    partition: str = ''
+    #: Indices of its GPUs.
+    gpus: tuple[int, ...] = ()
+
+
 class Sample(NamedTuple):
     """The state of a machine at one moment."""
 
@@ -492,6 +505,8 @@ class Sample(NamedTuple):
     events: tuple[DeviceEvent, ...] = ()
     #: Claims of these devices.
     claims: tuple[ClaimSample, ...] = ()
+    #: Jobs of batch systems; only if the demand includes them.
+    jobs: tuple[JobSample, ...] = ()
 
     def claim_of(self, device: DeviceSample) -> ClaimSample | None:
         """Return the claim of a device."""
@@ -541,6 +556,8 @@ class Demand(NamedTuple):
     process_codec: bool = False
     #: Whether owners of processes are shown.
     owners: bool = False
+    #: Whether jobs of batch systems are needed, even those without a process on a GPU.
+    jobs: bool = False
     host_processes: bool = False
     #: The process that is measured with its descendants.
     detailed_process: ProcessKey | None = None

@@ -10,6 +10,7 @@ from typing import Dict, Iterator, NamedTuple, Sequence, Set
 
 from nvitop.accounting.shares import UsageKey
 from nvitop.basics.times import LATEST_TIME, format_time, start_of_day
+from nvitop.platforms.kernel import unix_group
 from nvitop.recording.reader import open_database
 from nvitop.recording.store import RecordingError
 from nvitop.usage.report import UNOBSERVED, Place, Report, Sums, Table
@@ -84,8 +85,7 @@ class RecordedUsage:
         self.first, self.last = first, last + 1
         #: When the first and the last sample were taken, in seconds since the epoch.
         self.begin, self.end = self._ends()
-        #: User → Unix group, and job → account and partition.
-        self.groups: dict[str, str] = dict(self._db.execute('SELECT user, unix_group FROM member'))
+        #: Job → account and partition.
         self.jobs: dict[str, tuple[str, str]] = {
             f'{kind} {number}': (account, partition)
             for kind, number, account, partition in self._db.execute(
@@ -289,7 +289,7 @@ def _read_host(
                     table.add(
                         Place(
                             *(key.user, job, key.command, prefix + device.label, host, day),
-                            group=source.groups.get(key.user, ''),
+                            group=unix_group(key.user) if 'group' in table.by else '',
                             account=account,
                             partition=partition,
                         ),

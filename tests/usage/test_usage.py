@@ -21,7 +21,7 @@ from nvitop.basics.times import format_time
 from nvitop.owner.types import Owner
 from nvitop.recording.recorder import Recorder
 from nvitop.recording.store import RecordingError
-from nvitop.sampling.types import Sample
+from nvitop.sampling.types import JobSample, Sample
 from nvitop.usage.command import main, parse_moment
 from nvitop.usage.recordings import open_sources, read_report
 from nvitop.usage.report import (
@@ -137,6 +137,31 @@ def test_jobs_are_rows_and_unknown_time_is_not_dropped(tmp_path: Path) -> None:
     report = report_of(tmp_path / 'a.db', by='job')
     found = {'slurm 42': (1.0, 0, 0, 0), '(unknown)': (1.0, 0, 0, 0)}
     assert hours(report) == {**found, '(unobserved)': (0, 0, 0, 0)}
+
+
+def test_a_gpu_that_slurm_allocated_and_no_process_uses_counts_for_its_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = SimpleMachine(3, start=BEGIN - INTERVAL)
+    machine.free(1)
+    machine.free(2)
+    machine.run(1, 0, owner=Owner('slurm', '42', 'train'))
+    jobs = (
+        JobSample('slurm', '42', 'ann', 'vision', 'gpu', (0, 1)),
+        JobSample('slurm', '43', 'bob', '', 'cpu'),
+    )
+    samples = [machine.sample(INTERVAL)._replace(jobs=jobs) for _ in range(121)]
+    record(tmp_path / 'a.db', samples)
+    report = report_of(tmp_path / 'a.db', by='user,job,account,partition')
+    place = ('ann', 'slurm 42', 'vision', 'gpu')
+    assert hours(report)[place] == (1.0, 0, 0, 0)
+    sums = {row.key: row.sums for row in report.rows}
+    assert (sums[place].allocated, sums[place].seconds) == (HOUR, 2 * HOUR)
+    assert hours(report)['(free)', '(free)', '(free)', '(free)'] == (0, 0, 1.0, 0)
+    assert report.total.seconds == 3 * HOUR
+    assert 'ALLOCATED' in report_text(report, 'table')
+    monkeypatch.setattr('nvitop.usage.recordings.unix_group', lambda user: f'group of {user}')
+    assert 'group of ann' in hours(report_of(tmp_path / 'a.db', by='group'))
 
 
 def test_mig_devices_are_rows_of_their_gpu(tmp_path: Path) -> None:
