@@ -37,7 +37,7 @@ from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.screens.problems import PROBLEM_COLUMNS
 from nvitop.gui.view.screens.users import USER_COLUMNS
 from nvitop.health import SEVERITIES
-from nvitop.health.xid import ACTIONS, XIDS, severity_of
+from nvitop.health.xid import ACTIONS, XIDS, action_of
 from nvitop.owner.types import Owner
 from nvitop.sampling.types import (
     DeviceInfo,
@@ -418,7 +418,7 @@ def xids() -> Iterator[str]:
     """Yield the Xids of each severity and action."""
     groups: dict[tuple[str, str], list[int]] = {}
     for code, xid in sorted(XIDS.items()):
-        groups.setdefault((severity_of(xid), xid.action), []).append(code)
+        groups.setdefault((action_of(code).severity, xid.action), []).append(code)
     rows = []
     for severity in SEVERITIES:
         for (its_severity, action), codes in groups.items():

@@ -42,7 +42,7 @@ from nvitop.fleet.types import (
     total,
 )
 from nvitop.health import KINDS
-from nvitop.health.xid import severity_of, xid_of
+from nvitop.health.xid import action_of
 from nvitop.owner.types import JOBS, PLAIN, TOOLS, Layer
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _add_finding(hosts: _Hosts, row: str, one: Series) -> None:
     }[row]
     is_warning = row == 'health' and one.value < CRITICAL
     if row == 'xid':
-        severity = severity_of(xid_of(int(one.value)))
+        severity = action_of(int(one.value)).severity
         if severity == 'info':  # an error of the program
             return
         is_warning = severity != 'critical'

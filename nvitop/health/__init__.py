@@ -6,12 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable
 
 from nvitop.health import rules
+from nvitop.health.events import event_words
 from nvitop.health.rules import (
-    KINDS,
     RULE_METRICS,
-    SEVERITIES,
-    Finding,
-    event_words,
     headline,
     health_status,
     importance,
@@ -27,6 +24,7 @@ from nvitop.health.states import (
     holders,
     state_of_values,
 )
+from nvitop.health.types import KINDS, SEVERITIES, Finding
 from nvitop.health.xid import Severity
 
 if TYPE_CHECKING:
@@ -55,7 +53,9 @@ __all__ = [
 ]
 
 
-def findings(sample: Sample | None = None, earlier: Iterable[Finding] = ()) -> tuple[Finding, ...]:
+def findings(
+    sample: Sample | None = None, earlier: Iterable[Finding] = (), before: Sample | None = None
+) -> tuple[Finding, ...]:
     """Return what is wrong with devices, by device, the most severe first.
 
     A value that the device does not have, or that this user may not read, leads to no finding.
@@ -67,9 +67,10 @@ def findings(sample: Sample | None = None, earlier: Iterable[Finding] = ()) -> t
         sample: The sample, in which :data:`RULE_METRICS` should be measured, and ``'serial'`` to
             name boards; ``None``: measured now.
         earlier: Findings of the sample before, whose times are kept.
+        before: An earlier sample, to see how fast counters grow.
     """
     if sample is None:
         from nvitop.sampling.source import take_sample  # samples of others need no driver
 
-        sample = take_sample(metrics=(*RULE_METRICS, 'serial'))
-    return rules.findings(sample, earlier)
+        sample = take_sample(metrics=(*rules.CHECK_METRICS, 'serial'))
+    return rules.findings(sample, earlier, before)

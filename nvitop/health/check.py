@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, Mapping, N
 
 from nvitop.api.system import system
 from nvitop.console.device_names import match_measured
-from nvitop.health.kernel_log import LoggedXid, with_logged_events
-from nvitop.health.rules import RULE_METRICS, Finding, findings, missing_finding
+from nvitop.health.kernel_log import LoggedError, with_logged_events
+from nvitop.health.rules import CHECK_METRICS, findings, missing_finding
+from nvitop.health.types import Finding
 from nvitop.platforms import stuck_calls
 from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.driver_reader import DriverReader
-from nvitop.sampling.gpu_reader import GpuReader
 from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.types import PROCESSES, DeviceSample, HostSample, Sample
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, start_daemon
@@ -25,9 +25,13 @@ if TYPE_CHECKING:
 
 #: Time (seconds) for which a driver may be busy. A process that hangs for longer will not go on.
 HANGING_SECONDS = 60.0
+#: Time (seconds) between two looks at values that may be high only for a moment.
+SECOND_LOOK_SECONDS = 1.0
+#: Number of errors from which it matters whether there are more now.
+MANY_ERRORS = 100
 #: What is measured: nothing that the rules do not need, and the serial number for a replacement.
 _DUE = Due(
-    metrics=frozenset({*RULE_METRICS, 'serial'} - {PROCESSES}),
+    metrics=frozenset({*CHECK_METRICS, 'serial'} - {PROCESSES}),
     slow=True,
     processes=True,
     skips_process_utilization=True,
@@ -95,7 +99,7 @@ def check_health(
     *,
     expected: int | None = None,
     timeout: float = 4.0,
-    logged: Iterable[LoggedXid] = (),
+    logged: Iterable[LoggedError] = (),
 ) -> HealthCheck:
     """Measure the GPUs now and judge them. Raises nothing because of a driver.
 
@@ -105,21 +109,12 @@ def check_health(
             name is an error.
         expected: Number of GPUs that the driver should list; ``None``: those on the PCI bus, unless
             ``names`` are given.
-        logged: Xids of the kernel log, see :func:`~nvitop.health.kernel_log.read_kernel_log`.
+        logged: Errors of the kernel log, see :func:`~nvitop.health.kernel_log.read_kernel_log`.
         timeout: Time (seconds) after which a GPU, or the driver, is not responding.
     """
+    deadline = time.monotonic() + timeout
     reader = DriverReader(_selection(names), _Together(timeout), limit=timeout)
-    reader.read(_DUE)
-    host = HostSample(hostname=system().hostname())
-    sample = Sample(
-        time.time(),
-        driver_version=reader.info.driver_version,
-        simulated=system().scenario,
-        host=host,
-        devices=tuple(_with_bus_ids(reader)),
-        problems=reader.problems,
-        missing_gpus=() if expected is not None else reader.missing_gpus,
-    )
+    sample = _measured(reader, expected)
     error = next((p.reason for p in sample.problems if p.subject == 'driver' and p.is_failure), '')
     if error:
         hangs = any(
@@ -128,11 +123,17 @@ def check_health(
         )
         return HealthCheck(sample, error=f'the driver does not work: {error}', hangs=hangs)
     sample = with_logged_events(sample, logged)
+    before = None
+    if _must_look_twice(sample) and deadline - time.monotonic() > 2 * SECOND_LOOK_SECONDS:
+        time.sleep(SECOND_LOOK_SECONDS)
+        before, again = sample, _measured(reader, expected)
+        sample = again._replace(events=sample.events)
     if names is None:
-        found, gpus = findings(sample), sum(not d.key.is_mig for d in sample.devices)
+        found = _findings(sample, before)
+        gpus = sum(not device.key.is_mig for device in sample.devices)
     else:
         try:
-            found, gpus = _about(names, sample, reader, expected or 0)
+            found, gpus = _about(names, sample, _findings(sample, before), reader, expected or 0)
         except ValueError as unknown:
             return HealthCheck(sample, error=str(unknown))
     if expected is not None:
@@ -143,16 +144,39 @@ def check_health(
     return HealthCheck(sample, found, gpus, wanted)
 
 
-def critical_finding(index: int, bus_id: str = '') -> Finding | None:
-    """Read the GPU with this index, and return the first critical finding about it.
+def _measured(reader: DriverReader, expected: int | None) -> Sample:
+    """Measure the GPUs now."""
+    reader.read(_DUE)
+    return Sample(
+        time.time(),
+        driver_version=reader.info.driver_version,
+        simulated=system().scenario,
+        host=HostSample(hostname=system().hostname(), uptime_seconds=system().uptime()),
+        devices=tuple(_with_bus_ids(reader)),
+        problems=reader.problems,
+        missing_gpus=() if expected is not None else reader.missing_gpus,
+    )
 
-    Calls of the driver may hang. With a PCI bus ID, no other GPU is woken.
-    """
-    gpu = GpuReader(index, DeviceSelection(mig_devices=False))
-    gpu.bus_id = bus_id
-    reading = gpu.read(_DUE)
-    found = findings(Sample(time.time(), devices=reading.devices, problems=reading.problems))
-    return next((finding for finding in found if finding.severity == 'critical'), None)
+
+def _must_look_twice(sample: Sample) -> bool:
+    """Return whether a temperature may be a single high value, or errors may be growing now."""
+    return any(
+        finding.kind == 'hot' and not finding.device.is_mig for finding in findings(sample)
+    ) or any(
+        isinstance(count, int) and count >= MANY_ERRORS
+        for device in sample.devices
+        for count in (device.pcie_replays, *dict(device.extended).values())
+        if not isinstance(count, bool)
+    )
+
+
+def _findings(sample: Sample, before: Sample | None) -> tuple[Finding, ...]:
+    """Return the findings; a GPU is hot only if it was hot before."""
+    found = findings(sample, before=before)
+    if before is None:
+        return found
+    hot = {finding.device for finding in findings(before) if finding.kind == 'hot'}
+    return tuple(f for f in found if f.kind != 'hot' or f.device in hot)
 
 
 def _with_bus_ids(reader: DriverReader) -> Iterator[DeviceSample]:
@@ -181,7 +205,11 @@ def _selection(names: Iterable[str] | None) -> DeviceSelection:
 
 
 def _about(
-    names: Iterable[str], sample: Sample, reader: DriverReader, expected: int
+    names: Iterable[str],
+    sample: Sample,
+    found: Iterable[Finding],
+    reader: DriverReader,
+    expected: int,
 ) -> tuple[tuple[Finding, ...], int]:
     """Return the findings about devices with these names, and the number of their GPUs.
 
@@ -194,7 +222,7 @@ def _about(
     gpus = {key.physical_index for key in matches}
     kept = [
         finding
-        for finding in findings(sample)
+        for finding in found
         if finding.device in matches
         or (finding.device.physical_index in gpus and not finding.device.is_mig)
     ]

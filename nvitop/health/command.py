@@ -12,7 +12,7 @@ import time
 from typing import Callable, Iterable, Iterator, NamedTuple
 
 from nvitop.basics.printable import printable
-from nvitop.basics.times import iso_time
+from nvitop.basics.times import iso_time, parse_duration, parse_time
 from nvitop.console import lifecycle
 from nvitop.console.arguments import (
     ArgumentParser,
@@ -25,18 +25,16 @@ from nvitop.console.arguments import (
 )
 from nvitop.console.driver import simulate
 from nvitop.console.lifecycle import CommandFailure, discard_stdout, writing
-from nvitop.console.messages import print_message
 from nvitop.health.check import HealthCheck, check_health
-from nvitop.health.kernel_log import KMSG, LoggedXid, read_kernel_log
+from nvitop.health.kernel_log import KMSG, read_kernel_log
 from nvitop.health.rules import (
-    KINDS,
     NEARLY_HOT_CELSIUS,
-    Finding,
     health_status,
     importance,
     is_wrong,
     worst_findings,
 )
+from nvitop.health.types import KINDS, Finding
 from nvitop.sampling.types import Sample
 
 #: Version of the structure of the JSON text.
@@ -134,9 +132,9 @@ def format_json(verdict: Verdict) -> str:
             {
                 'kind': finding.kind,
                 'severity': finding.severity,
-                'gpu': None if finding.kind == 'missing' else finding.device.physical_index,
+                'gpu': finding.device.physical_index if _is_listed(finding) else None,
                 'mig': finding.device.mig_index if finding.device.is_mig else None,
-                'uuid': (finding.kind != 'missing' and finding.device.uuid) or None,
+                'uuid': (_is_listed(finding) and finding.device.uuid) or None,
                 'serial': finding.serial,
                 'pci_bus_id': finding.bus_id,
                 'words': finding.words,
@@ -210,10 +208,17 @@ def _details(finding: Finding) -> Iterator[str]:
 
 
 def _place(finding: Finding) -> tuple[bool, tuple[object, ...]]:
-    return finding.kind == 'missing', finding.device
+    return not _is_listed(finding), finding.device
+
+
+def _is_listed(finding: Finding) -> bool:
+    """Return whether the finding is about a GPU that the driver lists."""
+    return finding.device.physical_index >= 0
 
 
 def _subject(finding: Finding) -> str:
+    if finding.kind == 'nvswitch':
+        return f'NVSwitch {finding.device.uuid}'
     return f'GPU {finding.device.label}'
 
 
@@ -225,6 +230,15 @@ def _asleep(check: HealthCheck) -> str:
     """Return how many GPUs sleep, ``''`` if none does: nothing is known about them."""
     count = sum(device.status == 'asleep' for device in check.sample.devices)
     return f' ({count} asleep)' if count else ''
+
+
+@checked
+def _since(text: str) -> float:
+    now = time.time()
+    try:
+        return now - parse_duration(text)
+    except ValueError:
+        return parse_time(text, now)
 
 
 @checked
@@ -287,8 +301,15 @@ def make_parser() -> ArgumentParser:
         nargs='?',
         const=KMSG,
         metavar='FILE',
-        help='add Xid errors since the driver was loaded from the kernel log, or from a FILE with '
-        'its lines; usually only root may read the log',
+        help='add errors since the driver was loaded from the kernel log, or from a FILE with the '
+        'output of dmesg or journalctl -k, or of syslog; usually only root may read the log',
+    )
+    add(
+        '--since',
+        type=_since,
+        metavar='TIME',
+        help='with --kernel-log: leave out older errors; TIME is a time such as "2026-11-22 14:05" '
+        'or a duration such as 2h (default: since the system was started)',
     )
     parser.add_argument_group('output').add_argument(
         '--format',
@@ -324,25 +345,19 @@ def _run(options: argparse.Namespace) -> int:
     return status
 
 
-def _logged(path: str | None) -> list[LoggedXid]:
-    if path is None:
-        return []
-    try:
-        return read_kernel_log(path)
-    except OSError as error:
-        print_message(PROGRAM, 'warning', f'cannot read {path}: {error.strerror}')
-        return []
-
-
 def _check(options: argparse.Namespace) -> HealthCheck:
     deadline = time.monotonic() + options.timeout - _OWN_SECONDS
     try:
-        logged = _logged(options.kernel_log)
+        path, since = options.kernel_log, options.since
+        logged = [] if path is None else read_kernel_log(path, since)
         return check_health(
             options.only,
             logged=logged,
             expected=options.expect,
             timeout=max(deadline - time.monotonic(), options.timeout / 2),
         )
+    except OSError as error:
+        what = f'cannot read {error.filename}' if error.filename else 'cannot read the kernel log'
+        return HealthCheck(Sample(0.0), error=f'{what}: {error.strerror}')
     except Exception as error:  # the caller needs a verdict whatever happens
         return HealthCheck(Sample(0.0), error=f'internal error: {type(error).__name__}: {error}')

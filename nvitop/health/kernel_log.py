@@ -1,93 +1,209 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Xid errors in the kernel log, which has those from before this program was started."""
+"""Errors in the kernel log, which has those from before this program was started."""
 
 from __future__ import annotations
 
+import calendar
+import json
 import os
 import re
 import stat
 import time
 from typing import TYPE_CHECKING, Iterable, Iterator, NamedTuple
 
-from nvitop.health.rules import EVENT_SECONDS
+from nvitop.health.events import EVENT_SECONDS
 from nvitop.platforms.pci import short_bus_id
-from nvitop.sampling.types import DeviceEvent, Sample
+from nvitop.sampling.types import DeviceEvent, DeviceKey, Sample
 
 if TYPE_CHECKING:
-    from nvitop.sampling.types import DeviceKey
+    from nvitop.sampling.types import DeviceSample
 
 #: The log of this start of the system.
 KMSG = '/dev/kmsg'
-#: Xids of one fault that follow each other within this time (seconds) count once.
+#: Errors of one fault that follow each other within this time (seconds) count once.
 BURST_SECONDS = 1.0
-#: Xid of a GPU that has fallen off the bus. Some lines say it without the number.
-_OFF_THE_BUS = 79
-_PLACE = r'(?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?'
-#: With MIG, the instances follow the place.
-_XID = re.compile(rf'NVRM: Xid \({_PLACE}(?: [^)]*)?\): (\d{{1,6}})\b')
-_FALLEN = re.compile(rf'NVRM: GPU (?:at )?{_PLACE}:? (?:GPU )?has fallen off the bus')
-_LOADED = 'NVRM: loading NVIDIA'
-#: Times of kmsg (microseconds since boot), ``journalctl -o short-unix`` (seconds since the epoch) and
-#: ``dmesg`` (seconds since boot, in log files after the name of the host).
-_KMSG_TIME = re.compile(r'^\d+,\d+,(\d+),[^;]*;')
-_UNIX_TIME = re.compile(r'^(\d{9,11}\.\d+) ')
-_DMESG_TIME = re.compile(r'\[ *(\d+\.\d+)\]')
 #: Maximum size of a file that is read.
 _MAX_BYTES = 64 << 20
 
+_PLACE = r'(?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?'
+#: With MIG, the instances follow the place.
+_XID = re.compile(rf'NVRM: Xid \({_PLACE}(?: [^)]*)?\): (\d{{1,6}})\b(.*)')
+#: Some lines say that a GPU has fallen off the bus (Xid 79) without the number, or three lines do.
+_OFF_THE_BUS = 79
+_FALLEN = re.compile(rf'NVRM: GPU (?:at )?{_PLACE}:? (?:GPU )?has fallen off the bus')
+_FALLING = re.compile(rf'NVRM: The NVIDIA GPU {_PLACE}')
+_FALLING_END = 'fallen off the bus'
+_INIT_FAILED = re.compile(rf'NVRM: GPU {_PLACE}: RmInitAdapter failed')
+_GSP_TIMEOUT = re.compile(r'(?i)NVRM: .*(?:GSP.*heartbeat.*time|heartbeat.*GSP.*time)')
+_ANY_PLACE = re.compile(_PLACE)
+#: Number that the kernel module gives a GPU.
+_MODULE_NUMBER = re.compile(r'\bGPU ?(\d{1,3})\b')
+_SXID = re.compile(rf'SXid \({_PLACE}\): (\d{{1,6}}), (Non-fatal|Fatal)')
+_LOADED = 'NVRM: loading NVIDIA'
+_WORDS = ('NVRM: ', 'SXid ')
+#: Begins a message with characters that cannot be printed, in the journal as JSON.
+_NUMBERS = '"MESSAGE":['
 
-class LoggedXid(NamedTuple):
-    """An Xid in the log."""
+#: Clocks in the beginning of a line. Of kmsg (microseconds since boot), ``journalctl -o short-unix``,
+#: ISO 8601 (``dmesg --time-format iso``, ``journalctl -o short-iso``, rsyslog), ``dmesg -T``, syslog and
+#: ``journalctl`` (without a year), ``dmesg`` (seconds since boot).
+_KMSG_TIME = re.compile(r'^\d+,\d+,(\d+),[^;]*;')
+_UNIX_TIME = re.compile(r'^(\d{9,11}\.\d+) ')
+_ISO_TIME = re.compile(
+    r'(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)([.,]\d+)? ?(Z|UTC|[+-]\d\d:?\d\d)?'
+)
+_CTIME = re.compile(r'[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d+) (\d\d):(\d\d):(\d\d) (\d{4})')
+_SYSLOG_TIME = re.compile(r'^(?:<\d+>)?([A-Z][a-z]{2}) +(\d{1,2}) (\d\d):(\d\d):(\d\d)\b')
+_DMESG_TIME = re.compile(r'\[ *(\d+\.\d+)\]')
+_MONTHS = {name: number for number, name in enumerate(calendar.month_abbr) if name}
+
+
+class LoggedError(NamedTuple):
+    """An error in the log."""
 
     #: Seconds since the epoch, 0.0 if the line has no time.
     time: float
-    #: PCI domain, bus and device: ``'0000:3d:00'``.
+    #: PCI domain, bus and device: ``'0000:3d:00'``; otherwise the number that the kernel module gives
+    #: the GPU (``'kernel number 0'``), ``''`` if there is none.
     place: str
     code: int
+    #: Kind of the event, see :class:`~nvitop.sampling.types.DeviceEvent`.
+    kind: str = 'xid'
+    text: str = ''
 
 
-def parse_kernel_log(lines: Iterable[str], boot: float = 0.0) -> list[LoggedXid]:
-    """Return the Xids since the driver was last loaded.
+def parse_kernel_log(
+    lines: Iterable[str], *, boot: float = 0.0, now: float = 0.0, since: float = 0.0
+) -> list[LoggedError]:
+    """Return the errors since the driver was last loaded.
 
     Args:
-        lines: Lines of kmsg, ``dmesg`` or ``journalctl -k -o short-unix``.
+        lines: Lines of kmsg, ``dmesg``, ``journalctl -k`` or syslog, with any of their clocks.
         boot: Start of the system in seconds since the epoch.
+        now: The present time, for lines without a year.
+        since: Older errors are left out; those without a time are not.
     """
-    found: list[LoggedXid] = []
-    last: dict[tuple[str, int], float] = {}
+    found: list[LoggedError] = []
+    last: dict[tuple[str, str, int], float] = {}
+    falling = ''
     for line in lines:
-        if 'NVRM: ' not in line:  # nearly all: a log may have a million lines
+        # Nearly all lines are about something else, and a log may have a million.
+        if not any(word in line for word in (*_WORDS, _NUMBERS)):
             continue
-        if _LOADED in line:
+        moment, text = _split(line, boot, now)
+        if _LOADED in text:
             found, last = [], {}
             continue
-        match = _XID.search(line) or _FALLEN.search(line)
-        if match is None:
+        start = _FALLING.search(text)
+        falling = start[1] if start else falling
+        error = _error_in(text, moment)
+        if falling and _FALLING_END in text:
+            error = error or LoggedError(moment, _place_of(falling), _OFF_THE_BUS)
+            falling = ''
+        if error is None or (moment and moment < since):
             continue
-        place = short_bus_id(f'{match[1]}.0')[:-2]
-        code = int(match[2]) if match.re is _XID else _OFF_THE_BUS
-        now = _time_of(line, boot)
-        before = last.get((place, code))
-        last[place, code] = now
-        if before is None or not 0 <= now - before <= BURST_SECONDS:
-            found.append(LoggedXid(now, place, code))
+        before = last.get((error.kind, error.place, error.code))
+        last[error.kind, error.place, error.code] = moment
+        if before is None or not 0 <= moment - before <= BURST_SECONDS:
+            found.append(error)
     return found
 
 
-def _time_of(line: str, boot: float) -> float:
-    for pattern, start, unit in (
-        (_KMSG_TIME, boot, 1e-6),
-        (_UNIX_TIME, 0.0, 1.0),
-        (_DMESG_TIME, boot, 1.0),
-    ):
-        match = pattern.search(line)
-        if match is not None:
-            return start + float(match[1]) * unit
-    return 0.0
+def _error_in(text: str, moment: float) -> LoggedError | None:
+    match = _XID.search(text)
+    if match:
+        return LoggedError(moment, _place_of(match[1]), int(match[2]), text=_recovery(match[3]))
+    match = _SXID.search(text)
+    if match:
+        return LoggedError(moment, _place_of(match[1]), int(match[2]), 'nvswitch', match[3])
+    match = _FALLEN.search(text)
+    if match:
+        return LoggedError(moment, _place_of(match[1]), _OFF_THE_BUS)
+    match = _INIT_FAILED.search(text)
+    if match:
+        return LoggedError(moment, _place_of(match[1]), 0, 'init failed')
+    if _GSP_TIMEOUT.search(text):
+        match = _ANY_PLACE.search(text)
+        number = _MODULE_NUMBER.search(text)
+        place = f'kernel number {number[1]}' if number else ''
+        return LoggedError(moment, _place_of(match[1]) if match else place, 0, 'gsp timeout')
+    return None
 
 
-def read_kernel_log(path: str = KMSG) -> list[LoggedXid]:
-    """Return the Xids in the log of the kernel, or in a file with its lines.
+def _recovery(text: str) -> str:
+    """Return the part of the text of an Xid that says what to do, ``''`` if there is none."""
+    match = re.search(r'action changed from .*? to .*?(\([^)]*\)|$)', text)
+    return f'changed to {match[1]}' if match else ''
+
+
+def _place_of(bus_id: str) -> str:
+    return short_bus_id(f'{bus_id}.0')[:-2]
+
+
+def _split(line: str, boot: float, now: float) -> tuple[float, str]:
+    """Return the time of a line, 0.0 if it has none, and its text."""
+    if line.startswith('{'):
+        return _journal_entry(line)
+    place = min((line.find(word) for word in _WORDS if word in line), default=0)
+    return _time_of(line[:place], boot, now), line[place:]
+
+
+def _journal_entry(line: str) -> tuple[float, str]:
+    """Return the time and message of a line of ``journalctl -o json``."""
+    try:
+        entry = json.loads(line)
+        message, moment = entry['MESSAGE'], int(entry.get('__REALTIME_TIMESTAMP', 0)) / 1e6
+        if isinstance(message, list):  # with characters that cannot be printed
+            message = bytes(message).decode('utf-8', 'replace')
+        return moment, str(message)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return 0.0, line
+
+
+def _time_of(head: str, boot: float, now: float) -> float:
+    match = _KMSG_TIME.search(head)
+    if match:
+        return boot + int(match[1]) / 1e6
+    match = _UNIX_TIME.search(head)
+    if match:
+        return float(match[1])
+    try:
+        match = _ISO_TIME.search(head)
+        if match:
+            moment = _seconds([int(part) for part in match.groups()[:6]], match[8])
+            return moment + float((match[7] or '0').replace(',', '.'))
+        match = _CTIME.search(head)
+        if match:
+            month, day, hour, minute, second, year = match.groups()
+            return _seconds([int(year), _MONTHS[month], *map(int, (day, hour, minute, second))])
+        match = _SYSLOG_TIME.search(head)
+        if match:
+            year = time.localtime(now).tm_year
+            parts = [_MONTHS[match[1]], *map(int, match.groups()[1:])]
+            moment = _seconds([year, *parts])
+            return moment if moment <= now + 86400 else _seconds([year - 1, *parts])
+    except (ValueError, KeyError, OverflowError):
+        return 0.0
+    match = _DMESG_TIME.search(head)
+    return boot + float(match[1]) if match else 0.0
+
+
+def _seconds(parts: list[int], zone: str | None = None) -> float:
+    """Return seconds since the epoch; without a zone, the time is local."""
+    if zone is None:
+        year, month, day, hour, minute, second = parts
+        return time.mktime((year, month, day, hour, minute, second, 0, 0, -1))
+    digits = zone.replace(':', '')
+    offset = 0 if zone in ('Z', 'UTC') else int(digits[1:3]) * 3600 + int(digits[3:]) * 60
+    return calendar.timegm((*parts, 0, 0, 0)) - (-offset if zone.startswith('-') else offset)
+
+
+def read_kernel_log(path: str = KMSG, since: float | None = None) -> list[LoggedError]:
+    """Return the errors in the log of the kernel, or in a file with its lines.
+
+    Args:
+        path: The file.
+        since: Older errors are left out; ``None``: those from before the start of the system.
 
     Raises:
         OSError: It cannot be read, often because only root may do so.
@@ -102,7 +218,9 @@ def read_kernel_log(path: str = KMSG) -> list[LoggedXid]:
                 lines = file.read(_MAX_BYTES).decode('utf-8', 'replace').splitlines()
     finally:
         os.close(descriptor)
-    return parse_kernel_log(lines, time.time() - time.monotonic())
+    now = time.time()
+    boot = now - time.monotonic()
+    return parse_kernel_log(lines, boot=boot, now=now, since=boot if since is None else since)
 
 
 def _records(descriptor: int) -> Iterator[str]:
@@ -119,27 +237,36 @@ def _records(descriptor: int) -> Iterator[str]:
         yield record.decode('utf-8', 'replace').partition('\n')[0]
 
 
-def with_logged_events(sample: Sample, found: Iterable[LoggedXid]) -> Sample:
-    """Return a sample with the Xids of its GPUs as events.
+def with_logged_events(sample: Sample, errors: Iterable[LoggedError]) -> Sample:
+    """Return a sample with the errors of its GPUs, of its NVSwitches, and of GPUs that are gone.
 
-    Older ones are over if the driver says that the GPU needs no recovery.
+    Older ones are over if the GPU works and nothing asks for a reset.
     """
     devices = {
-        short_bus_id(device.info.bus_id or '')[:-2]: device
+        _place_of((device.info.bus_id or '').rpartition('.')[0]): device
         for device in sample.devices
         if not device.key.is_mig and device.info.bus_id
     }
-    events: dict[tuple[DeviceKey, int], DeviceEvent] = {}
-    for one in found:
-        device = devices.get(one.place)
-        if device is None:
-            continue
-        now = one.time or sample.timestamp
-        is_usable = device.status == 'ok' and device.recovery_action == 'None'
-        is_over = is_usable and sample.timestamp - now > EVENT_SECONDS
-        event = DeviceEvent(device.key, 'xid', one.code, now, now, is_over=is_over)
-        before = events.get((device.key, one.code))
+    broken = {problem.subject for problem in sample.problems if problem.kind == 'reset needed'}
+    keys: dict[str, DeviceKey] = {}
+    events: dict[tuple[DeviceKey, str, int], DeviceEvent] = {}
+    for error in errors:
+        device = None if error.kind == 'nvswitch' else devices.get(error.place)
+        # Indices of missing GPUs begin at -1.
+        unlisted = DeviceKey(-2048 - len(keys), -1, error.place or 'unknown')
+        key = keys.setdefault(error.place, unlisted) if device is None else device.key
+        is_usable = device is not None and device.key not in broken and _is_usable(device)
+        is_over = is_usable and sample.timestamp - error.time > EVENT_SECONDS
+        event = DeviceEvent(
+            key, error.kind, error.code, error.time, error.time, is_over=is_over, text=error.text
+        )
+        before = events.get((key, error.kind, error.code))
         if before is not None:
             event = event._replace(first=before.first, times=before.times + 1)
-        events[device.key, one.code] = event
+        events[key, error.kind, error.code] = event
     return sample._replace(events=(*sample.events, *events.values()))
+
+
+def _is_usable(device: DeviceSample) -> bool:
+    """Return whether a GPU works; before R550, the driver names no recovery action."""
+    return device.status == 'ok' and device.recovery_action in (None, 'None')

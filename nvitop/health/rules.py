@@ -7,18 +7,26 @@ such as 'too hot' and 'slowed down by heat'.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
-from nvitop.basics.times import format_time
-from nvitop.health.xid import ACTIONS, Severity, severity_of, xid_of
+from nvitop.health.events import (
+    announced,
+    are_contained,
+    event_texts,
+    events_that_matter,
+    is_about_memory,
+    unlisted,
+)
+from nvitop.health.types import IMPORTANCE, KINDS, SEVERITIES, Case, Finding
+from nvitop.health.xid import ACTIONS, Severity
 from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.types import (
     GRAPHICS_PROCESSES,
     MPS_PROCESSES,
     PROCESSES,
     STATUS,
-    DeviceEvent,
     DeviceKey,
     DeviceSample,
     Problem,
@@ -28,71 +36,7 @@ from nvitop.sampling.types import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    _Rule = Callable[['_Case'], Iterator['Finding']]
-
-
-class Finding(NamedTuple):
-    """A rule that applies to a device."""
-
-    device: DeviceKey
-    #: One of :data:`KINDS`.
-    kind: str
-    severity: Severity
-    #: Name of the fault: ``'too hot'``.
-    words: str
-    #: The values that show it: ``'91°C, slows down at 89°C'``.
-    evidence: str
-    #: Advice for the user, ``''`` if there is nothing to do.
-    action: str
-    #: Short word for the row of the device: ``'HOT'``.
-    mark: str
-    #: Serial number and PCI bus ID (``'0000:3d:00.0'``) of the device, if they were measured.
-    serial: str | None = None
-    bus_id: str | None = None
-    #: When it was first found, or when it happened: seconds since the epoch.
-    since: float = 0.0
-
-
-class _Label(NamedTuple):
-    """Names of a kind of finding."""
-
-    mark: str
-    #: After a number of GPUs: ``'1 lost'``.
-    counted: str
-
-
-#: All kinds of findings, the most important first.
-KINDS: dict[str, _Label] = {
-    'missing': _Label('MISSING', 'missing'),
-    'lost': _Label('LOST', 'lost'),
-    'not_responding': _Label('HUNG', 'not responding'),
-    'failing': _Label('FAIL', 'failing'),
-    'xid': _Label('XID', 'with Xid errors'),
-    'reboot_needed': _Label('REBOOT', 'to reboot'),
-    'reset_needed': _Label('RESET', 'to reset'),
-    'recovery_needed': _Label('RECOVER', 'to recover'),
-    'memory_errors': _Label('ECC', 'with ECC errors'),
-    'remap_failed': _Label('REMAP', 'with failed row remapping'),
-    'sram_errors': _Label('SRAM', 'with too many SRAM errors'),
-    'fabric': _Label('FABRIC', 'outside their NVLink fabric'),
-    'hot': _Label('HOT', 'hot'),
-    'thermal_slowdown': _Label('HOT', 'hot'),
-    'power_brake': _Label('BRAKE', 'with power brake'),
-    'hardware_slowdown': _Label('HW', 'slowed by hardware'),
-    'slow': _Label('LAG', 'slow to respond'),
-    'remap_pending': _Label('REMAP', 'with pending row remapping'),
-    'remap_exhausted': _Label('REMAP', 'without spare memory rows'),
-    'nvlink_down': _Label('NVLINK', 'with NVLinks down'),
-    'pcie_link': _Label('PCIE', 'with slow PCIe link'),
-    'implausible': _Label('ODD', 'with implausible values'),
-    'unreadable': _Label('ERR', 'with unreadable values'),
-    'not_permitted': _Label('PERM', 'not permitted'),
-    'thermal_cap': _Label('TEMP', 'at its temperature limit'),
-    'power_cap': _Label('PWR', 'at its power limit'),
-}
-_IMPORTANCE: dict[str, int] = {kind: place for place, kind in enumerate(KINDS)}
-#: All severities, the highest first.
-SEVERITIES: tuple[Severity, ...] = ('critical', 'warning', 'unknown', 'info')
+    _Rule = Callable[[Case], Iterator[Finding]]
 
 #: Metrics without which a rule cannot judge: if reading one fails, the health is unknown.
 _NEEDED_METRICS = (
@@ -129,9 +73,40 @@ RULE_METRICS: tuple[str, ...] = (
     'power_limit',
     PROCESSES,
 )
+_NVLINK_ERRORS = (
+    'nvlink_crc_flit_errors',
+    'nvlink_crc_data_errors',
+    'nvlink_replay_errors',
+    'nvlink_recovery_errors',
+)
+#: What a check measures in addition. It would take too long for each sample of the monitor.
+CHECK_METRICS: tuple[str, ...] = (
+    *RULE_METRICS,
+    'retired_pages_pending',
+    'retired_pages_single_bit_ecc',
+    'retired_pages_double_bit_ecc',
+    'inforom_checksum_validation',
+    'pcie_replays',
+    *_NVLINK_ERRORS,
+)
+#: Metrics that lead to critical findings. A GPU that does not respond is one without them.
+CRITICAL_METRICS = (
+    'name',
+    'recovery_action',
+    'total_volatile_uncorrected_ecc_errors',
+    'remapped_rows_failure',
+    'sram_threshold_exceeded',
+    'retired_pages_single_bit_ecc',
+    'retired_pages_double_bit_ecc',
+    'fabric_state',
+    'nvlink_link_count',
+    'nvlink_down_count',
+    'mig_mode',
+    PROCESSES,
+)
 _PROCESS_LISTS = frozenset({PROCESSES, GRAPHICS_PROCESSES, MPS_PROCESSES})
 #: Problems of other values lead to no finding, so that a verdict does not depend on what is shown.
-_JUDGED = frozenset({*RULE_METRICS, STATUS}) | _PROCESS_LISTS
+_JUDGED = frozenset({*CHECK_METRICS, STATUS}) | _PROCESS_LISTS
 
 #: A GPU this close (°C) to its slowdown threshold is nearly too hot.
 NEARLY_HOT_CELSIUS = 5
@@ -146,12 +121,26 @@ _IDLE_STATES = tuple(f'P{number}' for number in range(8, 16))
 #: Maximum number of implausible values in the evidence.
 _MAX_VALUES = 3
 
-#: Time (seconds) for which an event that is not critical is a finding.
-EVENT_SECONDS = 600.0
-#: Events that have no number.
-_EVENTS = {
-    'memory error': 'double-bit memory error announced',
-    'unavailable': 'announced as unavailable by the driver',
+#: Errors of all NVLinks together per second: transmission errors, and repetitions and recoveries.
+_NVLINK_CRC_RATE, _NVLINK_REPLAY_RATE = 100.0, 1.0
+#: Packets that are sent again on PCIe per second.
+_PCIE_REPLAY_RATE = 8 / 60
+#: Number of pages of memory that can be retired, and from which a board should be replaced.
+_RETIRABLE_PAGES, _MANY_RETIRED_PAGES = 64, 60
+#: Number of GPUs that a board with NVSwitches has at least. A virtual machine may have fewer.
+_BOARD_GPUS = 4
+_FABRIC_STATES = ('Not Started', 'In Progress', 'Completed')
+#: Products whose NVLinks all lead to other GPUs or NVSwitches. Those of PCIe cards need a bridge.
+_FABRIC_PRODUCT = re.compile(r'SXM[4-9]|HBM3\b|\bG?B[23]00\b|\bH200\b(?! NVL)')
+#: Finding → findings about the same fault, which become part of its evidence.
+_SAME_FAULT: dict[str, tuple[str, ...]] = {
+    'lost': ('xid', 'reset_needed', 'reboot_needed'),
+    'not_responding': ('xid',),
+    'failing': ('xid',),
+    'memory_errors': ('remap_pending', 'retired_pages', 'reset_needed'),
+    'xid': ('reset_needed', 'reboot_needed', 'recovery_needed'),
+    'fabric': ('nvlink_down',),
+    'hot': ('thermal_slowdown', 'hardware_slowdown'),
 }
 _RESET = ACTIONS['reset'].text
 _REPLACE = 'Run the field diagnostics and have the board replaced'
@@ -180,36 +169,9 @@ _RECOVERY: dict[str, tuple[str, str, str]] = {
 }
 
 
-class _Case(NamedTuple):
-    """A device, its failures, and what is known from the other devices."""
-
-    device: DeviceSample
-    problems: tuple[Problem, ...]
-    #: Events that still matter, the newest first.
-    events: tuple[DeviceEvent, ...]
-    #: Names of products that have an active NVLink on at least one GPU.
-    linked_products: frozenset[str]
-
-    def finding(
-        self, kind: str, severity: Severity, words: str, evidence: str, action: str = ''
-    ) -> Finding:
-        if kind not in KINDS:
-            raise ValueError(f'KINDS has no row for {kind!r}, which a rule found')
-        key = self.device.key
-        return Finding(
-            key,
-            kind,
-            severity,
-            words,
-            evidence,
-            action.replace('{index}', str(key.physical_index)),
-            KINDS[kind].mark,
-            self.device.info.serial,
-            short_bus_id(self.device.info.bus_id or '') or None,
-        )
-
-
-def findings(sample: Sample, earlier: Iterable[Finding] = ()) -> tuple[Finding, ...]:
+def findings(
+    sample: Sample, earlier: Iterable[Finding] = (), before: Sample | None = None
+) -> tuple[Finding, ...]:
     """Return what is wrong with the devices of a sample, by device, the most severe first.
 
     A value that the device does not have, or that this user may not read, leads to no finding.
@@ -217,6 +179,7 @@ def findings(sample: Sample, earlier: Iterable[Finding] = ()) -> tuple[Finding, 
     Args:
         sample: The sample. :data:`RULE_METRICS` should be measured.
         earlier: Findings of the sample before, whose times are kept.
+        before: An earlier sample, to see how fast counters grow.
     """
     problems: dict[DeviceKey, list[Problem]] = {}
     for problem in sample.problems:
@@ -228,22 +191,51 @@ def findings(sample: Sample, earlier: Iterable[Finding] = ()) -> tuple[Finding, 
         for device in sample.devices
         if _active_links(device) > 0  # None of them may be wired in other machines.
     )
+    products = Counter(device.info.name for device in sample.devices if not device.key.is_mig)
+    old = {} if before is None else {device.key: device for device in before.devices}
     found: list[Finding] = []
     for device in sample.devices:
-        events = _events_that_matter(device.key, sample)
-        case = _Case(device, tuple(problems.get(device.key, ())), events, linked)
+        case = Case(
+            device,
+            tuple(problems.get(device.key, ())),
+            events_that_matter(device.key, sample),
+            linked,
+            products[device.info.name],
+            old.get(device.key),
+            0.0 if before is None else sample.timestamp - before.timestamp,
+            sample.host.uptime_seconds,
+        )
         rules = _RULES if device.status == 'ok' else _RULES_WITHOUT_VALUES
-        found += sorted((f for rule in rules for f in rule(case)), key=importance)
+        found += sorted(_merged([f for rule in rules for f in rule(case)]), key=importance)
     found += map(missing_finding, range(len(sample.missing_gpus)), sample.missing_gpus)
+    found += unlisted(sample)
     first = {(finding.device, finding.kind): finding.since for finding in earlier}
     return tuple(
         f._replace(since=f.since or first.get((f.device, f.kind), sample.timestamp)) for f in found
     )
 
 
+def _merged(found: list[Finding]) -> list[Finding]:
+    """Return one finding for each fault of a device."""
+    for kind, parts in _SAME_FAULT.items():
+        main = next((f for f in found if f.kind == kind and is_wrong(f)), None)
+        rest = [f for f in found if f.kind in parts and is_wrong(f)]
+        if main is None or not rest:
+            continue
+        texts = [f.words if f.kind == 'xid' else f.evidence for f in rest]
+        whole = main._replace(
+            severity=min(main.severity, *(f.severity for f in rest), key=SEVERITIES.index),
+            evidence='; '.join(dict.fromkeys(filter(None, [main.evidence, *texts]))),
+            # The driver knows best what it needs.
+            action=rest[0].action if kind == 'xid' else main.action,
+        )
+        found = [whole if f is main else f for f in found if f not in rest]
+    return found
+
+
 def importance(finding: Finding) -> tuple[int, int]:
     """Return a sort key: the most severe finding first."""
-    return SEVERITIES.index(finding.severity), _IMPORTANCE[finding.kind]
+    return SEVERITIES.index(finding.severity), IMPORTANCE[finding.kind]
 
 
 def is_wrong(finding: Finding) -> bool:
@@ -302,7 +294,7 @@ def missing_finding(number: int, name: str, evidence: str = _NOT_LISTED) -> Find
     return Finding(device, 'missing', 'critical', 'missing', evidence, action, label, None, bus_id)
 
 
-def _unusable(case: _Case) -> Iterator[Finding]:
+def _unusable(case: Case) -> Iterator[Finding]:
     status, reason = case.device.status, case.device.reason
     if status == 'lost':
         action = 'Reboot, or reset it. If it is lost again, check power, cooling and seating'
@@ -318,14 +310,14 @@ def _unusable(case: _Case) -> Iterator[Finding]:
         yield case.finding('not_permitted', 'unknown', 'not permitted', reason, action)
 
 
-def _slow(case: _Case) -> Iterator[Finding]:
+def _slow(case: Case) -> Iterator[Finding]:
     for problem in case.problems:
         if problem.kind == 'slow':
             action = 'Check the programs that query it; it may be about to hang'
             yield case.finding('slow', 'warning', 'responds slowly', problem.reason, action)
 
 
-def _recovery(case: _Case) -> Iterator[Finding]:
+def _recovery(case: Case) -> Iterator[Finding]:
     name = case.device.recovery_action
     if name is None or name == 'None':
         for problem in case.problems:
@@ -339,7 +331,7 @@ def _recovery(case: _Case) -> Iterator[Finding]:
     yield case.finding(kind, 'critical', words, f'recovery action: {name}', action)
 
 
-def _temperature(case: _Case) -> Iterator[Finding]:
+def _temperature(case: Case) -> Iterator[Finding]:
     device, info = case.device, case.device.info
     now = device.temperature_celsius
     slowdown = info.temperature_slowdown_threshold_celsius
@@ -348,7 +340,7 @@ def _temperature(case: _Case) -> Iterator[Finding]:
         return
     if slowdown is not None and now >= slowdown:
         evidence = f'{now}°C, slows down at {slowdown}°C'
-        yield case.finding('hot', 'critical', 'too hot', evidence, _COOL)
+        yield case.finding('hot', 'warning', 'too hot', evidence, _COOL)
     elif slowdown is not None and now >= slowdown - NEARLY_HOT_CELSIUS:
         evidence = f'{now}°C, slows down at {slowdown}°C'
         yield case.finding('hot', 'warning', 'nearly too hot', evidence, _COOL)
@@ -357,7 +349,7 @@ def _temperature(case: _Case) -> Iterator[Finding]:
         yield case.finding('hot', 'warning', 'too hot for its full clocks', evidence, _COOL)
 
 
-def _throttling(case: _Case) -> Iterator[Finding]:
+def _throttling(case: Case) -> Iterator[Finding]:
     reasons = case.device.clock_event_reasons or ()
     evidence = _clocks(case.device)
     if 'hw_thermal_slowdown' in reasons:
@@ -379,15 +371,20 @@ def _throttling(case: _Case) -> Iterator[Finding]:
         yield case.finding('power_cap', 'info', words, evidence)
 
 
-def _memory(case: _Case) -> Iterator[Finding]:
+def _memory(case: Case) -> Iterator[Finding]:
     device = case.device
     errors = device.total_volatile_uncorrected_ecc_errors
     if errors:
         evidence = f'{errors} uncorrected ECC errors since the driver was loaded'
-        action = f'Results may be wrong. {_RESET}'
-        yield case.finding(
-            'memory_errors', 'critical', 'uncorrected memory errors', evidence, action
-        )
+        events = [event for event in case.events if is_about_memory(event)]
+        if events:
+            evidence += f'; {event_texts(events)}'
+        if are_contained(case.events):
+            words, action = 'contained memory errors', ACTIONS['restart'].text
+            yield case.finding('memory_errors', 'warning', words, evidence, action)
+        else:
+            words, action = 'uncorrected memory errors', f'Results may be wrong. {_RESET}'
+            yield case.finding('memory_errors', 'critical', words, evidence, action)
     if device.remapped_rows_failure:
         evidence = 'a memory row could not be remapped'
         yield case.finding('remap_failed', 'critical', 'failed row remapping', evidence, _REPLACE)
@@ -399,13 +396,39 @@ def _memory(case: _Case) -> Iterator[Finding]:
         action = 'Reset it when convenient (nvidia-smi --gpu-reset -i {index}). '
         action += 'Running work is not affected'
         yield case.finding('remap_pending', 'warning', 'pending row remapping', evidence, action)
+    yield from _retired_pages(case)
     banks = device.remapping_banks_none
     if banks:
         evidence = f'{banks} memory {"bank has" if banks == 1 else "banks have"} no spare rows'
         yield case.finding('remap_exhausted', 'warning', 'no spare memory rows', evidence, _REPLACE)
 
 
-def _pcie(case: _Case) -> Iterator[Finding]:
+def _retired_pages(case: Case) -> Iterator[Finding]:
+    """GPUs before Ampere retire pages instead of remapping rows."""
+    device = case.device
+    count = (device.retired_pages_single_bit_ecc or 0) + (device.retired_pages_double_bit_ecc or 0)
+    if count >= _MANY_RETIRED_PAGES:
+        is_full = count >= _RETIRABLE_PAGES
+        words = 'no more pages can be retired' if is_full else 'many retired pages'
+        evidence = f'{count} of {_RETIRABLE_PAGES} pages of memory are retired'
+        severity: Severity = 'critical' if is_full else 'warning'
+        yield case.finding('retired_pages', severity, words, evidence, _REPLACE)
+    elif device.extended_value('retired_pages_pending'):
+        evidence = 'pages of memory will be retired when the driver is loaded again'
+        action = (
+            'When convenient, stop its processes and reset it: nvidia-smi --gpu-reset -i {index}'
+        )
+        yield case.finding('retired_pages', 'warning', 'pending retired pages', evidence, action)
+
+
+def _inforom(case: Case) -> Iterator[Finding]:
+    if case.device.extended_value('inforom_checksum_validation') == 'invalid':
+        evidence = 'the checksum of its inforom is wrong'
+        action = 'Reset it. If this lasts, have the board replaced'
+        yield case.finding('inforom', 'warning', 'corrupt inforom', evidence, action)
+
+
+def _pcie(case: Case) -> Iterator[Finding]:
     device, info = case.device, case.device.info
     generation, width = device.pcie_link_generation, device.pcie_link_width
     top_generation, top_width = info.max_pcie_link_generation, info.max_pcie_link_width
@@ -419,27 +442,57 @@ def _pcie(case: _Case) -> Iterator[Finding]:
     yield case.finding('pcie_link', 'warning', words, evidence, action)
 
 
-def _nvlink(case: _Case) -> Iterator[Finding]:
-    device = case.device
+def _pcie_errors(case: Case) -> Iterator[Finding]:
+    rate = case.per_second(lambda device: device.pcie_replays)
+    if rate > _PCIE_REPLAY_RATE:
+        evidence = f'{60 * rate:.0f} packets per minute are sent again'
+        action = 'Check the seating of the board, risers and cables'
+        yield case.finding('pcie_errors', 'warning', 'PCIe errors', evidence, action)
+
+
+def _nvlink(case: Case) -> Iterator[Finding]:
+    device, name = case.device, case.device.info.name or ''
     total, active = device.info.nvlink_link_count or 0, _active_links(device)
-    is_used = (device.info.name or '') in case.linked_products
-    if active < 0 or active == total or not is_used or device.mig_mode == 'Enabled':
+    if active < 0 or active == total or device.mig_mode == 'Enabled':
         return
+    is_fabric = device.fabric_state in _FABRIC_STATES or bool(_FABRIC_PRODUCT.search(name))
+    if name not in case.linked_products and not (is_fabric and case.gpus_of_product >= _BOARD_GPUS):
+        return  # it may be alone in a virtual machine, or without a bridge
     evidence = f'{total - active} of {total} links are down'
     action = ACTIONS['fabric'].text
-    yield case.finding('nvlink_down', 'warning', 'NVLinks are down', evidence, action)
+    severity: Severity = 'critical' if is_fabric else 'warning'
+    yield case.finding('nvlink_down', severity, 'NVLinks are down', evidence, action)
 
 
-def _fabric(case: _Case) -> Iterator[Finding]:
+def _nvlink_errors(case: Case) -> Iterator[Finding]:
+    def count(*names: str) -> Callable[[DeviceSample], int]:
+        def total(device: DeviceSample) -> int:
+            values = [device.extended_value(name) for name in names]
+            return sum(value for value in values if isinstance(value, int))
+
+        return total
+
+    crc, replays = (
+        case.per_second(count(*names)) for names in (_NVLINK_ERRORS[:2], _NVLINK_ERRORS[2:])
+    )
+    if crc > _NVLINK_CRC_RATE or replays > _NVLINK_REPLAY_RATE:
+        evidence = (
+            f'{crc:.0f} transmission errors, {replays:.0f} repetitions and recoveries per second'
+        )
+        action = ACTIONS['fabric'].text
+        yield case.finding('nvlink_errors', 'warning', 'NVLink errors', evidence, action)
+
+
+def _fabric(case: Case) -> Iterator[Finding]:
     state = case.device.fabric_state
     # Without active NVLinks, a virtual machine may have one GPU of several.
-    if state not in ('Not Started', 'In Progress') or _active_links(case.device) == 0:
+    if state not in _FABRIC_STATES[:2] or _active_links(case.device) == 0:
         return
     action = 'Programs cannot use it until it has joined: check the fabric manager'
     yield case.finding('fabric', 'critical', 'not in its NVLink fabric', f'state: {state}', action)
 
 
-def _implausible(case: _Case) -> Iterator[Finding]:
+def _implausible(case: Case) -> Iterator[Finding]:
     values = [
         f'{_name(problem.what)}: {problem.reason}'
         for problem in case.problems
@@ -466,7 +519,7 @@ def _is_stuck(device: DeviceSample) -> bool:
     return 4 * power <= limit and (is_slow or device.performance_state in _IDLE_STATES)
 
 
-def _unreadable(case: _Case) -> Iterator[Finding]:
+def _unreadable(case: Case) -> Iterator[Finding]:
     values = [
         f'{_name(problem.what)}: {problem.reason}'
         for problem in case.problems
@@ -477,58 +530,19 @@ def _unreadable(case: _Case) -> Iterator[Finding]:
         yield case.finding('unreadable', 'unknown', 'unreadable values', _some(values), action)
 
 
-def _events_that_matter(key: DeviceKey, sample: Sample) -> tuple[DeviceEvent, ...]:
-    """Return events of a GPU: critical ones until it recovers, others for some minutes."""
-    events = [
-        event
-        for event in sample.events
-        if event.device == key
-        and not event.is_over
-        and (_severity(event) == 'critical' or sample.timestamp - event.last <= EVENT_SECONDS)
-    ]
-    return tuple(sorted(events, key=lambda event: -event.last))
-
-
-def _severity(event: DeviceEvent) -> Severity:
-    return severity_of(xid_of(event.code)) if event.kind == 'xid' else 'critical'
-
-
-def _events(case: _Case) -> Iterator[Finding]:
-    if not case.events:
-        return
-    severity, event = min(
-        ((_severity(event), event) for event in case.events),
-        key=lambda pair: (SEVERITIES.index(pair[0]), pair[1].kind != 'xid'),
-    )
-    evidence = '; '.join(map(_event_text, case.events[:_MAX_VALUES]))
-    action = ACTIONS[xid_of(event.code).action].text if event.kind == 'xid' else _RESET
-    words = event_words(event)
-    yield case.finding('xid', severity, words, evidence, action)._replace(since=event.first)
-
-
-def event_words(event: DeviceEvent) -> str:
-    """Return what an announced error means: ``'Xid 79: GPU has fallen off the bus'``."""
-    if event.kind == 'xid':
-        return f'Xid {event.code}: {xid_of(event.code).words}'
-    return _EVENTS.get(event.kind, event.kind)
-
-
-def _event_text(event: DeviceEvent) -> str:
-    name = f'Xid {event.code}' if event.kind == 'xid' else event.kind
-    times = f'{event.times} times, last ' if event.times > 1 else ''
-    return f'{name} {times}at {format_time(event.last)}'
-
-
-_RULES_WITHOUT_VALUES: tuple[_Rule, ...] = (_unusable, _events)
+_RULES_WITHOUT_VALUES: tuple[_Rule, ...] = (_unusable, announced)
 _RULES: tuple[_Rule, ...] = (
-    _events,
+    announced,
     _slow,
     _recovery,
     _temperature,
     _throttling,
     _memory,
+    _inforom,
     _pcie,
+    _pcie_errors,
     _nvlink,
+    _nvlink_errors,
     _fabric,
     _implausible,
     _unreadable,

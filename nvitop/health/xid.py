@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Xid numbers of NVIDIA's driver mean, and what to do."""
+"""What the Xid numbers of NVIDIA's driver mean, and what to do.
+
+Numbers, severities and actions are those of NVIDIA's Xid catalog for drivers up to R580: the groups
+"ignore", "restart app", "reset GPU", "restart node" and "contact support". Where the catalog says to
+follow another error, the number itself is information.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +41,7 @@ ACTIONS: dict[str, XidAction] = {
     'reset': XidAction(
         'critical', 'Stop its processes, then reset it: nvidia-smi --gpu-reset -i {index}'
     ),
+    'drain': XidAction('critical', 'Stop the processes that use it together with other GPUs'),
     'reboot': XidAction('critical', 'Reboot. If it occurs again, check power, cooling and seating'),
 }
 
@@ -75,7 +81,7 @@ XIDS: dict[int, Xid] = {
     93: Xid('inforom is worn out', 'none'),
     94: Xid('contained memory error', 'restart'),
     95: Xid('uncontained memory error', 'reset'),
-    109: Xid('context switch timeout', 'reset', 'warning'),
+    109: Xid('context switch timeout', 'reset'),
     110: Xid('security fault', 'reset'),
     119: Xid('no response from the GPU system processor', 'reset'),
     120: Xid('GPU system processor failed', 'reset'),
@@ -90,8 +96,8 @@ XIDS: dict[int, Xid] = {
     156: Xid('resource retired', 'reset'),
     158: Xid('fatal timeout', 'reset'),
     159: Xid('incompatible memory driver', 'check'),
-    160: Xid('channel retired', 'reboot'),
-    162: Xid('power smoothing failed', 'reset'),
+    160: Xid('channel retired', 'none'),
+    162: Xid('power smoothing engaged again', 'none'),
     **{code: Xid('channel fault', 'program') for code in (8, 11, 25)},
     **{
         code: Xid('copy engine exception', 'program')
@@ -107,6 +113,19 @@ XIDS: dict[int, Xid] = {
     },
 }
 _OTHER = Xid('unclassified error', 'support')
+#: Xids about errors of the memory, and the one of an error that only one program has seen.
+MEMORY_XIDS = frozenset({48, 63, 64, 92, 94, 95, 140})
+CONTAINED = 94
+#: Xid whose action is in its text, and the part of the text → key of :data:`ACTIONS`.
+RECOVERY_CHANGED = 154
+_RECOVERY_TEXTS = {
+    '(none)': 'none',
+    'node reboot': 'reboot',
+    'system reboot': 'reboot',
+    'reset': 'reset',
+    'drain': 'drain',
+    'imex': 'fabric',
+}
 
 
 def xid_of(code: int) -> Xid:
@@ -114,6 +133,18 @@ def xid_of(code: int) -> Xid:
     return XIDS.get(code, _OTHER)
 
 
-def severity_of(xid: Xid) -> Severity:
-    """Return the severity of an Xid."""
-    return xid.severity or ACTIONS[xid.action].severity
+def action_of(code: int, text: str = '') -> XidAction:
+    """Return the severity of an Xid and what to do.
+
+    Args:
+        code: The number.
+        text: Text of the error in the kernel log, if it is known.
+    """
+    if code == RECOVERY_CHANGED:
+        wanted = text.lower().rpartition(' to ')[2]
+        for part, action in _RECOVERY_TEXTS.items():
+            if part in wanted:
+                return ACTIONS[action]
+    xid = xid_of(code)
+    advice = ACTIONS[xid.action]
+    return advice if xid.severity is None else advice._replace(severity=xid.severity)

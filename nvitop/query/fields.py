@@ -17,7 +17,6 @@ from nvitop.basics.metrics import (
     ProcessMetric,
 )
 from nvitop.health import (
-    RULE_METRICS,
     Finding,
     claim_of_unused,
     device_states,
@@ -25,6 +24,7 @@ from nvitop.health import (
     health_status,
     is_wrong,
 )
+from nvitop.health.rules import CHECK_METRICS
 from nvitop.query import nvidia_smi
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 
@@ -272,7 +272,7 @@ def _sample_fields() -> tuple[QueryField, ...]:
 
 def _state_fields() -> tuple[QueryField, ...]:
     states = 'ok, lost, timed out or error'
-    rules = (*_SIGN_OF_LIFE, *RULE_METRICS)
+    rules = (*_SIGN_OF_LIFE, *CHECK_METRICS)
     mig = 'index of a MIG device on its GPU'
     judged = 'ok, unknown, warning or critical; see health_findings'
     doing = 'free, claimed, busy, in use, held (no kernel for 10 minutes), or its status'

@@ -440,9 +440,10 @@ class DeviceEvent(NamedTuple):
     """An error that the driver announced for a GPU, once or several times."""
 
     device: DeviceKey
-    #: ``'xid'``, ``'memory error'`` or ``'unavailable'``.
+    #: ``'xid'``, ``'memory error'`` or ``'unavailable'``; in the kernel log also ``'init failed'``,
+    #: ``'gsp timeout'`` or ``'nvswitch'``.
     kind: str
-    #: The number of the Xid, 0 for others.
+    #: The number of the Xid or of the error of an NVSwitch, 0 for others.
     code: int = 0
     #: When it first and last happened, in seconds since the epoch.
     first: float = 0.0
@@ -450,6 +451,8 @@ class DeviceEvent(NamedTuple):
     times: int = 1
     #: Whether the GPU has recovered since.
     is_over: bool = False
+    #: What the kernel log says about it, if that matters.
+    text: str = ''
 
 
 class ClaimSample(NamedTuple):

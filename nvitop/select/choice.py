@@ -28,9 +28,11 @@ from nvitop.api.device import Device, MigDevice
 from nvitop.api.device.handles import start_nvml
 from nvitop.api.libnvml._errors import is_harmless, is_lost
 from nvitop.api.system import system
-from nvitop.basics.units import NA, KiB, human2bytes
+from nvitop.basics.units import KiB, human2bytes
 from nvitop.claims.records import claimed_by_others
+from nvitop.health.selection import Judged, critical_faults, read_for_judgement
 from nvitop.platforms import stuck_calls
+from nvitop.sampling.device_reader import DeviceLostError
 
 if TYPE_CHECKING:
     from nvitop.api.process import GpuProcess
@@ -43,16 +45,6 @@ if TYPE_CHECKING:
     ]
 
 FORMATS = ('index', 'uuid', 'device')
-#: Values of a GPU without critical findings, by the method of the metric that critical rules of
-#: :mod:`nvitop.health.rules` read; so is a temperature below the slowdown threshold.
-HEALTHY_VALUES = {
-    'recovery_action': 'None',
-    'total_volatile_uncorrected_ecc_errors': 0,
-    'remapped_rows_failure': False,
-    'is_sram_threshold_exceeded': False,
-    'fabric_state': 'Completed',
-}
-_PROCESS_LIST = 'nvmlDeviceGetComputeRunningProcesses'
 #: Time (seconds) between two attempts of ``wait=True``.
 WAIT_SECONDS = 5.0
 
@@ -103,8 +95,8 @@ class Candidate(NamedTuple):
     memory_utilization: int | None = None  # percent
     #: Number of criteria that the device passes only within the tolerance.
     tolerated: int = 0
-    #: What is wrong with its GPU, ``''``: nothing critical.
-    fault: str = ''
+    #: Its GPU as the rules about health see it; ``None`` if health does not matter.
+    judged: Judged | None = None
 
     @property
     def memory_percent(self) -> float | None:
@@ -126,7 +118,7 @@ class Selection(NamedTuple):
     unknown: int = 0
     #: Number of devices that do not respond, or have no UUID although one is needed.
     lost: int = 0
-    #: GPUs that match but have a critical finding, each with its words: ``'GPU 5: too hot'``.
+    #: GPUs that match but have a critical finding, each with its words: ``'GPU 5: needs a reset'``.
     unhealthy: tuple[str, ...] = ()
 
 
@@ -242,18 +234,18 @@ def _identify(device: Device, options: SelectOptions) -> Any:
 
 
 def _read_unless_stuck(
-    device: Device | int, bus_id: str, criteria: Criteria, options: SelectOptions
+    device: Device | int, bus_id: str, options: SelectOptions
 ) -> list[Candidate | None]:
     index = device if isinstance(device, int) else device.physical_index
     try:
         with stuck_calls.calling(index):
-            return _read_leaves(device, bus_id, criteria, options)
+            return _read_leaves(device, bus_id, options)
     except TimeoutError:  # another process hangs there
         return [None]
 
 
 def _read_leaves(
-    device: Device | int, bus_id: str, criteria: Criteria, options: SelectOptions
+    device: Device | int, bus_id: str, options: SelectOptions
 ) -> list[Candidate | None]:
     """Read the leaf devices of a device; ``None`` for each one that does not respond."""
     if isinstance(device, int):
@@ -267,39 +259,14 @@ def _read_leaves(
         if leaves == [device] and reason is not None and not is_harmless(reason):
             return [None]  # programs may get a MIG device instead of this GPU
         candidates = [_read(leaf, options) for leaf in leaves]
-        if options.include_unhealthy or not any(
-            candidate and _check_limits(candidate, criteria)[0] for candidate in candidates
-        ):
+        if options.include_unhealthy or not any(candidates):
             return candidates
-        fault = _fault(device.parent if isinstance(device, MigDevice) else device, bus_id)
-    return [candidate and candidate._replace(fault=fault) for candidate in candidates]
-
-
-def _fault(gpu: Device, bus_id: str) -> str:
-    """Return what is critical about a GPU: ``'GPU 5: too hot'``; ``''`` if nothing is."""
-    if _looks_healthy(gpu):
-        return ''
-    from nvitop.health.check import critical_finding  # most GPUs are healthy
-
-    finding = critical_finding(gpu.physical_index, bus_id)
-    return '' if finding is None else f'GPU {gpu.physical_index}: {finding.words}'
-
-
-def _looks_healthy(gpu: Device) -> bool:
-    """Return whether all values that a critical finding needs are known to be harmless."""
-    with gpu.oneshot():
-        values = {name: gpu.reading(name) for name in HEALTHY_VALUES}
-        now, limit = gpu.reading('temperature'), gpu.reading('temperature_slowdown_threshold')
-        reasons = [reading.reason for reading in (now, limit, *values.values())]
-        if values['recovery_action'].value is NA:
-            # Older drivers report that a reset is needed only in place of the processes.
-            libnvml.nvmlQuery(_PROCESS_LIST, gpu.handle)
-            reasons.append(libnvml.last_error(_PROCESS_LIST, gpu.handle))
-    if isinstance(now.value, int) and isinstance(limit.value, int) and now.value >= limit.value:
-        return False
-    return all(reason is None or is_harmless(reason) for reason in reasons) and all(
-        reading.value in (NA, HEALTHY_VALUES[name]) for name, reading in values.items()
-    )
+        gpu = device.parent if isinstance(device, MigDevice) else device
+        try:
+            judged = read_for_judgement(gpu)
+        except DeviceLostError:
+            return [None]
+    return [candidate and candidate._replace(judged=judged) for candidate in candidates]
 
 
 def read_in_turn(steps: Mapping[int, Callable[[], T]]) -> list[T]:
@@ -331,7 +298,7 @@ def select(
         # By index, some drivers attach all GPUs up to it.
         power = powers.get(device) if isinstance(device, int) else None
         bus_id = '' if power is None else power.bus_id
-        steps[place] = functools.partial(_read_unless_stuck, device, bus_id, criteria, options)
+        steps[place] = functools.partial(_read_unless_stuck, device, bus_id, options)
         if power is None or not power.is_asleep:
             awake[place] = steps[place]
     enough = options.max_count if options.enough is None else options.enough
@@ -349,7 +316,9 @@ def _select_among(
     unhealthy: dict[str, None] = {}
     skipped = options.skipped | (frozenset() if options.ignore_claims else claimed_by_others())
     unknown = lost = 0
-    for read in itertools.chain.from_iterable(readings):
+    read_devices = list(itertools.chain.from_iterable(readings))
+    faults = critical_faults(read.judged for read in read_devices if read and read.judged)
+    for read in read_devices:
         if read is None:
             lost += 1
             continue
@@ -357,8 +326,9 @@ def _select_among(
         unknown += is_unknown
         if passed is None or (skipped and str(passed.device.uuid()) in skipped):
             continue
-        if passed.fault:
-            unhealthy[passed.fault] = None
+        fault = faults.get(passed.device.physical_index)
+        if fault is not None and passed.judged is not None:
+            unhealthy[f'GPU {passed.device.physical_index}: {fault.words}'] = None
         else:
             candidates.append(passed)
     if options.sort:

@@ -223,8 +223,7 @@ def test_findings_have_a_severity_for_each_kind() -> None:
         for labels, value in health.items()
     }
     assert of_kind['gpu=1', 'lost'] == 3
-    assert of_kind['gpu=2', 'hot'] == 3
-    assert of_kind['gpu=5', 'remap_pending'] == 2
+    assert of_kind['gpu=2', 'hot'] == 2
     assert not [kind for gpu, kind in of_kind if gpu == 'gpu=0']
     assert 0 not in of_kind.values()
 

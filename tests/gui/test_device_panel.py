@@ -17,7 +17,7 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceSample, Problem, Sample
 from tests.gui.samples import GIB, MIB, SAMPLES, gpu, machine, mig, process
 
-_ERROR = Style(Role.ERROR, bold=True)
+_ERROR, _WARNING = Style(Role.ERROR, bold=True), Style(Role.WARNING, bold=True)
 
 
 def panel(sample: Sample, width: int = 79, form: str = 'rows', **options: Any) -> Buffer:
@@ -56,12 +56,12 @@ def test_columns_without_any_value_give_up_their_place() -> None:
     ('form', 'width'),
     [('rows', 40), ('rows', 79), ('rows', 160), ('full', 79), ('full', 110), ('full', 160)],
 )
-def test_finding_marks_its_row_in_red_and_a_limit_in_passing(form: str, width: int) -> None:
+def test_finding_marks_its_row_and_a_limit_in_passing(form: str, width: int) -> None:
     hot = gpu(0, 'A', temperature_celsius=93, sm_clock_mhz=1005, gpu_utilization_percent=87)
     hot = hot._replace(info=hot.info._replace(temperature_slowdown_threshold_celsius=89))
     capped = gpu(1, 'A', clock_event_reasons=('sw_power_cap',), gpu_utilization_percent=90)
     buffer = panel(machine(hot, capped), width, form)
-    assert styles_of(buffer, 'HOT') == {_ERROR}
+    assert styles_of(buffer, 'HOT') == {_WARNING}
     if form == 'rows' and width > 40:
         assert styles_of(buffer, 'PWR') == {Style()}
     (marked,) = [line for line in buffer.lines() if '!' in line]

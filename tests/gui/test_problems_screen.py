@@ -107,10 +107,11 @@ def test_findings_are_listed_with_evidence_and_action() -> None:
     state, _ = update(state_on('lost', 120, 24, '!'), SampleArrived(later))
     lines = [' '.join(line.split()[3:]) for line in lines_of(state)[2:5]]
     assert lines == [
-        'GPU 0 too hot 91°C, slows down at 89°C',
         'GPU 1 lost inaccessible',
         'GPU 2 not responding the driver has not answered for 12 s',
+        'GPU 0 too hot 91°C, slows down at 89°C',
     ]
+    state, _ = update_all(state, (KeyPressed('Down'), KeyPressed('Down')))
     whole = ' '.join(line.strip() for line in lines_of(state)[-4:-1])
     assert '(now, since 03:05:05). Check fans' in whole
     cooled = update(state, SampleArrived(lost._replace(sequence=3, timestamp=NOW + 61)))[0]

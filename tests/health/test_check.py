@@ -54,12 +54,12 @@ def test_findings_of_all_severities(machine: simulation.Machine) -> None:
         'GPU 1: critical: lost\n'
         '  GPU is lost\n'
         '  Reboot, or reset it. If it is lost again, check power, cooling and seating\n'
-        'GPU 2: warning: pending row remapping\n'
-        '  a memory row will be remapped at the next reset\n'
-        '  Reset it when convenient (nvidia-smi --gpu-reset -i 2). Running work is not affected\n'
-        '  also warning: NVLinks are down\n'
-        '    2 of 18 links are down\n'
-        '    See nvidia-smi nvlink --status; check the NVSwitches and the fabric manager\n'
+        'GPU 2: critical: NVLinks are down\n'
+        '  2 of 18 links are down\n'
+        '  See nvidia-smi nvlink --status; check the NVSwitches and the fabric manager\n'
+        '  also warning: pending row remapping\n'
+        '    a memory row will be remapped at the next reset\n'
+        '    Reset it when convenient (nvidia-smi --gpu-reset -i 2). Running work is not affected\n'
         'GPU 3: unknown: unreadable values\n'
         '  temperature slowdown threshold: Unknown Error; max temperature threshold: Unknown '
         'Error; temperature: Unknown Error\n'
@@ -67,8 +67,8 @@ def test_findings_of_all_severities(machine: simulation.Machine) -> None:
     )
     ran = health('--format=nagios')
     assert ran.out.startswith(
-        'GPU CRITICAL - GPU 1 lost; GPU 2 pending row remapping; GPU 3 unreadable values | '
-        'gpus=8;;8:;0 critical=1;;;0;8 warning=1;;;0;8 unknown=1;;;0;8 gpu0_temperature='
+        'GPU CRITICAL - GPU 1 lost; GPU 2 NVLinks are down; GPU 3 unreadable values | '
+        'gpus=8;;8:;0 critical=2;;;0;8 warning=0;;;0;8 unknown=1;;;0;8 gpu0_temperature='
     )
 
 
@@ -98,6 +98,34 @@ def test_exit_status(machine: simulation.Machine, options: str, status: int, npd
     for form in ('text', 'json', 'nagios'):
         assert health(*options.split(), '--format', form).status == status
     assert health(*options.split(), '--format', 'npd').status == npd
+
+
+def test_a_gpu_is_hot_only_if_it_stays_hot(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.set(gpu=1, temperature=91)
+    assert kinds() == [('hot', 1)]
+    assert health().out.startswith('GPU 1: warning: too hot\n')
+    monkeypatch.setattr(
+        'nvitop.health.check.time.sleep', lambda _: machine.set(gpu=1, temperature=60)
+    )
+    assert health().status == 0
+
+
+def test_errors_of_links_count_if_they_grow_now(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.set(gpu=1, nvlink_errors=150, pcie_replays=150)
+    assert health().status == 0
+    monkeypatch.setattr(
+        'nvitop.health.check.time.sleep',
+        lambda _: machine.set(gpu=1, nvlink_errors=450, pcie_replays=160),
+    )
+    monkeypatch.setattr('nvitop.health.check.SECOND_LOOK_SECONDS', 0.0)
+    ran = health()
+    assert ran.status == 1
+    assert ran.out.startswith('GPU 1: warning: NVLink errors\n')
+    assert 'also warning: PCIe errors\n' in ran.out
 
 
 def test_json_has_what_a_ticket_needs(machine: simulation.Machine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import sys
@@ -15,10 +16,10 @@ from nvitop.exporter.dialects import Observation
 from nvitop.exporter.families import make_families
 from nvitop.health import findings, health_status, kernel_log
 from nvitop.health.command import main
-from nvitop.health.kernel_log import LoggedXid, parse_kernel_log, read_kernel_log
-from nvitop.health.xid import ACTIONS, XIDS, severity_of, xid_of
+from nvitop.health.kernel_log import LoggedError, parse_kernel_log, read_kernel_log
+from nvitop.health.xid import ACTIONS, XIDS, action_of, xid_of
 from nvitop.recording.events import EventDetector
-from nvitop.sampling.types import DeviceEvent, DeviceInfo, DeviceKey, DeviceSample, Sample
+from nvitop.sampling.types import DeviceEvent, DeviceInfo, DeviceKey, DeviceSample, Problem, Sample
 from tests.command_run import CommandRun
 
 KEY = DeviceKey(3, -1, 'GPU-3')
@@ -37,17 +38,33 @@ def xid(code: int, at: float = 1000.0, **values: Any) -> DeviceEvent:
 # The table
 
 
-def test_numbers_have_words_and_an_action() -> None:
+def test_numbers_have_the_severity_of_the_catalog() -> None:
     assert all(xid.words and xid.action in ACTIONS for xid in XIDS.values())
     assert len(XIDS) > 90
-    assert (xid_of(79).action, severity_of(xid_of(79))) == ('reboot', 'critical')
-    assert [severity_of(xid_of(code)) for code in (48, 62, 64, 74, 95, 119, 120)] == [
-        'critical'
-    ] * 7
-    assert [severity_of(xid_of(code)) for code in (94, 109, 999)] == ['warning'] * 3
-    assert [severity_of(xid_of(code)) for code in (13, 31, 43, 45, 63)] == ['info'] * 5
+    severities = {
+        'critical': (46, 48, 62, 64, 74, 79, 95, 109, 119, 120),
+        'warning': (94, 144, 999),
+        'info': (13, 31, 43, 45, 63, 160, 162),
+    }
+    for severity, codes in severities.items():
+        assert [action_of(code).severity for code in codes] == [severity] * len(codes)
     assert xid_of(123456).action == 'support'
     assert [xid_of(code).action for code in (94, 145, 154)] == ['restart', 'fabric', 'cause']
+
+
+@pytest.mark.parametrize(
+    ('text', 'action'),
+    [
+        ('changed to (Node Reboot Required)', 'reboot'),
+        ('changed to (GPU Reset Required)', 'reset'),
+        ('changed to (Drain P2P)', 'drain'),
+        ('changed to (Drain and Reset)', 'reset'),
+        ('changed to (None)', 'none'),
+        ('', 'cause'),
+    ],
+)
+def test_xid_154_has_the_action_of_its_text(text: str, action: str) -> None:
+    assert action_of(154, text) == ACTIONS[action]
 
 
 # Findings
@@ -98,73 +115,217 @@ def test_critical_events_matter_until_the_gpu_recovers_and_others_for_ten_minute
     assert health_status(findings(sample_of(event, now=1000.0 + age))) == status
 
 
-def test_events_of_a_lost_gpu_are_findings() -> None:
-    kinds = [finding.kind for finding in findings(sample_of(xid(79), status='lost'))]
-    assert kinds == ['lost', 'xid']
+def test_one_fault_is_one_finding() -> None:
+    (lost,) = findings(sample_of(xid(79), status='lost', reason='GPU is lost'))
+    assert (lost.kind, lost.evidence) == (
+        'lost',
+        'GPU is lost; Xid 79: GPU has fallen off the bus',
+    )
+    (reset,) = findings(sample_of(xid(119), recovery_action='GPU Reset'))
+    assert (reset.kind, reset.severity) == ('xid', 'critical')
+    assert reset.evidence.endswith('; recovery action: GPU Reset')
+
+
+@pytest.mark.parametrize(
+    ('events', 'severity', 'words'),
+    [
+        ((), 'critical', 'uncorrected memory errors'),
+        ((xid(94),), 'warning', 'contained memory errors'),
+        ((xid(94), xid(63)), 'warning', 'contained memory errors'),
+        ((xid(94), xid(95)), 'critical', 'uncorrected memory errors'),
+        ((xid(48),), 'critical', 'uncorrected memory errors'),
+    ],
+)
+def test_memory_errors_remapping_and_xids_do_not_contradict_each_other(
+    events: tuple[DeviceEvent, ...], severity: str, words: str
+) -> None:
+    values = {'total_volatile_uncorrected_ecc_errors': 1, 'remapped_rows_pending': True}
+    (finding,) = findings(sample_of(*events, **values))
+    assert (finding.kind, finding.severity, finding.words) == ('memory_errors', severity, words)
+    assert finding.evidence.endswith('; a memory row will be remapped at the next reset')
+    assert ('Xid' in finding.evidence) == bool(events)
+    assert 'not affected' not in finding.action
 
 
 # The kernel log
 
 
 def test_lines_of_the_kernel_log() -> None:
-    assert len(read_kernel_log(str(LOG))) == 9
     found = parse_kernel_log(LOG.read_text().splitlines(), boot=1000.0)
-    assert found == [
-        (1060.0001, '0000:cb:00', 13),
-        (1063.0, '0000:cb:00', 13),
-        (1070.0, '0000:10:1c', 63),
-        (1080.0, '0000:3d:00', 79),
-        (1091.0, '0000:03:00', 31),
-        (1094.0, '0000:07:00', 94),
-        (1095.0, '0000:0b:00', 79),
-        (1096.0, '0009:01:00', 149),
-        (1097.0, '0000:18:00', 154),
+    assert [tuple(error) for error in found] == [
+        (1060.0001, '0000:cb:00', 13, 'xid', ''),
+        (1063.0, '0000:cb:00', 13, 'xid', ''),
+        (1070.0, '0000:10:1c', 63, 'xid', ''),
+        (1080.0, '0000:3d:00', 79, 'xid', ''),
+        (1090.0, '0000:c1:00', 28006, 'nvswitch', 'Non-fatal'),
+        (1091.0, '0000:03:00', 31, 'xid', ''),
+        (1094.0, '0000:07:00', 94, 'xid', ''),
+        (1095.0, '0000:0b:00', 79, 'xid', ''),
+        (1096.0, '0009:01:00', 149, 'xid', ''),
+        (1097.0, '0000:18:00', 154, 'xid', 'changed to (GPU Reset Required)'),
+        (1099.000002, '0000:99:00', 79, 'xid', ''),
+        (1102.0, '0000:3b:00', 0, 'init failed', ''),
+        (1103.0, 'kernel number 0', 0, 'gsp timeout', ''),
+        (1104.0, 'kernel number 2', 0, 'gsp timeout', ''),
     ]
 
 
+#: 2026-11-24 03:13:20.5 in UTC, three hours ahead, and in the local time of the test.
+MOMENT = 1795490000.5
+LOCAL = time.localtime(MOMENT)
+
+
 @pytest.mark.parametrize(
-    ('start', 'time'),
+    ('start', 'moment'),
     [
         ('[   12.500000] ', 112.5),
         ('kern  :warn  : [   12.500000] ', 112.5),
-        ('Nov 24 03:13:20 node07 kernel: [   12.500000] ', 112.5),
-        ('1795490000.5 node07 kernel: ', 1795490000.5),
+        ('[   12.500000] node07 kernel: ', 112.5),
+        ('4,1017,12500000,-;', 112.5),
+        ('1795490000.5 node07 kernel: ', MOMENT),
+        (time.strftime('[%a %b %e %H:%M:%S %Y] ', LOCAL), MOMENT - 0.5),
+        (time.strftime('kern  :err   : [%a %b %e %H:%M:%S %Y] ', LOCAL), MOMENT - 0.5),
+        (time.strftime('%Y-%m-%dT%H:%M:%S,500000 ', LOCAL), MOMENT),
+        ('2026-11-24T03:13:20,500000+00:00 ', MOMENT),
+        ('2026-11-24T06:13:20+0300 node07 kernel: ', MOMENT - 0.5),
+        ('2026-11-24T06:13:20.500000+0300 node07 kernel: ', MOMENT),
+        ('2026-11-24T06:13:20.5+03:00 node07 kernel: ', MOMENT),
+        ('2026-11-24T03:13:20.5Z node07 kernel: ', MOMENT),
+        ('Tue 2026-11-24 03:13:20 UTC node07 kernel: ', MOMENT - 0.5),
+        (time.strftime('%b %d %H:%M:%S node07 kernel: ', LOCAL), MOMENT - 0.5),
+        (time.strftime('%b %e %H:%M:%S node07 kernel: [   12.5] ', LOCAL), MOMENT - 0.5),
         ('', 0.0),
+        ('node07 kernel: ', 0.0),
+        ('[  +0.000003] ', 0.0),
+        ('Foo 99 99:99:99 node07 kernel: ', 0.0),
     ],
 )
-def test_times_of_other_logs(start: str, time: float) -> None:
-    line = f'{start}NVRM: Xid (PCI:0000:3d:00): 79, pid=0'
-    assert parse_kernel_log([line], boot=100.0) == [(time, '0000:3d:00', 79)]
+def test_clocks_of_logs(start: str, moment: float) -> None:
+    line = f'{start}NVRM: Xid (PCI:0000:3d:00): 79, pid=0, at 2020-01-01 00:00:00'
+    (error,) = parse_kernel_log([line], boot=100.0, now=MOMENT + 3600)
+    assert error[:3] == (moment, '0000:3d:00', 79)
 
 
-def test_xids_of_the_kernel_log_are_findings(tmp_path: pathlib.Path) -> None:
+def test_a_time_without_a_year_is_not_in_the_future() -> None:
+    line = 'Dec 31 23:00:00 node07 kernel: NVRM: Xid (PCI:0000:3d:00): 79'
+    (error,) = parse_kernel_log([line], now=MOMENT)
+    assert time.localtime(error.time).tm_year == 2025
+
+
+def test_lines_of_the_journal_as_json() -> None:
+    text = 'NVRM: Xid (PCI:0000:3d:00): 79, pid=0'
+    entries = [
+        {'__REALTIME_TIMESTAMP': str(int(MOMENT * 1e6)), 'MESSAGE': text},
+        {'__REALTIME_TIMESTAMP': '1795490010000000', 'MESSAGE': [*text.encode(), 7]},
+        {'MESSAGE': None, 'other': text},
+    ]
+    lines = [json.dumps(entry, separators=(',', ':')) for entry in entries]
+    assert [error.time for error in parse_kernel_log([*lines, '{' + text])] == [
+        MOMENT,
+        1795490010.0,
+        0.0,
+    ]
+
+
+def test_errors_from_before_the_start_of_the_system_or_a_time_are_left_out(
+    tmp_path: pathlib.Path,
+) -> None:
     log = tmp_path / 'log'
-    log.write_text('NVRM: Xid (PCI:0000:5a:00): 95, pid=0\nNVRM: Xid (PCI:0000:99:00): 31\n')
+    now = time.time()
+    log.write_text(
+        '1000000000.0 node07 kernel: NVRM: Xid (PCI:0000:5a:00): 95\n'
+        f'{now - 7200} node07 kernel: NVRM: Xid (PCI:0000:5a:00): 62\n'
+        'NVRM: Xid (PCI:0000:5a:00): 64\n'
+    )
+    assert [error.code for error in read_kernel_log(str(log), 0.0)] == [95, 62, 64]
+    assert [error.code for error in read_kernel_log(str(log), now - 9000)] == [62, 64]
+    assert [error.code for error in read_kernel_log(str(log), now - 60)] == [64]
+    assert 95 not in [error.code for error in read_kernel_log(str(log))]
+
+
+def run_with_log(log: pathlib.Path, text: str, *arguments: str) -> CommandRun:
+    log.write_text(text)
+    return CommandRun(main, '--kernel-log', str(log), *arguments)
+
+
+def test_errors_of_the_kernel_log_are_findings(tmp_path: pathlib.Path) -> None:
+    log = tmp_path / 'log'
+    start = time.strftime('%Y-%m-%dT%H:%M:%S+00:00 node07 kernel: ', time.gmtime())
     with simulation.machine('half-busy', processes='none'):
-        ran = CommandRun(main, '--kernel-log', str(log))
-        assert (ran.status, ran.out.split('\n')[0]) == (
-            2,
-            'GPU 3: critical: Xid 95: uncontained memory error',
-        )
-        old = Sample(
-            1e10, devices=(GPU._replace(info=GPU.info._replace(bus_id='00000000:5A:00.0')),)
-        )
-        logged = [LoggedXid(1.0, '0000:5a:00', 95), LoggedXid(2.0, '0000:5a:00', 95)]
-        (event,) = kernel_log.with_logged_events(old, logged).events
-        assert event == DeviceEvent(KEY, 'xid', 95, 1.0, 2.0, 2)
-        usable = old._replace(devices=(old.devices[0]._replace(recovery_action='None'),))
-        (event,) = kernel_log.with_logged_events(usable, logged).events
-        assert event.is_over
+        for text, status, expected in (
+            ('NVRM: Xid (PCI:0000:5a:00): 95, pid=0', 2, 'GPU 3: critical: Xid 95: uncontained'),
+            ('NVRM: Xid (PCI:0000:5a:00): 31, pid=0', 0, 'ok: 8 GPUs'),
+            ('NVRM: Xid (PCI:0000:5a:00): 94, pid=0', 1, 'GPU 3: warning: Xid 94: contained'),
+            ('NVRM: Xid (PCI:0000:ff:00): 79, pid=0', 2, 'GPU 0000:ff:00: critical: Xid 79: '),
+            ('NVRM: Xid (PCI:0000:ff:00): 31, pid=0', 0, 'ok: 8 GPUs'),
+            ('NVRM: GPU 0000:5a:00.0: RmInitAdapter failed! (0x26)', 2, 'GPU 3: critical: could '),
+            ('NVRM: _kgspRpcRecvPoll: GPU0 GSP heartbeat timeout', 2, 'GPU kernel number 0: crit'),
+            (
+                'nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30',
+                2,
+                'NVSwitch 0000:c1:00: critical: NVSwitch error 20034 (fatal)',
+            ),
+            (
+                'nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46',
+                1,
+                'NVSwitch 0000:c1:00: warning: NVSwitch error 28006 (non-fatal)',
+            ),
+            (
+                (
+                    'NVRM: Xid (PCI:0000:5a:00): 154, GPU recovery action changed from 0x0 (None) to '
+                    '0x2 (Node Reboot Required)'
+                ),
+                2,
+                'GPU 3: critical: Xid 154: recovery action changed\n  Xid 154 at ',
+            ),
+        ):
+            ran = run_with_log(log, f'{start}{text}\n')
+            assert (ran.status, ran.out[: len(expected)]) == (status, expected)
+        gone = run_with_log(log, f'{start}NVRM: Xid (PCI:0000:ff:00): 79\n', '--format=json').out
+        (finding,) = json.loads(gone)['findings']
+        assert (finding['gpu'], finding['pci_bus_id']) == (None, '0000:ff:00.0')
+        assert run_with_log(log, f'{start}NVRM: Xid (PCI:0000:ff:00): 79\n', '-o', '2').status == 0
+
+
+def test_an_undated_error_is_not_one_of_now(tmp_path: pathlib.Path) -> None:
+    with simulation.machine('half-busy', processes='none') as machine:
+        warning = run_with_log(tmp_path / 'log', 'NVRM: Xid (PCI:0000:5a:00): 94\n')
+        assert (warning.status, warning.out) == (0, 'ok: 8 GPUs\n')
+        critical = 'NVRM: Xid (PCI:0000:5a:00): 95\n'
+        assert run_with_log(tmp_path / 'log', critical).status == 0  # the GPU works
+        machine.set(gpu=3, recovery_action='gpu-reset')
+        ran = run_with_log(tmp_path / 'log', critical)
+        assert '  Xid 95 at an unknown time; recovery action: GPU Reset\n' in ran.out
+
+
+@pytest.mark.parametrize(
+    ('values', 'is_over'),
+    [
+        ({'recovery_action': 'None'}, True),
+        ({}, True),  # older drivers name no action
+        ({'recovery_action': 'GPU Reset'}, False),
+        ({'status': 'lost'}, False),
+    ],
+)
+def test_an_old_error_is_over_once_the_gpu_works(values: dict[str, Any], is_over: bool) -> None:
+    gpu = GPU._replace(info=GPU.info._replace(bus_id='00000000:5A:00.0'), **values)
+    logged = [LoggedError(1.0, '0000:5a:00', 95), LoggedError(2.0, '0000:5a:00', 95)]
+    sample = Sample(1e10, devices=(gpu,))
+    (event,) = kernel_log.with_logged_events(sample, logged).events
+    assert event == DeviceEvent(KEY, 'xid', 95, 1.0, 2.0, 2, is_over)
+    asked = sample._replace(problems=(Problem(KEY, 'processes', 'reset', 'reset needed'),))
+    (event,) = kernel_log.with_logged_events(asked, logged).events
+    assert not event.is_over
 
 
 @pytest.mark.skipif(os.name != 'posix', reason='needs POSIX')
-def test_an_unreadable_log_is_a_warning(tmp_path: pathlib.Path) -> None:
+def test_a_log_that_cannot_be_read_is_unknown(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / 'none'
     with simulation.machine('half-busy', processes='none'):
-        ran = CommandRun(main, '--kernel-log', str(tmp_path / 'none'))
-    assert (ran.status, ran.out) == (0, 'ok: 8 GPUs\n')
-    assert (
-        ran.err
-        == f'nvitop health: warning: cannot read {tmp_path / "none"}: No such file or directory\n'
+        ran = CommandRun(main, '--kernel-log', str(path))
+    assert (ran.status, ran.out) == (
+        3,
+        f'unknown: cannot read {path}: No such file or directory\n',
     )
 
 
@@ -186,7 +347,8 @@ def test_records_of_the_device_are_read_one_by_one(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(os, 'read', read)
     monkeypatch.setattr(time, 'time', lambda: 5000.0)
     monkeypatch.setattr(time, 'monotonic', lambda: 1000.0)
-    assert read_kernel_log('/dev/null') == [(4060.0, '0000:3d:00', 79)]
+    (error,) = read_kernel_log('/dev/null')
+    assert error[:3] == (4060.0, '0000:3d:00', 79)
     assert not answers
 
 

@@ -23,6 +23,7 @@ from nvitop.sampling.types import (
     DeviceInfo,
     DeviceKey,
     DeviceSample,
+    HostSample,
     Problem,
     ProblemKind,
     Sample,
@@ -94,8 +95,8 @@ def test_a_healthy_device_and_a_device_without_values_have_no_findings() -> None
         ),
         ({'recovery_action': 'Node Reboot'}, 'reboot_needed critical recovery action: Node Reboot'),
         ({'recovery_action': 'Drain P2P'}, 'recovery_needed critical recovery action: Drain P2P'),
-        ({'temperature_celsius': 91}, 'hot critical 91°C, slows down at 89°C'),
-        ({'temperature_celsius': 89}, 'hot critical 89°C, slows down at 89°C'),
+        ({'temperature_celsius': 91}, 'hot warning 91°C, slows down at 89°C'),
+        ({'temperature_celsius': 89}, 'hot warning 89°C, slows down at 89°C'),
         ({'temperature_celsius': 84}, 'hot warning 84°C, slows down at 89°C'),
         (
             {'clock_event_reasons': ('hw_slowdown', 'hw_thermal_slowdown'), 'sm_clock_mhz': 1005},
@@ -161,6 +162,26 @@ def test_a_healthy_device_and_a_device_without_values_have_no_findings() -> None
             'pcie_link warning Gen3 x16, possible Gen5 x16',
         ),
         ({'nvlink_down_count': 2}, 'nvlink_down warning 2 of 18 links are down'),
+        (
+            {'nvlink_down_count': 2, 'fabric_state': 'Completed'},
+            'nvlink_down critical 2 of 18 links are down',
+        ),
+        (
+            {'extended': (('retired_pages_pending', True),)},
+            'retired_pages warning pages of memory will be retired when the driver is loaded again',
+        ),
+        (
+            {'retired_pages_double_bit_ecc': 60},
+            'retired_pages warning 60 of 64 pages of memory are retired',
+        ),
+        (
+            {'retired_pages_double_bit_ecc': 14, 'retired_pages_single_bit_ecc': 50},
+            'retired_pages critical 64 of 64 pages of memory are retired',
+        ),
+        (
+            {'extended': (('inforom_checksum_validation', 'invalid'),)},
+            'inforom warning the checksum of its inforom is wrong',
+        ),
     ],
 )
 def test_each_rule_has_its_severity_and_evidence(values: dict[str, Any], expected: str) -> None:
@@ -256,6 +277,38 @@ def test_unused_nvlinks_are_normal_unless_a_gpu_of_the_same_kind_has_links() -> 
     assert found(device(3, fabric_state='Not Supported')) == ()  # H100 in a virtual machine
 
 
+def test_counters_count_by_how_fast_they_grow() -> None:
+    def kinds_of(count: int, *, hours: float, earlier: int | None = None) -> list[str]:
+        def sample(value: int, at: float) -> Sample:
+            values: Any = {
+                'pcie_replays': value,
+                'extended': (('nvlink_crc_data_errors', 1000 * value),),
+            }
+            host = HostSample(uptime_seconds=3600 * hours)
+            return Sample(at, devices=(device(3, **values),), host=host)
+
+        before = None if earlier is None else sample(earlier, 1.0)
+        return [f.kind for f in findings(sample(count, 3.0), before=before)]
+
+    assert kinds_of(0, hours=1) == kinds_of(100, hours=1) == []
+    assert kinds_of(1000, hours=1) == ['nvlink_errors', 'pcie_errors']
+    assert kinds_of(1000, hours=1000) == []
+    assert kinds_of(1000, hours=1000, earlier=1000) == []
+    assert kinds_of(1000, hours=1000, earlier=999) == ['nvlink_errors']
+    assert kinds_of(1000, hours=1000, earlier=990) == ['nvlink_errors', 'pcie_errors']
+
+
+def test_a_board_whose_nvlinks_are_all_down_has_no_fabric_manager() -> None:
+    def board(name: str, count: int) -> list[str]:
+        down: Any = {'nvlink_down_count': 12, 'info': {'name': name, 'nvlink_link_count': 12}}
+        return outcome(*(device(index, **down) for index in range(count)))
+
+    assert board('NVIDIA A100-SXM4-80GB', 8) == ['nvlink_down critical 12 of 12 links are down'] * 8
+    assert board('NVIDIA A100-SXM4-80GB', 1) == []  # in a virtual machine
+    for name in ('NVIDIA A100-PCIE-40GB', 'NVIDIA H100 PCIe', 'NVIDIA H200 NVL', 'NVIDIA L40S'):
+        assert board(name, 8) == []  # without bridges
+
+
 def test_a_lost_device_has_no_other_findings() -> None:
     lost = device(status='lost', reason='GPU is lost')
     assert len(found(lost, problems=(('status', 'GPU is lost', 'lost'),))) == 1
@@ -285,7 +338,8 @@ def test_the_headline_counts_each_gpu_once() -> None:
 def test_status_and_worst_finding_of_a_device() -> None:
     hot = found(device(temperature_celsius=95, remapped_rows_pending=True))
     assert worst_findings(hot)[DeviceKey(3, -1, 'GPU-3')].kind == 'hot'
-    assert health_status(hot) == 'critical'
+    assert health_status(hot) == 'warning'
+    assert health_status(found(device(sram_threshold_exceeded=True))) == 'critical'
     assert health_status(found(device(remapped_rows_pending=True))) == 'warning'
     assert health_status(found(device(clock_event_reasons=('sw_power_cap',)))) == 'ok'
     assert health_status(()) == 'ok'
@@ -307,9 +361,9 @@ def test_the_scenario_of_faults_shows_a_fault_of_each_gpu() -> None:
             kinds.setdefault(finding.device.physical_index, set()).add(finding.kind)
     assert kinds == {
         1: {'lost'},
-        2: {'hot', 'thermal_slowdown'},
+        2: {'hot'},
         3: {'unreadable'},
-        5: {'memory_errors', 'remap_pending', 'nvlink_down', 'pcie_link'},
+        5: {'memory_errors', 'nvlink_down', 'pcie_link'},
         6: {'implausible'},
         7: {'reset_needed'},
     }

@@ -34,7 +34,7 @@ from nvitop.exporter.families import (
     user_of,
 )
 from nvitop.health import device_states, findings
-from nvitop.health.xid import ACTIONS, severity_of, xid_of
+from nvitop.health.xid import ACTIONS, action_of, xid_of
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _xids(sample: Sample, labeled: list[tuple[DeviceSample, dict[str, str]]]) ->
             texts = {**labels[event.device], 'xid': str(event.code)}
             times.append(Point(texts, float(event.times)))
             xid = xid_of(event.code)
-            texts = {**texts, 'action': xid.action, 'severity': severity_of(xid)}
+            texts = {**texts, 'action': xid.action, 'severity': action_of(event.code).severity}
             seen.append(Point(texts, event.last))
     text = 'Xid errors since the exporter was started'
     yield Family(f'{DEVICE_PREFIX}xid_errors_total', 'counter', text, tuple(times))

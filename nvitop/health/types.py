@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings about devices, their kinds, and what a rule is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from nvitop.health.xid import Severity
+from nvitop.platforms.pci import short_bus_id
+from nvitop.sampling.types import DeviceEvent, DeviceKey, DeviceSample, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Finding(NamedTuple):
+    """A rule that applies to a device."""
+
+    device: DeviceKey
+    #: One of :data:`KINDS`.
+    kind: str
+    severity: Severity
+    #: Name of the fault: ``'too hot'``.
+    words: str
+    #: The values that show it: ``'91°C, slows down at 89°C'``.
+    evidence: str
+    #: Advice for the user, ``''`` if there is nothing to do.
+    action: str
+    #: Short word for the row of the device: ``'HOT'``.
+    mark: str
+    #: Serial number and PCI bus ID (``'0000:3d:00.0'``) of the device, if they were measured.
+    serial: str | None = None
+    bus_id: str | None = None
+    #: When it was first found, or when it happened: seconds since the epoch.
+    since: float = 0.0
+
+
+class Label(NamedTuple):
+    """Names of a kind of finding."""
+
+    mark: str
+    #: After a number of GPUs: ``'1 lost'``.
+    counted: str
+
+
+#: All kinds of findings, the most important first.
+KINDS: dict[str, Label] = {
+    'missing': Label('MISSING', 'missing'),
+    'lost': Label('LOST', 'lost'),
+    'not_responding': Label('HUNG', 'not responding'),
+    'failing': Label('FAIL', 'failing'),
+    'xid': Label('XID', 'with Xid errors'),
+    'nvswitch': Label('SWITCH', 'with NVSwitch errors'),
+    'reboot_needed': Label('REBOOT', 'to reboot'),
+    'reset_needed': Label('RESET', 'to reset'),
+    'recovery_needed': Label('RECOVER', 'to recover'),
+    'memory_errors': Label('ECC', 'with ECC errors'),
+    'remap_failed': Label('REMAP', 'with failed row remapping'),
+    'sram_errors': Label('SRAM', 'with too many SRAM errors'),
+    'retired_pages': Label('PAGES', 'with retired pages'),
+    'fabric': Label('FABRIC', 'outside their NVLink fabric'),
+    'nvlink_down': Label('NVLINK', 'with NVLinks down'),
+    'hot': Label('HOT', 'hot'),
+    'thermal_slowdown': Label('HOT', 'hot'),
+    'power_brake': Label('BRAKE', 'with power brake'),
+    'hardware_slowdown': Label('HW', 'slowed by hardware'),
+    'slow': Label('LAG', 'slow to respond'),
+    'remap_pending': Label('REMAP', 'with pending row remapping'),
+    'remap_exhausted': Label('REMAP', 'without spare memory rows'),
+    'nvlink_errors': Label('NVLINK', 'with NVLink errors'),
+    'pcie_link': Label('PCIE', 'with slow PCIe link'),
+    'pcie_errors': Label('PCIE', 'with PCIe errors'),
+    'inforom': Label('ROM', 'with a corrupt inforom'),
+    'implausible': Label('ODD', 'with implausible values'),
+    'unreadable': Label('ERR', 'with unreadable values'),
+    'not_permitted': Label('PERM', 'not permitted'),
+    'thermal_cap': Label('TEMP', 'at its temperature limit'),
+    'power_cap': Label('PWR', 'at its power limit'),
+}
+IMPORTANCE: dict[str, int] = {kind: place for place, kind in enumerate(KINDS)}
+#: All severities, the highest first.
+SEVERITIES: tuple[Severity, ...] = ('critical', 'warning', 'unknown', 'info')
+
+
+class Case(NamedTuple):
+    """A device, its failures, and what is known from the other devices."""
+
+    device: DeviceSample
+    problems: tuple[Problem, ...]
+    #: Events that still matter, the newest first.
+    events: tuple[DeviceEvent, ...]
+    #: Names of products that have an active NVLink on at least one GPU.
+    linked_products: frozenset[str] = frozenset()
+    #: Number of GPUs of this product.
+    gpus_of_product: int = 1
+    #: The device in an earlier sample, and how long ago (seconds) that was.
+    before: DeviceSample | None = None
+    seconds: float = 0.0
+    #: Time (seconds) since the start of the machine, in which counters have grown at most.
+    uptime: float | None = None
+
+    def finding(
+        self, kind: str, severity: Severity, words: str, evidence: str, action: str = ''
+    ) -> Finding:
+        """Return a finding about the device."""
+        if kind not in KINDS:
+            raise ValueError(f'KINDS has no row for {kind!r}, which a rule found')
+        key = self.device.key
+        return Finding(
+            key,
+            kind,
+            severity,
+            words,
+            evidence,
+            action.replace('{index}', str(key.physical_index)),
+            KINDS[kind].mark,
+            self.device.info.serial,
+            short_bus_id(self.device.info.bus_id or '') or None,
+        )
+
+    def per_second(self, read: Callable[[DeviceSample], int | None]) -> float:
+        """Return how fast a counter grows: since the earlier sample, or on average if that is more."""
+        now = read(self.device)
+        if not now:
+            return 0.0
+        average = now / self.uptime if self.uptime else 0.0
+        earlier = None if self.before is None else read(self.before)
+        # A single error says nothing about a rate.
+        if earlier is None or now - earlier < 2 or self.seconds <= 0:
+            return average
+        return max(average, (now - earlier) / self.seconds)
