@@ -137,7 +137,7 @@ test-recording: $(VENV)/.tests ## test recordings that are killed, hostile or la
 	@$(BIN)/python -m benchmarks.recording
 
 .PHONY: test-fleet
-test-fleet: $(VENV)/.tests ## test nvitop fleet with Prometheus and VictoriaMetrics, if installed: 1,000 hosts
+test-fleet: $(VENV)/.tests ## test nvitop fleet with Prometheus, if installed: hosts of both kinds, and 1,000 hosts
 	@$(PYTEST) -m slow -rsP tests/fleet $(ARGS)
 
 # A normal installation, as users have it: import hooks of an editable one would add to the times.

@@ -16,12 +16,11 @@ from xml.sax.saxutils import escape
 
 from docs.demo import NOW, demo
 from nvitop.console.options import Options
-from nvitop.fleet.demo import Cluster, DemoServer
-from nvitop.fleet.source import Pace, ask
-from nvitop.fleet.types import totals
+from nvitop.fleet.demo import DemoSource
+from nvitop.fleet.source import Pace
 from nvitop.gui.fleet.command import state_of
 from nvitop.gui.fleet.data import FleetState
-from nvitop.gui.fleet.state import question_of, update_fleet
+from nvitop.gui.fleet.state import update_fleet
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
@@ -266,13 +265,10 @@ def measured() -> tuple[Sample, History]:
 
 def draw_fleet_picture() -> Buffer:
     """Return the list of hosts of a simulated cluster."""
-    server = DemoServer(Cluster(40), clock=lambda: NOW)
+    fleet = DemoSource(40, lambda: NOW).read()
     state = state_of(FleetState(server='prometheus:9090'), Options())
     state = state._replace(width=110, height=30, timestamp=NOW)
-    question = question_of(state)
-    fleet = ask(server, question, clock=lambda: NOW)
-    event = FleetArrived(question, fleet, totals(fleet.hosts, NOW), Pace())
-    return draw_frame(update_fleet(state, event)[0], History())
+    return draw_frame(update_fleet(state, FleetArrived(fleet, Pace()))[0], History())
 
 
 def main() -> None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many machines, from a server with the HTTP API of Prometheus.
+"""Many machines: a source of hosts, and the lists that are made of them.
 
-Each screen is one query: :mod:`~nvitop.fleet.queries` makes its text, :mod:`~nvitop.fleet.client`
-sends it, :mod:`~nvitop.fleet.client` parses the response, and :mod:`~nvitop.fleet.reading`
-makes hosts, GPUs and users from it. All but the client are pure.
+:mod:`~nvitop.fleet.source` says what a source is. Each returns all hosts at once;
+:mod:`~nvitop.fleet.filters` and :mod:`~nvitop.fleet.lists` do the rest. All but the client are pure.
 """

@@ -16,10 +16,9 @@ from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message
 from nvitop.fleet.client import Client
-from nvitop.fleet.output import FORMATS, VIEWS, fleet_text, no_hosts
-from nvitop.fleet.queries import matches, of_server, parse_filter
+from nvitop.fleet.filters import parse_filter, select
+from nvitop.fleet.lists import FORMATS, VIEWS, fleet_text, no_hosts
 from nvitop.fleet.settings import (
-    MAX_IDLE_SECONDS,
     MAX_SECONDS,
     MIN_SECONDS,
     Settings,
@@ -29,8 +28,8 @@ from nvitop.fleet.settings import (
     has_login,
     make_settings,
 )
-from nvitop.fleet.source import Question, Server, ask, used_labels
-from nvitop.fleet.types import Fleet, FleetError
+from nvitop.fleet.source import FleetSource, PrometheusSource
+from nvitop.fleet.types import FleetError
 
 if TYPE_CHECKING:
     #: Runs the screens; returns the exit status.
@@ -89,12 +88,6 @@ def make_parser() -> ArgumentParser:
         help='minimum time between requests (default: 5s)',
     )
     add('--timeout', metavar='TIME', type=seconds, help='limit of a request (default: 10s)')
-    add(
-        '--idle-for',
-        metavar='TIME',
-        type=duration(MIN_SECONDS, MAX_IDLE_SECONDS),
-        help='time without work after which memory in use is held (default: 10m)',
-    )
     group = parser.add_argument_group('output')
     add = group.add_argument
     add('-1', '--once', action='store_true', help='print a list once and exit')
@@ -138,10 +131,8 @@ def main(arguments: list[str], show: Show | None = None) -> int:
 
 def _check_output(parser: ArgumentParser, given: argparse.Namespace) -> None:
     """Exit with status 2 if options of the output do not fit together; complete ``sort``."""
-    of_hosts = {'--fail-on': given.fail_on, 'free:': 'free' in dict(parse_filter(given.filter))}
-    for name, is_given in of_hosts.items():
-        if is_given and given.view in ('users', 'jobs'):
-            parser.error(f'{name} applies to hosts, --gpus and --problems, not to --{given.view}')
+    if given.fail_on and given.view in ('users', 'jobs'):
+        parser.error(f'--fail-on applies to hosts, --gpus and --problems, not to --{given.view}')
     names = [column.name for column in VIEWS[given.view].columns]
     found = [name for name in names if given.sort and name.startswith(given.sort)]
     if given.sort and not found:
@@ -166,7 +157,7 @@ def read_settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings
     is_demo = given.demo is not None
     if is_demo and (given.prometheus or given.match or given.host_label):
         parser.error('--demo queries no server: omit --prometheus, --match and --host-label')
-    names = ('match', 'host_label', 'interval', 'timeout', 'idle_for')
+    names = ('match', 'host_label', 'interval', 'timeout')
     arguments = {'url': given.prometheus, **{name: getattr(given, name, None) for name in names}}
     of_server = {} if is_demo else config.tables.get('fleet', {})
     environment = {} if is_demo else from_environment(os.environ)
@@ -179,53 +170,33 @@ def read_settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings
     return settings
 
 
-def make_server(demo: int | None, settings: Settings) -> Server:
-    """Return the server, or the simulated one."""
+def make_source(demo: int | None, settings: Settings) -> FleetSource:
+    """Return the server, or the simulated cluster."""
     if demo is None:
-        return Client(settings)
-    from nvitop.fleet.demo import Cluster, DemoServer
+        return PrometheusSource(Client(settings), settings.scope)
+    from nvitop.fleet.demo import DemoSource
 
-    return DemoServer(Cluster(demo))
+    return DemoSource(demo)
 
 
 def _print_once(given: argparse.Namespace, settings: Settings) -> int:
-    server = make_server(given.demo, settings)
     try:
-        fleet = _ask_once(server, given, settings)
+        everything = make_source(given.demo, settings).read()
     except FleetError as error:
         raise CommandFailure(error.line) from None
-    finally:
-        server.close()
-    for warning in fleet.warnings:
+    for warning in everything.warnings:
         print_message(PROGRAM, 'warning', warning)
+    filters = parse_filter(given.filter)
+    fleet = select(everything, filters)
     kind = given.format or 'table'
-    is_known = bool(fleet.hosts or fleet.users or fleet.jobs or given.filter)
-    is_known = is_known or given.view in ('users', 'jobs')
-    if is_known or kind != 'table':
+    if fleet.hosts or kind != 'table':
         with writing():
             text = fleet_text(fleet, kind, given.view, given.sort)
             encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
             print(text.encode(encoding, 'replace').decode(encoding), end='', flush=True)
-    if not is_known or (given.fail_on and not fleet.hosts):
-        # A check of nothing must not succeed.
-        text = f'no host matches the filter {given.filter!r}' if given.filter else ''
+    if not fleet.hosts:  # a check of nothing must not succeed
+        text = f'no host matches the filter {given.filter!r}' if everything.hosts else ''
         print_message(PROGRAM, 'error', text or no_hosts(settings.scope))
         return 1
     failing = ('critical',) if given.fail_on == 'critical' else ('critical', 'warning')
     return int(bool(given.fail_on) and any(host.severity in failing for host in fleet.hosts))
-
-
-def _ask_once(server: Server, given: argparse.Namespace, settings: Settings) -> Fleet:
-    """Return the response for a list. A filter needs the labels of hosts first."""
-    view, scope = VIEWS[given.view], settings.scope
-    filters = parse_filter(given.filter)
-    if filters:
-        hosts = ask(server, Question('hosts', scope))
-        scope = scope._replace(filters=of_server(filters), used_labels=used_labels(hosts))
-        if view.kind == 'hosts' and not scope.filters:
-            return hosts._replace(
-                hosts=tuple(host for host in hosts.hosts if matches(host, filters))
-            )
-    fleet = ask(server, Question(view.kind, scope, metric=''))
-    names = [part for part in filters if part[0] in ('host', 'free')]
-    return fleet._replace(hosts=tuple(host for host in fleet.hosts if matches(host, names)))

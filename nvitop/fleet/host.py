@@ -21,7 +21,6 @@ from nvitop.exporter.families import (
     bare_uuid,
     scaled,
 )
-from nvitop.fleet.series import PREFERENCE, ROW, is_reversible, meanings
 from nvitop.fleet.types import Series, percent_of
 from nvitop.sampling.types import (
     PROCESSES,
@@ -41,34 +40,43 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import DeviceStatus, ProcessStatus
 
 _TEXTS: dict[str, Metric] = {metric.name: metric for metric in METRICS if metric.kind == 'str'}
-_DEVICE_STATUSES = ('ok', 'not permitted', 'lost', 'timed out', 'error')
+_DEVICE_STATUSES = ('ok', 'lost', 'timed out', 'error')
 _PROCESS_STATUSES = ('running', 'zombie', 'gone', 'no permission', 'foreign')
+#: When the exporter took the last sample.
+COLLECTED = 'nvitop_last_collect_timestamp_seconds'
+#: Kind of host → series for graphs.
+GRAPH_SERIES = {
+    'own': tuple(
+        f'nvitop_gpu_{name}'
+        for name in (
+            *('utilization_ratio', 'memory_used_bytes', 'memory_total_bytes', 'memory_used_ratio'),
+            *('memory_utilization_ratio', 'power_usage_watts', 'temperature_celsius'),
+        )
+    ),
+    'dcgm': tuple(
+        f'DCGM_FI_DEV_{name}'
+        for name in (
+            *('GPU_UTIL', 'FB_USED', 'FB_FREE', 'FB_RESERVED', 'MEM_COPY_UTIL'),
+            *('POWER_USAGE', 'GPU_TEMP'),
+        )
+    ),
+}
 
 
 def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sample:
-    """Return the sample of one host from a response to ``host_query``.
-
-    A GPU that several exporters report has the values of all of them.
-    """
-    known = list(series)
-    times = [one.value for one in known if one.labels.get(ROW) == 'time']
-    measured = max((time for time in times if math.isfinite(time)), default=timestamp)
-    sample = _read(map(_cleaned, known), measured)
+    """Return the sample of one host from a response to ``host_query``."""
+    rows = [_cleaned(row) for row in series]
+    times = [row.value for row in rows if row.name == COLLECTED]
+    sample = read_sample(host.kind, rows, timestamp=max(times, default=timestamp))
+    problems: tuple[Problem, ...] = ()
+    if not sample.processes:  # most exporters do not report any
+        reason = 'the exporter reports no processes of this GPU'
+        problems = tuple(Problem(device.key, PROCESSES, reason) for device in sample.devices)
     return sample._replace(
-        host=sample.host._replace(hostname=host.name), problems=_unknown_processes(sample)
+        host=sample.host._replace(hostname=host.name),
+        devices=tuple(map(_with_memory, sample.devices)),
+        problems=problems,
     )
-
-
-def _read(series: Iterable[Series], timestamp: float) -> Sample:
-    """Return a sample with the values of all dialects, the preferred ones first."""
-    known = list(series)
-    samples = []
-    for name in PREFERENCE:
-        own = [one for one in known if one.name in series_names(name)]
-        if own:
-            sample = read_sample(name, own, timestamp=timestamp)
-            samples.append(sample._replace(devices=tuple(map(_with_memory, sample.devices))))
-    return functools.reduce(_joined, samples) if samples else Sample(timestamp)
 
 
 def _with_memory(device: DeviceSample) -> DeviceSample:
@@ -87,88 +95,35 @@ def _with_memory(device: DeviceSample) -> DeviceSample:
     )
 
 
-def _unknown_processes(sample: Sample) -> tuple[Problem, ...]:
-    """Return a problem for each GPU if there is no process: most exporters do not report any."""
-    if sample.processes:
-        return ()
-    reason = 'no exporter reports processes of this GPU'
-    return tuple(Problem(device.key, PROCESSES, reason) for device in sample.devices)
-
-
-def _cleaned(one: Series) -> Series:
+def _cleaned(series: Series) -> Series:
     """Return a series with printable labels."""
-    if all(value.isprintable() for value in one.labels.values()):
-        return one
-    return one._replace(labels={label: printable(value) for label, value in one.labels.items()})
+    if all(value.isprintable() for value in series.labels.values()):
+        return series
+    labels = {label: printable(value) for label, value in series.labels.items()}
+    return series._replace(labels=labels)
 
 
-def _joined(sample: Sample, other: Sample) -> Sample:
-    """Return a sample with the values that only the other one has."""
-    others = {bare_uuid(device.key.uuid): device for device in other.devices}
-    devices = []
-    for device in sample.devices:
-        more = others.pop(bare_uuid(device.key.uuid), None) if device.key.uuid else None
-        devices.append(device if more is None else _filled(device, more))
-    if sample.devices and not any(device.key.uuid for device in sample.devices):
-        others = {}  # probably the same GPUs
-    devices += others.values()
-    devices.sort(key=lambda device: device.key)
-    # The other exporter may number GPUs differently; match processes by UUID.
-    keys = {bare_uuid(device.key.uuid): device.key for device in devices}
-    processes = sample.processes or tuple(_moved(one, keys) for one in other.processes)
-    return sample._replace(
-        devices=tuple(devices),
-        processes=processes,
-        driver_version=sample.driver_version or other.driver_version,
-        cuda_driver_version=sample.cuda_driver_version or other.cuda_driver_version,
-    )
-
-
-def _moved(process: ProcessSample, keys: dict[str, DeviceKey]) -> ProcessSample:
-    device = keys.get(bare_uuid(process.key.device.uuid), process.key.device)
-    return process._replace(key=process.key._replace(device=device))
-
-
-def _filled(device: DeviceSample, more: DeviceSample) -> DeviceSample:
-    """Return a device with the values that only the other one has."""
-    info = {
-        field: value
-        for field, value in more.info._asdict().items()
-        if value is not None and getattr(device.info, field) is None
-    }
-    values = {
-        field: value
-        for field, value in more._asdict().items()
-        if value is not None and getattr(device, field) is None
-    }
-    return device._replace(info=device.info._replace(**info), **values)
-
-
-def read_history(found: Iterable[PastValues], sample: Sample) -> list[tuple[float, Sample]]:
+def read_history(
+    values: Iterable[PastValues], host: FleetHost, sample: Sample
+) -> list[tuple[float, Sample]]:
     """Return a sample for each moment of a response to ``history_query``, oldest first.
 
-    They have the devices of a sample and the values of utilization, memory, power and temperature.
+    Its devices have the keys of the given sample: graphs are stored by key.
     """
     moments: dict[float, list[Series]] = {}
-    for one in found:
-        if one.name in meanings():
-            for time, value in one.points:
-                moments.setdefault(time, []).append(Series(one.name, one.labels, value))
-    return [
-        (time, _with_keys_of(_read(series, time), sample))
-        for time, series in sorted(moments.items())
-    ]
-
-
-def _with_keys_of(past: Sample, sample: Sample) -> Sample:
-    """Return a sample whose devices have the keys of another one: graphs are stored by key."""
-    now = {bare_uuid(device.key.uuid): device for device in sample.devices}
-    devices = []
-    for device in past.devices:
-        same = now.get(bare_uuid(device.key.uuid))
-        if same is not None:
-            devices.append(device._replace(key=same.key, info=same.info))
-    return past._replace(devices=tuple(devices))
+    for series in values:
+        for time, value in series.points:
+            moments.setdefault(time, []).append(Series(series.name, series.labels, value))
+    now = {(bare_uuid(d.key.uuid), d.key.mig_index): d for d in sample.devices}
+    history = []
+    for time, rows in sorted(moments.items()):
+        devices = []
+        for device in read_host(rows, host, time).devices:
+            same = now.get((bare_uuid(device.key.uuid), device.key.mig_index))
+            if same is not None:
+                devices.append(device._replace(key=same.key, info=same.info))
+        history.append((time, Sample(time, devices=tuple(devices))))
+    return history
 
 
 # One dialect
@@ -209,7 +164,8 @@ def _index(name: str) -> _Index:
     table = dialect(name)
     devices: dict[str, list[DeviceRow]] = {}
     for row in table.devices:
-        if is_reversible(row):
+        # The value of the metric must follow from that of the series.
+        if len(row.metrics) == 1 and row.form in ('number', 'digits', 'reasons'):
             devices.setdefault(row.name, []).append(row)
     return _Index(
         devices,

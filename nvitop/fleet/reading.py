@@ -1,119 +1,100 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts, GPUs and users from the series of a response. Pure.
+"""Hosts and GPUs from the series of a response. Pure.
 
-Several exporters may report one GPU, and one exporter may have several names. GPUs are
-joined by UUID and never counted twice.
+A host with the names of ``nvitop exporter`` is read by them alone, others by those of dcgm-exporter.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Iterable, Mapping
+from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, cast
 
 from nvitop.basics.printable import printable
-from nvitop.exporter.families import bare_uuid
-from nvitop.fleet.series import (
-    COUNTING_SERIES,
-    INSTANCE,
-    JOB_LABEL,
-    MIG_LABELS,
-    OWNER_SERIES,
-    POD_LABELS,
-    PREFERENCE,
-    ROW,
-    USER_MEMORY,
-    USER_SERIES,
-    identity_labels,
-    index_labels,
-    meanings,
-)
+from nvitop.fleet.series import DCGM_NAMES, INSTANCE, OWN_NAMES, ROW
 from nvitop.fleet.types import (
-    Exporter,
+    LATE_SECONDS,
     Fleet,
     FleetFinding,
     FleetGpu,
     FleetHost,
-    FleetJob,
-    FleetUser,
-    available,
-    drained,
-    mean,
-    total,
+    FleetOwner,
+    FleetUse,
 )
-from nvitop.health import KINDS
+from nvitop.health import BUSY_PERCENT, HELD_SECONDS, KINDS, state_of_values
 from nvitop.health.xid import action_of
-from nvitop.owner.types import JOBS, PLAIN, TOOLS, Layer
+from nvitop.owner.types import Layer
 
 if TYPE_CHECKING:
     from nvitop.fleet.queries import Scope
-    from nvitop.fleet.types import Series
+    from nvitop.fleet.types import FaultSeverity, Series
+    from nvitop.health.states import DeviceWord
 
 #: Numbers are compared in groups of digits, because converting thousands of digits takes long.
 _DIGITS = re.compile('([0-9]{1,18})')
-#: Kind of finding → words.
-COUNTED: dict[str, str] = {kind: label.counted for kind, label in KINDS.items()}
-#: Value of ``nvitop_gpu_health`` of critical findings.
-CRITICAL = 3.0
-_RANKS = {name: rank for rank, name in enumerate(PREFERENCE)}
-_USER_DIALECTS = {series: name for name, (series, _) in USER_SERIES.items()}
-_INSTANCE_SUMS = ('memory_used', 'memory_total', 'memory_free', 'memory_reserved')
-_MEMORY_PARTS = ('memory_used', 'memory_free', 'memory_reserved')
+#: Values of ``nvitop_gpu_health`` from which a finding is a warning, and critical.
+_WARNING, _CRITICAL = 2.0, 3.0
+#: Findings that ``nvitop_gpu_up`` has, too.
+_SILENT_KINDS = ('lost', 'not_responding', 'failing')
+_STATES = ('free', 'busy', 'in use', 'held')
+_MIB = float(1 << 20)
+#: Series → value of a GPU, and the factor of its unit.
+_VALUES: dict[str, tuple[str, float]] = {
+    'nvitop_gpu_utilization_ratio': ('utilization', 100.0),
+    'nvitop_gpu_memory_used_bytes': ('used', 1.0),
+    'nvitop_gpu_memory_total_bytes': ('total', 1.0),
+    'nvitop_gpu_power_usage_watts': ('power', 1.0),
+    'nvitop_gpu_power_limit_watts': ('power_limit', 1.0),
+    'nvitop_gpu_temperature_celsius': ('temperature', 1.0),
+    'DCGM_FI_DEV_GPU_UTIL': ('utilization', 1.0),
+    'DCGM_FI_PROF_GR_ENGINE_ACTIVE': ('engine', 100.0),
+    'DCGM_FI_DEV_FB_USED': ('used', _MIB),
+    'DCGM_FI_DEV_FB_FREE': ('free', _MIB),
+    'DCGM_FI_DEV_FB_RESERVED': ('reserved', _MIB),
+    'DCGM_FI_DEV_POWER_USAGE': ('power', 1.0),
+    'DCGM_FI_DEV_GPU_TEMP': ('temperature', 1.0),
+}
 
 
-class _Member:
-    """Values of one host from one exporter."""
+class _DeviceValues:
+    """Values of one device, from its series."""
 
-    def __init__(self, exporter: Exporter, name: str) -> None:
-        self.exporter = exporter
-        self.name = name
-        #: GPU → metric → value.
-        self.gpus: dict[str, dict[str, float]] = {}
-        #: GPU and metric → name of the series with the value.
-        self.sources: dict[tuple[str, str], str] = {}
-        self.indices: dict[str, str] = {}
-        #: Metric → value of the host.
+    def __init__(self, device: str, gpu: str, label: str) -> None:
+        self.id = device
+        #: ID of the GPU of a MIG device, otherwise its own.
+        self.gpu = gpu
+        self.label = label
+        self.model = ''
         self.values: dict[str, float] = {}
-        self.findings: dict[str, list[FleetFinding]] = {}
-        #: GPUs that are idle, but were busy a short time ago.
-        self.recent: set[str] = set()
-        self.asleep: set[str] = set()
-        #: User → number of processes or rows.
-        self.users: dict[str, float] = {}
-        self.users_of_gpus: dict[str, set[str]] = {}
+        self.state = ''
+        self.findings: dict[str, FaultSeverity] = {}
+        #: User → memory and processes.
+        self.memory: dict[str, float] = {}
+        self.processes: dict[str, float] = {}
+        self.owners: dict[FleetOwner, None] = {}
+
+    def add_finding(self, words: str, severity: FaultSeverity) -> None:
+        if self.findings.get(words) != 'critical':
+            self.findings[words] = severity
+
+
+class _HostValues:
+    """Values of one host."""
+
+    def __init__(self, name: str, kind: str, selector: tuple[str, str]) -> None:
+        self.name = name
+        self.kind = kind
+        self.selector = selector
+        self.gpus: dict[str, _DeviceValues] = {}
+        self.findings: dict[str, FaultSeverity] = {}
         self.measured: float | None = None
 
-    def order(self) -> tuple[int, int, str]:
-        """Sort by preference: the exporter with the most GPUs first."""
-        return -len(self.gpus), _RANKS.get(self.exporter.dialect, 99), self.exporter.instance
 
-
-class _Hosts:
-    """The exporters of all hosts."""
-
-    def __init__(self, scope: Scope) -> None:
-        self._labels = scope.host_labels
-        self.members: dict[tuple[str, tuple[str | None, ...]], _Member] = {}
-        #: Labels of a host → when it was measured.
-        self.times: dict[tuple[str | None, ...], float] = {}
-
-    def key_of(self, labels: Mapping[str, str]) -> tuple[str | None, ...]:
-        """Return the values of all labels that may name the host."""
-        return tuple(map(labels.get, self._labels))
-
-    def member(self, dialect: str, labels: Mapping[str, str]) -> _Member:
-        """Return the exporter that a row comes from."""
-        key = self.key_of(labels)
-        found = self.members.get((dialect, key))
-        if found is None:
-            place, value = next(
-                ((label, value) for label, value in zip(self._labels, key) if value),
-                (INSTANCE, ''),
-            )
-            exporter = Exporter(dialect, place, value, labels.get(INSTANCE, ''))
-            found = _Member(exporter, host_name(place, value))
-            self.members[dialect, key] = found
-        return found
+def natural(text: str) -> tuple[list[str | int], str]:
+    """Return a key that sorts ``gpu9`` before ``gpu10``."""
+    parts: list[str | int] = [*_DIGITS.split(text)]
+    parts[1::2] = [int(digits) for digits in parts[1::2]]
+    return parts, text
 
 
 def host_name(label: str, value: str) -> str:
@@ -126,376 +107,233 @@ def host_name(label: str, value: str) -> str:
 
 
 def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet:
-    """Return the hosts of a response to ``hosts_query`` or ``gpus_query``."""
-    hosts = _Hosts(scope)
-    for one in series:
-        if math.isfinite(one.value):
-            _add(hosts, one)
-    for key, member in hosts.members.items():
-        member.measured = hosts.times.get(key[1])
-    joined = sorted(_joined(hosts.members.values()), key=lambda pair: natural(pair[0]))
-    hosts.members.clear()
-    found = tuple(_host(name, members) for name, members in drained(joined))
-    return Fleet(found, timestamp=timestamp)
+    """Return the hosts of a response to ``fleet_query``."""
+    own: dict[str, _HostValues] = {}
+    dcgm: dict[str, _HostValues] = {}
+    #: Names of hosts → when they were seen last; targets that are down, with their job.
+    seen: dict[str, float] = {}
+    down: list[tuple[str, str, str]] = []
+    jobs: set[str] = set()
+    times: dict[str, float] = {}
+    names_of_places: dict[str, str] = {}
+    rows = [row for row in series if math.isfinite(row.value)]
+    # In Kubernetes, "pod" names the pod of the exporter if the other label exists.
+    is_renamed = any('exported_pod' in row.labels for row in rows)
+    for row in rows:
+        selector = _selector(row.labels, scope)
+        name, place = host_name(*selector), host_name(INSTANCE, row.labels.get(INSTANCE, ''))
+        mark = row.labels.get(ROW, '')
+        if mark == 'down':
+            down.append((row.labels.get('job', ''), name, place))
+            continue
+        jobs.add(row.labels.get('job', ''))
+        names_of_places.setdefault(place, name)
+        if mark == 'time':
+            times[name] = max(times.get(name, 0.0), row.value)
+        elif mark == 'seen':
+            seen[name] = max(seen.get(name, 0.0), row.value)
+        elif row.name in OWN_NAMES:
+            host = own.setdefault(name, _HostValues(name, 'own', selector))
+            _add_own(host, row)
+        elif row.name in DCGM_NAMES or mark == 'past':
+            host = dcgm.setdefault(name, _HostValues(name, 'dcgm', selector))
+            _add_dcgm(host, row, is_past=mark == 'past', is_renamed=is_renamed)
+    ids = {gpu.gpu for host in own.values() for gpu in host.gpus.values()}
+    for name, host in dcgm.items():
+        if name not in own and ids.isdisjoint(gpu.gpu for gpu in host.gpus.values()):
+            own[name] = host
+    for name, host in own.items():
+        host.measured = times.get(name) if host.measured is None else host.measured
+    hosts = [_finished(host) for host in own.values()]
+    shown = set(own)
+    for job, name, place in down:
+        name = names_of_places.get(place, name)
+        # A host may have a second exporter that responds.
+        if job in jobs and name not in shown:
+            shown.add(name)
+            finding = FleetFinding('exporter does not respond')
+            measured = seen.get(name)
+            hosts.append(FleetHost(name, findings=(finding,), measured=measured, is_gone=True))
+    for name, last in seen.items():
+        if name not in shown and name not in dcgm and timestamp - last > LATE_SECONDS:
+            hosts.append(FleetHost(name, measured=last, is_gone=True))
+    return Fleet(tuple(sorted(hosts, key=lambda host: natural(host.name))), timestamp)
 
 
-def natural(text: str) -> tuple[list[str | int], str]:
-    """Return a key that sorts ``gpu9`` before ``gpu10``."""
-    parts: list[str | int] = [*_DIGITS.split(text)]
-    parts[1::2] = [int(digits) for digits in parts[1::2]]
-    return parts, text
+def _selector(labels: Mapping[str, str], scope: Scope) -> tuple[str, str]:
+    """Return the label that names the host, and its value."""
+    for label in scope.host_labels:
+        if labels.get(label):
+            return label, labels[label]
+    return INSTANCE, ''
 
 
-def _add(hosts: _Hosts, one: Series) -> None:
-    labels = one.labels
-    row = labels.get(ROW, '')
-    if row == 'time':
-        hosts.times[hosts.key_of(labels)] = one.value
-    elif row == 'user':
-        dialect = _USER_DIALECTS.get(one.name)
-        if dialect is not None:
-            user = labels.get(USER_SERIES[dialect][1], '')
-            member = hosts.member(dialect, labels)
-            member.users[user] = member.users.get(user, 0) + one.value
-            if user and _first(labels, identity_labels()):  # the list of GPUs
-                member.users_of_gpus.setdefault(_gpu_id(member, labels), set()).add(user)
-    elif row in ('down', 'health', 'missing', 'xid', 'remap'):
-        _add_finding(hosts, row, one)
-    elif row in ('silent', 'recent', 'asleep'):
-        meaning = meanings().get(one.name)
-        member = hosts.member('own' if meaning is None else meaning.dialect, labels)
-        gpu = _gpu_id(member, labels)
-        member.gpus.setdefault(gpu, {})
-        if row != 'silent':
-            (member.recent if row == 'recent' else member.asleep).add(gpu)
-    else:
-        meaning = meanings().get(one.name)
-        if meaning is None:
-            return
-        member = hosts.member(meaning.dialect, labels)
-        value = one.value * meaning.factor
-        if not row:
-            _add_to_gpu(member, meaning.metric, one, value)
-        else:  # several jobs may read one exporter
-            known = member.values.get(meaning.metric, value)
-            member.values[meaning.metric] = max(known, value)
+def _device(
+    host: _HostValues, labels: Mapping[str, str], uuid: str, part: str, part_id: str
+) -> _DeviceValues:
+    """Return the device of a row.
+
+    Args:
+        host: Its host.
+        labels: The labels of the row.
+        uuid: UUID of the GPU.
+        part: Label of a MIG device on its GPU, ``''`` for a GPU.
+        part_id: ID of a MIG device.
+    """
+    index = printable(labels.get('gpu', '')[:4])
+    gpu = uuid.lower() or f'{host.name}#{index}'
+    identity = part_id.lower() or gpu
+    device = host.gpus.get(identity)
+    if device is None:
+        label = f'{index}:{printable(part[:4])}' if part_id else index
+        device = host.gpus[identity] = _DeviceValues(identity, gpu, label)
+    return device
 
 
-def _add_to_gpu(member: _Member, metric: str, one: Series, value: float) -> None:
-    """Add a value. The instances of a GPU (MIG) share its memory; other values are the largest."""
-    gpu = _gpu_id(member, one.labels)
-    values = member.gpus.setdefault(gpu, {})
-    # An exporter may have an old and a new name for the same metric.
-    if member.sources.setdefault((gpu, metric), one.name) != one.name:
+def _add_own(host: _HostValues, row: Series) -> None:
+    labels, name = row.labels, row.name[len('nvitop_') :]
+    if name == 'last_collect_timestamp_seconds':
+        host.measured = max(host.measured or 0.0, row.value)
         return
-    if metric in _INSTANCE_SUMS and _first(one.labels, MIG_LABELS):
-        values[metric] = values.get(metric, 0.0) + value
+    if name == 'last_collect_success':
+        if not row.value:
+            host.findings['driver does not respond'] = 'critical'
+        return
+    if name == 'gpu_missing':
+        words = f'GPU {printable(labels.get("pci_bus_id", "")) or "(unknown)"} missing'
+        host.findings[words] = 'critical'
+        return
+    part = labels.get('gpu_instance', '')
+    gpu = _device(host, labels, labels.get('uuid', ''), part, labels.get('mig_uuid', ''))
+    if row.name in _VALUES:
+        _add_value(gpu, row)
+    elif name == 'gpu_up':
+        if not row.value:
+            gpu.state = 'lost'
+            gpu.add_finding('not responding', 'critical')
+    elif name == 'gpu_asleep':
+        gpu.state = 'asleep'
+    elif name == 'gpu_state':
+        if row.value and labels.get('state') in _STATES:
+            gpu.state = labels['state']
+    elif name == 'gpu_info':
+        gpu.model = printable(labels.get('name', ''))
+    elif name == 'gpu_health':
+        kind = labels.get('kind', '')
+        if row.value >= _WARNING and kind not in _SILENT_KINDS:
+            words = KINDS[kind].counted if kind in KINDS else printable(kind)
+            gpu.add_finding(words, 'critical' if row.value >= _CRITICAL else 'warning')
     else:
-        values[metric] = max(values.get(metric, value), value)
-
-
-def _add_finding(hosts: _Hosts, row: str, one: Series) -> None:
-    dialect = 'own' if one.name.startswith('nvitop_') else 'dcgm'
-    member = hosts.member(dialect, one.labels)
-    kind, bus_id = one.labels.get('kind', ''), one.labels.get('pci_bus_id', '')
-    words = {
-        'down': 'not responding',
-        'health': COUNTED.get(kind, printable(kind)),
-        'missing': f'missing: {printable(bus_id) or "unknown bus ID"}',
-        'xid': f'Xid {one.value:g}',
-        'remap': 'with failed remapping',
-    }[row]
-    is_warning = row == 'health' and one.value < CRITICAL
-    if row == 'xid':
-        severity = action_of(int(one.value)).severity
-        if severity == 'info':  # an error of the program
-            return
-        is_warning = severity != 'critical'
-    gpu = _gpu_id(member, {'uuid': bus_id} if row == 'missing' else one.labels)
-    member.gpus.setdefault(gpu, {})
-    finding = FleetFinding(words, 'warning' if is_warning else 'critical')
-    member.findings.setdefault(gpu, []).append(finding)
-
-
-def _gpu_id(member: _Member, labels: Mapping[str, str]) -> str:
-    uuid = _first(labels, identity_labels())
-    gpu = bare_uuid(uuid)
-    if uuid and gpu in member.indices:
-        return gpu
-    index = _first(labels, index_labels(member.exporter.dialect))
-    gpu = gpu or f'{member.name}#{index}'
-    if index:
-        member.indices[gpu] = printable(index.partition(':')[0][:4])
-    return gpu
-
-
-def _first(labels: Mapping[str, str], names: Iterable[str]) -> str:
-    """Return the first of these labels that has a value, ``''`` if none has."""
-    for name in names:
-        value = labels.get(name)
-        if value:
-            return value
-    return ''
-
-
-def _joined(members: Iterable[_Member]) -> list[tuple[str, list[_Member]]]:
-    """Return the exporters of each host. Hosts that share a GPU are one host with two names."""
-    groups: dict[str, list[_Member]] = {}
-    for member in members:
-        groups.setdefault(member.name, []).append(member)
-    parents = {name: name for name in groups}
-
-    def root(name: str) -> str:
-        while parents[name] != name:
-            parents[name] = name = parents[parents[name]]
-        return name
-
-    owners: dict[str, str] = {}
-    for name, several in groups.items():
-        for member in several:
-            for gpu in member.gpus:
-                first, second = root(owners.setdefault(gpu, name)), root(name)
-                if first != second:
-                    # A label names the host better than an address.
-                    has_label = any(one.exporter.label != INSTANCE for one in groups[second])
-                    kept, other = (second, first) if has_label else (first, second)
-                    parents[other] = kept
-    joined: dict[str, list[_Member]] = {}
-    for name, several in groups.items():
-        joined.setdefault(root(name), []).extend(several)
-    return list(joined.items())
-
-
-def _host(name: str, members: list[_Member]) -> FleetHost:
-    """Return a host. Each value comes from the best exporter that has it."""
-    members.sort(key=_Member.order)
-    gpus: dict[str, dict[str, float]] = {}
-    indices: dict[str, str] = {}
-    findings: dict[str, list[FleetFinding]] = {}
-    for member in sorted(members, key=lambda one: _RANKS.get(one.exporter.dialect, 99)):
-        for gpu, values in member.gpus.items():
-            gpus[gpu] = {**values, **_memory_of_gpu(values), **gpus.get(gpu, {})}
-        for gpu, index in member.indices.items():
-            indices.setdefault(gpu, index)
-        for gpu, words in member.findings.items():
-            findings.setdefault(gpu, []).extend(words)
-    asleep = set().union(*(member.asleep for member in members))
-    users: dict[str, float] = {}
-    for member in members:
-        users = users or member.users
-    order = sorted(gpus, key=lambda gpu: (natural(indices.get(gpu, '~')), gpu))
-    return FleetHost(
-        name,
-        gpus=tuple(
-            _gpu(gpu, indices.get(gpu, ''), gpus[gpu], findings.get(gpu, ()))._replace(
-                is_asleep=gpu in asleep,
-                was_busy=any(gpu in member.recent for member in members),
-                users=_users_of_gpu(members, gpu),
+        user = printable(labels.get('user', ''))
+        if name == 'gpu_owner_info':
+            layer = Layer(
+                printable(labels.get('owner_kind', '')),
+                printable(labels.get('owner_id', '')),
+                printable(labels.get('owner_name', '')) or None,
             )
-            for gpu in order
-        ),
-        exporters=tuple(member.exporter for member in members),
-        utilization_percent=mean(values.get('gpu_utilization') for values in gpus.values()),
-        memory_used_bytes=total(values.get('memory_used') for values in gpus.values()),
-        memory_total_bytes=_memory_total(members),
-        power_watts=_sum(members, 'power_usage'),
-        power_limit_watts=_sum(members, 'power_limit'),
-        temperature_celsius=max(
-            available(member.values.get('temperature') for member in members), default=None
-        ),
-        users=tuple(
-            printable(user) for user in sorted(users, key=lambda user: (-users[user], user)) if user
-        ),
-        measured=max(available(member.measured for member in members), default=None),
+            gpu.owners[FleetOwner(user, layer)] = None
+        elif user:  # two jobs of Prometheus may read one exporter
+            values = gpu.memory if name == 'user_gpu_memory_bytes' else gpu.processes
+            values[user] = max(values.get(user, 0.0), row.value)
+
+
+def _add_dcgm(host: _HostValues, row: Series, *, is_past: bool, is_renamed: bool) -> None:
+    labels, uuid = row.labels, row.labels.get('UUID', '')
+    part = labels.get('GPU_I_ID', '')
+    gpu = _device(host, labels, uuid, part, f'{uuid}/{part}' if part else '')
+    gpu.model = gpu.model or printable(labels.get('modelName', ''))
+    if is_past:
+        gpu.values['past'] = max(gpu.values.get('past', 0.0), row.value)
+        return
+    if row.name in _VALUES:
+        _add_value(gpu, row)
+    elif row.name == 'DCGM_FI_DEV_XID_ERRORS' and row.value:
+        severity = action_of(int(row.value)).severity
+        if severity in ('warning', 'critical'):
+            gpu.add_finding(f'Xid {row.value:g}', severity)
+    elif row.name == 'DCGM_FI_DEV_ROW_REMAP_FAILURE' and row.value:
+        gpu.add_finding('with failed remapping', 'critical')
+    prefix = 'exported_' if is_renamed else ''
+    pod = labels.get(f'{prefix}pod', '')
+    if pod and 'dcgm-exporter' not in pod:
+        name = '/'.join(filter(None, (labels.get(f'{prefix}namespace', ''), pod)))
+        gpu.owners[FleetOwner('', Layer('pod', '', printable(name)))] = None
+    if labels.get('hpc_job'):
+        gpu.owners[FleetOwner('', Layer('slurm', printable(labels['hpc_job'])))] = None
+
+
+def _add_value(gpu: _DeviceValues, row: Series) -> None:
+    name, factor = _VALUES[row.name]
+    value = row.value * factor
+    if math.isfinite(value):  # several jobs may read one exporter
+        gpu.values[name] = max(gpu.values.get(name, value), value)
+
+
+def _finished(host: _HostValues) -> FleetHost:
+    gpus = sorted(_devices(host), key=lambda gpu: (natural(gpu.label or '~'), gpu.id))
+    return FleetHost(
+        host.name,
+        host.kind,
+        tuple(gpus),
+        host.selector,
+        _findings(host.findings),
+        host.measured,
     )
 
 
-def _users_of_gpu(members: list[_Member], gpu: str) -> tuple[str, ...]:
-    found = next((users for one in members if (users := one.users_of_gpus.get(gpu))), ())
-    return tuple(sorted(map(printable, found)))
-
-
-def _gpu(
-    gpu: str, label: str, values: Mapping[str, float], findings: Iterable[FleetFinding]
-) -> FleetGpu:
-    unique: dict[str, FleetFinding] = {}  # several kinds have the same words
-    for finding in sorted(findings, key=lambda one: one.severity):  # by the alphabet
-        unique.setdefault(finding.words, finding)
-    return FleetGpu(
-        gpu,
-        label,
-        utilization_percent=values.get('gpu_utilization'),
-        memory_used_bytes=values.get('memory_used'),
-        memory_total_bytes=values.get('memory_total'),
-        power_watts=values.get('power_usage'),
-        temperature_celsius=values.get('temperature'),
-        findings=tuple(unique.values()),
-    )
-
-
-def _memory_of_gpu(values: Mapping[str, float]) -> dict[str, float]:
-    """Return the memory of a GPU as the sum of its parts, if the exporter does not report it."""
-    if 'memory_total' in values or not {'memory_used', 'memory_free'} <= {*values}:
-        return {}
-    return {'memory_total': sum(values.get(part, 0.0) for part in _MEMORY_PARTS)}
-
-
-def _sum(members: list[_Member], metric: str) -> float | None:
-    """Return the sum of a value over exporters that have no GPU in common."""
-    known = [member for member in members if metric in member.values]
-    counted: set[str] = set()
-    parts: list[float] = []
-    for member in known:
-        if not parts or (member.gpus and counted.isdisjoint(member.gpus)):
-            parts.append(member.values[metric])
-            counted.update(member.gpus)
-    return sum(parts) if parts else None
-
-
-def _memory_total(members: list[_Member]) -> float | None:
-    reported = _sum(members, 'memory_total')
-    if reported is not None:
-        return reported
-    parts = _sum(members, 'memory_free'), _sum(members, 'memory_reserved')
-    first = next((member for member in members if 'memory_free' in member.values), None)
-    if first is None or parts[0] is None:
-        return None
-    used = total(values.get('memory_used') for values in first.gpus.values())
-    return None if used is None else used + parts[0] + (parts[1] or 0.0)
-
-
-class _Usage:
-    """Use of one GPU by one user, as the best exporter reports it."""
-
-    def __init__(self, rank: int) -> None:
-        self.rank = rank
-        self.host = ''
-        self.processes: float | None = None
-        self.memory: float | None = None
-
-
-def read_users(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet:
-    """Return the users of a response to ``users_query``, those with the most GPUs first."""
-    hosts = _Hosts(scope)
-    usages: dict[tuple[str, str], _Usage] = {}
-    idle = set()
-    for one in series:
-        row = one.labels.get(ROW, '')
-        if not math.isfinite(one.value):
+def _devices(host: _HostValues) -> Iterator[FleetGpu]:
+    """Yield the GPUs, and MIG devices instead of their GPU with its power and findings."""
+    divided = {gpu.gpu for gpu in host.gpus.values() if gpu.id != gpu.gpu}
+    for gpu in host.gpus.values():
+        if gpu.id in divided:
             continue
-        if row == 'idle':
-            idle.add(_gpu_of_value(hosts, one))
-            continue
-        dialect = _USER_DIALECTS.get(one.name, 'own')
-        user = one.labels.get(USER_SERIES[dialect][1], '')
-        if user:
-            member = hosts.member(dialect, one.labels)
-            key = printable(user), _gpu_id(member, one.labels)
-            rank = _RANKS[dialect]
-            usage = usages.get(key)
-            if usage is None or usage.rank > rank:
-                usage = usages[key] = _Usage(rank)
-            if usage.rank == rank:
-                usage.host = member.name
-                _add_usage(usage, row, one)
-    by_user: dict[str, list[tuple[str, _Usage]]] = {}
-    for (user, gpu), usage in usages.items():
-        by_user.setdefault(user, []).append((gpu, usage))
-    users = [_user(name, several, idle) for name, several in by_user.items()]
-    users.sort(key=lambda user: (-user.gpus, user.name))
-    return Fleet(users=tuple(users), timestamp=timestamp)
-
-
-def _add_usage(usage: _Usage, row: str, one: Series) -> None:
-    if row == 'memory' and one.name in USER_MEMORY:
-        usage.memory = max(usage.memory or 0.0, one.value * USER_MEMORY[one.name])
-    elif row == ('processes' if one.name in COUNTING_SERIES else 'count'):
-        usage.processes = max(usage.processes or 0.0, one.value)
-
-
-def _user(name: str, usages: list[tuple[str, _Usage]], idle: set[str]) -> FleetUser:
-    processes = total(usage.processes for _, usage in usages)
-    return FleetUser(
-        name,
-        hosts=len({usage.host for _, usage in usages}),
-        gpus=len(usages),
-        processes=None if processes is None else int(processes),
-        memory_bytes=total(usage.memory for _, usage in usages),
-        held_gpus=sum(gpu in idle for gpu, _ in usages),
-    )
-
-
-def _gpu_of_value(hosts: _Hosts, one: Series) -> str:
-    """Return the GPU with the value of a metric."""
-    return _gpu_id(hosts.member(meanings()[one.name].dialect, one.labels), one.labels)
-
-
-class _Job:
-    """Where a job runs."""
-
-    def __init__(self, words: str) -> None:
-        self.filter = words
-        self.users: set[str] = set()
-        self.hosts: set[str] = set()
-        self.gpus: set[str] = set()
-
-
-def read_jobs(series: Iterable[Series], scope: Scope, timestamp: float) -> Fleet:
-    """Return the jobs of a response to ``jobs_query``, those with the most GPUs first."""
-    hosts = _Hosts(scope)
-    jobs: dict[tuple[str, str], _Job] = {}
-    idle: set[str] = set()
-    usage: dict[str, float] = {}
-    for one in series:
-        row = one.labels.get(ROW, '')
-        if not math.isfinite(one.value):
-            continue
-        if row == 'owner':
-            member = hosts.member('own' if one.name == OWNER_SERIES else 'dcgm', one.labels)
-            owner = _owner(one.labels)
-            # Sessions of several hosts have nothing in common but a number.
-            place = member.name if owner.kind in TOOLS or owner.kind in PLAIN else ''
-            name = printable(str(owner))
-            job = jobs.setdefault((name, place), _Job(_filter(owner, place)))
-            job.hosts.add(member.name)
-            job.gpus.add(_gpu_id(member, one.labels))
-            job.users.update(filter(None, [printable(one.labels.get('user', ''))]))
-        elif one.name in meanings():
-            gpu = _gpu_of_value(hosts, one)
-            if row == 'idle':
-                idle.add(gpu)
-            else:
-                usage.setdefault(gpu, one.value * meanings()[one.name].factor)
-    found = [
-        FleetJob(
-            name,
-            job.filter,
-            tuple(sorted(job.users)),
-            tuple(sorted(job.hosts, key=natural)),
-            len(job.gpus),
-            len(job.gpus & idle),
-            mean(usage.get(gpu) for gpu in job.gpus),
+        whole = host.gpus.get(gpu.gpu, gpu)
+        values = {**{n: whole.values.get(n) for n in ('power', 'power_limit', 'temperature')}}
+        values.update(gpu.values)
+        users = sorted({*gpu.memory, *gpu.processes})
+        yield FleetGpu(
+            gpu.id,
+            gpu.label,
+            gpu.gpu,
+            gpu.model or whole.model,
+            _state(gpu),
+            values.get('utilization', values.get('engine')),
+            values.get('used'),
+            values.get('total', _memory_total(gpu.values)),
+            values['power'],
+            values['power_limit'],
+            values['temperature'],
+            _findings({**whole.findings, **gpu.findings}),
+            tuple(
+                FleetUse(
+                    user,
+                    gpu.memory.get(user),
+                    int(gpu.processes[user]) if user in gpu.processes else None,
+                )
+                for user in users
+            ),
+            tuple(gpu.owners),
         )
-        for (name, _), job in jobs.items()
-    ]
-    found.sort(key=lambda job: (-job.gpus, natural(job.name)))
-    return Fleet(jobs=tuple(found), timestamp=timestamp)
 
 
-def _filter(owner: Layer, place: str) -> str:
-    """Return the words of the filter for the hosts of a job, or of a session on one host."""
-    name = owner.id if owner.kind in JOBS else owner.name or owner.id
-    # Each word makes the query longer, and servers limit its length.
-    words = [f'job:{word}' for word in sorted(printable(name).split(), key=len)[-1:]]
-    return ' '.join([*words, f'host:{place}'] if place else words)
+def _memory_total(values: Mapping[str, float]) -> float | None:
+    """Return the memory of a GPU as the sum of its parts: dcgm-exporter may not report it."""
+    if 'used' not in values or 'free' not in values:
+        return None
+    return values['used'] + values['free'] + values.get('reserved', 0.0)
 
 
-def _owner(labels: Mapping[str, str]) -> Layer:
-    kind = labels.get('owner_kind', '')
-    if kind:
-        return Layer(kind, labels.get('owner_id', ''), labels.get('owner_name') or None)
-    job = labels.get(JOB_LABEL)
-    if job:
-        return Layer('slurm', job)
-    names = [[labels.get(label, '') for label in pair] for pair in reversed(POD_LABELS)]
-    return Layer('pod', '', next(('/'.join(pair) for pair in names if pair[1]), None))
+def _state(gpu: _DeviceValues) -> DeviceWord:
+    if gpu.state:
+        return cast('DeviceWord', gpu.state)
+    values = gpu.values
+    # Without a value of ten minutes ago, nothing is held.
+    is_idle_longer = values.get('past', BUSY_PERCENT) < BUSY_PERCENT
+    utilization = values.get('utilization', values.get('engine'))
+    seconds = HELD_SECONDS if is_idle_longer else 0.0
+    return state_of_values(utilization, values.get('used'), seconds).word
+
+
+def _findings(words: Mapping[str, FaultSeverity]) -> tuple[FleetFinding, ...]:
+    findings = [FleetFinding(text, severity) for text, severity in words.items()]
+    return tuple(sorted(findings, key=lambda finding: (finding.severity, finding.words)))

@@ -13,7 +13,6 @@ from nvitop.basics.toml import suggestion
 from nvitop.fleet.queries import Scope
 from nvitop.fleet.series import LABEL, parse_selector
 from nvitop.fleet.types import FleetError
-from nvitop.health.states import HELD_SECONDS
 
 #: Default limit (seconds) of a request.
 TIMEOUT = 10.0
@@ -21,9 +20,7 @@ TIMEOUT = 10.0
 INTERVAL = 5.0
 #: Limits of both.
 MIN_SECONDS, MAX_SECONDS = 1, 3600
-#: Maximum time (seconds) without work after which memory in use counts as held.
-MAX_IDLE_SECONDS = 7 * 86400
-_DURATIONS = frozenset({'interval', 'timeout', 'idle_for'})
+_DURATIONS = frozenset({'interval', 'timeout'})
 
 
 class Settings(NamedTuple):
@@ -43,15 +40,12 @@ class Settings(NamedTuple):
     client_certificate: str = ''
     client_key: str = ''
     org_id: str = ''
-    #: Time (seconds) without work after which memory in use counts as held.
-    idle_for: float = HELD_SECONDS
     headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def scope(self) -> Scope:
         """Scope of the queries. Raises ValueError if the selector is invalid."""
-        match = parse_selector(self.match)
-        return Scope(match, self.host_label, idle_seconds=self.idle_for)
+        return Scope(parse_selector(self.match), self.host_label)
 
     def request_headers(self, hostname: str) -> dict[str, str]:
         """Return the headers that log in. Files are read each time, because tokens change."""
@@ -131,9 +125,8 @@ def make_settings(*layers: Mapping[str, Any]) -> Settings:
     """
     given = {name: value for layer in layers for name, value in layer.items() if value is not None}
     for name in given.keys() & _DURATIONS:
-        most = MAX_IDLE_SECONDS if name == 'idle_for' else MAX_SECONDS
         try:
-            given[name] = read_duration(given[name], MIN_SECONDS, most)
+            given[name] = read_duration(given[name], MIN_SECONDS, MAX_SECONDS)
         except ValueError as error:
             raise SettingsError(f'{name.replace("_", "-")} {error}') from None
     settings = Settings(**given)

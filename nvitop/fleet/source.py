@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to a server, the pause between them, and one host as a source of samples."""
+"""Where a fleet comes from, the pause between requests, and one host as a source of samples."""
 
 from __future__ import annotations
 
@@ -7,99 +7,68 @@ import time
 from typing import TYPE_CHECKING, Callable, NamedTuple, Protocol
 
 from nvitop.fleet.host import read_history, read_host
-from nvitop.fleet.output import age_text
-from nvitop.fleet.queries import (
-    Scope,
-    gpus_query,
-    history_query,
-    host_query,
-    hosts_query,
-    jobs_query,
-    users_query,
-)
-from nvitop.fleet.reading import read_fleet, read_jobs, read_users
+from nvitop.fleet.lists import age_text
+from nvitop.fleet.queries import Scope, fleet_query, history_query, host_query
+from nvitop.fleet.reading import read_fleet
 from nvitop.fleet.types import LATE_SECONDS, Fleet, FleetError, FleetHost
 from nvitop.sampling.types import EMPTY_SAMPLE, Demand, Origin, Problem, Sample
 
 if TYPE_CHECKING:
-    from nvitop.fleet.types import CurrentValues, Kind, PastValues
-
-#: Metrics in the graphs of a host.
-GRAPH_METRICS = (
-    'gpu_utilization',
-    'memory_used',
-    'memory_total',
-    'memory_free',
-    'memory_reserved',
-    'memory_percent',
-    'memory_utilization',
-    'power_usage',
-    'temperature',
-)
+    from nvitop.fleet.client import Client
 
 #: Pause between requests as a multiple of their duration: one viewer uses at most 5 % of a server.
 SHARE = 20
+#: Length and resolution (seconds) of the history for graphs.
+PAST_SECONDS, PAST_STEP = 3600.0, 15.0
+NO_SIGNALS = 'Not available: the processes run on another machine'
 
 
-class Question(NamedTuple):
-    """A request of a screen to the server."""
+class FleetSource(Protocol):
+    """All hosts of a fleet, and the samples of one of them."""
 
-    kind: Kind = 'hosts'
-    scope: Scope = Scope()
-    #: Metric of the heat map; ``''``: the list of GPUs.
-    metric: str = 'utilization'
-    #: The host, for ``'host'`` and ``'history'``.
-    host: FleetHost = FleetHost('')
+    def read(self) -> Fleet:
+        """Return all hosts. Raises FleetError."""
 
-    @property
-    def expression(self) -> str:
-        """The query in PromQL."""
-        if self.kind == 'host':
-            return host_query(self.host, self.scope)
-        if self.kind == 'history':
-            return history_query(self.host, self.scope, GRAPH_METRICS)
-        if self.kind == 'gpus':
-            return gpus_query(self.scope, self.metric)
-        queries = {'users': users_query, 'jobs': jobs_query}
-        return queries.get(self.kind, hosts_query)(self.scope)
+    def sample(self, host: FleetHost) -> Sample:
+        """Return the sample of one host. Raises FleetError."""
+
+    def past(self, host: FleetHost, sample: Sample) -> list[tuple[float, Sample]]:
+        """Return samples of the last hour with their times, oldest first. Raises FleetError."""
 
 
-class Server(Protocol):
-    """A server with the HTTP API of Prometheus, or a simulated one."""
+class PrometheusSource:
+    """The hosts that a server with the API of Prometheus knows."""
 
-    def query(self, question: Question) -> tuple[CurrentValues, int]:
-        """Return the response, and its size in bytes. Raises FleetError."""
+    def __init__(
+        self, client: Client, scope: Scope, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._client = client
+        self._scope = scope
+        self._clock = clock
 
-    def query_range(
-        self, question: Question, start: float, end: float, step: float
-    ) -> list[PastValues]:
-        """Return the values of a range of time. Raises FleetError."""
+    def read(self) -> Fleet:
+        """Return all hosts. Raises FleetError."""
+        started = self._clock()
+        response = self._client.query(fleet_query(self._scope))
+        now = self._clock()
+        fleet = read_fleet(response.series, self._scope, now)
+        return fleet._replace(
+            warnings=response.warnings, seconds=now - started, size_bytes=response.size_bytes
+        )
 
-    def cancel(self) -> None:
-        """End the request in progress, if there is one. Any thread may call this."""
+    def sample(self, host: FleetHost) -> Sample:
+        """Return the sample of one host. Raises FleetError."""
+        response = self._client.query(host_query(host, self._scope))
+        sample = read_host(response.series, host, self._clock())
+        notes = [Problem('monitor', 'source', note, 'na') for note in response.warnings]
+        return sample._replace(problems=(*sample.problems, *notes))
 
-    def close(self) -> None:
-        """Close the connection."""
-
-
-def ask(server: Server, question: Question, *, clock: Callable[[], float] = time.time) -> Fleet:
-    """Return the hosts, users or jobs of a response.
-
-    Raises:
-        FleetError: There is no valid response.
-    """
-    started = clock()
-    response, size = server.query(question)
-    now = clock()
-    readers = {'users': read_users, 'jobs': read_jobs}
-    fleet = readers.get(question.kind, read_fleet)(response.series, question.scope, now)
-    return fleet._replace(warnings=response.warnings, seconds=now - started, size_bytes=size)
-
-
-def used_labels(fleet: Fleet) -> tuple[tuple[str, str], ...]:
-    """Return the labels that name the hosts of a response, each with the dialect."""
-    pairs = {(one.dialect, one.label) for host in fleet.hosts for one in host.exporters}
-    return tuple(sorted(pairs))
+    def past(self, host: FleetHost, sample: Sample) -> list[tuple[float, Sample]]:
+        """Return samples of the last hour with their times, oldest first. Raises FleetError."""
+        now = self._clock()
+        query = history_query(host, self._scope)
+        values = self._client.values_over_time(query, now - PAST_SECONDS, now, PAST_STEP)
+        return read_history(values, host, sample)
 
 
 class Pace(NamedTuple):
@@ -133,18 +102,12 @@ class Pace(NamedTuple):
         return pace._replace(scrape_interval=min(step, 60.0))
 
 
-#: Length and resolution (seconds) of the history that the server provides for graphs.
-PAST_SECONDS, PAST_STEP = 3600.0, 15.0
-NO_SIGNALS = 'Not available: the processes run on another machine'
-
-
 class HostSource:
-    """The samples of one host. Each refresh is one request.
+    """The samples of one host for the monitor. Each refresh is one request.
 
     Args:
-        server: The server.
+        source: The fleet.
         host: The host, from the last list.
-        scope: Part of the fleet that is shown.
         interval: Minimum time (seconds) between requests.
         clock: Monotonic seconds.
         wall_clock: Seconds since the epoch.
@@ -152,17 +115,15 @@ class HostSource:
 
     def __init__(
         self,
-        server: Server,
+        source: FleetSource,
         host: FleetHost,
-        scope: Scope,
         *,
         interval: float = 5.0,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        self._server = server
+        self._source = source
         self._host = host
-        self._scope = scope
         self._clock = clock
         self._wall_clock = wall_clock
         self._pace = Pace(interval)
@@ -170,7 +131,6 @@ class HostSource:
         self._due = 0.0
         self._trouble = ''
         self._sequence = 0
-        self._past: tuple[Sample, ...] | None = None
 
     @property
     def origin(self) -> Origin:
@@ -191,21 +151,15 @@ class HostSource:
         if started < self._due:
             return self._last
         self._sequence += 1
-        question = Question('host', self._scope, host=self._host)
         try:
-            response, _ = self._server.query(question)
+            sample = self._source.sample(self._host)
         except FleetError as error:
             problem = Problem('monitor', 'source', error.line, 'error')
-            sample = self._last._replace(
-                problems=(problem,), timestamp=self._last.timestamp or self._wall_clock()
-            )
+            timestamp = self._last.timestamp or self._wall_clock()
+            sample = self._last._replace(problems=(problem,), timestamp=timestamp)
             self._trouble = str(error)
         else:
-            now = self._wall_clock()
-            sample = read_host(response.series, self._host, now)
-            notes = [Problem('monitor', 'source', note, 'na') for note in response.warnings]
-            sample = sample._replace(problems=(*sample.problems, *notes))
-            self._trouble = _trouble(sample, now)
+            self._trouble = _trouble(sample, self._wall_clock())
         ended = self._clock()
         self._pace = self._pace._replace(seconds=ended - started)
         self._due = started + self._pace.period
@@ -215,24 +169,17 @@ class HostSource:
         return self._last
 
     def past(self) -> tuple[Sample, ...]:
-        """Return samples of the last hour for graphs, oldest first; ``()`` if there are none.
-
-        The first call sends one request.
-        """
-        if self._past is None:
-            self._past = ()
-            now, monotonic = self._wall_clock(), self._clock()
-            question = Question('history', self._scope, host=self._host)
-            try:
-                values = self._server.query_range(question, now - PAST_SECONDS, now, PAST_STEP)
-            except FleetError:
-                return self._past  # graphs begin now
-            self._past = tuple(
-                sample._replace(monotonic=monotonic - (now - moment))
-                for moment, sample in read_history(values, self._last)
-                if monotonic - (now - moment) > 0
-            )
-        return self._past
+        """Return samples of the last hour for graphs, oldest first; ``()`` if there are none."""
+        now, monotonic = self._wall_clock(), self._clock()
+        try:
+            history = self._source.past(self._host, self._last)
+        except FleetError:
+            return ()  # graphs begin now
+        return tuple(
+            sample._replace(monotonic=monotonic - (now - moment))
+            for moment, sample in history
+            if monotonic - (now - moment) > 0
+        )
 
 
 def _trouble(sample: Sample, now: float) -> str:

@@ -3,28 +3,22 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Iterable, Iterator, Literal, Mapping, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Iterable, Literal, Mapping, NamedTuple
 
-from nvitop.health import HELD_SECONDS, state_of_values
+from nvitop.owner.types import JOBS, PLAIN, TOOLS, Layer
 
 if TYPE_CHECKING:
     from nvitop.health.states import DeviceWord
 
-    #: Severities of findings; others are not queried.
+    #: Severities of findings; others are left out.
     FaultSeverity = Literal['critical', 'warning']
-    Kind = Literal['hosts', 'gpus', 'users', 'jobs', 'host', 'history']
-    _Item = TypeVar('_Item')
 
-#: Number of rows that are read between two pauses, in which the thread of the screen runs.
-SLICE = 250
-PAUSE_SECONDS = 0.0005
 #: Ages (seconds) from which data is late (amber) and old (red).
 LATE_SECONDS, OLD_SECONDS = 120.0, 300.0
 
 
 class FleetError(Exception):
-    """Hosts cannot be read from the server. The text is shown to the user."""
+    """Hosts cannot be read. The text is shown to the user."""
 
     def __init__(self, text: str, hint: str = '') -> None:
         super().__init__(text)
@@ -50,14 +44,6 @@ class Series(NamedTuple):
     value: float
 
 
-class CurrentValues(NamedTuple):
-    """Series with their values, and notes of the server."""
-
-    #: Each can be read once, so that large responses are freed row by row.
-    series: Iterator[Series]
-    warnings: tuple[str, ...] = ()
-
-
 class PastValues(NamedTuple):
     """A series with its values over time."""
 
@@ -68,131 +54,121 @@ class PastValues(NamedTuple):
 
 
 class FleetFinding(NamedTuple):
-    """Something that is wrong with a GPU."""
+    """Something that is wrong with a GPU or a host."""
 
     #: ``'lost'``, ``'Xid 79'``.
     words: str
     severity: FaultSeverity = 'critical'
 
 
-class FleetGpu(NamedTuple):
-    """One GPU, even if several exporters report it."""
+class FleetUse(NamedTuple):
+    """What a user has on a GPU."""
 
-    #: UUID in lower case without its prefix, or a name made from host and index.
+    user: str
+    memory_bytes: float | None = None
+    processes: int | None = None
+
+
+class FleetOwner(NamedTuple):
+    """A job, pod, container or session on a GPU, and its user, ``''`` if unknown."""
+
+    user: str
+    layer: Layer
+
+
+class FleetGpu(NamedTuple):
+    """One GPU, or a MIG device instead of the GPU that it is a part of."""
+
     id: str
-    #: Index on its host, ``''`` if no exporter reports it.
+    #: Index on its host: ``'3'``, or ``'3:0'`` for a MIG device; ``''`` if unknown.
     label: str = ''
+    #: The GPU: its own ID, or that of the GPU of a MIG device.
+    gpu: str = ''
+    model: str = ''
+    state: DeviceWord = 'unknown'
     utilization_percent: float | None = None
     memory_used_bytes: float | None = None
     memory_total_bytes: float | None = None
+    #: Power and temperature of the whole GPU.
     power_watts: float | None = None
+    power_limit_watts: float | None = None
     temperature_celsius: float | None = None
     findings: tuple[FleetFinding, ...] = ()
-    #: Whether it was busy within the time after which memory in use counts as held.
-    was_busy: bool = False
-    #: Whether it sleeps, so that it has no values.
-    is_asleep: bool = False
-    #: Users with processes on it; empty unless GPUs are listed.
-    users: tuple[str, ...] = ()
-
-    @property
-    def state(self) -> DeviceWord:
-        """What it is doing: free, in use, held, busy, asleep, or unknown without a value."""
-        if self.is_asleep:
-            return 'asleep'
-        idle_seconds = 0.0 if self.was_busy else HELD_SECONDS
-        return state_of_values(self.utilization_percent, self.memory_used_bytes, idle_seconds).word
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether it is free, or held."""
-        return self.state in ('free', 'held')
+    uses: tuple[FleetUse, ...] = ()
+    owners: tuple[FleetOwner, ...] = ()
 
     @property
     def is_free(self) -> bool:
-        """Whether it is free or asleep, not held, and has no critical finding."""
+        """Whether no process holds it, or it sleeps, and it has no critical finding."""
         return self.state in ('free', 'asleep') and self.severity != 'critical'
 
     @property
     def severity(self) -> FaultSeverity | None:
         """Highest severity of its findings; ``None`` if there are none."""
-        return _worst(finding.severity for finding in self.findings)
+        return worst(self.findings)
 
     @property
     def memory_percent(self) -> float | None:
         """Share of its memory in use."""
         return percent_of(self.memory_used_bytes, self.memory_total_bytes)
 
+    @property
+    def users(self) -> tuple[str, ...]:
+        """Users with processes on it."""
+        return tuple(use.user for use in self.uses)
 
-def _worst(severities: Iterable[FaultSeverity]) -> FaultSeverity | None:
-    found = {*severities}
-    return 'critical' if 'critical' in found else 'warning' if found else None
+
+def worst(findings: Iterable[FleetFinding]) -> FaultSeverity | None:
+    """Return the highest severity of findings; ``None`` if there are none."""
+    severities = {finding.severity for finding in findings}
+    return 'critical' if 'critical' in severities else 'warning' if severities else None
 
 
 class FleetProblem(NamedTuple):
-    """A finding about a GPU of the fleet."""
+    """A finding about a host or one of its GPUs."""
 
     host: str
-    #: Index of the GPU, ``'?'`` if unknown.
+    #: Index of the GPU, ``'?'`` if unknown; ``''``: the host.
     gpu: str
     finding: FleetFinding
 
     @property
     def text(self) -> str:
-        """The GPU and what is wrong with it: ``'GPU 3 lost'``."""
-        return f'GPU {self.gpu} {self.finding.words}'
-
-
-class Exporter(NamedTuple):
-    """Name of a host in an exporter of one dialect: ``label="value"``."""
-
-    dialect: str
-    label: str
-    value: str
-    #: Value of the label ``instance``, with its port.
-    instance: str = ''
+        """What is wrong with what: ``'GPU 3 lost'``, ``'exporter does not respond'``."""
+        return f'GPU {self.gpu} {self.finding.words}' if self.gpu else self.finding.words
 
 
 class FleetHost(NamedTuple):
     """One machine with its GPUs."""
 
     name: str
+    #: Where its values come from: ``'own'`` or ``'dcgm'`` names in Prometheus, or ``'demo'``.
+    kind: str = 'own'
+    #: Its GPUs. A GPU that is divided has MIG devices instead.
     gpus: tuple[FleetGpu, ...] = ()
-    exporters: tuple[Exporter, ...] = ()
-    #: Mean utilization of its GPUs.
-    utilization_percent: float | None = None
-    memory_used_bytes: float | None = None
-    memory_total_bytes: float | None = None
-    power_watts: float | None = None
-    power_limit_watts: float | None = None
-    #: Temperature of its hottest GPU.
-    temperature_celsius: float | None = None
-    #: Users with processes on its GPUs, those with the most GPUs first.
-    users: tuple[str, ...] = ()
+    #: Label and value that select its series in Prometheus.
+    selector: tuple[str, str] = ('', '')
+    #: Findings about the host itself.
+    findings: tuple[FleetFinding, ...] = ()
     #: When its values were measured, in seconds since the epoch; ``None`` if unknown.
     measured: float | None = None
-    #: When its values disappeared from the server; ``None`` if it has values.
-    gone_since: float | None = None
+    #: Whether it had values within the last hour or is to be scraped, but has none.
+    is_gone: bool = False
 
     @property
-    def idle(self) -> int:
-        """Number of its idle GPUs."""
-        return sum(gpu.is_idle for gpu in self.gpus)
+    def utilization_percent(self) -> float | None:
+        """Mean utilization of its GPUs."""
+        return mean(gpu.utilization_percent for gpu in self.gpus)
 
     @property
-    def held(self) -> int:
-        """Number of its idle GPUs on which a process keeps memory."""
-        return sum(gpu.state == 'held' for gpu in self.gpus)
+    def memory_used_bytes(self) -> float | None:
+        """Memory in use on all its GPUs."""
+        return total(gpu.memory_used_bytes for gpu in self.gpus)
 
     @property
-    def free(self) -> int:
-        """Number of its GPUs that are idle and not held, without a critical finding."""
-        return sum(gpu.is_free for gpu in self.gpus)
-
-    @property
-    def faulty(self) -> int:
-        """Number of its GPUs with a finding."""
-        return sum(bool(gpu.findings) for gpu in self.gpus)
+    def memory_total_bytes(self) -> float | None:
+        """Memory of all its GPUs."""
+        return total(gpu.memory_total_bytes for gpu in self.gpus)
 
     @property
     def memory_percent(self) -> float | None:
@@ -200,19 +176,55 @@ class FleetHost(NamedTuple):
         return percent_of(self.memory_used_bytes, self.memory_total_bytes)
 
     @property
+    def power_watts(self) -> float | None:
+        """Power of all its GPUs; MIG devices share that of their GPU."""
+        return total({gpu.gpu: gpu.power_watts for gpu in self.gpus}.values())
+
+    @property
+    def power_limit_watts(self) -> float | None:
+        """Power limits of all its GPUs."""
+        return total({gpu.gpu: gpu.power_limit_watts for gpu in self.gpus}.values())
+
+    @property
+    def temperature_celsius(self) -> float | None:
+        """Temperature of its hottest GPU."""
+        return max(available(gpu.temperature_celsius for gpu in self.gpus), default=None)
+
+    @property
+    def held(self) -> int:
+        """Number of its GPUs that processes hold without using them."""
+        return sum(gpu.state == 'held' for gpu in self.gpus)
+
+    @property
+    def free(self) -> int:
+        """Number of its GPUs that no process holds, without a critical finding."""
+        return sum(gpu.is_free for gpu in self.gpus)
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        """Users with processes on its GPUs, those with the most GPUs first."""
+        counts: dict[str, int] = {}
+        for gpu in self.gpus:
+            for user in gpu.users:
+                counts[user] = counts.get(user, 0) + 1
+        return tuple(sorted(counts, key=lambda user: (-counts[user], user)))
+
+    @property
     def problems(self) -> tuple[FleetProblem, ...]:
-        """The findings about its GPUs, critical ones first."""
-        found = [
-            FleetProblem(self.name, gpu.label or '?', finding)
-            for gpu in self.gpus
-            for finding in gpu.findings
-        ]
-        return tuple(sorted(found, key=lambda one: one.finding.severity))  # by the alphabet
+        """The findings about it and its GPUs, critical ones first."""
+        problems = [FleetProblem(self.name, '', finding) for finding in self.findings]
+        for gpu in self.gpus:
+            label = gpu.label.partition(':')[0] or '?'
+            problems += [FleetProblem(self.name, label, finding) for finding in gpu.findings]
+        unique = dict.fromkeys(problems)  # MIG devices share those of their GPU
+        return tuple(
+            sorted(unique, key=lambda problem: problem.finding.severity)
+        )  # by the alphabet
 
     @property
     def severity(self) -> FaultSeverity | None:
-        """Highest severity of the findings about its GPUs; ``None`` if there are none."""
-        return _worst(gpu.severity for gpu in self.gpus if gpu.severity)
+        """Highest severity of its findings; ``None`` if there are none."""
+        return worst(problem.finding for problem in self.problems)
 
     def age(self, now: float) -> float | None:
         """Return the age of its values in seconds; ``None`` if unknown."""
@@ -227,8 +239,8 @@ class FleetUser(NamedTuple):
     gpus: int
     processes: int | None = None
     memory_bytes: float | None = None
-    #: Number of the user's GPUs that have been idle for a while.
-    held_gpus: int | None = None
+    #: Number of the user's GPUs that are held.
+    held_gpus: int = 0
 
 
 class FleetJob(NamedTuple):
@@ -241,19 +253,17 @@ class FleetJob(NamedTuple):
     users: tuple[str, ...]
     hosts: tuple[str, ...]
     gpus: int
-    #: Number of its GPUs that have been idle for a while.
+    #: Number of its GPUs that are held.
     held_gpus: int = 0
     #: Mean utilization of its GPUs.
     utilization_percent: float | None = None
 
 
 class Fleet(NamedTuple):
-    """All hosts, users or jobs of one response of the server."""
+    """All hosts of one response."""
 
     hosts: tuple[FleetHost, ...] = ()
-    users: tuple[FleetUser, ...] = ()
-    jobs: tuple[FleetJob, ...] = ()
-    #: Time of the server, or of this machine if it does not report it.
+    #: When they were read, in seconds since the epoch.
     timestamp: float = 0.0
     #: Notes of the server, such as a partial response.
     warnings: tuple[str, ...] = ()
@@ -262,9 +272,65 @@ class Fleet(NamedTuple):
     size_bytes: int = 0
 
     @property
-    def dialects(self) -> tuple[str, ...]:
-        """Names of the dialects that were found."""
-        return tuple(sorted({one.dialect for host in self.hosts for one in host.exporters}))
+    def problems(self) -> list[FleetProblem]:
+        """All findings, critical ones first."""
+        problems = [problem for host in self.hosts for problem in host.problems]
+        return sorted(problems, key=lambda problem: problem.finding.severity)  # by the alphabet
+
+    @property
+    def users(self) -> list[FleetUser]:
+        """The users of its GPUs, those with the most GPUs first."""
+        uses: dict[str, list[tuple[FleetHost, FleetGpu, FleetUse]]] = {}
+        for host in self.hosts:
+            for gpu in host.gpus:
+                for use in gpu.uses:
+                    uses.setdefault(use.user, []).append((host, gpu, use))
+        users = [
+            FleetUser(
+                name,
+                hosts=len({host.name for host, _, _ in rows}),
+                gpus=len(rows),
+                processes=_whole(total(use.processes for _, _, use in rows)),
+                memory_bytes=total(use.memory_bytes for _, _, use in rows),
+                held_gpus=sum(gpu.state == 'held' for _, gpu, _ in rows),
+            )
+            for name, rows in uses.items()
+        ]
+        return sorted(users, key=lambda user: (-user.gpus, user.name))
+
+    @property
+    def jobs(self) -> list[FleetJob]:
+        """The jobs, pods and others on its GPUs, those with the most GPUs first."""
+        places: dict[tuple[str, str], list[tuple[FleetHost, FleetGpu, FleetOwner]]] = {}
+        for host in self.hosts:
+            for gpu in host.gpus:
+                for owner in gpu.owners:
+                    # Sessions of several hosts have nothing in common but a number.
+                    is_local = owner.layer.kind in TOOLS or owner.layer.kind in PLAIN
+                    key = str(owner.layer), host.name if is_local else ''
+                    places.setdefault(key, []).append((host, gpu, owner))
+        jobs = []
+        for (name, place), rows in places.items():
+            gpus = {gpu.id: gpu for _, gpu, _ in rows}.values()
+            jobs.append(
+                FleetJob(
+                    name,
+                    _filter(rows[0][2].layer, place),
+                    tuple(sorted({owner.user for _, _, owner in rows if owner.user})),
+                    tuple(dict.fromkeys(host.name for host, _, _ in rows)),
+                    len(gpus),
+                    sum(gpu.state == 'held' for gpu in gpus),
+                    mean(gpu.utilization_percent for gpu in gpus),
+                )
+            )
+        return sorted(jobs, key=lambda job: (-job.gpus, job.name))
+
+
+def _filter(layer: Layer, place: str) -> str:
+    """Return the words of the filter for the hosts of a job, or of a session on one host."""
+    name = layer.id if layer.kind in JOBS else layer.name or layer.id
+    words = [f'job:{word}' for word in name.split()]
+    return ' '.join([*words, f'host:{place}'] if place else words)
 
 
 class Totals(NamedTuple):
@@ -277,11 +343,10 @@ class Totals(NamedTuple):
     memory_used_bytes: float | None = None
     memory_total_bytes: float | None = None
     power_watts: float | None = None
-    idle: int = 0
-    held: int = 0
     free: int = 0
-    faulty: int = 0
-    #: Number of faulty GPUs with a critical finding.
+    held: int = 0
+    #: Number of findings about hosts and GPUs, and of critical ones.
+    problems: int = 0
     critical: int = 0
     #: Largest age of the values of a host in seconds.
     age: float | None = None
@@ -292,13 +357,8 @@ class Totals(NamedTuple):
         return percent_of(self.memory_used_bytes, self.memory_total_bytes)
 
 
-def drained(items: list[_Item]) -> Iterator[_Item]:
-    """Yield the items and free each one, with pauses: otherwise keys would have to wait."""
-    items.reverse()
-    while items:
-        if len(items) % SLICE == 0:
-            time.sleep(PAUSE_SECONDS)
-        yield items.pop()
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def mean(values: Iterable[float | None]) -> float | None:
@@ -318,48 +378,25 @@ def available(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def totals(hosts: tuple[FleetHost, ...], now: float) -> Totals:
+def totals(hosts: Iterable[FleetHost], now: float) -> Totals:
     """Return the sums over hosts. Hosts that are gone are only counted."""
-    present = [host for host in hosts if host.gone_since is None]
-    usage = [
-        (host.utilization_percent, len(available(gpu.utilization_percent for gpu in host.gpus)))
-        for host in present
-        if host.utilization_percent is not None
-    ]
-    measured = sum(number for _, number in usage)
-    ages = available(host.age(now) for host in present)
+    known = tuple(hosts)
+    present = [host for host in known if not host.is_gone]
+    gpus = [gpu for host in present for gpu in host.gpus]
     # Add up memory only if used and total are known: otherwise the percentage would be wrong.
-    memory = [host for host in present if host.memory_percent is not None]
+    memory = [gpu for gpu in gpus if gpu.memory_percent is not None]
+    problems = [problem for host in known for problem in host.problems]
     return Totals(
         hosts=len(present),
-        gone=len(hosts) - len(present),
-        gpus=sum(len(host.gpus) for host in present),
-        utilization_percent=(
-            sum(percent * number for percent, number in usage) / measured if measured else None
-        ),
-        memory_used_bytes=total(host.memory_used_bytes for host in memory),
-        memory_total_bytes=total(host.memory_total_bytes for host in memory),
+        gone=len(known) - len(present),
+        gpus=len(gpus),
+        utilization_percent=mean(gpu.utilization_percent for gpu in gpus),
+        memory_used_bytes=total(gpu.memory_used_bytes for gpu in memory),
+        memory_total_bytes=total(gpu.memory_total_bytes for gpu in memory),
         power_watts=total(host.power_watts for host in present),
-        idle=sum(host.idle for host in present),
-        held=sum(host.held for host in present),
-        free=sum(host.free for host in present),
-        faulty=sum(host.faulty for host in present),
-        critical=sum(gpu.severity == 'critical' for host in present for gpu in host.gpus),
-        age=max(ages, default=None),
+        free=sum(gpu.is_free for gpu in gpus),
+        held=sum(gpu.state == 'held' for gpu in gpus),
+        problems=len(problems),
+        critical=sum(problem.finding.severity == 'critical' for problem in problems),
+        age=max(available(host.age(now) for host in present), default=None),
     )
-
-
-def remember(previous: tuple[FleetHost, ...], fleet: Fleet) -> Fleet:
-    """Return the fleet and the hosts that have disappeared from it.
-
-    Those have no values; see :attr:`FleetHost.gone_since`.
-    """
-    names = {host.name for host in fleet.hosts}
-    gone = tuple(
-        host
-        if host.gone_since is not None
-        else FleetHost(host.name, exporters=host.exporters, gone_since=fleet.timestamp)
-        for host in previous
-        if host.name not in names
-    )
-    return fleet._replace(hosts=fleet.hosts + gone) if gone else fleet

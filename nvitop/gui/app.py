@@ -242,9 +242,9 @@ def describe_event(event: Event) -> str:
     if isinstance(event, SignalSent):
         return f'SignalSent(pid={event.key.pid}, {event.signal}, {event.outcome})'
     if isinstance(event, FleetArrived):
-        return f'FleetArrived({event.question.kind}, hosts={len(event.fleet.hosts)})'
+        return f'FleetArrived(hosts={len(event.fleet.hosts)})'
     if isinstance(event, FleetFailed):
-        return f'FleetFailed({event.question.kind})'
+        return 'FleetFailed'
     return repr(event)
 
 

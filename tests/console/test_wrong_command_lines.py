@@ -85,7 +85,6 @@ nvitop fleet --prometheus http://me:secret@host   PROMETHEUS_URL
 nvitop fleet --demo --prometheus=x        --demo queries no server
 nvitop fleet --prometheus x y             two servers given
 nvitop fleet --demo --users --fail-on=warning   not to --users
-nvitop fleet --demo --users --filter=free:4   free: applies to hosts
 nvitop fleet --demo --sort=utl            unknown column 'utl'
 nvisel --newline -0                       -0/--null: not allowed with argument --newline
 nvitop --demo run -- nvidia-smi -L        'run' must be the first argument

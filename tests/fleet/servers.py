@@ -13,7 +13,6 @@ import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
 
-from nvitop.fleet.demo import Cluster
 from nvitop.fleet.series import quoted
 from tests.waiting import PATIENCE, wait_until
 
@@ -119,42 +118,6 @@ def prometheus(
     ]
     with started(command, f'http://127.0.0.1:{port}', folder / 'prometheus.log') as url:
         yield url
-
-
-@contextlib.contextmanager
-def victoria(folder: pathlib.Path) -> Iterator[str]:
-    """Run a VictoriaMetrics without data; yield its URL."""
-    port = free_port()
-    server = program('victoria-metrics')
-    assert server is not None
-    command = [
-        server,
-        f'-storageDataPath={folder / "victoria"}',
-        f'-httpListenAddr=127.0.0.1:{port}',
-        '-search.latencyOffset=1s',
-    ]
-    with started(command, f'http://127.0.0.1:{port}', folder / 'victoria.log') as url:
-        yield url
-
-
-def fill_victoria(url: str, lines: Iterable[str]) -> None:
-    """Send series in the text format of Prometheus, and wait until they can be found."""
-    body = ''.join(lines).encode()
-    request = urllib.request.Request(f'{url}/api/v1/import/prometheus', body, method='POST')
-    with urllib.request.urlopen(request, timeout=60):
-        pass
-    with urllib.request.urlopen(f'{url}/internal/force_flush', timeout=60):
-        pass
-
-
-def recent(
-    cluster: Cluster, now: float, steps: int = 3
-) -> Iterator[tuple[float, Iterable[Series]]]:
-    """Yield the last values of a cluster."""
-    start = now - now % STEP
-    for step in range(steps - 1, -1, -1):
-        moment = start - step * STEP
-        yield moment, cluster.series(moment)
 
 
 def environment(**more: str) -> dict[str, str]:

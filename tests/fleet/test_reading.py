@@ -1,351 +1,328 @@
-"""Hosts, GPUs and users from responses."""
+"""Hosts from series, filters, and lists."""
 
 from __future__ import annotations
 
+import json
 import math
-import re
-from typing import Callable
+from typing import Any
 
 import pytest
 
-from nvitop import simulation
-from nvitop.fleet.demo import MIXED, Cluster, DemoServer
-from nvitop.fleet.host import read_history, read_host
-from nvitop.fleet.output import VIEWS, fleet_text
-from nvitop.fleet.queries import (
-    Scope,
-    gpus_query,
-    hosts_query,
-    jobs_query,
-    matches,
-    of_server,
-    parse_filter,
-    users_query,
-)
-from nvitop.fleet.reading import natural, read_fleet, read_jobs
-from nvitop.fleet.series import ROW, Matcher, parse_selector, quoted
-from nvitop.fleet.source import Question, ask
-from nvitop.fleet.types import Fleet, FleetGpu, FleetHost, Series, remember, totals
-from nvitop.health import KINDS, findings, is_wrong
-from nvitop.sampling import LiveSource
+from nvitop.exporter.dialects import Observation, SeriesOptions
+from nvitop.exporter.families import make_families
+from nvitop.fleet.demo import DemoSource
+from nvitop.fleet.filters import parse_filter, select
+from nvitop.fleet.lists import VIEWS, fleet_text, sorted_rows
+from nvitop.fleet.queries import Scope, fleet_query
+from nvitop.fleet.reading import host_name, natural, read_fleet
+from nvitop.fleet.series import ROW, parse_selector
+from nvitop.fleet.types import Fleet, FleetFinding, FleetGpu, FleetHost, Series, totals
+from nvitop.health import KINDS
+from nvitop.sampling.types import Sample
+from tests.exporter.machines import sample_of
+from tests.sampling.fakes import device_sample, process_sample
 
 NOW = 1_795_000_000.0
 UUID = 'GPU-11111111-2222-3333-4444-555555555555'
-
-
-def demo_fleet(hosts: int, **scope: object) -> Fleet:
-    server = DemoServer(Cluster(hosts, dialects=MIXED), clock=lambda: NOW)
-    return ask(server, Question('hosts', Scope(**scope)), clock=lambda: NOW)  # type: ignore[arg-type]
-
-
-def only(hosts: tuple[FleetHost, ...]) -> FleetHost:
-    (host,) = hosts
-    return host
-
-
-def texts(host: FleetHost) -> list[str]:
-    return [problem.text for problem in host.problems]
+GIB = 2.0**30
 
 
 def row(name: str, value: float, mark: str = '', **labels: str) -> Series:
     return Series(name, {**labels, ROW: mark} if mark else labels, value)
 
 
-def test_two_exporters_of_one_gpu_are_one_host_and_counted_once() -> None:
+def read(*series: Series, scope: Scope | None = None) -> Fleet:
+    return read_fleet(series, scope or Scope(), NOW)
+
+
+def own(name: str, value: float, gpu: str = '0', **labels: str) -> Series:
+    labels = {'hostname': 'n1', 'instance': 'n1:9836', 'job': 'gpus', **labels}
+    return Series(f'nvitop_{name}', {'gpu': gpu, 'uuid': f'GPU-{gpu}', **labels}, value)
+
+
+def dcgm(name: str, value: float, gpu: str = '0', mark: str = '', **labels: str) -> Series:
+    labels = {'Hostname': 'n2', 'instance': 'n2:9400', 'job': 'dcgm', **labels}
+    return row(f'DCGM_FI_{name}', value, mark, gpu=gpu, UUID=f'GPU-{gpu}', **labels)
+
+
+def only(fleet: Fleet) -> FleetHost:
+    (host,) = fleet.hosts
+    return host
+
+
+def read_sample(sample: Sample, *names: str) -> Fleet:
+    """Return the hosts of an exporter's page."""
+    options = SeriesOptions(owners=True)
+    sample = sample._replace(simulated='')  # which has a series of its own
     series = [
-        row('nvitop_gpu_utilization_ratio', 0.5, instance='10.0.0.7:9101', uuid=UUID, gpu='0'),
-        row('nvitop_gpu_memory_used_bytes', 2**30, instance='10.0.0.7:9101', uuid=UUID),
-        row('nvitop_gpu_power_usage_watts', 300, 'sum', instance='10.0.0.7:9101'),
-        row('DCGM_FI_DEV_GPU_UTIL', 49, instance='x:9400', Hostname='node7', UUID=UUID, gpu='0'),
-        row('DCGM_FI_DEV_POWER_USAGE', 301, 'sum', instance='x:9400', Hostname='node7'),
+        Series(family.name, {**point.labels, 'instance': 'x:1', 'job': 'gpus'}, point.value)
+        for family in make_families(names, Observation(sample, options))
+        for point in family.points
     ]
-    host = only(read_fleet(series, Scope(), NOW).hosts)
-    assert host.name == 'node7'
-    assert [gpu.utilization_percent for gpu in host.gpus] == [50]
-    assert host.power_watts == 300
-    assert {one.dialect for one in host.exporters} == {'own', 'dcgm'}
+    return read(*series)
 
 
-def test_nan_and_inf_values_are_left_out() -> None:
-    labels = {'instance': 'a:1', 'uuid': UUID, 'gpu': '0'}
-    series = [
-        row('nvitop_gpu_utilization_ratio', math.nan, **labels),
-        row('nvitop_gpu_memory_used_bytes', math.inf, **labels),
-        row('nvitop_gpu_up', 0, 'down', **labels),
-    ]
-    host = only(read_fleet(series, Scope(), NOW).hosts)
-    assert host.utilization_percent is None
-    assert host.memory_used_bytes is None
-    assert texts(host) == ['GPU 0 not responding']
+def test_values_of_both_kinds_are_the_same() -> None:
+    sample = sample_of('dgx-h100', ('own', 'dcgm'))
+    mine, theirs = (only(read_sample(sample, name)) for name in ('own', 'dcgm'))
+    both = only(read_sample(sample, 'own', 'dcgm'))
+    assert (mine.kind, theirs.kind) == ('own', 'dcgm')
+    assert both == mine
+    assert len(mine.gpus) == len(theirs.gpus) == 8
+    for host in (mine, theirs):
+        assert host.power_watts == pytest.approx(
+            sum((device.power_usage_mw or 0) / 1000 for device in sample.devices)
+        )
+        assert host.memory_total_bytes == pytest.approx(8 * 80 * GIB, rel=0.01)
+    for first, second in zip(mine.gpus, theirs.gpus):
+        assert (first.id, first.label, first.model) == (second.id, second.label, second.model)
+        assert first.utilization_percent == pytest.approx(second.utilization_percent)
+        assert first.memory_used_bytes == pytest.approx(second.memory_used_bytes)
+        assert first.temperature_celsius == second.temperature_celsius
 
 
-def test_all_warnings_and_missing_gpus_are_findings() -> None:
-    labels = {'instance': 'a:1', 'uuid': UUID, 'gpu': '0'}
-    series = [
-        row('nvitop_gpu_health', 2, 'health', **labels, kind='remap_pending'),
-        row('nvitop_gpu_health', 3, 'health', **labels, kind='recovery_needed'),
-        row('nvitop_gpu_health', 2, 'health', **labels, kind='of_a_newer_version'),
-        row('nvitop_gpu_health', 2, 'health', **labels, kind='thermal_slowdown'),
-        row('nvitop_gpu_health', 3, 'health', **labels, kind='hot'),
-        row('nvitop_gpu_missing', 1, 'missing', instance='a:1', pci_bus_id='0000:5a:00.0'),
-        row('nvitop_gpu_missing', 1, 'missing', instance='a:1'),
-    ]
-    host = only(read_fleet(series, Scope(), NOW).hosts)
-    assert host.faulty == 3
-    assert texts(host) == [
-        'GPU 0 to recover',
-        'GPU 0 hot',
-        'GPU ? missing: 0000:5a:00.0',
-        'GPU ? missing: unknown bus ID',
-        'GPU 0 with pending row remapping',
-        'GPU 0 of_a_newer_version',
-    ]
-    assert host.severity == 'critical'
-    assert only(read_fleet(series[:1], Scope(), NOW).hosts).severity == 'warning'
-
-
-def test_a_sleeping_gpu_has_no_values_and_no_findings() -> None:
-    labels = {'instance': 'a:1', 'uuid': UUID, 'gpu': '0'}
-    series = [
-        row('nvitop_gpu_utilization_ratio', 0.5, **labels),
-        row('nvitop_gpu_asleep', 1, 'asleep', instance='a:1', gpu='1'),
-    ]
-    host = only(read_fleet(series, Scope(), NOW).hosts)
-    assert [gpu.is_asleep for gpu in host.gpus] == [False, True]
-    assert (host.problems, host.free, host.utilization_percent) == ((), 1, 50.0)
-    for query in (hosts_query(Scope()), gpus_query(Scope(), 'utilization')):
-        assert 'nvitop_gpu_asleep' in query
-
-
-def test_findings_are_queried_whatever_their_kind() -> None:
-    query = hosts_query(Scope())
-    kinds = re.search(r'kind!~"([a-z_|]+)"', query)
-    assert kinds
-    asked = {kind for kind in KINDS if not re.fullmatch(kinds[1], kind)}
-    with simulation.machine('faults', processes='fixed'):
-        found = findings(LiveSource().complete_sample())
-    assert {f.kind for f in filter(is_wrong, found)} - {'lost'} <= asked
-    assert 'nvitop_gpu_missing' in query
-
-
-def test_hosts_that_vanish_stay_without_values() -> None:
-    before = demo_fleet(3)
-    after = remember(before.hosts, Fleet(before.hosts[:2], timestamp=NOW + 10))
-    assert [host.gone_since for host in after.hosts] == [None, None, NOW + 10]
-    assert remember(after.hosts, Fleet(before.hosts[:2], timestamp=NOW + 20)).hosts == after.hosts
-    sums = totals(after.hosts, NOW + 10)
-    assert (sums.hosts, sums.gone, sums.gpus) == (2, 1, 16)
-
-
-def test_users_are_counted_over_hosts() -> None:
-    server = DemoServer(Cluster(20, dialects=('own', 'nvitop-exporter')), clock=lambda: NOW)
-    users = ask(server, Question('users')).users
-    assert {user.name for user in users} <= {'alice', 'bob', 'carol', 'dave', 'erin', 'frank'}
-    assert users[0].gpus >= users[-1].gpus > 0
-    assert all(user.processes == user.gpus for user in users)
-    # Each process has 30 to 76 GiB. One exporter reports bytes, the other MiB.
-    sizes = [(user.memory_bytes or 0) / user.gpus / 2**30 for user in users]
-    assert 28 < min(sizes) <= max(sizes) < 77
-
-
-@pytest.mark.parametrize('place', range(4))
-def test_host_becomes_a_sample(place: int) -> None:
-    server = DemoServer(Cluster(4, dialects=MIXED), clock=lambda: NOW)
-    host = ask(server, Question()).hosts[place]
-    response, _ = server.query(Question('host', host=host))
-    sample = read_host(response.series, host, NOW)
-    assert sample.host.hostname == host.name
-    found = [device.gpu_utilization_percent for device in sample.devices]
-    assert found == [gpu.utilization_percent for gpu in host.gpus]
-    memory = [device.memory_percent or 0.0 for device in sample.devices]
-    assert sum(memory) / len(memory) == pytest.approx(host.memory_percent, abs=1)
-
-
-def test_history_has_the_devices_of_the_sample_and_values_of_the_past() -> None:
-    server = DemoServer(Cluster(4, dialects=MIXED), clock=lambda: NOW)
-    for host in ask(server, Question()).hosts:
-        values, _ = server.query(Question('host', host=host))
-        sample = read_host(values.series, host, NOW)
-        past = server.query_range(Question('history', host=host), NOW - 60, NOW, 30)
-        history = read_history(past, sample)
-        assert [moment for moment, _ in history] == [NOW - 60, NOW - 30, NOW]
-        for _, earlier in history:
-            assert [one.key for one in earlier.devices] == [one.key for one in sample.devices]
-        last = [one.gpu_utilization_percent for one in history[-1][1].devices]
-        assert last == [one.gpu_utilization_percent for one in sample.devices]
-
-
-def test_filter_becomes_quoted_matchers() -> None:
-    filters = parse_filter('host:a".*} user:bob gpu:3 model:h100 x')
-    assert filters == (
-        ('host', 'a".*}'),
-        ('user', 'bob'),
-        ('gpu', '3'),
-        ('model', 'h100'),
-        ('host', 'x'),
+def test_host_with_own_names_is_read_by_them_alone() -> None:
+    host = only(
+        read(
+            own('gpu_utilization_ratio', 0.5),
+            own('gpu_state', 1, state='busy'),
+            dcgm('DEV_GPU_UTIL', 90, Hostname='node-1.example'),
+        )
     )
-    query = hosts_query(Scope(filters=filters))
-    assert r'instance=~"(?i).*a\"\\.\\*\\}.*"' in query
-    assert 'nvitop_user_gpu_processes' in query
-    assert 'modelName' not in query  # only exporters that know users are queried
+    assert (host.name, [gpu.utilization_percent for gpu in host.gpus]) == ('n1', [50])
 
 
-def test_filter_uses_an_info_series_only_if_other_series_lack_the_label() -> None:
-    query = hosts_query(Scope(filters=(('model', 'h100'),)))
-    found = re.findall(r'and on \([^)]*\) {__name__=~"(\w*)",name=~', query)
-    assert set(found) == {'nvitop_gpu_info'}
-    assert 'modelName=~"(?i).*h100.*"' in query
-
-
-@pytest.mark.parametrize('text', ['', 'a', 'user:bob', 'gpu:3', 'model:h100 a'])
-def test_age_is_that_of_the_values_with_any_filter(text: str) -> None:
-    """In PromQL, only ``timestamp`` of a plain selector is the time of the values."""
-    labels = (('own', 'host'), ('dcgm', 'Hostname'))
-    query = hosts_query(Scope(filters=parse_filter(text), used_labels=labels))
-    assert set(re.findall(r'timestamp\((.)', query)) == {'{'}
-
-
-def test_filter_for_a_job_matches_its_number_or_a_part_of_its_name() -> None:
-    query = jobs_query(Scope(filters=parse_filter('job:ml/train-0')))
-    assert 'owner_id="ml/train-0"' in query
-    assert 'owner_name=~"(?i).*ml/train-0.*"' in query
-    assert 'hpc_job="ml/train-0"' in query
-    for labels in (
-        'namespace=~{},pod=~{},exported_pod=""',
-        'exported_namespace=~{},exported_pod=~{}',
-    ):
-        assert labels.format('"(?i).*ml.*"', '"(?i).*train-0.*"') in query
-
-
-def test_filter_restricts_the_simulated_cluster() -> None:
-    hosts = demo_fleet(40, filters=(('host', 'gpu0007'),)).hosts
-    assert [host.name for host in hosts] == ['gpu0007']
-
-
-def test_selector_is_parsed_and_quoted() -> None:
-    matchers = parse_selector(r'{cluster="a\"b", rack=~"r[12]"}')
-    assert matchers == (Matcher('cluster', '=', 'a"b'), Matcher('rack', '=~', 'r[12]'))
-    assert str(matchers[0]) == r'cluster="a\"b"'
-    assert quoted('a\\"\n') == r'"a\\\"\n"'
-    with pytest.raises(ValueError, match='expected'):
-        parse_selector('{cluster="a"} or vector(1)')
-
-
-def test_gpus_without_values_count_and_pauses_are_not_held() -> None:
-    def labels(number: int) -> dict[str, str]:
-        return {'hostname': 'a', 'gpu': str(number), 'uuid': f'GPU-{number}'}
-
+def test_exporter_that_two_jobs_read_counts_once() -> None:
     series = [
-        row('nvitop_gpu_up', 1, 'silent', **labels(0)),
-        *(row('nvitop_gpu_utilization_ratio', 0.0, **labels(number)) for number in (1, 2, 3, 4)),
-        *(row('nvitop_gpu_memory_used_bytes', 2**33, **labels(number)) for number in (1, 2)),
-        row('nvitop_gpu_utilization_ratio', 0.0, 'recent', **labels(2)),
-        row('nvitop_gpu_health', 3, 'health', **labels(4), kind='reset_needed'),
+        own(name, value, job=job, **labels)
+        for job in ('a', 'b')
+        for name, value, labels in (
+            ('gpu_memory_used_bytes', GIB, {}),
+            ('user_gpu_memory_bytes', GIB, {'user': 'ann'}),
+            ('user_gpu_processes', 2, {'user': 'ann'}),
+        )
     ]
-    host = only(read_fleet(series, Scope(), NOW).hosts)
-    assert [gpu.state for gpu in host.gpus] == ['unknown', 'held', 'in use', 'free', 'free']
-    assert (host.free, host.held, host.idle) == (1, 1, 3)
-    sums = totals((host,), NOW)
-    assert (sums.gpus, sums.free, sums.faulty, sums.critical) == (5, 1, 1, 1)
+    fleet = read(*series)
+    assert only(fleet).memory_used_bytes == GIB
+    assert [(u.name, u.gpus, u.processes, u.memory_bytes) for u in fleet.users] == [
+        ('ann', 1, 2, GIB)
+    ]
 
 
-def test_jobs_span_hosts_and_sessions_do_not() -> None:
-    def owner(host: str, kind: str, number: str, name: str = '', user: str = 'ann') -> Series:
-        labels = {'owner_kind': kind, 'owner_id': number, 'owner_name': name, 'user': user}
-        uuid = f'GPU-{host}'
-        return row('nvitop_gpu_owner_info', 1, 'owner', hostname=host, uuid=uuid, **labels)
+def test_mig_devices_count_instead_of_their_gpu() -> None:
+    sample = sample_of('mig', ('own', 'dcgm'))
+    leaves = [
+        device
+        for device in sample.devices
+        if device.key.is_mig
+        or not any(
+            other.key.is_mig and other.key.physical_index == device.key.physical_index
+            for other in sample.devices
+        )
+    ]
+    for kind in ('own', 'dcgm'):
+        host = only(read_sample(sample, kind))
+        instances = {(d.key.physical_index, d.info.gpu_instance_id) for d in leaves}
+        assert len(host.gpus) == (len(leaves) if kind == 'own' else len(instances))
+        if kind == 'own':
+            assert host.memory_used_bytes == sum(d.memory_used_bytes or 0 for d in leaves)
+        power = sum((d.power_usage_mw or 0) / 1000 for d in sample.devices if not d.key.is_mig)
+        assert host.power_watts == pytest.approx(power)
+    assert 'unknown' not in {gpu.state for gpu in only(read_sample(sample, 'own')).gpus}
 
-    pod = {'Hostname': 'c', 'UUID': 'GPU-c', 'namespace': 'dcgm', 'pod': 'exporter'}
-    series = [
-        owner('a', 'slurm', '42'),
-        owner('b', 'slurm', '42', user='bob'),
-        owner('a', 'tmux', '7'),
-        owner('b', 'tmux', '7'),
-        owner('a', 'jupyter', '8', 'my try.ipynb'),
-        owner('c', 'pod', '5ba385ca', 'ml/train-0'),
-        row(
-            'DCGM_FI_DEV_GPU_UTIL',
-            3,
-            'owner',
-            **pod,
-            exported_namespace='ml',
-            exported_pod='train-0',
+
+def test_free_mig_devices_are_free() -> None:
+    part = {'mig_uuid': 'MIG-1', 'gpu_instance': '1'}
+    host = only(
+        read(
+            own('gpu_up', 1),
+            own('gpu_state', 1, state='free'),
+            own('gpu_temperature_celsius', 40),
+            own('gpu_health', 3, kind='hot'),
+            own('gpu_state', 0, state='held', **part),
+            own('gpu_state', 1, state='free', **part),
+            own('gpu_state', 1, state='held', mig_uuid='MIG-2', gpu_instance='2'),
+        )
+    )
+    assert [(gpu.label, gpu.state, gpu.temperature_celsius) for gpu in host.gpus] == [
+        ('0:1', 'free', 40),
+        ('0:2', 'held', 40),
+    ]
+    assert [problem.text for problem in host.problems] == [f'GPU 0 {KINDS["hot"].counted}']
+
+
+@pytest.mark.parametrize(
+    ('past', 'used', 'state'),
+    [
+        (0.0, 2 * GIB, 'held'),
+        (80.0, 2 * GIB, 'in use'),
+        (None, 2 * GIB, 'in use'),
+        (0.0, 0, 'free'),
+    ],
+)
+def test_nothing_is_held_before_ten_minutes_of_history(
+    past: float | None, used: float, state: str
+) -> None:
+    series = [dcgm('DEV_GPU_UTIL', 0), dcgm('DEV_FB_USED', used / 2**20)]
+    if past is not None:
+        labels = {**series[0].labels, ROW: 'past'}
+        series.append(Series('', labels, past))
+    assert [gpu.state for gpu in only(read(*series)).gpus] == [state]
+
+
+def test_hosts_without_values_are_down_gone_or_forgotten() -> None:
+    seen = {'hostname': 'n9', 'instance': 'n9:9836', 'job': 'gpus'}
+    fleet = read(
+        own('gpu_up', 1),
+        own('last_collect_timestamp_seconds', NOW - 7),
+        row('', NOW - 7, 'seen', hostname='n1', instance='n1:9836', job='gpus'),
+        row('', NOW - 900, 'seen', **seen),
+        row('', NOW - 1800, 'seen', hostname='n8', instance='n8:9836', job='gpus'),
+        row('', NOW - 60, 'seen', hostname='n7', instance='n7:9836', job='gpus'),
+        row('up', 0, 'down', instance='n9:9836', job='gpus'),
+        row('up', 0, 'down', instance='n6:9836', job='gpus'),
+        row('up', 0, 'down', instance='db:5432', job='postgres'),
+        row('up', 0, 'down', instance='n1:9400', job='gpus'),
+    )
+    assert [(h.name, h.is_gone, h.severity, h.age(NOW)) for h in fleet.hosts] == [
+        ('n1', False, None, 7),
+        ('n6', True, 'critical', None),
+        ('n8', True, None, 1800),
+        ('n9', True, 'critical', 900),
+    ]
+    sums = totals(fleet.hosts, NOW)
+    assert (sums.hosts, sums.gone, sums.critical) == (1, 3, 2)
+
+
+def test_findings_of_a_gpu_are_each_listed_once() -> None:
+    fleet = read(
+        own('gpu_up', 0),
+        own('gpu_health', 3, kind='lost'),
+        own('gpu_health', 2, gpu='1', kind='hot'),
+        own('gpu_health', 1, gpu='1', kind='power_cap'),
+        own('gpu_missing', 1, pci_bus_id='0000:3d:00.0'),
+        own('last_collect_success', 0),
+    )
+    assert [(p.text, p.finding.severity) for p in fleet.problems] == [
+        ('GPU 0000:3d:00.0 missing', 'critical'),
+        ('driver does not respond', 'critical'),
+        ('GPU 0 not responding', 'critical'),
+        (f'GPU 1 {KINDS["hot"].counted}', 'warning'),
+    ]
+
+
+def test_problems_of_dcgm() -> None:
+    fleet = read(
+        dcgm('DEV_XID_ERRORS', 79),
+        dcgm('DEV_XID_ERRORS', 13, gpu='1'),
+        dcgm('DEV_ROW_REMAP_FAILURE', 1, gpu='2'),
+    )
+    texts = [problem.text for problem in fleet.problems]
+    assert texts == ['GPU 0 Xid 79', 'GPU 2 with failed remapping']
+
+
+def test_values_that_are_no_finite_numbers_are_left_out() -> None:
+    fleet = read(
+        own('gpu_up', 1),
+        own('gpu_utilization_ratio', math.nan),
+        own('gpu_memory_used_bytes', math.inf),
+        dcgm('DEV_FB_USED', 1e305),
+        row('', math.inf, 'seen', hostname='n5'),
+    )
+    assert all(gpu.memory_used_bytes is None for host in fleet.hosts for gpu in host.gpus)
+    for name in VIEWS:
+        for kind in ('table', 'csv', 'json'):
+            assert fleet_text(fleet, kind, name)
+
+
+def test_owners_come_from_labels_of_processes_or_pods() -> None:
+    process = process_sample(1, username='ann', gpu_memory_bytes=5 << 30)
+    sample = Sample(NOW, devices=(device_sample(0),), processes=(process,))
+    assert [user.name for user in read_sample(sample, 'own').users] == ['ann']
+    fleet = read(
+        own('gpu_owner_info', 1, user='ann', owner_kind='slurm', owner_id='42', owner_name=''),
+        own(
+            'gpu_owner_info', 1, gpu='1', user='bob', owner_kind='tmux', owner_id='', owner_name='x'
         ),
-        row('DCGM_FI_DEV_GPU_UTIL', 3, 'owner', Hostname='d', UUID='GPU-d', hpc_job='43'),
-        row('DCGM_FI_DEV_GPU_UTIL', 3, 'owner', Hostname='e', UUID='GPU-e'),
-        row('nvitop_gpu_utilization_ratio', 0.6, hostname='a', uuid='GPU-a'),
-        row('nvitop_gpu_utilization_ratio', 0.0, hostname='b', uuid='GPU-b'),
-        row('nvitop_gpu_utilization_ratio', 0.0, 'idle', hostname='b', uuid='GPU-b'),
+        own('gpu_state', 1, state='held'),
+        dcgm('DEV_GPU_UTIL', 80, '5', exported_pod='chat', exported_namespace='ml', pod='x'),
+        dcgm('DEV_GPU_UTIL', 40, '6', hpc_job='42', pod='dcgm-exporter-x'),
+    )
+    assert [(job.name, job.gpus, job.held_gpus, job.hosts) for job in fleet.jobs] == [
+        ('slurm 42', 2, 1, ('n1', 'n2')),
+        ('pod ml/chat', 1, 0, ('n2',)),
+        ('tmux x', 1, 0, ('n1',)),
     ]
-    jobs = read_jobs(series, Scope(), NOW).jobs
-    assert [(job.name, job.hosts, job.filter) for job in jobs] == [
-        ('slurm 42', ('a', 'b'), 'job:42'),
-        ('nb my try.ipynb', ('a',), 'job:try.ipynb host:a'),
-        ('pod', ('e',), ''),
-        ('pod ml/train-0', ('c',), 'job:ml/train-0'),
-        ('slurm 43', ('d',), 'job:43'),
-        ('tmux server 7', ('a',), 'job:7 host:a'),
-        ('tmux server 7', ('b',), 'job:7 host:b'),
-    ]
-    job = jobs[0]
-    assert (job.gpus, job.held_gpus, job.utilization_percent) == (2, 1, 30)
-    assert job.users == ('ann', 'bob')
+    assert [job.filter for job in fleet.jobs] == ['job:42', 'job:ml/chat', 'job:x host:n1']
 
 
-@pytest.mark.parametrize('query', [hosts_query, users_query, jobs_query])
-def test_users_and_jobs_on_mig_devices_are_queried(query: Callable[[Scope], str]) -> None:
-    selectors = re.findall(r'{__name__=~"([^"]*)"([^}]*)}', query(Scope()))
-    found = {names: rest for names, rest in selectors if 'user' in names or 'owner' in names}
-    assert found
-    assert not any(found.values())
+@pytest.mark.parametrize(
+    ('words', 'hosts', 'gpus'),
+    [
+        ('gpu0007', ['gpu0007'], 8),
+        ('host:GPU', [], 0),
+        ('gpu000 gpu:3', [f'gpu000{n}' for n in range(1, 10)], 9),
+        ('free:8', ['gpu0017', 'gpu0018', 'gpu0019', 'gpu0020'], 32),
+        ('user:carol', ['gpu0009', 'gpu0010', 'gpu0012'], 12),
+        ('job:41034', ['gpu0013', 'gpu0014', 'gpu0015', 'gpu0016'], 32),
+        ('model:h100', [f'gpu{n:04}' for n in range(1, 21)], 160),
+    ],
+)
+def test_filters(words: str, hosts: list[str], gpus: int) -> None:
+    fleet = select(DemoSource(20, lambda: NOW).read(), parse_filter(words))
+    assert [host.name for host in fleet.hosts] == hosts
+    assert sum(len(host.gpus) for host in fleet.hosts) == gpus
 
 
-def test_free_gpus_are_filtered_here_and_not_by_the_server() -> None:
-    filters = parse_filter('free:2 gpu0 free:many free:')
-    assert filters == (('free', '2'), ('host', 'gpu0'), ('host', 'free:many'))
-    assert of_server(filters) == filters[1:]
-    host = FleetHost('GPU01', gpus=2 * (FleetGpu('x', utilization_percent=0.0),))
-    assert matches(host, filters[:2])
-    assert not matches(host, (('free', '3'),))
-    assert not matches(host, (('host', 'Gpu'),))
+def test_lists_are_sorted_by_any_column() -> None:
+    fleet = DemoSource(20, lambda: NOW).read()
+    view = VIEWS['hosts']
+    for column in view.columns:
+        assert len(sorted_rows(view, fleet.hosts, column.name, NOW)) == 20
+    free = [host.free for host in sorted_rows(view, fleet.hosts, 'free_gpus', NOW)]
+    assert free == sorted(free, reverse=True)
+    document: dict[str, Any] = json.loads(fleet_text(fleet, 'json', 'users', 'gpus'))
+    assert document['schema'] == 1
+    assert document['totals']['gpus'] == 160
+    assert [*document['users'][0]] == [column.name for column in VIEWS['users'].columns]
 
 
-@pytest.mark.parametrize('query', [jobs_query, users_query])
-def test_jobs_and_users_are_queried_for_each_gpu(query: Callable[[Scope], str]) -> None:
-    groups = re.findall(r' by \(([^)]*)\)', query(Scope()))
-    assert groups
-    assert all({'uuid', 'UUID', 'gpu'} <= {*group.split(', ')} for group in groups)
+def test_hostile_labels_are_printable() -> None:
+    text = 'a\x1b[2J\u202eb"\n'
+    labels = {'hostname': text, 'gpu': '9' * 5000, 'uuid': text, 'user': text, 'kind': text}
+    owner = {'owner_kind': text, 'owner_id': text, 'owner_name': text}
+    names = ('gpu_up', 'gpu_health', 'user_gpu_processes', 'gpu_owner_info', 'gpu_missing')
+    fleet = read(*(Series(f'nvitop_{name}', {**labels, **owner}, 3.0) for name in names))
+    for name in VIEWS:
+        assert '\x1b' not in fleet_text(fleet, 'table', name)
 
 
-def test_each_number_in_a_name_is_sorted_as_a_number() -> None:
-    names = ['rack10-gpu1', 'rack9-gpu10', 'rack9-gpu9', 'rack9']
-    assert sorted(names, key=natural) == names[::-1]
+@pytest.mark.parametrize(
+    ('value', 'name'),
+    [('gpu1:9100', 'gpu1'), ('10.0.0.1:9', '10.0.0.1'), ('[::1]:9', '::1'), ('', '(unnamed)')],
+)
+def test_names_of_hosts(value: str, name: str) -> None:
+    assert host_name('instance', value) == name
 
 
-TABLES = {
-    'hosts': """\
-HOST     GPUS  UTIL       MEMORY       POWER  TEMP  FREE  HELD  AGE  USERS    PROBLEMS
-gpu0001     8   64%  242/640 GiB  3.8/5.6 kW  59°C     0     0   9s  alice""",
-    'gpus': """\
-HOST     GPU  STATE    UTIL     MEMORY  POWER  TEMP  USERS  PROBLEMS
-gpu0001    0  busy      64%  30/80 GiB  472 W  55°C  alice""",
-    'users': """\
-USER   HOSTS  GPUS  HELD  PROCESSES   MEMORY
-dave       2    12     0         12  536 GiB""",
-    'jobs': """\
-JOB           USERS         GPUS  HELD  UTIL  HOSTS
-slurm 41005   alice, frank    16     0   67%  gpu0001 +1""",
-    'problems': """\
-HOST     GPU  SEVERITY  PROBLEM
-gpu0007    3  critical  not responding""",
-}
+def test_label_of_the_user_names_hosts() -> None:
+    scope = Scope(host_label='rack')
+    assert only(read(own('gpu_up', 1, rack='r7'), scope=scope)).name == 'r7'
 
 
-@pytest.mark.parametrize('name', VIEWS)
-def test_tables_have_units(name: str) -> None:
-    server = DemoServer(Cluster(9), clock=lambda: 1e6)
-    fleet = ask(server, Question(VIEWS[name].kind, metric=''), clock=lambda: 1e6 + 9)
-    lines = fleet_text(fleet, 'table', name).splitlines()
-    start = lines.index(TABLES[name].partition('\n')[0])
-    assert '\n'.join(lines[start : start + 2]) == TABLES[name]
-    assert (start == 1) == (VIEWS[name].kind == 'hosts')  # below the totals
+def test_query_is_short_and_quotes_the_selector() -> None:
+    query = fleet_query(Scope(parse_selector('{cluster="a\\"b", rack=~"r[12]"}')))
+    assert len(query) < 2500
+    assert query.count('cluster="a\\"b",rack=~"r[12]"') == 8
+    with pytest.raises(ValueError, match='expected'):
+        parse_selector('{a}')
+
+
+def test_natural_order() -> None:
+    assert sorted(['gpu10', 'gpu9', 'gpu010'], key=natural) == ['gpu9', 'gpu010', 'gpu10']
+
+
+def test_critical_findings_keep_a_gpu_from_being_free() -> None:
+    broken = FleetGpu('a', '0', 'a', state='free', findings=(FleetFinding('lost'),))
+    warned = broken._replace(id='b', findings=(FleetFinding('hot', 'warning'),))
+    assert FleetHost('h', gpus=(broken, warned)).free == 1

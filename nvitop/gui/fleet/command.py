@@ -8,18 +8,18 @@ import threading
 import time
 from typing import TYPE_CHECKING, Callable
 
+from nvitop.basics.printable import printable
 from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely
 from nvitop.console.options import Options, merge, parse_environment
 from nvitop.fleet import command
-from nvitop.fleet.command import make_parser, make_server
-from nvitop.fleet.queries import of_server, parse_filter
-from nvitop.fleet.source import HostSource, Pace, ask
-from nvitop.fleet.types import Fleet, FleetError, remember, totals
+from nvitop.fleet.command import make_parser, make_source
+from nvitop.fleet.source import HostSource, Pace
+from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET
-from nvitop.gui.fleet.state import ORDERS, fleet_of, update_fleet
+from nvitop.gui.fleet.state import ORDERS_BY_NAME, fleet_of, update_fleet
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.settings import choices
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import argparse
 
     from nvitop.fleet.settings import Settings
-    from nvitop.fleet.source import Question, Server
+    from nvitop.fleet.source import FleetSource
     from nvitop.fleet.types import FleetHost
     from nvitop.gui.term import Terminal
     from nvitop.sampling.types import Sample
@@ -56,29 +56,27 @@ _STOP_SECONDS = 0.5
 
 
 class FleetReader:
-    """Asks a server in a daemon thread. There is at most one request at a time.
+    """Reads hosts in a daemon thread. There is at most one request at a time.
 
-    ``on_event`` is called in that thread with each answer or failure.
+    ``on_event`` is called in that thread with each result or failure.
     """
 
     def __init__(
         self,
-        server: Server,
+        source: FleetSource,
         on_event: Callable[[FleetArrived | FleetFailed], None],
         interval: float,
     ) -> None:
-        self._server = server
+        self._source = source
         self._on_event = on_event
         self._condition = threading.Condition()
-        self._question: Question | None = None
+        self._is_wanted = False
         self._due = 0.0
-        self._is_asking = False
         self._is_stopping = False
         self._is_alive = False
         self._pace = Pace(interval)
         self._failures = 0
         self._last = Fleet()
-        self._last_question: Question | None = None
 
     def start(self) -> None:
         """Start the thread. Raises RuntimeError if that is impossible."""
@@ -88,100 +86,66 @@ class FleetReader:
                 start_daemon('nvitop-fleet', self._run)
                 self._is_alive = True
 
-    def demand(self, question: Question | None) -> None:
-        """Set the question of the screen; ``None`` if nothing is asked, as on a frozen display.
-
-        A new question is asked at once, and a request in progress is canceled.
-        """
+    def demand(self, is_wanted: bool) -> None:
+        """Set whether hosts are read; a frozen display reads none."""
         with self._condition:
-            last, self._question = self._question, question
-            if question is not None and (last is None or _subject(question) != _subject(last)):
-                self._ask_now()
+            self._is_wanted = is_wanted
             self._condition.notify_all()
 
     def refresh(self) -> None:
-        """Ask the question of the screen now, and cancel a request in progress."""
+        """Read the hosts now."""
         with self._condition:
-            self._ask_now()
+            self._due = 0.0
             self._condition.notify_all()
 
-    def _ask_now(self) -> None:
-        self._due = 0.0
-        if self._is_asking:
-            self._server.cancel()
-
     def stop(self) -> bool:
-        """End the thread; return whether it ended within half a second."""
+        """End the thread; return whether it ended within half a second. Otherwise it is abandoned."""
         with self._condition:
             self._is_stopping = True
-            if self._is_asking:
-                self._server.cancel()
             self._condition.notify_all()
             self._condition.wait_for(lambda: not self._is_alive, _STOP_SECONDS)
             return not self._is_alive
 
     def _run(self) -> None:
-        try:
-            while True:
-                question = self._next_question()
-                if question is None:
-                    return
-                self._ask(question)
-        finally:
+        while self._waits_for_turn():
+            started = time.monotonic()
+            event: FleetArrived | FleetFailed
+            try:
+                fleet = self._source.read()
+            except Exception as error:
+                words = error.line if isinstance(error, FleetError) else _unexpected(error)
+                event = FleetFailed(words, time.time())
+                self._failures += 1
+                pause = _PAUSES[min(self._failures, len(_PAUSES)) - 1]
+                pause = max(pause, self._pace.interval)
+            else:
+                self._failures = 0
+                self._pace = self._pace.after(self._last, fleet)
+                self._last = fleet
+                event, pause = FleetArrived(fleet, self._pace), self._pace.period
             with self._condition:
-                self._is_alive = False
-                self._condition.notify_all()
+                self._due = started + pause
+                is_stopping = self._is_stopping
+            if not is_stopping:
+                self._on_event(event)
+        with self._condition:
+            self._is_alive = False
+            self._condition.notify_all()
 
-    def _next_question(self) -> Question | None:
-        """Block until a question is due; return ``None`` when the thread is to end."""
+    def _waits_for_turn(self) -> bool:
+        """Block until hosts are to be read; return ``False`` when the thread is to end."""
         with self._condition:
             while not self._is_stopping:
                 remaining = self._due - time.monotonic()
-                if self._question is not None and remaining <= 0:
-                    self._is_asking = True
-                    self._due = time.monotonic() + self._pace.interval
-                    return self._question
-                self._condition.wait(None if self._question is None else remaining)
-            return None
-
-    def _ask(self, question: Question) -> None:
-        started = time.monotonic()
-        try:
-            fleet = ask(self._server, question, clock=time.time)
-        except FleetError as error:
-            self._finish()
-            with self._condition:
-                if self._question != question or self._is_stopping or not self._due:
-                    return  # canceled, because another question waits
-                self._failures += 1
-                pause = _PAUSES[min(self._failures, len(_PAUSES)) - 1]
-                self._due = time.monotonic() + max(pause, self._pace.interval)
-            self._on_event(FleetFailed(question, error.line, time.time()))
-            return
-        self._finish()
-        last = self._last_question
-        # About the same hosts, so that missing ones are gone.
-        if last is not None and _subject(question)[:2] == _subject(last)[:2]:
-            self._pace = self._pace.after(self._last, fleet)
-            fleet = remember(self._last.hosts, fleet)
-        else:
-            self._pace = self._pace._replace(seconds=fleet.seconds)
-        self._failures = 0
-        self._last, self._last_question = fleet, question
-        with self._condition:
-            if self._due > 0:  # otherwise another question waits
-                self._due = started + self._pace.period
-        sums = totals(fleet.hosts, fleet.timestamp)
-        self._on_event(FleetArrived(question, fleet, sums, self._pace))
-
-    def _finish(self) -> None:
-        with self._condition:
-            self._is_asking = False
+                if self._is_wanted and remaining <= 0:
+                    return True
+                self._condition.wait(remaining if self._is_wanted else None)
+            return False
 
 
-def _subject(question: Question) -> tuple[object, ...]:
-    """Return what the user chose to see; labels of hosts, which answers teach, are left out."""
-    return question.kind, question.scope.filters, question.metric
+def _unexpected(error: Exception) -> str:
+    """Return a defect of nvitop in one line."""
+    return f'unexpected error: {type(error).__name__}: {printable(str(error))[:200]}'
 
 
 #: List of the command line → its screen.
@@ -206,14 +170,14 @@ def _show(given: argparse.Namespace, settings: Settings) -> int:
     config = read_config(given.config, choices())
     options = merge(config.layer, parse_environment(os.environ))
     is_demo = given.demo is not None
-    server = make_server(given.demo, settings)
+    source = make_source(given.demo, settings)
     name = 'simulated cluster' if is_demo else settings.url.partition('://')[2]
     fleet = FleetState(scope=settings.scope, server=name)
     collect_garbage_rarely()
     options, terminal = prepare_terminal(options)
     state = state_of(fleet, options, is_demo=is_demo)
     state = begin_with(state, given.view, given.filter, given.sort)
-    app = FleetApp(terminal, state, server, options, interval=settings.interval)
+    app = FleetApp(terminal, state, source, options, interval=settings.interval)
     try:
         with errors_held_back():
             return app.run_fleet()
@@ -236,13 +200,9 @@ def state_of(fleet: FleetState, options: Options, *, is_demo: bool = False) -> A
 def begin_with(state: AppState, view: str, words: str, column: str) -> AppState:
     """Return the state with the list, the filter and the order of the command line."""
     fleet = fleet_of(state)
-    order = next((one.name for one in ORDERS if column.startswith(one.name)), fleet.order)
+    order = column if column in ORDERS_BY_NAME else fleet.order
     state = state._replace(query=words, fleet=fleet._replace(order=order))
-    if view == 'hosts':
-        return state  # the first answer teaches the labels for the filter
-    filters = of_server(parse_filter(words))
-    fleet = fleet_of(state)._replace(scope=fleet.scope._replace(filters=filters))
-    return open_screen(state._replace(fleet=fleet), _FIRST_SCREENS[view])[0]
+    return state if view == 'hosts' else open_screen(state, _FIRST_SCREENS[view])[0]
 
 
 class FleetApp(App):
@@ -254,16 +214,16 @@ class FleetApp(App):
         self,
         terminal: Terminal,
         state: AppState,
-        server: Server,
+        source: FleetSource,
         options: Options,
         *,
         interval: float,
     ) -> None:
         super().__init__(terminal, state)
-        self._server = server
+        self._source = source
         self._options = options
         self._interval = interval
-        self._reader = FleetReader(server, self.post, interval)
+        self._reader = FleetReader(source, self.post, interval)
 
     def run_fleet(self) -> int:
         """Run until the user quits; return the exit status. Raises NoThreadError."""
@@ -271,7 +231,6 @@ class FleetApp(App):
             return self.run(self._reader)
         finally:
             self._reader.stop()
-            self._server.close()
 
     def carry_out(self, effect: Effect) -> None:
         """Carry out an effect."""
@@ -282,17 +241,14 @@ class FleetApp(App):
 
     def _open(self, host: FleetHost) -> None:
         """Show one host until the user comes back. Meanwhile the server is not asked for the list."""
-        self._reader.demand(None)
-        self._reader.stop()
-        scope = fleet_of(self.state).scope
-        source = HostSource(self._server, host, scope, interval=self._interval)
+        self._reader.demand(False)
+        source = HostSource(self._source, host, interval=self._interval)
         options = self._options._replace(theme=self.state.theme)
         simulated = self.state.sample.simulated
-        status = show_host(self.terminal, source, options, self._server.cancel, simulated=simulated)
+        status = show_host(self.terminal, source, options, simulated=simulated)
         if status:
             super().carry_out(Quit(status))
             return
-        self._reader.start()
         self._handle(Resized(*self.terminal.size()))
 
 
@@ -300,7 +256,6 @@ def show_host(
     terminal: Terminal,
     source: HostSource,
     options: Options,
-    on_leave: Callable[[], None],
     *,
     simulated: str = '',
 ) -> int:
@@ -320,5 +275,4 @@ def show_host(
     try:
         return app.run_opened(sampler)
     finally:
-        on_leave()
         sampler.stop()

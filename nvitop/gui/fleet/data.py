@@ -6,35 +6,33 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nvitop.fleet.queries import Scope
-from nvitop.fleet.types import Fleet, FleetHost, Totals
+from nvitop.fleet.types import Fleet, FleetHost, FleetJob, FleetUser, Totals
 
 
 class FleetState(NamedTuple):
-    """Answers of the server, and how its hosts are listed."""
+    """The hosts, and how they are listed."""
 
     scope: Scope = Scope()
-    #: Where the answers come from, for people.
+    #: Where the hosts come from, for people.
     server: str = ''
-    #: The last list of hosts, with those that are gone, and its sums.
+    #: All hosts, and their sums.
     fleet: Fleet = Fleet()
-    sums: Totals = Totals()
-    #: Sums of the last answer without a filter.
     everything: Totals = Totals()
-    #: The hosts in the order of the screen.
+    #: The hosts and GPUs that match the filter, and their sums.
+    matching: Fleet = Fleet()
+    sums: Totals = Totals()
+    #: The matching hosts in the order of the screen, and the users and jobs on their GPUs.
     rows: tuple[FleetHost, ...] = ()
-    gpus: Fleet = Fleet()
-    gpus_metric: str = ''
-    #: Held GPUs of the heat map, as the last list of hosts shows them.
-    held: frozenset[str] = frozenset()
-    users: Fleet = Fleet()
-    jobs: Fleet = Fleet()
+    users: tuple[FleetUser, ...] = ()
+    jobs: tuple[FleetJob, ...] = ()
     #: Metric of the heat map.
     metric: str = 'utilization'
+    #: Name of the column by which hosts are sorted.
     order: str = 'host'
     is_reversed: bool = False
     #: Name of the selected host.
     selected: str = ''
-    #: Why the last question was not answered, and since when this is so.
+    #: Why the hosts cannot be read, and since when this is so.
     error: str = ''
     error_since: float = 0.0
     #: Time between requests (seconds).

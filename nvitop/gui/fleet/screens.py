@@ -85,13 +85,11 @@ _SIGNS = HelpGroup(
     'Signs',
     (
         HelpEntry('▁▂▃▄▅▆▇', 'utilization of one GPU, from 0 % to 100 %', Style(Role.UTILIZATION)),
-        HelpEntry('▁', 'held (idle, with over 1 GiB in use)', WARNING),
-        HelpEntry(
-            'HELD', 'held GPUs; in lists of users and jobs: idle ones, with any memory', PLAIN
-        ),
+        HelpEntry('▁', 'held', WARNING),
+        HelpEntry('HELD', 'GPUs whose processes have run no kernel for 10 minutes', PLAIN),
         HelpEntry('!', 'something is wrong with this GPU', ERROR),
         HelpEntry('·', 'no exporter reports its utilization', DIM),
-        HelpEntry('FREE', 'idle GPUs without held memory and critical findings', PLAIN),
+        HelpEntry('FREE', 'GPUs that no process holds, without critical findings', PLAIN),
         HelpEntry('AGE', 'age of the values; late from 2 minutes, old from 5 minutes', PLAIN),
     ),
 )
@@ -99,7 +97,7 @@ _OTHER_HELP = (
     HelpGroup(
         'Typing a filter or a search',
         (
-            HelpEntry('Enter', 'apply: ask the server; names are filtered at once'),
+            HelpEntry('Enter', 'apply'),
             HelpEntry('Esc', 'cancel (also Ctrl-C)'),
             HelpEntry('Ctrl-U Ctrl-W', 'delete line, word'),
         ),
@@ -113,7 +111,7 @@ _OTHER_HELP = (
         ),
     ),
 )
-_FILTER = 'name, or host: gpu: user: job: model: free:4 (Enter asks the server)'
+_FILTER = 'name, or host: gpu: user: job: model: free:4'
 
 
 def _margins(state: AppState) -> tuple[int, int]:
@@ -133,7 +131,7 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
         hints=('h', 'q'),
         menu=('h', 'Enter', 'g', 'U', 'J', '!', 'F6', '\\', '/', 'n N', 'z', 'q'),
         lines=lambda state: fleet_of(state).rows,
-        demand=fleet_state.demanded_question,
+        demand=fleet_state.wants_hosts,
         margins=_margins,
         selection=KeyedSelection(fleet_state.selected_host, fleet_state.select_host),
         texts=_texts_of_hosts,
@@ -144,7 +142,7 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
         hints=('g', 'h', 'q'),
         menu=('h', 'Enter', 'g', 'U', 'J', '\\', '!', 'z', 'q'),
         lines=lambda state: range(fleet_state.lay_out_heat_map(state).lines),
-        demand=fleet_state.demanded_question,
+        demand=fleet_state.wants_hosts,
         margins=_margins,
         selection=KeyedSelection(fleet_state.heated_line, fleet_state.go_to_heated_line),
         filter_example=_FILTER,
@@ -153,20 +151,20 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
         draw=view.draw_users_of_fleet,
         hints=('h', 'q'),
         menu=('h', 'Enter', 'g', 'J', '/', 'n N', '\\', '!', 'z', 'q'),
-        lines=lambda state: fleet_of(state).users.users,
-        demand=fleet_state.demanded_question,
+        lines=lambda state: fleet_of(state).users,
+        demand=fleet_state.wants_hosts,
         margins=_margins,
-        texts=lambda state: [user.name for user in fleet_of(state).users.users],
+        texts=lambda state: [user.name for user in fleet_of(state).users],
         filter_example=_FILTER,
     ),
     Screen.JOBS: ScreenSpec(
         draw=view.draw_jobs,
         hints=('h', 'q'),
         menu=('h', 'Enter', 'g', 'U', '/', 'n N', '\\', '!', 'z', 'q'),
-        lines=lambda state: fleet_of(state).jobs.jobs,
-        demand=fleet_state.demanded_question,
+        lines=lambda state: fleet_of(state).jobs,
+        demand=fleet_state.wants_hosts,
         margins=_margins,
-        texts=lambda state: [job.name for job in fleet_of(state).jobs.jobs],
+        texts=lambda state: [job.name for job in fleet_of(state).jobs],
         filter_example=_FILTER,
     ),
     Screen.PROBLEMS: ScreenSpec(
@@ -174,11 +172,11 @@ FLEET_SCREENS: dict[Screen, ScreenSpec] = {
         hints=('h', 'q'),
         menu=('h', 'Enter', 'PageUp PageDown', '/', 'n N', 'q'),
         lines=view.problem_texts,
-        demand=fleet_state.demanded_question,
+        demand=fleet_state.wants_hosts,
         margins=_margins,
         texts=lambda state: [line.text for line in view.problem_texts(state)],
     ),
-    Screen.HELP: HELP._replace(demand=fleet_state.demanded_question),
+    Screen.HELP: HELP._replace(demand=fleet_state.wants_hosts),
 }
 
 FLEET = make_program(FLEET_SCREENS, FLEET_KEYS, lambda _: ((_SIGNS,), _OTHER_HELP))

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
-from nvitop.fleet.queries import HEAT_METRICS, matches, of_server, parse_filter
+from nvitop.fleet.filters import parse_filter, select
+from nvitop.fleet.lists import VIEWS, ListColumn
 from nvitop.fleet.reading import natural
-from nvitop.fleet.source import Question, used_labels
-from nvitop.fleet.types import Fleet, FleetHost, totals
+from nvitop.fleet.types import FleetHost, totals
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen, neighbor
 from nvitop.gui.render.width import cell_width
@@ -27,21 +27,30 @@ from nvitop.gui.state.navigation import lines_layout, move_by_lines
 from nvitop.gui.state.notices import answer, refuse
 from nvitop.gui.state.update import update
 
+
+def _order_of(column: ListColumn) -> ListOrder:
+    def value(host: FleetHost) -> object:
+        known = column.value(host, 0.0)
+        if column.name == 'age_seconds':
+            return host.measured and -host.measured
+        if isinstance(known, list):
+            return len(known)
+        return natural(known) if isinstance(known, str) else known
+
+    is_descending = column.name != 'host'
+    return ListOrder(column.name, column.key, column.title, value, is_descending=is_descending)
+
+
 #: The orders of the list of hosts.
-ORDERS = (
-    # Answers are sorted by name; hosts that are gone come after the others.
-    ListOrder('host', 'h', 'HOST', lambda host: natural(host.name), is_descending=False),
-    ListOrder('utilization', 'u', 'UTIL', lambda host: host.utilization_percent),
-    ListOrder('memory', 'm', 'MEMORY', lambda host: host.memory_used_bytes),
-    ListOrder('power', 'p', 'POWER', lambda host: host.power_watts),
-    ListOrder('temperature', 't', 'TEMP', lambda host: host.temperature_celsius),
-    ListOrder('age', 'a', 'AGE', lambda host: host.measured and -host.measured),
-    ListOrder('gpus', 'g', 'GPUS', lambda host: len(host.gpus)),
-    ListOrder('free', 'r', 'FREE', lambda host: host.free),
-    ListOrder('held', 'd', 'HELD', lambda host: host.held),
-    ListOrder('findings', 'f', 'PROBLEMS', lambda host: host.faulty),
-)
+ORDERS = tuple(_order_of(column) for column in VIEWS['hosts'].columns if column.key)
 ORDERS_BY_NAME = {order.name: order for order in ORDERS}
+#: Metrics of the heat map: key, title.
+HEAT_METRICS = {
+    'utilization': 'GPU utilization',
+    'memory': 'memory in use',
+    'temperature': 'temperature',
+    'power': 'power',
+}
 
 
 def fleet_of(state: AppState) -> FleetState:
@@ -50,113 +59,51 @@ def fleet_of(state: AppState) -> FleetState:
     return state.fleet
 
 
-def question_of(state: AppState) -> Question:
-    """Return the question that the screen asks."""
-    fleet = fleet_of(state)
-    if state.screen is Screen.HEAT_MAP:
-        return Question('gpus', fleet.scope, fleet.metric)
-    if state.screen is Screen.USERS:
-        return Question('users', fleet.scope)
-    return Question('jobs' if state.screen is Screen.JOBS else 'hosts', fleet.scope)
-
-
-def demanded_question(state: AppState) -> Question | None:
-    """Return the question to ask the server; a frozen display asks none."""
-    return None if state.frozen is not None else question_of(state)
+def wants_hosts(state: AppState) -> bool:
+    """Return whether hosts are to be read; a frozen display reads none."""
+    return state.frozen is None
 
 
 def update_fleet(state: AppState, event: Event) -> Result:
     """Return the state after an event, and the effects to carry out."""
     if isinstance(event, FleetArrived):
-        return _show(state, event), ()
+        if state.frozen is not None:
+            return state, ()
+        fleet = fleet_of(state)._replace(
+            fleet=event.fleet, error='', error_since=0.0, period=event.pace.period
+        )
+        return arrange(state, fleet), ()
     if isinstance(event, FleetFailed):
         fleet = fleet_of(state)
         since = fleet.error_since if fleet.error else event.timestamp
-        if event.question == question_of(state):
-            fleet = fleet._replace(error=event.text, error_since=since)
-        return state._replace(fleet=fleet), ()
+        return state._replace(fleet=fleet._replace(error=event.text, error_since=since)), ()
     if isinstance(event, MousePressed) and state.screen is Screen.HEAT_MAP and not event.keys:
         state = _point_at_host(state, event)
     after, effects = update(state, event)
-    if after.query != state.query or after.field != state.field:
-        after = _filter(after)
-    if question_of(after) != question_of(state):
-        after = after._replace(frozen=None, fleet=fleet_of(after)._replace(error=''))
+    if after.query != state.query:
+        after = arrange(after, fleet_of(after))
+    if after.screen is Screen.HEAT_MAP and _heated_host(after) is None:
+        after = _select_heated(after, 0)
     return after, effects
-
-
-# Answers
-
-
-def _show(state: AppState, event: FleetArrived) -> AppState:
-    if event.question != question_of(state) or state.frozen is not None:
-        return state
-    shown = fleet_of(state)._replace(error='', error_since=0.0, period=event.pace.period)
-    fleet = event.fleet
-    if event.question.kind == 'users':
-        return state._replace(fleet=shown._replace(users=fleet))
-    if event.question.kind == 'jobs':
-        return state._replace(fleet=shown._replace(jobs=fleet))
-    if event.question.kind == 'gpus':
-        return state._replace(fleet=_with_heat_map(shown, fleet, event.question.metric))
-    scope = shown.scope
-    if not scope.filters and fleet.hosts:
-        scope = scope._replace(used_labels=used_labels(fleet) or scope.used_labels)
-    is_first = not shown.fleet.timestamp
-    shown = shown._replace(fleet=fleet, sums=event.sums, scope=scope)
-    if not scope.filters:
-        shown = shown._replace(everything=event.sums)
-    state = arrange(state, shown)
-    return _filter(state) if is_first and state.query else state
-
-
-def _with_heat_map(shown: FleetState, fleet: Fleet, metric: str) -> FleetState:
-    """Return the state with an answer for the heat map, and with a cursor on it."""
-    held = {gpu.id for host in shown.fleet.hosts for gpu in host.gpus if gpu.state == 'held'}
-    return shown._replace(
-        gpus=_with_findings(fleet, shown.fleet),
-        gpus_metric=metric,
-        held=frozenset(held),
-        selected=shown.selected or (fleet.hosts[0].name if fleet.hosts else ''),
-    )
-
-
-def _with_findings(fleet: Fleet, hosts: Fleet) -> Fleet:
-    """Return the GPUs of a heat map with the faults that the list of hosts knows."""
-    known = {gpu.id: gpu.findings for host in hosts.hosts for gpu in host.gpus if gpu.findings}
-    if not known:
-        return fleet
-    return fleet._replace(
-        hosts=tuple(
-            host._replace(
-                gpus=tuple(
-                    gpu._replace(findings=known.get(gpu.id, gpu.findings)) for gpu in host.gpus
-                )
-            )
-            for host in fleet.hosts
-        )
-    )
 
 
 def arrange(state: AppState, fleet: FleetState) -> AppState:
     """Filter and sort the hosts. Hosts without a value are last; ties are in the order of names."""
-    hosts: tuple[FleetHost, ...] | list[FleetHost] = fleet.fleet.hosts
+    now = fleet.fleet.timestamp
+    everything = totals(fleet.fleet.hosts, now)
     filters = parse_filter(state.query)
-    if filters:
-        hosts = [host for host in hosts if matches(host, filters)]
-    if len(hosts) != fleet.sums.hosts + fleet.sums.gone:
-        fleet = fleet._replace(sums=totals(tuple(hosts), fleet.fleet.timestamp))
-    rows = in_order(hosts, ORDERS_BY_NAME[fleet.order], reverse=fleet.is_reversed)
-    return state._replace(fleet=fleet._replace(rows=rows))
-
-
-def _filter(state: AppState) -> AppState:
-    """Filter names of hosts at once; once the filter is complete, the server filters the rest."""
-    fleet = fleet_of(state)
-    if state.field is None:
-        filters = of_server(parse_filter(state.query))
-        fleet = fleet._replace(scope=fleet.scope._replace(filters=filters))
-    return arrange(state, fleet)
+    matching = select(fleet.fleet, filters) if filters else fleet.fleet
+    sums = totals(matching.hosts, now) if filters else everything
+    rows = in_order(matching.hosts, ORDERS_BY_NAME[fleet.order], reverse=fleet.is_reversed)
+    fleet = fleet._replace(
+        everything=everything,
+        matching=matching,
+        sums=sums,
+        rows=rows,
+        users=tuple(matching.users),
+        jobs=tuple(matching.jobs),
+    )
+    return state._replace(fleet=fleet)
 
 
 # Lines
@@ -214,7 +161,7 @@ _NAME_WIDTH = 16
 
 def lay_out_heat_map(state: AppState) -> HeatLayout:
     """Return the places of hosts on the screen."""
-    hosts, width = fleet_of(state).gpus.hosts, state.width - 1
+    hosts, width = fleet_of(state).matching.hosts, state.width - 1
     names = max((cell_width(host.name) for host in hosts), default=1)
     name_width = min(_NAME_WIDTH, names)
     gpus = min(max((len(host.gpus) for host in hosts), default=1), max(1, width - name_width - 3))
@@ -224,7 +171,7 @@ def lay_out_heat_map(state: AppState) -> HeatLayout:
 
 def _heated_host(state: AppState) -> int | None:
     """Return the index of the selected host in the heat map."""
-    return _selected_among(state, fleet_of(state).gpus.hosts)
+    return _selected_among(state, fleet_of(state).matching.hosts)
 
 
 def heated_line(state: AppState) -> int | None:
@@ -234,7 +181,7 @@ def heated_line(state: AppState) -> int | None:
 
 
 def _select_heated(state: AppState, place: int) -> AppState:
-    return _select_among(state, fleet_of(state).gpus.hosts, place)
+    return _select_among(state, fleet_of(state).matching.hosts, place)
 
 
 def go_to_heated_line(state: AppState, line: int) -> AppState:
@@ -280,14 +227,14 @@ def open_host_named(state: AppState, name: str) -> Result:
 
 
 def _open(state: AppState, host: FleetHost) -> Result:
-    if not host.exporters:
+    if host.is_gone or not host.gpus:
         return refuse(state, f'{host.name} has no current values')
     return state, (OpenHost(host),)
 
 
 def show_hosts_of_user(state: AppState) -> Result:
     """Return to the hosts, and show those of the user in the current line."""
-    users = fleet_of(state).users.users
+    users = fleet_of(state).users
     if not users:
         return state, ()
     name = users[min(state.position.cursor, len(users) - 1)].name
@@ -296,7 +243,7 @@ def show_hosts_of_user(state: AppState) -> Result:
 
 def show_hosts_of_job(state: AppState) -> Result:
     """Return to the hosts, and show those of the job in the current line."""
-    jobs = fleet_of(state).jobs.jobs
+    jobs = fleet_of(state).jobs
     if not jobs:
         return state, ()
     return _show_hosts(state, jobs[min(state.position.cursor, len(jobs) - 1)].filter)

@@ -3,25 +3,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Sequence
 
-from nvitop.fleet.output import (
+from nvitop.fleet.lists import (
     VIEWS,
-    View,
+    age_look,
     age_text,
     counted,
-    memory_text,
     no_hosts,
-    percent_text,
-    power_text,
-    problems_of,
-    temperature_text,
     totals_texts,
-    users_text,
 )
-from nvitop.fleet.queries import HEAT_METRICS
-from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, Fleet, FleetGpu, FleetHost
-from nvitop.gui.fleet.state import ORDERS_BY_NAME, fleet_of, lay_out_heat_map, selected_host
+from nvitop.fleet.types import LATE_SECONDS, FleetGpu, FleetHost
+from nvitop.gui.fleet.state import (
+    HEAT_METRICS,
+    ORDERS_BY_NAME,
+    fleet_of,
+    lay_out_heat_map,
+    selected_host,
+)
 from nvitop.gui.layout.screens import ListLayout
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.format import format_timestamp
@@ -36,7 +35,8 @@ from nvitop.gui.view.text import draw_bar_row, draw_message, draw_text
 from nvitop.sampling.history import History
 
 if TYPE_CHECKING:
-    from nvitop.fleet.types import FaultSeverity, FleetJob, FleetUser
+    from nvitop.fleet.lists import ListColumn
+    from nvitop.fleet.types import FaultSeverity
 
 _SELECTED = Style(Role.SELECTED)
 #: Up to 7/8 of the cell, so that rows do not touch each other.
@@ -50,46 +50,17 @@ _MAX_NAME = 28
 _HELD = WARNING
 #: Sums that a narrow screen leaves out, the first one first.
 _LEFT_OUT = ('power', 'age', 'memory', 'utilization', 'critical', 'gpus', 'hosts')
-#: Columns besides host, glyphs and problems, the most important one first → minimum width that the
+#: Columns besides host, GPUs and problems, the most important one first → minimum width that the
 #: problems keep next to it.
 _LEAST_PROBLEMS = {
-    **dict.fromkeys(('free', 'held'), 10),
-    **dict.fromkeys(('users', 'utilization'), 14),
-    **dict.fromkeys(('temperature', 'age', 'gpus', 'memory', 'power'), 20),
+    **dict.fromkeys(('free_gpus', 'held_gpus'), 10),
+    **dict.fromkeys(('users', 'utilization_percent'), 14),
+    **dict.fromkeys(('temperature_celsius', 'age_seconds', 'gpus'), 20),
+    **dict.fromkeys(('memory_used_bytes', 'power_watts'), 20),
 }
 #: Maximum number of hosts with old data that are listed.
 _MAX_OLD = 50
-
-
-class HostColumn(NamedTuple):
-    """A column of the list of hosts."""
-
-    name: str
-    title: str
-    width: int
-    #: The text of a host at a time.
-    text: Callable[[FleetHost, float], str]
-    align: str = '>'
-    #: The style of a host at a time.
-    style: Callable[[FleetHost, float], Style] = lambda *_: PLAIN
-
-
-# fmt: off
-HOST_COLUMNS: tuple[HostColumn, ...] = (
-    HostColumn('host', 'HOST', 4, lambda host, _: host.name, '<'),
-    HostColumn('glyphs', 'GPU', 3, lambda *_: '', '<'),
-    HostColumn('utilization', 'UTIL', 5, lambda host, _: percent_text(host.utilization_percent), style=lambda host, _: _heat(host.utilization_percent)),
-    HostColumn('memory', 'MEMORY', 13, lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes)),
-    HostColumn('power', 'POWER', 11, lambda host, _: power_text(host.power_watts, host.power_limit_watts)),
-    HostColumn('temperature', 'TEMP', 5, lambda host, _: temperature_text(host.temperature_celsius)),
-    HostColumn('free', 'FREE', 5, lambda host, _: str(host.free or ''), style=lambda *_: IDLE),
-    HostColumn('held', 'HELD', 5, lambda host, _: str(host.held or ''), style=lambda *_: _HELD),
-    HostColumn('gpus', 'GPUS', 4, lambda host, _: str(len(host.gpus))),
-    HostColumn('age', 'AGE', 6, lambda host, now: age_text(host.age(now)), style=lambda host, now: _age_style(host.age(now))),
-    HostColumn('users', 'USERS', 14, lambda host, _: users_text(host.users), '<'),
-    HostColumn('findings', 'PROBLEMS', 0, lambda *_: '', '<', style=lambda host, _: _style_of(host.severity)),
-)
-# fmt: on
+_LOOKS = {'good': IDLE, 'warning': WARNING, 'critical': ERROR, 'dim': DIM}
 
 
 def _draw_frame(buf: Buffer, state: AppState, headings: str) -> ListLayout:
@@ -119,17 +90,7 @@ def trouble_of(state: AppState) -> str:
     """Return the line below the others: the error, or the warnings of the server."""
     if state.screen in (Screen.PROBLEMS, Screen.HELP):  # problems are listed there anyway
         return ''
-    return fleet_of(state).error or '; '.join(_answer(state).warnings)
-
-
-def _answer(state: AppState) -> Fleet:
-    """Return the answer that the screen shows."""
-    fleet = fleet_of(state)
-    if state.screen is Screen.HEAT_MAP:
-        return fleet.gpus
-    if state.screen is Screen.JOBS:
-        return fleet.jobs
-    return fleet.users if state.screen is Screen.USERS else fleet.fleet
+    return fleet_of(state).error or '; '.join(fleet_of(state).fleet.warnings)
 
 
 def _draw_totals(buf: Buffer, state: AppState) -> None:
@@ -145,7 +106,7 @@ def _draw_totals(buf: Buffer, state: AppState) -> None:
         if cell_width('  '.join(parts.values())) < buf.width:
             break
         if name == 'critical':
-            parts['faulty'] = parts['faulty'].partition(' (')[0]
+            parts['problems'] = parts['problems'].partition(' (')[0]
         else:
             parts.pop(name)
     styles = {
@@ -153,8 +114,10 @@ def _draw_totals(buf: Buffer, state: AppState) -> None:
         'hidden': WARNING,
         'free': IDLE if sums.free else PLAIN,
         'held': _HELD if sums.held else PLAIN,
-        'faulty': _style_of('critical' if sums.critical else 'warning') if sums.faulty else PLAIN,
-        'age': _age_style(shown.age),
+        'problems': _style_of('critical' if sums.critical else 'warning')
+        if sums.problems
+        else PLAIN,
+        'age': _LOOKS.get(age_look(shown.age), PLAIN),
     }
     x = 1
     for name, text in parts.items():
@@ -168,41 +131,35 @@ def _now(state: AppState) -> float:
     return max(state.timestamp, fleet_of(state).fleet.timestamp)
 
 
-def _age_style(age: float | None) -> Style:
-    if age is None:
-        return DIM
-    if age >= OLD_SECONDS:
-        return ERROR
-    return WARNING if age >= LATE_SECONDS else PLAIN
-
-
 # Hosts
 
 
-def _columns(state: AppState) -> list[HostColumn]:
-    """Return the columns that fit; findings have the width that the others leave."""
+def _columns(state: AppState) -> list[ListColumn]:
+    """Return the columns that fit; problems have the width that the others leave."""
     hosts = fleet_of(state).rows or fleet_of(state).fleet.hosts
-    glyphs = min(_MAX_GLYPHS, max((len(host.gpus) for host in hosts), default=1))
     widest = max((cell_width(host.name) for host in hosts), default=4)
-    host, gpus, *others, findings = HOST_COLUMNS
-    host = host._replace(width=max(host.width, min(_MAX_NAME, widest, state.width // 3)))
-    gpus = gpus._replace(
-        width=max(gpus.width, glyphs), title='PER GPU' if glyphs >= 7 else gpus.title
-    )
-    room = state.width - host.width - gpus.width - 4
+    shown = {column.name: column for column in VIEWS['hosts'].columns if column.title}
+    host, findings = shown.pop('host'), shown.pop('findings')
+    host = host._replace(width=max(4, min(_MAX_NAME, widest, state.width // 3)))
+    room = state.width - host.width - _glyph_width(state) - 4
     fitting = set()
-    widths = {column.name: column.width + 1 for column in others}
     for name, least in _LEAST_PROBLEMS.items():
-        if room - widths[name] >= least:
-            room -= widths[name]
+        if room - shown[name].width - 1 >= least:
+            room -= shown[name].width + 1
             fitting.add(name)
-    shown = [column for column in others if column.name in fitting]
-    return [host, gpus, *shown, findings._replace(width=max(0, room))]
+    others = [column for name, column in shown.items() if name in fitting]
+    return [host, *others, findings._replace(width=max(0, room))]
+
+
+def _glyph_width(state: AppState) -> int:
+    """Return the cells of the glyphs of all GPUs of a host, after its name."""
+    hosts = fleet_of(state).rows or fleet_of(state).fleet.hosts
+    return max(3, min(_MAX_GLYPHS, max((len(host.gpus) for host in hosts), default=1)))
 
 
 def draw_hosts(buf: Buffer, state: AppState, _: History) -> None:
     """Draw the list of hosts."""
-    fleet, columns = fleet_of(state), _columns(state)
+    fleet, columns, glyphs = fleet_of(state), _columns(state), _glyph_width(state)
     titles = []
     for column in columns:
         arrow = ''
@@ -210,16 +167,40 @@ def draw_hosts(buf: Buffer, state: AppState, _: History) -> None:
             is_down = ORDERS_BY_NAME[fleet.order].is_descending != fleet.is_reversed
             arrow = '▼' if is_down else '▲'
         titles.append(fit(f'{column.title}{arrow}', column.width, column.align, ''))
+    titles.insert(1, fit('PER GPU' if glyphs >= 7 else 'GPU', glyphs))
     layout = _draw_frame(buf, state, ' '.join(titles))
     if not fleet.rows:
         _draw_no_hosts(buf, state, layout.area)
     cursor, now, heights = selected_host(state), _now(state), _heights(state)
     for line in layout.shown:
-        y = layout.row_of(line)
+        y, host = layout.row_of(line), fleet.rows[line]
         is_current = line == cursor
         if is_current:
             buf.write(0, y, ' ' * buf.width, _SELECTED)
-        _draw_host(buf, y, fleet.rows[line], columns, now, heights, is_current=is_current)
+        x = 1
+        for column in columns:
+            if host.is_gone and column.name not in ('host', 'age_seconds', 'findings'):
+                text = ''
+            elif column.name == 'findings':
+                text = findings_text(host, column.width)
+            else:
+                text = column.shown(host, now)
+            style = _SELECTED if is_current else _style(column, host, now)
+            if text:
+                draw_text(buf, x, y, fit(text, column.width, column.align), style)
+            x += column.width + 1
+            if column.name == 'host':
+                _draw_gpus(buf, x, y, host.gpus[:glyphs], heights)
+                x += glyphs + 1
+
+
+def _style(column: ListColumn, host: FleetHost, now: float) -> Style:
+    if column.name == 'host' and host.is_gone:
+        return DIM
+    look = column.look(host, now)
+    if look == 'heat':
+        return _heat(host.utilization_percent)
+    return _LOOKS.get(look, PLAIN)
 
 
 def _draw_no_hosts(buf: Buffer, state: AppState, area: Rect) -> None:
@@ -232,36 +213,6 @@ def _draw_no_hosts(buf: Buffer, state: AppState, area: Rect) -> None:
         text = no_hosts(fleet.scope)
         text = f'{text[0].upper()}{text[1:]}'
     draw_message(buf, area, text, DIM)
-
-
-def _draw_host(
-    buf: Buffer,
-    y: int,
-    host: FleetHost,
-    columns: list[HostColumn],
-    now: float,
-    heights: str,
-    *,
-    is_current: bool,
-) -> None:
-    if host.gone_since is not None:
-        name = fit(host.name, columns[0].width)
-        text = f' {name} gone {age_text(max(0.0, now - host.gone_since))}'
-        buf.write(0, y, clip(text, buf.width), _SELECTED if is_current else DIM)
-        return
-    x = 1
-    for column in columns:
-        if column.name == 'glyphs':
-            _draw_gpus(buf, x, y, host.gpus[: column.width], heights)
-        else:
-            text = column.text(host, now)
-            if column.name == 'findings':
-                text = findings_text(host, column.width)
-            text = fit(text, column.width, column.align)
-            style = _SELECTED if is_current else column.style(host, now)
-            if text.strip():
-                draw_text(buf, x, y, text, style)
-        x += column.width + 1
 
 
 def findings_text(host: FleetHost, width: int) -> str:
@@ -295,7 +246,7 @@ def _glyph(gpu: FleetGpu, heights: str) -> tuple[str, Style]:
         return '!', _style_of(gpu.severity)
     percent = gpu.utilization_percent
     if percent is None:
-        return 'z' if gpu.is_asleep else '·', DIM
+        return 'z' if gpu.state == 'asleep' else '·', DIM
     if gpu.state == 'held':
         return heights[0], WARNING
     return height_of(percent, heights), _heat(percent)
@@ -326,11 +277,11 @@ def _heights(state: AppState) -> str:
 def draw_heat_map(buf: Buffer, state: AppState, _: History) -> None:
     """Draw the heat map: one block per GPU."""
     fleet = fleet_of(state)
-    title, _unit = HEAT_METRICS[fleet.metric]
+    title = HEAT_METRICS[fleet.metric]
     layout = _draw_frame(buf, state, f'{title[0].upper()}{title[1:]}: one block per GPU')
-    hosts = fleet.gpus.hosts
-    if not hosts or fleet.gpus_metric != fleet.metric:
-        draw_message(buf, layout.area, '' if fleet.error else 'Waiting for the answer ...', DIM)
+    hosts = fleet.matching.hosts
+    if not hosts:
+        _draw_no_hosts(buf, state, layout.area)
         return
     heat, heights = lay_out_heat_map(state), _heights(state)
     for line in layout.shown:
@@ -340,20 +291,20 @@ def draw_heat_map(buf: Buffer, state: AppState, _: History) -> None:
             if place >= len(hosts):
                 break
             host, x = hosts[place], 1 + column * heat.stride
-            is_old = _age_style(host.age(_now(state))) != PLAIN
+            is_old = age_look(host.age(_now(state))) in ('warning', 'critical')
             name = fit(host.name, heat.name_width)
-            style = DIM if host.gone_since or is_old else PLAIN
+            style = DIM if host.is_gone or is_old else PLAIN
             buf.write(x, y, name, _SELECTED if host.name == fleet.selected else style)
             x += heat.name_width + 1
             for number, gpu in enumerate(host.gpus[: heat.gpus]):
                 glyph, style = _heat_glyph(gpu, fleet.metric, heights)
-                if gpu.id in fleet.held and not gpu.findings:
+                if gpu.state == 'held' and not gpu.findings:
                     style = _HELD
                 buf.write(x + number, y, glyph, style)
 
 
 def _heat_glyph(gpu: FleetGpu, metric: str, heights: str) -> tuple[str, Style]:
-    if gpu.findings or gpu.is_asleep or metric == 'utilization':
+    if gpu.findings or gpu.state == 'asleep' or metric == 'utilization':
         return _glyph(gpu, heights)
     if metric == 'memory':
         percent = gpu.memory_percent
@@ -367,46 +318,35 @@ def _heat_glyph(gpu: FleetGpu, metric: str, heights: str) -> tuple[str, Style]:
 
 def draw_users_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
     """Draw the users over all hosts."""
-    users = fleet_of(state).users.users
-    width = max(8, min(32, max((cell_width(user.name) for user in users), default=8)))
-    headings = f'{pad("USER", width)}  HOSTS   GPUS   HELD  PROCESSES        MEMORY'
-
-    def text_of(user: FleetUser) -> str:
-        processes = 'N/A' if user.processes is None else f'{user.processes:,}'
-        return (
-            f' {fit(user.name, width)} {user.hosts:>6,} {user.gpus:>6,} {user.held_gpus or 0:>6,} '
-            f'{processes:>10} {memory_text(user.memory_bytes, None):>13}'
-        )
-
-    _draw_table(buf, state, VIEWS['users'], headings, text_of)
+    _draw_table(buf, state, 'users', fleet_of(state).users)
 
 
 def draw_jobs(buf: Buffer, state: AppState, _: History) -> None:
     """Draw the jobs, pods and others over all hosts."""
-    jobs = fleet_of(state).jobs.jobs
-    width = max(12, min(40, max((cell_width(job.name) for job in jobs), default=0)))
-    headings = f'{pad("JOB", width)}   GPUS   HELD   UTIL  HOSTS  {pad("USER", 16)} FIRST HOST'
-
-    def text_of(job: FleetJob) -> str:
-        return (
-            f' {fit(job.name, width)} {job.gpus:>6,} {job.held_gpus:>6,} '
-            f'{percent_text(job.utilization_percent):>6} {len(job.hosts):>6,}  '
-            f'{fit(users_text(job.users), 16)} {job.hosts[0]}'
-        )
-
-    _draw_table(buf, state, VIEWS['jobs'], headings, text_of)
+    _draw_table(buf, state, 'jobs', fleet_of(state).jobs)
 
 
-def _draw_table(
-    buf: Buffer, state: AppState, view: View, headings: str, text_of: Callable[[Any], str]
-) -> None:
-    """Draw the rows of an answer, or why there are none."""
-    answer, layout = _answer(state), _draw_frame(buf, state, headings)
-    rows = view.rows(answer)
+def _draw_table(buf: Buffer, state: AppState, name: str, rows: Sequence[object]) -> None:
+    """Draw a list, or why it is empty."""
+    view, now = VIEWS[name], _now(state)
+    first, *others = [column for column in view.columns if column.title]
+    width = max(12, min(40, max((cell_width(first.shown(row, now)) for row in rows), default=0)))
+    columns = [first._replace(width=width), *others]
+    headings = ' '.join(fit(column.title, column.width, column.align) for column in columns)
+    layout = _draw_frame(buf, state, headings)
     if not rows:
-        waiting = '' if fleet_of(state).error else 'Waiting for the answer ...'
-        draw_message(buf, layout.area, view.empty if answer.timestamp else waiting, DIM)
-    draw_lines(buf, state, lambda line: (text_of(rows[line]), PLAIN))
+        waiting = '' if fleet_of(state).error else 'Waiting for the hosts ...'
+        text = 'Nothing matches the filter' if state.query else view.empty
+        text = text if fleet_of(state).fleet.timestamp else waiting
+        draw_message(buf, layout.area, text, DIM)
+
+    def text_of(line: int) -> tuple[str, Style]:
+        cells = [
+            fit(column.shown(rows[line], now), column.width, column.align) for column in columns
+        ]
+        return ' ' + ' '.join(cells), PLAIN
+
+    draw_lines(buf, state, text_of)
 
 
 def draw_problems_of_fleet(buf: Buffer, state: AppState, _: History) -> None:
@@ -425,12 +365,8 @@ class ProblemText(NamedTuple):
     host: str = ''
 
 
-#: Dialect → program that usually has its names.
-_PROGRAMS = {
-    'own': 'nvitop exporter',
-    'dcgm': 'dcgm-exporter',
-    'nvitop-exporter': 'nvitop-exporter 1.7',
-}
+#: Kind of host → where its values come from.
+_PROGRAMS = {'own': 'nvitop exporter', 'dcgm': 'dcgm-exporter'}
 
 
 def problem_texts(state: AppState) -> list[ProblemText]:
@@ -438,12 +374,12 @@ def problem_texts(state: AppState) -> list[ProblemText]:
     fleet, now = fleet_of(state).fleet, state.timestamp
     lines = [
         ProblemText(f'  {one.host}: {one.text}', _style_of(one.finding.severity), one.host)
-        for one in problems_of(fleet)
+        for one in fleet.problems
     ]
     lines = lines or [ProblemText('  nothing wrong is known', DIM)]
-    silent = sum(all(one.dialect != 'own' for one in host.exporters) for host in fleet.hosts)
+    silent = sum(host.kind == 'dcgm' and not host.is_gone for host in fleet.hosts)
     if silent:
-        text = f'  {counted(silent, "host")} without "nvitop exporter": few or no findings are reported'
+        text = f'  {counted(silent, "host")} without "nvitop exporter": few findings are reported'
         lines.append(ProblemText(text, DIM))
     lines += [ProblemText(''), ProblemText(' Age of data', TITLE)]
     old = [_age_line(host, now) for host in fleet.hosts]
@@ -457,24 +393,22 @@ def problem_texts(state: AppState) -> list[ProblemText]:
 
 def _server_texts(state: AppState) -> list[ProblemText]:
     """Return lines about the server and the exporters."""
-    answers = fleet_of(state)
-    fleet, error = answers.fleet, answers.error
+    state_of_fleet = fleet_of(state)
+    fleet, error = state_of_fleet.fleet, state_of_fleet.error
     size = f', {fleet.size_bytes / 1e6:.2f} MB' if fleet.size_bytes else ''
-    last = f'last request: {fleet.seconds:.2f} s{size}; one every {answers.period:.0f} s'
-    counts: dict[str, int] = {}
-    for host in fleet.hosts:
-        for name in {one.dialect for one in host.exporters if host.gone_since is None}:
-            counts[name] = counts.get(name, 0) + 1
+    last = f'last request: {fleet.seconds:.2f} s{size}; one every {state_of_fleet.period:.0f} s'
+    kinds = [host.kind for host in fleet.hosts if not host.is_gone]
     exporters = [
-        ProblemText(f'  {counted(count, "host")} with {_PROGRAMS[name]} (dialect "{name}")')
-        for name, count in sorted(counts.items())
+        ProblemText(f'  {counted(kinds.count(kind), "host")} with {program}')
+        for kind, program in _PROGRAMS.items()
+        if kind in kinds
     ]
     return [
         ProblemText(''),
         ProblemText(' Server', TITLE),
-        ProblemText(f'  {answers.server}'),
+        ProblemText(f'  {state_of_fleet.server}'),
         ProblemText(f'  {last if fleet.timestamp else "no answer yet"}'),
-        *(ProblemText(f'  {error}', ERROR) for error in [error] if error),
+        *([ProblemText(f'  {error}', ERROR)] if error else []),
         *(ProblemText(f'  warning: {text}', WARNING) for text in fleet.warnings),
         ProblemText(''),
         ProblemText(' Exporters', TITLE),
@@ -483,10 +417,10 @@ def _server_texts(state: AppState) -> list[ProblemText]:
 
 
 def _age_line(host: FleetHost, now: float) -> ProblemText | None:
-    if host.gone_since is not None:
-        text = f'  {host.name}: gone for {age_text(now - host.gone_since)}'
-        return ProblemText(f'{text}; the server has no current values', WARNING, host.name)
     age = host.age(now)
+    if host.is_gone:
+        since = '' if age is None else f' for {age_text(age)}'
+        return ProblemText(f'  {host.name}: no values{since}', WARNING, host.name)
     if age is None or age < LATE_SECONDS:
         return None
     return ProblemText(f'  {host.name}: {age_text(age)} old', WARNING, host.name)

@@ -9,8 +9,8 @@ from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Origin, ProcessKey, Sample
 
 if TYPE_CHECKING:
-    from nvitop.fleet.source import Pace, Question
-    from nvitop.fleet.types import Fleet, FleetHost, Totals
+    from nvitop.fleet.source import Pace
+    from nvitop.fleet.types import Fleet, FleetHost
     from nvitop.owner.types import Owner
     from nvitop.recording.events import RecordedEvent
 
@@ -145,18 +145,15 @@ class SignalSent(NamedTuple):
 
 
 class FleetArrived(NamedTuple):
-    """The server of the fleet answered a question."""
+    """The hosts of the fleet were read."""
 
-    question: Question
     fleet: Fleet
-    sums: Totals
     pace: Pace
 
 
 class FleetFailed(NamedTuple):
-    """The server of the fleet did not answer a question."""
+    """The hosts of the fleet cannot be read."""
 
-    question: Question
     #: The cause and a step to try, in one line.
     text: str
     timestamp: float

@@ -66,7 +66,7 @@ function _shtab_nvitop_using
 end
 
 set -g _shtab_nvitop_commands query health record replay usage exporter doctor run claims fleet help
-set -g _shtab_nvitop_opts_with_value --account-as-free --at --by --capture --certfile --client-cafile --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --filter --format --gpu --gpu-util-thresh --host-label --hostname --id --idle-for --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --listen --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --settle --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake -G -M -O -f -i -l -lms -m -n -o -p -t -u
+set -g _shtab_nvitop_opts_with_value --account-as-free --at --by --capture --certfile --client-cafile --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --filter --format --gpu --gpu-util-thresh --host-label --hostname --id --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --listen --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --settle --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake -G -M -O -f -i -l -lms -m -n -o -p -t -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -248,7 +248,6 @@ complete -c nvitop -n '_shtab_nvitop_using fleet' -l match -x -d 'only series wi
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l host-label -x -d 'the label that names the host (default: automatic)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l interval -x -d 'minimum time between requests (default: 5s)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l timeout -x -d 'limit of a request (default: 10s)'
-complete -c nvitop -n '_shtab_nvitop_using fleet' -l idle-for -x -d 'time without work after which memory in use is held (default: 10m)'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -s 1 -l once -d 'print a list once and exit'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l gpus -d 'list GPUs instead of hosts'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l users -d 'list users instead of hosts'

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts, GPUs, users, jobs and problems as text: tables for people, CSV and JSON for programs. Pure."""
+"""The lists of a fleet: their columns on the screen, in tables, CSV and JSON. Pure."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, Sequence
 
 from nvitop.basics.printable import printable
 from nvitop.basics.tables import aligned, csv_text
 from nvitop.fleet.reading import natural
-from nvitop.fleet.types import Totals, totals
+from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, Totals, totals
 
 if TYPE_CHECKING:
     from nvitop.fleet.queries import Scope
-    from nvitop.fleet.types import Fleet, FleetProblem, Kind
+    from nvitop.fleet.types import Fleet
+
+    #: How a value is drawn; ``'heat'``: by its size in percent.
+    Look = Literal['', 'good', 'warning', 'critical', 'dim', 'heat']
 
 FORMATS = ('table', 'json', 'csv')
 #: Version of the JSON structure; increased by changes that would break programs.
@@ -27,94 +30,105 @@ class ListColumn(NamedTuple):
     name: str
     #: The value of a row at a time.
     value: Callable[[Any, float], Any]
-    #: Heading of the table; ``''``: not in the table.
+    #: Heading of table and screen; ``''``: in neither.
     title: str = ''
-    #: The text in the table, if it is not that of the value.
+    #: The text in table and screen, if it is not that of the value.
     text: Callable[[Any, float], str] | None = None
+    #: Cells on the screen; 0: as many as the texts need, or as are left.
+    width: int = 0
+    #: Letter after ``o`` that sorts by this column on the screen.
+    key: str = ''
+    align: str = '>'
+    #: How the value is drawn.
+    look: Callable[[Any, float], Look] = lambda row, now: ''
+
+    def shown(self, row: Any, now: float) -> str:
+        """Return the text of a row, safe to draw."""
+        if self.text is not None:
+            return printable(self.text(row, now))
+        value = self.value(row, now)
+        if isinstance(value, list):
+            return printable(', '.join(value))
+        return 'N/A' if value is None else printable(str(value))
 
 
 class View(NamedTuple):
-    """A list that can be printed."""
+    """A list."""
 
     columns: tuple[ListColumn, ...]
     rows: Callable[[Fleet], Sequence[Any]]
-    #: The question that it asks.
-    kind: Kind
-    #: Shown instead of an empty table.
+    #: Shown instead of an empty list.
     empty: str
+
+
+def age_look(age: float | None) -> Look:
+    """Return how an age is drawn."""
+    if age is None:
+        return 'dim'
+    return 'critical' if age >= OLD_SECONDS else 'warning' if age >= LATE_SECONDS else ''
 
 
 # fmt: off
 _HOST_COLUMNS = (
-    ListColumn('host', lambda host, _: host.name, 'HOST'),
-    ListColumn('gpus', lambda host, _: len(host.gpus), 'GPUS'),
-    ListColumn('utilization_percent', lambda host, _: rounded(host.utilization_percent, 1), 'UTIL', lambda host, _: percent_text(host.utilization_percent)),
-    ListColumn('memory_used_bytes', lambda host, _: rounded(host.memory_used_bytes), 'MEMORY', lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes)),
+    ListColumn('host', lambda host, _: host.name, 'HOST', key='h', align='<'),
+    ListColumn('gpus', lambda host, _: len(host.gpus), 'GPUS', width=4, key='g'),
+    ListColumn('utilization_percent', lambda host, _: rounded(host.utilization_percent, 1), 'UTIL', lambda host, _: percent_text(host.utilization_percent), 5, 'u', look=lambda host, _: 'heat'),
+    ListColumn('memory_used_bytes', lambda host, _: rounded(host.memory_used_bytes), 'MEMORY', lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes), 13, 'm'),
     ListColumn('memory_total_bytes', lambda host, _: rounded(host.memory_total_bytes)),
-    ListColumn('power_watts', lambda host, _: rounded(host.power_watts, 1), 'POWER', lambda host, _: power_text(host.power_watts, host.power_limit_watts)),
+    ListColumn('power_watts', lambda host, _: rounded(host.power_watts, 1), 'POWER', lambda host, _: power_text(host.power_watts, host.power_limit_watts), 11, 'p'),
     ListColumn('power_limit_watts', lambda host, _: rounded(host.power_limit_watts, 1)),
-    ListColumn('temperature_celsius', lambda host, _: rounded(host.temperature_celsius), 'TEMP', lambda host, _: temperature_text(host.temperature_celsius)),
-    ListColumn('free_gpus', lambda host, _: host.free, 'FREE'),
-    ListColumn('idle_gpus', lambda host, _: host.idle),
-    ListColumn('held_gpus', lambda host, _: host.held, 'HELD'),
-    ListColumn('age_seconds', lambda host, now: rounded(host.age(now), 1), 'AGE', lambda host, now: age_text(host.age(now))),
-    ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users)),
-    ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'PROBLEMS'),
+    ListColumn('temperature_celsius', lambda host, _: rounded(host.temperature_celsius), 'TEMP', lambda host, _: temperature_text(host.temperature_celsius), 5, 't'),
+    ListColumn('free_gpus', lambda host, _: host.free, 'FREE', lambda host, _: str(host.free or ''), 5, 'r', look=lambda host, _: 'good'),
+    ListColumn('held_gpus', lambda host, _: host.held, 'HELD', lambda host, _: str(host.held or ''), 5, 'd', look=lambda host, _: 'warning'),
+    ListColumn('age_seconds', lambda host, now: rounded(host.age(now), 1), 'AGE', lambda host, now: age_text(host.age(now)), 6, 'a', look=lambda host, now: age_look(host.age(now))),
+    ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users), 14, align='<'),
+    ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'PROBLEMS', key='f', look=lambda host, _: host.severity or '', align='<'),
     ListColumn('gpu_utilization_percent', lambda host, _: [rounded(gpu.utilization_percent, 1) for gpu in host.gpus]),
-    ListColumn('exporters', lambda host, _: sorted({one.dialect for one in host.exporters})),
+    ListColumn('names', lambda host, _: '' if host.is_gone else host.kind),
 )
 _GPU_COLUMNS = (
-    ListColumn('host', lambda pair, _: pair[0].name, 'HOST'),
+    ListColumn('host', lambda pair, _: pair[0].name, 'HOST', align='<'),
     ListColumn('gpu', lambda pair, _: pair[1].label, 'GPU'),
     ListColumn('uuid', lambda pair, _: pair[1].id),
-    ListColumn('state', lambda pair, _: 'free' if pair[1].is_free else pair[1].state, 'STATE'),
+    ListColumn('state', lambda pair, _: pair[1].state, 'STATE', align='<'),
     ListColumn('utilization_percent', lambda pair, _: rounded(pair[1].utilization_percent, 1), 'UTIL', lambda pair, _: percent_text(pair[1].utilization_percent)),
     ListColumn('memory_used_bytes', lambda pair, _: rounded(pair[1].memory_used_bytes), 'MEMORY', lambda pair, _: memory_text(pair[1].memory_used_bytes, pair[1].memory_total_bytes)),
     ListColumn('memory_total_bytes', lambda pair, _: rounded(pair[1].memory_total_bytes)),
     ListColumn('power_watts', lambda pair, _: rounded(pair[1].power_watts, 1), 'POWER', lambda pair, _: power_text(pair[1].power_watts)),
     ListColumn('temperature_celsius', lambda pair, _: rounded(pair[1].temperature_celsius), 'TEMP', lambda pair, _: temperature_text(pair[1].temperature_celsius)),
-    ListColumn('users', lambda pair, _: list(pair[1].users), 'USERS'),
-    ListColumn('findings', lambda pair, _: [finding.words for finding in pair[1].findings], 'PROBLEMS'),
+    ListColumn('users', lambda pair, _: list(pair[1].users), 'USERS', align='<'),
+    ListColumn('findings', lambda pair, _: [finding.words for finding in pair[1].findings], 'PROBLEMS', align='<'),
 )
 _USER_COLUMNS = (
-    ListColumn('user', lambda user, _: user.name, 'USER'),
-    ListColumn('hosts', lambda user, _: user.hosts, 'HOSTS'),
-    ListColumn('gpus', lambda user, _: user.gpus, 'GPUS'),
-    ListColumn('held_gpus', lambda user, _: user.held_gpus, 'HELD'),
-    ListColumn('processes', lambda user, _: user.processes, 'PROCESSES'),
-    ListColumn('memory_bytes', lambda user, _: rounded(user.memory_bytes), 'MEMORY', lambda user, _: memory_text(user.memory_bytes, None)),
+    ListColumn('user', lambda user, _: user.name, 'USER', align='<'),
+    ListColumn('hosts', lambda user, _: user.hosts, 'HOSTS', width=6),
+    ListColumn('gpus', lambda user, _: user.gpus, 'GPUS', width=6),
+    ListColumn('held_gpus', lambda user, _: user.held_gpus, 'HELD', width=6),
+    ListColumn('processes', lambda user, _: user.processes, 'PROCESSES', width=10),
+    ListColumn('memory_bytes', lambda user, _: rounded(user.memory_bytes), 'MEMORY', lambda user, _: memory_text(user.memory_bytes, None), 13),
 )
 _JOB_COLUMNS = (
-    ListColumn('job', lambda job, _: job.name, 'JOB'),
-    ListColumn('users', lambda job, _: list(job.users), 'USERS'),
-    ListColumn('gpus', lambda job, _: job.gpus, 'GPUS'),
-    ListColumn('held_gpus', lambda job, _: job.held_gpus, 'HELD'),
-    ListColumn('utilization_percent', lambda job, _: rounded(job.utilization_percent, 1), 'UTIL', lambda job, _: percent_text(job.utilization_percent)),
-    ListColumn('hosts', lambda job, _: list(job.hosts), 'HOSTS', lambda job, _: users_text(job.hosts)),
+    ListColumn('job', lambda job, _: job.name, 'JOB', align='<'),
+    ListColumn('users', lambda job, _: list(job.users), 'USERS', lambda job, _: users_text(job.users), 14, align='<'),
+    ListColumn('gpus', lambda job, _: job.gpus, 'GPUS', width=6),
+    ListColumn('held_gpus', lambda job, _: job.held_gpus, 'HELD', width=6),
+    ListColumn('utilization_percent', lambda job, _: rounded(job.utilization_percent, 1), 'UTIL', lambda job, _: percent_text(job.utilization_percent), 6),
+    ListColumn('hosts', lambda job, _: list(job.hosts), 'HOSTS', lambda job, _: users_text(job.hosts), 20, align='<'),
 )
 _PROBLEM_COLUMNS = (
-    ListColumn('host', lambda problem, _: problem.host, 'HOST'),
+    ListColumn('host', lambda problem, _: problem.host, 'HOST', align='<'),
     ListColumn('gpu', lambda problem, _: problem.gpu, 'GPU'),
-    ListColumn('severity', lambda problem, _: problem.finding.severity, 'SEVERITY'),
-    ListColumn('finding', lambda problem, _: problem.finding.words, 'PROBLEM'),
+    ListColumn('severity', lambda problem, _: problem.finding.severity, 'SEVERITY', align='<'),
+    ListColumn('finding', lambda problem, _: problem.finding.words, 'PROBLEM', align='<'),
 )
-#: The lists that can be printed.
 VIEWS = {
-    'hosts': View(_HOST_COLUMNS, lambda fleet: fleet.hosts, 'hosts', 'No host matches'),
-    'gpus': View(_GPU_COLUMNS, lambda fleet: [(host, gpu) for host in fleet.hosts for gpu in host.gpus], 'gpus', 'No GPU matches'),
-    'users': View(_USER_COLUMNS, lambda fleet: fleet.users, 'users', "No exporter reports users. nvitop's own exporter and nvitop-exporter do."),
-    'jobs': View(_JOB_COLUMNS, lambda fleet: fleet.jobs, 'jobs', 'No exporter reports jobs. "nvitop exporter --owners" does, and dcgm-exporter can.'),
-    'problems': View(_PROBLEM_COLUMNS, lambda fleet: problems_of(fleet), 'hosts', 'Nothing wrong is known'),
+    'hosts': View(_HOST_COLUMNS, lambda fleet: fleet.hosts, 'No host matches'),
+    'gpus': View(_GPU_COLUMNS, lambda fleet: [(host, gpu) for host in fleet.hosts for gpu in host.gpus], 'No GPU matches'),
+    'users': View(_USER_COLUMNS, lambda fleet: fleet.users, 'No exporter reports users; "nvitop exporter" does'),
+    'jobs': View(_JOB_COLUMNS, lambda fleet: fleet.jobs, 'No exporter reports jobs; "nvitop exporter --owners" does, and dcgm-exporter can'),
+    'problems': View(_PROBLEM_COLUMNS, lambda fleet: fleet.problems, 'Nothing wrong is known'),
 }
 # fmt: on
-#: Columns that are aligned to the left, as are lists.
-_WORDS = frozenset({'host', 'user', 'job', 'state', 'severity', 'finding'})
-
-
-def problems_of(fleet: Fleet) -> list[FleetProblem]:
-    """Return all findings of a fleet, critical ones first."""
-    found = [problem for host in fleet.hosts for problem in host.problems]
-    return sorted(found, key=lambda problem: problem.finding.severity)  # by the alphabet
 
 
 def rounded(value: float | None, digits: int = 0) -> float | int | None:
@@ -124,16 +138,15 @@ def rounded(value: float | None, digits: int = 0) -> float | int | None:
     return round(value, digits) if digits else round(value)
 
 
-def sorted_rows(view: View, fleet: Fleet, order: str) -> Sequence[Any]:
-    """Return the rows of a list, sorted by a column: names ascending, numbers descending.
+def sorted_rows(view: View, rows: Sequence[Any], order: str, now: float) -> list[Any]:
+    """Return rows sorted by a column: names ascending, numbers descending.
 
     Without a column they keep their order. Rows without a value are last.
     """
-    rows = view.rows(fleet)
-    column = next((one for one in view.columns if one.name == order), None)
+    column = next((column for column in view.columns if column.name == order), None)
     if column is None:
-        return rows
-    values = [(column.value(row, fleet.timestamp), row) for row in rows]
+        return list(rows)
+    values = [(column.value(row, now), row) for row in rows]
     known = [pair for pair in values if pair[0] is not None]
     if any(isinstance(value, str) for value, _ in known):
         known.sort(key=lambda pair: natural(pair[0]))
@@ -149,11 +162,11 @@ def _size(value: Any) -> float:
 
 def fleet_text(fleet: Fleet, kind: str, name: str = 'hosts', order: str = '') -> str:
     """Return one of :data:`VIEWS` in one of :data:`FORMATS`, sorted by a column."""
-    view = VIEWS[name]
-    rows = sorted_rows(view, fleet, order)
+    view, now = VIEWS[name], fleet.timestamp
+    rows = sorted_rows(view, view.rows(fleet), order, now)
     if kind == 'table':
-        return _table(fleet, view, rows)
-    table = [[column.value(row, fleet.timestamp) for column in view.columns] for row in rows]
+        return _table(fleet, name, rows)
+    table = [[column.value(row, now) for column in view.columns] for row in rows]
     names = [column.name for column in view.columns]
     if kind == 'json':
         return _json(fleet, name, [dict(zip(names, values)) for values in table])
@@ -162,51 +175,39 @@ def fleet_text(fleet: Fleet, kind: str, name: str = 'hosts', order: str = '') ->
 
 def _json(fleet: Fleet, name: str, rows: list[dict[str, Any]]) -> str:
     sums = totals(fleet.hosts, fleet.timestamp)
-    document: dict[str, Any] = {'schema': SCHEMA, 'timestamp': round(fleet.timestamp, 3)}
-    if fleet.hosts:
-        document['totals'] = {
+    document: dict[str, Any] = {
+        'schema': SCHEMA,
+        'timestamp': round(fleet.timestamp, 3),
+        'totals': {
             'hosts': sums.hosts,
+            'hosts_without_values': sums.gone,
             'gpus': sums.gpus,
             'utilization_percent': rounded(sums.utilization_percent, 1),
             'memory_used_bytes': rounded(sums.memory_used_bytes),
             'memory_total_bytes': rounded(sums.memory_total_bytes),
             'power_watts': rounded(sums.power_watts, 1),
             'free_gpus': sums.free,
-            'idle_gpus': sums.idle,
             'held_gpus': sums.held,
-            'faulty_gpus': sums.faulty,
-            'critical_gpus': sums.critical,
+            'problems': sums.problems,
+            'critical_problems': sums.critical,
             'age_seconds': rounded(sums.age, 1),
-        }
-    document['warnings'] = list(fleet.warnings)
+        },
+        'warnings': list(fleet.warnings),
+    }
     return json.dumps({**document, name: rows}, indent=2) + '\n'
 
 
-def _table(fleet: Fleet, view: View, rows: Sequence[Any]) -> str:
-    now = fleet.timestamp
+def _table(fleet: Fleet, name: str, rows: Sequence[Any]) -> str:
+    view, now = VIEWS[name], fleet.timestamp
     columns = [column for column in view.columns if column.title]
     text = f'{view.empty}\n'
     if rows:
         table = [[column.title for column in columns]]
-        table += [[printable(_text(column, row, now)) for column in columns] for row in rows]
-        left = {
-            at
-            for at, column in enumerate(columns)
-            if column.name in _WORDS or isinstance(column.value(rows[0], now), list)
-        }
-        text = aligned(table, left)
-    if view.kind == 'hosts':  # other responses lack values for some of the totals
+        table += [[column.shown(row, now) for column in columns] for row in rows]
+        text = aligned(table, {at for at, column in enumerate(columns) if column.align == '<'})
+    if name in ('hosts', 'problems'):
         text = '  '.join(totals_texts(totals(fleet.hosts, now)).values()) + f'\n{text}'
     return text
-
-
-def _text(column: ListColumn, row: Any, now: float) -> str:
-    if column.text is not None:
-        return column.text(row, now)
-    value = column.value(row, now)
-    if isinstance(value, list):
-        return ', '.join(value)
-    return 'N/A' if value is None else str(value)
 
 
 def no_hosts(scope: Scope) -> str:
@@ -221,23 +222,23 @@ def no_hosts(scope: Scope) -> str:
 
 def totals_texts(sums: Totals, everything: Totals | None = None) -> dict[str, str]:
     """Return the sums over hosts, and what a filter hides, in the order of the screen."""
-    hidden = 0 if everything is None else everything.faulty - sums.faulty
+    hidden = 0 if everything is None else everything.problems - sums.problems
     hosts = counted(sums.hosts, 'host')
     if everything is not None and everything.hosts > sums.hosts:
         hosts = f'{sums.hosts:,} of {counted(everything.hosts, "host")}'
     return {
         'hosts': hosts,
-        **({'gone': f'{sums.gone:,} gone'} if sums.gone else {}),
+        **({'gone': f'{sums.gone:,} without values'} if sums.gone else {}),
         'gpus': counted(sums.gpus, 'GPU'),
         'utilization': f'util {percent_text(sums.utilization_percent)}',
         'memory': f'mem {percent_text(sums.memory_percent)}',
         'power': power_text(sums.power_watts),
         'free': f'{sums.free:,} free',
         'held': f'{sums.held:,} held',
-        'faulty': f'problems on {counted(sums.faulty, "GPU")} ({sums.critical:,} critical)'
-        if sums.faulty
+        'problems': f'{counted(sums.problems, "problem")} ({sums.critical:,} critical)'
+        if sums.problems
         else 'no problems',
-        **({'hidden': f'problems on {counted(hidden, "GPU")} hidden'} if hidden > 0 else {}),
+        **({'hidden': f'{counted(hidden, "problem")} hidden'} if hidden > 0 else {}),
         'age': f'age {age_text(sums.age)}',
     }
 

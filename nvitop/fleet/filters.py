@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words of a filter, and the hosts and GPUs that match them. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterable
+
+if TYPE_CHECKING:
+    from nvitop.fleet.types import Fleet, FleetGpu, FleetHost
+
+#: Prefixes of the filter.
+PREFIXES = ('host', 'gpu', 'user', 'job', 'model', 'free')
+
+
+def parse_filter(text: str) -> tuple[tuple[str, str], ...]:
+    """Parse the words of a filter: ``host: gpu: user: job: model: free:``, or the name of a host."""
+    parts = []
+    for word in text.split():
+        prefix, colon, rest = word.partition(':')
+        prefix = prefix.lower()
+        is_number = rest.isdecimal() or not rest
+        if not colon or prefix not in PREFIXES or (prefix == 'free' and not is_number):
+            parts.append(('host', word))
+        elif rest:
+            parts.append((prefix, rest))
+    return tuple(parts)
+
+
+def select(fleet: Fleet, filters: Iterable[tuple[str, str]]) -> Fleet:
+    """Return the hosts that match all words, with only the GPUs that match them."""
+    of_hosts = [part for part in filters if part[0] in ('host', 'free')]
+    of_gpus = [part for part in filters if part[0] not in ('host', 'free')]
+    hosts = []
+    for host in fleet.hosts:
+        if all(_host_matches(host, *part) for part in of_hosts):
+            if of_gpus:
+                gpus = [gpu for gpu in host.gpus if all(_gpu_matches(gpu, *p) for p in of_gpus)]
+                host = host._replace(gpus=tuple(gpus))
+            if host.gpus or not of_gpus:
+                hosts.append(host)
+    return fleet._replace(hosts=tuple(hosts))
+
+
+def _host_matches(host: FleetHost, prefix: str, word: str) -> bool:
+    return host.free >= int(word[:9]) if prefix == 'free' else _contains(host.name, word)
+
+
+def _gpu_matches(gpu: FleetGpu, prefix: str, word: str) -> bool:
+    if prefix == 'gpu':
+        return word in (gpu.label, gpu.label.partition(':')[0])
+    if prefix == 'user':
+        return any(_contains(user, word) for user in gpu.users)
+    if prefix == 'model':
+        return _contains(gpu.model, word)
+    layers = (owner.layer for owner in gpu.owners)
+    return any(layer.id == word or _contains(layer.name or '', word) for layer in layers)
+
+
+def _contains(text: str, word: str) -> bool:
+    """Return whether a text contains a word; case matters if it has an upper-case letter."""
+    return word in (text if word != word.lower() else text.lower())
