@@ -15,11 +15,8 @@ PEER   ?=
 TICKS  ?= 20000
 # For `make fuzz`: multiple of the default number of generated inputs.
 FUZZ   ?= 60
-# For `make faults`.
-CASES  ?= 1200
-SEED   ?= 1
 # All that CI runs on Linux; the workflow has a job for each of them.
-SUITES := test test-slow faults test-pythons test-peers test-exporter test-fleet test-recording \
+SUITES := test test-slow test-pythons test-peers test-exporter test-fleet test-recording \
 	test-owners test-callbacks fuzz soak docs lint-files test-package
 # Package indexes can be slow or briefly unavailable.
 export PIP_RETRIES ?= 10
@@ -97,13 +94,7 @@ format: $(VENV)/.made ## format the code and apply automatic fixes
 
 .PHONY: test-slow
 test-slow: $(VENV)/.tests ## run the tests that are too slow for each change
-	@$(PYTEST) $(WORKERS) -m 'slow and not (gpu or faults or fleet or owner or recording)' $(ARGS)
-
-# All cases take 40 minutes of CPU time.
-.PHONY: faults
-faults: $(VENV)/.tests ## make driver functions fail: CASES=1200 of 13332 cases (or CASES=all), chosen by SEED=1
-	@$(BIN)/python -m tests.faults.all_cases $(CASES) --seed $(SEED)
-	@NVITOP_FAULT_CASES=$(CASES:all=5120) NVITOP_FAULT_SEED=$(SEED) $(PYTEST) $(WORKERS) -m slow tests/faults $(ARGS)
+	@$(PYTEST) $(WORKERS) -m 'slow and not (gpu or fleet or owner or recording)' $(ARGS)
 
 # As root, in mounts of its own: real processes in real control groups. -rs lists what was not tested.
 .PHONY: test-owners

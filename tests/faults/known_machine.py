@@ -123,7 +123,7 @@ def _gpu(index: int) -> str:
     if index == 2:
         lines.append(f'fan_speed = {{ steps = {_steps(21, 1)} }}')
     for key, (first, step) in _NUMBERS.items():
-        if index == 2 and (key.startswith(('ecc', 'remapped')) or key == 'memory_temperature'):
+        if index == 2 and (key.startswith(('total_', 'remapped')) or key == 'memory_temperature'):
             continue
         lines.append(f'{key} = {{ steps = {_steps(first + index * STEPS * step, step)} }}')
     return '\n'.join(lines)
@@ -134,19 +134,6 @@ SCENARIO = simulation.parse_scenario(
     _PLAIN.format(*map(_gpu, range(3)), *(_steps(*numbers) for numbers in _PROCESSES)),
     name='faults',
 )
-
-#: Generations of drivers, and the functions that they lack.
-DRIVERS: dict[str, tuple[str, ...]] = {
-    'newest': (),
-    'older': (
-        'nvmlDeviceGet*RunningProcesses_v3',
-        'nvmlDeviceGetMemoryInfo_v2',
-        'nvmlDeviceGetTemperatureV',
-        'nvmlDeviceGetDriverModel_v2',
-        'nvmlDeviceGet*ClocksEventReasons',
-    ),
-}
-DRIVERS['oldest'] = (*DRIVERS['older'], 'nvmlDeviceGet*RunningProcesses_v2')
 
 #: Demand for everything that can be shown.
 DEMAND = Demand(
@@ -164,7 +151,7 @@ VARYING = frozenset(
 class KnownMachine:
     """The machine, and a source that samples it on request."""
 
-    def __init__(self, driver: str = 'newest') -> None:
+    def __init__(self) -> None:
         self.clock = Clock(0.0)
         # The driver dates process utilization by the wall clock; all of it is recent from here on.
         self._started = time.time() + 3600.0
@@ -175,8 +162,6 @@ class KnownMachine:
             wall_clock=lambda: self.wall(),
             sleep=self._sleep,
         )
-        for name in DRIVERS[driver]:
-            self.machine.hide(name)
         self.ticks = 0
 
     def wall(self) -> float:

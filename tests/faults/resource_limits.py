@@ -19,13 +19,10 @@ import tempfile
 from typing import Callable
 
 from nvitop import (
-    Device,
-    GpuProcess,
     ResourceMetricCollector,
     cli,
     select,
     simulation,
-    take_snapshots,
 )
 from nvitop import gui as gui_package
 from nvitop.query.command import main as query
@@ -53,33 +50,11 @@ def collect() -> int:
     return 0
 
 
-def print_processes() -> int:
-    """Print values of the processes on GPUs, and of an existing one."""
-    own = GpuProcess(os.getpid(), Device(0))
-    with GpuProcess.failsafe():
-        print(len(Device(0).processes()), own.name(), own.cmdline(), own.is_running())
-    print(*{process.command for process in take_snapshots().gpu_processes})
-    return 0
-
-
-def collect_while_files_run_out() -> int:
-    """Collect metrics, with a limit of descriptors that is set in between."""
-    collector = ResourceMetricCollector(interval=1e-9)
-    with collector.context('job'):
-        collector.collect()
-        resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
-        metrics = collector.collect()
-    print(sum(value == value for key, value in metrics.items() if '/gpu' in key))
-    return 0
-
-
 PROGRAMS: dict[str, Callable[[], int]] = {
     'report': lambda: cli.main(['-1']),
     'query': lambda: query(['--all', '--format=json']),
     'nvisel': lambda: select.main(['-f', '1GiB']),
-    'library': print_processes,
     'collector': collect,
-    'collector that runs': collect_while_files_run_out,
     'monitor': lambda: cli.main([]),
 }
 
@@ -91,7 +66,7 @@ def main(program: str, processes: int, files: int, home: str) -> int:
     with simulation.machine('dgx-h100', processes='fixed'):
         nowhere = contextlib.redirect_stdout(io.StringIO())
         with nowhere, contextlib.redirect_stderr(io.StringIO()):
-            for name in ('report', 'query', 'nvisel', 'library', 'collector'):
+            for name in ('report', 'query', 'nvisel', 'collector'):
                 PROGRAMS[name]()
         os.environ['HOME'] = home
         if os.geteuid() == 0:

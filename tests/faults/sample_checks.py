@@ -21,8 +21,8 @@ _OBSERVED = ('key', 'is_outdated', 'gpu_idle_seconds', 'is_idle_longer')
 _LISTS = ('processes', 'graphics_processes', 'mps_processes')
 
 
-def true_samples(count: int, driver: str = 'newest') -> list[Sample]:
-    bench = KnownMachine(driver)
+def true_samples(count: int) -> list[Sample]:
+    bench = KnownMachine()
     with bench.opened():
         samples = [bench.sample() for _ in range(count)]
     assert all(device.status == 'ok' for sample in samples for device in sample.devices)

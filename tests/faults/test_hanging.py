@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import threading
 from typing import Any, Callable, Iterator
 from unittest import mock
@@ -15,8 +14,7 @@ from nvitop import cli, select
 from nvitop.claims import run as run_command
 from nvitop.query.command import main as query
 from tests.command_run import CommandRun
-from tests.faults.matrix import CASES, SEED, functions_called
-from tests.faults.programs import machine
+from tests.faults.known_machine import KnownMachine
 from tests.waiting import PATIENCE
 
 #: Functions that are not about one GPU.
@@ -70,7 +68,9 @@ def run_with(function: str, program: str) -> CommandRun | None:
     """Run a program while a function hangs; ``None`` if the program hangs too."""
     main, arguments = PROGRAMS[program]
     found: list[Any] = []
-    with quick(), machine(None) as bench:
+    bench = KnownMachine()
+    with quick(), bench.opened():
+        bench.turn()
         thread = threading.Thread(
             target=lambda: found.append(CommandRun(main, *arguments)), daemon=True
         )
@@ -112,11 +112,3 @@ def check(function: str, program: str) -> None:
 )
 def test_hanging_gpu_does_not_block_a_program(function: str, program: str) -> None:
     check(function, program)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(0)
-def test_no_hanging_function_blocks_a_program() -> None:
-    every = [(function, program) for function in functions_called() for program in PROGRAMS]
-    for function, program in random.Random(SEED).sample(every, min(CASES // 10, len(every))):
-        check(function, program)
