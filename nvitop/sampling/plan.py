@@ -119,7 +119,7 @@ class _Timer:
         """Return whether the timer is due, and if so, set its next time."""
         if now + slack < self.at:
             return False
-        if now - self.at <= self.interval:
+        if now - self.at < self.interval:
             self.at += self.interval
             return True
         self.at = now + self.interval

@@ -19,7 +19,7 @@ from nvitop.api.device import (
     MemoryInfo,
     ThroughputInfo,
 )
-from nvitop.api.device.interconnect import throughput2human
+from nvitop.api.device.interconnect import _rates, throughput2human
 from nvitop.api.timing import Window
 from nvitop.basics.units import NA, GiB, KiB
 from tests.api.machines import SCENARIO, answer, known, needs_gpm
@@ -154,6 +154,12 @@ def test_clock_event_reasons_are_flags_with_names(machine: simulation.Machine) -
     assert device.clock_event_reasons() is NA
 
 
+@pytest.mark.parametrize(('temperature', 'speed'), [(40, 30), (50, 30), (60, 50), (95, 100)])
+def test_simulated_fan_follows_the_temperature(temperature: int, speed: int) -> None:
+    with make_machine(f'[[gpu]]\nmodel = "RTX 4090"\ntemperature = {temperature}'):
+        assert Device(0).fan_speed() == speed
+
+
 def test_power_and_memory_as_text(machine: simulation.Machine, device: Device) -> None:
     assert device.power_status() == '312W / 600W'
     assert Device((1, 0)).power_status() == 'N/A / N/A'
@@ -227,6 +233,17 @@ def test_devices_of_one_gpu_share_the_counters(machine: simulation.Machine, devi
     before = machine.world.seconds()
     assert is_near(Device(0).nvlink_mean_throughput(), NVLINK)
     assert machine.world.seconds() == before
+
+
+@pytest.mark.parametrize(
+    ('since', 'until', 'rate'),
+    [(1.0, 1.5, 2000.0), (1.0, 3601.0, 1000.0), (2.0, 1.0, 1000.0), (0.0, 1.0, 1000.0)],
+)
+def test_rate_uses_the_times_of_the_driver_unless_its_clock_was_set(
+    since: float, until: float, rate: float
+) -> None:
+    earlier, later = (0, int(since * 1e6)), (1000, int(until * 1e6))
+    assert _rates([earlier], [later], measured=1.0) == [rate]
 
 
 def test_reset_counters_have_no_rate(

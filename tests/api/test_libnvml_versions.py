@@ -193,9 +193,10 @@ def test_impossible_pid_is_dropped_and_logged_once(
 
 
 def test_process_with_more_memory_than_the_device_has_unknown_memory(board: FakeLibrary) -> None:
-    board.add(COMPUTE + '_v3', process_list(24, [(100, GIB), (200, 81 * GIB), (300, 99 * GIB)]))
+    rows = [(100, GIB), (150, 80 * GIB), (200, 80 * GIB + 1), (300, 99 * GIB)]
+    board.add(COMPUTE + '_v3', process_list(24, rows))
     processes = libnvml.nvmlQuery(COMPUTE, handle())
-    assert pids_and_memory(processes) == [(100, GIB), (200, None), (300, None)]
+    assert pids_and_memory(processes) == [(100, GIB), (150, 80 * GIB), (200, None), (300, None)]
     assert 'more than the device has' in libnvml.impossible_answer(COMPUTE, handle())
     assert board.calls['nvmlDeviceGetMemoryInfo_v2'] == 1
 

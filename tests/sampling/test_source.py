@@ -29,7 +29,7 @@ from tests.sampling.clocked_machine import (
     problems_of,
     statuses,
 )
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE
 
 #: Old bindings have the name from before driver 535.
 _EVENT_REASONS = (
@@ -413,14 +413,25 @@ def test_one_metric_costs_one_metric_and_leaves_no_thread() -> None:
     with simulation.machine('half-busy', processes='fixed', clock=lambda: 0.0) as machine:
         take_sample(metrics=['temperature'])
         machine.reset_calls()
-        wait_until(lambda: threading.active_count() == 1, 'the end of all threads')
         waits: list[float] = []
         with mock.patch.object(time, 'sleep', waits.append):
             sample = take_sample(metrics=['temperature'])
         assert (waits, sample.processes, sample.host.cpu_percent) == ([], (), None)
         assert not any('Process' in name for name in machine.calls)
-        wait_until(lambda: threading.active_count() == 1, 'the end of all threads')
+        for thread in threading.enumerate():
+            if thread.name.startswith('nvitop-'):
+                thread.join(PATIENCE)
+                assert not thread.is_alive()
         assert take_sample(metrics=['processes']).processes
+
+
+@on('metrics', [['temperature', 'power_usage'], ['temperature', 'power_usage', 'sm_clock']])
+def test_a_gpu_is_lost_if_several_metrics_fail(metrics: list[str]) -> None:
+    with simulation.machine('half-busy', processes='none', clock=lambda: 0.0) as machine:
+        for function in ('[!HUC]*', 'Ut*', 'Cl*'):
+            machine.fail(f'nvmlDeviceGet{function}', 'TIMEOUT', gpu=0)
+        device = take_sample(metrics=metrics).devices[0]
+    assert device.status == ('ok' if len(metrics) == 2 else 'error')
 
 
 def test_an_unknown_metric_is_an_error() -> None:
