@@ -169,16 +169,7 @@ class Snapshot:
         return dict.fromkeys(self).keys()
 
     def __repr__(self) -> str:
-        return self._text({})
-
-    def _text(self, shown: dict[str, Any]) -> str:
-        """Return all values as text, without those that are in ``shown`` too."""
-        lines = [f'real={self.real!r},']
-        for name in self:
-            value = self.__dict__[name]
-            if name not in shown or shown[name] is not value:
-                text = value._text(vars(self)) if isinstance(value, Snapshot) else repr(value)
-                lines.append(f'{name}={text},')
+        lines = [f'real={self.real!r},', *(f'{name}={self.__dict__[name]!r},' for name in self)]
         text = '\n'.join(lines).replace('\n', '\n    ')
         return f'{type(self).__name__}(\n    {text}\n)'
 

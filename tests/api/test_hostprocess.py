@@ -46,6 +46,7 @@ def test_process_has_one_object_until_it_is_unreferenced(child: subprocess.Popen
     assert hash(process) == hash(psutil.Process(child.pid))
     for text in (repr(process), str(process)):  # the status in them may differ: it is read for each
         assert text.startswith(f'HostProcess(pid={child.pid}, ')
+        assert "started='" in text
     for copied in (copy.copy(process), copy.deepcopy(process), pickle.loads(pickle.dumps(process))):
         assert copied is process
     del process, copied

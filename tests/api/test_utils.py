@@ -382,7 +382,7 @@ def test_snapshot_class_has_the_name_of_the_real_class() -> None:
     assert repr(Snapshot('two', inner=inner, name=inner.name)) == (
         'strSnapshot(\n'
         "    real='two',\n"
-        "    inner=intSnapshot(\n        real=2,\n        digit='2',\n    ),\n"
+        "    inner=intSnapshot(\n        real=2,\n        name='two',\n        digit='2',\n    ),\n"
         "    name='two',\n"
         ')'
     )
