@@ -11,7 +11,9 @@ the first query.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 from typing import TYPE_CHECKING
 
 from nvitop.version import __version__ as __version__
@@ -68,3 +70,10 @@ else:  # type checkers must not see a `__getattr__`: it would hide misspelled na
     def __dir__() -> list[str]:
         """Return all names, including those that are imported on first use."""
         return sorted({*globals(), *_SUBMODULES, *__getattr__('__all__')})
+
+
+if os.environ.get('NVITOP_DEMO'):
+    with contextlib.suppress(Exception):  # a broken binding is reported by what needs it
+        from nvitop.api.libnvml._session import SESSION
+
+        SESSION.cover_binding()

@@ -65,6 +65,13 @@ class KerasStats:
         #: Metric → sum and number of its values in this epoch.
         self._epoch: dict[str, tuple[float, int]] = {}
 
+    def _implements_train_batch_hooks(self) -> bool:
+        # Only legacy Keras calls this, and it would call none of the hooks below with values.
+        raise TypeError(
+            'GpuStatsLogger needs Keras 3, but the model is one of legacy Keras (tf_keras): unset '
+            'TF_USE_LEGACY_KERAS, and import keras instead of tf_keras'
+        )
+
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Reset the timer when training starts."""
         self._timer.reset()

@@ -295,6 +295,12 @@ for _ in range(2):
     assert (done.returncode, done.stdout) == (0, 'True None\nTrue None\n')
 
 
+def test_demo_covers_programs_that_only_import_nvitop() -> None:
+    code = 'from pynvml import *\nimport nvitop\nnvmlInit()\nprint(nvmlDeviceGetCount())'
+    done = run_python(code, NVITOP_DEMO='mig')
+    assert (done.returncode, done.stdout) == (0, '4\n')
+
+
 @pytest.mark.parametrize(
     ('name', 'level'),
     [

@@ -139,6 +139,11 @@ def test_missing_driver_raises(no_driver: simulation.Machine) -> None:
         logger(1)
 
 
+def test_legacy_keras_is_refused_with_advice(machine: simulation.Machine) -> None:
+    with pytest.raises(TypeError, match='unset TF_USE_LEGACY_KERAS'):
+        logger([0])._implements_train_batch_hooks()  # which fit() of legacy Keras calls
+
+
 def test_missing_keras_raises_import_error_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module('nvitop.callbacks.keras')
     monkeypatch.setitem(sys.modules, 'keras.callbacks', None)

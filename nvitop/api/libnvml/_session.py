@@ -224,6 +224,17 @@ class Session:
         inside = {ident: _driver_function(frame) for ident, frame in frames.items() if ident != own}
         return {ident: name for ident, name in inside.items() if name}
 
+    def cover_binding(self) -> None:
+        """Call the hook also before other code initializes NVML with the binding."""
+        load = BINDING._LoadNvmlLibrary
+
+        def prepare_and_load() -> None:
+            with self._lock:
+                self._prepare()
+            load()
+
+        BINDING._LoadNvmlLibrary = prepare_and_load
+
     def _prepare(self) -> None:
         """Install the hooks of the process, and call the hook before the first initialization."""
         if not self._is_hooked:

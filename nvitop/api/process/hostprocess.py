@@ -189,9 +189,8 @@ class HostProcess(psutil.Process):
             raise psutil.NoSuchProcess(self.pid, self._name)
 
     def __str__(self) -> str:
-        if self._create_time is None:
-            with contextlib.suppress(psutil.Error, OSError):
-                self._create_time = self.create_time()  # shown as ``started=``
+        with contextlib.suppress(psutil.Error, OSError):
+            self._create_time: float | None = self.create_time()  # shown as ``started=``
         text = super().__str__()
         module = type(self).__module__ + '.'
         return text[len(module) :] if text.startswith(module) else text
