@@ -11,9 +11,7 @@ from nvitop.gui.effect_runner import EffectRunner
 from nvitop.gui.render.theme import THEMES, theme_named
 from nvitop.gui.state.dialog import dialog_ready_at
 from nvitop.gui.state.events import (
-    CaptureMouse,
     ClockTicked,
-    Effect,
     EnvironmentRead,
     Event,
     FleetArrived,
@@ -24,17 +22,9 @@ from nvitop.gui.state.events import (
     MousePressed,
     Pasted,
     PastShown,
-    Quit,
-    ReadEnvironment,
-    Redraw,
-    Refresh,
     Resized,
-    RingBell,
     SampleArrived,
-    SaveSettings,
-    SendSignal,
     SignalSent,
-    Suspend,
     TerminalOpened,
     Travel,
 )
@@ -104,7 +94,7 @@ class App:
         #: Descriptions of the last events, for a crash report.
         self.events: collections.deque[str] = collections.deque(maxlen=REMEMBERED_EVENTS)
         self._posted: collections.deque[Event] = collections.deque()
-        self._runner = runner or EffectRunner(
+        self.runner = runner or EffectRunner(
             self.post, owner_names=owner_names, config_path=config_path
         )
         self._monotonic = monotonic
@@ -177,38 +167,36 @@ class App:
                         event = event._replace(gpu_times=self.recent.gpu_times)
         self.state, effects = self.update(self.state, event)
         for effect in effects:
-            self.carry_out(effect)
+            effect.perform(self)
 
-    def carry_out(self, effect: Effect) -> None:
-        """Carry out an effect."""
-        if isinstance(effect, Quit):
-            self._status = effect.status
-        elif isinstance(effect, (SendSignal, ReadEnvironment, SaveSettings)):
-            self._runner.run(effect)
-        elif isinstance(effect, Refresh):
-            if self._measuring is not None:
-                self._measuring.refresh()
-        elif isinstance(effect, Travel):
-            self._show_time(effect)
-        elif isinstance(effect, CaptureMouse):
-            self.terminal.capture_mouse(effect.captured)
-        elif isinstance(effect, RingBell):
-            self.terminal.ring()
-        elif isinstance(effect, Redraw):
-            self._drawn = None
-            self.terminal.forget()
-        elif isinstance(effect, Suspend):
-            self.terminal.suspend()
-            self._handle(Resized(*self.terminal.size()))
+    # What effects do.
 
-    def _show_time(self, effect: Travel) -> None:
+    def quit(self, status: int) -> None:
+        """End the loop."""
+        self._status = status
+
+    def refresh(self) -> None:
+        """Measure now."""
+        if self._measuring is not None:
+            self._measuring.refresh()
+
+    def redraw(self) -> None:
+        """Write every cell of the next frame."""
+        self._drawn = None
+        self.terminal.forget()
+
+    def suspend(self) -> None:
+        """Stop until the shell continues the program."""
+        self.terminal.suspend()
+        self._handle(Resized(*self.terminal.size()))
+
+    def show_time(self, wanted: Travel) -> None:
         """Let the source show another time, or show a kept sample."""
         if self._travel is not None:
-            self._travel(effect.unit, effect.amount)
-            if self._measuring is not None:
-                self._measuring.refresh()
+            self._travel(wanted.unit, wanted.amount)
+            self.refresh()
         elif self.recent is not None:
-            found = self.recent.find(self.state.shown, effect.unit, effect.amount)
+            found = self.recent.find(self.state.shown, wanted.unit, wanted.amount)
             self._handle(PastShown(found.sample, found.message))
 
     def _draw(self) -> None:

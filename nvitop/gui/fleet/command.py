@@ -25,11 +25,8 @@ from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.settings import choices
 from nvitop.gui.state.app_state import AppState, Notice
 from nvitop.gui.state.events import (
-    Effect,
     FleetArrived,
     FleetFailed,
-    OpenHost,
-    Quit,
     Resized,
     SampleArrived,
 )
@@ -232,14 +229,7 @@ class FleetApp(App):
         finally:
             self._reader.stop()
 
-    def carry_out(self, effect: Effect) -> None:
-        """Carry out an effect."""
-        if isinstance(effect, OpenHost):
-            self._open(effect.host)
-        else:
-            super().carry_out(effect)
-
-    def _open(self, host: FleetHost) -> None:
+    def open_host(self, host: FleetHost) -> None:
         """Show one host until the user comes back. Meanwhile the server is not asked for the list."""
         self._reader.demand(False)
         source = HostSource(self._source, host, interval=self._interval)
@@ -247,7 +237,7 @@ class FleetApp(App):
         simulated = self.state.sample.simulated
         status = show_host(self.terminal, source, options, simulated=simulated)
         if status:
-            super().carry_out(Quit(status))
+            self.quit(status)
             return
         self._handle(Resized(*self.terminal.size()))
 

@@ -37,18 +37,18 @@ def open_host_of_problem(state: AppState) -> Result:
 
 # fmt: off
 _BINDINGS: tuple[Binding, ...] = (
-    Binding(('q', 'Q', 'F10'), 'quit', actions.leave, 'quit', _HOSTS, VIEW, hint='quit'),
-    Binding(('Ctrl-C',), 'quit', actions.leave, '', _ALL, VIEW),
+    Binding(('q', 'Q', 'F10'), 'quit', actions.leave, 'quit', _HOSTS, VIEW, hint='quit', leaves=True),
+    Binding(('Ctrl-C',), 'quit', actions.leave, '', _ALL, VIEW, leaves=True),
     Binding(('h', '?', 'F1'), 'help', partial(navigation.open_screen, screen=Screen.HELP), 'this help', _ALL - {Screen.HELP}, VIEW, hint='help', opens=Screen.HELP),
-    Binding(('z',), 'freeze', fleet_state.toggle_freeze, 'pause or resume', _VALUES, VIEW, hint='pause'),
+    Binding(('z',), 'freeze', fleet_state.toggle_freeze, 'pause or resume', _VALUES, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
     Binding(('r', 'Ctrl-R', 'F5'), 'refresh', fleet_state.ask_again, 'refresh', _ALL, VIEW),
     Binding(('Ctrl-L',), 'redraw', actions.redraw, 'draw the screen again', _ALL, VIEW),
     Binding(('L',), 'next-theme', next_theme, 'next theme', _ALL, VIEW),
-    Binding(('Ctrl-Z',), 'suspend', actions.suspend, 'suspend (resume with fg)', _ALL, VIEW),
+    Binding(('Ctrl-Z',), 'suspend', actions.suspend, 'suspend (resume with fg)', _ALL, VIEW, suspends=True),
     Binding(('Up', 'Shift-Tab', 'Alt-k', 'k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous line', _ALL, MOVE),
     Binding(('Down', 'Tab', 'Alt-j', 'j'), 'select-next', partial(navigation.move_by_lines, step=1), 'next line', _ALL, MOVE),
-    Binding(('PageUp', '[', 'Ctrl-B'), 'scroll-up', partial(navigation.move_by_pages, step=-1), 'previous page', _ALL, MOVE, hint='scroll'),
-    Binding(('PageDown', ']', 'Ctrl-F'), 'scroll-down', partial(navigation.move_by_pages, step=1), 'next page', _ALL, MOVE),
+    Binding(('PageUp', '[', 'Ctrl-B'), 'scroll-up', partial(navigation.move_by_pages, step=-1), 'previous page', _ALL, MOVE, hint='scroll', scrolls=True, is_pointless=actions.sees_all_lines),
+    Binding(('PageDown', ']', 'Ctrl-F'), 'scroll-down', partial(navigation.move_by_pages, step=1), 'next page', _ALL, MOVE, scrolls=True),
     Binding(('Ctrl-U',), 'half-page-up', partial(navigation.move_by_pages, step=-0.5), 'half a page up', _ALL, MOVE),
     Binding(('Ctrl-D',), 'half-page-down', partial(navigation.move_by_pages, step=0.5), 'half a page down', _ALL, MOVE),
     Binding(('Left', 'Alt-h'), 'previous-host', partial(fleet_state.move_in_heat_map, step=-1), 'previous host', _HEAT_MAP, MOVE),
@@ -69,11 +69,11 @@ _BINDINGS: tuple[Binding, ...] = (
     opening(('U',), Screen.USERS, 'users over all hosts', _VALUES - _USERS, 'users'),
     opening(('J',), Screen.JOBS, 'jobs and pods over all hosts', _VALUES - _JOBS, 'jobs'),
     opening(('!',), Screen.PROBLEMS, 'problems, old data, server, exporters', _ALL - _PROBLEMS, 'problems'),
-    Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', _ALL - _HOSTS, SCREEN, hint='back'),
+    Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', _ALL - _HOSTS, SCREEN, hint='back', leaves=True),
     Binding((',', '<'), 'sort-previous', partial(fleet_state.sort_by_next_column, step=-1), 'sort by the previous column', _HOSTS, SORT),
     Binding(('.', '>'), 'sort-next', partial(fleet_state.sort_by_next_column, step=1), 'sort by the next column', _HOSTS, SORT),
     Binding(('R',), 'sort-reverse', fleet_state.reverse_hosts, 'reverse the order', _HOSTS, SORT),
-    Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'menu of orders', _HOSTS, SORT, hint='sort'),
+    Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'menu of orders', _HOSTS, SORT, hint='sort', shows_orders=True),
     *(binding for order in ORDERS for binding in sorting(order, fleet_state.sort_hosts, Screen.HOSTS, order.title, f'sort by {order.title}')),
 )
 # fmt: on

@@ -19,8 +19,8 @@ from nvitop.gui.state.events import (
     Travel,
 )
 from nvitop.gui.state.keymap import Binding, Need
-from nvitop.gui.state.lists import LIST_ORDERS, list_sort, relist, sort_by, sort_list
-from nvitop.gui.state.navigation import go_back, go_to_line, move_by_lines
+from nvitop.gui.state.lists import LIST_ORDERS, list_sort, main_layout, relist, sort_by, sort_list
+from nvitop.gui.state.navigation import go_back, go_to_line, lines_layout, move_by_lines
 from nvitop.gui.state.notices import answer, refuse, replace_notice, withdraw_notice
 from nvitop.gui.state.problems import Tally, count_problems
 from nvitop.gui.state.process_rows import ORDERS, describe_order
@@ -31,6 +31,7 @@ from nvitop.gui.state.selection import (
     selected_process,
     toggle_page,
     toggle_tag,
+    tree_tags,
 )
 from nvitop.health import findings
 
@@ -109,6 +110,23 @@ def need_recording(state: AppState) -> str:
 def need_processes_here(state: AppState) -> str:
     """Processes of this machine that run now."""
     return state.origin.no_signals
+
+
+# When there is no point in the hint of a key.
+
+
+def sees_all_lines(state: AppState) -> bool:
+    """Whether no line is outside the screen."""
+    if state.screen is Screen.MAIN:
+        page = main_layout(state)
+        return not (page.scroll_limit or page.fact_limit)
+    layout = lines_layout(state)
+    return layout.length <= layout.area.height
+
+
+def has_nothing_to_clear(state: AppState) -> bool:
+    """Whether there is no filter, device or tag."""
+    return not (state.query or state.main.selected_device or tree_tags(state))
 
 
 # Actions: functions from a state to the next one and its effects.

@@ -18,7 +18,7 @@ from nvitop.gui.state.dialog import (
 )
 from nvitop.gui.state.environ import toggle_secrets
 from nvitop.gui.state.input_line import open_field, search_again
-from nvitop.gui.state.keymap import SORT_BY, Binding, Keymap, Need, leaving
+from nvitop.gui.state.keymap import Binding, Keymap, Need, leaving
 from nvitop.gui.state.lists import LIST_ORDERS, ListOrder, sort_list
 from nvitop.gui.state.process_rows import ORDERS, Order
 
@@ -60,7 +60,10 @@ def opening(
     """Return the binding of keys that open a screen."""
     name = f'open-{screen.name.lower().replace("_", "-")}'
     run = partial(navigation.open_screen, screen=screen)
-    return Binding(keys, name, run, text, screens, SCREEN, hint=hint, opens=screen, needs=needs)
+    waits = screen is Screen.METRICS
+    return Binding(
+        keys, name, run, text, screens, SCREEN, hint=hint, opens=screen, needs=needs, waits=waits
+    )
 
 
 def _signal(keys: tuple[str, ...], name: str, signal: str, hint: str) -> Binding:
@@ -94,12 +97,14 @@ def sorting(
     group: str = '',
 ) -> tuple[Binding, Binding]:
     """Return the bindings of ``o`` and a letter, and of the upper-case letter: the order reversed."""
-    name = f'{SORT_BY}{group}{order.name.replace("_", "-")}'
+    name = f'sort-by-{group}{order.name.replace("_", "-")}'
     usual, turned = (partial(run, order=order.name, reverse=reverse) for reverse in (False, True))
     keys, places = f'o {order.letter}', frozenset({screen})
     return (
-        Binding((keys,), name, usual, text, places, SORT, title),
-        Binding((f'o {order.letter.upper()}',), f'{name}-reversed', turned, '', places, SORT),
+        Binding((keys,), name, usual, text, places, SORT, title, sorts=True),
+        Binding(
+            (f'o {order.letter.upper()}',), f'{name}-reversed', turned, '', places, SORT, sorts=True
+        ),
     )
 
 
@@ -120,7 +125,7 @@ def _sort_bindings() -> Iterator[Binding]:
 # fmt: off
 _BINDINGS: tuple[Binding, ...] = (
     # leaving
-    Binding(('q', 'Q', 'F10'), 'quit', actions.leave, 'quit and print a report', _MAIN, VIEW, hint='quit'),
+    Binding(('q', 'Q', 'F10'), 'quit', actions.leave, 'quit and print a report', _MAIN, VIEW, hint='quit', leaves=True, hint_in=lambda state: 'back' if state.main.shows_page else 'quit'),
     Binding(('h', '?', 'F1'), 'help', partial(navigation.open_screen, screen=Screen.HELP), 'this help', _NOT_HELP, VIEW, hint='help', opens=Screen.HELP),
     # view
     Binding(('a',), 'mode-auto', partial(appearance.choose_mode, mode='auto'), 'automatic layout', _MAIN, VIEW),
@@ -132,7 +137,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('G',), 'next-upper-graph', partial(appearance.next_graph, is_upper=True), 'next metric in the upper GPU graph', _MAIN, VIEW),
     Binding(('+', '='), 'longer-time', partial(appearance.change_time, step=1), 'zoom graphs out, up to 60 min', _GRAPHS, VIEW, hint='time'),
     Binding(('-', '_'), 'shorter-time', partial(appearance.change_time, step=-1), 'zoom graphs in', _GRAPHS, VIEW, hint='time'),
-    Binding(('z',), 'freeze', actions.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause'),
+    Binding(('z',), 'freeze', actions.toggle_freeze, 'pause or resume', _NOT_HELP, VIEW, hint='pause', hint_in=lambda state: 'resume' if state.is_paused else 'pause'),
     Binding(('r', 'Ctrl-R', 'F5'), 'refresh', actions.refresh, 'refresh, clear the selection', _NOT_HELP, VIEW),
     Binding(('Ctrl-L',), 'redraw', actions.redraw, 'draw the screen again', ALL_SCREENS, VIEW),
     Binding(('L',), 'next-theme', appearance.next_theme, 'next theme', _NOT_HELP, VIEW),
@@ -140,9 +145,9 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('W',), 'save-settings', appearance.save_settings, 'save theme, layout, columns', _NOT_HELP, VIEW, hint='save'),
     Binding(('Alt-W',), 'forget-settings', appearance.forget_settings, 'forget what was saved', _NOT_HELP, VIEW),
     Binding(('M',), 'toggle-mouse', actions.toggle_mouse, 'mouse: nvitop or terminal', _NOT_HELP, VIEW),
-    Binding(('Ctrl-Z',), 'suspend', actions.suspend, 'suspend (resume with fg)', ALL_SCREENS, VIEW),
+    Binding(('Ctrl-Z',), 'suspend', actions.suspend, 'suspend (resume with fg)', ALL_SCREENS, VIEW, suspends=True),
     # moving
-    Binding(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process or line', _LINES, MOVE, hint='select'),
+    Binding(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process or line', _LINES, MOVE, hint='select', is_pointless=navigation.has_selection),
     Binding(('Down', 'j', 'Alt-j'), 'select-next', partial(navigation.move_by_lines, step=1), 'next process or line', _LINES, MOVE),
     Binding(('Shift-Tab',), 'select-previous', partial(navigation.move_by_lines, step=-1), '', _LINES - _MAIN - _SIGNAL, MOVE),
     Binding(('Tab',), 'select-next', partial(navigation.move_by_lines, step=1), '', _LINES - _MAIN - _SIGNAL, MOVE),
@@ -152,19 +157,19 @@ _BINDINGS: tuple[Binding, ...] = (
     *(Binding((digit,), f'select-device-{digit}', partial(selection.select_by_index, index=int(digit)), '', _MAIN, MOVE) for digit in '123456789'),
     Binding(('Home',), 'select-first', navigation.move_to_first, 'first process or line', _LINES, MOVE),
     Binding(('End',), 'select-last', navigation.move_to_last, 'last process or line', _LINES, MOVE),
-    Binding(('PageUp', 'Ctrl-B'), 'scroll-up', partial(navigation.move_by_pages, step=-1), 'scroll up by a page', _LINES, MOVE, hint='scroll'),
-    Binding(('PageDown', 'Ctrl-F'), 'scroll-down', partial(navigation.move_by_pages, step=1), 'scroll down by a page', _LINES, MOVE),
-    Binding(('Ctrl-U',), 'half-page-up', partial(navigation.move_by_pages, step=-0.5), 'scroll up by half a page', _LINES, MOVE),
-    Binding(('Ctrl-D',), 'half-page-down', partial(navigation.move_by_pages, step=0.5), 'scroll down by half a page', _LINES, MOVE),
-    Binding(('[', 'Alt-K'), 'line-up', partial(navigation.scroll_by_lines, step=-1), 'scroll up by a line', _LINES, MOVE),
-    Binding((']', 'Alt-J'), 'line-down', partial(navigation.scroll_by_lines, step=1), 'scroll down by a line', _LINES, MOVE),
+    Binding(('PageUp', 'Ctrl-B'), 'scroll-up', partial(navigation.move_by_pages, step=-1), 'scroll up by a page', _LINES, MOVE, hint='scroll', scrolls=True, is_pointless=actions.sees_all_lines),
+    Binding(('PageDown', 'Ctrl-F'), 'scroll-down', partial(navigation.move_by_pages, step=1), 'scroll down by a page', _LINES, MOVE, scrolls=True),
+    Binding(('Ctrl-U',), 'half-page-up', partial(navigation.move_by_pages, step=-0.5), 'scroll up by half a page', _LINES, MOVE, scrolls=True),
+    Binding(('Ctrl-D',), 'half-page-down', partial(navigation.move_by_pages, step=0.5), 'scroll down by half a page', _LINES, MOVE, scrolls=True),
+    Binding(('[', 'Alt-K'), 'line-up', partial(navigation.scroll_by_lines, step=-1), 'scroll up by a line', _LINES, MOVE, scrolls=True),
+    Binding((']', 'Alt-J'), 'line-down', partial(navigation.scroll_by_lines, step=1), 'scroll down by a line', _LINES, MOVE, scrolls=True),
     Binding(('Left', 'Alt-h'), 'scroll-left', partial(navigation.move_by_steps, steps=-1), 'scroll long lines to the left', _WIDE, MOVE),
     Binding(('Right', 'Alt-l'), 'scroll-right', partial(navigation.move_by_steps, steps=1), 'scroll long lines to the right', _WIDE, MOVE),
     Binding(('Ctrl-A', '^'), 'scroll-begin', partial(navigation.move_to_edge, direction=-1), 'beginning of long lines', _WIDE, MOVE),
     Binding(('Ctrl-E', '$'), 'scroll-end', partial(navigation.move_to_edge, direction=1), 'end of long lines', _WIDE, MOVE),
-    Binding(('Esc',), 'clear', actions.clear, 'clear filter, selection, GPU, pause', _PROCESSES, MOVE, hint='clear'),
+    Binding(('Esc',), 'clear', actions.clear, 'clear filter, selection, GPU, pause', _PROCESSES, MOVE, hint='clear', is_pointless=actions.has_nothing_to_clear),
     # processes
-    Binding(('Space',), 'tag', actions.tag, 'tag the process, go to the next', _PROCESSES, PROCESS, hint='tag', needs=(actions.need_taggable,)),
+    Binding(('Space',), 'tag', actions.tag, 'tag the process, go to the next', _PROCESSES, PROCESS, hint='tag', needs=(actions.need_taggable,), is_pointless=lambda state: navigation.current_line(state) is None),
     Binding(('x',), 'tag-subtree', selection.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(actions.need_process,)),
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
     _signal(('T', 'F9'), 'terminate', 'SIGTERM', 'terminate'),
@@ -173,7 +178,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Left', 'Shift-Tab'), 'previous-signal', partial(next_signal, step=-1), 'previous signal', _SIGNAL, PROCESS, hint='choose'),
     Binding(('Right', 'Tab'), 'next-signal', partial(next_signal, step=1), 'next signal', _SIGNAL, PROCESS),
     Binding(('p',), 'signal-parent', ask_about_parent, 'the parent of a zombie instead', _SIGNAL, PROCESS, hint='parent', needs=(need_parent,)),
-    Binding(('n', 'N'), 'cancel', navigation.go_back, 'send nothing', _SIGNAL, PROCESS),
+    Binding(('n', 'N'), 'cancel', navigation.go_back, 'send nothing', _SIGNAL, PROCESS, leaves=True),
     Binding(('\\', 'F4'), 'filter', partial(open_field, purpose='filter'), 'filter (user: gpu: pid: type: job:)', _PROCESSES | _USERS_AND_PROBLEMS, PROCESS, hint='filter'),
     Binding(('/', 'F3'), 'search', partial(open_field, purpose='search'), 'search while you type', _LINES - _SIGNAL, PROCESS, hint='search'),
     Binding(('n',), 'search-next', partial(search_again, step=1), 'next match of the search', _LINES - _SIGNAL, PROCESS, hint='match', needs=(actions.need_search,)),
@@ -183,7 +188,7 @@ _BINDINGS: tuple[Binding, ...] = (
     opening(('e',), Screen.ENVIRON, 'environment of the process', _PROCESSES | {Screen.METRICS}, 'env', (actions.need_processes_here, actions.need_shown_process)),
     opening(('Enter',), Screen.METRICS, 'graphs of the selected process', _MAIN, 'graphs', (actions.need_process,)),
     opening(('U', 'u'), Screen.USERS, 'usage by user', _PROCESSES, 'users'),
-    Binding(('U', 'u'), 'sum-by-owner', actions.sum_by_owner, 'by job, pod or container, or by user', frozenset({Screen.USERS}), SCREEN, hint='by job'),
+    Binding(('U', 'u'), 'sum-by-owner', actions.sum_by_owner, 'by job, pod or container, or by user', frozenset({Screen.USERS}), SCREEN, hint='by job', hint_in=lambda state: 'by user' if state.sums_by_owner else 'by job'),
     opening(('!',), Screen.PROBLEMS, 'what is wrong, and why values are missing', _NOT_HELP - {Screen.PROBLEMS}, 'problems'),
     opening(('V',), Screen.EVENTS, 'events of a recording', _NOT_HELP - {Screen.EVENTS}, 'events', (actions.need_recording,)),
     opening(('C', 'F2'), Screen.COLUMNS, 'choose the columns of processes', _MAIN, 'columns'),
@@ -191,12 +196,12 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Space', 'Enter'), 'choose', appearance.choose_column, 'show or hide the column', _COLUMNS, SCREEN, hint='show or hide'),
     Binding(('K', '<'), 'move-up', partial(appearance.move_column, step=-1), 'move the column to the left', _COLUMNS, SCREEN, hint='move'),
     Binding(('J', '>'), 'move-down', partial(appearance.move_column, step=1), 'move the column to the right', _COLUMNS, SCREEN, hint='move'),
-    Binding(('Enter',), 'show-page', selection.toggle_page, 'page of the selected GPU', _MAIN, SCREEN, hint='GPU page', needs=(actions.need_device,)),
+    Binding(('Enter',), 'show-page', selection.toggle_page, 'page of the selected GPU', _MAIN, SCREEN, hint='GPU page', needs=(actions.need_device,), waits=True, hint_in=lambda state: 'all GPUs' if state.main.shows_page else 'GPU page'),
     Binding(('Enter',), 'show-user', selection.show_user, 'show the processes', frozenset({Screen.USERS}), SCREEN, hint='processes'),
     Binding(('Enter',), 'show-event', actions.show_event_time, 'go to the time of the event', frozenset({Screen.EVENTS}), SCREEN, hint='go there', needs=(actions.need_recording,)),
     Binding(('Enter',), 'show-device', selection.show_device, 'go to the GPU', frozenset({Screen.PROBLEMS}), SCREEN, hint='GPU'),
-    Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', ALL_SCREENS - _MAIN - _TREE, SCREEN, hint='back'),
-    Binding(('t', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', _TREE, SCREEN, hint='back'),
+    Binding(('Esc', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', ALL_SCREENS - _MAIN - _TREE, SCREEN, hint='back', leaves=True),
+    Binding(('t', 'q', 'Q', 'F10'), 'back', navigation.go_back, 'back', _TREE, SCREEN, hint='back', leaves=True),
     # time
     _travel(('(',), 'previous-frame', 'frame', -1, 'previous sample, and pause', 'step'),
     _travel((')',), 'next-frame', 'frame', 1, 'next sample, and pause', 'step'),
@@ -215,7 +220,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding((',', '<'), 'sort-previous', partial(actions.sort_by_neighbor, step=-1), 'sort by the previous column', _MAIN | _USERS_AND_PROBLEMS, SORT),
     Binding(('.', '>'), 'sort-next', partial(actions.sort_by_neighbor, step=1), 'sort by the next column', _MAIN | _USERS_AND_PROBLEMS, SORT),
     Binding(('R',), 'sort-reverse', actions.reverse_order, 'reverse the order', _MAIN | _USERS_AND_PROBLEMS, SORT),
-    Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'menu of orders', _MAIN | _USERS_AND_PROBLEMS, SORT, hint='sort'),
+    Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'menu of orders', _MAIN | _USERS_AND_PROBLEMS, SORT, hint='sort', shows_orders=True),
     *_sort_bindings(),
 )
 # fmt: on

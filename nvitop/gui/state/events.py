@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Mapping, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Protocol, Tuple
 
 from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Origin, ProcessKey, Sample
@@ -186,34 +186,24 @@ def exit_status(event: Terminated | InputEnded) -> int:
     return _STATUSES.get(event.signal, 1) if isinstance(event, Terminated) else HUNG_UP
 
 
-Event = Union[
-    KeyPressed,
-    Pasted,
-    MousePressed,
-    MouseScrolled,
-    Resized,
-    TerminalOpened,
-    BackgroundReported,
-    SampleArrived,
-    PastShown,
-    ClockTicked,
-    FrameDrawn,
-    InputAwaited,
-    EnvironmentRead,
-    SettingsSaved,
-    SignalSent,
-    FleetArrived,
-    FleetFailed,
-    InputEnded,
-    Suspended,
-    Terminated,
-]
+#: One of the classes above.
+Event = Tuple[Any, ...]
+
+
+class Effect(Protocol):
+    """What the application does after an update. ``app`` is :class:`nvitop.gui.app.App`."""
+
+    def perform(self, app: Any) -> None:
+        """Do it."""
 
 
 class Quit(NamedTuple):
     """Leave the monitor."""
 
     status: int = 0
+
+    def perform(self, app: Any) -> None:
+        app.quit(self.status)
 
 
 class SendSignal(NamedTuple):
@@ -222,6 +212,9 @@ class SendSignal(NamedTuple):
     signal: str
     targets: tuple[ProcessKey, ...]
 
+    def perform(self, app: Any) -> None:
+        app.runner.run(self)
+
 
 class ReadEnvironment(NamedTuple):
     """Read the environment of a process; EnvironmentRead follows. A ``start_time`` of -1.0 is unknown."""
@@ -229,15 +222,24 @@ class ReadEnvironment(NamedTuple):
     pid: int
     start_time: float = -1.0
 
+    def perform(self, app: Any) -> None:
+        app.runner.run(self)
+
 
 class Refresh(NamedTuple):
     """Take a sample now."""
+
+    def perform(self, app: Any) -> None:
+        app.refresh()
 
 
 class CaptureMouse(NamedTuple):
     """Take the mouse, or release it to the terminal."""
 
     captured: bool
+
+    def perform(self, app: Any) -> None:
+        app.terminal.capture_mouse(self.captured)
 
 
 class Travel(NamedTuple):
@@ -249,6 +251,9 @@ class Travel(NamedTuple):
     #: How far; the sign is the direction.
     amount: float
 
+    def perform(self, app: Any) -> None:
+        app.show_time(self)
+
 
 class SaveSettings(NamedTuple):
     """Write settings to the configuration file; SettingsSaved follows."""
@@ -256,35 +261,35 @@ class SaveSettings(NamedTuple):
     #: Names and values, as in :data:`nvitop.console.config.SETTINGS`.
     values: tuple[tuple[str, object], ...]
 
+    def perform(self, app: Any) -> None:
+        app.runner.run(self)
+
 
 class OpenHost(NamedTuple):
     """Show one host of the fleet on the ordinary screens."""
 
     host: FleetHost
 
+    def perform(self, app: Any) -> None:
+        app.open_host(self.host)
+
 
 class RingBell(NamedTuple):
     """Ring the bell: a key had no effect."""
+
+    def perform(self, app: Any) -> None:
+        app.terminal.ring()
 
 
 class Suspend(NamedTuple):
     """Restore the terminal and stop until the shell continues the program."""
 
+    def perform(self, app: Any) -> None:
+        app.suspend()
+
 
 class Redraw(NamedTuple):
     """Draw every row again, whatever the terminal shows."""
 
-
-Effect = Union[
-    Quit,
-    SendSignal,
-    ReadEnvironment,
-    SaveSettings,
-    Refresh,
-    CaptureMouse,
-    Travel,
-    OpenHost,
-    RingBell,
-    Suspend,
-    Redraw,
-]
+    def perform(self, app: Any) -> None:
+        app.redraw()

@@ -9,8 +9,6 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Seque
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.style import Role, Style
 
-#: Beginning of the names of bindings that sort by one order.
-SORT_BY = 'sort-by-'
 #: Returns why a key cannot work in a state; ``''`` if it can.
 Need = Callable[[Any], str]
 
@@ -36,11 +34,22 @@ class Binding(NamedTuple):
     needs: tuple[Need, ...] = ()
     #: Whether it leads to a signal, so that ``--readonly`` disables it.
     is_signal: bool = False
+    #: Whether it leaves a screen; sorts by one order; shows the keys that do; stops the program, also
+    #: while text is typed.
+    leaves: bool = False
+    sorts: bool = False
+    shows_orders: bool = False
+    suspends: bool = False
+    #: Whether it scrolls away from the selection, and waits for the first sample on the main screen.
+    scrolls: bool = False
+    waits: bool = False
+    #: Returns the hint in a state, and whether there is no point in it.
+    hint_in: Callable[[Any], str] | None = None
+    is_pointless: Callable[[Any], bool] | None = None
 
-    @property
-    def sorts(self) -> bool:
-        """Whether it sorts by one order."""
-        return self.name.startswith(SORT_BY)
+    def hint_now(self, state: Any) -> str:
+        """Return the hint in a state."""
+        return self.hint if self.hint_in is None else self.hint_in(state)
 
 
 class HelpEntry(NamedTuple):
@@ -153,7 +162,9 @@ def leaving(bindings: Iterable[Binding], back: Callable[[Any], Any]) -> Iterator
     for binding in bindings:
         if binding.opens is not None:
             screens = frozenset({binding.opens})
-            yield Binding(binding.keys, 'back', back, '', screens, binding.group, hint='back')
+            yield Binding(
+                binding.keys, 'back', back, '', screens, binding.group, hint='back', leaves=True
+            )
 
 
 def rebind(keys: Mapping[str, Sequence[str]], usual: Keymap) -> tuple[Keymap, tuple[str, ...]]:
@@ -179,7 +190,7 @@ def rebind(keys: Mapping[str, Sequence[str]], usual: Keymap) -> tuple[Keymap, tu
             if key.split(' ')[0] not in taken and key not in taken and key not in firsts
         )
         rows.append(binding._replace(keys=tuple(keys.get(binding.name, left))))
-    back = next(row.run for row in usual.bindings if row.name == 'back')
+    back = next(row.run for row in usual.bindings if row.leaves and row.hint == 'back')
     rows += leaving([row for row in rows if row.name in keys], back)
     keymap = Keymap((row for row in rows if row.keys), usual)
     stuck = _screens_without_a_way_out(keymap)
@@ -196,7 +207,7 @@ def _screens_without_a_way_out(keymap: Keymap) -> list[Screen]:
         screen
         for screen in sorted(screens, key=lambda each: each.value)
         if not any(
-            binding.name in ('back', 'quit')
+            binding.leaves
             for binding in keymap.bindings
             for key in binding.keys
             if keymap.find(screen, key) is binding and keymap.reaches(screen, key)

@@ -32,6 +32,11 @@ def current_line(state: AppState) -> int | None:
     return max(0, min(state.position.cursor, line_count(state) - 1))
 
 
+def has_selection(state: AppState) -> bool:
+    """Whether a process or host is selected, so that arrows need no hint."""
+    return state.spec.selection is not None and current_line(state) is not None
+
+
 def go_to_line(state: AppState, line: int) -> AppState:
     """Make the line nearest to an index the current one, and scroll it into view."""
     spec = state.spec

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Callable
+
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state import events
 from nvitop.gui.state.actions import binding_for, show_past, unmet_need
@@ -32,16 +34,6 @@ from nvitop.gui.state.problems import MAX_COSTS, Tally, count_problems, note_pro
 from nvitop.gui.state.selection import keep_selection_seen
 from nvitop.health import findings
 
-#: Actions that scroll away from the selection.
-_SCROLLING = (
-    'scroll-up',
-    'scroll-down',
-    'half-page-up',
-    'half-page-down',
-    'line-up',
-    'line-down',
-)
-
 _OUTCOMES = {
     'sent': 'sent',
     'gone': 'already exited',
@@ -55,54 +47,20 @@ _OUTCOMES = {
 
 def update(state: AppState, event: events.Event) -> Result:
     """Return the state after an event, and the effects to carry out."""
-    after, effects = _handle(state, event)
+    handle = _HANDLERS.get(type(event))
+    if handle is None:
+        return state, ()
+    before = state
+    if isinstance(event, (events.KeyPressed, events.MouseScrolled)) and state.clicked[0] >= 0:
+        state = state._replace(clicked=(-1, 0.0))
+    after, effects = handle(state, event)
     if isinstance(event, (events.KeyPressed, events.MousePressed, events.MouseScrolled)):
-        after = drop_answers(state, after)
+        after = drop_answers(before, after)
     return after, effects
 
 
-def _handle(state: AppState, event: events.Event) -> Result:
-    if isinstance(event, (events.KeyPressed, events.MouseScrolled)) and state.clicked[0] >= 0:
-        state = state._replace(clicked=(-1, 0.0))
-    if isinstance(event, events.KeyPressed):
-        return _press(state, event.key)
-    if isinstance(event, events.Pasted):
-        return _paste(state, event.text)
-    if isinstance(event, events.MousePressed):
-        return _click(state, event)
-    if isinstance(event, events.MouseScrolled):
-        return scroll(state, event)
-    if isinstance(event, events.SampleArrived):
-        return _press_early(_show_sample(state, event))
-    if isinstance(event, events.TerminalOpened):
-        return set_theme(state._replace(colors=event.colors), state.theme), ()
-    if isinstance(event, events.BackgroundReported):
-        return report_background(state, event)
-    if isinstance(event, events.PastShown):
-        return show_past(state, event), ()
-    if isinstance(event, events.ClockTicked):
-        return _set_clocks(state, event), ()
-    if isinstance(event, events.FrameDrawn):
-        return note_drawn(state, event.monotonic), ()
-    if isinstance(event, events.InputAwaited):
-        return await_answer(state, event.since), ()
-    if isinstance(event, events.SettingsSaved):
-        return note_saved(state, event), ()
-    if isinstance(event, events.EnvironmentRead):
-        return show_variables(state, event), ()
-    if isinstance(event, events.SignalSent):
-        return _show_outcome(state, event), ()
-    if isinstance(event, events.Resized):
-        state = require_reading(state._replace(width=event.width, height=event.height))
-        return keep_selection_seen(state), (events.Redraw(),)
-    if isinstance(event, events.Suspended):
-        return require_reading(state), (events.Redraw(),) if event.resumed else (events.Suspend(),)
-    if isinstance(event, (events.InputEnded, events.Terminated)):
-        return state, (events.Quit(events.exit_status(event)),)
-    return state, ()
-
-
-def _press(state: AppState, key: str) -> Result:
+def _press(state: AppState, event: events.KeyPressed) -> Result:
+    key = event.key
     if _suspends(state, key):
         return state._replace(prefix=''), (events.Suspend(),)
     if state.field is not None:
@@ -120,7 +78,7 @@ def _press(state: AppState, key: str) -> Result:
     if why:
         return refuse(state, why)
     state, effects = binding.run(state)
-    if binding.is_signal or binding.name in _SCROLLING:
+    if binding.is_signal or binding.scrolls:
         return state, effects
     return keep_selection_seen(state), effects
 
@@ -147,7 +105,7 @@ def _press_all(state: AppState, keys: str) -> Result:
     """Press keys in a row, which a click on the hint of a key does."""
     effects: tuple[events.Effect, ...] = ()
     for key in keys.split(' '):
-        state, more = _press(state, key)
+        state, more = _press(state, events.KeyPressed(key))
         effects += more
     return state, effects
 
@@ -156,9 +114,7 @@ def _is_early(state: AppState, binding: Binding) -> bool:
     """Whether a key on the main screen moves, or opens what is selected, before anything is listed."""
     if state.sample.sequence or state.screen is not Screen.MAIN:
         return False
-    if binding.name == 'clear':
-        return bool(state.early)
-    return binding.group == MOVE or binding.opens is Screen.METRICS or binding.name == 'show-page'
+    return binding.waits or binding.group == MOVE
 
 
 def _press_early(state: AppState) -> Result:
@@ -177,7 +133,7 @@ def _suspends(state: AppState, key: str) -> bool:
     dialog.
     """
     binding = state.keymap.find(state.screen, key)
-    return key.startswith('Ctrl-') and binding is not None and binding.name == 'suspend'
+    return key.startswith('Ctrl-') and binding is not None and binding.suspends
 
 
 def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
@@ -221,7 +177,7 @@ def _place(state: AppState, screen: Screen) -> str:
     return f'{article} ({key})' if key else article
 
 
-def _paste(state: AppState, text: str) -> Result:
+def _paste(state: AppState, event: events.Pasted) -> Result:
     """Insert pasted text into the line being typed. It is never taken for keys, which could kill."""
     if state.dialog is not None:
         return state, ()
@@ -229,7 +185,7 @@ def _paste(state: AppState, text: str) -> Result:
         key = state.keymap.instead_of(state.screen, '\\')
         hint = f' (press {key} to filter first)' if key else ''
         return answer(state, 'Paste ignored', f'Paste ignored{hint}', is_warning=True), ()
-    return insert_text(state, state.field, text)
+    return insert_text(state, state.field, event.text)
 
 
 def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
@@ -286,3 +242,47 @@ def _show_outcome(state: AppState, event: events.SignalSent) -> AppState:
     # While the display is frozen, both problem lists get it.
     frozen = state.frozen and state.frozen._replace(tally=noted(state.frozen.tally))
     return state._replace(tally=noted(state.tally), frozen=frozen)
+
+
+def _resize(state: AppState, event: events.Resized) -> Result:
+    state = require_reading(state._replace(width=event.width, height=event.height))
+    return keep_selection_seen(state), (events.Redraw(),)
+
+
+def _suspend(state: AppState, event: events.Suspended) -> Result:
+    return require_reading(state), (events.Redraw(),) if event.resumed else (events.Suspend(),)
+
+
+def _quit(state: AppState, event: events.Terminated | events.InputEnded) -> Result:
+    return state, (events.Quit(events.exit_status(event)),)
+
+
+def _show_first_theme(state: AppState, event: events.TerminalOpened) -> AppState:
+    return set_theme(state._replace(colors=event.colors), state.theme)
+
+
+def _only_state(change: Callable[[AppState, Any], AppState]) -> Callable[[AppState, Any], Result]:
+    """Return a handler without effects."""
+    return lambda state, event: (change(state, event), ())
+
+
+_HANDLERS: dict[type, Callable[[AppState, Any], Result]] = {
+    events.KeyPressed: _press,
+    events.Pasted: _paste,
+    events.MousePressed: _click,
+    events.MouseScrolled: scroll,
+    events.SampleArrived: lambda state, event: _press_early(_show_sample(state, event)),
+    events.TerminalOpened: _only_state(_show_first_theme),
+    events.BackgroundReported: report_background,
+    events.PastShown: _only_state(show_past),
+    events.ClockTicked: _only_state(_set_clocks),
+    events.FrameDrawn: _only_state(lambda state, event: note_drawn(state, event.monotonic)),
+    events.InputAwaited: _only_state(lambda state, event: await_answer(state, event.since)),
+    events.SettingsSaved: _only_state(note_saved),
+    events.EnvironmentRead: _only_state(show_variables),
+    events.SignalSent: _only_state(_show_outcome),
+    events.Resized: _resize,
+    events.Suspended: _suspend,
+    events.InputEnded: _quit,
+    events.Terminated: _quit,
+}

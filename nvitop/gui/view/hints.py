@@ -14,11 +14,9 @@ from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.dialog import has_targets
-from nvitop.gui.state.keymap import Binding, Need
-from nvitop.gui.state.lists import main_layout
+from nvitop.gui.state.keymap import Need
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.problems import has_failures
-from nvitop.gui.state.selection import tree_tags
 from nvitop.gui.view.text import (
     KEY,
     Badge,
@@ -129,38 +127,17 @@ def _menu(state: AppState) -> list[Hint]:
     for usual in menu:
         keys = [state.keymap.instead_of(state.screen, key) for key in usual.split(' ')]
         binding = working_binding(state, keys[0], met)
-        if binding is None or not binding.hint or not all(keys) or _is_pointless(state, binding):
+        if binding is None or not binding.hint or not all(keys):
             continue
-        if binding.name == 'back' and usual != menu[-1]:
+        if binding.is_pointless is not None and binding.is_pointless(state):
+            continue
+        if binding.leaves and usual != menu[-1]:
             continue  # the last key does the same
-        if binding.name == 'sort-menu':
+        if binding.shows_orders:
             keys = [state.keymap.sort_prefix(state.screen) or keys[0]]
-        words = _words(state, binding)
-        if binding.name == 'show-page' and state.main.shows_page:
-            words = 'all GPUs'
-        elif binding.name == 'sum-by-owner' and state.sums_by_owner:
-            words = 'by user'
-        elif binding.name == 'freeze' and state.is_paused:
-            words = 'resume'
+        words = binding.hint_now(state)
         hints.append(Hint(tuple(keys), words[:1].upper() + words[1:]))
     return hints
-
-
-def _is_pointless(state: AppState, binding: Binding) -> bool:
-    """Whether a key would do something, but not what the user looks for now."""
-    if binding.name == 'scroll-up':
-        if state.screen is Screen.MAIN:
-            page = main_layout(state)
-            return not (page.scroll_limit or page.fact_limit)
-        layout = lines_layout(state)
-        return layout.length <= layout.area.height
-    if state.spec.selection is None:
-        return False
-    if binding.name == 'clear':
-        return not (state.query or state.main.selected_device or tree_tags(state))
-    if binding.name == 'tag':  # that of the first
-        return current_line(state) is None
-    return binding.name == 'select-previous' and current_line(state) is not None
 
 
 def title_hints(state: AppState) -> _Pieces:
@@ -224,10 +201,6 @@ def format_key(keys: str) -> str:
     return f'^{key[5:]}' if key.startswith('Ctrl-') and len(key) == 6 else key
 
 
-def _words(state: AppState, binding: Binding) -> str:
-    return 'back' if binding.name == 'quit' and state.main.shows_page else binding.hint
-
-
 def _bound(state: AppState, usual_keys: Iterable[str]) -> list[tuple[str, str]]:
     """Return keys, given by their default names, and what they do; ``'K J'`` share one hint.
 
@@ -238,7 +211,7 @@ def _bound(state: AppState, usual_keys: Iterable[str]) -> list[tuple[str, str]]:
         keys = [shown_key(state, key) for key in usual.split(' ')]
         binding = state.keymap.usual.find(state.screen, usual.split(' ')[0])
         if binding is not None and all(keys):
-            hints.append((' '.join(keys), _words(state, binding)))
+            hints.append((' '.join(keys), binding.hint_now(state)))
     return hints
 
 
