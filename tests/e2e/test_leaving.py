@@ -92,9 +92,9 @@ def test_ctrl_c_is_a_key() -> None:
         program.wait_for(SHOWN)
         program.type('\x03')
         program.process.send_signal(signal.SIGINT)
-        program.press('\x1b[B\x03', 'Cancel')
+        program.press('\x1b[B\x03', 'Send a signal')
         program.type('\x1b')
-        program.wait_until_gone('Cancel')
+        program.wait_until_gone('Send a signal')
         assert program.leave() == 0
 
 
@@ -126,7 +126,7 @@ def test_crash_in_a_view_is_reported_and_the_terminal_restored(tmp_path: pathlib
             == f'nvitop: error: the monitor crashed with RuntimeError; see {path}\n'
         )
         text = path.read_text(encoding='utf-8')
-    assert 'RuntimeError: injected' in text
+    assert 'RuntimeError' in text
     assert 'During handling of the above exception' not in text
     assert "KeyPressed(key='o')" in text
     assert '120 x 50' in text
@@ -178,9 +178,9 @@ def test_shell_suspends_and_resumes_the_monitor() -> None:
         program.wait(
             lambda: program.written.rfind(b'\x1b[?1000h') > program.written.rfind(b'ready> ')
         )
-        program.press('\x1b[B\x03', 'Cancel')
+        program.press('\x1b[B\x03', 'Send a signal')
         program.type('\x1b')
-        program.wait_until_gone('Cancel')
+        program.wait_until_gone('Send a signal')
         program.type('q')
         program.wait_for('^ready>$')
         assert psutil.Process(program.process.pid).children() == []

@@ -19,4 +19,4 @@ def test_clicks_and_the_wheel_reach_the_monitor(monitors: Monitors) -> None:
         monitor.click(30, monitor.row('renderer'), button=RIGHT)
         monitor.wait_for(r'\(\S+, GPU 1\) renderer --scene=castle')
         monitor.key('Esc')
-        monitor.wait_until_gone('Cancel')
+        monitor.wait_until_gone('Send a signal')
