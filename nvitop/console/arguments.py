@@ -74,17 +74,7 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """A parser without abbreviations, whose errors are one line and suggest similar options.
-
-    Args:
-        prog: Name of the command.
-        usage: Ways to call it.
-        description: What the command does, in lines of at most 79 characters.
-        examples: Command lines for the help and the man page.
-        exit_status: Exit status → its meaning.
-        commands: Commands that can be the first argument.
-        error_status: Exit status if the arguments are invalid.
-    """
+    """A parser without abbreviations, whose errors are one line and suggest similar options."""
 
     def __init__(
         self,
@@ -116,23 +106,10 @@ class ArgumentParser(argparse.ArgumentParser):
     def parse(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:
         """Parse all arguments; exit with an error and a suggestion if one is unknown."""
         given = list(sys.argv[1:] if arguments is None else arguments)
-        self._refuse_values_of_flags(given)
         parsed, unknown = self.parse_known_args(given)
         if unknown:
             self.error(self._explain(unknown[0], given))
         return parsed
-
-    def _refuse_values_of_flags(self, given: Sequence[str]) -> None:
-        """Exit if a short option without a value has one: argparse takes ``-1=1`` for ``-1 -1``."""
-        flags = {
-            name for action in self._actions if action.nargs == 0 for name in action.option_strings
-        }
-        for word in given:
-            option, equals, value = word.partition('=')
-            if not option.startswith('-'):  # the command of nvitop run begins here at the earliest
-                break
-            if equals and option in flags:
-                self.error(f'{option} takes no value, not {value!r}')
 
     def _explain(self, word: str, given: Sequence[str]) -> str:
         names = [command.name for command in self._commands]
@@ -229,11 +206,7 @@ def checked(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def size(least: str = '0') -> Callable[[str], int]:
-    """Return a type of arguments: a size such as ``'4GiB'`` or ``'500M'``, in bytes.
-
-    Args:
-        least: Smallest size that is accepted.
-    """
+    """Return a type of arguments: a size such as ``'4GiB'`` or ``'500M'``, in bytes."""
 
     @checked
     def convert(text: str) -> int:
@@ -251,13 +224,7 @@ def size(least: str = '0') -> Callable[[str], int]:
 
 
 def duration(least: float, most: float, *, unit: str = 's') -> Callable[[str], float]:
-    """Return a type of arguments: a duration such as ``'500ms'`` or ``'1h30m'``, in seconds.
-
-    Args:
-        least: Shortest duration that is accepted, in seconds.
-        most: Longest one.
-        unit: Unit of a plain number.
-    """
+    """Return a type of arguments: a duration such as ``'500ms'`` or ``'1h30m'``, in seconds."""
 
     return checked(lambda text: read_duration(text, least, most, unit))
 

@@ -140,12 +140,7 @@ class Interrupts(SignalHandling):
 
 
 def run_process(program: str, load: Callable[[], Callable[[], int]]) -> NoReturn:
-    """Run a command as a whole process.
-
-    Args:
-        program: Begins each message.
-        load: Imports the command and returns its main function.
-    """
+    """Run a command as a whole process."""
     # Imports create no garbage, and collecting takes 5 % of the CPU time of `nvitop -1`.
     gc.disable()
     send_status = guard.continue_in_child() if _is_guarded(program) else None

@@ -22,11 +22,7 @@ SAME_SECONDS = 600.0
 
 
 class ProblemReporter:
-    """Prints each problem once for as long as it lasts.
-
-    Args:
-        program: Begins each message.
-    """
+    """Prints each problem once for as long as it lasts."""
 
     def __init__(self, program: str) -> None:
         self._program = program

@@ -34,7 +34,7 @@ nvitop -a                                 use nvitop query --all
 nvitop -x                                 use nvitop query --all --format=json
 nvitop --watch 1                          use --interval TIME
 nvitop --no-color                         use --theme mono
-nvitop --once=1                           --once takes no value, not '1'
+nvitop --once=1                           ignored explicit argument '1'
 nvitop --sort memory                      use the keys o (sort)
 nvitop run                                no command given; put -- before it
 nvitop run -i python3 train.py            put -- before the command
