@@ -28,10 +28,8 @@ class Usage:
     """Use of one device by one holder, in one minute."""
 
     def __init__(self) -> None:
-        #: Time in which a process of the holder was on the device, and the part in which it was busy,
-        #: or may have been: its utilization is not known.
+        #: Time in which a process of the holder was on the device.
         self.held_ms = 0.0
-        self.busy_ms = 0.0
         #: Time of the GPU divided among its holders, see :mod:`nvitop.accounting.shares`, and the part
         #: that was held idle. The shares of all rows of a GPU add up to the time in which it was
         #: observed.
@@ -39,7 +37,9 @@ class Usage:
         self.idle_held_ms = 0.0
         #: The part that a batch system allocated to a job without a process on the GPU.
         self.allocated_ms = 0.0
+        #: Utilization while a part of the device was theirs, and the time in which it is known.
         self.sm_percent_ms = 0.0
+        self.measured_ms = 0.0
         self.memory_byte_ms = 0.0
         #: Energy divided among the processes by utilization, else by memory.
         self.energy_mj = 0.0
@@ -236,11 +236,11 @@ def _add_tick(rows: MinuteRows, tick: Tick, ms: float, part: float) -> None:
         if not share.key.user or share.is_allocated:
             continue
         usage.held_ms += ms
-        if share.percent is None or share.percent >= BUSY_PERCENT:
-            usage.busy_ms += ms
         if not share.is_used:
             usage.idle_held_ms += ms * share.part
-        usage.sm_percent_ms += ms * (share.percent or 0)
+        if share.percent is not None and share.part:
+            usage.sm_percent_ms += ms * share.percent
+            usage.measured_ms += ms
         usage.memory_byte_ms += ms * share.memory_bytes
 
 

@@ -37,12 +37,11 @@ class RecordedDevice(NamedTuple):
 Minutes = Dict[str, Set[int]]
 
 _KEYS = 'gpu, user, owner_kind, owner_id, command'
-#: The highest mean of a minute stands for the peak of the memory. If a row was busy without any
-#: utilization, its utilization is unknown.
+#: The highest mean of a minute stands for the peak of the memory.
 _SUMS = (
     'total(share_ms * {0}), total(idle_held_ms * {0}), total(allocated_ms * {0}), '
     'total(sm_percent_ms * {0}), '
-    'total(CASE WHEN sm_percent_ms > 0 OR busy_ms = 0 THEN held_ms * {0} ELSE 0 END), '
+    'total(measured_ms * {0}), '
     'max(CASE WHEN held_ms > 0 THEN memory_byte_ms / held_ms ELSE 0 END), total(energy_mj * {0})'
 )
 #: A minute was recorded twice if the clock was set back. It counts as one minute.

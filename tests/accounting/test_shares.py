@@ -5,16 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from nvitop.accounting.shares import divide
-from nvitop.accounting.usage import UsageAccount
-from nvitop.sampling.types import Sample
 from tests.recording.virtual_clock import SimpleMachine, mig, percent, simulated_samples
 from tests.sampling.clocked_machine import ClockedMachine
-
-USERS = ('ann', 'bob', 'carol', None)
 
 
 def parts_of(machine: SimpleMachine) -> dict[tuple[str, bool], float]:
@@ -131,11 +125,6 @@ def test_memory_of_a_process_that_is_not_there_is_held_by_an_unknown_user(status
     assert parts_of(one_gpu(process, gpu_utilization_percent=0)) == {('?', True): 1.0}
 
 
-def test_processes_last_seen_on_a_gpu_do_not_hold_it() -> None:
-    machine = one_gpu(percent('ann', 60, is_outdated=True), gpu_utilization_percent=0)
-    assert parts_of(machine) == {('?', True): 1.0}
-
-
 def test_the_memory_of_an_unknown_holder_is_what_no_process_shows() -> None:
     machine = one_gpu(
         percent('ann', 0, type='G', gpu_memory_bytes=1 << 30), memory_used_bytes=61 << 30
@@ -177,58 +166,3 @@ def test_the_simulated_machine_with_mig_devices_counts_as_four_gpus(bench: Clock
         parts = [share for device in divide(sample) for share in device.shares]
         assert sum(share.part for share in parts) == pytest.approx(4)
         assert sum(share.part for share in parts if share.key.user) <= 4
-
-
-processes = st.fixed_dictionaries(
-    {
-        'username': st.sampled_from(USERS),
-        'status': st.sampled_from(('running', 'gone', 'foreign', 'zombie')),
-        'type': st.sampled_from(('C', 'G', 'C+G', 'M')),
-        'gpu_memory_bytes': st.sampled_from((None, 0, 1 << 20, 1 << 30)),
-        'gpu_sm_utilization_percent': st.none() | st.integers(0, 100),
-        'command': st.sampled_from((None, 'python3 a.py', 'python3 b.py')),
-        'is_outdated': st.booleans(),
-    }
-)
-devices = st.fixed_dictionaries(
-    {
-        'gpu_utilization_percent': st.none() | st.integers(0, 100),
-        'memory_used_bytes': st.none() | st.integers(0, 80 << 30),
-        'status': st.sampled_from(('ok', 'ok', 'ok', 'lost')),
-    }
-)
-
-
-@st.composite
-def samples(draw: st.DrawFn, machine: SimpleMachine) -> Sample:
-    """Draw the next sample of a machine with any GPUs, MIG devices and processes."""
-    machine.devices = SimpleMachine(draw(st.integers(1, 3))).devices
-    for index, gpu in enumerate(list(machine.devices)):
-        machine.set(index, **draw(devices))
-        for at in range(draw(st.integers(0, 3))):
-            profile = draw(st.sampled_from(('1g.10gb', '1c.3g.40gb', '3g.40gb', '')))
-            machine.devices.append(mig(gpu, at, profile))
-    machine.processes = []
-    for pid in range(draw(st.integers(0, 5))):
-        machine.run(pid, draw(st.integers(0, len(machine.devices) - 1)), **draw(processes))
-    return machine.sample(draw(st.floats(0, 40)))
-
-
-@settings(max_examples=40)
-@given(st.data())
-def test_shares_and_unobserved_time_add_up_to_wall_time_times_gpus(data: st.DataObject) -> None:
-    machine, account = SimpleMachine(1), UsageAccount(10.0)
-    expected = 0.0
-    for _ in range(data.draw(st.integers(2, 6))):
-        sample = data.draw(samples(machine))
-        seconds = account.add(sample)
-        for gpu in sample.devices:
-            inside = [d for d in sample.devices if d.key[0] == gpu.key[0] and d.key.is_mig]
-            if not gpu.key.is_mig and (gpu.status == 'ok' or not inside):
-                expected += 1000 * seconds * (gpu.status == 'ok')
-            elif not gpu.key.is_mig:  # its MIG devices respond
-                slices = sum({'3g.40gb': 3}.get(d.info.mig_profile or '', 1) for d in inside)
-                expected += 1000 * seconds * slices / max(7, slices)
-    usages = [usage for minute in account.take() for usage in minute.usage.values()]
-    assert sum(usage.share_ms for usage in usages) == pytest.approx(expected, rel=1e-9)
-    assert all(0 <= usage.idle_held_ms <= usage.share_ms + 1e-9 for usage in usages)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from nvitop.accounting.shares import UsageKey
 from nvitop.accounting.usage import UsageAccount, split
-from nvitop.sampling.privacy import short_command
 from nvitop.sampling.types import PROCESSES, Problem
 from tests.recording.virtual_clock import START, SimpleMachine, mig, record, rows, usage
 
@@ -27,27 +26,6 @@ def observed(path: Path) -> int:
     """Return the time in which leaf devices were observed."""
     total: int = rows(path, 'SELECT sum(observed_ms) FROM gpu_minute WHERE is_leaf')[0][0]
     return total
-
-
-def test_used_and_free_time_add_up_to_the_time_of_all_gpus(tmp_path: Path) -> None:
-    machine = SimpleMachine(3)
-    machine.run(1, 0)
-    machine.run(2, 1)
-    machine.run(3, 1, username='bob', gpu_sm_utilization_percent=0)
-    machine.free(2)
-    path = recorded(tmp_path / 'a.db', machine)
-    seconds = (TICKS - 1) * 10
-    assert observed(path) == 3 * seconds * 1000
-    by_user = usage(path, 'user')
-    shares = {user: sums['share_ms'] / seconds for user, sums in by_user.items()}
-    assert shares == pytest.approx({'ann': 2000, 'bob': 0, '': 1000}, abs=1)
-    assert by_user['ann']['held_ms'] == 2 * seconds * 1000
-    assert by_user['ann']['busy_ms'] == 2 * seconds * 1000
-    assert by_user['bob']['busy_ms'] == 0
-    assert by_user['bob']['held_ms'] == seconds * 1000
-    assert by_user['bob']['idle_held_ms'] == 0  # the GPU is not idle
-    assert all(sums['held_ms'] >= sums['busy_ms'] for sums in by_user.values())
-    assert by_user['ann']['memory_byte_ms'] == 2 * seconds * 1000 << 30
 
 
 def test_rounded_shares_add_up_to_the_observed_time(tmp_path: Path) -> None:
@@ -129,27 +107,6 @@ def test_mig_devices_count_by_their_compute_slices(tmp_path: Path) -> None:
     assert parents == [('GPU-0', profile) for profile in profiles]
 
 
-def test_a_gap_is_neither_used_nor_idle(tmp_path: Path) -> None:
-    machine = SimpleMachine(1)
-    machine.run(1)
-    gaps = [10.0] * 6 + [25.0] + [8 * 3600.0] + [10.0] * 6
-    record(tmp_path / 'a.db', [machine.sample(seconds) for seconds in gaps])
-    assert observed(tmp_path / 'a.db') == (5 * 10 + 25 + 6 * 10) * 1000
-
-
-def test_a_lost_gpu_is_not_observed(tmp_path: Path) -> None:
-    machine = SimpleMachine(2)
-    machine.run(1)
-    samples = [machine.sample(10) for _ in range(6)]
-    machine.set(0, status='lost', reason='GPU is lost')
-    samples += [machine.sample(10) for _ in range(6)]
-    record(tmp_path / 'a.db', samples)
-    by_gpu = {gpu: sums['share_ms'] for gpu, sums in usage(tmp_path / 'a.db', 'gpu').items()}
-    assert by_gpu == {'GPU-0': 50_000, 'GPU-1': 110_000}
-    statuses = rows(tmp_path / 'a.db', "SELECT DISTINCT status FROM gpu_minute WHERE gpu = 'GPU-0'")
-    assert ('lost',) in statuses
-
-
 def test_unknown_process_lists_are_not_idle_time(tmp_path: Path) -> None:
     machine = SimpleMachine(2)
     machine.free(0)
@@ -160,27 +117,6 @@ def test_unknown_process_lists_are_not_idle_time(tmp_path: Path) -> None:
         '?': 60_000,
         '': 60_000,
     }
-
-
-@pytest.mark.parametrize(
-    ('values', 'is_held'),
-    [
-        ({}, True),
-        ({'gpu_sm_utilization_percent': 0}, True),
-        ({'gpu_memory_bytes': 1 << 20, 'gpu_sm_utilization_percent': 0}, False),
-        ({'gpu_memory_bytes': None, 'gpu_sm_utilization_percent': None}, True),
-        ({'type': 'G', 'gpu_sm_utilization_percent': 1}, False),
-        ({'type': 'G', 'gpu_sm_utilization_percent': 40}, True),
-        ({'status': 'zombie'}, True),
-    ],
-)
-def test_processes_that_hold_a_gpu(tmp_path: Path, values: dict[str, Any], is_held: bool) -> None:
-    machine = SimpleMachine(1)
-    machine.free(0)
-    machine.run(1, **values)
-    path = recorded(tmp_path / 'a.db', machine, 7)
-    assert ('ann' in usage(path, 'user')) is is_held
-    assert rows(path, 'SELECT sum(held_ms) FROM gpu_minute') == [(60_000 * is_held,)]
 
 
 @given(st.floats(1e9, 2e9), st.floats(0.01, 500))
@@ -202,23 +138,3 @@ def test_minutes_are_complete_only_when_they_are_over() -> None:
     (rest,) = account.take()
     assert rest.minute == begun + 1
     assert UsageKey('GPU-0', '?') in rest.usage
-
-
-@pytest.mark.parametrize(
-    ('command', 'short'),
-    [
-        ('python3 /home/ann/train.py --token=abc', 'python3 train.py'),
-        (
-            '/opt/conda/bin/python3.11 -u -m torch.distributed.run x',
-            'python3.11 -m torch.distributed.run',
-        ),
-        ("python -c 'import secret'", 'python'),
-        ('/usr/lib/xorg/Xorg :0', 'Xorg'),
-        ('java -Xmx1g -jar /srv/app.jar', 'java -jar app.jar'),
-        ("'/opt/my tools/run' x", 'run'),
-        ("'unclosed quote", 'unclosed'),
-        ('', 'name'),
-    ],
-)
-def test_short_commands(command: str, short: str) -> None:
-    assert short_command(command, 'name') == short

@@ -30,7 +30,12 @@ RUN = (
 
 def usage_rows() -> Iterator[tuple[object, ...]]:
     """Yield the usage of a month: each GPU has another user every day, and a job every six hours."""
-    sums = {'held_ms': 60_000, 'busy_ms': 60_000, 'share_ms': 60_000, 'sm_percent_ms': 3_000_000}
+    sums = {
+        'held_ms': 60_000,
+        'measured_ms': 60_000,
+        'share_ms': 60_000,
+        'sm_percent_ms': 3_000_000,
+    }
     values = tuple(sums.get(name, 0) for name in USAGE_SUMS)
     for minute in range(BEGIN, BEGIN + MINUTES):
         for gpu in range(GPUS):

@@ -11,11 +11,9 @@ import shutil
 import sqlite3
 import time
 from pathlib import Path
-from typing import Any, Iterable, Iterator
+from typing import Iterable, Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from nvitop.basics.times import format_time
 from nvitop.owner.types import Owner
@@ -35,7 +33,7 @@ from nvitop.usage.report import (
     report_text,
 )
 from tests.recording import virtual_clock
-from tests.recording.virtual_clock import START, SimpleMachine, mig, percent, rows
+from tests.recording.virtual_clock import START, SimpleMachine, mig, percent
 from tests.usage.reports import HOUR, hours
 
 #: The first minute that begins after the usual start.
@@ -311,42 +309,6 @@ def test_the_period_is_that_of_all_recordings(tmp_path: Path, started: str) -> N
         db.execute(f'UPDATE run SET started = {started}')
     report = report_of(tmp_path / 'a.db', tmp_path / 'b.db')
     assert (report.since, report.until) == (BEGIN + 10, BEGIN + 660)
-
-
-histories = st.lists(
-    st.tuples(
-        st.floats(1, 40),
-        st.lists(st.tuples(st.sampled_from(['ann', 'bob', None]), st.none() | st.integers(0, 100))),
-        st.none() | st.integers(0, 100),
-        st.booleans(),
-    ),
-    min_size=2,
-    max_size=12,
-)
-
-
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(histories)
-def test_all_rows_add_up_to_wall_time_times_gpus(tmp_path: Path, history: Any) -> None:
-    machine = SimpleMachine(2, start=BEGIN)
-    samples = []
-    for seconds, processes, utilization, is_lost in history:
-        machine.processes.clear()
-        machine.set(0, gpu_utilization_percent=utilization)
-        machine.set(1, status='lost' if is_lost else 'ok')
-        for pid, (user, value) in enumerate(processes):
-            machine.run(pid, pid % 2, username=user, gpu_sm_utilization_percent=value)
-        samples.append(machine.sample(seconds))
-    for path in tmp_path.iterdir():
-        path.unlink()
-    record(tmp_path / 'a.db', samples, 10)
-    if not rows(tmp_path / 'a.db', 'SELECT 1 FROM gpu_minute LIMIT 1'):
-        return  # nothing was observed
-    report = report_of(tmp_path / 'a.db', since=0, until=600)
-    assert report.total.seconds == pytest.approx(2 * 600, abs=1e-9)
-    observed = rows(tmp_path / 'a.db', 'SELECT sum(observed_ms) FROM gpu_minute')[0][0] / 1000
-    assert report.total.unobserved == pytest.approx(2 * 600 - observed, abs=0.02)
-    assert report.total.unobserved >= 0 or observed > 2 * 600 - 0.1
 
 
 def arranged(report: Report, order: str = 'hours', top: int | None = None) -> list[str]:

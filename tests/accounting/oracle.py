@@ -1,0 +1,94 @@
+"""A brute-force accountant: who had which GPU, second by second. Slow, and without any of nvitop's code."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Dict, Iterator
+
+from nvitop.sampling.types import DeviceSample, ProcessSample, Sample
+
+GIB = 1 << 30
+#: User → seconds × GPUs by kind: ``'used'``, ``'held'``, ``'allocated'`` or ``'free'``.
+Account = Dict[str, Dict[str, float]]
+SLICES = {'1g.10gb': 1, '1c.3g.40gb': 1, '3g.40gb': 3}
+
+
+def account(samples: list[Sample], longest: float) -> Account:
+    """Return the use of GPUs; a sample covers the time since the previous one, if that isn't too long."""
+    sums: Account = collections.defaultdict(lambda: collections.defaultdict(float))
+    for before, sample in zip(samples, samples[1:]):
+        seconds = sample.monotonic - before.monotonic
+        for user, kind, part in parts(sample) if 0 < seconds <= longest else ():
+            sums[user][kind] += seconds * part
+    return {user: dict(kinds) for user, kinds in sums.items()}
+
+
+def parts(sample: Sample) -> Iterator[tuple[str, str, float]]:
+    """Yield user, kind and part of each GPU that responds."""
+    for gpu in sample.devices:
+        inside = [d for d in sample.devices if d.key.is_mig and d.key[0] == gpu.key[0]]
+        sizes = [SLICES.get(mig.info.mig_profile or '', 1) for mig in inside]
+        total = max(7, sum(sizes))
+        if gpu.key.is_mig or gpu.status == 'asleep':
+            continue
+        for mig, size in zip(inside, sizes):
+            for user, kind, part in parts_of_device(sample, mig) if mig.status == 'ok' else ():
+                yield user, kind, part * size / total
+        if inside and gpu.status == 'ok':
+            yield '', 'free', 1 - sum(sizes) / total
+        elif gpu.status == 'ok':
+            yield from parts_of_device(sample, gpu)
+
+
+def parts_of_device(sample: Sample, device: DeviceSample) -> list[tuple[str, str, float]]:
+    there = [process for process in sample.processes if process.key.device == device.key]
+    on_gpu = [p for p in sample.processes if p.key.device[0] == device.key[0]]
+    instance = device.info.gpu_instance_id
+    neighbors = {d.key for d in sample.devices if d.key[0] == device.key[0] and d.info.gpu_instance_id == instance}  # fmt: skip
+    seen = sum(p.gpu_memory_bytes or 0 for p in on_gpu if p.key.device in neighbors)
+    is_unseen = (device.memory_used_bytes or 0) - seen >= GIB
+    is_busy = (device.gpu_utilization_percent or 0) >= 5
+    holders: dict[Any, list[ProcessSample]] = {}
+    for process in there:
+        if process.is_outdated:
+            continue
+        memory, percent = process.gpu_memory_bytes, process.gpu_sm_utilization_percent
+        if (percent or 0) >= 5 or (process.type != 'G' and (memory is None or memory >= 16 << 20)):
+            user = process.username if process.username and process.status != 'gone' else '?'
+            holders.setdefault((user, process.command), []).append(process)
+    if not holders:
+        if is_unseen or is_busy or any(process.is_outdated for process in there):
+            return [('?', 'used', 1.0)]
+        for job in sample.jobs:
+            if device.key[0] in job.gpus and not device.key.is_mig:
+                return [(job.username, 'allocated', 1.0)]
+        return [('', 'free', 1.0)]
+    percents: dict[Any, int | None] = {}
+    for holder, processes in holders.items():
+        values = [process.gpu_sm_utilization_percent for process in processes]
+        known = [value for value in values if value is not None]
+        percents[holder] = min(100, sum(known)) if len(known) == len(values) else None
+
+    def runs(percent: int | None) -> bool:
+        value = device.gpu_utilization_percent if percent is None else percent
+        return value is None or value >= 5
+
+    running = {holder: percent for holder, percent in percents.items() if runs(percent)}
+    if (
+        not running
+        and is_busy
+        and is_unseen
+        and all(p.gpu_memory_bytes is not None for p in on_gpu)
+    ):
+        return [('?', 'used', 1.0)]
+    if running and None not in running.values():
+        total = sum(percent or 0 for percent in running.values())
+        return [(user, 'used', (percent or 0) / total) for (user, _), percent in running.items()]
+    pausing = [
+        holder
+        for holder, processes in holders.items()
+        if not all((process.gpu_idle_seconds or 0) >= 600 for process in processes)
+    ]
+    users = {user for user, _ in running or (holders if is_busy else pausing or holders)}
+    kind = 'used' if running or is_busy or pausing else 'held'
+    return [(user, kind, 1 / len(users)) for user in users]
