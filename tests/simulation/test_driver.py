@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import os
+import sys
 from typing import Any, Callable
 
 import pynvml
@@ -358,3 +360,29 @@ def test_calls_before_initialization_fail(start: Start) -> None:
     assert text(pynvml.nvmlErrorString(pynvml.NVML_ERROR_GPU_IS_LOST)) == 'GPU is lost'
     pynvml.nvmlInit()
     assert text(pynvml.nvmlSystemGetNVMLVersion()) == '13.580.65.06'
+
+
+def test_connections_of_a_gpu_are_those_of_other_clients(start: Start) -> None:
+    start('dgx-h100')
+    gpu, other = handle(0), handle(1)
+    assert pynvml.nvmlDeviceGetNvLinkVersion(gpu, 0) == 4
+    assert [pynvml.nvmlDeviceGetNvLinkCapability(gpu, 0, n) for n in range(6)] == [1, 1, 1, 1, 0, 1]
+    assert [pynvml.nvmlDeviceGetP2PStatus(gpu, other, n) for n in range(6)] == [0] * 6
+    cpus = pynvml.nvmlDeviceGetCpuAffinity(gpu, 2)
+    assert sum(bin(word).count('1') for word in cpus) == min(os.cpu_count() or 1, 128)
+    assert pynvml.nvmlDeviceGetCpuAffinityWithinScope(gpu, 2, 0)[:] == cpus[:]
+    assert pynvml.nvmlDeviceGetMemoryAffinity(gpu, 1, 0)[0] == 1
+    assert text(pynvml.nvmlSystemGetProcessName(os.getpid())) == sys.executable
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        pynvml.nvmlDeviceGetNvLinkVersion(gpu, 18)
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        pynvml.nvmlDeviceGetNvLinkCapability(gpu, 0, 6)
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        pynvml.nvmlDeviceGetP2PStatus(gpu, other, 6)
+
+
+def test_gpus_without_nvlink_have_no_peer_access_by_it(start: Start) -> None:
+    start('[[gpu]]\ncount = 2\nmodel = "RTX 4090"\n')
+    assert [pynvml.nvmlDeviceGetP2PStatus(handle(0), handle(1), n) for n in (0, 2)] == [0, 5]
+    with pytest.raises(pynvml.NVMLError_NotSupported):
+        pynvml.nvmlDeviceGetNvLinkVersion(handle(0), 0)

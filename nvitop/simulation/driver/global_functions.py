@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from typing import Iterable
 
@@ -75,6 +77,8 @@ def nvmlSystemGetProcessName(world: World, pid: object) -> str:
     for task in world.tasks:
         if world.pid_of(task) == wanted:
             return task.spec.command[0]
+    if wanted == os.getpid():
+        return sys.executable
     raise DriverError(NOT_FOUND)
 
 

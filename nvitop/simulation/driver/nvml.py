@@ -7,7 +7,11 @@ A driver lacks the functions of newer ones, and has some that it never supports 
 from __future__ import annotations
 
 import fnmatch
-from typing import Callable
+import inspect
+import re
+from typing import Callable, Iterator
+
+import pynvml
 
 from nvitop.api.libnvml._errors import NO_PERMISSION, NOT_SUPPORTED
 from nvitop.simulation.abi import DriverError
@@ -18,8 +22,9 @@ from nvitop.simulation.driver import (
     identity,
     processes,
     sensors,
+    topology,
 )
-from nvitop.simulation.driver.symbols import GPU, SYSTEM, Symbol, Symbols, bind, branch_of
+from nvitop.simulation.driver.symbols import GPU, SYSTEM, Symbol, bind, branch_of
 from nvitop.simulation.world import World
 
 #: Driver branch → functions that it introduced, with ``*``.
@@ -74,64 +79,6 @@ LAYOUTS = (
     'nvmlDeviceGetTemperatureV', 'nvmlDeviceGetRemappedRows_v2', 'nvmlDeviceGetRetiredPages_v2',
 )  # fmt: skip
 
-SYMBOLS = Symbols()
-
-#: ``nvmlDeviceGet…`` functions that return *not supported*, like a GPU without the feature. nvitop
-#: calls none of them.
-GETTERS = """
-    APIRestriction AccountingStats_v2 ActiveVgpus AdaptiveClockInfoStatus AdaptiveTgpModeInfo_v1
-    BBXTimeData_v1 BankRemapperStatus_v1 BusType Capabilities ClkMonStatus Clock ClockOffsets
-    ConfComputeGpuAttestationReport ConfComputeGpuCertificate ConfComputeMemSizeInfo CoolerInfo
-    CpuAffinity CpuAffinityWithinScope CreatableVgpus CurrentClockFreqs DetailedEccErrors
-    DynamicPstatesInfo EncoderCapacity EncoderSessions FBCSessions FBCStats FanControlPolicy_v2
-    FanSpeedRPM GpcClkMinMaxVfOffset GpcClkVfOffset GpuFabricInfo GpuFabricInfo_v4 GpuInstanceById
-    GpuInstancePossiblePlacements GpuInstancePossiblePlacements_v2 GpuInstanceProfileInfo
-    GpuInstanceProfileInfoByIdV GpuInstanceProfileInfoV GpuInstanceRemainingCapacity GpuInstances
-    GridLicensableFeatures_v3 GridLicensableFeatures_v4 GspFirmwareVersion HostVgpuMode Hostname_v1
-    InforomConfigurationChecksum IrqNum LastBBXFlushTime MaxCustomerBoostClock MemClkMinMaxVfOffset
-    MemClkVfOffset MemoryAffinity MemoryLimits_v1 MinMaxClockOfPState MinMaxFanSpeed ModuleId
-    NvLinkCapability NvLinkErrorCounter NvLinkInfo NvLinkRemoteDeviceType NvLinkRemotePciInfo
-    NvLinkRemotePciInfo_v2 NvLinkTelemetrySamples_v1 NvLinkUtilizationControl
-    NvLinkUtilizationCounter NvLinkVersion NvlinkBwMode NvlinkSupportedBwModes P2PStatus
-    PcieLinkMaxSpeed PcieSpeed Pdi PerformanceModes PgpuMetadataString PowerMizerMode_v1 PowerSource
-    RepairStatus RunningProcessDetailList Samples
-    SramUniqueUncorrectedEccErrorCounts SupportedPerformanceStates SupportedVgpus ThermalSettings
-    TopologyCommonAncestor TopologyNearestGpus UnrepairableMemoryFlag_v1 VgpuHeterogeneousMode
-    VgpuInstancesUtilizationInfo VgpuMetadata VgpuProcessUtilization VgpuProcessesUtilizationInfo
-    VgpuSchedulerCapabilities VgpuSchedulerLog VgpuSchedulerLog_v2 VgpuSchedulerState
-    VgpuSchedulerState_v2 VgpuTypeCreatablePlacements VgpuTypeSupportedPlacements VgpuUtilization
-    ViolationStatus VirtualizationMode
-"""
-#: ``nvmlDevice…`` functions that return *no permission*, like for an unprivileged user.
-SETTERS = """
-    ClearAccountingPids ClearCpuAffinity ClearEccErrorCounts ClearFieldValues CreateGpuInstance
-    CreateGpuInstanceWithPlacement FreezeNvLinkUtilizationCounter
-    PowerSmoothingActivatePresetProfile PowerSmoothingSetState
-    PowerSmoothingUpdatePresetProfileParam ResetApplicationsClocks
-    ResetGpuLockedClocks ResetMemoryLockedClocks ResetNvLinkErrorCounters
-    ResetNvLinkUtilizationCounter SetAPIRestriction SetAccountingMode SetAdaptiveTgpMode_v1
-    SetApplicationsClocks SetAutoBoostedClocksEnabled SetClockOffsets SetComputeMode
-    SetConfComputeUnprotectedMemSize SetCpuAffinity SetDefaultAutoBoostedClocksEnabled
-    SetDefaultFanSpeed_v2 SetDramEncryptionMode SetDriverModel SetEccMode SetFanControlPolicy
-    SetFanSpeed_v2 SetGpcClkVfOffset SetGpuLockedClocks SetGpuOperationMode SetHostname_v1
-    SetMemClkVfOffset SetMemoryLimits_v1 SetMemoryLockedClocks SetMigMode
-    SetNvLinkDeviceLowPowerThreshold SetNvLinkUtilizationControl SetNvlinkBwMode
-    SetNvlinkBwModeAsync_v1 SetPersistenceMode SetPowerManagementLimit SetPowerManagementLimit_v2
-    SetPowerMizerMode_v1 SetRusdSettings_v1 SetTemperatureThreshold SetVgpuCapabilities
-    SetVgpuHeterogeneousMode SetVgpuSchedulerState SetVgpuSchedulerState_v2 SetVirtualizationMode
-    WorkloadPowerProfileClearRequestedProfiles WorkloadPowerProfileSetRequestedProfiles
-    WorkloadPowerProfileUpdateProfiles_v1
-"""
-#: ``nvml…`` functions that return *not supported*.
-SYSTEM_FUNCTIONS = """
-    DeviceGetHandleByUUIDV DeviceOnSameBoard GetExcludedDeviceCount GetExcludedDeviceInfoByIndex
-    GpmQueryIfStreamingEnabled SystemGetCPER_v1 SystemGetConfComputeCapabilities
-    SystemGetConfComputeGpusReadyState SystemGetConfComputeKeyRotationThresholdInfo
-    SystemGetConfComputeSettings SystemGetConfComputeState SystemGetDriverBranch SystemGetHicVersion
-    SystemGetNvlinkBwMode SystemGetTopologyGpuSet UnitGetCount UnitGetDevices UnitGetFanSpeedInfo
-    UnitGetHandleByIndex UnitGetLedState UnitGetPsuInfo UnitGetTemperature UnitGetUnitInfo
-"""
-
 
 def not_supported(caller: object) -> None:
     """Return *not supported* for all arguments."""
@@ -143,15 +90,28 @@ def no_permission(caller: object) -> None:
     raise DriverError(NO_PERMISSION)
 
 
-SYMBOLS.add(GPU, *(f'nvmlDeviceGet{name}' for name in GETTERS.split()))(not_supported)
-SYMBOLS.add(GPU, *(f'nvmlDevice{name}' for name in SETTERS.split()))(no_permission)
-SYMBOLS.add(SYSTEM, *(f'nvml{name}' for name in SYSTEM_FUNCTIONS.split()))(not_supported)
+def _others() -> Iterator[Symbol]:
+    """Functions that the binding calls and nvitop does not.
 
-ALL_SYMBOLS: dict[str, Symbol] = {
-    symbol.name: symbol
-    for subject in (global_functions, identity, sensors, health, counters, processes)
-    for symbol in (*subject.SYMBOLS.all, *SYMBOLS.all)
-}
+    They return *not supported*, like a GPU without the feature, or *no permission* if they change it.
+    """
+    for function in vars(pynvml).values():
+        code = getattr(inspect.unwrap(function), '__code__', None) if callable(function) else None
+        for name in code.co_consts if code is not None else ():
+            if not isinstance(name, str) or not re.fullmatch(r'nvml[A-Z]\w+', name):
+                continue
+            changes = name.startswith('nvmlDevice') and 'Get' not in name
+            is_about_gpu = name.startswith('nvmlDevice') and 'HandleBy' not in name
+            body = no_permission if changes else not_supported
+            yield Symbol(name, GPU if is_about_gpu else SYSTEM, body)
+
+
+ALL_SYMBOLS: dict[str, Symbol] = {symbol.name: symbol for symbol in _others()}
+ALL_SYMBOLS.update(
+    (symbol.name, symbol)
+    for subject in (global_functions, identity, sensors, health, counters, processes, topology)
+    for symbol in subject.SYMBOLS.all
+)
 
 
 class Driver:
