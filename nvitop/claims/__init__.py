@@ -44,8 +44,9 @@ def directory_to_write(environ: Mapping[str, str] = os.environ) -> str:
     for existing in directories_to_read(environ):
         return existing
     for place in _places(environ):
-        with contextlib.suppress(OSError):
-            make_shared(place)
+        if not os.path.lexists(place):  # the mode of an existing one is its owner's decision
+            with contextlib.suppress(OSError):
+                make_shared(place)
         if not why_unusable(place):
             return place
     reasons = '; '.join(f'{place}: {why_unusable(place)}' for place in _places(environ))

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 #: driver hangs, is skipped until it does, unless it holds locks.
 STALE_SECONDS = 15.0
 _NAME = re.compile(r'\d{20}\.\d{1,10}\.ticket')
-#: Time (seconds) for which a device must match before it is claimed.
-SETTLE_SECONDS = 3.0
 #: Free devices, if there are no other limits.
 _FREE = Criteria(max_memory_percent=10.0)
 #: Times (seconds) between two looks at the devices: at first, and after a long wait.
@@ -146,7 +144,6 @@ class ClaimRequest(NamedTuple):
     criteria: Criteria = Criteria()
     #: Whose memory counts as free, and whether unhealthy and claimed devices are taken.
     options: SelectOptions = SelectOptions()
-    settle_seconds: float = SETTLE_SECONDS
     #: Maximum time to wait; ``None``: as long as it takes.
     timeout_seconds: float | None = None
     #: Reads the devices.
@@ -237,8 +234,6 @@ class _Waiter:
         self._ticket = Ticket(self._directory, uuids)
         #: UUID → device, of those that match now, best first.
         self._matching: dict[str, Device] = {}
-        #: UUID → since when the device has matched at every look.
-        self._since: dict[str, float] = {}
         #: UUID → descriptor of its lock.
         self._locks: dict[str, int] = {}
 
@@ -253,19 +248,18 @@ class _Waiter:
         """Wait until enough devices match, and claim them."""
         limit = self._request.timeout_seconds
         limit = math.inf if limit is None else limit
-        settle = min(self._request.settle_seconds, limit)
         started = now = self._clock()
         said = ''
         while True:
-            self._look(now)
+            self._look()
             ahead = self._ticket.programs_ahead()
             if ahead:
                 self._release(set(self._locks))
             else:
-                self._collect([u for u, since in self._since.items() if now - since >= settle])
+                self._collect([*self._matching])
                 if self._has_enough():
                     # Again under the locks, because not all programs look at claims.
-                    self._look(self._clock())
+                    self._look()
                     self._collect(())
                 if self._has_enough():
                     return self._claim(mask_command(command))
@@ -278,9 +272,7 @@ class _Waiter:
                 said = text
             first, last = _POLL_SECONDS
             pause = min(last, max(first, (now - started) / 20)) * random.uniform(0.8, 1.2)
-            moments = [started + limit, *(since + settle for since in self._since.values())]
-            rests = [moment - now for moment in moments if moment > now]
-            sleep(max(0.05, min(pause, *rests)))
+            sleep(max(0.05, min(pause, started + limit - now)))
             now = self._clock()
 
     def _has_enough(self) -> bool:
@@ -293,14 +285,13 @@ class _Waiter:
         text = f'waiting for {_devices(self._request.needed)}'
         return f'{text}, {ahead} ahead in the queue' if ahead else text
 
-    def _look(self, now: float) -> None:
+    def _look(self) -> None:
         """Find the devices that match and are not claimed by others."""
         claimed: set[str] = set()
         if not self._request.options.ignore_claims:
             claimed = set(read_claims())
         found = self._request.matching(claimed - set(self._locks)).chosen
         self._matching = {str(device.uuid()): device for device in found}
-        self._since = {uuid: self._since.get(uuid, now) for uuid in self._matching}
 
     def _collect(self, uuids: Sequence[str]) -> None:
         """Lock devices until there are enough; give back those that no longer match."""
@@ -347,7 +338,6 @@ def claim(
     max_gpu_utilization: float | None = None,
     max_memory_utilization: float | None = None,
     free_accounts: str | Iterable[str] | None = None,
-    settle: float = SETTLE_SECONDS,
     timeout: float | None = None,
     ignore_claims: bool = False,
     include_unhealthy: bool = False,
@@ -362,7 +352,6 @@ def claim(
 
     Args:
         count: Number of devices.
-        settle: Time in seconds for which a device must match, at most ``timeout``.
         timeout: Maximum time to wait in seconds; ``None``: as long as it takes.
         ignore_claims: Take devices that others have claimed.
 
@@ -387,7 +376,7 @@ def claim(
         ignore_claims=ignore_claims,
     )
     among: Sequence[Device | int] = all_gpus() if devices is None else list(devices)
-    request = ClaimRequest(among, count, criteria, options, settle, timeout)
+    request = ClaimRequest(among, count, criteria, options, timeout)
     held = wait_and_claim(request, shlex.join(['python', *sys.argv]))
     try:
         yield held.devices

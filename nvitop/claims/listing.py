@@ -11,11 +11,12 @@ from typing import Sequence
 
 from nvitop.basics.tables import aligned
 from nvitop.basics.times import format_duration
-from nvitop.claims.records import Claim, read_claims
+from nvitop.claims.records import Claim, keeper, read_claims
 from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general
 from nvitop.console.driver import simulate
 from nvitop.console.lifecycle import writing
+from nvitop.platforms.machine import is_running
 from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.plan import DeviceSelection, Due
 from nvitop.sampling.watchdog import Watchdog
@@ -80,10 +81,17 @@ def _indices() -> dict[str, str]:
 
 def _as_row(claim: Claim, indices: dict[str, str]) -> tuple[str, str, str, str, str]:
     device, age = indices.get(claim.uuid, claim.uuid), format_duration(time.time() - claim.since)
-    return device, claim.username, str(claim.process.pid), age, claim.command
+    pid, command = str(claim.process.pid), claim.command
+    if not is_running(claim.process):
+        kept_by = keeper(claim)
+        pid = '-' if kept_by is None else str(kept_by)
+        who = f'a process of {claim.username}' if kept_by is None else f'process {kept_by}'
+        command += f' (has ended; {who} keeps the claim)'
+    return device, claim.username, pid, age, command
 
 
 def _as_json(claim: Claim, indices: dict[str, str]) -> dict[str, object]:
     user, pid = claim.username, claim.process.pid
     values = {'user': user, 'pid': pid, 'since': claim.since, 'command': claim.command}
+    values['kept_by'] = None if is_running(claim.process) else keeper(claim)
     return {'uuid': claim.uuid, 'index': indices.get(claim.uuid), **values}

@@ -73,6 +73,25 @@ def live_claim(claims: list[Claim], lock: str) -> Claim | None:
     return newest_first[0] if is_locked(lock) else None
 
 
+def keeper(claim: Claim) -> int | None:
+    """Return the PID of a process that keeps a claim by the lock it has inherited, if one can be seen.
+
+    ``None`` if the process that claimed runs, or if only the user of the claim and root can see it.
+    """
+    if is_running(claim.process):
+        return None
+    with contextlib.suppress(OSError):
+        lock = os.stat(lock_path(os.path.dirname(claim.path), claim.uuid))
+        for name in filter(str.isdecimal, os.listdir('/proc')):
+            folder = f'/proc/{name}/fd'
+            with contextlib.suppress(OSError):  # of another user, or it has ended
+                if any(
+                    os.path.samestat(os.stat(f'{folder}/{n}'), lock) for n in os.listdir(folder)
+                ):
+                    return int(name)
+    return None
+
+
 def remove_dead_claims(directory: str) -> None:
     """Remove files of this user's claims that ended."""
     for claim in _claims_in(directory):

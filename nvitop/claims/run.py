@@ -15,13 +15,12 @@ import sys
 from typing import Sequence
 
 from nvitop.api import libnvml
-from nvitop.api.device import Device
 from nvitop.claims import ClaimError, acquire
-from nvitop.claims.records import CLAIM_VARIABLE, read_claims
+from nvitop.claims.records import CLAIM_VARIABLE
 from nvitop.console import lifecycle
-from nvitop.console.arguments import ArgumentParser, add_general, duration, whole_number
+from nvitop.console.arguments import ArgumentParser, add_general, whole_number
 from nvitop.console.driver import simulate
-from nvitop.console.lifecycle import CommandFailure, writing
+from nvitop.console.lifecycle import CommandFailure
 from nvitop.platforms import WINDOWS
 from nvitop.select import command as nvisel
 
@@ -34,7 +33,7 @@ NOT_EXECUTABLE, NOT_FOUND = 126, 127
 _EXAMPLES = """\
 nvitop run python train.py
 nvitop run -n 2 -f 20GiB --wait 8h -- torchrun --nproc-per-node 2 train.py
-nvitop run -n 1 -- docker run --gpus '"device={}"' IMAGE
+nvitop run -- sh -c 'docker run --gpus "\\"device=$CUDA_VISIBLE_DEVICES\\"" IMAGE'
 """
 _EXIT_STATUS = {
     '124': 'the GPUs did not become free within --wait',
@@ -53,8 +52,7 @@ def make_parser() -> ArgumentParser:
         usage=['nvitop run [OPTION ...] [--] COMMAND [ARGUMENT ...]'],
         description='Wait until GPUs are free, claim them, and run a command on them. Without\n'
         'limits, a GPU is free if at most 10 % of its memory is used. A claim ends with\n'
-        'the command and its children; nvisel leaves claimed GPUs out. {} in an argument\n'
-        'becomes the list of GPUs.',
+        'the command and its children; nvisel leaves claimed GPUs out.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
@@ -63,11 +61,7 @@ def make_parser() -> ArgumentParser:
     text = 'number of GPUs (default: 1)'
     choice.add_argument('-n', '--count', type=whole_number(1), default=1, metavar='N', help=text)
     nvisel.add_limits(parser)
-    add = nvisel.add_wait(parser, TIMED_OUT, 'maximum time to wait (default: any)').add_argument
-    limits, default = duration(0, nvisel.MAX_WAIT_SECONDS), acquire.SETTLE_SECONDS
-    text = f'require GPUs to be free for TIME, at most --wait (default: {default:g}s)'
-    add('--settle', type=limits, default=default, metavar='TIME', help=text)
-    add('--dry-run', action='store_true', help='print the command with its GPUs, and run nothing')
+    nvisel.add_wait(parser, TIMED_OUT, 'maximum time to wait (default: any)')
     nvisel.add_identifiers(parser)
     parser.add_argument('words', nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
@@ -102,12 +96,9 @@ def _run(options: argparse.Namespace, command: list[str]) -> int:
             options.count,
             nvisel.criteria_of(options),
             nvisel.options_of(options),
-            options.settle,
             options.wait,
             nvisel.limited_reader(PROGRAM),
         )
-        if options.dry_run:
-            return _print_choice(request, options.format, command)
         if not (os.path.exists(command[0]) or shutil.which(command[0], os.F_OK)):
             # Before a wait that may take hours.
             text = f'cannot run {command[0]!r}: {os.strerror(errno.ENOENT)}'
@@ -128,44 +119,21 @@ def _run(options: argparse.Namespace, command: list[str]) -> int:
     return _execute(held, options.format, command)
 
 
-def _print_choice(request: acquire.ClaimRequest, form: str, command: list[str]) -> int:
-    request.possible()
-    skipped = () if request.options.ignore_claims else read_claims()
-    devices = request.matching(skipped).chosen[: request.needed]
-    if len(devices) < request.needed:
-        text = f'would wait: {len(devices)} of {request.needed} GPUs are free now'
-        raise CommandFailure(text, TIMED_OUT)
-    variables = _environment(sorted(devices, key=lambda device: device.index), form)
-    words = [f'{name}={value}' for name, value in variables.items()]
-    with writing():
-        print(shlex.join([*words, *_filled(command, variables)]), flush=True)
-    return 0
-
-
-def _environment(devices: Sequence[Device], form: str) -> dict[str, str]:
-    visible = ','.join(
-        str(device.uuid() if form == 'uuid' or device.is_mig_device() else device.index)
-        for device in devices
-    )
-    return {'CUDA_DEVICE_ORDER': 'PCI_BUS_ID', 'CUDA_VISIBLE_DEVICES': visible}
-
-
-def _filled(command: list[str], variables: dict[str, str]) -> list[str]:
-    return [word.replace('{}', variables['CUDA_VISIBLE_DEVICES']) for word in command]
-
-
 def _execute(held: acquire.ClaimedDevices, form: str, command: list[str]) -> int:
     """Replace this process by the command, which inherits the locks."""
-    variables = _environment(held.devices, form)
-    uuids = ','.join(str(device.uuid()) for device in held.devices)
-    os.environ.update(variables, **{CLAIM_VARIABLE: uuids})
+    visible = [
+        str(device.uuid() if form == 'uuid' or device.is_mig_device() else device.index)
+        for device in held.devices
+    ]
+    os.environ['CUDA_DEVICE_ORDER'] = 'PCI_BUS_ID'
+    os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(visible)
+    os.environ[CLAIM_VARIABLE] = ','.join(str(device.uuid()) for device in held.devices)
     for descriptor in held.locks:
         os.set_inheritable(descriptor, True)
     for name in ('SIGPIPE', 'SIGXFSZ'):  # Python ignores them, and the command would too
         signal.signal(getattr(signal, name), signal.SIG_DFL)
-    words = _filled(command, variables)
     try:
-        os.execvp(words[0], words)
+        os.execvp(command[0], command)
     except OSError as error:
         held.release()
         is_missing = error.errno in (errno.ENOENT, errno.ENOTDIR)

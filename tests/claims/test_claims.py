@@ -27,7 +27,7 @@ from nvitop.api.device import Device
 from nvitop.claims import ClaimError, acquire, directory_to_write, records
 from nvitop.claims import run as run_command
 from nvitop.claims.acquire import STALE_SECONDS, ClaimRequest, Ticket, wait_and_claim
-from nvitop.claims.records import claimed_by_others, read_claims
+from nvitop.claims.records import claimed_by_others, keeper, read_claims
 from nvitop.platforms import files as shared_files
 from nvitop.platforms.files import is_locked, why_unusable
 from nvitop.platforms.machine import is_running
@@ -64,7 +64,7 @@ def machine(folder: pathlib.Path) -> Iterator[simulation.Machine]:
 
 
 def claimed(count: int = 1, **kwargs: Any) -> Any:
-    return nvitop.claim(count, settle=0.0, timeout=0.0, **kwargs)
+    return nvitop.claim(count, timeout=0.0, **kwargs)
 
 
 def files(folder: pathlib.Path, suffix: str) -> list[pathlib.Path]:
@@ -148,7 +148,7 @@ def test_suspended_program_without_locks_is_skipped(folder: pathlib.Path) -> Non
 
 def test_suspended_first_program_keeps_no_free_device_from_others(folder: pathlib.Path) -> None:
     devices: Any = [FakeDevice(number) for number in range(2)]
-    request = ClaimRequest(devices, 2, settle_seconds=0.0, timeout_seconds=9.0)
+    request = ClaimRequest(devices, 2, timeout_seconds=9.0)
     with mock.patch.object(acquire, 'select', fake_select):
         held = wait_and_claim(request, 'x')
         with start_waiter(1, 2) as first:
@@ -166,25 +166,17 @@ def test_suspended_first_program_keeps_no_free_device_from_others(folder: pathli
                 first.kill()
 
 
-def test_device_must_match_for_a_while_and_again_under_its_lock(folder: pathlib.Path) -> None:
+def test_device_must_match_again_under_its_lock(folder: pathlib.Path) -> None:
     devices: Any = [FakeDevice(0)]
-    now, looks = 100.0, []
+    looks = []
 
     def select(*_: object) -> mock.Mock:
-        looks.append(now)
-        return mock.Mock(chosen=devices if len(looks) != 4 else [])  # busy for a moment
-
-    def sleep(seconds: float) -> None:
-        nonlocal now
-        now += seconds
+        looks.append(1)
+        return mock.Mock(chosen=devices if len(looks) != 3 else [])  # busy for a moment
 
     with mock.patch.object(acquire, 'select', select):
-        request = ClaimRequest(devices, settle_seconds=3.0)
-        held = wait_and_claim(request, 'x', clock=lambda: now, sleep=sleep)
-    held.release()
-    busy_at = looks[3]
-    assert now - busy_at >= 3.0
-    assert looks[-1] == looks[-2] == now
+        wait_and_claim(ClaimRequest(devices), 'x', sleep=lambda _: None).release()
+    assert len(looks) == 5
 
 
 def test_request_that_can_never_match_fails_at_once(machine: simulation.Machine) -> None:
@@ -206,7 +198,7 @@ def test_request_that_can_never_match_fails_at_once(machine: simulation.Machine)
 
 def test_directory_that_vanishes_while_waiting_is_an_error(folder: pathlib.Path) -> None:
     devices: Any = [FakeDevice(0)]
-    request = ClaimRequest(devices, settle_seconds=0.0)
+    request = ClaimRequest(devices)
 
     def remove(_: float) -> None:
         shutil.rmtree(folder / 'queue')
@@ -255,21 +247,19 @@ def run(*words: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess[s
 
 
 def run_on_demo(*words: str) -> subprocess.CompletedProcess[str]:
-    return run('run', '--demo', 'half-busy', '--settle', '0', *words)
+    return run('run', '--demo', 'half-busy', *words)
 
 
 def test_command_gets_devices_and_its_own_claim_does_not_hide_them(folder: pathlib.Path) -> None:
-    script = 'echo "$1" $CUDA_DEVICE_ORDER $CUDA_VISIBLE_DEVICES; nvisel --demo half-busy; exit 7'
+    script = 'echo $CUDA_DEVICE_ORDER $CUDA_VISIBLE_DEVICES; nvisel --demo half-busy; exit 7'
     script = script.replace('nvisel', f'{sys.executable} -m nvitop.select')
-    done = run_on_demo('-n', '2', 'sh', '-c', script, 'sh', 'device={}')
+    done = run_on_demo('-n', '2', 'sh', '-c', script)
     assert done.returncode == 7
-    assert done.stdout == 'device=6,7 PCI_BUS_ID 6,7\n7,6,5,4,3,2,1,0\n'
-    words = ['--settle', '3', '--wait', '0', '-O', 'uuid', '--']  # not longer than --wait
+    assert done.stdout == 'PCI_BUS_ID 6,7\n7,6,5,4,3,2,1,0\n'
+    words = ['--wait', '0', '-O', 'uuid', '--']
     uuids = run_on_demo(*words, 'sh', '-c', 'echo $CUDA_VISIBLE_DEVICES').stdout
     assert uuids.startswith('GPU-')
-    assert run_on_demo('--dry-run', 'echo', '{}', '--', 'a b').stdout == (
-        "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=7 echo 7 -- 'a b'\n"
-    )
+    assert run_on_demo('echo', '{}', '--', '-n 2').stdout == '{} -- -n 2\n'
     assert not files(folder, 'ticket')
 
 
@@ -281,7 +271,6 @@ def test_command_gets_devices_and_its_own_claim_does_not_hide_them(folder: pathl
             124,
             'GPUs\nnvitop run: error: waiting for 2 more GPUs, 3 held; gave',
         ),
-        ('-n 5 --dry-run true', 124, ' of 5 GPUs are free now'),
         ('-n 9 true', 125, '9 GPUs needed, but this machine has 8'),
         ('-t 500GiB true', 125, 'this machine has 0 with 500 GiB of memory'),
         ('/', 126, "cannot run '/'"),
@@ -294,11 +283,6 @@ def test_exit_status(folder: pathlib.Path, words: str, status: int, message: str
     assert done.returncode == status, done.stderr
     assert message in done.stderr
     assert not files(folder, 'claim')
-
-
-def test_the_command_keeps_options_that_nvitop_has_too() -> None:
-    done = run_on_demo('--dry-run', '--', 'nvidia-smi', '-L')
-    assert done.stdout.endswith(' nvidia-smi -L\n'), done.stderr
 
 
 def test_interrupted_wait_leaves_no_ticket(folder: pathlib.Path) -> None:
@@ -360,9 +344,9 @@ def test_claims_are_listed(machine: simulation.Machine) -> None:
 def test_mig_devices_are_claimed_by_their_uuid(folder: pathlib.Path) -> None:
     with simulation.machine('mig', processes='fixed'):
         (uuid, *_) = [mig.uuid() for device in Device.all() for mig in device.mig_devices()]
-    words = ['run', '--demo', 'mig', '-i', uuid, '-f', '1MiB', '--settle', '0', 'sh', '-c']
-    done = run(*words, f'echo $CUDA_VISIBLE_DEVICES {{}}; {sys.executable} -m nvitop claims')
-    assert done.stdout.startswith(f'{uuid} {uuid}\nGPU ')
+    words = ['run', '--demo', 'mig', '-i', uuid, '-f', '1MiB', 'sh', '-c']
+    done = run(*words, f'echo $CUDA_VISIBLE_DEVICES; {sys.executable} -m nvitop claims')
+    assert done.stdout.startswith(f'{uuid}\nGPU ')
     assert f'\n{uuid}  ' in done.stdout
     assert uuid.startswith('MIG-')
     assert [path.name for path in files(folder, 'lock')] == [f'{uuid.replace("/", "_")}.lock']
@@ -389,7 +373,7 @@ def test_wait_that_ends_gives_back_what_it_has_locked(machine: simulation.Machin
 
 def start_claim(script: str) -> subprocess.Popen[str]:
     """Run a script that prints a line, in a claim of the demo."""
-    words = ['run', '--demo', 'half-busy', '--settle', '0', sys.executable, '-c', script]
+    words = ['run', '--demo', 'half-busy', sys.executable, '-c', script]
     process = subprocess.Popen([*NVITOP, *words], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline()
@@ -403,9 +387,10 @@ def test_claim_lasts_as_long_as_a_child_of_the_command(folder: pathlib.Path) -> 
         assert leader.wait(PATIENCE) == 0
         (claim,) = read_claims().values()
         assert not is_running(claim.process)
-        child = subprocess.run(['pgrep', '-f', 'pid or time.sleep'], capture_output=True, text=True)
-        for pid in child.stdout.split():
-            os.kill(int(pid), signal.SIGKILL)
+        child = keeper(claim)
+        assert child is not None
+        assert f' (has ended; process {child} keeps the claim)\n' in run('claims').stdout
+        os.kill(child, signal.SIGKILL)
         wait_until(lambda: not read_claims(), 'the end of the claim')
 
 
@@ -550,6 +535,11 @@ def test_directories_that_cannot_be_trusted_are_refused(
     monkeypatch.setenv(claims.VARIABLE, str(file))
     with pytest.raises(ClaimError, match=r'not a directory.*set NVITOP_CLAIMS'):
         directory_to_write()
+    monkeypatch.setattr(shared_files, 'file_system', lambda _: 'tmpfs')
+    monkeypatch.setenv(claims.VARIABLE, str(open_to_all))
+    with pytest.raises(ClaimError, match='not sticky'):
+        directory_to_write()
+    assert open_to_all.stat().st_mode & 0o7777 == 0o777  # its owner wants that
     (tmp_path / 'queue').symlink_to(open_to_all)
     with pytest.raises(ClaimError, match='queue: a symbolic link'):
         Ticket(str(tmp_path), [])
@@ -605,7 +595,7 @@ def test_files_of_others_are_never_opened_for_creation(folder: pathlib.Path) -> 
     devices: Any = [FakeDevice(0)]
     with mock.patch('os.open', open_protected), mock.patch.object(acquire, 'select', fake_select):
         for _ in range(2):
-            wait_and_claim(ClaimRequest(devices, settle_seconds=0.0), 'x').release()
+            wait_and_claim(ClaimRequest(devices), 'x').release()
             assert read_claims() == {}
 
 

@@ -46,7 +46,7 @@ def wait_and_log(devices: Any, count: int, hold: float, log: int) -> None:
         os.write(log, f'ticket {os.getpid()} {before!r} {time.time()!r}\n'.encode())
         return ticket
 
-    request = acquire.ClaimRequest(devices, count, settle_seconds=0.0)
+    request = acquire.ClaimRequest(devices, count)
     with mock.patch.object(acquire, '_POLL_SECONDS', (0.02, 0.05)), mock.patch.object(
         acquire, 'Ticket', take_ticket
     ):

@@ -11,7 +11,6 @@ from unittest import mock
 import pytest
 
 from nvitop import cli, select
-from nvitop.claims import run as run_command
 from nvitop.query.command import main as query
 from tests.command_run import CommandRun
 from tests.faults.known_machine import KnownMachine
@@ -36,7 +35,6 @@ PROGRAMS: dict[str, tuple[Callable[[list[str]], int], tuple[str, ...]]] = {
     'nvisel': (select.main, ('-f', '1GiB', '--include-unhealthy')),
     'nvisel by uuid': (select.main, ('-O', 'uuid', '--include-unhealthy')),
     'nvisel of the visible': (select.main, ('-i', '--include-unhealthy')),
-    'run': (run_command.main, ('--dry-run', '-n2', '-f1G', '--include-unhealthy', 'echo')),
 }
 
 
@@ -94,7 +92,7 @@ def run_with(function: str, program: str) -> CommandRun | None:
 def check(function: str, program: str) -> None:
     ran = run_with(function, program)
     assert ran is not None, f'{program} hangs with {function}'
-    assert ran.status in (0, 1, 2, run_command.FAILED), (program, function, ran.status, ran.err)
+    assert ran.status in (0, 1, 2), (program, function, ran.status, ran.err)
     assert not ran.status or ran.err
 
 
@@ -107,7 +105,6 @@ def check(function: str, program: str) -> None:
         ('nvmlDeviceGetTemperatureV', 'query'),
         ('nvmlDeviceGetUtilizationRates', 'nvisel'),
         ('nvmlDeviceGetUUID', 'nvisel of the visible'),
-        ('nvmlDeviceGetUtilizationRates', 'run'),
     ],
 )
 def test_hanging_gpu_does_not_block_a_program(function: str, program: str) -> None:

@@ -434,8 +434,6 @@ def test_only_visible_wakes_no_gpu_if_all_are_visible(
         ('nvisel -S -n 1', '1\n', [False, True]),
         ('nvisel -S -n 2', '0,1\n', [True, True]),
         ('nvisel -S', '0,1\n', [True, True]),
-        ('run --dry-run echo {}', 'echo 1\n', [False, True]),
-        ('run --dry-run -n 2 echo {}', 'echo 0,1\n', [True, True]),
     ],
 )
 def test_only_chosen_gpus_are_woken_and_by_their_bus_id(

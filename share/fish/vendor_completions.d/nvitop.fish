@@ -66,7 +66,7 @@ function _shtab_nvitop_using
 end
 
 set -g _shtab_nvitop_commands query health record replay usage exporter doctor run claims fleet help
-set -g _shtab_nvitop_opts_with_value --account-as-free --at --by --capture --certfile --client-cafile --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --filter --format --gpu --gpu-util-thresh --host-label --hostname --id --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --listen --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --settle --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake -G -M -O -f -i -l -lms -m -n -o -p -t -u
+set -g _shtab_nvitop_opts_with_value --account-as-free --at --by --capture --certfile --client-cafile --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --filter --format --gpu --gpu-util-thresh --host-label --hostname --id --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --listen --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake -G -M -O -f -i -l -lms -m -n -o -p -t -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -230,8 +230,6 @@ complete -c nvitop -n '_shtab_nvitop_using run' -s G -l max-gpu-utilization -x -
 complete -c nvitop -n '_shtab_nvitop_using run' -s M -l max-memory-utilization -x -d 'require a memory bandwidth utilization of at most PERCENT'
 complete -c nvitop -n '_shtab_nvitop_using run' -l tol -l tolerance -x -d 'relax memory limits by PERCENT, and utilization limits by PERCENT points'
 complete -c nvitop -n '_shtab_nvitop_using run' -l wait -x -d 'maximum time to wait (default: any); exit with status 124 after TIME, such as 90s or 8h'
-complete -c nvitop -n '_shtab_nvitop_using run' -l settle -x -d 'require GPUs to be free for TIME, at most --wait (default: 3s)'
-complete -c nvitop -n '_shtab_nvitop_using run' -l dry-run -d 'print the command with its GPUs, and run nothing'
 complete -c nvitop -n '_shtab_nvitop_using run' -s O -l format -xka "index uuid" -d 'use indices or UUIDs (default: index; MIG devices always have UUIDs)'
 complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a claims -d 'print which GPUs are claimed'
 complete -c nvitop -n '_shtab_nvitop_using claims' -s h -l help -d 'show this help and exit'
