@@ -352,7 +352,7 @@ def _print(selection: Selection, options: argparse.Namespace) -> int:
             print(f'CUDA_VISIBLE_DEVICES="{",".join(identifiers)}"', file=sys.stderr)
     for count, reason in (
         (selection.unknown, 'the driver does not report a value that is limited'),
-        (selection.lost, 'not responding'),
+        (selection.lost, 'not responding or not permitted'),
     ):
         if count:
             devices = 'device' if count == 1 else 'devices'

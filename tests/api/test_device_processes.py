@@ -118,6 +118,12 @@ def test_idle_process_next_to_a_busy_one_that_explains_the_gpu_is_idle(
     assert measured(gpu_utilization, 'sm = 90', '') == [90, 0]
 
 
+def test_mps_clients_without_samples_may_be_those_that_the_server_has() -> None:
+    assert measured(95, 'sm = 90', 'type = "M"', 'type = "M"') == [90, NA, NA]
+    assert measured(95, 'sm = 5', 'type = "M"\nsm = 85', 'type = "M"') == [5, 85, 0]
+    assert measured(0, '', 'type = "M"') == [0, 0]
+
+
 def test_processes_of_an_idle_gpu_are_idle() -> None:
     assert measured(0, '', '') == [0, 0]
     assert measured(4, '', '', failing=(OLD, NEW)) == [0, 0]

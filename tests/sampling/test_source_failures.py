@@ -339,9 +339,12 @@ def test_a_machine_without_gpus_has_no_problem(bench: ClockedMachine) -> None:
     assert not [p for p in sample.problems if p.subject == 'driver']
 
 
+@on('code', ['NO_PERMISSION', 'OPERATING_SYSTEM'])
 @on('call', ['nvmlDeviceGetHandleByIndex*', 'nvmlDeviceGet*'])
-def test_a_gpu_without_permission_is_not_faulty(bench: ClockedMachine, call: str) -> None:
-    bench.machine.fail(call, 'NO_PERMISSION', gpu=2)
+def test_a_gpu_without_permission_is_not_faulty(
+    bench: ClockedMachine, call: str, code: str
+) -> None:
+    bench.machine.fail(call, code, gpu=2)
     sample = bench.sample()
     device = gpu(sample, 2)
     assert (device.status, device.is_failing) == ('not permitted', False)

@@ -177,7 +177,9 @@ class ProcessMixin(MemoryMixin):
             )
         return usages
 
-    def _process_utilization(self, listed: Collection[int]) -> dict[int, _Utilization]:
+    def _process_utilization(
+        self, listed: dict[int, list[tuple[str, Any]]]
+    ) -> dict[int, _Utilization]:
         """Return the mean utilization of listed processes, without those that are unknown.
 
         A process without samples is idle only if the samples of the others explain how busy the GPU
@@ -210,6 +212,13 @@ class ProcessMixin(MemoryMixin):
             _match_namespaces(found, listed)
             self.utilization_gap = self._unexplained(found, listed, exited)
             if self.utilization_gap is None:
+                clients = {pid for pid, rows in listed.items() if rows[-1][0] == 'M'}
+                if clients.isdisjoint(found) and any(used.sm for used in found.values()):
+                    # The samples may be those of the MPS server for all its clients.
+                    self.utilization_gap = (
+                        'MPS clients have no samples of their own' if clients else None
+                    )
+                    return {pid: found.get(pid, _IDLE) for pid in listed if pid not in clients}
                 return {pid: found.get(pid, _IDLE) for pid in listed}
             measured.update(found)
         return {pid: used for pid, used in measured.items() if used.sm or used[2:] != (0, 0)}

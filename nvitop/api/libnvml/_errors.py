@@ -48,7 +48,9 @@ _LOST = frozenset(
     {UNINITIALIZED, DRIVER_NOT_LOADED, GPU_IS_LOST, LIB_RM_VERSION_MISMATCH, GPU_NOT_FOUND}
 )
 _UNSUPPORTED = frozenset({NOT_SUPPORTED, FUNCTION_NOT_FOUND})
-_LASTING = _UNSUPPORTED | {NO_PERMISSION}
+#: A device control group refuses with the second code.
+_DENIED = frozenset({NO_PERMISSION, OPERATING_SYSTEM})
+_LASTING = _UNSUPPORTED | _DENIED
 _HARMLESS = _LASTING | {INVALID_ARGUMENT, NOT_FOUND}
 
 
@@ -80,7 +82,7 @@ def is_unsupported(error: object, *, or_invalid: bool = False) -> bool:
 
 def is_denied(error: object) -> bool:
     """Return whether the user lacks the permission to read the value."""
-    return _has_code(error, {NO_PERMISSION})
+    return _has_code(error, _DENIED)
 
 
 def is_lasting(error: object) -> bool:

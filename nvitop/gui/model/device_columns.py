@@ -118,6 +118,8 @@ def why_silent(device: DeviceSample, *, has_name: bool = False) -> tuple[str, ..
     The first forms have the name of such a device if wanted.
     """
     reason = safe(device.reason or device.status)
+    if device.status == 'not permitted':
+        reason = f'{device.status}: {reason}'
     if device.status != 'asleep':
         return (reason,)
     reasons = (reason, *(reason.partition(end)[0] for end in (';', ',', ' (')))

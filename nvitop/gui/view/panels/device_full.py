@@ -109,6 +109,8 @@ def lost_cells(device: DeviceSample, width: int, first: int) -> list[list[str]]:
     ``width`` is that of the row, ``first`` that of the first cell of other rows.
     """
     reason = safe(device.reason or device.status)
+    if device.status == 'not permitted':
+        reason = f'{device.status}: {reason}'
     label = f'{device.key.label:>{LABEL}}'
     if device.key.is_mig:
         return [[_with_reason(f'{label}  ', reason, width)]]
