@@ -38,8 +38,8 @@ RECENT_SECONDS = 10
 RATES = {
     'pcie_tx_throughput_kib_per_s': ('pcie_tx_throughput', 1),
     'pcie_rx_throughput_kib_per_s': ('pcie_rx_throughput', 1),
-    'nvlink_tx_throughput_kib_per_s': ('nvlink_tx', 18),
-    'nvlink_rx_throughput_kib_per_s': ('nvlink_rx', 18),
+    'nvlink_total_tx_throughput_kib_per_s': ('nvlink_tx', 18),
+    'nvlink_total_rx_throughput_kib_per_s': ('nvlink_rx', 18),
 }
 #: PID, parent, user and command of processes that do not use a GPU; those above, by PID.
 FAMILY = (

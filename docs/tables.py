@@ -82,8 +82,8 @@ SOURCES = {
     'pcie_link_down_trained': '`nvmlDeviceGetMaxPcieLinkGeneration`, `nvmlDeviceGetMaxPcieLinkWidth`',
     'pcie_tx_throughput': '`nvmlDeviceGetPcieThroughput`',
     'pcie_rx_throughput': '`nvmlDeviceGetPcieThroughput`',
-    'nvlink_tx_throughput': '`NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX`',
-    'nvlink_rx_throughput': '`NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX`',
+    'nvlink_total_tx_throughput': '`NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX`',
+    'nvlink_total_rx_throughput': '`NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX`',
 }
 #: Host panel: title, meaning, unit, source.
 HOST: tuple[tuple[str, str, str, str], ...] = (

@@ -286,8 +286,8 @@ METRICS: tuple[Metric, ...] = (
     _metric('pcie_rx_throughput', 'KiB/s', 'int', 'shown', None, 'PCIe traffic to the GPU', detail=True, history=True, graph='PCIe RX', snapshot=True),
     _metric('nvlink_link_count', 'count', 'int', 'static', None, 'number of NVLinks', exported='nvlinks', source='NVML_FI_DEV_NVLINK_LINK_COUNT'),
     _metric('nvlink_down_count', 'count', 'int', 'slow', None, 'number of NVLinks that are down or connected to nothing', exported='nvlinks_down', source='NVML_FI_DEV_NVLINK_GET_STATE · nvidia-smi: nvlink --status'),
-    _metric('nvlink_tx_throughput', 'KiB/s', 'int', 'shown', None, 'NVLink traffic from the GPU, all links', method='nvlink_total_tx_throughput', detail=True, history=True, graph='NVLink TX', begin='begin_nvlink_throughput'),
-    _metric('nvlink_rx_throughput', 'KiB/s', 'int', 'shown', None, 'NVLink traffic to the GPU, all links', method='nvlink_total_rx_throughput', detail=True, history=True, graph='NVLink RX', begin='begin_nvlink_throughput'),
+    _metric('nvlink_total_tx_throughput', 'KiB/s', 'int', 'shown', None, 'NVLink traffic from the GPU, all links', detail=True, history=True, graph='NVLink TX', begin='begin_nvlink_throughput', exported='nvlink_tx_throughput'),
+    _metric('nvlink_total_rx_throughput', 'KiB/s', 'int', 'shown', None, 'NVLink traffic to the GPU, all links', detail=True, history=True, graph='NVLink RX', begin='begin_nvlink_throughput', exported='nvlink_rx_throughput'),
     # modes
     _metric('display_active', '', 'str', 'slow', 'display_active', 'whether a display is initialized on the GPU', report=True, snapshot=True, source='nvmlDeviceGetDisplayActive'),
     _metric('display_mode', '', 'str', 'shown', 'display_mode', 'whether a display is connected to the GPU', snapshot=True, source='nvmlDeviceGetDisplayMode'),

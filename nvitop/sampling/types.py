@@ -171,8 +171,8 @@ class DeviceSample(NamedTuple):
     nvlink_down_count: int | None = None
     pcie_tx_throughput_kib_per_s: int | None = None
     pcie_rx_throughput_kib_per_s: int | None = None
-    nvlink_tx_throughput_kib_per_s: int | None = None
-    nvlink_rx_throughput_kib_per_s: int | None = None
+    nvlink_total_tx_throughput_kib_per_s: int | None = None
+    nvlink_total_rx_throughput_kib_per_s: int | None = None
     # modes
     display_active: str | None = None
     display_mode: str | None = None

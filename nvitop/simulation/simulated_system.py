@@ -239,7 +239,7 @@ def _past_of(node: Node, t: float) -> dict[str, float | None]:
         rate = node.value_at(name, t)
         field = name
         if name.startswith('nvlink'):
-            field = f'{name}_throughput'
+            field = f'{name.replace("nvlink", "nvlink_total")}_throughput'
             if rate is not None:
                 links = node.value_at('nvlink_link_count', t) - node.value_at(
                     'nvlink_down_count', t

@@ -23,7 +23,7 @@ from nvitop.api.device import (
     base,
 )
 from nvitop.api.timing import Window
-from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
+from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS
 from nvitop.basics.units import NA
 from nvitop.exporter.dialects import dialect
 from nvitop.sampling.types import DeviceInfo, DeviceSample
@@ -222,3 +222,9 @@ def test_help_shows_signatures() -> None:
         "'", ''
     )
     assert 'memory_used_human(self) -> str' in text.replace("'", '')
+
+
+def test_a_metric_and_a_method_of_one_name_have_one_meaning() -> None:
+    for metric in (*METRICS, *EXTENDED_METRICS, *LISTS):
+        if metric.name != 'index' and metric.name in dir(Device):
+            assert metric.method == metric.name

@@ -113,9 +113,11 @@ def test_straggler_is_visible_in_the_mean_of_all_gpus() -> None:
 
 def test_units_of_a_title_scale() -> None:
     sample = SAMPLES['h100x8']
-    devices = tuple(d._replace(nvlink_tx_throughput_kib_per_s=54 << 20) for d in sample.devices)
+    devices = tuple(
+        d._replace(nvlink_total_tx_throughput_kib_per_s=54 << 20) for d in sample.devices
+    )
     here = sample._replace(devices=devices)
-    graphs = select_graphs(devices, GraphState(lower='nvlink_tx_throughput'), None)
+    graphs = select_graphs(devices, GraphState(lower='nvlink_total_tx_throughput'), None)
     lines = panel(here, 130, 12, recorded(here), graphs)
     assert ' AVG NVLink TX 54.0 GiB/s ' in lines[6]
     assert lines[7].split('│')[2].startswith('60.0 GiB/s ')

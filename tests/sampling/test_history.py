@@ -289,7 +289,7 @@ def test_past_of_a_simulated_machine_has_the_values_that_would_have_been_measure
         before = system().past(100)
         assert before is not None
         assert before.devices[0]['pcie_rx_throughput_kib_per_s'] > 1e6  # type: ignore[operator]
-        assert before.devices[0]['nvlink_rx_throughput_kib_per_s'] > 5e7  # type: ignore[operator]
+        assert before.devices[0]['nvlink_total_rx_throughput_kib_per_s'] > 5e7  # type: ignore[operator]
 
 
 def test_past_of_processes_that_start_with_the_machine_is_unknown() -> None:

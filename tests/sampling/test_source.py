@@ -323,7 +323,7 @@ def test_shown_metrics_are_measured_only_while_shown(bench: ClockedMachine) -> N
     assert bench.machine.calls['nvmlDeviceGetEncoderUtilization'] == 0
 
 
-RATES = ['nvlink_tx_throughput', 'nvlink_rx_throughput']
+RATES = ['nvlink_total_tx_throughput', 'nvlink_total_rx_throughput']
 if hasattr(libnvml, 'nvmlGpmMetricsGet'):  # not with an old binding
     RATES.append('gpm_sm_active')
 

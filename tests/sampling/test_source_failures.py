@@ -33,7 +33,7 @@ from tests.waiting import wait_until
 if TYPE_CHECKING:
     from nvitop.api.process.facts import ObservedProcess
 
-NVLINKS = Demand(shown_metrics=('nvlink_tx_throughput', 'nvlink_rx_throughput'))
+NVLINKS = Demand(shown_metrics=('nvlink_total_tx_throughput', 'nvlink_total_rx_throughput'))
 ONE_HUNG = ['ok'] * 3 + ['timed out'] + ['ok'] * 4
 ONE_LOST = ['ok'] * 3 + ['lost'] + ['ok'] * 4
 

@@ -133,7 +133,12 @@ class GraphState(NamedTuple):
 #: come before them.
 _TILES = (
     *('power_usage', 'temperature', 'sm_clock', 'memory_utilization'),
-    *('pcie_rx_throughput', 'nvlink_rx_throughput', 'encoder_utilization', 'decoder_utilization'),
+    *(
+        'pcie_rx_throughput',
+        'nvlink_total_rx_throughput',
+        'encoder_utilization',
+        'decoder_utilization',
+    ),
     *('pcie_tx_throughput', 'fan_speed', 'memory_clock', 'memory_percent', 'gpu_utilization'),
 )
 

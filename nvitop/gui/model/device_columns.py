@@ -341,8 +341,8 @@ DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
 RATES = (
     'pcie_rx_throughput',
     'pcie_tx_throughput',
-    'nvlink_rx_throughput',
-    'nvlink_tx_throughput',
+    'nvlink_total_rx_throughput',
+    'nvlink_total_tx_throughput',
 )
 #: Parts of the names of clock reasons that deserve a warning.
 _ALARMING = ('slowdown', 'brake', 'reliability')
@@ -395,10 +395,10 @@ DETAIL_COLUMNS: tuple[Column, ...] = (
            gap=2, rank=3, metrics=('pcie_rx_throughput',)),
     Column('pcie_tx', 'PCIe TX', (10,), 'PCIe traffic from the GPU', _rate('pcie_tx_throughput'),
            rank=4, metrics=('pcie_tx_throughput',)),
-    Column('nvlink_rx', 'NVLink RX', (11,), 'NVLink traffic to the GPU', _rate('nvlink_rx_throughput'),
-           gap=2, rank=5, metrics=('nvlink_rx_throughput',)),
-    Column('nvlink_tx', 'NVLink TX', (11,), 'NVLink traffic from the GPU', _rate('nvlink_tx_throughput'),
-           rank=6, metrics=('nvlink_tx_throughput',)),
+    Column('nvlink_rx', 'NVLink RX', (11,), 'NVLink traffic to the GPU', _rate('nvlink_total_rx_throughput'),
+           gap=2, rank=5, metrics=('nvlink_total_rx_throughput',)),
+    Column('nvlink_tx', 'NVLink TX', (11,), 'NVLink traffic from the GPU', _rate('nvlink_total_tx_throughput'),
+           rank=6, metrics=('nvlink_total_tx_throughput',)),
     Column('encoder', 'ENC', (4,), 'utilization of the video encoder',
            _plain(lambda device: fmt.format_share(device.encoder_utilization_percent)),
            gap=2, rank=9, metrics=('encoder_utilization',)),
