@@ -204,6 +204,7 @@ def device_properties(
         gpu_name=parent.name,
         bus_id=parent.bus_id,
         numa_node=info.numa_node,
+        minor_number=info.minor_number,
         hostname=host_name(sample, options) or None,
         driver_version=sample.driver_version,
         cuda_version=sample.cuda_driver_version,

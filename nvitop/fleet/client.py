@@ -131,9 +131,6 @@ class Client:
                 found.append(PastValues(name, labels, cast('Any', known)))
         return found
 
-    def close(self) -> None:
-        """Do nothing: connections end with their request."""
-
     def _send(self, path: str, parameters: Mapping[str, str]) -> bytes:
         """Return the body of a response, within the time limit."""
         replies: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()

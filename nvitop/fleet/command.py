@@ -6,12 +6,13 @@ from __future__ import annotations
 import argparse
 import functools
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Callable
 
 from nvitop.basics.toml import suggestion
 from nvitop.console import lifecycle
-from nvitop.console.arguments import ArgumentParser, add_general, duration, whole_number
+from nvitop.console.arguments import ArgumentParser, add_general, duration, size, whole_number
 from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.console.messages import print_message
@@ -29,9 +30,11 @@ from nvitop.fleet.settings import (
     make_settings,
 )
 from nvitop.fleet.source import FleetSource, PrometheusSource
-from nvitop.fleet.types import FleetError
+from nvitop.fleet.types import Fleet, FleetError
 
 if TYPE_CHECKING:
+    from nvitop.remote.hosts import RemoteHost
+
     #: Runs the screens; returns the exit status.
     Show = Callable[[argparse.Namespace, Settings], int]
 
@@ -42,6 +45,7 @@ FILTER_EXAMPLE = 'names, host: gpu: user: job: model: free:4'
 DEMO_HOSTS = 40
 MAX_DEMO_HOSTS = 10_000
 _EXAMPLES = """\
+nvitop fleet gpu01 gpu02 lab-[01-12]
 nvitop fleet http://prometheus:9090
 nvitop fleet -1 --filter free:4 --sort free
 nvitop fleet -1 --problems --fail-on critical
@@ -58,10 +62,10 @@ def make_parser() -> ArgumentParser:
     """Make the parser of ``nvitop fleet``."""
     parser = ArgumentParser(
         prog=PROGRAM,
-        usage=['nvitop fleet [OPTION ...] [URL]'],
-        description='Show the GPUs of many machines. A Prometheus server, or one with its API,\n'
-        'collects the values from an exporter on each machine. Keep passwords in files\n'
-        'or environment variables; see the documentation.',
+        usage=['nvitop fleet [OPTION ...] [HOST ... | URL]'],
+        description='Show the GPUs of many machines: over ssh, or from a Prometheus server that\n'
+        'scrapes an exporter on each machine. Keep passwords in files or environment\n'
+        'variables; see the documentation.',
         examples=_EXAMPLES,
         exit_status=_EXIT_STATUS,
     )
@@ -75,8 +79,15 @@ def make_parser() -> ArgumentParser:
         help=f'simulate a cluster with HOSTS machines (default: {DEMO_HOSTS})',
     )
     group.add_argument('--config', metavar='FILE', help='read FILE instead of the default file')
+    add = parser.add_argument_group('machines').add_argument
+    add(
+        'targets',
+        nargs='*',
+        metavar='HOST',
+        help='machines to read over ssh, such as gpu01 or lab-[01-12]; or the URL of a server',
+    )
+    add('--hosts', metavar='FILE', help='read the machines of FILE, one a line, over ssh')
     add = parser.add_argument_group('server').add_argument
-    add('url', nargs='?', metavar='URL', help='same as --prometheus URL')
     add('--prometheus', metavar='URL', help='URL of the server (default: $PROMETHEUS_URL)')
     add('--match', metavar='SELECTOR', help='only series with these labels: \'{cluster="a"}\'')
     add('--host-label', metavar='LABEL', help='the label that names the host (default: automatic)')
@@ -98,6 +109,20 @@ def make_parser() -> ArgumentParser:
             lists.add_argument(
                 f'--{name}', dest='view', action='store_const', const=name, help=text
             )
+    add(
+        '--free',
+        type=whole_number(1, 100_000),
+        metavar='N',
+        help='print N free GPUs as HOST:GPU, those with the most free memory first; exit with '
+        'status 1 if there are fewer',
+    )
+    add(
+        '--min-free-memory',
+        type=size(),
+        default=0,
+        metavar='SIZE',
+        help='with --free: require at least SIZE of free memory, for example 20GiB',
+    )
     add('--filter', metavar='WORDS', default='', help=f'only these: {FILTER_EXAMPLE}')
     add('--sort', metavar='COLUMN', help='sort by a column of --format csv, such as free_gpus')
     add('--format', choices=FORMATS, help='write table, json or csv once (default: table)')
@@ -117,16 +142,40 @@ def main(arguments: list[str], show: Show | None = None) -> int:
     """
     parser = make_parser()
     given = parser.parse(arguments)
-    if given.url is not None:
-        if given.prometheus not in (None, given.url):
+    if len(given.targets) == 1 and re.search(r'://|^[^/]*:\d', given.targets[0]):
+        if given.prometheus not in (None, given.targets[0]):
             parser.error('two servers given: use either URL or --prometheus URL')
-        given.prometheus = given.url
+        given.prometheus, given.targets = given.targets[0], []
     settings = read_settings(parser, given)
+    given.machines = _machines(parser, given, settings)
     _check_output(parser, given)
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    if show is None or given.once or given.format or given.fail_on or not has_terminal:
+    is_once = given.once or given.format or given.fail_on or given.free
+    if show is None or is_once or not has_terminal:
         return lifecycle.run(PROGRAM, functools.partial(_print_once, given, settings))
     return lifecycle.run(PROGRAM, functools.partial(show, given, settings))
+
+
+def _machines(
+    parser: ArgumentParser, given: argparse.Namespace, settings: Settings
+) -> list[RemoteHost]:
+    """Return the machines to read over ssh; none if there is a server."""
+    from nvitop.remote.hosts import HostsError, parse_hosts, targets
+
+    try:
+        machines = targets(given.targets)
+        if given.hosts is not None:
+            with open(given.hosts, encoding='utf-8') as file:
+                machines += parse_hosts(file.read(), given.hosts)
+        if machines and (given.prometheus or given.demo is not None):
+            parser.error('use either machines over ssh, a server, or --demo')
+        if machines or given.prometheus or settings.url or given.demo is not None:
+            return machines
+        return targets(settings.hosts)
+    except (HostsError, UnicodeDecodeError) as error:
+        parser.error(str(error))
+    except OSError as error:
+        parser.error(f'cannot read {given.hosts}: {error.strerror}')
 
 
 def _check_output(parser: ArgumentParser, given: argparse.Namespace) -> None:
@@ -165,29 +214,43 @@ def read_settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings
         settings = make_settings(from_table(of_server), environment, arguments)
     except SettingsError as error:
         parser.error(str(error))
-    if not settings.url and not is_demo:
-        parser.error('no server given: use nvitop fleet URL or set PROMETHEUS_URL, or try --demo')
+    has_machines = (
+        settings.hosts or getattr(given, 'targets', None) or getattr(given, 'hosts', None)
+    )
+    if not settings.url and not is_demo and not has_machines:
+        parser.error(
+            'no machines given: use nvitop fleet HOST ... or nvitop fleet URL, or try --demo'
+        )
     return settings
 
 
-def make_source(demo: int | None, settings: Settings) -> FleetSource:
-    """Return the server, or the simulated cluster."""
-    if demo is None:
-        return PrometheusSource(Client(settings), settings.scope)
-    from nvitop.fleet.demo import DemoSource
+def make_source(given: argparse.Namespace, settings: Settings, *, once: bool) -> FleetSource:
+    """Return the machines, the server, or the simulated cluster."""
+    if given.demo is not None:
+        from nvitop.fleet.demo import DemoSource
 
-    return DemoSource(demo)
+        return DemoSource(given.demo)
+    if given.machines:
+        from nvitop.fleet.ssh import ONCE_SECONDS, SCREEN_SECONDS, SshSource
+
+        return SshSource(given.machines, ONCE_SECONDS if once else SCREEN_SECONDS)
+    return PrometheusSource(Client(settings), settings.scope)
 
 
 def _print_once(given: argparse.Namespace, settings: Settings) -> int:
+    source = make_source(given, settings, once=True)
     try:
-        everything = make_source(given.demo, settings).read()
+        everything = source.read()
     except FleetError as error:
         raise CommandFailure(error.line) from None
+    finally:
+        source.close()
     for warning in everything.warnings:
         print_message(PROGRAM, 'warning', warning)
     filters = parse_filter(given.filter)
     fleet = select(everything, filters)
+    if given.free:
+        return _print_free(fleet, given.free, given.min_free_memory)
     kind = given.format or 'table'
     if fleet.hosts or kind != 'table':
         with writing():
@@ -200,3 +263,21 @@ def _print_once(given: argparse.Namespace, settings: Settings) -> int:
         return 1
     failing = ('critical',) if given.fail_on == 'critical' else ('critical', 'warning')
     return int(bool(given.fail_on) and any(host.severity in failing for host in fleet.hosts))
+
+
+def _print_free(fleet: Fleet, count: int, least: int) -> int:
+    """Print free GPUs for scripts; return the exit status."""
+    free = [
+        ((gpu.memory_total_bytes or 0) - (gpu.memory_used_bytes or 0), f'{host.name}:{gpu.label}')
+        for host in fleet.hosts
+        for gpu in host.gpus
+        if gpu.is_free
+    ]
+    names = [
+        name for bytes_free, name in sorted(free, key=lambda pair: -pair[0]) if bytes_free >= least
+    ]
+    with writing():
+        print(''.join(f'{name}\n' for name in names[:count]), end='', flush=True)
+    if len(names) < count:
+        print_message(PROGRAM, 'error', f'{count} required, {len(names)} free')
+    return int(len(names) < count)

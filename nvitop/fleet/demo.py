@@ -61,6 +61,9 @@ class DemoSource:
         moments = [now - _STEP * step for step in range(240, 0, -1)]
         return [(moment, _sample(_host(_number(host), moment))) for moment in moments]
 
+    def close(self) -> None:
+        """Do nothing."""
+
 
 def _number(host: FleetHost) -> int:
     return int(host.name[len('gpu') :]) - 1

@@ -41,6 +41,8 @@ class Settings(NamedTuple):
     client_key: str = ''
     org_id: str = ''
     headers: tuple[tuple[str, str], ...] = ()
+    #: Machines to read over ssh if there is no server.
+    hosts: tuple[str, ...] = ()
 
     @property
     def scope(self) -> Scope:
@@ -111,6 +113,10 @@ def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
             if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
                 raise SettingsError('[fleet]: headers must be a table of texts')
             value = tuple(value.items())
+        elif name == 'hosts':
+            if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+                raise SettingsError('[fleet]: hosts must be a list of names')
+            value = tuple(value)
         elif name.replace('-', '_') not in _DURATIONS and not isinstance(value, str):
             raise SettingsError(f'[fleet]: {key} must be a text, not {value!r}')
         found[name.replace('-', '_')] = value

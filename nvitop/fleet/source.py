@@ -35,6 +35,9 @@ class FleetSource(Protocol):
     def past(self, host: FleetHost, sample: Sample) -> list[tuple[float, Sample]]:
         """Return samples of the last hour with their times, oldest first. Raises FleetError."""
 
+    def close(self) -> None:
+        """End what runs in the background."""
+
 
 class PrometheusSource:
     """The hosts that a server with the API of Prometheus knows."""
@@ -69,6 +72,9 @@ class PrometheusSource:
         query = history_query(host, self._scope)
         values = self._client.values_over_time(query, now - PAST_SECONDS, now, PAST_STEP)
         return read_history(values, host, sample)
+
+    def close(self) -> None:
+        """Do nothing: requests end by themselves."""
 
 
 class Pace(NamedTuple):

@@ -225,13 +225,10 @@ def _main_of_server(
     settings = read_settings(parser, given)
 
     def read(_: Sequence[str]) -> Report:
-        client = Client(settings)
         try:
-            return read_prometheus(client, settings.scope, since, until, given.by)
+            return read_prometheus(Client(settings), settings.scope, since, until, given.by)
         except FleetError as error:
             raise CommandFailure(error.line) from None
-        finally:
-            client.close()
 
     return lifecycle.run(PROGRAM, lambda: _print(given, read))
 

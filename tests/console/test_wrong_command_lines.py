@@ -66,7 +66,7 @@ nvitop replay --at noon x.db              not a time: 'noon'
 nvitop replay --until=12:00 x.db          --until needs --export or --events
 nvitop replay --processes x.db            --processes needs --export csv, without --events
 nvitop exporter --names dcmg              did you mean 'dcgm'?
-nvitop fleet                              use nvitop fleet URL
+nvitop fleet                              use nvitop fleet HOST
 nvisel -i 99                              no such device
 nvisel -n 2 -c 1                          --count cannot be combined
 nvisel -f 20                              -f/--min-free-memory: '20' is 20 bytes; did you mean 20GiB?
@@ -83,7 +83,7 @@ nvitop record --mode=7                    expected permissions such as 640 or 64
 nvitop record -o - --format=sqlite        standard output takes only --format jsonl
 nvitop fleet --prometheus http://me:secret@host   PROMETHEUS_URL
 nvitop fleet --demo --prometheus=x        --demo queries no server
-nvitop fleet --prometheus x y             two servers given
+nvitop fleet --prometheus x y             use either machines over ssh, a server
 nvitop fleet --demo --users --fail-on=warning   not to --users
 nvitop fleet --demo --sort=utl            unknown column 'utl'
 nvisel --newline -0                       -0/--null: not allowed with argument --newline

@@ -319,6 +319,15 @@ def test_lists_are_filtered_and_sorted(
     assert [line[: len(row)] for line, row in zip(lines, rows)] == rows
 
 
+def test_free_gpus_are_printed_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(['--demo', '10', '--free', '2', '--min-free-memory', '20GiB']) == 0
+    assert capsys.readouterr().out == 'gpu0009:4\ngpu0009:5\n'
+    assert command.main(['--demo', '10', '--free', '9', '--filter', 'gpu0009']) == 1
+    ran = capsys.readouterr()
+    assert len(ran.out.splitlines()) == 4
+    assert ran.err == 'nvitop fleet: error: 9 required, 4 free\n'
+
+
 def test_table_replaces_characters_that_the_output_cannot_encode(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,10 +209,8 @@ def test_recordings_and_prometheus_agree_with_the_truth(
     assert not problems
     with prometheus(tmp_path, exposition(data.moments)) as url:
         client = Client(make_settings({'url': url}))
-        scraped = read_prometheus(
-            client, Scope(), data.since, data.until + DELAY_SECONDS, ('user',)
-        )
-        client.close()
+        until = data.until + DELAY_SECONDS
+        scraped = read_prometheus(client, Scope(), data.since, until, ('user',))
     found = {row.key[0]: row.sums for row in scraped.rows}
     for row in recorded.rows:
         if row.key == ('(unobserved)',):

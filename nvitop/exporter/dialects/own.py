@@ -95,7 +95,9 @@ LABELS = {
 def device_row(metric: Metric) -> DeviceRow | None:
     """Return the row of a metric; ``None`` if it has no series."""
     form = 'reasons' if metric.kind == 'list' else _NUMBERS.get(metric.name, 'number')
-    if form == 'number' and (not metric.is_number or metric.name in ('index', 'numa_node')):
+    if form == 'number' and (
+        not metric.is_number or metric.name in ('index', 'numa_node', 'minor_number')
+    ):
         return None
     match = _NAME.fullmatch(metric.exported)
     assert match is not None, metric.exported
@@ -128,6 +130,7 @@ def _info_labels() -> dict[str, str]:
     return {
         **{m.exported or m.name: m.name for m in texts if m.name not in _NUMBERS},
         'numa_node': 'numa_node',
+        'minor_number': 'minor_number',
         'driver_version': 'driver_version',
         'cuda_version': 'cuda_version',
         'mig': 'mig_index',

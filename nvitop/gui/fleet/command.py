@@ -167,8 +167,9 @@ def _show(given: argparse.Namespace, settings: Settings) -> int:
     config = read_config(given.config, choices())
     options = merge(config.layer, parse_environment(os.environ))
     is_demo = given.demo is not None
-    source = make_source(given.demo, settings)
+    source = make_source(given, settings, once=False)
     name = 'simulated cluster' if is_demo else settings.url.partition('://')[2]
+    name = 'ssh' if given.machines else name
     fleet = FleetState(scope=settings.scope, server=name)
     collect_garbage_rarely()
     options, terminal = prepare_terminal(options)
@@ -228,6 +229,7 @@ class FleetApp(App):
             return self.run(self._reader)
         finally:
             self._reader.stop()
+            self._source.close()
 
     def open_host(self, host: FleetHost) -> None:
         """Show one host until the user comes back. Meanwhile the server is not asked for the list."""

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machines that are read over ssh, without a server: each has a thread and a connection of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Sequence
+
+from nvitop.basics.printable import printable
+from nvitop.fleet.types import (
+    Fleet,
+    FleetError,
+    FleetFinding,
+    FleetGpu,
+    FleetHost,
+    FleetOwner,
+    FleetUse,
+)
+from nvitop.health import KINDS, device_states, findings
+from nvitop.owner.types import Layer
+from nvitop.remote.source import RemoteError, RemoteSource
+from nvitop.sampling.types import Demand, Sample
+from nvitop.sampling.watchdog import start_daemon
+
+if TYPE_CHECKING:
+    from nvitop.remote.hosts import RemoteHost
+    from nvitop.sampling.types import DeviceKey, ProcessSample
+
+#: Maximum number of machines to which connections are opened at the same time.
+MAX_STARTING = 8
+#: Maximum time (seconds) that a machine keeps others from starting.
+START_SECONDS = 10.0
+#: Time (seconds) that the first list waits for machines: on the screen, and in scripts.
+SCREEN_SECONDS, ONCE_SECONDS = 1.0, 20.0
+#: Seconds between two samples of a machine.
+SAMPLE_SECONDS = 2.0
+#: Maximum length of an error of a machine.
+MAX_TROUBLE = 200
+_DEMAND = Demand(owners=True)
+#: More arguments; tests simulate machines with them.
+DEMO: tuple[str, ...] = ()
+
+
+class _Machine:
+    """The newest sample of a machine, or why there is none."""
+
+    def __init__(self, host: RemoteHost, source: SshSource) -> None:
+        self.host = host
+        self._fleet = source
+        self.sample: Sample | None = None
+        self.trouble = ''
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has answered or failed."""
+        return self.sample is not None or bool(self.trouble)
+
+    def run(self) -> None:
+        """Read samples until the program ends."""
+        arguments = ['query', '--samples', '-l', f'{SAMPLE_SECONDS:g}', *DEMO]
+        try:
+            source = RemoteSource(
+                self.host.destination, arguments, interval=SAMPLE_SECONDS, or_smi=True
+            )
+            with self._fleet.starting:
+                started = time.monotonic()
+                while not self.is_known and time.monotonic() - started < START_SECONDS:
+                    self._take(source)
+            while not self._fleet.is_closed:
+                self._take(source)
+            source.close()
+        except Exception as error:
+            text = (
+                str(error) if isinstance(error, RemoteError) else f'{type(error).__name__}: {error}'
+            )
+            self._fleet.set(self, self.sample, text)
+
+    def _take(self, source: RemoteSource) -> None:
+        sample = source.sample(_DEMAND)
+        self._fleet.set(self, sample if sample.sequence else None, source.origin.trouble)
+
+    def fleet_host(self, now: float) -> FleetHost:
+        """Return its row at a time."""
+        words = printable(' '.join(self.trouble.split()))[:MAX_TROUBLE]
+        problem = (FleetFinding(words),) if words else ()
+        if self.sample is None:
+            return FleetHost(self.host.name, 'ssh', findings=problem, is_gone=True)
+        measured = now - (time.monotonic() - self.sample.monotonic)
+        return host_of_sample(self.host.name, self.sample, measured)._replace(findings=problem)
+
+
+class SshSource:
+    """The machines of a fleet over ssh. A machine that hangs delays no other.
+
+    Args:
+        hosts: The machines.
+        patience: Time (seconds) that the first list waits for machines that have not answered.
+    """
+
+    def __init__(self, hosts: Sequence[RemoteHost], patience: float) -> None:
+        self.starting = threading.BoundedSemaphore(MAX_STARTING)
+        self.is_closed = False
+        self._patience = patience
+        self._news = threading.Condition()
+        self._machines = {host.name: _Machine(host, self) for host in hosts}
+        self._is_started = False
+
+    def set(self, machine: _Machine, sample: Sample | None, trouble: str) -> None:
+        """Take what a machine has answered."""
+        with self._news:
+            machine.sample, machine.trouble = sample, trouble
+            self._news.notify_all()
+
+    def read(self) -> Fleet:
+        """Return all machines. The first call waits a moment for them. Raises FleetError."""
+        machines = self._machines.values()
+        if not self._is_started:
+            self._is_started = True
+            try:
+                for machine in machines:
+                    start_daemon(f'nvitop-{machine.host.name}', machine.run)
+            except RuntimeError as error:
+                raise FleetError(f'no thread can be started: {error}') from None
+            with self._news:
+                self._news.wait_for(
+                    lambda: all(machine.is_known for machine in machines), self._patience
+                )
+        now = time.time()
+        with self._news:
+            return Fleet(tuple(machine.fleet_host(now) for machine in machines), now)
+
+    def sample(self, host: FleetHost) -> Sample:
+        """Return the newest sample of a machine. Raises FleetError."""
+        machine = self._machines[host.name]
+        if machine.sample is None:
+            raise FleetError(machine.trouble or f'{host.name} has not answered yet')
+        age = time.monotonic() - machine.sample.monotonic
+        return machine.sample._replace(timestamp=time.time() - age)
+
+    def past(self, host: FleetHost, sample: Sample) -> list[tuple[float, Sample]]:
+        """Return no samples: graphs begin now."""
+        return []
+
+    def close(self) -> None:
+        """Let the threads end."""
+        self.is_closed = True
+
+
+def host_of_sample(name: str, sample: Sample, measured: float) -> FleetHost:
+    """Return the row of a machine from its sample. MIG devices count instead of their GPU."""
+    divided = {device.key.physical_index for device in sample.devices if device.key.is_mig}
+    gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
+    states = device_states(sample)
+    wrong: dict[int, dict[FleetFinding, None]] = {}
+    for finding in findings(sample):
+        if finding.severity in ('warning', 'critical'):
+            words = FleetFinding(KINDS[finding.kind].counted, finding.severity)
+            wrong.setdefault(finding.device.physical_index, {})[words] = None
+    processes: dict[DeviceKey, list[ProcessSample]] = {}
+    for process in sample.processes:
+        processes.setdefault(process.key.device, []).append(process)
+    rows = []
+    for device in sample.devices:
+        index = device.key.physical_index
+        if index in divided and not device.key.is_mig:
+            continue
+        whole = gpus.get(index, device)
+        watts = whole.power_usage_mw
+        limit = whole.power_limit_mw
+        rows.append(
+            FleetGpu(
+                device.key.uuid or f'{name}#{device.key.label}',
+                device.key.label,
+                whole.key.uuid or f'{name}#{index}',
+                printable(device.info.name or ''),
+                states[device.key].word,
+                device.gpu_utilization_percent,
+                device.memory_used_bytes,
+                device.info.memory_total_bytes,
+                None if watts is None else watts / 1000,
+                None if limit is None else limit / 1000,
+                whole.temperature_celsius,
+                tuple(wrong.get(index, ())),
+                _uses(processes.get(device.key, [])),
+                _owners(processes.get(device.key, [])),
+            )
+        )
+    return FleetHost(name, 'ssh', tuple(rows), measured=measured)
+
+
+def _uses(processes: Sequence[ProcessSample]) -> tuple[FleetUse, ...]:
+    pids: dict[str, set[int]] = {}
+    memory: dict[str, float] = {}
+    for process in processes:
+        user = printable(process.username or '')
+        if user:
+            pids.setdefault(user, set()).add(process.key.pid)
+            memory[user] = memory.get(user, 0.0) + (process.gpu_memory_bytes or 0)
+    return tuple(FleetUse(user, memory[user], len(pids[user])) for user in sorted(pids))
+
+
+def _owners(processes: Sequence[ProcessSample]) -> tuple[FleetOwner, ...]:
+    owners: dict[FleetOwner, None] = {}
+    for process in processes:
+        owner = process.owner
+        if owner is not None and owner.kind:
+            name = printable(owner.name) if owner.name else None
+            layer = Layer(printable(owner.kind), printable(owner.id), name)
+            owners[FleetOwner(printable(process.username or ''), layer)] = None
+    return tuple(owners)

@@ -1,0 +1,110 @@
+"""Machines over ssh: a script takes the place of ssh, and simulated machines that of the others."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Callable
+
+import pytest
+
+from nvitop.fleet import ssh
+from nvitop.fleet.ssh import SshSource, host_of_sample
+from nvitop.fleet.types import Fleet, FleetHost
+from nvitop.gui.fleet.command import main
+from nvitop.remote.hosts import targets
+from nvitop.sampling.types import Sample
+from tests.exporter.machines import sample_of
+from tests.remote.conftest import stand_in  # noqa: F401 - a fixture
+from tests.waiting import wait_until
+
+#: What hosts do, by their names.
+SCRIPT = """
+case $host in
+    good*) eval "$*" ;;
+    locked) echo "Permission denied (publickey)." >&2; exit 255 ;;
+    unknown) echo "Host key verification failed." >&2; exit 255 ;;
+    bare) exit 69 ;;
+    silent) exec sleep 60 ;;
+    hostile) printf '\\033[2J{"nvitop_sample"'; head -c 50000000 /dev/zero | tr '\\0' x; sleep 60 ;;
+    quits) exit 0 ;;
+esac
+"""
+
+
+@pytest.fixture
+def machines(
+    stand_in: Callable[[str], None],  # noqa: F811 - the fixture
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stand_in(SCRIPT)
+    monkeypatch.setattr(ssh, 'DEMO', ('--demo=half-busy',))
+    monkeypatch.setattr(ssh, 'SAMPLE_SECONDS', 0.5)
+
+
+def named(fleet: Fleet) -> dict[str, FleetHost]:
+    return {host.name: host for host in fleet.hosts}
+
+
+def test_each_fault_is_one_clear_row_and_others_do_not_suffer(machines: None) -> None:
+    names = ['good[1-2]', 'locked', 'unknown', 'bare', 'silent', 'hostile', 'quits']
+    source = SshSource(targets(names), 1.0)
+    try:
+        wait_until(lambda: len(named(source.read())['good1'].gpus) == 8, 'values')
+        wait_until(lambda: len(named(source.read())['good2'].gpus) == 8, 'values')
+        wait_until(lambda: named(source.read())['quits'].problems, 'all faults')
+        hosts = named(source.read())
+    finally:
+        source.close()
+    assert [*hosts] == ['good1', 'good2', *names[1:]]
+    texts = {name: [problem.text for problem in host.problems] for name, host in hosts.items()}
+    assert texts['locked'] == ['Permission denied (publickey).']
+    assert texts['unknown'] == [
+        'Host key verification failed. Run "ssh unknown" once to check its key.'
+    ]
+    assert 'neither nvitop 2 nor nvidia-smi' in texts['bare'][0]
+    assert 'pipx install nvitop' in texts['bare'][0]
+    assert texts['silent'] == []
+    assert not [text for words in texts.values() for text in words if not text.isprintable()]
+    assert {name for name, host in hosts.items() if not host.is_gone} == {'good1', 'good2'}
+    assert [host.severity for host in hosts.values()][2:5] == ['critical'] * 3
+
+
+def test_list_is_printed_once(machines: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['good1', 'locked', '-1', '--format', 'csv', '--fail-on', 'critical']) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(',')[:2] for line in lines[1:]] == [['good1', '8'], ['locked', '0']]
+    assert main(['good1', '-1', '--users']) == 0
+    assert 'USER' in capsys.readouterr().out
+
+
+def test_hosts_come_from_a_file_or_the_configuration(
+    machines: None, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / 'hosts').write_text('[lab]\ngood[1-2]\n')
+    assert main(['--hosts', str(tmp_path / 'hosts'), '-1', '--format', 'csv']) == 0
+    assert capsys.readouterr().out.count('\ngood') == 2
+    (tmp_path / 'config.toml').write_text('[fleet]\nhosts = ["good1"]\n')
+    assert main(['--config', str(tmp_path / 'config.toml'), '-1', '--gpus']) == 0
+    assert 'good1' in capsys.readouterr().out
+
+
+def test_one_machine_has_its_full_sample(machines: None) -> None:
+    source = SshSource(targets(['good1', 'silent']), 1.0)
+    try:
+        wait_until(lambda: len(named(source.read())['good1'].gpus) == 8, 'values')
+        sample = source.sample(named(source.read())['good1'])
+    finally:
+        source.close()
+    assert len(sample.devices) == 8
+    assert sample.processes
+
+
+def test_samples_become_rows_with_mig_devices_instead_of_their_gpu() -> None:
+    sample = sample_of('mig', ('own', 'dcgm'))
+    host = host_of_sample('m', sample, 1.0)
+    assert [gpu.label for gpu in host.gpus] == ['0:0', '0:2', '1:0', '1:1', '1:2', '2', '3']
+    power = sum((d.power_usage_mw or 0) / 1000 for d in sample.devices if not d.key.is_mig)
+    assert host.power_watts == pytest.approx(power)
+    assert host_of_sample('empty', Sample(1.0), 1.0).gpus == ()
+    faulty = host_of_sample('f', sample_of('faults', ('own', 'dcgm')), 1.0)
+    assert 'critical' in {problem.finding.severity for problem in faulty.problems}
