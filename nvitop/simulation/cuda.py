@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated CUDA driver: devices, and the rules of ``CUDA_VISIBLE_DEVICES``."""
+"""A simulated CUDA driver: what nvitop calls, and the rules of ``CUDA_VISIBLE_DEVICES``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import os
 import re
 from typing import Callable, Mapping, Sequence
 
-from nvitop.platforms.kernel import sysconf
-from nvitop.simulation.abi import DriverError, number, target, text_of
+from nvitop.simulation.abi import DriverError, number, target
 from nvitop.simulation.driver.nvml import Driver
 from nvitop.simulation.world import Node, World
 
@@ -17,24 +16,6 @@ INVALID_VALUE = 1
 NOT_INITIALIZED = 3
 NO_DEVICE = 100
 INVALID_DEVICE = 101
-#: Return code → name and text.
-ERRORS: Mapping[int, tuple[str, str]] = {
-    0: ('CUDA_SUCCESS', 'no error'),
-    1: ('CUDA_ERROR_INVALID_VALUE', 'invalid argument'),
-    2: ('CUDA_ERROR_OUT_OF_MEMORY', 'out of memory'),
-    3: ('CUDA_ERROR_NOT_INITIALIZED', 'initialization error'),
-    4: ('CUDA_ERROR_DEINITIALIZED', 'driver shutting down'),
-    34: ('CUDA_ERROR_STUB_LIBRARY', 'CUDA driver is a stub library'),
-    46: ('CUDA_ERROR_DEVICE_UNAVAILABLE', 'CUDA-capable device(s) is/are busy or unavailable'),
-    100: ('CUDA_ERROR_NO_DEVICE', 'no CUDA-capable device is detected'),
-    101: ('CUDA_ERROR_INVALID_DEVICE', 'invalid device ordinal'),
-    802: ('CUDA_ERROR_SYSTEM_NOT_READY', 'system not yet initialized'),
-    803: (
-        'CUDA_ERROR_SYSTEM_DRIVER_MISMATCH',
-        'system has unsupported display driver / cuda driver combination',
-    ),
-    999: ('CUDA_ERROR_UNKNOWN', 'unknown error'),
-}
 _INDEX = re.compile(r'\s*(\d+)\s*$')
 
 
@@ -149,20 +130,6 @@ class _Context:
         self.device(ordinal)
         target(device).value = number(ordinal)
 
-    def cuDeviceGetName(self, name: object, length: object, device: object) -> None:
-        text = str(self.device(device).value('name')).encode()[: number(length) - 1]
-        target(name).value = text
-
-    def cuDeviceTotalMem(self, size: object, device: object) -> None:
-        node = self.device(device)
-        if node.gpu.value('unified_memory'):
-            total = sysconf('SC_PHYS_PAGES') * sysconf('SC_PAGE_SIZE')
-        else:
-            total = node.value('memory_total') - (node.value('memory_reserved') or 0)
-        target(size).value = total
-
-    cuDeviceTotalMem_v2 = cuDeviceTotalMem
-
     def cuDeviceGetUuid(self, uuid: object, device: object) -> None:
         """Return the UUID of the GPU, even for a MIG device."""
         _fill_uuid(uuid, self.device(device).gpu)
@@ -170,33 +137,6 @@ class _Context:
     def cuDeviceGetUuid_v2(self, uuid: object, device: object) -> None:
         """Return the UUID of the MIG device, if it is one."""
         _fill_uuid(uuid, self.device(device))
-
-    def cuDeviceGetPCIBusId(self, bus_id: object, length: object, device: object) -> None:
-        text = self.device(device).gpu.value('bus_id')[4:].lower()
-        if number(length) < len(text) + 1:
-            raise DriverError(INVALID_VALUE)
-        target(bus_id).value = text.encode()
-
-    def cuDeviceGetByPCIBusId(self, device: object, bus_id: object) -> None:
-        wanted = text_of(bus_id).lower().lstrip('0').lstrip(':')
-        for ordinal, node in enumerate(self.devices or ()):
-            if node.gpu.value('bus_id').lower().lstrip('0').lstrip(':') == wanted:
-                target(device).value = ordinal
-                return
-        raise DriverError(INVALID_DEVICE if self.devices is not None else NOT_INITIALIZED)
-
-    def cuGetErrorName(self, code: object, name: object) -> None:
-        self._error(code, name, 0)
-
-    def cuGetErrorString(self, code: object, text: object) -> None:
-        self._error(code, text, 1)
-
-    @staticmethod
-    def _error(code: object, out: object, which: int) -> None:
-        known = ERRORS.get(number(code))
-        if known is None:
-            raise DriverError(INVALID_VALUE)
-        target(out).value = known[which].encode()
 
 
 def _fill_uuid(uuid: object, node: Node) -> None:

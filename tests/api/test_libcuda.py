@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import pickle
+import types
 from types import ModuleType
 from typing import Any, Iterator
 
@@ -147,11 +148,17 @@ def test_error_text_comes_from_the_loaded_library() -> None:
     error, runtime_error = libcuda.CUDAError(101), libcudart.cudaError(214)
     assert str(error) == 'invalid device (CUDA_ERROR_INVALID_DEVICE)'
     assert str(runtime_error) == 'ecc uncorrectable (cudaErrorECCUncorrectable)'
-    libcuda.use_library(fake_cuda.driver())
+
+    def cuGetErrorString(error: object, text: object) -> int:
+        fake_cuda.fill(text, b'words of the driver')
+        return 0
+
+    driver = types.SimpleNamespace(cuGetErrorString=cuGetErrorString)
+    libcuda.use_library(driver)
     libcudart.use_library(fake_cuda.runtime())
-    assert str(error) == 'invalid device ordinal (CUDA_ERROR_INVALID_DEVICE)'
+    assert str(error) == 'words of the driver (CUDA_ERROR_INVALID_DEVICE)'
     assert str(runtime_error) == 'words of the runtime for 214 (cudaErrorECCUncorrectable)'
-    libcuda.use_library(fake_cuda.driver('cuGetErrorString'))
+    libcuda.use_library(fake_cuda.driver())
     assert str(error) == 'invalid device (CUDA_ERROR_INVALID_DEVICE)'
 
 

@@ -50,20 +50,10 @@ def test_device_reports_its_properties(start: Start, monkeypatch: pytest.MonkeyP
     assert libcuda.cuDriverGetVersion() == '13.0'
     assert libcuda.cuDeviceGetCount() == 1
     device = libcuda.cuDeviceGet(0)
-    assert libcuda.cuDeviceGetName(device) == 'NVIDIA H100 80GB HBM3'
-    assert libcuda.cuDeviceGetPCIBusId(device).upper() == '0000:6F:00.0'
-    assert libcuda.cuDeviceGetByPCIBusId('0000:6f:00.0') == device
-    assert libcuda.cuDeviceTotalMem(device) == (81559 - 479) << 20
     assert libcuda.cuDeviceGetUuid(device) == libcuda.cuDeviceGetUuid_v2(device) == uuid(4)[4:]
     for unknown in (1, -1):
         with pytest.raises(libcuda.CUDAError_InvalidDevice):
             libcuda.cuDeviceGet(unknown)
-    with pytest.raises(libcuda.CUDAError_InvalidValue):
-        libcuda.cuGetErrorName(123456)
-    with pytest.raises(libcuda.CUDAError_InvalidDevice):
-        libcuda.cuDeviceGetByPCIBusId('0000:30:00.0')
-    assert libcuda.cuGetErrorName(101) == 'CUDA_ERROR_INVALID_DEVICE'
-    assert libcuda.cuGetErrorString(101) == 'invalid device ordinal'
 
 
 def test_calls_before_cuinit_fail(start: Start) -> None:
