@@ -12,7 +12,6 @@ from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_demo, add_devices, add_general, duration
 from nvitop.console.driver import start_devices
 from nvitop.console.lifecycle import Interrupts, writing
-from nvitop.console.messages import stdout_width
 from nvitop.console.option_table import add_options
 from nvitop.console.problems import ProblemReporter
 from nvitop.query.fields import (
@@ -287,7 +286,9 @@ def main(
     """Run ``nvitop query`` with the arguments after that word; return the exit status."""
     given, request = parse(arguments)
     if given.samples:
-        return lifecycle.run(PROGRAM, functools.partial(_run_samples, given))
+        from nvitop.remote.samples import run_samples  # only for other machines
+
+        return lifecycle.run(PROGRAM, functools.partial(run_samples, PROGRAM, given))
     if request is None:
         return lifecycle.run(PROGRAM, functools.partial(_print_lists, given))
     return lifecycle.run(PROGRAM, functools.partial(_run, given, request, clock, sleep))
@@ -296,8 +297,7 @@ def main(
 def _print_lists(given: argparse.Namespace) -> int:
     with Interrupts() as interrupts, writing():
         output = Output(interrupts=interrupts)
-        width = stdout_width() if output.is_terminal() else None
-        texts = [list_of_names(width)] if given.list else [help_on(q, width) for q in given.help_on]
+        texts = [list_of_names()] if given.list else [help_on(query) for query in given.help_on]
         output.write(['\n'.join(texts)])
     return 0
 
@@ -325,23 +325,6 @@ def _run(
                     output.close()
                     return _status(result.sample)
             _wait(started, request.period, clock, sleep)
-
-
-def _run_samples(given: argparse.Namespace) -> int:
-    from nvitop.remote.samples import make_source, standard_input, write_sample, write_samples
-
-    period = given.loop
-    with Interrupts() as interrupts:
-        only = start_devices(PROGRAM, given.only, given.demo, only_visible=given.only_visible)
-        source = make_source(period, only, given.owner_names)
-        output = Output(given.filename, interrupts)
-        with writing(output.name):
-            if period is None:
-                sample = write_sample(source, output)
-                output.close()
-                return _status(sample)
-            write_samples(source, output, standard_input())
-    return 0
 
 
 def _wait(

@@ -8,6 +8,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, BinaryIO, Callable, Sequence
 
+from nvitop.console.driver import start_devices
+from nvitop.console.lifecycle import Interrupts, writing
 from nvitop.query.output import Output
 from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
 from nvitop.sampling.privacy import CommandFilter
@@ -18,6 +20,8 @@ from nvitop.sampling.types import Demand, Sample
 from nvitop.sampling.watchdog import start_daemon
 
 if TYPE_CHECKING:
+    import argparse
+
     from nvitop.console.device_names import DeviceIndex
 
 #: A viewer repeats its demand at least this often (seconds); without it, the viewer is gone.
@@ -105,3 +109,18 @@ def standard_input() -> BinaryIO | None:
     if sys.stdin is None or sys.stdin.isatty():
         return None
     return sys.stdin.buffer
+
+
+def run_samples(program: str, given: argparse.Namespace) -> int:
+    """Run ``nvitop query --samples``; return the exit status."""
+    with Interrupts() as interrupts:
+        only = start_devices(program, given.only, given.demo)
+        source = make_source(given.loop, only, given.owner_names)
+        output = Output(given.filename, interrupts)
+        with writing(output.name):
+            if given.loop is not None:
+                write_samples(source, output, standard_input())
+                return 0
+            sample = write_sample(source, output)
+            output.close()
+            return int(all(device.is_silent for device in sample.devices))

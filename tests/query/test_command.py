@@ -18,13 +18,12 @@ from nvitop import simulation
 from nvitop.api.device import Device
 from nvitop.cli import main as nvitop
 from nvitop.console.lifecycle import InterruptedByUser
-from nvitop.console.problems import SAME_SECONDS, ProblemReporter, find_problems
+from nvitop.console.problems import SAME_SECONDS, find_problems
 from nvitop.query.command import main
 from nvitop.query.fields import device_table
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Problem, Sample
 from tests.command_run import CommandRun
-from tests.programs import run_program, running_nvitop
-from tests.sampling.fakes import device_sample
+from tests.programs import running_nvitop
 from tests.schema_check import violations
 from tests.waiting import PATIENCE
 
@@ -39,32 +38,6 @@ def test_csv(machine: simulation.Machine) -> None:
     ran = CommandRun(main, '--gpu=index,power.draw,temperature.gpu', '-i', '0', '2')
     assert ran.out == ('index, power.draw [W], temperature.gpu\n0, 100.50 W, 40\n2, 100.50 W, 40\n')
     assert (ran.status, ran.err) == (0, '')
-
-
-def test_default_fields(machine: simulation.Machine) -> None:
-    ran = CommandRun(main)
-    assert ran.out.splitlines()[0] == (
-        'index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], '
-        'temperature.gpu, power.draw [W]'
-    )
-    assert len(ran.out.splitlines()) == 9
-    assert CommandRun(main, '--gpu').out == ran.out
-
-
-@pytest.mark.parametrize(
-    'arguments',
-    [
-        ['--query-gpu=index,utilization.gpu', '--format=csv,noheader,nounits', '--id=1'],
-        ['--format=noheader,nounits,csv', '--query-gpu', 'index,utilization.gpu', '-i', '1'],
-        ['-i', '1', '--query-gpu=index,utilization.gpu', '--format=csv,nounits,noheader'],
-        ['query', '--gpu=index,utilization.gpu', '--format=csv,noheader,nounits', '-i', '1'],
-    ],
-)
-def test_options_of_nvidia_smi_are_accepted(
-    machine: simulation.Machine, arguments: list[str]
-) -> None:
-    ran = CommandRun(nvitop, *arguments)
-    assert (ran.out, ran.status, ran.err) == ('1, 50\n', 0, '')
 
 
 @pytest.mark.usefixtures('machine')
@@ -163,18 +136,6 @@ def test_remapped_rows(machine: simulation.Machine) -> None:
     assert aliases.startswith('remapped_rows.correctable\n3\n')
 
 
-def test_several_tables_in_one_document(machine: simulation.Machine) -> None:
-    ran = CommandRun(
-        main, '--gpu=index', '--query-supported-clocks=memory', '--format=json', '-i', '0'
-    )
-    assert {'devices', 'supported_clocks'} < set(json.loads(ran.out))
-    ran = CommandRun(
-        main, '--gpu=index', '--query-supported-clocks=memory', '--format=table', '-i', '0'
-    )
-    first, second = ran.out.split('\n\n')
-    assert (first.split(), second.split()[0]) == (['index', '0'], 'memory')
-
-
 @pytest.mark.parametrize(
     ('arguments', 'tables'),
     [
@@ -189,14 +150,6 @@ def test_all(machine: simulation.Machine, arguments: list[str], tables: set[str]
     assert len(made['devices'][0]) == (
         1 if '--gpu=index' in arguments else len(device_table().fields)
     )
-
-
-def test_all_of_csv_is_one_table(machine: simulation.Machine) -> None:
-    for arguments in (['--all'], ['--gpu=all']):
-        header, *rows = CommandRun(main, *arguments).out.splitlines()
-        assert header.startswith('timestamp, driver_version, ')
-        assert len(rows) == 8
-    assert CommandRun(main, '--all', '--processes=pid').out.startswith('pid\n')
 
 
 def test_invalid_arguments_query_no_gpu_and_write_no_file(
@@ -228,12 +181,6 @@ def test_a_machine_without_gpus_is_status_1() -> None:
     assert ran.status == 1
     assert json.loads(ran.out)['devices'] == []
     assert ran.err == 'nvitop query: warning: no GPU found: the driver works but reports none\n'
-
-
-def test_a_failed_process_list_is_reported(machine: simulation.Machine) -> None:
-    machine.fail('nvmlDeviceGetComputeRunningProcesses*', 'NO_PERMISSION', gpu=0)
-    ran = CommandRun(main, '--processes=pid', '-i', '0')
-    assert ran.err == 'nvitop query: warning: GPU 0: processes: Insufficient Permissions\n'
 
 
 def test_a_hung_gpu_does_not_block_the_others(machine: simulation.Machine) -> None:
@@ -277,22 +224,6 @@ def test_a_loop_keeps_its_period(machine: simulation.Machine) -> None:
     assert ran.status == 128 + signal.SIGINT
 
 
-def test_a_loop_of_milliseconds(machine: simulation.Machine) -> None:
-    for arguments in (
-        ['-lms', '250'],
-        ['-lms=250'],
-        ['--loop-ms=250'],
-        ['-l', '.25'],
-        ['-l=250ms'],
-    ):
-        loop = Loop(machine, [0.0])
-        CommandRun(main, '-i', '0', *arguments, clock=loop.clock, sleep=loop.sleep)
-        assert loop.turns == [0.25, 0.5]
-    loop = Loop(machine, [])
-    CommandRun(main, '-i', '0', '-l', clock=loop.clock, sleep=loop.sleep)
-    assert loop.turns == [5.0]
-
-
 def test_a_problem_is_reported_once_while_it_lasts(machine: simulation.Machine) -> None:
     loop = Loop(machine, [0.0] * 4)
     turns = iter(['lose', '', 'recover', 'lose'])
@@ -308,16 +239,6 @@ def test_a_problem_is_reported_once_while_it_lasts(machine: simulation.Machine) 
               sleep=sleep)  # fmt: skip
     assert ran.out.split() == ['ok', 'lost', 'lost', 'ok', 'lost']
     assert ran.err == 'nvitop query: warning: GPU 0: GPU is lost\n' * 2
-
-
-def test_json_lines_in_a_file(machine: simulation.Machine, tmp_path: pathlib.Path) -> None:
-    loop = Loop(machine, [0.0] * 2)
-    path = tmp_path / 'rows.jsonl'
-    ran = CommandRun(main, '--gpu=index', '--format=jsonl', '-l', '1', '-f', str(path), clock=loop.clock,
-              sleep=loop.sleep)  # fmt: skip
-    assert ran.out == ''
-    lines = [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
-    assert [len(line) for line in lines] == [7, 7, 7]
 
 
 # Lists of fields
@@ -358,14 +279,6 @@ def test_gpus_and_mig_devices_are_listed() -> None:
 
 
 # The program
-
-
-def test_the_program_simulates_a_machine(tmp_path: pathlib.Path) -> None:
-    query = ('query', '--demo', '--processes=pid,process_name', '-i', '4')
-    done = run_program('-m', 'nvitop', *query)
-    assert done.returncode == 0
-    assert done.stderr == "nvitop: simulating 'dgx-h100'; these are not your GPUs\n"
-    assert re.fullmatch(r'pid, process_name\n\d+, /opt/vllm/bin/python3\n', done.stdout)
 
 
 @pytest.mark.skipif(os.name != 'posix', reason='POSIX signals')
@@ -414,22 +327,3 @@ def test_problems_that_are_reported(problem: Problem, messages: list[str]) -> No
     device = DeviceSample(GPU, DeviceInfo(GPU, 0, 'Some GPU'))
     found = find_problems(Sample(0.0, devices=(device,), problems=(problem,)))
     assert list(found.values()) == messages
-
-
-def test_a_missing_gpu_is_reported_unless_another_problem_explains_it() -> None:
-    problem = Problem('driver', 'initialization', 'Driver Not Loaded', 'error')
-    assert list(find_problems(Sample(0.0))) == ['none']
-    assert list(find_problems(Sample(0.0, problems=(problem,)))) == ['driver: initialization']
-
-
-def test_problem_that_comes_and_goes_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
-    reporter = ProblemReporter('nvitop exporter')
-    good = device_sample()
-    lost = good._replace(status='lost', reason='GPU is lost')
-
-    def printed(device: DeviceSample, monotonic: float) -> int:
-        reporter.report(Sample(0.0, monotonic=monotonic, devices=(device,)))
-        return capsys.readouterr().err.count('GPU is lost')
-
-    devices = (lost, good, lost, good, lost)
-    assert [printed(device, 60.0 * turn) for turn, device in enumerate(devices)] == [1, 0, 0, 0, 0]

@@ -8,9 +8,6 @@ import re
 
 import pytest
 
-from nvitop.api.device import ClockEventReasons
-from nvitop.basics.metrics import CLOCK_EVENT_REASONS, EXTENDED_METRICS, METRICS, PROCESS_METRICS
-from nvitop.compat.pynvml_smi.fields import NVSMI_QUERY_GPU
 from nvitop.owner.types import Layer, make_owner
 from nvitop.query.fields import (
     CellValue,
@@ -23,7 +20,6 @@ from nvitop.query.fields import (
     remapped_rows_table,
 )
 from nvitop.query.formats import header_text, help_on, table_of, value_text
-from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample
 from tests.query.samples import DEVICES, PROCESSES, SAMPLE, TIMESTAMP
 
 #: Names and headers of ``nvidia-smi --query-…`` of real drivers, R590 to R610.
@@ -65,33 +61,6 @@ def test_help_has_all_names_of_real_drivers_in_quotes(query: str) -> None:
         for name in (listed['name'], *listed['aliases'].split())
     }
     assert real <= set(found)
-
-
-def test_headers_of_processes_are_those_of_nvidia_smi() -> None:
-    names = 'timestamp,gpu_name,gpu_bus_id,gpu_serial,gpu_uuid,pid,process_name,used_memory'
-    found = process_table(compute_apps=True).find(names)
-    assert [header_text(field) for field in found] == [
-        *names.split(',')[:-1],
-        'used_gpu_memory [MiB]',
-    ]
-    (field,) = process_table(compute_apps=True).find('name')
-    assert field.query == 'process_name'
-    (field,) = process_table().find('name')
-    assert field.query is None
-
-
-def test_every_metric_has_a_field() -> None:
-    for metric in (*METRICS, *EXTENDED_METRICS):
-        for name in (metric.name, metric.query or metric.name):
-            (field,) = device_table().find(name)
-            assert (field.name, field.metrics) == (metric.name, (metric.name,))
-    for process_metric in PROCESS_METRICS:
-        assert process_metric.name in process_table().by_name
-
-
-def test_every_name_of_pynvml_smi_but_lists_has_a_field() -> None:
-    lists = {'compute-apps', 'accounted-apps', 'clocks', 'supported-clocks'}
-    assert {name for name in NVSMI_QUERY_GPU if name not in device_table().by_name} == lists
 
 
 LISTS = [one.table for one in list_tables().values()]
@@ -145,76 +114,6 @@ def both(name: str, row: DeviceQueryRow | ProcessQueryRow) -> tuple[CellValue, s
 @pytest.mark.parametrize(
     ('name', 'value', 'text'),
     [
-        ('index', 0, '0'),
-        ('name', 'NVIDIA H100', 'NVIDIA H100'),
-        ('memory.total', 80 << 30, '81920 MiB'),
-        ('memory.used', (1234 << 20) + 700_000, '1234 MiB'),
-        ('memory.reserved', None, '[N/A]'),
-        ('memory_percent', 1.5, '1.5 %'),
-        ('utilization.gpu', 97, '97 %'),
-        ('clocks.sm', 1980, '1980 MHz'),
-        ('temperature.gpu', 44, '44'),
-        ('power.draw', 68.236, '68.24 W'),
-        ('power.max_limit', 700.0, '700.00 W'),
-        ('compute_mode', 'Exclusive Process', 'Exclusive_Process'),
-        ('driver_model.current', 'WDM', 'TCC'),
-        ('pstate', 'P0', 'P0'),
-        ('total_energy', 1234.56789, '1234.6 J'),
-        ('pcie_tx_throughput', 512, '512 KiB/s'),
-        ('remapped_rows_pending', True, 'Yes'),
-        (
-            'clocks_event_reasons.active',
-            ('sw_power_cap', 'display_clock_setting', '0x800'),
-            '0x0000000000000904',
-        ),
-        ('clocks_event_reasons.sw_power_cap', True, 'Active'),
-        ('clocks_event_reasons.gpu_idle', False, 'Not Active'),
-        ('pci.bus_id', '00000001:1B:03.0', '00000001:1B:03.0'),
-        ('pci.domain', '0x0001', '0x0001'),
-        ('pci.bus', '0x1B', '0x1B'),
-        ('pci.device', '0x03', '0x03'),
-        ('minor_number', 2, '2'),
-        ('driver_version', '580.65.06', '580.65.06'),
-        ('count', 3, '3'),
-        ('timestamp', TIMESTAMP, '2024/01/02 03:04:05.678'),
-        ('mig_index', None, '[N/A]'),
-        ('status', 'ok', 'ok'),
-        ('reason', None, '[N/A]'),
-        ('hostname', 'dgx-01', 'dgx-01'),
-        ('ecc.mode.current', 'Enabled', 'Enabled'),
-        ('ecc.mode.pending', None, '[N/A]'),
-        ('driver_model.pending', 'WDM', 'TCC'),
-        ('clocks_event_reasons.supported', ('gpu_idle', 'reliability'), '0x0000000000000401'),
-        ('clocks_event_reasons_counters.sw_power_cap', 5000, '5000 us'),
-        ('power.draw.instant', 68.236, '68.24 W'),
-        ('protected_memory.total', 1 << 30, '1024 MiB'),
-        ('temperature.gpu.tlimit', -6, '-6'),
-        ('retired_pages.pending', False, 'No'),
-        ('pci.device_id', '0x233010DE', '0x233010DE'),
-    ],
-)
-def test_values_of_a_gpu(name: str, value: CellValue, text: str) -> None:
-    assert both(name, row_of(0)) == (value, text)
-
-
-def test_values_of_other_devices() -> None:
-    assert both('clocks_event_reasons.active', row_of(1)) == ((), '0x0000000000000000')
-    assert both('remapped_rows_pending', row_of(1)) == (False, 'No')
-    assert both('clocks_event_reasons.gpu_idle', row_of(2)) == (None, '[N/A]')
-    assert both('index', row_of(2)) == (1, '1')
-    assert both('mig_index', row_of(2)) == (2, '2')
-    assert both('mig_profile', row_of(2)) == ('1g.5gb', '1g.5gb')
-    assert both('gpu_instance_id', row_of(2)) == (9, '9')
-    assert both('name', row_of(3)) == (None, '[N/A]')
-    assert both('uuid', row_of(3)) == (None, '[N/A]')
-    assert both('pci.bus', row_of(3)) == (None, '[N/A]')
-    assert both('status', row_of(3)) == ('lost', 'lost')
-    assert both('reason', row_of(3)) == ('GPU is lost', 'GPU is lost')
-
-
-@pytest.mark.parametrize(
-    ('name', 'value', 'text'),
-    [
         ('pid', 4242, '4242'),
         ('user', 'ada', 'ada'),
         ('process_name', '/usr/bin/python3', '/usr/bin/python3'),
@@ -263,31 +162,6 @@ def test_values_of_an_owner() -> None:
         known = {name: both(name, row._replace(process=process))[0] for name in expected}
         login = None if process.owner is None else 'ada'
         assert known == {**dict.fromkeys(expected), 'login_user': login}
-
-
-def test_values_of_other_processes() -> None:
-    gone = ProcessQueryRow(SAMPLE, None, PROCESSES[1])
-    for name in ('user', 'command', 'process_name', 'start_time', 'gpu_name', 'used_memory'):
-        assert both(name, gone) == (None, '[N/A]')
-    sliced = ProcessQueryRow(SAMPLE, DEVICES[1], PROCESSES[2])
-    assert both('gpu_index', sliced) == (1, '1')
-    assert both('mig_index', sliced) == (2, '2')
-    assert both('gpu_uuid', sliced) == ('GPU-1', 'GPU-1')
-
-
-def test_unavailable_values_of_every_column_have_a_text() -> None:
-    key = DeviceKey(0)
-    empty = DeviceQueryRow(SAMPLE, DeviceSample(key, DeviceInfo(key, 0)))
-    known = {'timestamp', 'driver_version', 'cuda_driver_version', 'count', 'index', 'status'}
-    known |= {'hostname', 'health_status', 'health_findings', 'kmd_version'}
-    for field in device_table().fields:
-        text = value_text(field, field.value(empty), units=True)
-        assert (text in ('[N/A]', 'N/A')) == (field.name not in known), field.name
-
-
-def test_reasons_for_low_clocks_are_those_of_the_library() -> None:
-    names = [name.lower() for name in ClockEventReasons.__members__]
-    assert set(CLOCK_EVENT_REASONS) < set(names)
 
 
 @pytest.mark.parametrize(

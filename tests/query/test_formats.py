@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from docs.query_schema import make_schema
-from nvitop.basics.printable import printable
 from nvitop.query.fields import device_table, process_table
 from nvitop.query.formats import OutputStyle, document, make_format, parse_style
 from nvitop.query.measure import TableQuery, make_rows
@@ -41,21 +40,6 @@ def test_csv_of_gpus() -> None:
         '1, NVIDIA A100, 0 MiB, [N/A], [N/A]\n'
         '2, [N/A], [N/A], [N/A], [N/A]\n'
     )
-
-
-def test_csv_without_header_and_units() -> None:
-    rows = '0, NVIDIA H100, 1235, 68.24, 44\n1, NVIDIA A100, 0, [N/A], [N/A]\n'
-    only = GPUS._replace(only=(0, 1))
-    assert text(only, 'csv,noheader,nounits') == rows
-    header = 'index, name, memory.used [MiB], power.draw [W], temperature.gpu\n'
-    assert text(only, 'nounits,csv') == header + rows
-
-
-def test_the_header_of_csv_is_written_once() -> None:
-    form = make_format(GPUS, OutputStyle(), for_terminal=False)
-    rows = make_rows(GPUS, SAMPLE)
-    assert len(form(rows)) == 4
-    assert len(form(rows)) == 3
 
 
 def test_csv_of_processes_reads_back() -> None:
@@ -158,11 +142,6 @@ def test_json_has_numbers_in_the_units_of_the_table() -> None:
     }
 
 
-def test_json_has_only_requested_tables() -> None:
-    assert 'processes' not in json.loads(text(GPUS, 'json'))
-    assert 'devices' not in json.loads(text(TASKS, 'json'))
-
-
 def test_json_names_a_simulated_machine() -> None:
     assert json.loads(text(GPUS, 'json', SAMPLE._replace(simulated='mig')))['simulated'] == 'mig'
 
@@ -211,18 +190,6 @@ def test_words_are_those_of_nvidia_smi(name: str, value: str, shown: str) -> Non
     sample = SAMPLE._replace(devices=(device,), driver_version='525.147.05')
     query = TableQuery(devices=device_table().find(name))
     assert text(query, 'csv,noheader', sample) == f'{shown}\n'
-
-
-def test_newer_drivers_call_power_management_enabled() -> None:
-    device = DEVICES[0]._replace(extended=(('power_management', 'Enabled'),))
-    query = TableQuery(devices=device_table().find('power.management'))
-    assert text(query, 'csv,noheader', SAMPLE._replace(devices=(device,))) == 'Enabled\n'
-
-
-def test_owners_are_looked_up_only_for_their_fields() -> None:
-    owners = {field.name for field in process_table().fields if field.owners}
-    assert {'owner', 'job_id', 'pod_name', 'container_name', 'unit', 'login_user'} <= owners
-    assert owners.isdisjoint({'pid', 'user', 'command'})
 
 
 @pytest.mark.parametrize(('driver', 'memory'), [('570.86.15', '1 MiB'), ('580.65.06', '2 MiB')])
@@ -278,8 +245,3 @@ def test_a_table_without_rows_is_its_header() -> None:
 )
 def test_formats(given: str, style: OutputStyle) -> None:
     assert parse_style(given) == style
-
-
-def test_control_characters_are_replaced() -> None:
-    assert printable('a\x1b[2Jb\x9bc\u202ed\ne\udc80') == 'a�[2Jb�c�d�e�'
-    assert printable('größe 変数') == 'größe 変数'

@@ -81,20 +81,6 @@ def test_only_values_of_the_fields_are_measured(
     assert calls_for(machine, gpus(names)) == calls
 
 
-def test_only_requested_devices_are_measured(machine: simulation.Machine) -> None:
-    query = gpus('power.draw')._replace(only=(3, 5))
-    assert calls_for(machine, query) == {'nvmlDeviceGetPowerUsage': 2}
-    assert calls_of(machine)['nvmlDeviceGetHandleByIndex'] == 2
-
-
-def test_a_second_run_measures_only_values_that_change(machine: simulation.Machine) -> None:
-    runner = QueryRunner(gpus('name,uuid,power.draw,power.max_limit'))
-    runner.run()
-    machine.reset_calls()
-    runner.run()
-    assert calls_of(machine) == {'nvmlDeviceGetCount': 1, 'nvmlDeviceGetPowerUsage': 8}
-
-
 def test_extended_values_that_never_change_are_read_once(machine: simulation.Machine) -> None:
     runner = QueryRunner(gpus('inforom.img, pci.device_id, ecc.mode.current, gom.current'))
     first = runner.run().sample.devices[0].extended
@@ -181,18 +167,6 @@ def test_health_fields_have_a_status_and_findings_with_evidence() -> None:
     assert 'too hot: 91°C, slows down at 89°C' in str(rows[2]['health_findings'])
 
 
-def test_only_cpu_percent_waits_for_a_second_reading(
-    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits: list[float] = []
-    with simulation.machine('workstation'):  # real processes
-        for names in ('pid, command, host_memory', 'cpu_percent'):
-            runner = QueryRunner(TableQuery(processes=process_table().find(names)))
-            monkeypatch.setattr(runner.source, '_sleep', waits.append)
-            runner.run()
-    assert len(waits) == 1
-
-
 # query_devices and query_processes
 
 
@@ -209,20 +183,6 @@ def test_rows_of_devices(machine: simulation.Machine) -> None:
         rows[3]['nonsense']
     assert pickle.loads(pickle.dumps(rows[3])) == rows[3]
     assert copy.copy(rows[3])['memory.free'] == rows[3]['memory_free']
-
-
-def test_rows_of_some_devices(machine: simulation.Machine) -> None:
-    assert [row['index'] for row in query_devices('index', ids='2,5')] == [2, 5]
-    assert query_devices(['index'], ids=[7]) == [{'index': 7}]
-    assert [row['index'] for row in query_devices()] == list(range(8))
-
-
-def test_rows_of_mig_devices() -> None:
-    with simulation.machine('mig', processes='fixed'):
-        pairs = [tuple(row.values()) for row in query_devices('index,mig_index', mig=True)]
-        assert pairs[:4] == [(0, None), (0, 0), (0, 2), (1, None)]
-        (row,) = query_devices('mig_profile', ids=[(0, 2)])
-        assert row == {'mig_profile': '1g.10gb'}
 
 
 def test_rows_of_processes(machine: simulation.Machine) -> None:
