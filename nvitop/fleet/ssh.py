@@ -42,7 +42,7 @@ _DEMAND = Demand(owners=True)
 DEMO: tuple[str, ...] = ()
 
 
-class _Machine:
+class _WatchedMachine:
     """The newest sample of a machine, or why there is none."""
 
     def __init__(self, host: RemoteHost, source: SshSource) -> None:
@@ -103,10 +103,10 @@ class SshSource:
         self.is_closed = False
         self._patience = patience
         self._news = threading.Condition()
-        self._machines = {host.name: _Machine(host, self) for host in hosts}
+        self._machines = {host.name: _WatchedMachine(host, self) for host in hosts}
         self._is_started = False
 
-    def set(self, machine: _Machine, sample: Sample | None, trouble: str) -> None:
+    def set(self, machine: _WatchedMachine, sample: Sample | None, trouble: str) -> None:
         """Take what a machine has answered."""
         with self._news:
             machine.sample, machine.trouble = sample, trouble
