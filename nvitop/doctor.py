@@ -25,9 +25,9 @@ from nvitop.console.config import read_config
 from nvitop.console.driver import simulate
 from nvitop.console.lifecycle import CommandFailure, writing
 from nvitop.health import findings
-from nvitop.platforms import config_file, surroundings
+from nvitop.platforms import config_file, stuck_calls, surroundings
 from nvitop.platforms.kernel import is_superuser
-from nvitop.sampling.watchdog import call_with_limit
+from nvitop.sampling.watchdog import Watchdog, call_with_limit
 from nvitop.version import __version__
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from nvitop.api.process import GpuProcess
 
 PROGRAM = 'nvitop doctor'
-#: Time limit of a capture in seconds.
-CAPTURE_SECONDS = 60.0
+#: Time limit (seconds) of the capture of one GPU.
+GPU_SECONDS = 20.0
 #: Maximum number of processes of one GPU in a capture.
 MAX_PROCESSES = 20
 #: Getters whose values identify a board, a chassis or a cluster. Their digits and letters become 0.
@@ -79,17 +79,21 @@ def capture_text() -> str:
         f'missing functions: {", ".join(sorted(libnvml.UNKNOWN_FUNCTIONS)) or "none"}',
     ]
     gpus = []
-    for device in api.Device.all():
-        with device.oneshot():
-            texts = {m.name: _shown(device, m) for m in (*METRICS, *EXTENDED_METRICS)}
-            migs = [_mig_texts(mig) for mig in device.mig_devices()]
-            processes = [*device.processes().values()][:MAX_PROCESSES]
-        gpus.append(capture.CapturedGpu(texts, migs, [*map(_process_texts, processes)]))
+    readings = {device.physical_index: _Reading(device) for device in api.Device.all()}
+    steps = {gpu: reading.read for gpu, reading in readings.items()}
+    outcomes = Watchdog(PROGRAM).run(steps, limit=GPU_SECONDS)
+    for gpu, reading in readings.items():
+        if outcomes[gpu].timed_out:
+            comments.append(f'GPU {gpu}: no response for {GPU_SECONDS:.0f} s')
+        elif outcomes[gpu].error is not None:
+            comments.append(f'GPU {gpu}: {outcomes[gpu].error}')
+        # What is read later is not part of it.
+        texts = dict(reading.texts)
+        gpus.append(capture.CapturedGpu(texts, [*reading.migs], [*reading.processes]))
         missing: dict[str, list[str]] = {}
         for name, text in texts.items():
             if capture.is_missing(text):
                 missing.setdefault(text or 'empty', []).append(name)
-        gpu = device.physical_index
         comments += [
             f'GPU {gpu}: {reason}: {", ".join(missing[reason])}' for reason in sorted(missing)
         ]
@@ -97,6 +101,25 @@ def capture_text() -> str:
     machine = capture.Capture(*versions, gpus)
     values = capture.scenario_values(machine, 'from a capture of "nvitop doctor"')
     return capture.toml_text(values, '\n'.join(comments))
+
+
+class _Reading:
+    """What a GPU has reported so far, because it may hang at the next query."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self.texts: dict[str, str] = {}
+        self.migs: list[dict[str, str]] = []
+        self.processes: list[dict[str, str]] = []
+
+    def read(self) -> None:
+        device = self._device
+        with stuck_calls.calling(device.physical_index), device.oneshot():
+            for metric in (*METRICS, *EXTENDED_METRICS):
+                self.texts[metric.name] = _shown(device, metric)
+            self.migs += map(_mig_texts, device.mig_devices())
+            processes = [*device.processes().values()][:MAX_PROCESSES]
+        self.processes += map(_process_texts, processes)
 
 
 def _mig_texts(mig: MigDevice) -> dict[str, str]:
@@ -194,10 +217,10 @@ def _run(options: argparse.Namespace) -> int:
     states = set()
     with writing():
         print(f'nvitop {__version__}', file=out)
-        for check in run_checks():
+        for name, check in run_checks():
             states.add(check.state)
             text = printable_lines(check.text).replace('\n', f'\n{"":24}')
-            print(f'{check.state:8} {check.name:14} {text}', file=out, flush=True)
+            print(f'{check.state:8} {name:14} {text}', file=out, flush=True)
     if options.capture is not None:
         _write_capture(options.capture)
     return int('failed' in states)
@@ -205,7 +228,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _write_capture(name: str) -> None:
     try:
-        text = call_with_limit(capture_text, CAPTURE_SECONDS)
+        call_with_limit(libnvml.nvmlInit)
+        text = capture_text()
     except (libnvml.NVMLError, AttributeError, TimeoutError) as error:
         raise CommandFailure(f'no capture: {error}') from error
     if name == '-':
@@ -218,19 +242,15 @@ def _write_capture(name: str) -> None:
 
 #: Time limit of one check in seconds.
 CHECK_SECONDS = 10.0
-#: Package → what it is for, if nvitop works without it.
-PACKAGES = {
-    'nvidia-ml-py': 'required',
-    'psutil': 'required',
-}
+#: Packages that nvitop needs.
+PACKAGES = ('nvidia-ml-py', 'psutil')
 #: Kinds of findings about GPUs whose name cannot be read.
 _NAMELESS = ('lost', 'not_responding', 'failing')
 
 
 class Check(NamedTuple):
-    """One thing that works, works in part, or does not."""
+    """Whether something works, works in part, or does not."""
 
-    name: str
     #: What was found; otherwise the reason and what to do.
     text: str
     state: Literal['ok', 'limited', 'failed'] = 'ok'
@@ -243,7 +263,7 @@ def check_binding() -> Check:
     except ImportError as error:
         problem = str(error)
     version = f'nvidia-ml-py {_version("nvidia-ml-py")}'.strip()
-    return Check('NVML binding', problem or version, 'failed' if problem else 'ok')
+    return Check(problem or version, 'failed' if problem else 'ok')
 
 
 def check_driver() -> Check:
@@ -253,19 +273,19 @@ def check_driver() -> Check:
         device = api.Device
         version, cuda = device.driver_version(), device.cuda_driver_version()
     except ImportError:
-        return Check('driver', 'not checked: it needs the NVML binding', 'failed')
+        return Check('not checked: it needs the NVML binding', 'failed')
     except (libnvml.NVMLError, AttributeError, OSError, ValueError) as error:
         text = libnvml.explain_init_error(error, command='nvitop')
-        return Check('driver', text, 'failed')
+        return Check(text, 'failed')
     simulated = f', simulated: {system().scenario}' if system().scenario else ''
-    return Check('driver', f'{version}, CUDA {cuda}{simulated}')
+    return Check(f'{version}, CUDA {cuda}{simulated}')
 
 
 def check_gpus() -> Check:
     """Whether the driver lists GPUs and all of them respond."""
     devices = api.Device.all()
     if not devices:
-        return Check('GPUs', 'the driver lists none', 'failed')
+        return Check('the driver lists none', 'failed')
     wrong = [finding for finding in findings() if finding.severity == 'critical']
     lost = {finding.device.label for finding in wrong if finding.kind in _NAMELESS}
     names = sorted(str(device.name()) for device in devices if str(device.index) not in lost)
@@ -273,7 +293,7 @@ def check_gpus() -> Check:
     unnamed = ', '.join(sorted(lost))
     lines = [', '.join(counted) + (f'; no name: GPU {unnamed}' if unnamed else '')]
     lines += [f'GPU {each.device.label}: {each.words}. {each.action}' for each in wrong]
-    return Check('GPUs', '\n'.join(lines), 'failed' if wrong else 'ok')
+    return Check('\n'.join(lines), 'failed' if wrong else 'ok')
 
 
 def check_place() -> Check:
@@ -286,8 +306,8 @@ def check_place() -> Check:
     is_hidden = _content('/proc/2/comm').strip() != 'kthreadd'
     if surroundings() == 'container' and is_hidden:
         advice = 'start the container with --pid=host to see their names and users'
-        return Check('system', f'{text}\nProcesses of the host are hidden: {advice}.', 'limited')
-    return Check('system', text)
+        return Check(f'{text}\nProcesses of the host are hidden: {advice}.', 'limited')
+    return Check(text)
 
 
 def _content(path: str) -> str:
@@ -307,8 +327,8 @@ def check_cuda() -> Check:
         version = libcuda.cuDriverGetVersion()
     except libcuda.CUDAError as error:
         advice = 'nvitop needs it only for some values of CUDA_VISIBLE_DEVICES'
-        return Check('CUDA', f'not usable: {error}; {advice}{shown}', 'limited')
-    return Check('CUDA', f'driver {version}{shown}')
+        return Check(f'not usable: {error}; {advice}{shown}', 'limited')
+    return Check(f'driver {version}{shown}')
 
 
 def check_permissions() -> Check:
@@ -320,37 +340,30 @@ def check_permissions() -> Check:
     ]
     if closed:
         advice = 'ask for access to the group of these files, or check the rules of the job'
-        return Check('permissions', f'no access to {", ".join(closed)}: {advice}', 'failed')
+        return Check(f'no access to {", ".join(closed)}: {advice}', 'failed')
     if is_superuser():
-        return Check('permissions', 'root: all processes can be seen and signaled')
+        return Check('root: all processes can be seen and signaled')
     mounts = _content('/proc/self/mounts').splitlines()
     if any(' /proc ' in mount and 'hidepid=' in mount for mount in mounts):
-        return Check('permissions', "/proc hides other users' processes (hidepid)", 'limited')
-    return Check('permissions', 'all processes can be seen, your own can be signaled')
+        return Check("/proc hides other users' processes (hidepid)", 'limited')
+    return Check('all processes can be seen, your own can be signaled')
 
 
 def check_terminal() -> Check:
-    """The terminal, its size, colors and characters."""
+    """The terminal, its size and characters."""
     term = os.environ.get('TERM', '')
     encoding = (sys.stdout.encoding or '').lower()
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     size = os.get_terminal_size(sys.stdout.fileno()) if is_terminal else None
     shape = f'{size.columns} × {size.lines}' if size else 'input or output is redirected'
-    text = ', '.join([term or 'TERM is not set', shape, encoding, *_colors(term)])
+    text = ', '.join([term or 'TERM is not set', shape, encoding])
     if is_terminal and term in ('', 'dumb', 'unknown'):
-        return Check('terminal', f'{text}\nTry: TERM=xterm-256color nvitop', 'failed')
+        return Check(f'{text}\nTry: TERM=xterm-256color nvitop', 'failed')
     if size and (size.columns < 40 or size.lines < 6):
-        return Check('terminal', f'{text}\nThe monitor needs 40 × 6 characters.', 'failed')
+        return Check(f'{text}\nThe monitor needs 40 × 6 characters.', 'failed')
     if encoding.replace('-', '') != 'utf8':
-        return Check('terminal', f'{text}\nOnly ASCII is drawn; try LC_ALL=C.UTF-8.', 'limited')
-    return Check('terminal', text)
-
-
-def _colors(term: str) -> list[str]:
-    """Return what the environment says about colors, nothing if it says nothing."""
-    if os.environ.get('NO_COLOR'):
-        return ['no colors (NO_COLOR is set)']
-    return ['256 colors'] if '256color' in term or os.environ.get('COLORTERM') else []
+        return Check(f'{text}\nOnly ASCII is drawn; try LC_ALL=C.UTF-8.', 'limited')
+    return Check(text)
 
 
 class _Anything(Tuple[str, ...]):
@@ -364,19 +377,20 @@ def check_config() -> Check:
     """The configuration file."""
     path = config_file()
     if not os.path.exists(path):
-        return Check('configuration', f'no file ({path})')
+        return Check(f'no file ({path})')
     problems = read_config(path, {'columns': _Anything(), 'keys': _Anything()}).problems
     if problems:
-        return Check('configuration', '\n'.join(map(str, problems)), 'failed')
-    return Check('configuration', path)
+        return Check('\n'.join(map(str, problems)), 'failed')
+    return Check(path)
 
 
 def check_packages() -> Check:
-    """The versions of packages that nvitop needs, or that extend it."""
-    found = {name: _version(name) for name in PACKAGES}
-    missing = [f'{name} ({purpose})' for name, purpose in PACKAGES.items() if not found[name]]
-    text = ', '.join(f'{name} {version}' for name, version in found.items() if version)
-    return Check('packages', f'{text}; not installed: {", ".join(missing)}' if missing else text)
+    """The versions of the packages that nvitop needs."""
+    versions = {name: _version(name) for name in PACKAGES}
+    text = ', '.join(
+        f'{name} {version or "is not installed"}' for name, version in versions.items()
+    )
+    return Check(text, 'ok' if all(versions.values()) else 'failed')
 
 
 def _version(package: str) -> str:
@@ -388,30 +402,46 @@ def _version(package: str) -> str:
         return ''
 
 
-#: All checks, in the order of the output.
-CHECKS: tuple[Callable[[], Check], ...] = (
-    check_place,
-    check_binding,
-    check_driver,
-    check_gpus,
-    check_cuda,
-    check_permissions,
-    check_terminal,
-    check_config,
-    check_packages,
-)
+#: All checks by their names, in the order of the output.
+CHECKS: dict[str, Callable[[], Check]] = {
+    'system': check_place,
+    'NVML binding': check_binding,
+    'driver': check_driver,
+    'GPUs': check_gpus,
+    'CUDA': check_cuda,
+    'permissions': check_permissions,
+    'terminal': check_terminal,
+    'configuration': check_config,
+    'packages': check_packages,
+}
+#: Checks that call the driver.
+_OF_DRIVER = ('driver', 'GPUs', 'CUDA')
 
 
-def run_checks() -> Iterator[Check]:
-    """Run the checks. One that does not end in time fails; without a driver, GPUs are left out."""
+def run_checks() -> Iterator[tuple[str, Check]]:
+    """Run the checks. One that raises or does not end in time fails; without a driver, GPUs are left out."""
     failed: set[str] = set()
-    for check in CHECKS:
-        if check is check_gpus and failed & {'NVML binding', 'driver'}:
+    watchdog = Watchdog(PROGRAM)
+    for name, check in CHECKS.items():
+        if name == 'GPUs' and failed & {'NVML binding', 'driver'}:
             continue
-        try:
-            result = call_with_limit(check, CHECK_SECONDS)
-        except TimeoutError as error:
-            result = Check(check.__name__[len('check_') :], str(error), 'failed')
+        step = functools.partial(_call_driver, check) if name in _OF_DRIVER else check
+        outcome = watchdog.run({name: step}, limit=CHECK_SECONDS)[name]
+        result = outcome.value
+        if outcome.timed_out and name in _OF_DRIVER:
+            result = Check(libnvml.explain_silence(CHECK_SECONDS), 'failed')
+        elif outcome.timed_out:
+            text = f'not known after {CHECK_SECONDS:.0f} s; a file system or a device may hang'
+            result = Check(text, 'failed')
+        elif isinstance(outcome.error, TimeoutError):
+            result = Check(str(outcome.error), 'failed')
+        elif outcome.error is not None:
+            result = Check(f'{type(outcome.error).__name__}: {outcome.error}', 'failed')
         if result.state == 'failed':
-            failed.add(result.name)
-        yield result
+            failed.add(name)
+        yield name, result
+
+
+def _call_driver(check: Callable[[], Check]) -> Check:
+    with stuck_calls.calling(stuck_calls.DRIVER):
+        return check()

@@ -88,7 +88,8 @@ def test_a_lost_gpu_is_reported_once_not_for_each_mig_device() -> None:
 
 def test_a_report_says_what_is_wrong_with_gpus_and_what_to_do() -> None:
     ran = report_on('faults')
-    assert 'warning: GPU 2: too hot: 91°C, slows down at 89°C\n  Check fans, ' in ran.err
+    assert 'warning: GPU 2: too hot: 91°C, slows down at 89°C; ' in ran.err
+    assert '\n  Check fans, ' in ran.err
     assert 'warning: GPU 5: NVLinks are down: ' in ran.err
 
 
