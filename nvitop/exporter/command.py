@@ -11,6 +11,7 @@ import os
 import socket
 import ssl
 import sys
+import time
 from typing import TYPE_CHECKING, Sequence
 
 from nvitop import sampling
@@ -46,6 +47,8 @@ RELEASED_PORT, RELEASED_INTERVAL, RELEASED_NAMES = 8000, 1.0, ('nvitop-exporter'
 #: Default time (seconds) between two samples.
 DEFAULT_PERIOD = 5.0
 MAX_PORT = 65535
+#: Age (seconds) of recorded Xids that are exported.
+PAST_SECONDS = 86400.0
 
 PROGRAM, RELEASED_PROGRAM = 'nvitop exporter', 'nvitop-exporter'
 _EXAMPLES = """\
@@ -277,7 +280,8 @@ def _run(program: str, settings: argparse.Namespace) -> int:
 
 def _serve(program: str, settings: argparse.Namespace) -> None:
     """Measure and serve until a signal arrives."""
-    pages = Pages(settings.names, settings.series, interval=settings.interval)
+    past_xids = _recorded_xids(settings.record) if settings.record is not None else {}
+    pages = Pages(settings.names, settings.series, interval=settings.interval, past_xids=past_xids)
     warn = functools.partial(print_message, program, 'warning')
     files = BackgroundSinks(_open_files(program, settings, pages), warn)
     server = _listen(program, settings, pages) if settings.address is not None else None
@@ -319,6 +323,24 @@ def _demand(settings: argparse.Namespace) -> Demand:
         owners=RECORDED.owners or demand.owners,
         host_io=RECORDED.host_io or demand.host_io,
     )
+
+
+def _recorded_xids(path: str) -> dict[tuple[str, int], float]:
+    """Return UUID and number of the Xids of the last day, and when a recorder saw each last."""
+    from nvitop.recording.reader import Recording
+    from nvitop.recording.store import RecordingError
+
+    now = time.time()
+    try:
+        with contextlib.closing(Recording(path)) as recording:
+            events = recording.events(now - PAST_SECONDS, now)
+    except RecordingError:  # there is none yet
+        return {}
+    return {
+        (event.gpu, int(event.code)): event.time
+        for event in events
+        if event.kind == 'error' and event.code.isdecimal()
+    }
 
 
 def _open_files(program: str, settings: argparse.Namespace, pages: Pages) -> list[Sink]:

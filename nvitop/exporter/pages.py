@@ -190,6 +190,7 @@ class Pages:
         names: Names of the dialects.
         options: Which series are made.
         interval: Seconds between two samples.
+        past_xids: Xids before the exporter was started, see :class:`Observation`.
         clock: Monotonic seconds, the clock of the samples.
     """
 
@@ -199,9 +200,11 @@ class Pages:
         options: SeriesOptions,
         *,
         interval: float,
+        past_xids: Mapping[tuple[str, int], float] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._names = tuple(names)
+        self._past_xids = past_xids or {}
         self._options = options
         self._longest_age = max(FRESH_INTERVALS * interval, FRESH_SECONDS)
         self._clock = clock
@@ -261,6 +264,7 @@ class Pages:
             has_fresh_processes=has_fresh_processes,
             usage=self._totals,
             failures=self._failures,
+            past_xids=self._past_xids,
         )
 
 

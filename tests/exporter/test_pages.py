@@ -6,11 +6,13 @@ import gzip
 import pathlib
 import sys
 import threading
+import time
 from typing import Any
 
 import psutil
 import pytest
 
+from nvitop.exporter.command import _recorded_xids
 from nvitop.exporter.dialects import GpuUse, SeriesOptions
 from nvitop.exporter.pages import (
     DELAY_SECONDS,
@@ -22,7 +24,8 @@ from nvitop.exporter.pages import (
     UsageCounters,
 )
 from nvitop.owner.types import Owner
-from nvitop.sampling.types import Problem, Sample
+from nvitop.recording.recorder import Recorder
+from nvitop.sampling.types import DeviceEvent, Problem, Sample
 from tests.clock import Clock
 from tests.exporter.serving import make_pages
 from tests.sampling.fakes import device_sample, process_sample
@@ -223,3 +226,24 @@ def test_text_file_is_written_again_once_there_is_a_directory(tmp_path: pathlib.
     assert problems == [f'cannot write {path}: No such file or directory']
     sinks.close()
     assert not path.exists()
+
+
+def test_last_xid_survives_a_restart_of_an_exporter_that_records(tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / 'record.db')
+    assert _recorded_xids(path) == {}
+    device = device_sample(0)
+    device = device._replace(key=device.key._replace(uuid='GPU-1'))
+    recorder = Recorder(path, interval_seconds=1.0, on_message=lambda *_: None)
+    now = time.time()
+    for second in range(3):
+        events = (DeviceEvent(device.key, 'xid', 79, now, now, 1),) if second else ()
+        moment = now - 30 + second
+        recorder.write(Sample(moment, second + 1.0, second + 1, devices=(device,), events=events))
+    recorder.close()
+    past = _recorded_xids(path)
+    assert past == {('GPU-1', 79): pytest.approx(now - 29, abs=1)}
+    pages = Pages(['own'], SeriesOptions(), interval=5.0, past_xids=past)
+    pages.write(Sample(now, time.monotonic(), 1, devices=(device,)))
+    text = pages.page().decode()
+    assert 'nvitop_gpu_xid_last_seen_timestamp_seconds{gpu="0",uuid="GPU-1",xid="79"' in text
+    assert 'nvitop_gpu_xid_errors_total' not in text

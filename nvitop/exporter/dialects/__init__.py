@@ -182,6 +182,8 @@ class Observation(NamedTuple):
     usage: Mapping[Holder, GpuUse] = {}
     #: Number of samples that could not be taken since the exporter was started.
     failures: int = 0
+    #: UUID of a GPU and number of an Xid → when a recorder saw it last, before the exporter was started.
+    past_xids: Mapping[tuple[str, int], float] = {}
 
 
 def has_driver(sample: Sample) -> bool:

@@ -153,7 +153,7 @@ def _others(observation: Observation) -> Iterator[Family]:
         for device, properties in described_devices(observation.sample, observation.options)
     ]
     yield from _states(observation, labeled)
-    yield from _xids(observation.sample, labeled)
+    yield from _xids(observation, labeled)
     labels = {device.key: texts for device, texts in labeled if device.status == 'ok'}
     if observation.options.users:
         yield from _users(observation, labels)
@@ -201,16 +201,26 @@ def _states(
         yield Family(f'{DEVICE_PREFIX}state', 'gauge', STATE_HELP, doing)
 
 
-def _xids(sample: Sample, labeled: list[tuple[DeviceSample, dict[str, str]]]) -> Iterator[Family]:
+def _xids(
+    observation: Observation, labeled: list[tuple[DeviceSample, dict[str, str]]]
+) -> Iterator[Family]:
     labels = {device.key: texts for device, texts in labeled}
-    times, seen = [], []
-    for event in sample.events:
+    keys = {key.uuid: key for key in labels}
+    last_seen = {
+        (keys[uuid], code): when
+        for (uuid, code), when in observation.past_xids.items()
+        if uuid in keys
+    }
+    times = []
+    for event in observation.sample.events:
         if event.kind == 'xid' and event.device in labels:
             texts = {**labels[event.device], 'xid': str(event.code)}
             times.append(Point(texts, float(event.times)))
-            xid = xid_of(event.code)
-            texts = {**texts, 'action': xid.action, 'severity': action_of(event.code).severity}
-            seen.append(Point(texts, event.last))
+            last_seen[event.device, event.code] = event.last
+    seen = []
+    for (key, code), when in last_seen.items():
+        action = {'action': xid_of(code).action, 'severity': action_of(code).severity}
+        seen.append(Point({**labels[key], 'xid': str(code), **action}, when))
     text = 'Xid errors since the exporter was started'
     yield Family(f'{DEVICE_PREFIX}xid_errors_total', 'counter', text, tuple(times))
     text = f'when the Xid was last reported, and what to do: {", ".join(ACTIONS)}'
