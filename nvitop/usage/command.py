@@ -318,4 +318,8 @@ def _held(paths: Sequence[str], users: Sequence[str]) -> tuple[str, tuple[str, .
             samples[sample.host.hostname] = sample
     if not samples:
         raise CommandFailure('\n'.join(problems))
+    if len({bool(sample.simulated) for sample in samples.values()}) > 1:
+        raise CommandFailure(
+            'recordings of simulated machines are not listed with those of real ones'
+        )
     return held_text(list(samples.values()), users), tuple(problems)

@@ -321,8 +321,13 @@ def _title(report: Report) -> str:
     is_clock = report.gpus * (report.until - report.since) < CLOCK_SECONDS
     if not is_clock or all(end.endswith(':00') for end in ends):
         ends = [end[:-3] for end in ends]
-    mark = f'SIMULATED ({printable(report.simulated)}): ' if report.simulated else ''
-    return f'{mark}GPU usage of {printable(hosts)}, {gpus}, {" to ".join(ends)}\n\n'
+    return (
+        f'{_mark(report.simulated)}GPU usage of {printable(hosts)}, {gpus}, {" to ".join(ends)}\n\n'
+    )
+
+
+def _mark(scenario: str) -> str:
+    return f'SIMULATED ({printable(scenario)}): ' if scenario else ''
 
 
 def _decimal(seconds: float) -> str:
@@ -388,8 +393,9 @@ def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
             )
     times = sorted(format_time(sample.timestamp)[:-3] for sample in samples)
     as_of = 'at ' + ' to '.join(dict.fromkeys((times[0], times[-1])))
+    mark = _mark(samples[0].simulated)
     if len(lines) == 1:
-        return f'No GPU memory was held for 10 minutes without being used {as_of}.\n'
+        return f'{mark}No GPU memory was held for 10 minutes without being used {as_of}.\n'
     size_text = f'{total / (1 << 30):,.1f} GiB'
-    title = f'GPU memory that is held without being used, {as_of}: {size_text}\n\n'
+    title = f'{mark}GPU memory that is held without being used, {as_of}: {size_text}\n\n'
     return title + aligned(lines, {0, 1, 4, 5})

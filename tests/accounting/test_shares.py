@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from nvitop.accounting.shares import divide
-from tests.recording.virtual_clock import SimpleMachine, mig, percent, simulated_samples
-from tests.sampling.clocked_machine import ClockedMachine
+from tests.recording.virtual_clock import SimpleMachine, mig, percent
 
 
 def parts_of(machine: SimpleMachine) -> dict[tuple[str, bool], float]:
@@ -113,18 +112,6 @@ def test_parts_of_a_gpu(
     assert parts_of(one_gpu(*processes, **values)) == pytest.approx(parts)
 
 
-@pytest.mark.parametrize('status', ['gone', 'foreign'])
-def test_memory_of_a_process_that_is_not_there_is_held_by_an_unknown_user(status: str) -> None:
-    process = {
-        'status': status,
-        'username': None,
-        'gpu_memory_bytes': 60 << 30,
-        'gpu_sm_utilization_percent': None,
-    }
-    assert parts_of(one_gpu(process, gpu_utilization_percent=90)) == {('?', True): 1.0}
-    assert parts_of(one_gpu(process, gpu_utilization_percent=0)) == {('?', True): 1.0}
-
-
 def test_the_memory_of_an_unknown_holder_is_what_no_process_shows() -> None:
     machine = one_gpu(
         percent('ann', 0, type='G', gpu_memory_bytes=1 << 30), memory_used_bytes=61 << 30
@@ -158,11 +145,3 @@ def test_slices_of_a_gpu(name: str, profile: str | None, part: float) -> None:
     machine.devices.append(mig(machine.devices[0], 0, profile or ''))
     machine.run(1, 1)
     assert parts_of(machine)['ann', True] == pytest.approx(part)
-
-
-@pytest.mark.parametrize('bench', ['mig'], indirect=True)
-def test_the_simulated_machine_with_mig_devices_counts_as_four_gpus(bench: ClockedMachine) -> None:
-    for sample in simulated_samples(bench, 40, 15.0):
-        parts = [share for device in divide(sample) for share in device.shares]
-        assert sum(share.part for share in parts) == pytest.approx(4)
-        assert sum(share.part for share in parts if share.key.user) <= 4

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nvitop.accounting.shares import UsageKey
 from nvitop.accounting.usage import UsageAccount, split
 from nvitop.sampling.types import PROCESSES, Problem
-from tests.recording.virtual_clock import START, SimpleMachine, mig, record, rows, usage
+from tests.recording.virtual_clock import START, SimpleMachine, record, rows, usage
 
 #: Samples of ten minutes.
 TICKS = 60
@@ -87,24 +87,6 @@ def test_energy_is_estimated_from_the_power_where_the_counter_is_wrong(
     found = rows(tmp_path / 'a.db', 'SELECT sum(energy_mj), sum(estimated_mj) FROM gpu_minute')
     wrong = 1_000_000 * (2 if None in joules else 1)
     assert found == [(3_000_000, wrong)]
-
-
-def test_mig_devices_count_by_their_compute_slices(tmp_path: Path) -> None:
-    machine = SimpleMachine(1)
-    profiles = ('4g.40gb', '1c.2g.20gb')
-    machine.devices += [mig(machine.devices[0], i, profile) for i, profile in enumerate(profiles)]
-    machine.run(1, 1)
-    machine.set(2, memory_used_bytes=0)
-    path = recorded(tmp_path / 'a.db', machine)
-    seconds = (TICKS - 1) * 10
-    assert observed(path) == 2 * seconds * 1000
-    shares = {key: sums['share_ms'] / seconds for key, sums in usage(path, 'gpu', 'user').items()}
-    expected = {('MIG-0-0', 'ann'): 4, ('MIG-0-1', ''): 1, ('GPU-0', ''): 2}
-    assert shares == pytest.approx({key: 1000 * n / 7 for key, n in expected.items()}, abs=0.5)
-    # Only the GPU has an energy counter.
-    assert usage(path, 'gpu')['MIG-0-0']['energy_mj'] == 100_000 * seconds
-    parents = rows(path, "SELECT parent, mig_profile FROM device WHERE gpu LIKE 'MIG-%'")
-    assert parents == [('GPU-0', profile) for profile in profiles]
 
 
 def test_unknown_process_lists_are_not_idle_time(tmp_path: Path) -> None:

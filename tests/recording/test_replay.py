@@ -26,10 +26,10 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.recording.lines import LineWriter
 from nvitop.recording.reader import Recording
 from nvitop.recording.recorder import Recorder
-from nvitop.recording.replay import NEWEST_FRAMES, NO_SIGNALS, OLDER_FRAMES, SPEEDS, ReplaySource
+from nvitop.recording.replay import NO_SIGNALS, SPEEDS, ReplaySource
 from nvitop.recording.store import RecordingError
 from nvitop.sampling.history import History
-from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Demand, Sample
+from nvitop.sampling.types import LIVE, Demand, Sample
 from tests.clock import Clock
 from tests.command_run import CommandRun
 from tests.gui.driving import update_all
@@ -96,23 +96,6 @@ class Replay:
 
     def close(self) -> None:
         self.recording.close()
-
-
-class CountingRecording(Recording):
-    """Counts the instructions of SQLite and the samples that are read."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.instructions = self.samples = 0
-        self._db.set_progress_handler(self._count, 1)
-
-    def _count(self) -> int:
-        self.instructions += 1
-        return 0
-
-    def sample(self, frame: int) -> Sample:
-        self.samples += 1
-        return super().sample(frame)
 
 
 def ticks(machine: SimpleMachine, count: int, seconds: float = 10.0) -> Iterable[Sample]:
@@ -215,18 +198,6 @@ def test_ways_through_time(hour: Path) -> None:
     assert replay.travel('event', 1).message == 'no later event'
     assert tick_of(replay.travel('event', -1)) == 180
     replay.close()
-
-
-def test_a_jump_reads_as_much_of_a_long_recording_as_of_a_short_one(tmp_path: Path) -> None:
-    path, machine, costs = tmp_path / 'a.db', SimpleMachine(), []
-    for _ in range(2):
-        record(path, [*ticks(machine, 600)])
-        recording = CountingRecording(str(path))
-        ReplaySource(recording, at=machine.wall).sample(Demand())
-        costs.append((recording.instructions, recording.samples))
-        recording.close()
-    assert costs[0] == costs[1]
-    assert costs[0][1] <= NEWEST_FRAMES + OLDER_FRAMES + 1
 
 
 def test_a_gap_is_replayed_in_two_seconds(tmp_path: Path) -> None:
@@ -393,26 +364,6 @@ def test_events_are_the_first_page_of_a_replay(hour: Path) -> None:
     replay.close()
 
 
-def test_no_time_is_shown_before_the_first_sample(hour: Path) -> None:
-    replay = Replay(hour)
-    state = AppState(MONITOR, origin=replay.source.origin, timestamp=START)
-    state, _ = update(state, ClockTicked(1.0, START + 1))
-    line = draw_frame(state, History()).lines()[0]
-    assert '[REPLAY ×1]' in line
-    assert '1970' not in line
-    replay.close()
-
-
-def test_live_monitor_lists_no_keys_of_recordings() -> None:
-    state, _ = update(
-        AppState(MONITOR, height=200), SampleArrived(EMPTY_SAMPLE._replace(sequence=1))
-    )
-    state, _ = update(state, KeyPressed('s'))
-    assert 'only in a recording' in state.notices[-1].text
-    state, _ = update(state, KeyPressed('h'))
-    assert 'next event' not in '\n'.join(draw_frame(state, History()).lines())
-
-
 @pytest.mark.skipif(sys.platform == 'win32', reason='needs a pseudoterminal')
 def test_signal_ends_a_replay_with_its_status(hour: Path) -> None:
     from tests.e2e.program import NVITOP, Program
@@ -475,13 +426,6 @@ def test_a_name_of_any_bytes_is_opened(tmp_path: Path) -> None:
     path, samples = tmp_path / os.fsdecode(b'\xff?#%20.db'), [*ticks(SimpleMachine(), 2)]
     record(path, samples)
     assert samples_of(path) == samples
-
-
-def test_names_that_cannot_be_encoded_are_exported(tmp_path: Path) -> None:
-    machine = SimpleMachine()
-    machine.set(0, info=machine.devices[0].info._replace(name='A100 \ud800'))
-    record(tmp_path / 'a.db', [machine.sample()])
-    assert 'A100 \ufffd' in CommandRun(main, str(tmp_path / 'a.db'), '--export=csv').out
 
 
 @pytest.mark.parametrize(

@@ -127,16 +127,6 @@ def test_rows_can_be_divided_by_gpu_and_host(recorded: Path) -> None:
     assert ('(unobserved)', '1') in hours(by_command)
 
 
-def test_jobs_are_rows_and_unknown_time_is_not_dropped(tmp_path: Path) -> None:
-    machine = SimpleMachine(2, start=BEGIN - INTERVAL)
-    machine.set(1, gpu_utilization_percent=0, memory_used_bytes=60 << 30)
-    machine.run(1, 0, owner=Owner('slurm', '42', 'train'))
-    record(tmp_path / 'a.db', [machine.sample(INTERVAL) for _ in range(121)])
-    report = report_of(tmp_path / 'a.db', by='job')
-    found = {'slurm 42': (1.0, 0, 0, 0), '(unknown)': (1.0, 0, 0, 0)}
-    assert hours(report) == {**found, '(unobserved)': (0, 0, 0, 0)}
-
-
 def test_a_gpu_that_slurm_allocated_and_no_process_uses_counts_for_its_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,13 +191,6 @@ def test_a_clock_that_was_set_back_gives_no_hours(tmp_path: Path) -> None:
     report = report_of(tmp_path / 'a.db', since=0, until=HOUR)
     assert report.total.used == pytest.approx(HOUR, abs=70)
     assert report.total.seconds == pytest.approx(HOUR, abs=1e-6)
-
-
-def test_a_gpu_without_properties_counts(copied: Path) -> None:
-    with contextlib.closing(sqlite3.connect(str(copied))) as db, db:
-        db.execute('DELETE FROM device')
-    report = report_of(copied, until=2 * HOUR)
-    assert (hours(report), report.gpus) == (EXAMPLE, 2)
 
 
 def test_the_default_is_the_last_week_recorded(tmp_path: Path) -> None:
@@ -276,27 +259,6 @@ def test_time_that_was_observed_after_the_end_of_a_run_counts(tmp_path: Path) ->
     with contextlib.closing(sqlite3.connect(str(tmp_path / 'a.db'))) as db, db:
         db.execute('UPDATE run SET ended = ?', ((BEGIN + 70) * 1000,))
     assert report_of(tmp_path / 'a.db').until == BEGIN + 100
-
-
-def test_gaps_between_recordings_are_unobserved(tmp_path: Path) -> None:
-    machine = SimpleMachine(1, start=BEGIN + 5)
-    machine.run(1)
-    record(tmp_path / 'a.db', [machine.sample(10) for _ in range(3)], 10)
-    machine.sample(600)
-    record(tmp_path / 'a.db', [machine.sample(10) for _ in range(3)], 10)
-    report = report_of(tmp_path / 'a.db')
-    assert (report.total.used, report.total.unobserved) == (40, 610)
-    assert report.until - report.since == 650
-
-
-def test_samples_that_observe_no_time_are_outside(tmp_path: Path) -> None:
-    machine = SimpleMachine(1, start=BEGIN)
-    machine.run(1)
-    for samples in (1, 3, 1):
-        record(tmp_path / 'a.db', [machine.sample(10) for _ in range(samples)], 10)
-        machine.sample(600)
-    report = report_of(tmp_path / 'a.db')
-    assert (report.since, report.until) == (BEGIN + 620, BEGIN + 640)
 
 
 @pytest.mark.parametrize('started', ['started', '0'])
@@ -380,20 +342,6 @@ def test_a_table_of_seconds_has_useful_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ('seconds', 'text'),
-    [(1, '<0.1'), (179, '<0.1'), (180, '0.1'), (3600, '1.0'), (4e6, '1,111.1')],
-)
-def test_little_time_in_a_long_table_is_not_zero(seconds: float, text: str) -> None:
-    table = Table(('user',))
-    table.add(Place('bob'), Sums())
-    table.add(Place('ann'), Sums(seconds, held_idle=seconds))
-    report = Report(0, 4e6, ('user',), table.rows(), ('gpu07',), 8)
-    none, little = report_text(report, 'table', ascii_only=True).splitlines()[-2:]
-    assert none.split() == ['bob', '0.0', '0.0']
-    assert little.replace('#', '').split()[-2:] == [text, text]
-
-
-@pytest.mark.parametrize(
     ('until', 'joules', 'texts'),
     [
         (36_000, 3.6e6, '0.3 3.3 0.3 1.00 kWh'),
@@ -422,17 +370,6 @@ def test_tables_leave_out_only_little_time_without_a_user() -> None:
         ['bob', '0:00:00'],
         ['(total)', '0:00:00'],
     ]
-
-
-@pytest.mark.parametrize(
-    ('since', 'until', 'has_seconds'),
-    [(5, 36005, False), (5, 3605, True), (0, 65, True), (0, 60, False)],
-)
-def test_titles_of_tables_with_seconds_have_seconds(
-    since: float, until: float, has_seconds: bool
-) -> None:
-    title = report_text(Report(since, until, ('user',), (), ('gpu07',), 1), 'table').splitlines()[0]
-    assert title.endswith(format_time(until) if has_seconds else format_time(until)[:-3])
 
 
 def test_tables_csv_and_json_have_the_same_numbers(recorded: Path) -> None:
