@@ -8,7 +8,6 @@ import copy
 import pickle
 import threading
 from typing import Any
-from unittest.mock import ANY
 
 import pytest
 
@@ -19,12 +18,10 @@ from nvitop.api.device import (
     ImpossibleAnswer,
     MigDevice,
     PhysicalDevice,
-    is_mig_device_uuid,
 )
-from nvitop.api.device.identity import version_text
 from nvitop.api.utils import Snapshot
 from nvitop.basics.units import NA
-from tests.api.machines import SCENARIO, known
+from tests.api.machines import SCENARIO
 from tests.api.machines import machine as make_machine
 from tests.waiting import PATIENCE, in_threads, wait_until
 
@@ -167,13 +164,6 @@ def test_unknown_index_says_which_gpus_exist(machine: simulation.Machine) -> Non
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ('number', 'text'), [(12040, '12.4'), (11081, '11.8.1'), (9000, '9.0'), (NA, NA), (0, NA)]
-)
-def test_cuda_version_number_is_shown_with_dots(number: Any, text: str) -> None:
-    assert version_text(number) == text
-
-
 def test_without_a_driver_there_are_no_devices(machine: simulation.Machine) -> None:
     device = Device(0)
     libnvml.use_library(machine.driver)
@@ -188,21 +178,6 @@ def test_without_a_driver_there_are_no_devices(machine: simulation.Machine) -> N
     assert device.memory_temperature() is NA
     assert device.processes() == {}
     assert 'Not Loaded' in str(device.unavailable_reason('temperature'))
-
-
-@pytest.mark.parametrize(
-    ('uuid', 'expected'),
-    [
-        ('MIG-12345678-1234-1234-1234-123456789abc', True),
-        ('MIG-GPU-12345678-1234-1234-1234-123456789abc/3/0', True),
-        ('GPU-12345678-1234-1234-1234-123456789abc', False),
-        ('MIG-12345678', False),
-        ('', False),
-        (None, False),
-    ],
-)
-def test_uuid_of_a_mig_device_is_recognized(uuid: str | None, expected: bool) -> None:
-    assert is_mig_device_uuid(uuid) is expected
 
 
 # MIG devices
@@ -236,24 +211,6 @@ def test_mig_device_is_found_by_both_forms_of_uuids(machine: simulation.Machine)
     for unknown in (f'MIG-{parent}/8/0', f'MIG-{parent}/9/1'):
         with pytest.raises(libnvml.NVMLError_NotFound):
             Device(unknown)
-
-
-def test_values_of_a_mig_device(machine: simulation.Machine) -> None:
-    device = PhysicalDevice(1).mig_device(2)
-    assert device.mig_profile() == '1g.10gb'
-    assert (device.gpu_instance_id(), device.compute_instance_id()) == (9, 0)
-    assert 5 * 2**30 < device.memory_used() < device.memory_total() < 10 * 2**30
-    assert device.bus_id() == device.parent.bus_id()
-    assert device.cuda_compute_capability() == (9, 0)
-    assert device.mig_mode() is NA
-    assert not device.is_mig_mode_enabled()
-    assert device.nvlink_link_count() == 0
-    for missing in ('gpu_utilization', 'temperature', 'power_usage', 'sm_clock', 'fan_speed'):
-        assert getattr(device, missing)() is NA
-        assert device.unavailable_reason(missing) is not None
-    snapshot = dict(device.as_snapshot())
-    assert (snapshot['mig_index'], snapshot['gpu_instance_id']) == (2, 9)
-    assert snapshot['compute_instance_id'] == 0
 
 
 def test_driver_without_mig_causes_no_warning(
@@ -298,15 +255,6 @@ def test_devices_are_pickled_by_index(machine: simulation.Machine) -> None:
         assert device.uuid().encode() not in pickle.dumps(device)
     written_by_nvitop_1 = b'cnvitop.api.device\nPhysicalDevice\n(I0\ntR.'
     assert pickle.loads(written_by_nvitop_1) == Device(0)
-
-
-def test_lost_gpu_keeps_its_hash(machine: simulation.Machine) -> None:
-    device = Device(0)
-    machine.reset_calls()
-    devices = {device}
-    assert not machine.calls
-    machine.fail('nvmlDevice*', 'GPU_IS_LOST')
-    assert device in devices
 
 
 def test_objects_of_a_lost_gpu_stay_equal_after_it_recovers(machine: simulation.Machine) -> None:
@@ -476,27 +424,6 @@ def test_hanging_call_does_not_block_other_getters(machine: simulation.Machine) 
         machine.release()
         thread.join(PATIENCE)
     assert not thread.is_alive()
-
-
-def test_sixteen_threads_share_a_device(machine: simulation.Machine) -> None:
-    device: Any = Device(0)
-    finished: list[bool] = []
-
-    def work() -> None:
-        for _ in range(3):
-            snapshot = device.as_snapshot()
-            assert snapshot.memory_total == 80 * 2**30
-            assert snapshot.gpu_utilization == 61
-            assert len(device.processes()) == 3
-            assert device.nvlink_total_tx_throughput() is not NA
-            assert device.gpm_sm_active() == known(ANY, 'nvmlGpmMetricsGet')
-            with device.oneshot():
-                assert device.power_usage() == 312500
-            assert device.minor_number() == 0
-        finished.append(True)
-
-    in_threads(16, work)  # an exception in a thread is an error too
-    assert len(finished) == 16
 
 
 # Static values

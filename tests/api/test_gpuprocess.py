@@ -89,14 +89,6 @@ def test_identity_of_a_device_is_read_without_the_lock(child: subprocess.Popen[b
     assert is_free == [True]
 
 
-def test_threads_get_the_same_object(child: subprocess.Popen[bytes]) -> None:
-    device = FakeDevice()
-    found: list[GpuProcess] = []
-    in_threads(16, lambda: found.append(GpuProcess(child.pid, device)))
-    assert len(found) == 16
-    assert len(set(map(id, found))) == 1
-
-
 # Values of the device
 
 

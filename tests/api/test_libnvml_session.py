@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import os
 import threading
 from pathlib import Path
 from typing import Any, Iterator
@@ -149,37 +148,6 @@ class OtherThread:
     assert done.stdout.split('\n') == ['shut down', '30', 'shut down', "['N/A'] 2", '']
 
 
-def test_forked_child_can_make_queries_while_the_parent_held_the_lock() -> None:
-    if not hasattr(os, 'fork'):
-        pytest.skip('needs fork')
-    done = run_python(
-        LEAVING
-        + """
-import os, warnings
-warnings.simplefilter('ignore')
-device = handle()
-held, done = threading.Event(), threading.Event()
-def hold():
-    with libnvml._session.SESSION._lock:
-        held.set()
-        done.wait(100)
-thread = threading.Thread(target=hold)
-thread.start()
-assert held.wait(100)
-child = os.fork()
-if child == 0:
-    libnvml._session.SESSION.recover(libnvml._session.SESSION.epoch)
-    code = libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', device)
-    os._exit(code)
-_, status = os.waitpid(child, 0)
-done.set()
-print(os.WEXITSTATUS(status))
-"""
-    )
-    assert (done.returncode, done.stderr) == (0, '')
-    assert done.stdout == '30\nshut down\n'
-
-
 @pytest.mark.parametrize('has_count', [True, False])
 def test_threads_recover_from_a_foreign_shutdown_once(
     library: FakeLibrary, has_count: bool
@@ -235,13 +203,6 @@ def test_replaced_library_is_shut_down_and_restored(monkeypatch: pytest.MonkeyPa
     assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) == 1
     libnvml.nvmlShutdown()
     pynvml._nvmlGetFunctionPointer_cache.clear()
-
-
-def test_restoring_the_driver_twice_changes_nothing(library: FakeLibrary) -> None:
-    libnvml.use_library(None)
-    before = pynvml.nvmlLib
-    libnvml.use_library(None)
-    assert pynvml.nvmlLib is before
 
 
 def test_missing_library_is_explained_once(
@@ -355,13 +316,6 @@ def test_all_names_of_the_binding_are_available() -> None:
     assert libnvml._nvmlCheckReturn is pynvml._nvmlCheckReturn
     with pytest.raises(AttributeError, match="no attribute 'nvmlNonsense'"):
         libnvml.nvmlNonsense  # noqa: B018 - looking it up is the test
-
-
-def test_versioned_pattern() -> None:
-    match = libnvml.VERSIONED_PATTERN.match('nvmlDeviceGetMemoryInfo_v2')
-    assert match is not None
-    assert (match['name'], match['version']) == ('nvmlDeviceGetMemoryInfo', '2')
-    assert libnvml.VERSIONED_PATTERN.match('nvmlDeviceGetMemoryInfo') is None
 
 
 @pytest.mark.parametrize('files', [['broken', 'good', 'never'], ['broken']])

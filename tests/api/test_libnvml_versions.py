@@ -119,17 +119,6 @@ def test_entry_point_with_impossible_results_is_replaced_by_an_older_one(
     assert not caplog.records
 
 
-@pytest.mark.parametrize('code', [13, 25])
-def test_unusable_entry_point_is_replaced_by_an_older_one(board: FakeLibrary, code: int) -> None:
-    board.fail(COMPUTE + '_v3', code)
-    board.add(COMPUTE + '_v2', process_list(24, ROWS))
-    before = libnvml.call_count()
-    for _ in range(3):
-        assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == EXPECTED
-    assert board.calls[COMPUTE + '_v3'] == 1
-    assert libnvml.call_count() - before == sum(board.calls.values()) - 1
-
-
 def test_device_error_does_not_lead_to_an_older_entry_point(library: FakeLibrary) -> None:
     library.fail(COMPUTE + '_v3', 15)
     library.add(COMPUTE + '_v2', process_list(24, ROWS))
@@ -236,33 +225,6 @@ def test_entry_point_can_be_forced(
     assert pids_and_memory(libnvml.nvmlQuery(COMPUTE, handle())) == EXPECTED[:number]
 
 
-def test_unknown_forced_entry_point_is_ignored_and_logged_once(
-    board: FakeLibrary, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv('NVITOP_NVML_PROCESS_API', 'v4')
-    for kind in ('Compute', 'Graphics'):
-        name = f'nvmlDeviceGet{kind}RunningProcesses'
-        board.add(name + '_v3', process_list(24, ROWS))
-        assert pids_and_memory(libnvml.nvmlQuery(name, handle())) == EXPECTED
-    assert [record.levelname for record in caplog.records] == ['WARNING']
-    assert "'v4'" in caplog.text
-
-
-def test_mps_clients_are_listed_or_the_function_is_missing(board: FakeLibrary) -> None:
-    name = 'nvmlDeviceGetMPSComputeRunningProcesses'
-    assert libnvml.nvmlQuery(name, handle()) is NA
-    assert name in libnvml.UNKNOWN_FUNCTIONS
-    board.add(name + '_v3', process_list(24, ROWS))
-    assert pids_and_memory(libnvml.nvmlQuery(name, handle())) == EXPECTED
-
-
-def test_memory_is_read_by_the_second_entry_point(board: FakeLibrary) -> None:
-    memory = libnvml.nvmlQuery('nvmlDeviceGetMemoryInfo', handle())
-    assert isinstance(memory, libnvml.c_nvmlMemory_v2_t)
-    assert (memory.version, memory.total, memory.reserved) == (0x2000028, 80 * GIB, 0)
-    assert 'total: 85899345920' in repr(memory)
-
-
 @pytest.mark.parametrize(('code', 'calls'), [(None, 0), (13, 3), (25, 1)])
 def test_older_entry_points_are_called_if_the_newest_is_unsupported(
     library: FakeLibrary, code: int | None, calls: int
@@ -287,20 +249,6 @@ def test_older_entry_points_are_called_if_the_newest_is_unsupported(
     assert library.calls['nvmlDeviceGetTemperatureV'] == calls
     assert library.calls['nvmlDeviceGetDriverModel_v2'] == calls
     assert not libnvml.UNKNOWN_FUNCTIONS
-
-
-def test_device_error_does_not_make_an_entry_point_unsupported(library: FakeLibrary) -> None:
-    codes = iter([15, 0])
-    library.add('nvmlDeviceGetTemperature', write_uint(1))
-
-    def temperature(device: Any, pointer: Any) -> int:
-        assert (pointer._obj.version, pointer._obj.sensorType) == (0x100000C, 0)
-        pointer._obj.temperature = -3
-        return next(codes)
-
-    library.add('nvmlDeviceGetTemperatureV', temperature)
-    assert libnvml.nvmlQuery('nvmlDeviceGetTemperature', handle(), 0) is NA
-    assert libnvml.nvmlQuery('nvmlDeviceGetTemperature', handle(), 0) == -3
 
 
 def test_field_values_of_every_type(library: FakeLibrary) -> None:
@@ -345,13 +293,6 @@ def test_field_value_without_a_timestamp_gets_the_current_time(library: FakeLibr
     assert taken > 1_600_000_000_000_000
 
 
-def test_field_values_of_a_device_without_them(library: FakeLibrary) -> None:
-    library.fail('nvmlDeviceGetFieldValues', NOT_SUPPORTED)
-    results = libnvml.nvmlQueryFieldValues(handle(), [1, (2, 3)])
-    assert [value for value, _ in results] == [NA, NA]
-    assert libnvml.nvmlQueryFieldValues(handle(), []) == []
-
-
 def test_unused_rows_of_process_utilization_are_dropped(library: FakeLibrary) -> None:
     def utilization(device: Any, samples: Any, count: Any, since: Any) -> int:
         capacity, count._obj.value = count._obj.value, 2
@@ -366,22 +307,6 @@ def test_unused_rows_of_process_utilization_are_dropped(library: FakeLibrary) ->
     assert [(sample.pid, sample.smUtil) for sample in samples] == [(100, 40)]
     libnvml.nvmlQuery('nvmlDeviceGetProcessUtilization', handle(), 5)
     assert library.calls['nvmlDeviceGetProcessUtilization'] == 3
-
-
-@pytest.mark.parametrize('text', ['GPU-1', b'GPU-1'])
-def test_handles_are_found_by_str_and_bytes(library: FakeLibrary, text: str | bytes) -> None:
-    def find(name: Any, pointer: Any) -> int:
-        assert name.value == b'GPU-1'
-        ctypes.cast(pointer, ctypes.POINTER(ctypes.c_void_p))[0] = 0x7000
-        return 0
-
-    for name, symbol in (
-        ('nvmlDeviceGetHandleByUUID', 'nvmlDeviceGetHandleByUUID'),
-        ('nvmlDeviceGetHandleBySerial', 'nvmlDeviceGetHandleBySerial'),
-        ('nvmlDeviceGetHandleByPciBusId', 'nvmlDeviceGetHandleByPciBusId_v2'),
-    ):
-        library.add(symbol, find)
-        assert libnvml.nvmlQuery(name, text, ignore_errors=False)
 
 
 def test_entry_point_that_fails_on_one_gpu_is_kept_for_all() -> None:

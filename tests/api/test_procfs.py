@@ -28,12 +28,6 @@ def test_program_name_may_contain_spaces_and_parentheses() -> None:
     assert stat == procfs.Stat('a) b (c', False, 'sleeping', seconds, 12345, 1000, 1, 1)
 
 
-def test_statuses_are_those_of_psutil() -> None:
-    words = {getattr(psutil, name) for name in dir(psutil) if name.startswith('STATUS_')}
-    assert set(procfs.STATUSES.values()) <= words
-    assert procfs.ZOMBIE == psutil.STATUS_ZOMBIE
-
-
 @linux_only
 def test_values_are_those_of_psutil(child: subprocess.Popen[bytes]) -> None:
     process = psutil.Process(child.pid)
@@ -235,12 +229,6 @@ def test_only_what_may_have_changed_is_read_again(
         facts = process.facts()
     assert sorted(made) == sorted(reads)
     assert (facts.command, facts.host_memory, facts.cpu_percent) == ('python3 a.py', 1 << 30, 0.0)
-
-
-@linux_only
-def test_visible_process_is_not_hidden(gone_pid: int) -> None:
-    assert not procfs.is_hidden(os.getpid())
-    assert not procfs.is_hidden(gone_pid)
 
 
 def test_names_above_begin_with_the_parent() -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import collections
 import gc
 import os
-import pickle
 from typing import Any, Iterator
 
 import psutil
@@ -14,7 +13,6 @@ from nvitop.api.collector import SnapshotResult, take_snapshots
 from nvitop.api.device import Device
 from nvitop.api.process import HostProcess
 from nvitop.basics.units import NA
-from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -129,18 +127,6 @@ def test_exited_processes_have_placeholders() -> None:
             assert snapshot.gpu_memory > 0
 
 
-def test_a_process_that_exits_meanwhile_has_a_placeholder(
-    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    processes = list(Device(0).processes().values())
-    victim = psutil.Process(processes[0].pid)
-    victim.kill()
-    victim.wait(PATIENCE)
-    snapshots = take_snapshots(gpu_processes=processes).gpu_processes
-    assert snapshots[0].status in ('terminated', 'zombie')
-    assert snapshots[0].command in ('No Such Process', 'Zombie Process')
-
-
 def test_failing_queries_and_a_missing_driver_raise_nothing(machine: simulation.Machine) -> None:
     devices = Device.all()
     processes = list(devices[0].processes().values())
@@ -177,16 +163,6 @@ def test_no_value_is_queried_twice(machine: simulation.Machine) -> None:
     assert (clocks + sum(calls.values())) / 8 <= 25
 
 
-def test_the_first_call_asks_only_once(machine: simulation.Machine) -> None:
-    take_snapshots()
-    calls = machine.calls
-    assert calls.pop('nvmlDeviceGetClockInfo') == calls.pop('nvmlDeviceGetMaxClockInfo') == 4 * 8
-    for name, times in calls.items():
-        is_list = 'RunningProcesses' in name or 'Utilization' in name
-        is_twice = is_list or name == 'nvmlDeviceGetPcieThroughput'
-        assert times <= (2 * 8 if is_twice else 8), name  # repeated if a list did not fit
-
-
 @pytest.mark.usefixtures('machine')
 def test_cpu_percentages_cover_the_time_since_the_last_call() -> None:
     pids = {snapshot.pid for snapshot in take_snapshots().gpu_processes}
@@ -195,16 +171,3 @@ def test_cpu_percentages_cover_the_time_since_the_last_call() -> None:
     take_snapshots(gpu_processes=False)
     gc.collect()
     assert not pids & set(HostProcess.INSTANCES)
-
-
-@pytest.mark.usefixtures('machine')
-def test_snapshots_can_be_pickled() -> None:
-    result = take_snapshots(Device(0))
-    again = pickle.loads(pickle.dumps(result))
-    assert [snapshot.uuid for snapshot in again.devices] == [Device(0).uuid()]
-    assert [snapshot.command for snapshot in again.gpu_processes] == [
-        snapshot.command for snapshot in result.gpu_processes
-    ]
-    assert [snapshot.real for snapshot in again.gpu_processes] == [
-        snapshot.real for snapshot in result.gpu_processes
-    ]

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from nvitop.api.termcolor import can_colorize, colored, cprint
+from nvitop.api.termcolor import can_colorize, colored
 
 
 class Terminal(io.StringIO):
@@ -56,15 +56,6 @@ def test_arguments_override_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert can_colorize(no_color=False)
 
 
-def test_closed_stdout_is_not_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('sys.stdout', None)
-    assert not can_colorize()
-    closed = io.StringIO()
-    closed.close()
-    monkeypatch.setattr('sys.stdout', closed)
-    assert not can_colorize()
-
-
 def test_colors_and_attributes_have_their_ansi_codes() -> None:
     assert colored('x', force_color=True) == 'x\033[0m'
     assert colored(5, 'light_red', force_color=True) == '\033[91m5\033[0m'
@@ -74,8 +65,3 @@ def test_colors_and_attributes_have_their_ansi_codes() -> None:
         assert colored('x', attrs=[name], force_color=True) == f'\033[{code}mx\033[0m'
     with pytest.raises(KeyError):
         colored('x', 'ultraviolet', force_color=True)
-
-
-def test_cprint(capsys: pytest.CaptureFixture[str]) -> None:
-    cprint('x', 'red', attrs=['bold'], force_color=True, end='|')
-    assert capsys.readouterr().out == '\033[1m\033[31mx\033[0m|'

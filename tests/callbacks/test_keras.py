@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import pathlib
 import sys
 from typing import Any
 
@@ -79,23 +78,6 @@ def test_missing_values_are_nan_under_the_same_names(machine: simulation.Machine
     assert second[-1][INTER] >= 0.0
 
 
-def test_steps_are_timed(machine: simulation.Machine) -> None:
-    seen = fit(logger(1, intra_step_time=True, inter_step_time=True), epochs=2)
-    first, second, epoch, next_first = seen[:4]
-    assert all(logs[INTRA] >= 0.0 for logs in seen)
-    assert math.isnan(first[INTER])
-    assert second[INTER] > 0.0
-    assert epoch[INTER] == second[INTER]
-    assert math.isnan(next_first[INTER])
-
-
-def test_missing_logs_are_ignored(machine: simulation.Machine) -> None:
-    callback = logger(1)
-    callback.on_train_batch_begin(0, None)
-    callback.on_train_batch_end(0, None)
-    callback.on_epoch_end(0, None)
-
-
 @pytest.mark.parametrize(
     ('gpus', 'expected'),
     [
@@ -150,18 +132,3 @@ def test_missing_keras_raises_import_error_with_advice(monkeypatch: pytest.Monke
     with pytest.raises(ImportError, match=r'pip install keras$'):
         _ = module.GpuStatsLogger
     assert not hasattr(module, 'OtherLogger')
-
-
-def test_missing_backend_of_keras_is_explained(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
-) -> None:
-    for name in ('keras', 'keras.callbacks'):
-        monkeypatch.delitem(sys.modules, name)
-    (tmp_path / 'keras').mkdir()
-    (tmp_path / 'keras' / '__init__.py').write_text('import missing_backend\n')
-    monkeypatch.syspath_prepend(tmp_path)
-    module = importlib.import_module('nvitop.callbacks.keras')
-    with pytest.raises(
-        ImportError, match=r"'missing_backend'.*: set KERAS_BACKEND to an installed"
-    ):
-        _ = module.GpuStatsLogger

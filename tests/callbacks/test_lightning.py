@@ -33,32 +33,6 @@ def test_metrics_are_logged_at_the_start_and_the_end_of_every_batch(
         assert one.logged == [(step, expected) for step in (0, 0, 1, 1, 2, 2, 3, 3)]
 
 
-def test_steps_are_timed(machine: simulation.Machine, logger: Any) -> None:
-    trainer = Trainer()
-    trainer.fit(logger(intra_step_time=True, inter_step_time=True), epochs=2)
-    logged = [set(metrics) - set(stats_of('0')) for _, metrics in trainer.loggers[0].logged]
-    # The first batch of an epoch has no previous batch.
-    assert logged == [set(), {INTRA}, {INTER}, {INTRA}] * 2
-    times = [
-        metrics[key]
-        for _, metrics in trainer.loggers[0].logged
-        for key in (INTRA, INTER)
-        if key in metrics
-    ]
-    assert all(time >= 0.0 for time in times)
-
-
-def test_options_select_the_metrics(machine: simulation.Machine, logger: Any) -> None:
-    trainer = Trainer()
-    trainer.fit(
-        logger(memory_utilization=False, gpu_utilization=False, fan_speed=True, temperature=True)
-    )
-    assert trainer.loggers[0].logged[0] == (
-        0,
-        {'gpu_id: 0/fan.speed (%)': 30.0, 'gpu_id: 0/temperature.gpu (C)': 44.0},
-    )
-
-
 def test_only_rank_zero_logs(machine: simulation.Machine, logger: Any) -> None:
     trainer = Trainer(is_global_zero=False)
     callback = logger()
@@ -97,13 +71,6 @@ def test_trainer_without_cuda_devices_needs_device_ids(
     trainer = Trainer()
     trainer.fit(logger(device_ids=[]))
     assert trainer.loggers[0].logged[0] == (0, {})
-
-
-def test_unknown_devices_raise(machine: simulation.Machine, logger: Any) -> None:
-    with pytest.raises(MisconfigurationException, match='invalid device ordinal: 2'):
-        logger(device_ids=[2])
-    with pytest.raises(MisconfigurationException, match='invalid device ordinal: 7'):
-        Trainer(device_ids=(7,)).fit(logger())
 
 
 def test_missing_driver_raises(no_driver: simulation.Machine, logger: Any) -> None:

@@ -113,12 +113,6 @@ def test_keras_passes_the_metrics_to_other_callbacks(
     ]
 
 
-def test_callback_does_not_change_the_training(machine: simulation.Machine) -> None:
-    from nvitop.callbacks.keras import GpuStatsLogger
-
-    assert fit_keras([GpuStatsLogger(1)]).history['loss'] == fit_keras([]).history['loss']
-
-
 # Lightning
 
 
@@ -199,21 +193,6 @@ def test_lightning_logs_with_the_steps_of_its_own_metrics(
     for key in stats_of('0'):
         assert len(events[key]) == 2 * BATCHES * EPOCHS
         assert steps <= {step for step, _ in events[key]} <= {*steps, 0, max(steps) + 1}
-
-
-def test_lightning_needs_a_logger_and_cuda(
-    framework: tuple[Any, Any], machine: simulation.Machine, tmp_path: Path
-) -> None:
-    package, callback = framework
-    error = importlib.import_module(f'{package.__name__}.utilities.exceptions')
-    with pytest.raises(error.MisconfigurationException, match='with a logger'):
-        fit_lightning(package, False, [callback(device_ids=[0])])
-    logger = package.loggers.TensorBoardLogger(tmp_path)
-    with pytest.raises(error.MisconfigurationException, match="runs on 'cpu'"):
-        fit_lightning(package, logger, [callback()])
-    machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
-    with simulation.machine('empty'), pytest.raises(error.MisconfigurationException, match='GPU'):
-        callback()
 
 
 # TensorBoard

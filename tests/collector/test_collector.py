@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import logging
 import math
@@ -18,11 +17,10 @@ from nvitop.api.device import PhysicalDevice
 from nvitop.api.process import HostProcess
 from nvitop.api.utils import Snapshot
 from nvitop.collector.reader import ProcessTreeFilter
-from nvitop.collector.tags import Statistics, TagBuffer
 from nvitop.sampling import watchdog
 from tests.api.processes import running
 from tests.clock import Clock
-from tests.collector.machines import NEVER, ONE_GPU, machine, sampling_threads, scopes
+from tests.collector.machines import NEVER, ONE_GPU, machine, scopes
 from tests.waiting import PATIENCE, wait_until
 
 #: NVML calls per GPU and tick of nvitop 1.7.2, and the share of it that is allowed here.
@@ -109,15 +107,6 @@ def test_the_mean_of_a_varying_value_is_its_integral(clock: Clock) -> None:
     integral = middle * 45.0 + swing * (1 - math.cos(omega * 45.0)) / omega
     assert mean == pytest.approx(integral / 45.0, abs=0.1)
     assert statistics.mean(plain) > mean + 10
-
-
-def test_cuda_devices_have_both_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '3,1')
-    with simulation.machine('dgx-h100', processes='none'):
-        collector = ResourceMetricCollector(Device.cuda.all(), interval=NEVER)
-        with collector(tag='t'):
-            found = scopes(collector.collect())
-    assert {'t/cuda:0 (gpu:3)', 't/cuda:1 (gpu:1)'} == {s for s in found if 'gpu' in s}
 
 
 def test_gpus_include_their_mig_devices() -> None:
@@ -237,14 +226,6 @@ def test_a_tag_can_be_activated_again_but_not_twice(collector: ResourceMetricCol
         collector.stop('b')
 
 
-def test_a_block_may_deactivate_its_own_tag(collector: ResourceMetricCollector) -> None:
-    with collector(tag='a'):
-        with collector.context('b'):
-            collector.deactivate('a')
-        with pytest.raises(RuntimeError):
-            collector.collect()
-
-
 def test_clear_starts_again_for_nested_tags_too(
     collector: ResourceMetricCollector, one_gpu: simulation.Machine, clock: Clock
 ) -> None:
@@ -282,49 +263,7 @@ def test_collect_takes_a_sample_if_the_last_one_is_older_than_half_the_interval(
     assert metrics['t/last_timestamp'] <= metrics['t/timestamp']
 
 
-def test_hundreds_of_nested_tags_leak_nothing(collector: ResourceMetricCollector) -> None:
-    def remaining() -> set[int]:
-        gc.collect()
-        kept = [o for o in gc.get_objects() if isinstance(o, (TagBuffer, Statistics))]
-        return set(map(id, [*kept, *sampling_threads()]))
-
-    with collector(tag='first'):
-        collector.collect()
-    before = remaining()
-    with contextlib.ExitStack() as stack:
-        for number in range(200):
-            stack.enter_context(collector(tag=f't{number}'))
-        metrics = collector.collect()
-        assert '/'.join(['', *(f't{n}' for n in range(200)), 'duration (s)'])[1:] in metrics
-    for number in range(200):
-        with collector(tag='step'), collector(tag=f'{number}'):
-            collector.collect()
-    assert len(remaining()) <= len(before)  # fewer if a thread of another test has ended
-    with pytest.raises(RuntimeError, match='no tag is active'):
-        collector.collect()
-
-
 # Costs
-
-
-def test_the_driver_gets_at_most_two_fifths_of_the_calls_of_upstream(clock: Clock) -> None:
-    with simulation.machine('dgx-h100', processes='fixed') as running:
-        collector = ResourceMetricCollector(root_pids={1}, interval=1.0, clock=clock)
-        # No tag is active: only this test takes samples.
-        collector.take_snapshots()  # reads static metrics, once
-        running.reset_calls()
-        ticks = 20
-        for _ in range(ticks):
-            clock.now += 1.0
-            snapshots = collector.take_snapshots()
-        calls = running.calls
-    assert len(snapshots.gpu_processes) > 5
-    assert sum(calls.values()) / ticks / 8 <= SHARE * UPSTREAM_CALLS
-    assert not any('Pcie' in name or 'Encoder' in name or 'Clock' in name for name in calls)
-    # No call is made twice, but for a GPU with an idle process.
-    assert calls.pop('nvmlDeviceGetUtilizationRates') <= ticks * 9
-    assert max(calls.values()) <= ticks * 8
-    assert calls['nvmlDeviceGetPowerManagementLimit'] <= ticks * 8 / 5  # a slow metric
 
 
 def test_without_root_processes_no_processes_are_queried(one_gpu: simulation.Machine) -> None:
@@ -548,16 +487,6 @@ def test_bad_arguments_are_refused(
     if 'interval' in arguments:
         with pytest.raises(error, match=message):
             collect_in_background(bool, **arguments)
-
-
-def test_arguments_by_position(one_gpu: simulation.Machine) -> None:
-    collector = ResourceMetricCollector(Device(0), {7, 8}, 2)
-    assert (collector.devices, collector.root_pids) == ([Device(0)], {7, 8})
-    assert (collector.interval, type(collector.interval)) == (2.0, float)
-    assert ResourceMetricCollector().root_pids == {os.getpid()}
-    assert ResourceMetricCollector([]).devices == []
-    with pytest.raises(TypeError, match='a tag is a str'):
-        collector.activate(None)  # type: ignore[arg-type]  # - that is the point
 
 
 def test_metrics_and_statistics_can_be_chosen(collector: ResourceMetricCollector) -> None:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nvitop.collector import tags
-from nvitop.collector.tags import NAN, Statistics, TagBuffer, Values
+from nvitop.collector.tags import NAN, Statistics
 
 
 def statistics_of(samples: list[tuple[float, float]]) -> Statistics:
@@ -59,17 +58,3 @@ def test_mean_is_between_minimum_and_maximum(steps: list[tuple[float, float]]) -
         assert found.last == known[-1]
     else:
         assert math.isnan(found.mean)
-
-
-def test_the_oldest_exited_processes_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tags, 'MOST_GONE', 20)
-    buffer = TagBuffer('t', None, 0.0)
-    for pid in range(50):
-        values = {'host/cpu_percent (%)': 1.0, f'pid:{pid}/host/cpu_percent (%)': float(pid)}
-        maxima = {f'pid:{pid}/host/running_time (min)': 1.0}
-        buffer.add(Values(float(pid), 0.0, values, maxima))
-    metrics = buffer.metrics(50.0, 0.0)
-    assert metrics['t/host/cpu_percent (%)/mean'] == 1.0
-    assert metrics['t/pid:49/host/cpu_percent (%)/mean'] == 49.0
-    assert metrics['t/pid:35/host/running_time (min)'] == 1.0
-    assert not [name for name in metrics if 'pid:10/' in name]

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from nvitop import ResourceMetricCollector, collect_in_background, simulation
-from nvitop.collector.threads import CollectThread
 from tests.collector.machines import NEVER, sampling_threads
 from tests.waiting import PATIENCE, wait_until
 
@@ -136,30 +135,6 @@ def test_a_closed_pipe_ends_the_thread(
     assert [record.message for record in caplog.records] == [
         "'metrics-daemon' ends: its output is closed"
     ]
-
-
-def test_intervals_do_not_drift() -> None:
-    waits = []
-    now = iter([100.0, 100.25, 101.5, 104.0])
-
-    class FakeTags:
-        def clock(self) -> float:
-            return next(now)
-
-        def activate(self, tag: str, *, is_background: bool) -> None: ...
-
-        def end(self, buffer: object) -> None: ...
-
-        def ends_within(self, buffer: object, seconds: float) -> bool:
-            waits.append(seconds)
-            return len(waits) == 3
-
-    tags: Any = FakeTags()
-    thread = CollectThread(None, tags, lambda _: {}, lambda _: True, 1.0, None, None, 'x')
-    thread.start()
-    thread.join(timeout=PATIENCE)
-    # On whole seconds after the start; missed ones are skipped.
-    assert waits == [0.75, 0.5, 1.0]
 
 
 def refuse(thread: threading.Thread) -> None:
