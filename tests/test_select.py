@@ -393,15 +393,6 @@ def test_a_mig_device_is_returned_alone_and_by_uuid(machine: simulation.Machine)
     assert select_devices(iter([Device(0), Device(1)]), sort=False) == [0, 1]
 
 
-def test_unsupported_utilization_sorts_last_and_fails_limits(machine: simulation.Machine) -> None:
-    machine.fail('nvmlDeviceGetUtilizationRates', 'NOT_SUPPORTED', gpu=2)
-    assert select_devices() == [1, 0, 2]
-    assert select_devices(max_gpu_utilization=100) == [1, 0]
-    assert select_devices(max_memory_utilization=100) == [1, 0]
-    assert select_devices(max_gpu_utilization=19) == []
-    assert select_devices(max_gpu_utilization=19, tolerance=1) == [1, 0]
-
-
 @pytest.mark.parametrize('code', ['NO_PERMISSION', 'NOT_SUPPORTED', 'UNKNOWN'])
 def test_unknown_memory_fails_limits(machine: simulation.Machine, code: str) -> None:
     machine.fail('nvmlDeviceGetMemoryInfo*', code, gpu=2)
@@ -437,14 +428,6 @@ def test_a_device_without_uuid_is_not_chosen_by_uuid(machine: simulation.Machine
     assert select_devices(format='uuid', max_count=1) == [first]
     assert select_devices(max_count=1) == [2]
     assert select(Device.all(), Criteria(), SelectOptions(format='uuid')).lost == 1
-
-
-def test_tolerance_lowers_a_memory_limit_by_exactly_its_percentage(
-    machine: simulation.Machine,
-) -> None:
-    total = Device(0).memory_total()
-    assert select_devices([Device(0)], min_total_memory=2 * total, tolerance=50) == [0]
-    assert select_devices([Device(0)], min_total_memory=2 * total + 1, tolerance=50) == []
 
 
 @pytest.mark.parametrize('call', ['nvmlInit*', 'nvmlDeviceGetCount*'])

@@ -368,13 +368,6 @@ def test_a_gpu_has_status_error_only_if_every_query_fails(bench: ClockedMachine)
     assert gpu(bench.sample(SLOW_TICK), 3).status == 'ok'
 
 
-def test_a_single_metric_that_fails_does_not_affect_the_status(bench: ClockedMachine) -> None:
-    bench.machine.fail('nvmlDeviceGetTemperature*', 'TIMEOUT', gpu=0)
-    sample = bench.source.complete_sample(metrics=['temperature'])
-    assert statuses(sample) == ['ok'] * 8
-    assert [problem.reason for problem in sample.problems] == ['Timeout']
-
-
 @on('bench', ['mig'], indirect=True)
 @pytest.mark.parametrize(
     ('code', 'reason'),
