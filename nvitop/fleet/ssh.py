@@ -33,6 +33,8 @@ MAX_STARTING = 8
 START_SECONDS = 10.0
 #: Time (seconds) that the first list waits for machines: on the screen, and in scripts.
 SCREEN_SECONDS, ONCE_SECONDS = 1.0, 20.0
+#: Maximum time (seconds) that closing takes: ssh is killed after one second.
+CLOSE_SECONDS = 1.5
 #: Seconds between two samples of a machine.
 SAMPLE_SECONDS = 2.0
 #: Maximum length of an error of a machine.
@@ -50,6 +52,7 @@ class _WatchedMachine:
         self._fleet = source
         self.sample: Sample | None = None
         self.trouble = ''
+        self.is_running = False
 
     @property
     def is_known(self) -> bool:
@@ -57,24 +60,33 @@ class _WatchedMachine:
         return self.sample is not None or bool(self.trouble)
 
     def run(self) -> None:
-        """Read samples until the program ends."""
-        arguments = ['query', '--samples', '-l', f'{SAMPLE_SECONDS:g}', *DEMO]
+        """Read samples until the fleet is closed."""
+        self.is_running = True
         try:
-            source = RemoteSource(
-                self.host.destination, arguments, interval=SAMPLE_SECONDS, or_smi=True
-            )
+            self._run()
+        except Exception as error:
+            text = f'{type(error).__name__}: {error}'
+            text = str(error) if isinstance(error, RemoteError) else text
+            self._fleet.set(self, self.sample, text)
+        self.is_running = False
+        self._fleet.set(self, self.sample, self.trouble)
+
+    def _run(self) -> None:
+        arguments = ['query', '--samples', '-l', f'{SAMPLE_SECONDS:g}', *DEMO]
+        source = RemoteSource(
+            self.host.destination, arguments, interval=SAMPLE_SECONDS, or_smi=True
+        )
+        try:
             with self._fleet.starting:
                 started = time.monotonic()
-                while not self.is_known and time.monotonic() - started < START_SECONDS:
+                while not (self.is_known or self._fleet.is_closed) and (
+                    time.monotonic() - started < START_SECONDS
+                ):
                     self._take(source)
             while not self._fleet.is_closed:
                 self._take(source)
+        finally:
             source.close()
-        except Exception as error:
-            text = (
-                str(error) if isinstance(error, RemoteError) else f'{type(error).__name__}: {error}'
-            )
-            self._fleet.set(self, self.sample, text)
 
     def _take(self, source: RemoteSource) -> None:
         sample = source.sample(_DEMAND)
@@ -143,8 +155,11 @@ class SshSource:
         return []
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Close the connections; wait a moment for machines that do not react."""
         self.is_closed = True
+        with self._news:
+            machines = self._machines.values()
+            self._news.wait_for(lambda: not any(m.is_running for m in machines), CLOSE_SECONDS)
 
 
 def host_of_sample(name: str, sample: Sample, measured: float) -> FleetHost:
