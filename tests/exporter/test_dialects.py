@@ -203,6 +203,7 @@ def test_a_gpu_without_permission_is_not_down() -> None:
     device = device_sample(3, status='not permitted', reason='no access to /dev/nvidia3')
     made = families(Observation(Sample(0.0, devices=(device,)), EVERYTHING))
     assert 'nvitop_gpu_up' not in made
+    assert 'nvitop_gpu_health' not in made
     (point,) = made['nvitop_gpu_problem_info'].points
     assert point.labels['status'] == 'not permitted'
 

@@ -186,7 +186,8 @@ def _states(
     by_device = {device.key: texts for device, texts in labeled}
     health: dict[tuple[DeviceKey, str], Point] = {}
     for finding in findings(observation.sample):
-        if finding.device in by_device:
+        # That a GPU may not be opened is in problem_info: no alert of its health should fire.
+        if finding.device in by_device and finding.kind != 'not_permitted':
             labels = {**by_device[finding.device], 'kind': finding.kind}
             health[finding.device, finding.kind] = Point(labels, SEVERITIES[finding.severity])
     yield Family(f'{DEVICE_PREFIX}health', 'gauge', HEALTH_HELP, tuple(health.values()))
