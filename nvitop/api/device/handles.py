@@ -10,7 +10,6 @@ from nvitop.api import libnvml
 from nvitop.api.libnvml._binding import NVMLError_InvalidArgument
 from nvitop.api.libnvml._errors import is_unreachable
 from nvitop.api.libnvml._session import SESSION
-from nvitop.api.system import system
 from nvitop.basics.units import NA
 
 if TYPE_CHECKING:
@@ -70,6 +69,8 @@ def gpu_range(count: int) -> str:
 
 def start_nvml(wake: str = 'never') -> None:
     """Initialize NVML; attach no GPU if any of them sleeps or may sleep, unless all are to be woken."""
+    from nvitop.api.system import system  # programs with devices only need no host
+
     is_careful = wake != 'always' and system().gpu_powers()
     libnvml.nvmlInitWithFlags(_NO_ATTACH if is_careful else 0)
 
@@ -79,6 +80,8 @@ def sleeping_gpus(wake: str = 'never') -> int:
 
     On some machines, initializing NVML is enough to wake them.
     """
+    from nvitop.api.system import system
+
     powers = system().gpu_powers() if wake != 'always' and not SESSION.ready else ()
     is_quiet = bool(powers) and all(power.is_asleep for power in powers)
     return len(powers) if is_quiet and len(system().expected_gpus()) == len(powers) else 0

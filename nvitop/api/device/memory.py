@@ -15,7 +15,6 @@ from nvitop.api.device.base import (
     documented,
     once_in_oneshot,
 )
-from nvitop.api.system import system
 from nvitop.basics.units import NA, NaType, bytes2human
 
 #: Names of products whose GPU is part of the processor and uses its memory, and their CUDA compute
@@ -72,6 +71,8 @@ class MemoryMixin(DeviceBase):
         """
         info, error = self._answer('nvmlDeviceGetMemoryInfo')
         if self._has_no_memory(info, error) and self.is_unified_memory():
+            from nvitop.api.system import system  # few devices need the host
+
             memory = system().memory_usage()
             return MemoryInfo(memory.total, memory.total - memory.used, memory.used)
         if error is not None:

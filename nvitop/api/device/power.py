@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from nvitop.api.device.base import MAX_ULONGLONG, DeviceBase, a_text, an_int, documented
-from nvitop.api.system import system
 from nvitop.basics.units import NA, NaType
-from nvitop.platforms.pci import short_bus_id
 
 # Numbers of NVML_FI_DEV_POWER_….
 _FIELD_POWER_AVERAGE, _FIELD_POWER_INSTANT = 185, 186
@@ -35,6 +33,9 @@ class PowerMixin(DeviceBase):
 
         Source: ``/sys/bus/pci/devices/<bus ID>/power/runtime_status``
         """
+        from nvitop.api.system import system
+        from nvitop.platforms.pci import short_bus_id
+
         pci = self._query('nvmlDeviceGetPciInfo', static=True)
         bus_id = getattr(pci, 'busId', b'')
         text = bus_id.decode('ascii', 'replace') if isinstance(bus_id, bytes) else str(bus_id)

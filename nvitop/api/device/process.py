@@ -11,7 +11,6 @@ from nvitop.api import libnvml, process
 from nvitop.api.device.base import MAX_ULONGLONG, Reason, documented
 from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.libnvml._session import SESSION
-from nvitop.api.process import procfs
 from nvitop.basics.units import NA, UINT_MAX, NaType, na_if_none
 
 _LISTS = (
@@ -289,6 +288,8 @@ def is_stranger(pid: int) -> bool:
     In a container, the driver lists PIDs of the host. A process here without an open GPU can then not
     be the one on the device.
     """
+    from nvitop.api.process import procfs
+
     is_ambiguous = SESSION.has_real_library and procfs.in_pid_namespace()
     return is_ambiguous and procfs.uses_gpu(pid) is False
 
@@ -300,6 +301,8 @@ def _match_namespaces(found: dict[int, _Utilization], listed: Collection[int]) -
     strange = [pid for pid in found if pid not in listed]
     if not strange or not SESSION.has_real_library:
         return
+    from nvitop.api.process import procfs
+
     inside = {pid: procfs.namespace_pids(pid) for pid in listed if pid not in found}
     matches: dict[int, list[int]] = {}
     for pid in strange:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nvitop.api.process.facts import HostFacts, command_join
 from nvitop.basics.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from nvitop.api.process.facts import HostFacts, command_join
     from nvitop.api.process.gpuprocess import GpuProcess
     from nvitop.api.process.hostprocess import HostProcess
 
@@ -19,6 +19,7 @@ if not TYPE_CHECKING:  # it would hide misspelled names
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            'nvitop.api.process.facts': 'HostFacts command_join',
             'nvitop.api.process.gpuprocess': 'GpuProcess',
             'nvitop.api.process.hostprocess': 'HostProcess',
         },
