@@ -283,17 +283,20 @@ def check_driver() -> Check:
 
 def check_gpus() -> Check:
     """Whether the driver lists GPUs and all of them respond."""
-    devices = api.Device.all()
-    if not devices:
+    devices, found = api.Device.all(), findings()
+    wrong = [finding for finding in found if finding.severity == 'critical']
+    denied = [finding for finding in found if finding.kind == 'not_permitted']
+    if not devices and not denied:
         return Check('the driver lists none', 'failed')
-    wrong = [finding for finding in findings() if finding.severity == 'critical']
     lost = {finding.device.label for finding in wrong if finding.kind in _NAMELESS}
     names = sorted(str(device.name()) for device in devices if str(device.index) not in lost)
     counted = [f'{len(list(group))} × {name}' for name, group in itertools.groupby(names)]
     unnamed = ', '.join(sorted(lost))
     lines = [', '.join(counted) + (f'; no name: GPU {unnamed}' if unnamed else '')]
-    lines += [f'GPU {each.device.label}: {each.words}. {each.action}' for each in wrong]
-    return Check('\n'.join(lines), 'failed' if wrong else 'ok')
+    lines += [f'GPU {each.device.label}: {each.words}. {each.action}' for each in wrong + denied]
+    return Check(
+        '\n'.join(filter(None, lines)), 'failed' if wrong else 'limited' if denied else 'ok'
+    )
 
 
 def check_place() -> Check:

@@ -57,6 +57,15 @@ def test_empty_machine_is_a_failure() -> None:
     assert (status, found['GPUs']) == (1, 'failed   the driver lists none')
 
 
+def test_gpu_that_may_not_be_opened_is_no_failure() -> None:
+    scenario = simulation.parse_scenario('[[gpu]]\nmodel = "A100"\n', name='one')
+    with simulation.machine(scenario, processes='fixed') as machine:
+        machine.fail('nvmlDeviceGetHandleBy*', 'NO_PERMISSION')
+        check = doctor.check_gpus()
+    assert check.state == 'limited'
+    assert check.text.startswith('GPU 0: not permitted. Ask for the GPU')
+
+
 def test_without_a_driver_the_other_checks_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise libnvml.NVMLError(9)
