@@ -433,6 +433,8 @@ EXTENDED_METRICS: tuple[Metric, ...] = (
     _extended('peer_type', '', 'str', 'platform.peer_type', 'how the GPU reaches its peers', source='nvmlDeviceGetPlatformInfo'),
     _extended('platform_module_id', '', 'int', 'platform.module_id', 'number of the module that contains the GPU', source='nvmlDeviceGetPlatformInfo'),
     _extended('gpu_fabric_guid', '', 'str', 'platform.gpu_fabric_guid', 'globally unique ID of the GPU in its fabric', source='nvmlDeviceGetPlatformInfo'),
+    _extended('fabric_health_summary', '', 'str', 'fabric.health.summary', 'health of the fabric: Healthy, Unhealthy or Limited Capacity', source='nvmlDeviceGetGpuFabricInfoV'),
+    _extended('fabric_incorrect_configuration', '', 'str', 'fabric.health.incorrect_configuration', 'what is configured wrongly in the fabric, or None', source='nvmlDeviceGetGpuFabricInfoV'),
 )
 
 #: Lists of rows; each row is a tuple.

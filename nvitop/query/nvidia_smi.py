@@ -84,9 +84,7 @@ _POWER_SMOOTHING = (
 #: or one whose values have not been seen on a real machine yet.
 UNAVAILABLE = {
     'bbx.time_run': 'seconds',
-    'fabric.health.incorrect_configuration': '',
     'fabric.health.partition_assigned': '',
-    'fabric.health.summary': '',
     **{f'gpu.base.{name}': 'W' for name in ('current', 'default', 'max', 'min', 'requested')},
     **{f'power_smoothing.{name}': unit for name, unit in _POWER_SMOOTHING},
     'vgpu_device_capability.homogeneous_placements': '',

@@ -170,11 +170,17 @@ _COUNTS = {
 _VIOLATION = '_violation_time'
 #: Metric → position in the health mask of the fabric, and the numbers of its words.
 _FABRIC_FLAG = {'true': 1, 'false': 2}
+FABRIC_CONFIGURATIONS = {
+    'none': 1, 'incorrect system guid': 2, 'incorrect chassis serial number': 3, 'no partition': 4,
+    'insufficient nvlinks': 5, 'incompatible gpu firmware': 6, 'invalid location': 7,
+    'invalid gpu state': 8,
+}  # fmt: skip
 FABRIC_HEALTH: Mapping[str, tuple[int, Mapping[str, int]]] = {
     'fabric_bandwidth': (0, {'degraded': 1, 'full': 2}),
     'fabric_route_recovery': (2, _FABRIC_FLAG),
     'fabric_route_unhealthy': (4, _FABRIC_FLAG),
     'fabric_access_timeout_recovery': (6, _FABRIC_FLAG),
+    'fabric_incorrect_configuration': (8, FABRIC_CONFIGURATIONS),
 }
 
 

@@ -77,6 +77,7 @@ RECOVERY_ACTIONS = {
     'bus-reset': 6,
     'system-reboot': 7,
 }
+FABRIC_HEALTH = {'healthy': 1, 'unhealthy': 2, 'limited-capacity': 3}
 FABRIC_STATES = {'not-supported': 0, 'not-started': 1, 'in-progress': 2, 'completed': 3}
 #: Name of a return code of NVML, without ``NVML_ERROR_`` → its number.
 PEER_TYPES = {'direct-connected': 0, 'switch-connected': 1}
@@ -324,6 +325,7 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('fabric_state', 'choice', None, 'state of joining an NVLink fabric; without it, there is no fabric', FABRIC_STATES),
     ScenarioKey('fabric_clique_id', 'count', 0, 'clique in the NVLink fabric'),
     ScenarioKey('fabric_health', 'count', 0, 'health mask of the NVLink fabric'),
+    ScenarioKey('fabric_health_summary', 'choice', None, 'health of the NVLink fabric in one word', FABRIC_HEALTH),
     ScenarioKey('fabric_cluster_uuid', 'text', None, 'UUID of the cluster; without it, all zeros'),
     ScenarioKey('chassis_serial_number', 'text', '', 'serial number of the chassis; `"N/A"`: there is no platform information'),
     ScenarioKey('slot_number', 'count', 0, 'slot in the chassis'),

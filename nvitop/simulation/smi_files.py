@@ -134,6 +134,8 @@ PATHS: dict[str, str] = {
     'fabric_route_recovery': 'fabric/health/route_recovery_in_progress',
     'fabric_route_unhealthy': 'fabric/health/route_unhealthy',
     'fabric_access_timeout_recovery': 'fabric/health/access_timeout_recovery',
+    'fabric_incorrect_configuration': 'fabric/health/incorrect_configuration',
+    'fabric_health_summary': 'fabric/health/summary',
     'chassis_serial_number': 'platformInfo/chassis_serial_number',
     'gpu_fabric_guid': 'platformInfo/gpu_fabric_guid',
     'slot_number': 'platformInfo/slot_number',

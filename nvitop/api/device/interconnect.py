@@ -15,7 +15,11 @@ from nvitop.api.device.base import (
     once_in_oneshot,
 )
 from nvitop.api.libnvml import NVMLError
-from nvitop.api.libnvml._structures import read_fabric_info, read_platform_info
+from nvitop.api.libnvml._structures import (
+    read_fabric_health,
+    read_fabric_info,
+    read_platform_info,
+)
 from nvitop.api.timing import Window, check_interval
 from nvitop.basics.units import NA, KiB, NaType, bytes2human
 
@@ -39,6 +43,18 @@ _FABRIC_COMPLETED = 3
 #: Positions of two-bit values in the fabric's health mask: 0 unknown, 1 true, 2 false.
 _BANDWIDTH, _ROUTE_RECOVERY, _ROUTE_UNHEALTHY, _TIMEOUT_RECOVERY = 0, 2, 4, 6
 _FLAGS = {1: 'True', 2: 'False'}
+#: Position of a four-bit value in the same mask.
+_CONFIGURATION = 8
+_CONFIGURATIONS = {
+    1: 'None',
+    2: 'Incorrect System GUID',
+    3: 'Incorrect Chassis Serial Number',
+    4: 'No Partition',
+    5: 'Insufficient NVLinks',
+    6: 'Incompatible GPU Firmware',
+    7: 'Invalid Location',
+    8: 'Invalid GPU State',
+}
 #: All bits set, as in other structures of NVML for an unknown number.
 _UNKNOWN_NUMBER = 255
 _PEER_TYPES = {0: 'Direct Connected', 1: 'Switch Connected'}
@@ -322,12 +338,19 @@ class FabricMixin(DeviceBase):
 
     def _fabric_flag(self, position: int, names: Mapping[int, str] = _FLAGS) -> str:
         mask: int = getattr(self._fabric(), 'healthMask', 0)
-        return names.get(mask >> position & 3, NA)
+        width = 4 if position == _CONFIGURATION else 2
+        return names.get(mask >> position & ((1 << width) - 1), NA)
 
     fabric_bandwidth = a_text('_fabric_flag', _BANDWIDTH, {1: 'Degraded', 2: 'Full'})
     fabric_route_recovery = a_text('_fabric_flag', _ROUTE_RECOVERY)
     fabric_route_unhealthy = a_text('_fabric_flag', _ROUTE_UNHEALTHY)
     fabric_access_timeout_recovery = a_text('_fabric_flag', _TIMEOUT_RECOVERY)
+    fabric_incorrect_configuration = a_text('_fabric_flag', _CONFIGURATION, _CONFIGURATIONS)
+
+    def fabric_health_summary(self) -> str:
+        """Health of the fabric in one word: ``'Healthy'``, ``'Unhealthy'`` or ``'Limited Capacity'``."""
+        summary = getattr(self._query(read_fabric_health), 'healthSummary', 0)
+        return {1: 'Healthy', 2: 'Unhealthy', 3: 'Limited Capacity'}.get(summary, NA)
 
     def _platform(self, name: str) -> Any:
         return getattr(self._query(read_platform_info), name, NA)

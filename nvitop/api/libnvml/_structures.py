@@ -161,6 +161,12 @@ class FabricInfo(ctypes.Structure):
     )
 
 
+class FabricHealth(ctypes.Structure):
+    """``nvmlGpuFabricInfo_v3_t``, of drivers since R570."""
+
+    _fields_ = (*FabricInfo._fields_, ('healthSummary', ctypes.c_ubyte))
+
+
 class PlatformInfo(ctypes.Structure):
     """``nvmlPlatformInfo_v2_t``."""
 
@@ -223,5 +229,6 @@ def read_gsp_modes(handle: Any) -> tuple[int, int]:
 read_gsp_modes.__name__ = 'nvmlDeviceGetGspFirmwareMode'
 read_pci_info_ext = _reader('nvmlDeviceGetPciInfoExt', PciInfoExt, 1)
 read_fabric_info = _reader('nvmlDeviceGetGpuFabricInfoV', FabricInfo, 2)
+read_fabric_health = _reader('nvmlDeviceGetGpuFabricInfoV', FabricHealth, 3)
 read_platform_info = _reader('nvmlDeviceGetPlatformInfo', PlatformInfo, 2)
 read_sram_ecc_status = _reader('nvmlDeviceGetSramEccErrorStatus', SramEccStatus, 1)

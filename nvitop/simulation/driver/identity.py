@@ -26,7 +26,7 @@ SYMBOLS = Symbols()
 #: Number of an InfoROM object in NVML → key.
 INFOROM_PARTS = {0: 'inforom_oem_version', 1: 'inforom_ecc_version', 2: 'inforom_power_version'}
 MEMORY_V2 = 0x02000028
-FABRIC_INFO_V2 = 0x02000024
+FABRIC_INFO_V2, FABRIC_INFO_V3 = 0x02000024, 0x03000028
 PLATFORM_INFO_V2 = 0x0200002C
 FABRIC_COMPLETED = 3
 #: What the driver stores for a number of the platform that it does not know.
@@ -196,19 +196,25 @@ def nvmlGetVgpuDriverCapabilities(world: World, capability: object) -> bool:
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetGpuFabricInfoV(node: Node) -> dict[str, object]:
+def nvmlDeviceGetGpuFabricInfoV(node: Node, info: object) -> None:
     """``(device, versioned struct *)``: without a cluster, the fabric is this machine alone."""
-    fields = {'version': FABRIC_INFO_V2, 'state': node.read('fabric_state')}
+    is_newer = target(info).version == FABRIC_INFO_V3
+    fields = {
+        'version': FABRIC_INFO_V3 if is_newer else FABRIC_INFO_V2,
+        'state': node.read('fabric_state'),
+    }
     if fields['state'] != FABRIC_COMPLETED:
-        return fields
+        fill_struct(info, fields)
+        return
     cluster = (node.value('fabric_cluster_uuid') or '').replace('-', '')
-    return {
-        **fields,
+    more = {
         'status': 0,
         'cliqueId': node.read('fabric_clique_id'),
         'healthMask': node.read('fabric_health'),
+        'healthSummary': node.value('fabric_health_summary') or 0,
         'clusterUuid': bytes.fromhex(f'{cluster:0>32}'),
     }
+    fill_struct(info, {**fields, **more})
 
 
 @SYMBOLS.add(GPU)

@@ -60,14 +60,15 @@ SINCE = {
         'nvmlDeviceGetAddressingMode', '*RepairStatus', '*Pdi', '*PowerMizerMode_v1', '*ReadWritePRM_v1',
         '*Hostname_v1', '*UnrepairableMemoryFlag_v1',
     ),
-    590: ('*RusdSettings_v1', '*ReadPRMCounters_v1', '*UpdateProfiles_v1'),
+    590: ('*RusdSettings_v1', '*UpdateProfiles_v1'),
     610: (
         'nvmlDeviceGetRemappedRows_v2', '*BBXTimeData_v1', '*AccountingStats_v2', '*SchedulerLog_v2',
-        '*SchedulerState_v2', '*CPER_v1',
+        '*SchedulerState_v2', '*CPER_v1', '*VgpuForceGspUnload',
     ),
     615: (
         '*AdaptiveTgpMode*_v1', '*BankRemapperStatus_v1', '*GpuFabricInfo_v4', '*MemoryLimits_v1',
-        '*TelemetrySamples_v1', '*NvlinkBwModeAsync_v1',
+        '*TelemetrySamples_v1', '*NvlinkBwModeAsync_v1', '*PerfMetricsGetSamples_v1', 'nvmlEventSet*_v1',
+        'nvmlEventSetWait_v3',
     ),
 }  # fmt: skip
 
