@@ -156,7 +156,7 @@ def _add(
     kind, _, name = labels.get(ROW, '').partition(' ')
     known = [value for _, value in values.points if math.isfinite(value)]
     if kind == 'gpus':
-        gpus[host] = max(gpus.get(host, 0.0), *known)
+        gpus[host] = max((gpus.get(host, 0.0), *known))
         return
     if kind == 'simulation':
         simulated[host] = labels.get('scenario', '')

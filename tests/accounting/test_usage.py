@@ -28,6 +28,18 @@ def observed(path: Path) -> int:
     return total
 
 
+def test_utilization_is_known_of_the_time_that_counts_for_a_row(tmp_path: Path) -> None:
+    machine = SimpleMachine(2)
+    machine.run(1, 0, gpu_sm_utilization_percent=60)
+    machine.run(2, 0, username=None, gpu_sm_utilization_percent=0)
+    machine.run(3, 1, username=None, gpu_sm_utilization_percent=None)
+    by_user = usage(recorded(tmp_path / 'a.db', machine), 'user')
+    seconds = (TICKS - 1) * 10
+    assert by_user['ann']['sm_percent_ms'] == 60 * 1000 * seconds
+    assert by_user['ann']['measured_ms'] == 1000 * seconds
+    assert (by_user['?']['share_ms'], by_user['?']['measured_ms']) == (1000 * seconds, 0)
+
+
 def test_rounded_shares_add_up_to_the_observed_time(tmp_path: Path) -> None:
     machine = SimpleMachine(1)
     for pid, user in enumerate(('ann', 'bob', 'carol', 'dave', 'erin', 'frank', 'grace')):

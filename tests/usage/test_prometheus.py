@@ -59,6 +59,8 @@ ROWS = (
     ('user used', {**A, 'user': '(unknown)'}, HOUR),
     ('free free', A, 20 * HOUR),
     ('free joules', A, math.nan),
+    ('user peak_bytes', {**A, 'user': '(unknown)'}, math.nan),
+    ('gpus count', A, math.inf),
 )
 
 
