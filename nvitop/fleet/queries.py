@@ -42,13 +42,13 @@ class Scope(NamedTuple):
 def fleet_query(scope: Scope) -> str:
     """Return the query of all hosts: values, those that were seen, and targets that are down."""
     utilization = vector(['DCGM_FI_DEV_GPU_UTIL'], scope.match)
-    temperature = vector(['DCGM_FI_DEV_GPU_TEMP'], scope.match)
+    # One GPU of each host is enough.
+    temperature = vector(['DCGM_FI_DEV_GPU_TEMP'], (*scope.match, Matcher('gpu', '=', '0')))
     build = vector(['nvitop_build_info'], scope.match)
     host = ', '.join(('job', *scope.host_labels))
     times = f'timestamp({temperature}) or timestamp({build})'
     return ' or '.join(
         (
-            vector((*OWN_NAMES, *DCGM_NAMES), scope.match),
             marked(f'max by ({host}) ({times})', 'time'),
             marked(f'max by ({host}) (max_over_time(({times})[{GONE_SECONDS:.0f}s:60s]))', 'seen'),
             marked(
@@ -57,6 +57,8 @@ def fleet_query(scope: Scope) -> str:
                 'past',
             ),
             marked(f'{vector(["up"], scope.match)} == 0', 'down'),
+            # Last: a server evaluates the left side of each "or" again.
+            vector((*OWN_NAMES, *DCGM_NAMES), scope.match),
         )
     )
 
