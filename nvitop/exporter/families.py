@@ -177,7 +177,6 @@ def device_properties(
 
     - ``index``, ``label``, ``device_file``: ``'0'``, ``'0'`` or ``'0:1'``, ``'nvidia0'``;
     - ``uuid``: of the device; ``gpu_uuid``, ``gpu_name``: of the GPU, also for a MIG device;
-    - ``bare_uuid``: the UUID of the GPU in lower case without ``GPU-``;
     - ``mig_index``, ``mig_uuid``, ``mig_profile``, ``gpu_instance_id``, ``compute_instance_id``:
       of MIG devices only;
     - ``hostname``, ``driver_version``, ``cuda_version``, ``numa_node``.
@@ -200,7 +199,6 @@ def device_properties(
         device_file=f'nvidia{key.physical_index}',
         uuid=key.uuid or None,
         gpu_uuid=gpu_uuid or None,
-        bare_uuid=bare_uuid(gpu_uuid) or None,
         gpu_name=parent.name,
         bus_id=parent.bus_id,
         numa_node=info.numa_node,
@@ -272,11 +270,6 @@ def host_name(sample: Sample, options: SeriesOptions) -> str:
 def texts_of(labels: Labels, properties: Mapping[str, str]) -> dict[str, str]:
     """Return label names and texts, without properties that are unknown."""
     return {name: properties[key] for name, key in labels.items() if key in properties}
-
-
-def bare_uuid(uuid: str) -> str:
-    """Return a UUID in lower case without the prefix ``GPU-``."""
-    return uuid.lower()[4:] if uuid[:4].upper() == 'GPU-' else uuid.lower()
 
 
 def process_properties(process: ProcessSample, options: SeriesOptions) -> dict[str, str]:

@@ -7,7 +7,6 @@ The tables of the exporter are read backwards: a series becomes the value of a m
 from __future__ import annotations
 
 import functools
-import math
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, NamedTuple, cast
 
 from nvitop.basics.metrics import METRICS, Metric
@@ -18,7 +17,6 @@ from nvitop.exporter.families import (
     ALL_PROCESS_METRICS,
     REASON_LABEL,
     UNKNOWN,
-    bare_uuid,
     scaled,
 )
 from nvitop.fleet.types import Series, percent_of
@@ -41,6 +39,8 @@ if TYPE_CHECKING:
 
 _TEXTS: dict[str, Metric] = {metric.name: metric for metric in METRICS if metric.kind == 'str'}
 _DEVICE_STATUSES = ('ok', 'lost', 'timed out', 'error')
+#: Values from this one on are left out: their units could make them infinite.
+_IMPLAUSIBLE = 1e18
 _PROCESS_STATUSES = ('running', 'zombie', 'gone', 'no permission', 'foreign')
 #: When the exporter took the last sample.
 COLLECTED = 'nvitop_last_collect_timestamp_seconds'
@@ -108,18 +108,18 @@ def read_history(
 ) -> list[tuple[float, Sample]]:
     """Return a sample for each moment of a response to ``history_query``, oldest first.
 
-    Its devices have the keys of the given sample: graphs are stored by key.
+    It has the devices of the given sample.
     """
     moments: dict[float, list[Series]] = {}
     for series in values:
         for time, value in series.points:
             moments.setdefault(time, []).append(Series(series.name, series.labels, value))
-    now = {(bare_uuid(d.key.uuid), d.key.mig_index): d for d in sample.devices}
+    now = {device.key.uuid or device.key: device for device in sample.devices}
     history = []
     for time, rows in sorted(moments.items()):
         devices = []
         for device in read_host(rows, host, time).devices:
-            same = now.get((bare_uuid(device.key.uuid), device.key.mig_index))
+            same = now.get(device.key.uuid or device.key)
             if same is not None:
                 devices.append(device._replace(key=same.key, info=same.info))
         history.append((time, Sample(time, devices=tuple(devices))))
@@ -212,7 +212,7 @@ def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) 
     identities = [label for label, key in table.labels.items() if key not in OWNER_PROPERTIES]
     found: dict[tuple[str, ...], _DeviceSeries] = {}
     for one in series:
-        if one.name in names and math.isfinite(one.value):
+        if one.name in names and abs(one.value) < _IMPLAUSIBLE:  # NaN is not
             identity = tuple(one.labels.get(label, '') for label in identities)
             device = found.get(identity)
             if device is None:
@@ -281,30 +281,21 @@ def _sample(found: list[_DeviceSeries], timestamp: float) -> Sample:
 
 
 def _keys(found: list[_DeviceSeries]) -> list[DeviceKey]:
-    """Return the identity of each device. Those without an index get one in the order of UUIDs."""
-    uuids = sorted({device.properties.get('bare_uuid', '') for device in found})
-    migs: dict[int, int] = {}
+    """Return the identity of each device. MIG devices without an index get the next one."""
+    next_migs: dict[int, int] = {}
     keys = []
     for device in found:
         properties = device.properties
-        label, _, mig_label = properties.get('label', '').partition(':')
-        index = _number(label or properties.get('index', ''))
-        if index is None:
-            index = device.values.get('index', uuids.index(properties.get('bare_uuid', '')))
-        mig = _number(mig_label or properties.get('mig_index', ''))
+        index = _number(properties.get('index', '')) or 0
+        uuid = properties.get('gpu_uuid', '')
+        mig = _number(properties.get('mig_index', ''))
         if mig is None and ('mig_uuid' in properties or 'gpu_instance_id' in properties):
-            mig = migs.get(index, 0)
+            mig = next_migs.get(index, 0)
         if mig is not None:
-            migs[index] = max(mig + 1, migs.get(index, 0))
-        keys.append(DeviceKey(int(index), -1 if mig is None else mig, _uuid(properties, mig)))
+            next_migs[index] = max(mig + 1, next_migs.get(index, 0))
+            uuid = properties.get('mig_uuid', '')
+        keys.append(DeviceKey(index, -1 if mig is None else mig, uuid))
     return keys
-
-
-def _uuid(properties: Mapping[str, str], mig: int | None) -> str:
-    if mig is not None:
-        return properties.get('mig_uuid') or properties.get('uuid', '')
-    uuid = properties.get('uuid') or properties.get('gpu_uuid', '')
-    return uuid or (f'GPU-{properties["bare_uuid"]}' if 'bare_uuid' in properties else '')
 
 
 def _number(text: str) -> int | None:

@@ -84,6 +84,8 @@ def test_reading_ignores_what_it_cannot_understand() -> None:
         [
             Series('other', labels, 1.0),
             Series('nvitop_gpu_temperature_celsius', labels, float('nan')),
+            Series('nvitop_gpu_power_limit_watts', labels, 1e305),
+            Series('nvitop_gpu_memory_used_bytes', labels, float('inf')),
             Series('nvitop_gpu_power_usage_watts', {'gpu': 'x' * 20}, 5.0),
             Series('nvitop_process_gpu_memory_bytes', {**labels, 'pid': 'x'}, 5.0),
         ],
