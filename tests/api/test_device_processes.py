@@ -9,6 +9,7 @@ from typing import Any, Iterator, NamedTuple
 import pytest
 
 from nvitop import simulation
+from nvitop.api import libnvml
 from nvitop.api.device import Device, PhysicalDevice
 from nvitop.api.libnvml._session import Session
 from nvitop.api.libnvml._structures import ProcessUtilization
@@ -98,6 +99,15 @@ def test_no_process_is_idle_if_a_busy_gpu_has_no_samples(gpu_utilization: object
     assert measured(gpu_utilization, *processes, failing=(OLD, NEW)) == [NA, NA]
     # Some drivers return samples in which every process is idle.
     assert measured(gpu_utilization, 'memory_utilization = 1', '') == [NA, NA]
+
+
+def test_reason_is_that_of_the_call_which_the_driver_has(machine: simulation.Machine) -> None:
+    machine.hide(NEW)
+    machine.fail(OLD, 'NO_PERMISSION')
+    device = Device(0)
+    device.processes()
+    assert isinstance(device.utilization_gap, libnvml.NVMLError)
+    assert str(device.utilization_gap) == 'Insufficient Permissions'
 
 
 def test_process_is_unknown_next_to_samples_that_do_not_explain_the_gpu() -> None:

@@ -200,7 +200,9 @@ class ProcessMixin(MemoryMixin):
             if error is not None and (
                 self.is_mig_device() or not isinstance(error, libnvml.NVMLError_NotFound)
             ):
-                self.utilization_gap = self.utilization_gap or error
+                gap = self.utilization_gap
+                if gap is None or isinstance(gap, libnvml.NVMLError_FunctionNotFound):
+                    self.utilization_gap = error
                 continue
             by_pid: dict[int, list[_Utilization]] = {}
             for pid, taken, *percents in map(unpack, samples) if error is None else ():
