@@ -15,7 +15,7 @@ from nvitop.accounting.shares import NO_USER, UNKNOWN_USER
 from nvitop.basics.printable import printable
 from nvitop.basics.tables import aligned, csv_text
 from nvitop.basics.times import format_time
-from nvitop.health.states import is_idle_holder
+from nvitop.health.states import is_holder, is_idle_holder, percent_of
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample
@@ -394,8 +394,17 @@ def held_text(samples: list[Sample], users: Sequence[str] = ()) -> str:
     times = sorted(format_time(sample.timestamp)[:-3] for sample in samples)
     as_of = 'at ' + ' to '.join(dict.fromkeys((times[0], times[-1])))
     mark = _mark(samples[0].simulated)
+    unknown = [
+        process
+        for sample in samples
+        for process in sample.processes
+        if is_holder(process) and percent_of(process) is None
+        if not users or process.username in users
+    ]
+    count = f'{len(unknown)} process' + ('es' if len(unknown) > 1 else '')
+    note = f'Left out, because their utilization is unknown: {count}.\n' if unknown else ''
     if len(lines) == 1:
-        return f'{mark}No GPU memory was held for 10 minutes without being used {as_of}.\n'
+        return f'{mark}No GPU memory was held for 10 minutes without being used {as_of}.\n{note}'
     size_text = f'{total / (1 << 30):,.1f} GiB'
     title = f'{mark}GPU memory that is held without being used, {as_of}: {size_text}\n\n'
-    return title + aligned(lines, {0, 1, 4, 5})
+    return title + aligned(lines, {0, 1, 4, 5}) + (note and f'\n{note}')

@@ -454,6 +454,8 @@ def test_memory_that_is_held_without_use_is_listed() -> None:
         'bob  gpu07  0  60.0 GiB  before 2023-11-14 20:14  python3 train.py',
         'carol  gpu07  1  16.0 GiB  2023-11-14 22:04  python3 train.py',
         '(unknown)  gpu07  1  2.0 GiB  2023-11-14 21:14  python3 train.py',
+        '',
+        'Left out, because their utilization is unknown: 1 process.',
     ]
     bob = held_text([machine.sample(), machine.sample(3600)], ['bob'])
     assert bob.splitlines()[0].endswith('at 2023-11-14 22:14 to 2023-11-14 23:14: 120.0 GiB')

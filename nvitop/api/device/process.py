@@ -200,8 +200,8 @@ class ProcessMixin(MemoryMixin):
             if error is not None and (
                 self.is_mig_device() or not isinstance(error, libnvml.NVMLError_NotFound)
             ):
-                gap = self.utilization_gap
-                if gap is None or isinstance(gap, libnvml.NVMLError_FunctionNotFound):
+                is_missing = isinstance(self.utilization_gap, libnvml.NVMLError_FunctionNotFound)
+                if self.utilization_gap is None or is_missing:
                     self.utilization_gap = error
                 continue
             by_pid: dict[int, list[_Utilization]] = {}
