@@ -143,9 +143,11 @@ def run_process(program: str, load: Callable[[], Callable[[], int]]) -> NoReturn
     """Run a command as a whole process."""
     # Imports create no garbage, and collecting takes 5 % of the CPU time of `nvitop -1`.
     gc.disable()
-    send_status = guard.continue_in_child() if _is_guarded(program) else None
+    send_status = None
     status = 1
     try:
+        if _is_guarded(program):
+            send_status = guard.continue_in_child()
         _open_closed_streams()
         status = load()()
     except SystemExit as leaving:

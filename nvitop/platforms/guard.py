@@ -46,6 +46,8 @@ def continue_in_child() -> Callable[[int], None]:
     has_terminal = all(map(os.isatty, (0, 1)))
     watched = {*_FORWARDED, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    # Not later: that would discard the signal of a child that has ended by then.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     reading, writing = os.pipe()
     try:
         child = os.fork()
@@ -100,7 +102,6 @@ def _wait(
 ) -> NoReturn:
     """Pass signals on to the child until it ends or sends its status; exit with its status."""
     os.set_blocking(reading, False)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     ending = 0
     while True:
         # A child that was told to end may be unable to, without a signal to this process.
