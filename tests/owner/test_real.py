@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -18,18 +17,17 @@ import tempfile
 import time
 from typing import Any, Callable, Iterator
 
-import psutil
 import pytest
 
 from nvitop import NA, HostProcess
-from nvitop.owner.reading import HIDDEN, read_owner
+from nvitop.owner.reading import read_owner
 from nvitop.sampling.owner_reader import CGROUP_SECONDS, OwnerReader
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 from nvitop.sampling.watchdog import Watchdog
 from tests.clock import Clock
 from tests.e2e.monitor import OTHER_USER, bystander
-from tests.e2e.program import NVITOP, Program, environment
-from tests.owner.values import CONTAINER, OUTER, POD, REAL_OWNERS, filled, is_safe
+from tests.e2e.program import environment
+from tests.owner.values import CONTAINER, REAL_OWNERS, filled
 from tests.waiting import PATIENCE
 
 pytestmark = [*REAL_OWNERS]
@@ -211,93 +209,6 @@ def test_moved_process_is_noticed_within_ten_seconds(groups: Hierarchy) -> None:
         clock.turn(CGROUP_SECONDS)
         texts.append(str(reader.read(processes, wait=True)[0].owner))
     assert texts == ['unit a.service', 'unit a.service', 'slurm 42.0']
-
-
-def test_hidden_processes_have_a_reason(tmp_path: pathlib.Path) -> None:
-    proc = tmp_path / 'proc'
-    proc.mkdir()
-    run('mount', '-t', 'proc', '-o', 'hidepid=2', 'proc', str(proc))
-    tmp_path.chmod(0o755)
-
-    def reason(pid: int) -> str:
-        psutil.PROCFS_PATH = str(proc)
-        os.setuid(OTHER_USER)
-        return read_owner(pid).reason
-
-    try:
-        with bystander('trainer') as child:
-            assert in_child(lambda: reason(child.pid)) == HIDDEN
-    finally:
-        run('umount', str(proc))
-
-
-def machine_with(tmp_path: pathlib.Path, *children: subprocess.Popen[bytes]) -> str:
-    """Return a scenario with these processes, each on a GPU of its own."""
-    text = f'[[gpu]]\ncount = {len(children)}\nmodel = "H100"\n'
-    for gpu, child in enumerate(children):
-        text += f'[[process]]\ngpus = [{gpu}]\ncommand = ["given"]\npid = {child.pid}\n'
-    path = tmp_path / 'machine.toml'
-    path.write_text(text)
-    return str(path)
-
-
-def test_query_report_and_monitor_show_owners(groups: Hierarchy, tmp_path: pathlib.Path) -> None:
-    with bystander('trainer') as job, bystander('server', OTHER_USER) as pod:
-        groups.put(job.pid, JOB)
-        groups.put(pod.pid, filled('/kubepods/burstable/pod<P>/<C>'))
-        machine = machine_with(tmp_path, job, pod)
-        columns = 'owner,owner_kind,job_id,pod_uid,container_id'
-        rows = run(
-            *(sys.executable, '-m', 'nvitop', 'query', '--demo', machine),
-            *('--processes', columns, '--format=csv,noheader'),
-        ).splitlines()
-        assert rows == [
-            'slurm 42.0, slurm, 42, [N/A], [N/A]',
-            f'pod 5ba385ca, pod, [N/A], {POD}, {CONTAINER}',
-        ]
-        report = run(*NVITOP, '-1', '--demo', machine, '--columns=pid,owner')
-        assert re.search(rf'{job.pid} +slurm 42\.0', report)
-        with Program((*NVITOP, '--demo', machine), columns=160, rows=40) as monitor:
-            monitor.wait_for(r'JOB(.|\n)*slurm 42\.0(.|\n)*pod 5ba385ca')
-            monitor.type('\\owner:pod\r')
-            monitor.wait_until_gone(r'slurm 42\.0')
-            assert 'pod 5ba385ca' in monitor.text
-            monitor.press('\x1b', r'slurm 42\.0')
-            monitor.press('UU', r'by job \(2\)(.|\n)*slurm 42 ')
-            monitor.type('q')
-            monitor.wait_for('COMMAND')
-            monitor.press('\x1b[B', 'trainer')
-            monitor.press('e', r'slurm 42\.0 +from its cgroup')
-            monitor.press('q', 'COMMAND')
-            assert monitor.leave() == 0
-
-
-def test_hostile_names_reach_no_screen(groups: Hierarchy, tmp_path: pathlib.Path) -> None:
-    names = [
-        b'/evil-\x1b[2J\x1b]0;x\x07.service',
-        b'/\xff\xfe\xc2\x9b31m.scope',
-        '/\u202ereversed.service'.encode(),
-        b'/docker-' + b'\x1b' * 64 + b'.scope',
-        b'/' + b'/'.join([b'a' * 200] * 15) + b'/z.service',
-        b'/system.slice/slurmstepd.scope/job_42\x1b/step_0',
-        b'/kubepods/pod' + POD.upper().encode() + b'/' + OUTER.upper().encode(),
-    ]
-    with contextlib.ExitStack() as stack:
-        children = [stack.enter_context(bystander('trainer')) for _ in names]
-        for child, name in zip(children, names):
-            groups.put(child.pid, name)
-        readings = [read_owner(child.pid) for child in children]
-        assert all(is_safe(str(reading.owner)) for reading in readings)
-        assert str(readings[4].owner) == 'unit z.service'
-        machine = machine_with(tmp_path, *children)
-        for arguments in (('-1', '--columns=pid,owner'), ('query', '--processes=all')):
-            text = run(sys.executable, '-m', 'nvitop', *arguments, '--demo', machine)
-            assert is_safe(text.replace('\n', ''))
-        with Program((*NVITOP, '--demo', machine), columns=160, rows=40) as monitor:
-            monitor.wait_for(r'JOB(.|\n)*unit z\.service')
-            assert b'\x1b]0;x' not in monitor.written
-            assert '\u202e' not in monitor.text
-            assert monitor.leave() == 0
 
 
 RUNTIMES = [('crun', '--cgroup-manager=cgroupfs'), ('runc',)]

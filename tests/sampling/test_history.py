@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import gc
 import math
-import sys
-import types
 
 import pytest
 from hypothesis import given, settings
@@ -197,34 +194,6 @@ def test_a_vanished_device_is_forgotten_after_the_capacity() -> None:
     assert h.last(device_key(1), 'temperature') is None
     h.forget(device_key(0))
     assert h.last(device_key(0), 'temperature') is None
-
-
-def test_memory_does_not_grow_over_time() -> None:
-    h = History()
-
-    def run(ticks: range) -> None:
-        for tick in ticks:
-            processes = tuple(process_sample(tick + i, cpu_percent=1.0) for i in range(3))
-            h.record(sample(float(tick), device_sample(0), processes=processes))
-
-    run(range(1000, 3000))
-    before = size_of(h)
-    run(range(3000, 5000))
-    assert size_of(h) <= before
-
-
-def size_of(whole: object) -> int:
-    """Return the bytes of everything reachable, except through classes, modules and functions."""
-    seen: dict[int, object] = {}
-    todo = [whole]
-    while todo:
-        each = todo.pop()
-        if id(each) not in seen and not isinstance(
-            each, (type, types.ModuleType, types.FunctionType)
-        ):
-            seen[id(each)] = each
-            todo += gc.get_referents(each)
-    return sum(map(sys.getsizeof, seen.values()))
 
 
 def test_a_frozen_history_does_not_change() -> None:

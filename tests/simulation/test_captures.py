@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pathlib
 import re
-from typing import Any, Iterator
+from typing import Iterator
 
 import pytest
 
 from nvitop import simulation
 from nvitop.api.device import Device, MigDevice
-from nvitop.basics.metrics import EXTENDED_METRICS, METRICS, Metric
-from nvitop.basics.units import NA
+from nvitop.basics.metrics import EXTENDED_METRICS, METRICS
 from nvitop.query.command import main
 from nvitop.sampling.source import take_sample
 from nvitop.simulation.capture import (
@@ -108,50 +107,6 @@ def test_xml_comes_back(path: pathlib.Path) -> None:
         (texts[n], v) for n, v in zip(names, values) if n in different
     ]
     assert len(different) <= 0.03 * len(names)
-
-
-def value_of(device: Device, metric: Metric) -> Any:
-    value = getattr(device, metric.method)
-    return value() if callable(value) else value
-
-
-def is_same(metric: Metric, value: Any, text: str) -> bool:
-    """Whether a value of the library is the one that nvidia-smi printed."""
-    if text == DEPRECATED:
-        return True
-    if is_missing(text) or value is NA:
-        return is_missing(text) and value in (NA, '')
-    if metric.kind == 'list':
-        return int(value) == int(text, 16)
-    if metric.kind == 'bool':
-        return text == ('Yes' if value else 'No')
-    if metric.kind == 'str':
-        return plain(value) == plain(text)
-    factor = MIB if metric.unit == 'B' else metric.divisor
-    rounding = MIB if metric.unit == 'B' else metric.divisor // 100
-    return bool(abs(value - float(text.split()[0]) * factor) <= rounding)
-
-
-def plain(value: Any) -> str:
-    """Return a text in lower case without separators, in the words of NVML."""
-    text = '.'.join(map(str, value)) if isinstance(value, tuple) else str(value)
-    text = text.lower().replace(' ', '').replace('_', '')
-    return {'yes': 'enabled', 'no': 'disabled', 'supported': 'enabled'}.get(text, text)
-
-
-@pytest.mark.parametrize('state', ['idle', 'load'])
-@pytest.mark.parametrize('path', MACHINES, ids=lambda path: path.stem)
-def test_getters_agree_with_nvidia_smi(path: pathlib.Path, state: str) -> None:
-    capture = read_capture(path, state)
-    texts = capture.gpus[0].texts
-    with simulation.machine(scenario_of_capture(capture)):
-        values = {metric: value_of(Device(0), metric) for metric in COMPARED}
-    different = {
-        metric.query
-        for metric, value in values.items()
-        if not is_same(metric, value, texts.get(metric.name, 'N/A'))
-    }
-    assert different <= {'pcie.link.gen.hostmax'}
 
 
 def test_mig_devices_of_a_capture_have_their_sizes() -> None:

@@ -381,6 +381,25 @@ def test_connections_of_a_gpu_are_those_of_other_clients(start: Start) -> None:
         pynvml.nvmlDeviceGetP2PStatus(gpu, other, 6)
 
 
+def test_functions_that_nvitop_does_not_call_are_not_supported_or_permitted(start: Start) -> None:
+    start('mig')
+    gpu = handle(0)
+    mig = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, 2)
+    with pytest.raises(pynvml.NVMLError_NotSupported):
+        pynvml.nvmlDeviceGetVirtualizationMode(handle(2))
+    with pytest.raises(pynvml.NVMLError_NotSupported):
+        pynvml.nvmlUnitGetCount()
+    with pytest.raises(pynvml.NVMLError_NoPermission):
+        pynvml.nvmlDeviceSetEccMode(gpu, 0)
+    with pytest.raises(pynvml.NVMLError_InvalidArgument):
+        pynvml.nvmlDeviceSetEccMode(mig, 0)
+
+
+def test_power_limit_above_the_default_raises_no_clock_above_its_maximum(start: Start) -> None:
+    start('[[gpu]]\nmodel = "A100"\npower_limit = 900\n[[process]]\ncommand = ["a"]\nsm = 5\n')
+    assert 1350 < pynvml.nvmlDeviceGetClockInfo(handle(0), 1) <= 1410
+
+
 def test_gpus_without_nvlink_have_no_peer_access_by_it(start: Start) -> None:
     start('[[gpu]]\ncount = 2\nmodel = "RTX 4090"\n')
     assert [pynvml.nvmlDeviceGetP2PStatus(handle(0), handle(1), n) for n in (0, 2)] == [0, 5]

@@ -65,6 +65,7 @@ def test_hanging_call_returns_when_the_machine_stops() -> None:
         thread = threading.Thread(target=call, args=(device, pynvml.c_uint()), daemon=True)
         thread.start()
         wait_until(lambda: machine.calls['nvmlDeviceGetPowerUsage'], 'the call')
+        machine.hang('nvmlDeviceGetName')  # it does not lock the first call in
     thread.join(PATIENCE)
     assert not thread.is_alive()
 

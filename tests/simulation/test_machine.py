@@ -84,6 +84,7 @@ def test_process_is_shown_with_the_values_of_the_scenario_and_runs_as_this_user(
     assert process.running_time_seconds == pytest.approx(60 * 3600 + 60)
     assert [each.thread_count for each in in_tree if each.pid == child.pid] == [130]
     assert start_time_of(child.pid) == process.key.start_time
+    assert process.key.start_time == pytest.approx(machine.world.began - 60 * 3600)
     assert child.username() == psutil.Process().username()
 
 

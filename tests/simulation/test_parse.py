@@ -143,6 +143,7 @@ MISTAKES = [
     ),
     (PROCESS + 'mem = 1\n', "5: process[0].mem: unknown key; did you mean 'memory'?"),
     # events and faults
+    (FAULT + 'times = 0\n', '5: fault[0].times: expected a number of at least 1, got 0'),
     (TWO_GPUS + '[[event]]\n', '3: event[0].at: required key is missing: time of the event'),
     (
         TWO_GPUS + '[[event]]\nat = 9\nuntil = 9\n',
