@@ -19,6 +19,7 @@ from nvitop.exporter.families import (
     UNKNOWN,
     scaled,
 )
+from nvitop.fleet.series import renamed
 from nvitop.fleet.types import Series, percent_of
 from nvitop.sampling.types import (
     PROCESSES,
@@ -65,7 +66,7 @@ GRAPH_SERIES = {
 
 def read_host(series: Iterable[Series], host: FleetHost, timestamp: float) -> Sample:
     """Return the sample of one host from a response to ``host_query``."""
-    rows = [_cleaned(row) for row in series]
+    rows = [_cleaned(renamed(row)) for row in series]
     times = [row.value for row in rows if row.name == COLLECTED]
     sample = read_sample(host.kind, rows, timestamp=max(times, default=timestamp))
     problems: tuple[Problem, ...] = ()

@@ -14,6 +14,7 @@ from nvitop.fleet.series import (
     Matcher,
     marked,
     vector,
+    with_renamed,
 )
 from nvitop.health.states import HELD_SECONDS
 
@@ -41,36 +42,37 @@ class Scope(NamedTuple):
 
 def fleet_query(scope: Scope) -> str:
     """Return the query of all hosts: values, those that were seen, and targets that are down."""
-    utilization = vector(['DCGM_FI_DEV_GPU_UTIL'], scope.match)
     # One GPU of each host is enough.
-    temperature = vector(['DCGM_FI_DEV_GPU_TEMP'], (*scope.match, Matcher('gpu', '=', '0')))
-    build = vector(['nvitop_build_info'], scope.match)
+    first = (*scope.match, Matcher('gpu', '=', '0'))
+    seen = [vector([name], first) for name in with_renamed(['DCGM_FI_DEV_GPU_TEMP'])]
+    seen.append(vector(['nvitop_build_info'], scope.match))
+    times = ' or '.join(f'timestamp({series})' for series in seen)
     host = ', '.join(('job', *scope.host_labels))
-    times = f'timestamp({temperature}) or timestamp({build})'
+    past = []
+    for name in with_renamed(['DCGM_FI_DEV_GPU_UTIL']):
+        values, factor = vector([name], scope.match), 100 if name.endswith('_RATIO') else 1
+        highest = f'{factor} * max_over_time({values}[{HELD_SECONDS:.0f}s])'
+        past.append(marked(f'{highest} and {values} offset {HELD_SECONDS:.0f}s', 'past'))
     return ' or '.join(
         (
             marked(f'max by ({host}) ({times})', 'time'),
             marked(f'max by ({host}) (max_over_time(({times})[{GONE_SECONDS:.0f}s:60s]))', 'seen'),
-            marked(
-                f'max_over_time({utilization}[{HELD_SECONDS:.0f}s])'
-                f' and {utilization} offset {HELD_SECONDS:.0f}s',
-                'past',
-            ),
+            *past,
             marked(f'{vector(["up"], scope.match)} == 0', 'down'),
             # Last: a server evaluates the left side of each "or" again.
-            vector((*OWN_NAMES, *DCGM_NAMES), scope.match),
+            vector((*OWN_NAMES, *with_renamed(DCGM_NAMES)), scope.match),
         )
     )
 
 
 def host_query(host: FleetHost, scope: Scope) -> str:
     """Return the query of everything that is known about one host."""
-    return vector((*series_names(host.kind), COLLECTED), _of_host(host, scope))
+    return vector((*with_renamed(series_names(host.kind)), COLLECTED), _of_host(host, scope))
 
 
 def history_query(host: FleetHost, scope: Scope) -> str:
     """Return the query of a range of the values of one host that graphs show."""
-    return vector(GRAPH_SERIES[host.kind], _of_host(host, scope))
+    return vector(with_renamed(GRAPH_SERIES[host.kind]), _of_host(host, scope))
 
 
 def _of_host(host: FleetHost, scope: Scope) -> tuple[Matcher, ...]:

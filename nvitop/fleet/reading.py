@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, cast
 
 from nvitop.basics.printable import printable
-from nvitop.fleet.series import DCGM_NAMES, INSTANCE, OWN_NAMES, ROW
+from nvitop.fleet.series import DCGM_NAMES, INSTANCE, OWN_NAMES, ROW, renamed
 from nvitop.fleet.types import (
     LATE_SECONDS,
     Fleet,
@@ -49,6 +49,7 @@ _VALUES: dict[str, tuple[str, float]] = {
     'DCGM_FI_DEV_GPU_UTIL': ('utilization', 1.0),
     'DCGM_FI_PROF_GR_ENGINE_ACTIVE': ('engine', 100.0),
     'DCGM_FI_DEV_FB_USED': ('used', _MIB),
+    'DCGM_FI_DEV_FB_TOTAL': ('total', _MIB),
     'DCGM_FI_DEV_FB_FREE': ('free', _MIB),
     'DCGM_FI_DEV_FB_RESERVED': ('reserved', _MIB),
     'DCGM_FI_DEV_POWER_USAGE': ('power', 1.0),
@@ -116,7 +117,7 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
     jobs: set[str] = set()
     times: dict[str, float] = {}
     names_of_places: dict[str, str] = {}
-    rows = [row for row in series if math.isfinite(row.value)]
+    rows = [renamed(row) for row in series if math.isfinite(row.value)]
     # In Kubernetes, "pod" names the pod of the exporter if the other label exists.
     is_renamed = any('exported_pod' in row.labels for row in rows)
     for row in rows:

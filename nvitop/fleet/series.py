@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import re
-from typing import Iterable, NamedTuple
+from typing import TYPE_CHECKING, Iterable, NamedTuple
+
+if TYPE_CHECKING:
+    from nvitop.fleet.types import Series
 
 _ESCAPES = {'\\': '\\\\', '"': '\\"', '\n': '\\n', '\r': '\\r', '\t': '\\t', '\0': '\\x00'}
 _MATCHER = re.compile(
@@ -36,9 +39,44 @@ DCGM_NAMES = frozenset(
     for name in (
         *('DEV_GPU_UTIL', 'PROF_GR_ENGINE_ACTIVE', 'DEV_FB_USED', 'DEV_FB_FREE'),
         *('DEV_FB_RESERVED', 'DEV_POWER_USAGE', 'DEV_GPU_TEMP', 'DEV_XID_ERRORS'),
-        'DEV_ROW_REMAP_FAILURE',
+        *('DEV_FB_TOTAL', 'DEV_ROW_REMAP_FAILURE'),
     )
 )
+#: Name of a series since dcgm-exporter 4.9 → name before, and the value before / the value since.
+RENAMED: dict[str, tuple[str, float]] = {
+    f'DCGM_FI_{new}': (f'DCGM_FI_{old}', factor)
+    for new, old, factor in (
+        ('DEV_SM_CLOCK_HERTZ', 'DEV_SM_CLOCK', 1e-6),
+        ('DEV_MEMORY_CLOCK_HERTZ', 'DEV_MEM_CLOCK', 1e-6),
+        ('DEV_MEMORY_TEMP_CELSIUS', 'DEV_MEMORY_TEMP', 1.0),
+        ('DEV_GPU_TEMP_CELSIUS', 'DEV_GPU_TEMP', 1.0),
+        ('DEV_BOARD_POWER_WATTS', 'DEV_POWER_USAGE', 1.0),
+        ('DEV_GPU_UTIL_RATIO', 'DEV_GPU_UTIL', 100.0),
+        ('DEV_MEMORY_UTIL_RATIO', 'DEV_MEM_COPY_UTIL', 100.0),
+        ('DEV_ENC_UTIL_RATIO', 'DEV_ENC_UTIL', 100.0),
+        ('DEV_DEC_UTIL_RATIO', 'DEV_DEC_UTIL', 100.0),
+        ('DEV_FB_CAPACITY_BYTES', 'DEV_FB_TOTAL', 2.0**-20),
+        ('DEV_FB_FREE_BYTES', 'DEV_FB_FREE', 2.0**-20),
+        ('DEV_FB_USED_BYTES', 'DEV_FB_USED', 2.0**-20),
+        ('DEV_FB_RESERVED_BYTES', 'DEV_FB_RESERVED', 2.0**-20),
+        ('DEV_ROW_REMAP_FAILED', 'DEV_ROW_REMAP_FAILURE', 1.0),
+        ('PROF_GR_ENGINE_UTIL_RATIO', 'PROF_GR_ENGINE_ACTIVE', 1.0),
+    )
+}
+
+
+def with_renamed(names: Iterable[str]) -> list[str]:
+    """Return names with those that they have since dcgm-exporter 4.9."""
+    known = set(names)
+    return [*known, *(new for new, (old, _) in RENAMED.items() if old in known)]
+
+
+def renamed(series: Series) -> Series:
+    """Return a series with the name that it had before dcgm-exporter 4.9."""
+    if series.name not in RENAMED:
+        return series
+    name, factor = RENAMED[series.name]
+    return series._replace(name=name, value=series.value * factor)
 
 
 class Matcher(NamedTuple):

@@ -170,6 +170,19 @@ def test_nothing_is_held_before_ten_minutes_of_history(
     assert [gpu.state for gpu in only(read(*series)).gpus] == [state]
 
 
+def test_names_since_dcgm_exporter_4_9_have_the_same_values() -> None:
+    before = (('GPU_UTIL', 50), ('FB_USED', 1024), ('FB_TOTAL', 8192), ('POWER_USAGE', 300))
+    since = (
+        ('GPU_UTIL_RATIO', 0.5),
+        ('FB_USED_BYTES', 2.0**30),
+        ('FB_CAPACITY_BYTES', 2.0**33),
+        ('BOARD_POWER_WATTS', 300),
+    )
+    hosts = [only(read(*(dcgm(f'DEV_{name}', v) for name, v in rows))) for rows in (before, since)]
+    assert hosts[0] == hosts[1]
+    assert hosts[0].memory_total_bytes == 8 * GIB
+
+
 def test_hosts_without_values_are_down_gone_or_forgotten() -> None:
     seen = {'hostname': 'n9', 'instance': 'n9:9836', 'job': 'gpus'}
     fleet = read(
@@ -313,7 +326,7 @@ def test_label_of_the_user_names_hosts() -> None:
 def test_query_is_short_and_quotes_the_selector() -> None:
     query = fleet_query(Scope(parse_selector('{cluster="a\\"b", rack=~"r[12]"}')))
     assert len(query) < 2500
-    assert query.count('cluster="a\\"b",rack=~"r[12]"') == 8
+    assert query.count('cluster="a\\"b",rack=~"r[12]"') == 12
     with pytest.raises(ValueError, match='expected'):
         parse_selector('{a}')
 
