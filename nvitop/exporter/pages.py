@@ -169,7 +169,8 @@ def _holders(
 def _use(share: Share, seconds: float) -> GpuUse:
     time = seconds * share.part
     is_idle = not share.is_used and bool(share.key.user)
-    known = 0.0 if share.percent is None else seconds
+    # As in recordings, only of the time in which a part of the GPU was theirs.
+    known = seconds if share.percent is not None and share.part else 0.0
     percent = share.percent or 0
     return GpuUse(
         0.0 if is_idle else time, time if is_idle else 0.0, 0.0, known * percent / 100, known
