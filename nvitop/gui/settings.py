@@ -50,12 +50,12 @@ def _read_config(
     invocation: Invocation, messages: list[Message]
 ) -> list[tuple[str, dict[str, object]]]:
     """Read the configuration file and the saved settings, if they exist."""
+    if not invocation.reads_config:
+        return []
     path = invocation.config
     given = config_file() if path is None else path
     saved = os.path.join(os.path.dirname(os.path.realpath(given)), 'saved.toml')
-    if not invocation.reads_config or (
-        path is None and not _may_exist(given) and not _may_exist(saved)
-    ):
+    if path is None and not _may_exist(given) and not _may_exist(saved):
         return []
     from nvitop.console.config import read_config  # most users have no file
 
