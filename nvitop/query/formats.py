@@ -117,7 +117,7 @@ class _Csv:
 
     def _cell(self, field: QueryField, row: AnyRow) -> str:
         branch = branch_of(row.sample.driver_version)
-        text = value_text(field, field.value(row), units=self._style.units, branch=branch)
+        text = value_text(field, printed_value(field, row), units=self._style.units, branch=branch)
         return quote(printable(text) if self._for_terminal else text)
 
 
@@ -190,7 +190,8 @@ class _Table:
     def _lines(self, fields: tuple[QueryField, ...], rows: Sequence[Any]) -> list[str]:
         units = self._style.units
         cells = [
-            [printable(value_text(c, c.value(row), units=units)) for c in fields] for row in rows
+            [printable(value_text(c, printed_value(c, row), units=units)) for c in fields]
+            for row in rows
         ]
         if self._style.header:
             # Units follow the values, or else the names.
@@ -250,6 +251,14 @@ def header_text(field: QueryField) -> str:
     """Header of a field with its unit: ``'memory.used [MiB]'``."""
     unit = unit_in_csv(field)
     return f'{field.header} [{unit}]' if unit else field.header
+
+
+def printed_value(field: QueryField, row: Any) -> CellValue:
+    """Return the value of a field in CSV and tables: the index of a MIG device is ``0:1``."""
+    if field.name == 'index' and row.device.key.is_mig:
+        label: str = row.device.key.label
+        return label
+    return field.value(row)
 
 
 def value_text(field: QueryField, value: CellValue, *, units: bool, branch: int = 0) -> str:

@@ -77,10 +77,10 @@ def test_mig_devices_have_rows_on_request() -> None:
 
     gpus = ['0, [N/A]', '1, [N/A]', '2, [N/A]']
     assert rows() == gpus
-    assert rows(mig=True) == [*gpus[:2], '1, 2', gpus[2]]
+    assert rows(mig=True) == [*gpus[:2], '1:2, 2', gpus[2]]
     assert rows(only=(1,)) == ['1, [N/A]']
-    assert rows(only=(1,), mig=True) == ['1, [N/A]', '1, 2']
-    assert rows(only=((1, 2),)) == ['1, 2']
+    assert rows(only=(1,), mig=True) == ['1, [N/A]', '1:2, 2']
+    assert rows(only=((1, 2),)) == ['1:2, 2']
     assert rows(only=((1, 1),)) == []
 
 
