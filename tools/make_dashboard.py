@@ -6,8 +6,6 @@ import json
 from typing import Any, Dict, NamedTuple
 
 UID = 'nvitop-exporter'
-#: Version of the structure: Grafana 11 and newer read it, and later ones upgrade it.
-SCHEMA_VERSION = 39
 #: Maximum number of lines in a graph, and of rows of a ranking.
 MOST = 20
 _DATASOURCE = {'type': 'prometheus', 'uid': '${datasource}'}
@@ -28,11 +26,7 @@ _PLAIN: Steps = {0: 'text'}
 _GOOD_BAD: Steps = {0: 'green', 1: 'red'}
 _GOOD_WARN: Steps = {0: 'green', 1: 'orange'}
 #: Column → colors of its values.
-_STEPS_OF_COLUMNS: dict[str, Steps] = {
-    'findings': {0: 'green', 1: 'orange'},
-    'severity': {1: 'blue', 2: 'orange', 3: 'red'},
-    'held': {0: 'text', 1: 'orange'},
-}
+_COLORED: dict[str, Steps] = {'findings': _GOOD_WARN, 'severity': {1: 'orange', 3: 'red'}}
 
 
 class Query(NamedTuple):
@@ -74,9 +68,11 @@ def _top_gpus(name: str) -> Query:
     return Query(f'{selector} and topk({MOST}, {mean})', _BY_GPU)
 
 
-def _day(name: str, by: str, scale: str) -> str:
+def _ranking(title: str, about: str, name: str, by: str, legend: str, unit: str = '') -> View:
     """Return the sums of a counter in the last day, the highest ones."""
-    return f'topk({MOST}, sum by ({by}) (increase({name}{{{_HOST}}}[1d])){scale})'
+    scale = {'hours': 3600, 'energy': 3.6e6}[legend]
+    sums = f'sum by ({by}) (increase({name}{{{_HOST}}}[1d])) / {scale:g}'
+    return _table(title, about, Query(f'topk({MOST}, {sums})', legend, unit))
 
 
 def _by_host(function: str, series: str) -> str:
@@ -84,7 +80,6 @@ def _by_host(function: str, series: str) -> str:
 
 
 _JOB = 'user, owner_kind, owner_id, owner_name'
-_HOURS, _KWH = ' / 3600', ' / 3.6e6'
 _GPUS = f'(nvitop_gpu_up{{{_WHOLE}}} or nvitop_gpu_asleep{{{_GPU}}})'
 _FREE, _HELD = (f'nvitop_gpu_state{{{_WHOLE},state="{state}"}}' for state in ('free', 'held'))
 _BAD = f'count by ({_DEVICE}) (nvitop_gpu_health{{{_GPU}}} >= 2)'
@@ -157,27 +152,27 @@ ROWS: dict[str, list[View]] = {
             'Users with memory on GPUs or MIG devices on which no kernel ran for 10 minutes.',
             Query(f'sum by (hostname, gpu, mig_uuid, user) {_HOLDERS}', 'memory', 'bytes'),
         ),
-        _table(
+        _ranking(
             'Hours held in the last day, by user',
             'Hours of whole GPUs; a MIG device counts by its share.',
-            Query(_day('nvitop_user_gpu_held_idle_seconds_total', 'user', _HOURS), 'hours'),
+            *('nvitop_user_gpu_held_idle_seconds_total', 'user', 'hours'),
         ),
     ],
     'Use in the last day': [
-        _table(
+        _ranking(
             'GPU-hours by user',
             'Each GPU counts once: a shared one is divided, and a MIG device counts by its share.',
-            Query(_day('nvitop_user_gpu_seconds_total', 'user', _HOURS), 'hours'),
+            *('nvitop_user_gpu_seconds_total', 'user', 'hours'),
         ),
-        _table(
+        _ranking(
             'GPU-hours by job',
             'Jobs, pods, containers and units. Needs the option --owners of the exporter.',
-            Query(_day('nvitop_owner_gpu_seconds_total', _JOB, _HOURS), 'hours'),
+            *('nvitop_owner_gpu_seconds_total', _JOB, 'hours'),
         ),
-        _table(
+        _ranking(
             'Energy by user',
             'Energy of shared GPUs is divided by utilization.',
-            Query(_day('nvitop_user_gpu_energy_joules_total', 'user', _KWH), 'energy', 'kwatth'),
+            *('nvitop_user_gpu_energy_joules_total', 'user', 'energy', 'kwatth'),
         ),
     ],
     'GPUs': [
@@ -213,12 +208,11 @@ def dashboard() -> str:
         y += height
     made = {
         'description': 'NVIDIA GPUs of many hosts, from nvitop exporter.',
-        'editable': True,
         'graphTooltip': 1,
         'id': None,
         'panels': panels,
         'refresh': '1m',
-        'schemaVersion': SCHEMA_VERSION,
+        'schemaVersion': 39,  # Grafana 11 and newer
         'tags': ['gpu', 'nvidia', 'nvitop'],
         'templating': {'list': _variables()},
         'time': {'from': 'now-1h', 'to': 'now'},
@@ -273,7 +267,7 @@ def _links(host: str) -> list[Panel]:
 
 _OPTIONS: dict[str, Panel] = {
     'stat': {'colorMode': 'value', 'graphMode': 'none'},
-    'timeseries': {'tooltip': {'mode': 'multi', 'sort': 'desc'}},
+    'timeseries': {},
     'table': {'footer': {'enablePagination': True}, 'showHeader': True},
 }
 
@@ -283,12 +277,10 @@ def _columns(view: View) -> list[Panel]:
     columns: dict[str, Panel] = {'hostname': {'links': _links('${__value.raw}')}}
     for query in view.queries:
         values: Panel = {'unit': query.unit} if query.unit else {}
-        steps = _STEPS_OF_COLUMNS.get(query.legend)
+        steps = _COLORED.get(query.legend)
         if steps:
             values['thresholds'] = _thresholds(steps)
             values['custom.cellOptions'] = {'type': 'color-text'}
-        elif query.unit == 'percentunit':
-            values.update({'custom.cellOptions': {'type': 'gauge'}, 'min': 0, 'max': 1})
         columns[query.legend] = values
     return [
         {
@@ -328,7 +320,7 @@ def _variables() -> list[Panel]:
         made.append(
             {
                 'allValue': '.*',
-                'current': {'selected': True, 'text': ['All'], 'value': ['$__all']},
+                'current': {'text': ['All'], 'value': ['$__all']},
                 'datasource': _DATASOURCE,
                 'includeAll': True,
                 'label': title,

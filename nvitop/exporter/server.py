@@ -43,6 +43,8 @@ class MetricsServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    # On Windows, others could take an address that is reused.
+    allow_reuse_address = not hasattr(socket, 'SO_EXCLUSIVEADDRUSE')
     request_queue_size = 128
 
     def __init__(

@@ -12,7 +12,6 @@ import importlib
 import json
 import os
 import pathlib
-import random
 import re
 import shutil
 import subprocess
@@ -27,7 +26,7 @@ import pytest
 
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.exporter.pages import PROCESS_SERIES
-from tests.exporter.shipped import SHARE, expressions, instant, panels
+from tests.exporter.shipped import SHARE, expressions, instant
 from tests.fleet import servers
 from tests.fleet.servers import free_port, query, wait_for
 from tests.waiting import PATIENCE
@@ -219,61 +218,6 @@ def test_prometheus_accepts_all_series(prometheus: str) -> None:
 def test_panels_and_alerts_have_data(prometheus: str, name: str) -> None:
     expression = instant(expressions()[name]).replace(' or vector(0)', '')
     assert query(prometheus, expression), expression
-
-
-#: A line of a page with values of GPUs or users.
-SERIES = re.compile(r'(nvitop_\w+)\{(.*)\} (\S+)')
-
-
-def series_of_hosts(pages: list[str], count: int, moments: list[float]) -> Iterator[str]:
-    """Yield the series of many hosts: those of a few with other names and random values."""
-    chance = random.Random(1)
-    lines: dict[str, list[str]] = {}
-    for number in range(count):
-        for line in pages[number % len(pages)].splitlines():
-            found = SERIES.fullmatch(line)
-            if not found:
-                continue
-            name, labels, value = found.groups()
-            labels = re.sub('hostname="[^"]*"', f'hostname="gpu{number:03}"', labels)
-            labels = re.sub('uuid="([^"]*)"', rf'uuid="\1-{number}"', labels)
-            labels = re.sub('user="([^"]*)"', rf'user="\g<1>{number % 50}"', labels)
-            labels = f'job="nvitop",instance="gpu{number:03}:9836",{labels}'
-            is_state = name.endswith(('_info', '_up', '_total', '_timestamp_seconds'))
-            for moment in moments:
-                shown = value if is_state else float(value) * (0.5 + chance.random())
-                lines.setdefault(name, []).append(f'{name}{{{labels}}} {shown} {moment:.0f}\n')
-    for several in lines.values():
-        yield from several
-    yield '# EOF\n'
-
-
-def test_graphs_of_300_hosts_have_at_most_20_lines(
-    machines: dict[str, Machine], prometheus: str, tmp_path: pathlib.Path
-) -> None:
-    pages = [fetch(f'{machine.url}/metrics').decode() for machine in machines.values()]
-    end = int(time.time()) // 60 * 60.0
-    moments = [end - 60 * step for step in reversed(range(6))]
-    lines: dict[str, int] = {}
-    with servers.prometheus(tmp_path, series_of_hosts(pages, 300, moments)) as url:
-        assert len(query(url, f'count by (hostname) (nvitop_build_info @ {end})')) == 300
-        for panel in panels():
-            if panel['type'] not in ('timeseries', 'state-timeline'):
-                continue
-            for target in panel['targets']:
-                text = urllib.parse.urlencode(
-                    {
-                        'query': re.sub(r'\$\w+', '.*', target['expr'].replace('$__range', '6m')),
-                        'start': moments[0],
-                        'end': end,
-                        'step': 60,
-                    }
-                )
-                found = json.loads(fetch(f'{url}/api/v1/query_range?{text}'))['data']['result']
-                lines[panel['title']] = lines.get(panel['title'], 0) + len(found)
-    print(f'\nlines: {lines}')
-    assert max(lines.values()) == 20
-    assert min(lines.values()) > 0
 
 
 def test_join_in_the_documentation_has_data(prometheus: str) -> None:
