@@ -73,7 +73,8 @@ else:  # type checkers must not see a `__getattr__`: it would hide misspelled na
 
 
 if os.environ.get('NVITOP_DEMO'):
-    with contextlib.suppress(Exception):  # a broken binding is reported by what needs it
+    # A broken binding is reported by what needs it. Ctrl-C here would be a traceback of any command.
+    with contextlib.suppress(Exception, KeyboardInterrupt):
         from nvitop.api.libnvml._session import SESSION
 
         SESSION.cover_binding()
