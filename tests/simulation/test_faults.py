@@ -49,7 +49,10 @@ def test_unknown_functions_codes_and_gpus_are_explained() -> None:
         (lambda: mig.set(gpu=12, lost=True), 'no GPU 12'),
         (lambda: mig.set(gpu=(2, 0), lost=True), 'GPU 2 has none'),
         (lambda: mig.grow(3, gpu=12), 'no GPU 12'),
-        (lambda: mig.set(temprature=1), "^Machine.set: temprature: unknown key; did you mean 'temp"),
+        (
+            lambda: mig.set(temprature=1),
+            "^Machine.set: temprature: unknown key; did you mean 'temp",
+        ),
         (lambda: mig.hide('nvmlNo*'), 'no function'),
     )
     for call, message in calls:

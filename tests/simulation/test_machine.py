@@ -39,8 +39,18 @@ def listed_pids() -> list[int]:
     return [process.pid for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle())]
 
 
+#: Children of this process that other tests have started.
+_others: set[psutil.Process] = set()
+
+
+@pytest.fixture(autouse=True)
+def leave_out_other_children() -> None:
+    _others.clear()
+    _others.update(psutil.Process().children())
+
+
 def children() -> list[psutil.Process]:
-    return psutil.Process().children()
+    return [child for child in psutil.Process().children() if child not in _others]
 
 
 @posix_only
