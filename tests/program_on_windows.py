@@ -95,6 +95,10 @@ def become_windows() -> None:
         _getfullpathname=os.path.abspath,
     )
     sys.modules['nt'] = nt
+    folders = types.ModuleType('platformdirs')
+    for name in ('user_config_dir', 'user_data_dir'):
+        vars(folders)[name] = lambda *args, **kwargs: os.path.expanduser('~/AppData/Local/nvitop')
+    sys.modules['platformdirs'] = folders
     shell32 = types.SimpleNamespace(IsUserAnAdmin=lambda: 0)
     vars(ctypes)['windll'] = types.SimpleNamespace(shell32=shell32)
     hide(os, NOT_IN_OS)

@@ -310,8 +310,8 @@ def test_options_override_environment_overrides_file(
     monkeypatch.setenv('NVITOP_MONITOR_MODE', 'light,readonly')
     ran = CommandRun(cli.main, '--config', str(path), '--print-config', '--no-readonly')
     assert ran.status == 0
-    for line in ('mode = "full"', 'theme = "light"', 'readonly = false'):
-        assert f'\n{line}\n' in ran.out
+    for line in ('mode = "full"  # from ', 'theme = "light"  # from ', 'readonly = false  # from '):
+        assert f'\n{line}' in ran.out
 
 
 OWNERS = """
