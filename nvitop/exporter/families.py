@@ -192,8 +192,8 @@ def device_properties(
     key, info = device.key, device.info
     parent = gpu.info if gpu is not None else info
     gpu_uuid = gpu.key.uuid if gpu is not None else ('' if key.is_mig else key.uuid)
-    found: dict[str, Any] = {metric.name: device.value_of(metric) for metric in TEXT_METRICS}
-    found.update(
+    properties: dict[str, Any] = {metric.name: device.value_of(metric) for metric in TEXT_METRICS}
+    properties.update(
         index=key.physical_index,
         label=key.label,
         device_file=f'nvidia{key.physical_index}',
@@ -208,14 +208,14 @@ def device_properties(
         cuda_version=sample.cuda_driver_version,
     )
     if key.is_mig:
-        found.update(
+        properties.update(
             mig_index=key.mig_index,
             mig_uuid=key.uuid or None,
             mig_profile=info.mig_profile,
             gpu_instance_id=info.gpu_instance_id,
             compute_instance_id=info.compute_instance_id,
         )
-    return {name: label_value(value) for name, value in found.items() if value is not None}
+    return {name: label_value(value) for name, value in properties.items() if value is not None}
 
 
 def described_devices(
@@ -239,15 +239,15 @@ def described_devices(
 
 def _owners_of_devices(sample: Sample) -> dict[DeviceKey, list[dict[str, str]]]:
     """Return the pods and jobs on each device, those with the most device memory first."""
-    found: dict[DeviceKey, dict[tuple[str, ...], dict[str, str]]] = {}
+    owners: dict[DeviceKey, dict[tuple[str, ...], dict[str, str]]] = {}
     for process in sorted(sample.processes, key=lambda process: -(process.gpu_memory_bytes or 0)):
         texts = _pod_properties(process)
         if process.owner is not None and process.owner.job_id:
             texts['job_id'] = label_value(process.owner.job_id)
         if texts:  # a pod may have several containers: its first one
             identity = tuple(texts.get(name, '') for name in ('namespace', 'pod', 'job_id'))
-            found.setdefault(process.key.device, {}).setdefault(identity, texts)
-    return {key: list(texts.values()) for key, texts in found.items()}
+            owners.setdefault(process.key.device, {}).setdefault(identity, texts)
+    return {key: list(texts.values()) for key, texts in owners.items()}
 
 
 def _pod_properties(process: ProcessSample) -> dict[str, str]:
@@ -280,7 +280,7 @@ def process_properties(process: ProcessSample, options: SeriesOptions) -> dict[s
     """
     has_command = options.commands and process.command is not None
     command_line = mask_command(process.command or '') if has_command else None
-    found: Mapping[str, Any] = {
+    properties: Mapping[str, Any] = {
         'pid': process.key.pid,
         'user': user_of(process),
         'name': process.name,
@@ -290,7 +290,7 @@ def process_properties(process: ProcessSample, options: SeriesOptions) -> dict[s
         'command': (command_line if options.commands else process.name) or UNKNOWN,
         **owner_properties(process),
     }
-    return {name: label_value(value) for name, value in found.items() if value is not None}
+    return {name: label_value(value) for name, value in properties.items() if value is not None}
 
 
 def owner_properties(process: ProcessSample) -> dict[str, str]:
@@ -353,22 +353,22 @@ def without_values(sample: Sample, reason: str) -> Sample:
 
 def make_families(names: Iterable[str], observation: Observation) -> list[Family]:
     """Return the families of these dialects that have series, each name once."""
-    found: dict[str, Family] = {}
+    families: dict[str, Family] = {}
     for name in names:
         for family in _families_of(dialect(name), observation):
             if not family.points:
                 continue
-            known = found.get(family.name)
+            known = families.get(family.name)
             if known is not None:
                 family = known._replace(points=(*known.points, *family.points))
-            found[family.name] = family
+            families[family.name] = family
     if observation.sample.simulated:
         hostname = host_name(observation.sample, observation.options)
         labels = {'scenario': observation.sample.simulated, 'hostname': hostname}
         labels = {name: label_value(value) for name, value in labels.items()}
         text = 'the machine is simulated: these are not its GPUs'
-        found[SIMULATED] = Family(SIMULATED, 'info', text, (Point(labels, 1.0),))
-    return list(found.values())
+        families[SIMULATED] = Family(SIMULATED, 'info', text, (Point(labels, 1.0),))
+    return list(families.values())
 
 
 def _families_of(table: Dialect, observation: Observation) -> Iterator[Family]:
@@ -430,10 +430,10 @@ def _distinct(
     described: Iterable[tuple[Described, dict[str, str], Mapping[str, str]]],
 ) -> list[tuple[Described, dict[str, str], Mapping[str, str]]]:
     """Leave out duplicates of labels: compute instances look the same in DCGM."""
-    found: dict[tuple[str, ...], tuple[Described, dict[str, str], Mapping[str, str]]] = {}
-    for one in described:
-        found.setdefault(tuple(itertools.chain.from_iterable(one[1].items())), one)
-    return list(found.values())
+    unique: dict[tuple[str, ...], tuple[Described, dict[str, str], Mapping[str, str]]] = {}
+    for row in described:
+        unique.setdefault(tuple(itertools.chain.from_iterable(row[1].items())), row)
+    return list(unique.values())
 
 
 def _process_families(

@@ -65,18 +65,18 @@ CLOSE_SECONDS = 2.0
 def process_families() -> list[Family]:
     """Return the series about this process that this system supports."""
     process = HostProcess()
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     with contextlib.suppress(OSError, host.PsutilError):
         with process.oneshot():
             cpu, memory = process.cpu_times(), process.memory_info()
-            found['process_cpu_seconds_total'] = round(cpu.user + cpu.system, 3)
-            found['process_resident_memory_bytes'] = memory.rss
-            found['process_virtual_memory_bytes'] = memory.vms
-            found['process_start_time_seconds'] = process.create_time()
+            values['process_cpu_seconds_total'] = round(cpu.user + cpu.system, 3)
+            values['process_resident_memory_bytes'] = memory.rss
+            values['process_virtual_memory_bytes'] = memory.vms
+            values['process_start_time_seconds'] = process.create_time()
         if hasattr(process, 'num_fds'):  # not on Windows
-            found['process_open_fds'] = process.num_fds()
+            values['process_open_fds'] = process.num_fds()
     return [
-        Family(name, *PROCESS_SERIES[name], (Point({}, value),)) for name, value in found.items()
+        Family(name, *PROCESS_SERIES[name], (Point({}, value),)) for name, value in values.items()
     ]
 
 

@@ -58,8 +58,10 @@ class MetricsServer(ThreadingHTTPServer):
         host, port = address
         if not host and socket.has_dualstack_ipv6():
             host = '::'
-        found = socket.getaddrinfo(host or '0.0.0.0', port, type=socket.SOCK_STREAM)
-        self.address_family, _, _, _, first = min(found, key=lambda row: row[0] != socket.AF_INET)
+        addresses = socket.getaddrinfo(host or '0.0.0.0', port, type=socket.SOCK_STREAM)
+        self.address_family, _, _, _, first = min(
+            addresses, key=lambda row: row[0] != socket.AF_INET
+        )
         super().__init__((str(first[0]), int(first[1])), _Handler)
 
     def server_bind(self) -> None:

@@ -121,15 +121,15 @@ class Client:
         """
         times = {'start': f'{start:.3f}', 'end': f'{end:.3f}', 'step': f'{step:.3f}'}
         body = self._send('/api/v1/query_range', {'query': expression, **times})
-        found = []
+        history = []
         for row in _rows(_document(body), 'matrix'):
             labels, values = _labels(row), row.get('values')
             if labels is not None and isinstance(values, list):
                 points = [(_number(pair, 0), _number(pair)) for pair in values]
                 known = tuple(pair for pair in points if None not in pair)
                 name = labels.get('__name__', '')
-                found.append(PastValues(name, labels, cast('Any', known)))
-        return found
+                history.append(PastValues(name, labels, cast('Any', known)))
+        return history
 
     def _send(self, path: str, parameters: Mapping[str, str]) -> bytes:
         """Return the body of a response, within the time limit."""
@@ -297,8 +297,8 @@ def _shown(url: str) -> str:
 
 
 def _warnings(document: dict[str, Any]) -> tuple[str, ...]:
-    given = document.get('warnings')
-    notes = [_message(note) for note in given] if isinstance(given, list) else []
+    warnings = document.get('warnings')
+    notes = [_message(note) for note in warnings] if isinstance(warnings, list) else []
     if document.get('isPartial') is True:
         notes.append('the response is partial: some servers behind this one do not respond')
     if len(notes) > MAX_WARNINGS:

@@ -141,73 +141,76 @@ def main(arguments: list[str], show: Show | None = None) -> int:
     ``show`` runs the screens. Without it, or without a terminal, the hosts are printed once.
     """
     parser = make_parser()
-    given = parser.parse(arguments)
-    if len(given.targets) == 1 and re.search(r'://|^[^/]*:\d', given.targets[0]):
-        if given.prometheus not in (None, given.targets[0]):
+    options = parser.parse(arguments)
+    if len(options.targets) == 1 and re.search(r'://|^[^/]*:\d', options.targets[0]):
+        if options.prometheus not in (None, options.targets[0]):
             parser.error('two servers given: use either URL or --prometheus URL')
-        given.prometheus, given.targets = given.targets[0], []
-    settings = read_settings(parser, given)
-    given.machines = _machines(parser, given, settings)
-    _check_output(parser, given)
+        options.prometheus, options.targets = options.targets[0], []
+    settings = read_settings(parser, options)
+    options.machines = _machines(parser, options, settings)
+    _check_output(parser, options)
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    is_once = given.once or given.format or given.fail_on or given.free
+    is_once = options.once or options.format or options.fail_on or options.free
     if show is None or is_once or not has_terminal:
-        return lifecycle.run(PROGRAM, functools.partial(_print_once, given, settings))
-    return lifecycle.run(PROGRAM, functools.partial(show, given, settings))
+        return lifecycle.run(PROGRAM, functools.partial(_print_once, options, settings))
+    return lifecycle.run(PROGRAM, functools.partial(show, options, settings))
 
 
 def _machines(
-    parser: ArgumentParser, given: argparse.Namespace, settings: Settings
+    parser: ArgumentParser, options: argparse.Namespace, settings: Settings
 ) -> list[RemoteHost]:
     """Return the machines to read over ssh; none if there is a server."""
     from nvitop.remote.hosts import HostsError, parse_hosts, targets
 
     try:
-        machines = targets(given.targets)
-        if given.hosts is not None:
-            with open(given.hosts, encoding='utf-8') as file:
-                machines += parse_hosts(file.read(), given.hosts)
-        if machines and (given.prometheus or given.demo is not None):
+        machines = targets(options.targets)
+        if options.hosts is not None:
+            with open(options.hosts, encoding='utf-8') as file:
+                machines += parse_hosts(file.read(), options.hosts)
+        if machines and (options.prometheus or options.demo is not None):
             parser.error('use either machines over ssh, a server, or --demo')
-        if machines or given.prometheus or settings.url or given.demo is not None:
+        if machines or options.prometheus or settings.url or options.demo is not None:
             return machines
         return targets(settings.hosts)
     except (HostsError, UnicodeDecodeError) as error:
         parser.error(str(error))
     except OSError as error:
-        parser.error(f'cannot read {given.hosts}: {error.strerror}')
+        parser.error(f'cannot read {options.hosts}: {error.strerror}')
 
 
-def _check_output(parser: ArgumentParser, given: argparse.Namespace) -> None:
+def _check_output(parser: ArgumentParser, options: argparse.Namespace) -> None:
     """Exit with status 2 if options of the output do not fit together; complete ``sort``."""
-    if given.fail_on and given.view in ('users', 'jobs'):
-        parser.error(f'--fail-on applies to hosts, --gpus and --problems, not to --{given.view}')
-    names = [column.name for column in VIEWS[given.view].columns]
-    found = [name for name in names if given.sort and name.startswith(given.sort)]
-    if given.sort and not found:
-        hint = suggestion(given.sort, names) or f'; columns: {", ".join(names)}'
-        parser.error(f'--sort: unknown column {given.sort!r}{hint}')
-    given.sort = found[0] if found else ''
+    if options.fail_on and options.view in ('users', 'jobs'):
+        parser.error(f'--fail-on applies to hosts, --gpus and --problems, not to --{options.view}')
+    names = [column.name for column in VIEWS[options.view].columns]
+    matching = [name for name in names if options.sort and name.startswith(options.sort)]
+    if options.sort and not matching:
+        hint = suggestion(options.sort, names) or f'; columns: {", ".join(names)}'
+        parser.error(f'--sort: unknown column {options.sort!r}{hint}')
+    options.sort = matching[0] if matching else ''
 
 
-def read_settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings:
+def read_settings(parser: ArgumentParser, options: argparse.Namespace) -> Settings:
     """Return the settings; exit with status 2 if they are invalid.
 
     The command may lack some options: their defaults apply.
     """
-    config = read_config(given.config, {})
+    config = read_config(options.config, {})
     for problem in config.problems:
         if problem.line == 0:  # it cannot be read; other problems are about the monitor
-            if given.config is not None:
+            if options.config is not None:
                 parser.error(str(problem))
             print_message(PROGRAM, 'warning', str(problem))
-    if given.prometheus is not None and has_login(given.prometheus):
+    if options.prometheus is not None and has_login(options.prometheus):
         parser.error('other users can read arguments: set the login with PROMETHEUS_URL')
-    is_demo = given.demo is not None
-    if is_demo and (given.prometheus or given.match or given.host_label):
+    is_demo = options.demo is not None
+    if is_demo and (options.prometheus or options.match or options.host_label):
         parser.error('--demo queries no server: omit --prometheus, --match and --host-label')
     names = ('match', 'host_label', 'interval', 'timeout')
-    arguments = {'url': given.prometheus, **{name: getattr(given, name, None) for name in names}}
+    arguments = {
+        'url': options.prometheus,
+        **{name: getattr(options, name, None) for name in names},
+    }
     of_server = {} if is_demo else config.tables.get('fleet', {})
     environment = {} if is_demo else from_environment(os.environ)
     try:
@@ -215,7 +218,7 @@ def read_settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings
     except SettingsError as error:
         parser.error(str(error))
     has_machines = (
-        settings.hosts or getattr(given, 'targets', None) or getattr(given, 'hosts', None)
+        settings.hosts or getattr(options, 'targets', None) or getattr(options, 'hosts', None)
     )
     if not settings.url and not is_demo and not has_machines:
         parser.error(
@@ -224,21 +227,21 @@ def read_settings(parser: ArgumentParser, given: argparse.Namespace) -> Settings
     return settings
 
 
-def make_source(given: argparse.Namespace, settings: Settings, *, once: bool) -> FleetSource:
+def make_source(options: argparse.Namespace, settings: Settings, *, once: bool) -> FleetSource:
     """Return the machines, the server, or the simulated cluster."""
-    if given.demo is not None:
+    if options.demo is not None:
         from nvitop.fleet.demo import DemoSource
 
-        return DemoSource(given.demo)
-    if given.machines:
+        return DemoSource(options.demo)
+    if options.machines:
         from nvitop.fleet.ssh import ONCE_SECONDS, SCREEN_SECONDS, SshSource
 
-        return SshSource(given.machines, ONCE_SECONDS if once else SCREEN_SECONDS)
+        return SshSource(options.machines, ONCE_SECONDS if once else SCREEN_SECONDS)
     return PrometheusSource(Client(settings), settings.scope)
 
 
-def _print_once(given: argparse.Namespace, settings: Settings) -> int:
-    source = make_source(given, settings, once=True)
+def _print_once(options: argparse.Namespace, settings: Settings) -> int:
+    source = make_source(options, settings, once=True)
     try:
         everything = source.read()
     except FleetError as error:
@@ -247,22 +250,22 @@ def _print_once(given: argparse.Namespace, settings: Settings) -> int:
         source.close()
     for warning in everything.warnings:
         print_message(PROGRAM, 'warning', warning)
-    filters = parse_filter(given.filter)
+    filters = parse_filter(options.filter)
     fleet = select(everything, filters)
-    if given.free:
-        return _print_free(fleet, given.free, given.min_free_memory)
-    kind = given.format or 'table'
+    if options.free:
+        return _print_free(fleet, options.free, options.min_free_memory)
+    kind = options.format or 'table'
     if fleet.hosts or kind != 'table':
         with writing():
-            text = fleet_text(fleet, kind, given.view, given.sort)
+            text = fleet_text(fleet, kind, options.view, options.sort)
             encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
             print(text.encode(encoding, 'replace').decode(encoding), end='', flush=True)
     if not fleet.hosts:  # a check of nothing must not succeed
-        text = f'no host matches the filter {given.filter!r}' if everything.hosts else ''
+        text = f'no host matches the filter {options.filter!r}' if everything.hosts else ''
         print_message(PROGRAM, 'error', text or no_hosts(settings.scope))
         return 1
-    failing = ('critical',) if given.fail_on == 'critical' else ('critical', 'warning')
-    return int(bool(given.fail_on) and any(host.severity in failing for host in fleet.hosts))
+    failing = ('critical',) if options.fail_on == 'critical' else ('critical', 'warning')
+    return int(bool(options.fail_on) and any(host.severity in failing for host in fleet.hosts))
 
 
 def _print_free(fleet: Fleet, count: int, least: int) -> int:

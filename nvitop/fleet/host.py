@@ -211,25 +211,25 @@ def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) 
     """
     table, index, names = dialect(name), _index(name), series_names(name)
     identities = [label for label, key in table.labels.items() if key not in OWNER_PROPERTIES]
-    found: dict[tuple[str, ...], _DeviceSeries] = {}
-    for one in series:
-        if one.name in names and abs(one.value) < _IMPLAUSIBLE:  # NaN is not
-            identity = tuple(one.labels.get(label, '') for label in identities)
-            device = found.get(identity)
+    devices: dict[tuple[str, ...], _DeviceSeries] = {}
+    for point in series:
+        if point.name in names and abs(point.value) < _IMPLAUSIBLE:  # NaN is not
+            identity = tuple(point.labels.get(label, '') for label in identities)
+            device = devices.get(identity)
             if device is None:
-                device = found[identity] = _DeviceSeries(_properties(table.labels, one.labels))
-            _add(table, index, device, one)
-    return _sample(list(found.values()), timestamp)
+                device = devices[identity] = _DeviceSeries(_properties(table.labels, point.labels))
+            _add(table, index, device, point)
+    return _sample(list(devices.values()), timestamp)
 
 
 def _properties(rows: Labels, labels: Mapping[str, str]) -> dict[str, str]:
     return {key: labels[name] for name, key in rows.items() if labels.get(name)}
 
 
-def _add(table: Dialect, index: _Index, device: _DeviceSeries, one: Series) -> None:
-    name, labels = one.name, one.labels
+def _add(table: Dialect, index: _Index, device: _DeviceSeries, point: Series) -> None:
+    name, labels = point.name, point.labels
     if name == table.up:
-        device.is_up = bool(one.value)
+        device.is_up = bool(point.value)
     elif name == table.asleep:
         device.is_up, device.status, device.reason = False, 'asleep', 'asleep'
     elif name == table.problems:
@@ -239,7 +239,7 @@ def _add(table: Dialect, index: _Index, device: _DeviceSeries, one: Series) -> N
     elif name in index.device_info:
         device.properties.update(_properties(index.device_info[name].labels, labels))
     elif name in index.devices:
-        _add_value(index.devices[name], device, one)
+        _add_value(index.devices[name], device, point)
     else:
         pid = labels.get('pid', '')
         if pid.isdecimal():
@@ -249,43 +249,43 @@ def _add(table: Dialect, index: _Index, device: _DeviceSeries, one: Series) -> N
                 properties.update(_properties(index.process_info[name].labels, labels))
             else:
                 row = index.processes[name]
-                values[row.metric] = process_value(row, one.value)
+                values[row.metric] = process_value(row, point.value)
 
 
-def _add_value(rows: list[DeviceRow], device: _DeviceSeries, one: Series) -> None:
+def _add_value(rows: list[DeviceRow], device: _DeviceSeries, point: Series) -> None:
     for row in rows:
-        if all(one.labels.get(label) == value for label, value in row.labels):
+        if all(point.labels.get(label) == value for label, value in row.labels):
             if row.form == 'reasons':
                 device.reasons = device.reasons if device.reasons is not None else []
-                reason = row.item or one.labels.get(REASON_LABEL, '')
-                if one.value and reason not in device.reasons:
+                reason = row.item or point.labels.get(REASON_LABEL, '')
+                if point.value and reason not in device.reasons:
                     device.reasons.append(reason)
             else:
-                device.values[row.metrics[0]] = metric_value(row, one.value)
+                device.values[row.metrics[0]] = metric_value(row, point.value)
             return
 
 
-def _sample(found: list[_DeviceSeries], timestamp: float) -> Sample:
-    keys = _keys(found)
-    order = sorted(range(len(found)), key=lambda number: keys[number])
-    known = {name: value for device in found for name, value in device.properties.items()}
+def _sample(devices: list[_DeviceSeries], timestamp: float) -> Sample:
+    keys = _keys(devices)
+    order = sorted(range(len(devices)), key=lambda number: keys[number])
+    known = {name: value for device in devices for name, value in device.properties.items()}
     return Sample(
         timestamp,
         driver_version=known.get('driver_version'),
         cuda_driver_version=known.get('cuda_version'),
         host=HostSample(hostname=known.get('hostname', '')),
-        devices=tuple(_device(keys[number], found[number]) for number in order),
+        devices=tuple(_device(keys[number], devices[number]) for number in order),
         processes=tuple(
-            process for number in order for process in _processes(keys[number], found[number])
+            process for number in order for process in _processes(keys[number], devices[number])
         ),
     )
 
 
-def _keys(found: list[_DeviceSeries]) -> list[DeviceKey]:
+def _keys(devices: list[_DeviceSeries]) -> list[DeviceKey]:
     """Return the identity of each device. MIG devices without an index get the next one."""
     next_migs: dict[int, int] = {}
     keys = []
-    for device in found:
+    for device in devices:
         properties = device.properties
         index = _number(properties.get('index', '')) or 0
         uuid = properties.get('gpu_uuid', '')
@@ -303,12 +303,12 @@ def _number(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
-def _device(key: DeviceKey, found: _DeviceSeries) -> DeviceSample:
-    properties = found.properties
+def _device(key: DeviceKey, series: _DeviceSeries) -> DeviceSample:
+    properties = series.properties
     info: dict[str, Any] = {'key': key, 'physical_index': key.physical_index}
     values: dict[str, Any] = {}
     extended: list[tuple[str, Any]] = []
-    for name, value in found.values.items():
+    for name, value in series.values.items():
         metric = ALL_METRICS[name]
         if metric.tier == 'extended':
             extended.append((metric.field, value))
@@ -323,15 +323,15 @@ def _device(key: DeviceKey, found: _DeviceSeries) -> DeviceSample:
     info['mig_profile'] = properties.get('mig_profile')
     for name in ('numa_node', 'gpu_instance_id', 'compute_instance_id'):
         info[name] = _number(properties.get(name, ''))
-    if found.reasons is not None:
-        values['clock_event_reasons'] = tuple(found.reasons)
-    if not found.is_up:
-        return DeviceSample(key, DeviceInfo(**info), found.status, found.reason)
+    if series.reasons is not None:
+        values['clock_event_reasons'] = tuple(series.reasons)
+    if not series.is_up:
+        return DeviceSample(key, DeviceInfo(**info), series.status, series.reason)
     return DeviceSample(key, DeviceInfo(**info), **values, extended=tuple(extended))
 
 
-def _processes(key: DeviceKey, found: _DeviceSeries) -> Iterable[ProcessSample]:
-    for pid, (properties, values) in sorted(found.processes.items()):
+def _processes(key: DeviceKey, series: _DeviceSeries) -> Iterable[ProcessSample]:
+    for pid, (properties, values) in sorted(series.processes.items()):
         fields = {
             ALL_PROCESS_METRICS[name].field: value
             for name, value in values.items()

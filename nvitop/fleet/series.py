@@ -125,7 +125,7 @@ def parse_selector(text: str) -> tuple[Matcher, ...]:
         if match is None:
             raise ValueError(f'expected {{label="value",...}}, not {text!r}')
         value = re.sub(
-            r'\\(.)', lambda found: _UNESCAPES.get(found[1], found[1]), match['value'][1:-1]
+            r'\\(.)', lambda escape: _UNESCAPES.get(escape[1], escape[1]), match['value'][1:-1]
         )
         matchers.append(Matcher(match['label'], match['operator'], value))
         rest = rest[match.end() :].strip()

@@ -103,7 +103,7 @@ def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         SettingsError: A key or value is invalid.
     """
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace('_', '-')
         if name not in KEYS:
@@ -119,8 +119,8 @@ def from_table(table: Mapping[str, Any]) -> dict[str, Any]:
             value = tuple(value)
         elif name.replace('-', '_') not in _DURATIONS and not isinstance(value, str):
             raise SettingsError(f'[fleet]: {key} must be a text, not {value!r}')
-        found[name.replace('-', '_')] = value
-    return found
+        settings[name.replace('-', '_')] = value
+    return settings
 
 
 def make_settings(*layers: Mapping[str, Any]) -> Settings:
@@ -129,13 +129,13 @@ def make_settings(*layers: Mapping[str, Any]) -> Settings:
     Raises:
         SettingsError: A value is invalid.
     """
-    given = {name: value for layer in layers for name, value in layer.items() if value is not None}
-    for name in given.keys() & _DURATIONS:
+    values = {name: value for layer in layers for name, value in layer.items() if value is not None}
+    for name in values.keys() & _DURATIONS:
         try:
-            given[name] = read_duration(given[name], MIN_SECONDS, MAX_SECONDS)
+            values[name] = read_duration(values[name], MIN_SECONDS, MAX_SECONDS)
         except ValueError as error:
             raise SettingsError(f'{name.replace("_", "-")} {error}') from None
-    settings = Settings(**given)
+    settings = Settings(**values)
     if settings.host_label and not LABEL.fullmatch(settings.host_label):
         raise SettingsError(
             f'--host-label must be the name of a label, not {settings.host_label!r}'
@@ -213,7 +213,7 @@ def read_secret(path: str) -> str:
 
 def _netrc_login(hostname: str) -> str:
     try:
-        found = netrc.netrc().authenticators(hostname)
+        login = netrc.netrc().authenticators(hostname)
     except (OSError, netrc.NetrcParseError):
         return ''
-    return basic_login(found[0] or '', found[2] or '') if found and found[2] else ''
+    return basic_login(login[0] or '', login[2] or '') if login and login[2] else ''

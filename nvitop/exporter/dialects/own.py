@@ -251,7 +251,7 @@ def _users(
                 if process.gpu_memory_bytes is not None:
                     memory[key] = memory.get(key, 0) + process.gpu_memory_bytes
         sizes = ((user, labels[key], size) for (key, user), size in memory.items())
-        counts = ((user, labels[key], len(found)) for (key, user), found in pids.items())
+        counts = ((user, labels[key], len(numbers)) for (key, user), numbers in pids.items())
         for name, text, values in (
             ('memory_bytes', 'device memory that the processes of a user use', sizes),
             ('processes', 'number of processes of a user on a GPU', counts),
@@ -280,14 +280,14 @@ def _usage(observation: Observation) -> Iterator[Family]:
 
 
 def _owners(sample: Sample, labels: Mapping[DeviceKey, dict[str, str]]) -> Iterator[Family]:
-    found: dict[tuple[tuple[str, str], ...], Point] = {}
+    points: dict[tuple[tuple[str, str], ...], Point] = {}
     for process in sample.processes:
         owner = owner_properties(process)
-        if owner and process.key.device in labels and len(found) < MAX_OWNERS:
+        if owner and process.key.device in labels and len(points) < MAX_OWNERS:
             texts = {**labels[process.key.device], 'user': user_of(process), **owner}
-            found.setdefault(tuple(texts.items()), Point(texts, 1.0))
+            points.setdefault(tuple(texts.items()), Point(texts, 1.0))
     text = 'a job, pod, container, unit or session with processes on the GPU'
-    yield Family(f'{DEVICE_PREFIX}owner_info', 'info', text, tuple(found.values()))
+    yield Family(f'{DEVICE_PREFIX}owner_info', 'info', text, tuple(points.values()))
 
 
 def _about_the_exporter(observation: Observation) -> Iterator[Family]:

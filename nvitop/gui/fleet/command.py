@@ -162,19 +162,19 @@ def main(arguments: list[str]) -> int:
     return command.main(arguments, _show)
 
 
-def _show(given: argparse.Namespace, settings: Settings) -> int:
+def _show(arguments: argparse.Namespace, settings: Settings) -> int:
     """Run the screens."""
-    config = read_config(given.config, choices())
+    config = read_config(arguments.config, choices())
     options = merge(config.layer, parse_environment(os.environ))
-    is_demo = given.demo is not None
-    source = make_source(given, settings, once=False)
+    is_demo = arguments.demo is not None
+    source = make_source(arguments, settings, once=False)
     name = 'simulated cluster' if is_demo else settings.url.partition('://')[2]
-    name = 'ssh' if given.machines else name
+    name = 'ssh' if arguments.machines else name
     fleet = FleetState(scope=settings.scope, server=name)
     collect_garbage_rarely()
     options, terminal = prepare_terminal(options)
     state = state_of(fleet, options, is_demo=is_demo)
-    state = begin_with(state, given.view, given.filter, given.sort)
+    state = begin_with(state, arguments.view, arguments.filter, arguments.sort)
     app = FleetApp(terminal, state, source, options, interval=settings.interval)
     try:
         with errors_held_back():

@@ -373,8 +373,10 @@ def problem_texts(state: AppState) -> list[ProblemText]:
     """Return lines about everything that is wrong, old data, the server, and the exporters."""
     fleet, now = fleet_of(state).fleet, state.timestamp
     lines = [
-        ProblemText(f'  {one.host}: {one.text}', _style_of(one.finding.severity), one.host)
-        for one in fleet.problems
+        ProblemText(
+            f'  {problem.host}: {problem.text}', _style_of(problem.finding.severity), problem.host
+        )
+        for problem in fleet.problems
     ]
     lines = lines or [ProblemText('  nothing wrong is known', DIM)]
     silent = sum(host.kind == 'dcgm' and not host.is_gone for host in fleet.hosts)
