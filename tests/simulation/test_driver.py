@@ -241,8 +241,13 @@ def test_pcie_throughput_takes_the_time_of_the_scenario(start: Start) -> None:
 
 @needs('nvmlDeviceGetNumFans')
 def test_gpu_has_fans_or_none(start: Start) -> None:
-    start('workstation')
+    machine = start('workstation')
     assert pynvml.nvmlDeviceGetNumFans(handle()) == 2
+    speeds = []
+    for celsius in (49, 50, 70, 99):
+        machine.set(temperature=celsius)
+        speeds.append(pynvml.nvmlDeviceGetFanSpeed(handle()))
+    assert speeds == [30, 30, 70, 100]
     assert pynvml.nvmlDeviceGetFanSpeed_v2(handle(), 1) == pynvml.nvmlDeviceGetFanSpeed(handle())
     with pytest.raises(pynvml.NVMLError_InvalidArgument):
         pynvml.nvmlDeviceGetFanSpeed_v2(handle(), 2)
