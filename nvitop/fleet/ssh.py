@@ -24,6 +24,7 @@ from nvitop.sampling.types import Demand, Sample
 from nvitop.sampling.watchdog import start_daemon
 
 if TYPE_CHECKING:
+    from nvitop.fleet.types import FaultSeverity
     from nvitop.remote.hosts import RemoteHost
     from nvitop.sampling.types import DeviceKey, ProcessSample
 
@@ -53,6 +54,7 @@ class _WatchedMachine:
         self.sample: Sample | None = None
         self.trouble = ''
         self.is_running = False
+        self._started = time.monotonic()
 
     @property
     def is_known(self) -> bool:
@@ -97,6 +99,10 @@ class _WatchedMachine:
         words = printable(' '.join(self.trouble.split()))[:MAX_TROUBLE]
         problem = (FleetFinding(words),) if words else ()
         if self.sample is None:
+            seconds = time.monotonic() - self._started
+            if not words:  # a check must not take a machine that hangs for a good one
+                severity: FaultSeverity = 'critical' if seconds > START_SECONDS else 'warning'
+                problem = (FleetFinding(f'no answer for {seconds:.0f} s', severity),)
             return FleetHost(self.host.name, 'ssh', findings=problem, is_gone=True)
         measured = now - (time.monotonic() - self.sample.monotonic)
         return host_of_sample(self.host.name, self.sample, measured)._replace(findings=problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from typing import Callable
 
 import pytest
@@ -15,6 +16,7 @@ from nvitop.remote.hosts import targets
 from nvitop.sampling.types import Sample
 from tests.exporter.machines import sample_of
 from tests.remote.conftest import stand_in  # noqa: F401 - a fixture
+from tests.remote.test_ssh import sshd  # noqa: F401 - a fixture
 from tests.waiting import wait_until
 
 #: What hosts do, by their names.
@@ -63,7 +65,7 @@ def test_each_fault_is_one_clear_row_and_others_do_not_suffer(machines: None) ->
     ]
     assert 'neither nvitop 2 nor nvidia-smi' in texts['bare'][0]
     assert 'pipx install nvitop' in texts['bare'][0]
-    assert texts['silent'] == []
+    assert re.fullmatch(r'no answer for \d+ s', texts['silent'][0])
     assert not [text for words in texts.values() for text in words if not text.isprintable()]
     assert {name for name, host in hosts.items() if not host.is_gone} == {'good1', 'good2'}
     assert [host.severity for host in hosts.values()][2:5] == ['critical'] * 3
@@ -75,6 +77,12 @@ def test_list_is_printed_once(machines: None, capsys: pytest.CaptureFixture[str]
     assert [line.split(',')[:2] for line in lines[1:]] == [['good1', '8'], ['locked', '0']]
     assert main(['good1', '-1', '--users']) == 0
     assert 'USER' in capsys.readouterr().out
+
+
+def test_machine_that_hangs_fails_a_check(machines: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ssh, 'START_SECONDS', 0.5)
+    monkeypatch.setattr(ssh, 'ONCE_SECONDS', 1.0)
+    assert main(['silent', '-1', '--fail-on', 'critical']) == 1
 
 
 def test_hosts_come_from_a_file_or_the_configuration(
@@ -108,3 +116,24 @@ def test_samples_become_rows_with_mig_devices_instead_of_their_gpu() -> None:
     assert host_of_sample('empty', Sample(1.0), 1.0).gpus == ()
     faulty = host_of_sample('f', sample_of('faults', ('own', 'dcgm')), 1.0)
     assert 'critical' in {problem.finding.severity for problem in faulty.problems}
+
+
+def test_several_machines_with_a_real_sshd(
+    sshd: str,  # noqa: F811 - the fixture
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv('NVITOP_SSH', sshd)
+    monkeypatch.setattr(ssh, 'DEMO', ('--demo=half-busy',))
+    names = ['127.0.0.1', '127.0.0.2', 'localhost', 'no-such-machine.invalid']
+    assert main([*names, '-1', '--format', 'csv', '--fail-on', 'critical']) == 1
+    rows = [line.split(',') for line in capsys.readouterr().out.splitlines()[1:]]
+    assert {row[0]: row[1] for row in rows} == {
+        '127.0.0.1': '8',
+        '127.0.0.2': '0',
+        'localhost': '8',
+        'no-such-machine.invalid': '0',
+    }
+    problems = {row[0]: ','.join(row) for row in rows}
+    assert 'Connection refused' in problems['127.0.0.2']
+    assert 'no-such-machine.invalid' in problems['no-such-machine.invalid']

@@ -14,6 +14,7 @@ from nvitop.console.lifecycle import CommandFailure, collect_garbage_rarely
 from nvitop.console.options import Options, merge, parse_environment
 from nvitop.fleet import command
 from nvitop.fleet.command import make_parser, make_source
+from nvitop.fleet.lists import counted
 from nvitop.fleet.source import HostSource, Pace
 from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.app import App, NoThreadError
@@ -169,7 +170,8 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
     is_demo = arguments.demo is not None
     source = make_source(arguments, settings, once=False)
     name = 'simulated cluster' if is_demo else settings.url.partition('://')[2]
-    name = 'ssh' if arguments.machines else name
+    if arguments.machines:
+        name = f'{counted(len(arguments.machines), "machine")} over ssh'
     fleet = FleetState(scope=settings.scope, server=name)
     collect_garbage_rarely()
     options, terminal = prepare_terminal(options)
