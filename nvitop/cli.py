@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from typing import Sequence
 
@@ -79,7 +80,8 @@ def _show(invocation: Invocation, messages: list[Message]) -> int:
         return show_remote(options, messages)
     if options.demo is not None:
         simulate(options.demo, announce=False)
-    selects_gpus = options.only is not None or options.only_visible
+    is_limited = options.only_visible and 'CUDA_VISIBLE_DEVICES' in os.environ
+    selects_gpus = options.only is not None or is_limited
     if selects_gpus or not sleeping_gpus(options.wake):
         start_driver('nvitop', functools.partial(start_nvml, options.wake))
     return show(options, messages)
