@@ -255,7 +255,10 @@ def with_logged_events(sample: Sample, errors: Iterable[LoggedError]) -> Sample:
         # Indices of missing GPUs begin at -1.
         unlisted = DeviceKey(-2048 - len(keys), -1, error.place or 'unknown')
         key = keys.setdefault(error.place, unlisted) if device is None else device.key
-        is_usable = device is not None and device.key not in broken and _is_usable(device)
+        # An NVSwitch, or a GPU without a bus ID, may be that of any GPU.
+        concerned = [device] if device is not None else sample.devices
+        is_gone = device is None and error.kind != 'nvswitch' and ':' in error.place
+        is_usable = not is_gone and all(d.key not in broken and _is_usable(d) for d in concerned)
         is_over = is_usable and sample.timestamp - error.time > EVENT_SECONDS
         event = DeviceEvent(
             key, error.kind, error.code, error.time, error.time, is_over=is_over, text=error.text

@@ -48,16 +48,15 @@ def continue_in_child() -> Callable[[int], None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     # Not later: that would discard the signal of a child that has ended by then.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    reading, writing = os.pipe()
-    try:
+    reading = writing = child = -1
+    with contextlib.suppress(OSError):  # no more processes, or files
+        reading, writing = os.pipe()
         child = os.fork()
-    except OSError:
-        child = -1
     if child > 0:
         os.close(writing)
         _wait(child, reading, watched, forwards_all=not has_terminal)
-    os.close(reading)
     if child == 0:
+        os.close(reading)
         _end_with(parent)
         if not has_terminal:
             os.setpgid(0, 0)
@@ -69,7 +68,11 @@ def continue_in_child() -> Callable[[int], None]:
 
 def _given_descriptors() -> list[int]:
     given = []
-    for name in os.listdir('/proc/self/fd'):
+    try:
+        names = os.listdir('/proc/self/fd')
+    except OSError:  # no /proc
+        return [0, 1, 2]
+    for name in names:
         with contextlib.suppress(OSError):  # of the list itself
             if os.get_inheritable(int(name)):
                 given.append(int(name))
@@ -110,6 +113,8 @@ def _wait(
         )
         number = signal.SIGCHLD if received is None else received.si_signo
         if received is not None and number != signal.SIGCHLD:
+            if signal.getsignal(number) is signal.SIG_IGN:  # as after nohup
+                continue
             if forwards_all or received.si_code <= 0:  # not from the terminal
                 os.kill(child, number)
                 ending = number if number in ENDING else ending

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import time
 from typing import Any, Iterator
 
@@ -10,12 +11,14 @@ import pytest
 
 from nvitop import simulation
 from nvitop.api.system import system
-from nvitop.health import check
+from nvitop.health import check, is_wrong
 from nvitop.health.command import NPD_BYTES, main
 from nvitop.platforms import stuck_calls
 from tests.command_run import CommandRun
 from tests.programs import ROOT
 from tests.schema_check import violations
+
+CAPTURES = sorted((ROOT / 'tests' / 'captures').glob('[dx]*/*.*ml'))
 
 
 @pytest.fixture
@@ -98,6 +101,14 @@ def test_exit_status(machine: simulation.Machine, options: str, status: int, npd
     for form in ('text', 'json', 'nagios'):
         assert health(*options.split(), '--format', form).status == status
     assert health(*options.split(), '--format', 'npd').status == npd
+
+
+@pytest.mark.parametrize('path', CAPTURES, ids=lambda path: path.stem)
+def test_captured_machines_have_no_findings_but_real_ones(path: pathlib.Path) -> None:
+    with simulation.machine(path):
+        found = {finding.kind for finding in check.check_health().found if is_wrong(finding)}
+    real = {'lost', 'memory_errors', 'remap_failed'} if 'mock' in path.stem else set()
+    assert found == real
 
 
 def test_a_gpu_is_hot_only_if_it_stays_hot(

@@ -313,6 +313,12 @@ def test_an_old_error_is_over_once_the_gpu_works(values: dict[str, Any], is_over
     sample = Sample(1e10, devices=(gpu,))
     (event,) = kernel_log.with_logged_events(sample, logged).events
     assert event == DeviceEvent(KEY, 'xid', 95, 1.0, 2.0, 2, is_over)
+    others = [LoggedError(1.0, '0000:c1:00', 20034, 'nvswitch', 'Fatal')]
+    others += [LoggedError(1.0, 'kernel number 0', 0, 'gsp timeout')]
+    events = kernel_log.with_logged_events(sample, others).events
+    assert [event.is_over for event in events] == [is_over, is_over]
+    gone = [LoggedError(1.0, '0000:ff:00', 79)]
+    assert not kernel_log.with_logged_events(sample, gone).events[0].is_over
     asked = sample._replace(problems=(Problem(KEY, 'processes', 'reset', 'reset needed'),))
     (event,) = kernel_log.with_logged_events(asked, logged).events
     assert not event.is_over

@@ -71,6 +71,19 @@ def test_signals_reach_the_child_once(number: signal.Signals) -> None:
     assert process.returncode == 7
 
 
+def test_without_processes_or_proc_the_command_runs_in_one_process() -> None:
+    body = 'print(os.getpid(), flush=True)'
+    script = SCRIPT.replace(
+        'send_status =',
+        'def fail(*_): raise OSError\nos.fork = os.listdir = fail\nsend_status =',
+    ).format(body)
+    done = subprocess.Popen(
+        [sys.executable, '-c', script], stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    assert done.communicate(timeout=30)[0] == f'{done.pid}\n'
+    assert done.returncode == 7
+
+
 def test_the_child_ends_with_a_parent_that_is_killed() -> None:
     process = start('print(os.getpid(), flush=True); time.sleep(60)')
     assert process.stdout is not None
