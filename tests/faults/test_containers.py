@@ -104,6 +104,13 @@ def test_pid_of_another_namespace_is_not_a_local_process(proc: pathlib.Path) -> 
     assert not foreign.is_own
 
 
+def test_running_time_is_unknown_if_the_sandbox_hides_start_times(proc: pathlib.Path) -> None:
+    (proc / str(ON_GPU) / 'stat').write_text(_STAT.format(pid=ON_GPU, ticks=0))
+    processes = sampled()
+    assert processes[ON_GPU].running_time_seconds is None
+    assert processes[UNREADABLE].running_time_seconds is not None
+
+
 def test_local_process_with_the_same_pid_is_not_signaled_or_read(proc: pathlib.Path) -> None:
     key = sampled()[NOT_ON_GPU].key
     killed: list[int] = []

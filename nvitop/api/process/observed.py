@@ -103,7 +103,7 @@ class LinuxProcess:
         running = self.running_seconds()
         return facts._replace(
             cpu_percent=self.cpu.percent(stat.cpu_seconds, now, running),
-            running_time_in_seconds=running,
+            running_time_in_seconds=None if facts.running_time_in_seconds is None else running,
         )
 
     def _read(self) -> HostFacts:
@@ -142,7 +142,8 @@ class LinuxProcess:
             memory_percent=rss / memory_total() * 100.0,
             host_memory=rss,
             create_time=since_epoch(stat.start_ticks),
-            running_time_in_seconds=running,
+            # Some sandboxes report 0 for all processes, which is the time of the boot.
+            running_time_in_seconds=running if stat.start_ticks or self.pid == 1 else None,
             thread_count=stat.thread_count,
         )
 
