@@ -55,7 +55,7 @@ PICTURES = {
     'main': Picture(120, 34),
     'full': Picture(132, 40, 'f H'),
     'narrow': Picture(60, 24),
-    'details': Picture(132, 34, 'c H d'),
+    'page': Picture(132, 40, 'Tab Enter'),
     'tree': Picture(110, 19, 't Down Down Down'),
     'metrics': Picture(123, 30, 'Down Enter'),
 }

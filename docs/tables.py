@@ -27,7 +27,7 @@ from nvitop.exporter.families import make_families, owner_properties
 from nvitop.exporter.pages import PROCESS_SERIES
 from nvitop.gui.model.choices import GRAPHS
 from nvitop.gui.model.columns import COLUMNS, TREE_COLUMNS
-from nvitop.gui.model.device_columns import DETAIL_COLUMNS, DEVICE_COLUMNS, DeviceColumn
+from nvitop.gui.model.device_columns import DEVICE_COLUMNS
 from nvitop.gui.model.table import Column
 from nvitop.gui.state.bindings import BINDINGS, USUAL_KEYS
 from nvitop.gui.state.help_contents import MOUSE, TYPING
@@ -175,7 +175,7 @@ def process_columns() -> Iterator[str]:
     yield from table(('column', 'name', 'meaning', 'unit', 'source', 'sort key'), rows)
 
 
-def column_table(columns: Iterable[Column | DeviceColumn]) -> Iterator[str]:
+def column_table(columns: Iterable[Column]) -> Iterator[str]:
     """Yield a table of columns and their meaning."""
     yield from table(('column', 'meaning'), ((code(c.title), c.help) for c in columns))
 
@@ -407,11 +407,6 @@ def scenario_keys(name: str) -> Iterator[str]:
 def device_columns() -> Iterator[str]:
     """Yield the table of the columns of the device list."""
     return column_table(column for column in DEVICE_COLUMNS if column.title)
-
-
-def detail_columns() -> Iterator[str]:
-    """Yield the table of the details of devices, with the sources of their metrics."""
-    return metric_table([(c.title, c.metrics) for c in DETAIL_COLUMNS if c.metrics])
 
 
 def xids() -> Iterator[str]:

@@ -20,6 +20,7 @@ from nvitop.gui.state.events import (
     InputAwaited,
     KeyPressed,
     MousePressed,
+    MouseScrolled,
     Pasted,
     PastShown,
     Resized,
@@ -153,8 +154,8 @@ class App:
         return seconds if ready_at is None else min(seconds, max(0.0, ready_at - now))
 
     def _handle(self, event: Event) -> None:
-        if isinstance(event, MousePressed) and self._frame is not None:
-            event = event._replace(keys=self._frame.keys_at(event.x, event.y))
+        if isinstance(event, (MousePressed, MouseScrolled)) and self._frame is not None:
+            event = event._replace(hit=self._frame.hit_at(event.x, event.y))
         self.events.append(describe_event(without_typed_text(event, self.state)))
         if isinstance(event, SampleArrived):
             watched = () if self.state.metrics is None else (self.state.metrics,)

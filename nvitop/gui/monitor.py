@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Iterator, NamedTuple, Sequence
 
 from nvitop.console.options import PRESET, Options
 from nvitop.gui.app import App, NoThreadError
-from nvitop.gui.layout.device import FULL
 from nvitop.gui.model.choices import MainState, Screen
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.ansi import needs_ascii
@@ -21,7 +20,7 @@ from nvitop.gui.state.app_state import AppState, ListPosition, Notice, Program
 from nvitop.gui.state.bindings import PRESETS
 from nvitop.gui.state.events import HUNG_UP, SampleArrived
 from nvitop.gui.state.keymap import rebind
-from nvitop.gui.state.lists import main_layout
+from nvitop.gui.state.lists import panel_rows
 from nvitop.gui.state.notices import NOTICE_SECONDS
 from nvitop.gui.term import has_utf8_locale, holds_escape_back, terminal_here
 from nvitop.platforms.kernel import open_nameless_file
@@ -154,7 +153,7 @@ def run_monitor(
     sample = app.state.sample
     is_wanted = sample.sequence > 0 and status != HUNG_UP and not crash and options.report_on_exit
     state = app.state
-    mode = 'full' if main_layout(state).devices.form == FULL else 'compact'
+    mode = 'full' if panel_rows(state).is_full else 'compact'
     options = options._replace(columns=state.view.columns, theme=state.theme, mode=mode)
     return MonitorExit(status, sample if is_wanted else None, has_stopped, options, crash)
 

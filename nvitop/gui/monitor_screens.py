@@ -6,10 +6,8 @@ from __future__ import annotations
 from typing import Callable
 
 from nvitop.basics.metrics import METRICS_BY_NAME
-from nvitop.gui.layout.main import MainLayout, wants_cores
-from nvitop.gui.layout.process import has_room_for_owner
 from nvitop.gui.model.choices import DETAILS, PROCESS_TRAFFIC, Screen
-from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.model.columns import COLUMNS, place_processes
 from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC
@@ -31,17 +29,17 @@ from nvitop.gui.state.lists import (
     TREE_TOP,
     listed_problems,
     listed_users,
-    main_layout,
+    panel_rows,
+    process_lines,
     relist,
     selected_index,
     tree_index,
     tree_layout,
 )
-from nvitop.gui.state.process_rows import parse_query
 from nvitop.gui.state.selection import select_process, select_tree_row
-from nvitop.gui.view.frame import draw_main_screen
 from nvitop.gui.view.screens.environ import draw_environ
 from nvitop.gui.view.screens.help import draw_columns, draw_help
+from nvitop.gui.view.screens.main import draw_main_screen
 from nvitop.gui.view.screens.metrics import draw_metrics
 from nvitop.gui.view.screens.problems import draw_events, draw_problems
 from nvitop.gui.view.screens.signal import draw_signal
@@ -53,6 +51,8 @@ from nvitop.sampling.types import Demand, ProcessKey
 #: Maximum number of processes that are all measured, visible or not. Then no value is missing just
 #: after scrolling or changing the screen, or in the report printed on exit.
 _FEW_PROCESSES = 64
+#: Maximum number of processes that are measured because they or their job are visible.
+_MOST_VISIBLE = 256
 #: Orders by values that are otherwise measured only for visible processes.
 _HOST_ORDERS = frozenset({'cpu_percent', 'memory_percent', 'time'})
 
@@ -61,25 +61,18 @@ def basic_demand(state: AppState) -> Demand:
     """Return the demand of a screen that shows nothing special."""
     has_codec = not {'encoder', 'decoder'}.isdisjoint(state.view.columns)
     return Demand(
-        shown_metrics=(),
         visible_processes=None if len(state.shown.processes) <= _FEW_PROCESSES else (),
         process_codec=has_codec,
         # On any screen, so that the main screen has them at once.
-        owners=main_layout(state).devices.has_jobs
-        or state.main.sort.order == 'owner'
-        or has_room_for_owner(state.view.columns, state.width)
-        or 'owner' in {prefix for prefix, _ in parse_query(state.query)},
+        owners=True,
     )
 
 
 def main_demand(state: AppState) -> Demand:
     """Return the demand of the main screen."""
-    layout = main_layout(state)
     demand = problems_demand(state)
-    return demand._replace(
-        visible_processes=_visible(state, layout),
-        cpu_cores=bool(layout.host.tiles) and wants_cores(state.shown, state.main),
-    )
+    has_cores = panel_rows(state).host > 1
+    return demand._replace(visible_processes=_visible(state), cpu_cores=has_cores)
 
 
 def problems_demand(state: AppState) -> Demand:
@@ -112,19 +105,14 @@ def metrics_demand(state: AppState) -> Demand:
 
 
 def _metrics_of_panels(state: AppState) -> tuple[str, ...]:
-    has_details = state.view.shows_details or state.main.shows_page
-    shown = DETAILS if has_details else ()
-    if state.main.shows_page:
-        shown += FACT_METRICS
-    if not main_layout(state).host.plots_devices:
-        return shown
-    graphs = (state.main.graphs.upper, state.main.graphs.lower)
+    shown = (*DETAILS, *FACT_METRICS) if state.main.shows_page else ()
+    metric = state.main.graphs.metric
     # Metrics of other tiers are measured anyway.
-    plotted = [name for name in graphs if METRICS_BY_NAME[name].tier == 'shown']
-    return (*shown, *(name for name in plotted if name not in shown))
+    is_needed = METRICS_BY_NAME[metric].tier == 'shown' and metric not in shown
+    return (*shown, metric) if is_needed else shown
 
 
-def _visible(state: AppState, layout: MainLayout) -> tuple[ProcessKey, ...] | None:
+def _visible(state: AppState) -> tuple[ProcessKey, ...] | None:
     """Return the processes whose CPU %, memory and command are visible; ``None`` for all."""
     main = state.main
     if len(state.shown.processes) <= _FEW_PROCESSES:
@@ -133,10 +121,12 @@ def _visible(state: AppState, layout: MainLayout) -> tuple[ProcessKey, ...] | No
         return None
     if state.query or state.field is not None or main.filter.users is not None:
         return None
-    keys = [state.rows[row.process].key for row in layout.processes.rows]
-    if main.selected is not None and main.selected not in keys:
-        keys.append(main.selected)
-    return tuple(keys)
+    lines = process_lines(state)
+    room = panel_rows(state).listed
+    first = max(0, min(main.scroll_y, len(lines) - room))
+    keys = [process.key for line in lines[first : first + room] for process in line.processes]
+    others = () if main.selected is None or main.selected in keys else (main.selected,)
+    return (*dict.fromkeys(keys[:_MOST_VISIBLE]), *others)
 
 
 #: What can be typed into the filter.
@@ -151,10 +141,10 @@ def _now(draw: Callable[[Buffer, AppState], None]) -> Callable[[Buffer, AppState
 
 
 def _long_commands(state: AppState) -> tuple[list[str], int]:
-    moving = main_layout(state).processes.moving
-    if not moving or moving[-1].column.sizes[-1]:
+    columns = place_processes(state.view.columns, state.width, state.widths)
+    if not columns or columns[-1].column.name != 'command':
         return [], 0
-    return [row.command or '' for row in state.rows], moving[-1].width
+    return [row.command or '' for row in state.rows], columns[-1].width
 
 
 def _long_branches(state: AppState) -> tuple[list[str], int]:
@@ -201,9 +191,9 @@ MAIN = ScreenSpec(
     hints=('h', 'q'),
     menu=(
         *('h', 'S s', 'n N', 'PageUp PageDown', 'Up Down', 'Enter', 'T', 'K', 'e', 'Space', 'Esc'),
-        *('\\', 'F6', 't', '!', 'U', '/', 'd', 'C', 'z', '( )', '{ }', 'b', 'q'),
+        *('\\', 'F6', 't', '!', 'U', '/', 'J', 'C', 'z', '( )', '{ }', 'b', 'q'),
     ),
-    lines=lambda state: state.rows,
+    lines=process_lines,
     demand=main_demand,
     selection=KeyedSelection(selected_index, select_process),
     filter_example=_FILTER,

@@ -1,37 +1,44 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The report: the main screen, drawn once in full, and the messages after it."""
+"""The report: the panels of the main screen with a line for each GPU, and the findings below."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Sequence
 
 from nvitop.api import libnvml
 from nvitop.api.process.observed import names_above
 from nvitop.console.messages import Message
 from nvitop.console.options import Options
-from nvitop.gui.layout.main import lay_out_page, report_width
-from nvitop.gui.layout.process import place_columns
-from nvitop.gui.model.choices import MainState, ProcessFilter, ViewState
-from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths, longest_command
-from nvitop.gui.model.format import devices_text, format_timestamp
+from nvitop.gui.layout.main import DEVICE_FRAME, PROCESS_FRAME, MainRows, full_height
+from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
+from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
+from nvitop.gui.model.device_rows import Folded, device_rows
+from nvitop.gui.model.format import devices_text, format_timestamp, format_word
 from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import CLASSIC
+from nvitop.gui.render.geometry import CLASSIC, NARROWEST
+from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.theme import resolve_theme, theme_named
+from nvitop.gui.render.width import safe, wrap
+from nvitop.gui.state.jobs import Line, fold, group_by_job, labels_width
 from nvitop.gui.state.problems import count_problems, problem_lines
 from nvitop.gui.state.process_rows import list_processes
-from nvitop.gui.view.screens.main import Header, MainView, draw_main
-from nvitop.health import findings, is_wrong
+from nvitop.gui.view.panels.device import DeviceView
+from nvitop.gui.view.panels.process import Limits, ProcessView
+from nvitop.gui.view.screens.main import draw_panels
+from nvitop.gui.view.text import MONO_TRACKS, Item, fit_items
+from nvitop.health import Finding, findings, importance, is_wrong
 from nvitop.sampling.types import Sample
+from nvitop.version import __version__
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import DeviceKey
 
-#: A height larger than that of any page.
-_ENDLESS = 1 << 30
-_VIEW, _ALL, _HEADER = ViewState(), ProcessFilter(), Header()
+#: Maximum width of a report, and cells of a severity.
+_MOST_WIDTH, _SEVERITY = 160, 10
+_VIEW, _ALL = ViewState(), ProcessFilter()
 
 
 def view_of(options: Options) -> ViewState:
@@ -48,8 +55,9 @@ def view_of(options: Options) -> ViewState:
 
 
 def shows_owner(view: ViewState) -> bool:
-    """Whether a report looks up the owners of processes: only if the user chose this column."""
-    return 'owner' in view.columns and view.columns != DEFAULT_COLUMNS
+    """Whether a report looks up the owners of processes: not the classic table, unless the user chose them."""
+    chosen = 'owner' in view.columns and view.columns != DEFAULT_COLUMNS
+    return chosen or view.mode != 'full'
 
 
 def filter_of(options: Options) -> ProcessFilter:
@@ -69,23 +77,16 @@ def filter_of(options: Options) -> ProcessFilter:
     )
 
 
-def report_text(
-    sample: Sample,
-    options: Options,
-    *,
-    width: int,
-    colors: int,
-    mode: str = 'full',
-) -> str:
+def report_text(sample: Sample, options: Options, *, width: int, colors: int) -> str:
     """Return the report for a terminal of this width as text with ANSI escape sequences.
 
     ``colors`` is 0 (plain text), 8, 16 or 256.
     """
     theme = resolve_theme(options.theme, os.environ)
-    view = view_of(options)._replace(by_load=theme == 'classic')
-    header = Header(format_timestamp(sample.timestamp))
-    wanted = filter_of(options)
-    buffer = draw_report(sample, width, view, wanted=wanted, header=header, mode=mode)
+    view = view_of(options)._replace(by_load=theme == 'classic', mono=colors < 8)
+    buffer = draw_report(sample, width, view, wanted=filter_of(options))
+    if view.mono:
+        buffer.translate(Role.TRACK, MONO_TRACKS)
     if options.ascii:
         buffer = to_ascii(buffer)
     return to_ansi(buffer, theme_named(theme), colors)
@@ -97,40 +98,93 @@ def draw_report(
     view: ViewState = _VIEW,
     *,
     wanted: ProcessFilter = _ALL,
-    header: Header = _HEADER,
-    mode: str = 'full',
+    version: str = __version__.partition('+')[0],
 ) -> Buffer:
-    """Draw a report for a terminal of this width.
-
-    Devices are drawn in this mode, the host in two lines, and processes in their natural order.
-    """
-    state = MainState(filter=wanted)
-    if wanted != _ALL:
-        from nvitop.gui.view.hints import option_badges  # loads much that a report does not show
-
-        header = header._replace(badges=option_badges(wanted))
-    view = view._replace(mode=mode)
-    width = report_width(width, _longest_row(sample, view), has_devices=bool(sample.devices))
-    processes = list_processes(sample.processes, wanted, state.sort)
-    layout = lay_out_page(sample, processes, state, view, width, _ENDLESS, is_report=True)
-    buf = Buffer(width, layout.page_height)
-    arranged = MainView(processes, layout, found=findings(sample))
-    draw_main(buf, arranged, sample, state, view, header, is_report=True)
+    """Draw a report for a terminal of this width: a line for each GPU, all processes by job, findings."""
+    width = max(NARROWEST, min(width, _MOST_WIDTH))
+    found = findings(sample)
+    rows = device_rows(sample, found)
+    processes = list_processes(sample.processes, wanted, Sort())
+    is_full = view.mode == 'full' and width >= CLASSIC and bool(rows)
+    blocks = group_by_job(processes, Sort())
+    lines = (
+        tuple(Line(process) for process in processes)
+        if is_full or view.flat
+        else fold(blocks, sum(map(len, blocks)))
+    )
+    devices = full_height(rows) if is_full else DEVICE_FRAME + len(rows)
+    panel = MainRows(
+        devices,
+        int(view.show_host),
+        PROCESS_FRAME + max(1, len(lines)),
+        Folded(rows),
+        is_full=is_full,
+    )
+    notes = _finding_lines(found, width)
+    height = panel.devices + panel.host + panel.processes
+    buf = Buffer(width, 1 + height + len(notes))
+    _draw_head(buf, sample, version)
+    listed = ProcessView(
+        lines,
+        view.columns,
+        {**column_widths(sample.processes), 'gpu': labels_width(blocks)},
+        len(sample.processes) if sample.sequence else None,
+        0 if is_full or view.flat else len(blocks),
+        len(processes),
+        Limits(wanted),
+        is_report=True,
+    )
+    draw_panels(buf, panel, sample, view, DeviceView(sample), listed)
+    for y, pieces in enumerate(notes, 1 + height):
+        x = 1
+        for text, style in pieces:
+            x += buf.write(x, y, text, style)
     return buf
 
 
-def _longest_row(sample: Sample, view: ViewState) -> int:
-    """Return the width of the process panel at which no command is cut."""
-    places = place_columns(view.columns, CLASSIC, column_widths(sample.processes))
-    if not places or places[-1].column.name != 'command':
-        return CLASSIC
-    return places[-1].x + longest_command(sample.processes) + 2
+def _draw_head(buf: Buffer, sample: Sample, version: str) -> None:
+    """Draw the versions under the names that scripts look for, the host and the time, as far as they fit."""
+    driver, cuda = map(format_word, (sample.driver_version, sample.cuda_driver_version))
+    host = '@'.join(filter(None, (safe(sample.host.username), safe(sample.host.hostname))))
+    items = [
+        Item((f'NVITOP {version}', 'NVITOP'), TITLE, 0),
+        Item((f'Driver Version: {driver}',), rank=1),
+        Item((f'CUDA Driver Version: {cuda}',), rank=2),
+        *(
+            [Item((f'SIMULATED: {safe(sample.simulated)}', 'SIMULATED'), BADGE, 0)]
+            if sample.simulated
+            else []
+        ),
+        Item((host,), DIM, 4) if host else Item(('',)),
+        Item((format_timestamp(sample.timestamp),), DIM, 3),
+    ]
+    x = 1
+    for item, text in zip(items, fit_items(items, buf.width - 1, 3)):
+        if text:
+            x += buf.write(x, 0, text, item.style) + 3
+
+
+def _finding_lines(found: Sequence[Finding], width: int) -> list[tuple[tuple[str, Style], ...]]:
+    """Return what is wrong with devices, the most severe first, the same problem of several devices once."""
+    groups: dict[tuple[str, str, str, str], list[DeviceKey]] = {}
+    for finding in sorted(filter(is_wrong, found), key=importance):
+        key = (finding.severity, finding.words, finding.evidence, finding.action)
+        groups.setdefault(key, []).append(finding.device)
+    lines: list[tuple[tuple[str, Style], ...]] = []
+    for (severity, words, evidence, action), devices in groups.items():
+        style = ERROR if severity == 'critical' else WARNING
+        text = f'{devices_text(devices)}: {safe(words)}'
+        text += f': {safe(evidence)}' if evidence else ''
+        text += f'. {safe(action)}' if action else ''
+        first, *others = wrap(text, max(20, width - _SEVERITY - 2))
+        lines.append(((f'{severity:<{_SEVERITY}}', style), (first, PLAIN)))
+        lines += [((' ' * _SEVERITY, PLAIN), (line, PLAIN)) for line in others]
+    return lines
 
 
 def warnings_about(sample: Sample, *, driver_responds: bool = True) -> list[Message]:
     """Return problems of a sample as messages; a driver that does not respond is not queried again."""
-    messages = [Message('warning', text) for text in _wrong_devices(sample)]
-    messages += [Message('warning', text) for text in _failed_queries(sample)]
+    messages = [Message('warning', text) for text in _failed_queries(sample)]
     if any(process.status == 'foreign' for process in sample.processes):
         text = (
             'some processes belong to another PID namespace, so only their PIDs are known\n'
@@ -152,25 +206,6 @@ def is_watched() -> bool:
         return False
     parent, above = (*names_above(2), '', '')[:2]
     return 'watch' in (parent, above if parent in ('sh', 'bash', 'dash', 'zsh') else '')
-
-
-def _wrong_devices(sample: Sample) -> list[str]:
-    """Return what is wrong with devices, the same problem of several devices once.
-
-    Single values are left out: they are among the queries that failed.
-    """
-    gpus = {device.key.physical_index for device in sample.devices if not device.key.is_mig}
-    groups: dict[tuple[str, str, str], list[DeviceKey]] = {}
-    for finding in filter(is_wrong, findings(sample)):
-        if finding.kind in ('implausible', 'unreadable'):
-            continue
-        if not finding.device.is_mig or finding.device.physical_index not in gpus:
-            key = (finding.words, finding.evidence, finding.action)
-            groups.setdefault(key, []).append(finding.device)
-    return [
-        f'{devices_text(devices)}: {words}: {evidence}\n{action}.'
-        for (words, evidence, action), devices in groups.items()
-    ]
 
 
 def _failed_queries(sample: Sample) -> list[str]:

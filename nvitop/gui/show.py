@@ -143,7 +143,7 @@ def show_monitor(
         messages.append(Message('error', text))
         return None
     if ended.sample is not None:
-        print_report(ended.sample, ended.options, mode=ended.options.mode)
+        print_report(ended.sample, ended.options)
         messages += (
             warnings_about(ended.sample, driver_responds=ended.has_stopped)
             if notes is None
@@ -175,12 +175,12 @@ def _finish_report(
     return exit_status(messages) or int(not has_working_gpu)
 
 
-def print_report(sample: Sample, options: Options, *, mode: str = 'full') -> None:
-    """Print the report of a sample, with devices ``'full'`` or ``'compact'``."""
+def print_report(sample: Sample, options: Options) -> None:
+    """Print the report of a sample."""
     colors = color_depth(os.environ, is_terminal=sys.stdout.isatty(), force=options.force_color)
     if sys.stdout.isatty() and needs_ascii(os.environ):
         options = options._replace(ascii=True)
-    text = report_text(sample, options, width=stdout_width(), colors=colors, mode=mode)
+    text = report_text(sample, options, width=stdout_width(), colors=colors)
     with writing():
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyte
 
-from nvitop.gui.layout.main import lay_out_main
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import Event, KeyPressed, MousePressed, SampleArrived
-from nvitop.gui.view.charts import plot_rows
 from nvitop.gui.view.frame import draw_frame
-from nvitop.gui.view.panels.process import process_row
-from nvitop.gui.view.screens.main import device_rows, measured_rows
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
-from tests.gui.driving import update_all
+from tests.gui.driving import FLAT, update_all
 from tests.gui.samples import NOW, SAMPLES, with_families
 
 _LEFT, _RIGHT = '│├╞╒╘', '│┤╡╕╛'
@@ -26,11 +24,11 @@ _LEFT, _RIGHT = '│├╞╒╘', '│┤╡╕╛'
 def state_on(
     machine: str | Sample, width: int, height: int, *keys: str, view: ViewState | None = None
 ) -> AppState:
-    """Return the state of the monitor after these keys.
+    """Return the state of the monitor after these keys, by default with processes one by one.
 
     ``machine`` is a sample, or the name of a stored one, which then has host processes too.
     """
-    state = AppState(MONITOR, width=width, height=height, timestamp=NOW, view=view or ViewState())
+    state = AppState(MONITOR, width=width, height=height, timestamp=NOW, view=view or FLAT)
     if isinstance(machine, str):
         sample = SAMPLES[machine]
         sample = with_families(sample) if sample.sequence else sample
@@ -62,7 +60,14 @@ def click_on(state: AppState, text: str) -> MousePressed:
     frame = draw_frame(state, History())
     y = max(y for y, line in enumerate(frame.lines()) if text in line)
     x = frame.lines()[y].index(text)
-    return MousePressed(x, y, keys=frame.keys_at(x, y))
+    return MousePressed(x, y, hit=frame.hit_at(x, y))
+
+
+def click_hit(state: AppState, kind: str, value: Any, *, button: int = 1) -> MousePressed:
+    """Return the event of a click on what is drawn for a device, a process, a job or a column."""
+    frame = draw_frame(state, History())
+    rect, hit = next(each for each in frame.hits if each[1] == (kind, value))
+    return MousePressed(rect.x + 1, rect.y, button, hit)
 
 
 def text_of(state: AppState, history: History | None = None) -> str:
@@ -138,9 +143,3 @@ def shown(output: str, *, columns: int = 80, rows: int = 24) -> list[list[str]]:
     for char in output.replace('\n', '\r\n'):
         stream.feed(char)
     return [[screen.buffer[y][x].data for x in range(columns)] for y in range(rows)]
-
-
-def clear_row_caches() -> None:
-    """Clear the caches, so that the next frame is drawn from scratch."""
-    for cached in (process_row, lay_out_main, plot_rows, device_rows, measured_rows):
-        cached.cache_clear()

@@ -24,6 +24,7 @@ from nvitop.sampling.types import Demand, HostProcessSample, Origin, Sample
 from tests.gui.samples import SAMPLES
 
 MANY = SAMPLES['processes200']
+FLAT = ViewState(flat=True)
 REPLAY = Origin(is_live=False, no_signals='a recording', can_travel=True)
 EVENTS = tuple(
     RecordedEvent(1700000000.0 + 600 * i, kind, text)
@@ -54,8 +55,8 @@ TREE = MANY._replace(
 def state_of(
     sample: Sample, width: int = 120, height: int = 40, view: ViewState | None = None
 ) -> AppState:
-    """Return the state of a monitor of this size that shows the sample."""
-    return arrived(AppState(MONITOR, width=width, height=height, view=view or ViewState()), sample)
+    """Return the state of a monitor of this size that shows the sample, by default without jobs."""
+    return arrived(AppState(MONITOR, width=width, height=height, view=view or FLAT), sample)
 
 
 def demand_of(state: AppState) -> Demand:

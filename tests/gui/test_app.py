@@ -56,27 +56,19 @@ def test_unchanged_state_is_not_drawn_again() -> None:
 
 
 def test_shown_values_are_demanded() -> None:
-    app, _, measuring = run(
+    _, _, measuring = run(
         send(SampleArrived(sample('processes200'))),
         send(KeyPressed('t')),
         send(KeyPressed('q')),
-        send(KeyPressed('d')),
+        send(*map(KeyPressed, ('0', 'Enter'))),
     )
-    assert [demand.host_processes for demand in measuring.demands] == [
-        False,
-        False,
-        True,
-        False,
-        False,
-    ]
-    assert (
-        not measuring.demands[1].shown_metrics
-        or 'pcie_tx_throughput' not in measuring.demands[1].shown_metrics
-    )
+    assert any(demand.host_processes for demand in measuring.demands)
+    assert not measuring.demands[-1].host_processes
+    assert 'pcie_tx_throughput' not in measuring.demands[1].shown_metrics
     assert 'pcie_tx_throughput' in measuring.demands[-1].shown_metrics
     visible = measuring.demands[1].visible_processes
     assert visible is not None
-    assert 0 < len(visible) < len(app.state.rows)
+    assert 0 < len(visible) <= 256
 
 
 def test_effects_are_carried_out() -> None:

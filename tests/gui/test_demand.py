@@ -6,62 +6,23 @@ import pytest
 
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import DETAILS, GraphState
-from nvitop.gui.model.device_columns import DETAIL_COLUMNS
-from nvitop.gui.state.app_state import AppState
 from tests.gui.driving import demand_of, press, state_of
 from tests.gui.samples import SAMPLES
 
 
-def with_counters(width: int, *keys: str) -> AppState:
-    """Return a state whose lower graph plots a hardware counter."""
-    state, _ = press(state_of(SAMPLES['one'], width=width, height=60), *keys)
-    graphs = GraphState(lower='gpm_sm_active')
-    return state._replace(main=state.main._replace(graphs=graphs))
-
-
-@pytest.mark.parametrize(
-    ('width', 'keys', 'shown'),
-    [
-        (120, 'f', True),
-        (120, 'f H', False),
-        (120, 'c', False),
-        (59, '', False),
-        (120, 'f t', False),
-        (120, 'f h', False),
-        (120, 'f Down Enter', False),
-        (120, 'f !', True),
-        (120, 'c !', False),
-    ],
-)
-def test_counters_are_read_only_while_their_graph_is_visible(
-    width: int, keys: str, shown: bool
-) -> None:
-    demand = demand_of(with_counters(width, *keys.split()))
+@pytest.mark.parametrize(('keys', 'shown'), [('', True), ('t', False), ('!', True)])
+def test_counters_are_read_only_while_their_history_is_visible(keys: str, shown: bool) -> None:
+    state = state_of(SAMPLES['h100x8'])
+    state = state._replace(main=state.main._replace(graphs=GraphState('gpm_sm_active')))
+    demand = demand_of(press(state, *keys.split())[0])
     assert ('gpm_sm_active' in demand.shown_metrics) is shown
 
 
-def test_owners_are_read_while_they_can_be_seen_or_matter() -> None:
-    def reads_owners(width: int, *keys: str) -> bool:
-        return demand_of(press(state_of(SAMPLES['one'], width=width), *keys)[0]).owners
-
-    assert reads_owners(160)
-    assert not reads_owners(70)
-    # The device panel shows jobs from this width on, and at once after another screen.
-    assert reads_owners(160, 't')
-    assert reads_owners(160, 'C', *['Down'] * 4, 'Space', 'q')
-    assert not reads_owners(70, 'C', *['Down'] * 4, 'Space', 'q')
-    assert reads_owners(70, 'o', 'w')
-    assert reads_owners(70, '\\', *'owner:pod')
-
-
-def test_details_are_measured_while_they_are_shown() -> None:
-    for keys, shown in (('d', True), ('d d', False), ('d t', False), ('d !', True), ('!', False)):
-        state, _ = press(state_of(SAMPLES['one']), *keys.split())
-        assert set(DETAILS).issubset(demand_of(state).shown_metrics) is shown
-
-
-def test_details_are_documented_and_measured_no_more_often_than_shown() -> None:
-    assert set(DETAILS) == {name for column in DETAIL_COLUMNS for name in column.metrics}
+def test_owners_are_always_read_and_details_on_the_page_of_a_gpu() -> None:
+    state = state_of(SAMPLES['h100x8'], 40, 12)
+    assert demand_of(state).owners
+    assert not demand_of(state).shown_metrics
+    assert {*DETAILS} <= {*demand_of(press(state, '0', 'Enter')[0]).shown_metrics}
     assert {METRICS_BY_NAME[name].tier for name in DETAILS} == {'shown', 'slow'}
 
 

@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
 
 import pytest
 
-from nvitop.gui.layout.device import lay_out_devices, traits_of
-from nvitop.gui.model.choices import ViewState
+from nvitop.basics.units import GiB
+from nvitop.gui.layout.main import DEVICE_FRAME, MainRows, full_height
+from nvitop.gui.model.choices import GraphState, ViewState
+from nvitop.gui.model.device_rows import answers, device_rows, fold_free
 from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style
-from nvitop.gui.view.panels.device import DeviceList, draw_device_panel
-from nvitop.health import findings, worst_findings
+from nvitop.gui.view.charts import Ruler
+from nvitop.gui.view.panels.device import DeviceView, draw_devices
+from nvitop.gui.view.panels.device_full import draw_full_devices
 from nvitop.owner.types import Layer, make_owner
 from nvitop.sampling.history import History
-from nvitop.sampling.types import DeviceSample, Problem, Sample
+from nvitop.sampling.types import DeviceSample, Problem, ProcessSample, Sample
 from tests.gui.samples import GIB, MIB, SAMPLES, gpu, machine, mig, process
 
-_ERROR, _WARNING = Style(Role.ERROR, bold=True), Style(Role.WARNING, bold=True)
+_WARNING, _WARNING = Style(Role.ERROR, bold=True), Style(Role.WARNING, bold=True)
 
 
-def panel(sample: Sample, width: int = 79, form: str = 'rows', **options: Any) -> Buffer:
-    keys = [device.key for device in sample.devices]
-    layout = lay_out_devices(0, width, keys, form, traits_of(sample.devices))
-    buffer = Buffer(width, layout.area.height)
-    view = options.pop('view', ViewState())
-    history = options.pop('history', None)
-    listed = DeviceList(worst_findings(findings(sample)), **options)
-    draw_device_panel(buffer, layout, sample, view, listed, history=history)
+def panel(
+    sample: Sample,
+    width: int = 100,
+    lines: int = 1,
+    *,
+    full: bool = False,
+    history: History | None = None,
+    metric: str = 'gpu_utilization',
+) -> Buffer:
+    rows = device_rows(sample)
+    ruler = None if history is None else Ruler(history)
+    shown = DeviceView(sample, ruler, GraphState(metric))
+    height = full_height(rows) if full else DEVICE_FRAME + lines * len(rows)
+    buffer = Buffer(width, height)
+    if full:
+        draw_full_devices(buffer, buffer.area, rows, ViewState(), shown)
+    else:
+        arranged = MainRows(height, 0, 0, fold_free(rows)._replace(rows=rows, free=()), lines)
+        draw_devices(buffer, Rect(0, 0, width, height), arranged, shown)
     return buffer
 
 
-def rows(device: DeviceSample, form: str = 'rows', width: int = 79) -> list[str]:
-    lines = panel(machine(device), width, form).lines()
-    return lines[-2:] if form == 'full' else lines[-1:]
+def lines_of(device: DeviceSample, lines: int = 1, width: int = 100) -> list[str]:
+    return panel(machine(device), width, lines).lines()[2:]
 
 
 def styles_of(buffer: Buffer, text: str) -> set[Style]:
@@ -43,112 +57,80 @@ def styles_of(buffer: Buffer, text: str) -> set[Style]:
     }
 
 
-def test_columns_without_any_value_give_up_their_place() -> None:
-    silent = gpu(0, 'A', fan_speed_percent=None, temperature_celsius=None, power_usage_mw=None)
-    heading = panel(machine(silent), 240).lines()[1]
-    assert not {'FAN', 'TEMP', 'POWER', 'NAME'} & {*heading.split()}
-    assert {'FAN', 'TEMP'} <= {
-        *panel(machine(silent, gpu(1, 'A', fan_speed_percent=30)), 240).lines()[1].split()
-    }
+def history_of(sample: Sample, count: int = 60) -> History:
+    history = History()
+    for second in range(count):
+        history.record(sample._replace(monotonic=1000.0 + second, sequence=second + 1))
+    return history
 
 
-@pytest.mark.parametrize(
-    ('form', 'width'),
-    [('rows', 40), ('rows', 79), ('rows', 160), ('full', 79), ('full', 110), ('full', 160)],
-)
-def test_finding_marks_its_row_and_a_limit_in_passing(form: str, width: int) -> None:
+def test_more_lines_show_facts_and_the_problem_and_make_the_history_taller() -> None:
     hot = gpu(0, 'A', temperature_celsius=93, sm_clock_mhz=1005, gpu_utilization_percent=87)
     hot = hot._replace(info=hot.info._replace(temperature_slowdown_threshold_celsius=89))
-    capped = gpu(1, 'A', clock_event_reasons=('sw_power_cap',), gpu_utilization_percent=90)
-    buffer = panel(machine(hot, capped), width, form)
-    assert styles_of(buffer, 'HOT') == {_WARNING}
-    if form == 'rows' and width > 40:
-        assert styles_of(buffer, 'PWR') == {Style()}
-    (marked,) = [line for line in buffer.lines() if '!' in line]
-    assert marked.split('!')[0].strip(' │') == '0'
-    if width == 160 and form == 'rows':
-        assert '1005 MHz' in marked
-        assert 'busy HOT' in marked
-        assert styles_of(buffer, '93°C') == {_ERROR}
-    if form == 'full':
-        assert styles_of(buffer, '93°C') == {_ERROR}
-        # The mark does not replace the percentage at the bar.
-        assert '\n'.join(buffer.lines()[1:]).count('87%') == 1 + (width > 100)
+    sample = machine(hot)
+    one = panel(sample, 120, 1, history=history_of(sample))
+    assert {'TEMP', 'POWER', 'CLOCK'} <= {*one.lines()[1].split()}
+    assert styles_of(one, '93°C') == styles_of(one, '!') == {_WARNING}
+    four = panel(sample, 120, 4, history=history_of(sample))
+    assert not {'TEMP', 'POWER', 'CLOCK'} & {*four.lines()[1].split()}
+    text = '\n'.join(four.lines())
+    assert 'too hot: 93°C, slows down at 89°C' in text
+    assert 'Check fans' in text
+    assert '1005 MHz' in text
+    assert sum('█' in line[90:] for line in four.lines()) == 3
+    assert styles_of(four, 'too hot') == {_WARNING}
 
 
-def test_long_name_keeps_its_right_end_and_gets_more_room_on_a_wider_screen() -> None:
-    device = SAMPLES['workstation'].devices[1]._replace(gpu_utilization_percent=50)
-    assert '..TX 4090 Laptop GPU Off' in rows(device, 'full')[0]
-    assert '  GeForce RTX 4090 Laptop GPU' in rows(device, 'full', 90)[0]
+def test_columns_without_any_value_give_up_their_place() -> None:
+    silent = gpu(0, 'A', temperature_celsius=None, power_usage_mw=None)
+    heading = panel(machine(silent), 160).lines()[1].split()
+    assert not {'TEMP', 'POWER', 'NAME'} & {*heading}
+    other = gpu(1, 'B', temperature_celsius=30)
+    assert {'TEMP', 'NAME'} <= {*panel(machine(silent, other), 160).lines()[1].split()}
 
 
-def test_headings_depend_on_the_devices() -> None:
-    plain = gpu(0, 'A', mig_mode=None)
-    assert 'Persistence-M│' in panel(machine(plain), form='full').lines()[1]
-    # One GPU with a MIG mode is enough.
-    assert ' MIG M. │' in panel(machine(plain, gpu(1, 'B')), form='full').lines()[1]
-    windows = gpu(0, 'A', current_driver_model='WDM')
-    assert 'TCC/WDDM │' in panel(machine(windows), form='full').lines()[1]
-    assert ' TCC │' in rows(windows, 'full')[0]
+def test_ruler_names_times_that_are_complete_and_a_chosen_metric() -> None:
+    sample = machine(gpu(0, 'A', gpu_utilization_percent=50), gpu(1, 'A'))
+    heading = panel(sample, 120, 2, history=history_of(sample)).lines()[1]
+    assert re.search(r'UTIL +(┬90s +)?┬60s +┬30s +now │$', heading)
+    heading = panel(sample, 120, 2, history=history_of(sample), metric='power_usage').lines()[1]
+    assert re.search(r'UTIL +PWR +(┬90s +)?┬60s +┬30s +now │$', heading)
 
 
-@pytest.mark.parametrize(
-    ('width', 'cell'), [(79, 'carol +1'), (100, 'carol +1'), (180, 'carol +1 slurm 7')]
-)
-def test_full_form_has_columns_for_state_and_user(width: int, cell: str) -> None:
-    device = gpu(0, 'A', gpu_utilization_percent=87, clock_event_reasons=('sw_power_cap',))
-    part = mig(gpu(1, 'A', mig_mode='Enabled'), 0, '1g.10gb', 1, 10 * GIB, GIB)
-    owner = make_owner((Layer('slurm', '7'),))
-    running = (
-        process(device, 1, 'x', username='carol', gpu_memory_bytes=2 * MIB, owner=owner),
-        process(device, 2, 'x', username='bob', gpu_memory_bytes=MIB),
-        process(part, 3, 'x', username='dave', gpu_memory_bytes=MIB),
-    )
-    lines = panel(machine(device, part, processes=running), width, 'full').lines()
-    state, user = lines[1].index('State'), lines[1].index('User')
-    assert lines[4][state:].startswith('busy PWR ')
-    assert lines[4][user:].startswith(f'{cell} ')
-    assert 'PWR' not in lines[5][state:].split('│', 1)[0]
-    assert lines[7][user:].startswith('dave ')
+def test_history_of_a_device_without_utilization_is_that_of_its_memory() -> None:
+    device = gpu(0, 'A', mig_mode='Enabled', gpu_utilization_percent=None, memory_percent=50.0)
+    sample = machine(device)
+    buffer = panel(sample, 120, 1, history=history_of(sample))
+    assert ' mem  ' in buffer.lines()[2]
+    assert {style.role for style in styles_of(buffer, '▄▄')} == {Role.MEMORY}
 
 
-@pytest.mark.parametrize(('width', 'word'), [(40, 'used '), (79, 'in use '), (160, 'in use ')])
-def test_device_without_a_measured_utilization_is_in_use_not_busy(width: int, word: str) -> None:
-    device = gpu(0, 'A', mig_mode='Enabled', gpu_utilization_percent=None)
-    part = mig(device, 0, '1g.10gb', 1, 10 * GIB, GIB)._replace(gpu_utilization_percent=None)
-    running = (process(part, 1, 'x', gpu_sm_utilization_percent=None),)
-    lines = panel(machine(device, part, processes=running), width).lines()
-    assert [line[lines[1].index('STATE') :].startswith(word) for line in lines[2:]] == [True, True]
+def test_mig_devices_are_indented_with_their_profile_memory_and_owner() -> None:
+    parent = gpu(0, 'A', mig_mode='Enabled', gpu_utilization_percent=None)
+    parts = [mig(parent, i, '1g.10gb', i, 10 * GIB, GIB) for i in (0, 1)]
+    running = (process(parts[0], 3, 'x', username='dave', gpu_memory_bytes=GIB),)
+    lines = panel(machine(parent, *parts, processes=running), 120).lines()[3:]
+    assert re.match(r'│  ├ 0  1g.10gb +in use +dave .* 1\.0/10 ', lines[0])
+    assert re.match(r'│  └ 1  1g.10gb ', lines[1])
 
 
-def test_device_whose_processes_do_not_use_it_now_is_in_use_not_busy() -> None:
-    device = gpu(0, 'A', gpu_utilization_percent=0, memory_used_bytes=30 * GIB)
-    running = (process(device, 1, 'x', running_time_seconds=5.0, gpu_sm_utilization_percent=0),)
-    for form in ('rows', 'full'):
-        assert 'in use ' in '\n'.join(panel(machine(device, processes=running), form=form).lines())
-
-
-def test_mig_devices_of_two_gpus_are_separated_in_full() -> None:
-    first, second = (gpu(index, 'NVIDIA A100', mig_mode='Enabled') for index in range(2))
-    parts = [mig(each, i, '1g.10gb', i, 10 * GIB, GIB) for each in (first, second) for i in (0, 1)]
-    lines = panel(machine(*parts), form='full').lines()
-    assert [line[1:5].strip() or line[:2] for line in lines[4:]] == [
-        *('0:0', '0:1', '────', '1:0', '1:1')
-    ]
-    assert [line.split()[1] for line in panel(machine(*parts)).lines()[2:]] == [
-        *('0:0', '0:1', '1:0', '1:1')
-    ]
-
-
-@pytest.mark.parametrize('form', ['full', 'rows'])
-def test_device_that_never_responded_shows_the_reason_once(form: str) -> None:
+@pytest.mark.parametrize('full', [False, True])
+def test_device_that_never_responded_shows_the_reason_once(full: bool) -> None:
     device = SAMPLES['lost'].devices[1]
     nameless = device.info._replace(name=None, bus_id=None)
     device = device._replace(info=nameless, status='lost', reason='GPU is lost')
-    text = ' '.join(rows(device, form))
+    text = ' '.join(panel(machine(device), full=full).lines())
     assert text.count('GPU is lost') == 1
-    assert 'ERROR' not in text
     assert 'N/A' not in text
+
+
+def test_sleeping_gpu_is_one_sentence_with_the_key_that_wakes_it() -> None:
+    device = SAMPLES['one'].devices[0]
+    reason = 'asleep (D3cold), 2 h 10 min in total; press r to wake it'
+    asleep = DeviceSample(device.key, device.info, 'asleep', reason)
+    (line,) = panel(machine(asleep), 120).lines()[2:]
+    assert f'asleep    {reason} ' in line
+    assert '0!' not in line
 
 
 def test_users_of_graphics_are_named_while_only_they_use_the_gpu() -> None:
@@ -158,43 +140,91 @@ def test_users_of_graphics_are_named_while_only_they_use_the_gpu() -> None:
             process(device, 1 + i, 'x', type=kind, username=kind, gpu_memory_bytes=(9 - i) * MIB)
             for i, kind in enumerate(types)
         ]
-        line = panel(machine(device, processes=tuple(running))).lines()[-1]
-        return line.split('%')[-1].split()[:-1]
+        return panel(machine(device, processes=tuple(running))).lines()[2].split()[2:4]
 
     assert words(40, 'G') == ['busy', 'G']
     assert words(40, 'G', 'C') == ['busy', 'C']
-    assert words(3, 'G') == ['free']
-
-
-@pytest.mark.parametrize(
-    ('width', 'user', 'other', 'name'),
-    [
-        (120, 'bob', None, 'serving/llama-70b-0'),
-        (160, 'carol', 'dave', 'serving/llama-70b-0123'),
-    ],
-)
-def test_jobs_are_whole_before_bars_and_sparklines_grow(
-    width: int, user: str, other: str | None, name: str
-) -> None:
-    device = gpu(0, 'A', gpu_utilization_percent=50)
-    pod = process(device, 1, 'x', username=user, owner=make_owner((Layer('pod', 'id', name),)))
-    others = (process(device, 2, 'y', username=other, gpu_memory_bytes=MIB),) if other else ()
-    line = panel(machine(device, processes=(pod, *others)), width).lines()[-1]
-    assert f'{user} +1 pod {name} ' in line if other else f'{user} pod {name} ' in line
-
-
-def test_heading_of_the_sparkline_is_above_the_newest_value() -> None:
-    sample = SAMPLES['h100x8']
-    history = History()
-    history.record(sample)
-    lines = panel(sample, 180, history=history).lines()
-    newest = lines[2].rindex('▇')
-    assert lines[1][: newest + 1].endswith('UTIL 10m')
+    assert words(3, 'G')[0] == 'free'
 
 
 def test_marks_that_need_an_explanation_are_words_where_there_is_room() -> None:
     odd = gpu(0, 'A', gpu_utilization_percent=50)
     problem = Problem(odd.key, 'memory_used', '2 TiB is implausible', 'impossible')
     sample = machine(odd, processes=(process(odd, 1, 'x'),), problems=(problem,))
-    assert 'busy ODD ' in panel(sample).lines()[-1]
-    assert 'busy odd values ' in panel(sample, 180).lines()[-1]
+    assert 'busy odd values ' in panel(sample, 160).lines()[2]
+    assert 'implausible values' in '\n'.join(panel(sample, 100, 2).lines())
+
+
+# The first line
+
+
+def answer(*devices: DeviceSample, processes: tuple[ProcessSample, ...] = ()) -> list[str]:
+    rows = device_rows(machine(*devices, processes=processes))
+    return [each.forms[0] for each in answers(rows)]
+
+
+def test_first_line_names_free_held_busy_and_broken_gpus() -> None:
+    gpus = [
+        gpu(i, 'A', gpu_utilization_percent=90 if i in (0, 1) else 0, memory_used_bytes=0)
+        for i in range(5)
+    ]
+    gpus[3] = gpus[3]._replace(remapped_rows_pending=True)
+    running = tuple(
+        process(gpus[i], i + 1, 'x', username='ann', gpu_memory_bytes=GiB) for i in (0, 1)
+    )
+    holder = process(gpus[2], 9, 'x', username='carol', gpu_memory_bytes=40 * GiB)
+    holder = holder._replace(gpu_idle_seconds=3600.0)
+    assert answer(*gpus, processes=(*running, holder)) == [
+        '1 free: GPU 4',
+        '1 held: GPU 2 carol 1h',
+        '2 busy: ann 0,1',
+        '! GPU 3 pending row remapping',
+    ]
+    assert answer(gpus[0], processes=running[:1]) == ['no GPU free', '1 busy: ann 0']
+
+
+# The full form
+
+
+def test_full_form_marks_a_finding_in_red() -> None:
+    hot = gpu(0, 'A', temperature_celsius=93, sm_clock_mhz=1005, gpu_utilization_percent=87)
+    hot = hot._replace(info=hot.info._replace(temperature_slowdown_threshold_celsius=89))
+    for width in (79, 110, 160):
+        buffer = panel(machine(hot), width, full=True)
+        assert styles_of(buffer, 'HOT') == styles_of(buffer, '93°C') == {_WARNING}
+        # The mark does not replace the percentage at the bar.
+        assert '\n'.join(buffer.lines()[1:]).count('87%') == 1 + (width > 100)
+
+
+def test_long_name_keeps_its_right_end_and_gets_more_room_on_a_wider_screen() -> None:
+    device = SAMPLES['workstation'].devices[1]._replace(gpu_utilization_percent=50)
+    for width, name in ((79, '..TX 4090 Laptop GPU Off'), (90, '  GeForce RTX 4090 Laptop GPU')):
+        assert name in panel(machine(device), width, full=True).lines()[4]
+
+
+def test_headings_of_the_full_form_depend_on_the_devices() -> None:
+    plain = gpu(0, 'A', mig_mode=None)
+    windows = gpu(0, 'A', current_driver_model='WDM')
+    for devices, heading in (
+        ((plain,), 'Persistence-M│'),
+        # One GPU with a MIG mode is enough.
+        ((plain, gpu(1, 'B')), ' MIG M. │'),
+        ((windows,), 'TCC/WDDM │'),
+    ):
+        assert heading in panel(machine(*devices), 79, full=True).lines()[1]
+
+
+def test_full_form_has_columns_for_state_and_user() -> None:
+    device = gpu(0, 'A', gpu_utilization_percent=87, clock_event_reasons=('sw_power_cap',))
+    part = mig(gpu(1, 'A', mig_mode='Enabled'), 0, '1g.10gb', 1, 10 * GIB, GIB)
+    owner = make_owner((Layer('slurm', '7'),))
+    running = (
+        process(device, 1, 'x', username='carol', gpu_memory_bytes=2 * MIB, owner=owner),
+        process(device, 2, 'x', username='bob', gpu_memory_bytes=MIB),
+        process(part, 3, 'x', username='dave', gpu_memory_bytes=MIB),
+    )
+    lines = panel(machine(device, part, processes=running), 79, full=True).lines()
+    state, user = lines[1].index('State'), lines[1].index('User')
+    assert lines[4][state:].startswith('busy PWR ')
+    assert lines[4][user:].startswith('carol +1 ')
+    assert lines[7][user:].startswith('dave ')

@@ -12,10 +12,6 @@ from docs import animation, charts, pictures, tables
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state.bindings import BINDINGS
-from nvitop.gui.view.frame import draw_frame
-from nvitop.sampling.history import History
-from tests.gui.driving import press, state_of
-from tests.gui.samples import SAMPLES
 
 DOCS = tables.ROOT / 'docs'
 
@@ -40,17 +36,6 @@ def test_every_key_and_column_is_documented() -> None:
         if binding.help:
             assert all(f'`{keys.replace(" ", "")}`' in page for keys in binding.keys), binding
     assert all(f'| `{column.name}` |' in page for column in COLUMNS)
-
-
-@pytest.mark.parametrize('mode', ['f', 'c'])
-def test_every_title_in_the_host_panel_is_documented(mode: str) -> None:
-    state, _ = press(state_of(SAMPLES['h100x8'], width=123, height=80), mode)
-    lines = draw_frame(state, History()).lines()
-    first = next(y for y, line in enumerate(lines) if ' load ' in line)
-    last = next(y for y, line in enumerate(lines) if 'SWP' in line)
-    text = '\n'.join(lines[first : last + 1])
-    assert ('AVG' in text) is (mode == 'f')
-    assert all(f' {title} ' in text for title, *_ in tables.HOST)
 
 
 @pytest.mark.usefixtures('utc')

@@ -66,8 +66,12 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_user('alice', 7), 'alice'),
         (f.format_user('christopher', 7), 'christ+'),
         (f.format_user('用户名字', 7), '用户名+'),
-        (f.format_gpu_memory(512 * MIB), '0.5GiB'),
-        (f.format_gpu_memory(None, is_wddm=True), 'WDDM:N/A'),
+        (f.format_gib_count(512 * MIB), '0.5'),
+        (f.format_age(3 * 3600), '3h'),
+        (f.format_age(60 * 3600), '60h'),
+        (f.format_age(19 * 86400), '19d'),
+        (f.format_bar(50.0, 5), '██▌'),
+        (f.format_bar(0.6, 5), '▏'),
         (f.format_command('python train.py'), 'python train.py'),
         (f.format_command('python train.py', 'gone'), 'No Such Process'),
         (f.format_command(None, 'zombie'), 'Zombie Process'),
@@ -111,7 +115,13 @@ def test_every_format_accepts_none_and_nan() -> None:
     formats = [g for name, g in inspect.getmembers(f) if name.startswith('format_')]
     assert len(formats) > 25
     for function in formats:
-        if function in {f.format_timestamp, f.format_moment, f.format_measured, f.format_part}:
+        if function in {
+            f.format_bar,
+            f.format_timestamp,
+            f.format_moment,
+            f.format_measured,
+            f.format_part,
+        }:
             continue
         names = list(inspect.signature(function).parameters)
         width = {'width': 11} if 'width' in names else {}

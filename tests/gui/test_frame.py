@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from nvitop.gui.state.app_state import Notice
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from tests.gui.drawing import (
-    clear_row_caches,
-    frame_on,
     lines_of,
     lines_on,
     state_on,
 )
 from tests.gui.driving import read_dialog
-from tests.gui.samples import SAMPLES
 
 pytestmark = pytest.mark.usefixtures('utc')
-
-
-@pytest.mark.parametrize('name', SAMPLES)
-def test_cached_rows_equal_new_rows(name: str) -> None:
-    steps = ('', 'Down', 'Down Down', 'Down Space', 'Down Right', 'End', 'd', 'o p', 'o g /')
-    for keys, (width, height) in zip(steps, itertools.cycle(((180, 60), (100, 24), (79, 30)))):
-        cached = frame_on(name, width, height, *keys.split())
-        clear_row_caches()
-        new = frame_on(name, width, height, *keys.split())
-        assert [*map(cached.row, range(height))] == [*map(new.row, range(height))]
 
 
 def test_long_notice_is_wrapped_or_cut_to_a_third_of_the_screen() -> None:

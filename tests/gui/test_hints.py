@@ -15,7 +15,7 @@ from nvitop.sampling.types import Origin
 from tests.gui.drawing import click_on, lines_of, state_on
 from tests.gui.driving import keys_that_open, press
 
-HINTS = ViewState(shows_hints=True)
+HINTS = ViewState(shows_hints=True, flat=True)
 
 
 def state_with_hints(
@@ -29,7 +29,7 @@ def last_row(keys: str = '', width: int = 120, height: int = 30) -> str:
 
 
 def test_last_row_follows_the_selection() -> None:
-    before = ' h Help  Up Down Select  \\ Filter  o Sort  t Tree  ! Problems  U Users  / Search  d Details  C Columns  z Pause  q Quit'
+    before = ' h Help  Up Down Select  \\ Filter  o Sort  t Tree  ! Problems  U Users  / Search  J Jobs  C Columns  z Pause  q Quit'
     assert last_row() == before
     assert 'Enter Graphs  T Terminate  K Kill  e Env  Space Tag' in last_row('Down')
     assert 'Enter GPU page' in last_row('1')
@@ -114,10 +114,10 @@ def test_sort_menu_names_every_order_and_its_words_can_be_clicked() -> None:
     state = state_with_hints('o')
     menu = lines_of(state)[-1]
     assert menu == (
-        ' Sort by: n GPU  p PID  u USER  w JOB  g GPU-MEM  s %SM  b %GMBW  i IDLE  c %CPU'
+        ' Sort by: n GPU  p PID  u USER  w JOB  g MEM GiB  s %SM  b %BW  i IDLE  c %CPU'
         '  m %MEM  t TIME  (Shift: reverse)'
     )
-    clicked, _ = update(state, click_on(state, 'GPU-MEM  s'))
+    clicked, _ = update(state, click_on(state, 'MEM GiB  s'))
     assert (clicked.main.sort, clicked.prefix) == (Sort('gpu_memory'), '')
     assert lines_of(state_with_hints('F6'))[-1] == menu
     # Without a last row, the menu covers the screen.
@@ -130,7 +130,7 @@ def test_narrow_sort_menu_takes_more_rows() -> None:
     menu = lines_of(state)[-4:]
     assert all(any(each in line for line in menu) for each in words)
     low = lines_of(state_on('one', 40, 8, 'o'))
-    assert low[-3].startswith('│ GPU ')  # at most a third of the screen
+    assert low[-3].startswith('│ ')  # at most a third of the screen
     assert low[-2].startswith(' Sort by: ')
 
 

@@ -1,25 +1,28 @@
-"""The main screen: warnings, scrolling, selection, and properties of any main screen."""
+"""The main screen: how its panels share the rows, what stays in its place, and properties of any main screen."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nvitop.console.options import MODES
+from nvitop.gui.layout.main import main_rows
+from nvitop.gui.layout.stack import Panel, stack
 from nvitop.gui.model.choices import MainState, Sort, ViewState
-from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.width import cell_width
+from nvitop.gui.model.device_rows import device_rows
+from nvitop.gui.model.table import Column, place
+from nvitop.gui.render.geometry import Cells
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.events import MousePressed
-from nvitop.gui.state.lists import main_layout, relist
+from nvitop.gui.state.lists import panel_rows, process_lines, relist
 from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
-from nvitop.sampling.types import ProcessKey, Sample
+from nvitop.sampling.types import Sample
 from tests.gui.drawing import assert_is_drawn_inside, lines_of, state_on
-from tests.gui.driving import after, arrived, pressed
+from tests.gui.driving import arrived, pressed
 from tests.gui.random_samples import RandomSamples
-from tests.gui.samples import SAMPLES, history_of
+from tests.gui.samples import SAMPLES, gpu, history_of, machine
 
 COMPACT = ViewState(mode='compact')
 
@@ -30,12 +33,147 @@ def state_with(
     return relist(state_on(sample, width, height, view=view)._replace(main=main))
 
 
-def draw(state: AppState) -> Buffer:
-    return draw_frame(state, History())
+# Panels and columns
 
 
-def key(scenario: str, index: int) -> ProcessKey:
-    return SAMPLES[scenario].processes[index].key
+def test_stack_gives_lowest_sizes_first_and_then_higher_ones_by_rank() -> None:
+    devices, host = Panel(((0, 4), (2, 8), (5, 12))), Panel(((1, 1), (9, 5)))
+    processes = Panel(((0, 3), *((3, n) for n in range(4, 7))))
+    for height, rows in ((3, (0, 0, 3)), (7, (4, 0, 3)), (8, (4, 1, 3)), (12, (8, 1, 3))):
+        assert stack((devices, host, processes), height) == rows
+    assert stack((devices, host, processes), 15) == (8, 1, 6)
+    assert stack((devices, host, processes), 23) == (12, 5, 6)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 12), st.integers(0, 9), st.booleans()), max_size=9),
+    st.integers(1, 120),
+)
+def test_columns_fit_and_keep_their_order(drawn: list[tuple[int, int, bool]], width: int) -> None:
+    columns = [
+        Column(str(i), '', (least, 2 * least), '', str, rank=rank, align='<' if text else '>')
+        for i, (least, rank, text) in enumerate(drawn)
+    ]
+    placed = place(columns, Cells(1, width))
+    assert [int(each.column.name) for each in placed] == sorted(
+        int(each.column.name) for each in placed
+    )
+    for before, after in zip(placed, placed[1:]):
+        assert before.right < after.x
+    assert all(each.right <= 1 + width for each in placed)
+    shown = {each.column.name for each in placed}
+    ranks = [column.rank for column in columns if column.name in shown]
+    assert all(
+        column.rank >= max(ranks, default=0) or not column.rank
+        for column in columns
+        if column.name not in shown
+    )
+
+
+def test_columns_widen_by_rank_up_to_the_widest_value() -> None:
+    user = Column('user', 'USER', (7, 16), '', str, align='<', rank=1)
+    command = Column('command', 'COMMAND', (10, 0), '', str, align='<')
+    for width, wanted, expected in ((19, 12, [7, 10]), (25, 12, [12, 11]), (60, 12, [12, 46])):
+        placed = place((user, command), Cells(0, width), {'user': wanted})
+        assert [each.width for each in placed] == expected
+    assert [each.column.name for each in place((user, command), Cells(0, 12), {'user': 9})] == [
+        'command'
+    ]
+
+
+@pytest.mark.parametrize('count', [1, 2, 8, 16, 40])
+def test_processes_have_a_third_of_the_screen_and_free_gpus_are_seen_at_every_height(
+    count: int,
+) -> None:
+    busy = [gpu(i, 'A', gpu_utilization_percent=90) for i in range(count)]
+    devices = (*busy[: count // 2], *(gpu(i, 'A') for i in range(count // 2, count)))
+    sample = machine(*devices)
+    rows = device_rows(sample)
+    for height in range(9, 90):
+        panel = main_rows(rows, ViewState(), 100, height)
+        assert panel.devices + panel.host + panel.processes == height - 1
+        assert panel.processes >= height // 3
+        state = state_on(sample, 100, height)
+        lines = lines_of(state)
+        assert any('free' in line for line in lines[2 : 1 + panel.devices])
+        assert 'free' in lines[0]
+
+
+def test_too_many_gpus_scroll_with_their_headings_around_the_selected_one() -> None:
+    devices = [gpu(i, 'A', gpu_utilization_percent=90) for i in range(30)]
+    state = state_on(machine(*devices, gpu(30, 'A'), gpu(31, 'A')), 100, 24)
+    top = lines_of(state)
+    assert '30,31 free' in '\n'.join(top)
+    later = pressed(state, *['Tab'] * 21)
+    lines = lines_of(later)
+    assert lines[2] == top[2]
+    assert any(line.split()[1:3] == ['20', 'in'] or '  20  ' in line for line in lines[3:14])
+    assert '30,31 free' in '\n'.join(lines)
+
+
+@given(
+    st.sampled_from(['h100x8', 'one', 'gpus16', 'mig', 'workstation', 'lost']),
+    st.tuples(st.integers(40, 260), st.integers(8, 80)),
+    st.lists(
+        st.sampled_from(['\\ b Enter', '\\ ~', '0', '1', 'Down', '/ a', 'Esc', 'job', 'z']),
+        max_size=6,
+    ),
+)
+@settings(max_examples=60)
+def test_panels_stay_while_a_user_filters_or_selects_and_while_jobs_start_and_end(
+    name: str, size: tuple[int, int], steps: list[str]
+) -> None:
+    sample = SAMPLES[name]
+    state = state_on(sample, *size, view=ViewState())
+    before = panel_rows(state)
+    for number, step in enumerate(steps):
+        if step == 'job':
+            processes = sample.processes if number % 2 else sample.processes[:-1]
+            state = arrived(state, sample._replace(processes=processes))
+        else:
+            state = pressed(state, *step.split())
+        assert panel_rows(state)[:3] == before[:3]
+
+
+def test_columns_stay_while_a_user_filters_or_selects_a_gpu() -> None:
+    for width in (80, 100, 120, 140, 180):
+        state = state_on('h100x8', width, 40)
+
+        def headings(shown: AppState) -> str:
+            return next(line for line in lines_of(shown) if ' PID ' in line)
+
+        for keys in (('7',), ('3',), ('\\', 'f', 'f', 'm'), ('\\', 'z', 'z', 'z')):
+            assert headings(pressed(state, *keys)) == headings(state)
+
+
+def test_no_heading_moves_in_a_minute() -> None:
+    random = RandomSamples(7)
+    first = random.sample()
+    history, seen = History(), set()
+    state = state_on(first, 160, 50)
+    for second in range(60):
+        sample = first._replace(sequence=second + 2, monotonic=first.monotonic + second)
+        history.record(sample)
+        state = arrived(state, sample)
+        lines = draw_frame(state, history).lines()
+        seen.add(tuple(line for line in lines if ' PID ' in line or ' STATE ' in line))
+    assert len(seen) == 1
+
+
+# Any screen
+
+
+def test_every_process_can_be_reached() -> None:
+    state = state_on('processes200', 80, 24)
+    seen: set[str] = set()
+    for _ in range(60):
+        seen.update(' '.join(lines_of(state)).split())
+        state = pressed(state, 'PageDown')
+    jobs = pressed(state, 'J', 'Home')
+    for _ in range(60):
+        seen.update(' '.join(lines_of(jobs)).split())
+        jobs = pressed(jobs, 'PageDown')
+    assert {str(row.key.pid) for row in state.rows} <= seen
 
 
 def test_other_rows_of_the_selected_process_are_marked() -> None:
@@ -47,8 +185,8 @@ def test_other_rows_of_the_selected_process_are_marked() -> None:
     stranger = other._replace(key=other.key._replace(start_time=1.0))
     sample = sample._replace(devices=(device, twin), processes=(process, other, stranger))
     state = state_with(sample, 80, 60, MainState(selected=process.key))
-    lines = lines_of(state)
-    assert [lines[row.y][5] for row in main_layout(state).processes.rows] == [' ', '=', ' ']
+    rows = [line[1] for line in lines_of(state) if str(process.key.pid) in line]
+    assert rows == [' ', '=', ' ']
 
 
 @given(
@@ -79,20 +217,26 @@ def test_any_screen_is_drawn_safely_and_inside(
     main = MainState(
         Sort(order, flag),
         selected=selected,
+        selected_device=sample.devices[0].key if flag and sample.devices else None,
+        shows_page=flag and index > 2,
         tagged=frozenset(keys[1:2]),
         scroll_y=scroll_y,
         scroll_x=scroll_x,
     )
-    view = ViewState(mode=mode, show_host=not flag or height % 2 == 0)
+    view = ViewState(mode=mode, show_host=not flag or height % 2 == 0, flat=index == 1)
     state = state_with(sample, width, height, main, view)
     buffer = draw_frame(state, history_of(sample, 5))
     assert_is_drawn_inside(buffer, state)
-    layout = main_layout(state)
-    # The header may cover a row.
-    for row in (row for row in layout.processes.rows if row.y and not layout.is_too_small):
-        spans = buffer.row(row.y)
-        assert spans[0][:2] == (0, '│')
-        assert cell_width(spans[-1][1]) + spans[-1][0] == layout.processes.area.width
+    panel = panel_rows(state)
+    if width < 40 or height < 6:
+        return
+    # All borders close: nothing is drawn over them.
+    lines = buffer.lines()
+    for y in range(1, height - 1):
+        assert lines[y][0] in '│├╭╰', lines[y]
+        assert lines[y][-1] in '│┤╮╯', lines[y]
+    assert len(process_lines(state)) <= len(state.rows) + len(state.blocks)
+    assert panel.processes >= 1
 
 
 def test_process_hidden_by_the_filter_marks_no_gpu() -> None:
@@ -101,113 +245,3 @@ def test_process_hidden_by_the_filter_marks_no_gpu() -> None:
     nothing = state._replace(main=state.main._replace(selected=None))
     frame, expected = draw_frame(state, History()), draw_frame(nothing, History())
     assert [frame.row(y) for y in range(40)] == [expected.row(y) for y in range(40)]
-
-
-@given(
-    st.sampled_from(['h100x8', 'one', 'gpus16', 'mig', 'workstation', 'lost']),
-    st.tuples(st.integers(40, 260), st.integers(8, 80)),
-    st.lists(
-        st.sampled_from(['\\ b Enter', '\\ ~', '0', '1', 'Down', '/ a', 'Esc', 'job', 'z']),
-        max_size=6,
-    ),
-)
-@settings(max_examples=60)
-def test_borders_stay_while_a_user_filters_or_selects_and_while_jobs_start_and_end(
-    machine: str, size: tuple[int, int], steps: list[str]
-) -> None:
-    sample = SAMPLES[machine]
-    state = state_on(sample, *size, view=ViewState())
-    before = main_layout(state)
-    for number, step in enumerate(steps):
-        if step == 'job':
-            processes = sample.processes if number % 2 else sample.processes[:1]
-            state = arrived(state, sample._replace(processes=processes))
-        else:
-            state = pressed(state, *step.split())
-        layout = main_layout(state._replace(main=state.main._replace(scroll_y=0)))
-        assert layout.devices.area == before.devices.area
-        assert layout.host.area == before.host.area
-        assert layout.processes.area.y == before.processes.area.y
-
-
-def test_sixteen_gpus_and_eight_processes_fit_80_by_24() -> None:
-    state = state_on('gpus16', 80, 24, view=ViewState(shows_hints=True))
-    layout = main_layout(state)
-    assert len(layout.processes.rows) >= 8
-    lines = lines_of(state)
-    for row in range(8):
-        left, right = lines[3 + row][1:].split('│')[:2]
-        assert (left.split()[0], right.split()[0]) == (str(row), str(row + 8))
-    for x, index in ((5, 2), (45, 10)):
-        clicked = after(state, MousePressed(x, layout.devices.rows[2].y))
-        assert clicked.main.selected_device == state.shown.devices[index].key
-    # An odd number of rows leaves the frame closed.
-    odd = state.sample._replace(devices=state.sample.devices[:15], processes=())
-    assert_is_drawn_inside(draw(arrived(state, odd)), state)
-    # Side by side only where rows are short.
-    assert len(main_layout(state_on('gpus16', 80, 40)).devices.frames) == 1
-
-
-def test_processes_stay_on_the_screen_below_long_panels() -> None:
-    for keys in (('f',), ('d',)):
-        state = pressed(state_on('h100x8', 80, 24, view=ViewState(shows_hints=True)), *keys)
-        assert len(main_layout(state).processes.rows) >= 2
-        assert state.main.scroll_y == 0
-    state = pressed(state, 'f')
-    layout = main_layout(state)
-    assert layout.rows_below
-    lines = lines_of(state)
-    border = lines[layout.processes.area.y]
-    assert '▼ 4 more devices' in border
-    assert (border[0], border[-1]) == ('├', '┤')
-    assert 'PageUp PageDown Scroll' in lines[-1]
-    # What is covered does not react.
-    row = layout.processes.rows[0]
-    clicked = after(state, MousePressed(5, row.y))
-    assert clicked.main.selected == state.rows[row.process].key
-    end = pressed(state, *['PageDown'] * 4)
-    assert not main_layout(end).rows_below
-
-
-def test_headings_of_devices_stay_while_these_scroll() -> None:
-    for size, keys, heads in (((80, 24), 'f', 4), ((40, 12), '', 2), ((80, 24), 'd', 2)):
-        state = pressed(state_on('h100x8', *size, view=ViewState(shows_hints=True)), *keys)
-        scrolled = pressed(state, 'PageDown')
-        shown = lines_of(scrolled)
-        assert shown[1 : 1 + heads] == lines_of(state)[1 : 1 + heads]
-        assert shown[1 + heads] != lines_of(state)[1 + heads]
-        assert '▲' in '\n'.join(shown)
-        # What is below the headings does not react.
-        assert after(scrolled, MousePressed(5, heads)).main.selected_device is None
-    details = pressed(state_on('gpus16', 80, 24), 'd', *['PageDown'] * 2)
-    assert lines_of(details)[1].startswith('╭─ Details ─')
-    assert lines_of(details)[2].startswith('│ GPU  LINK ')
-    assert lines_of(details)[3].startswith('│   2  ')
-    assert after(details, MousePressed(5, 2)).main.selected_device is None
-    third = after(details, MousePressed(5, 3)).main.selected_device
-    assert third is not None
-    assert third.physical_index == 2
-
-
-def test_only_processes_scroll_if_a_few_of_them_are_on_the_screen() -> None:
-    for size in ((80, 24), (100, 24), (80, 30)):
-        sample = SAMPLES['h100x8']
-        processes = [
-            process._replace(key=process.key._replace(pid=1000 * i + process.key.pid))
-            for i in range(9)
-            for process in sample.processes
-        ]
-        state = arrived(state_on('h100x8', *size), sample._replace(processes=tuple(processes)))
-        end = pressed(state, *['PageDown'] * 12)
-        first, last = main_layout(state), main_layout(end)
-        assert (first.devices, first.host) == (last.devices, last.host)
-        assert first.processes.area == last.processes.area
-        assert last.processes.rows[-1].process == len(processes) - 1
-
-
-def test_columns_stay_while_a_user_filters_or_selects_a_gpu() -> None:
-    for width in (80, 100, 120, 140, 180):
-        state = state_on('h100x8', width, 40)
-        columns = main_layout(state).processes.columns
-        for keys in (('7',), ('3',), ('\\', 'f', 'f', 'm'), ('\\', 'z', 'z', 'z')):
-            assert main_layout(pressed(state, *keys)).processes.columns == columns

@@ -20,6 +20,7 @@ from nvitop.gui.state.navigation import current_line, line_count
 from nvitop.sampling.types import Origin
 from tests.gui.drawing import lines_of, state_on
 from tests.gui.driving import (
+    FLAT,
     KEYS,
     MANY,
     TREE,
@@ -137,7 +138,7 @@ def test_escape_leaves_the_tree_when_nothing_is_selected() -> None:
 
 
 def test_keys_before_the_first_sample_wait_for_its_processes() -> None:
-    state = pressed(AppState(MONITOR, width=120, height=40), 'Down', 'Down', 'Enter')
+    state = pressed(AppState(MONITOR, width=120, height=40, view=FLAT), 'Down', 'Down', 'Enter')
     assert (texts(state), state.screen) == ([], Screen.MAIN)
     arrived = after(state, SampleArrived(MANY))
     assert (arrived.screen, arrived.metrics) == (Screen.METRICS, arrived.rows[1].key)
@@ -212,9 +213,9 @@ def test_signal_is_refused_with_the_reason() -> None:
 @pytest.mark.parametrize(
     ('keys', 'notice', 'following'),
     [
-        ('! d', 'd works only on the main screen', 'q'),
+        ('! J', 'J works only on the main screen and in the columns (C)', 'q'),
         ('z r', 'Not shown while paused (z: resume)', 'z'),
-        ('f - - - - -', 'Graphs show no shorter time', '+'),
+        ('- - - - -', 'Histories show no shorter time', '+'),
         ('T', 'Select or tag a process first (q quits)', 'Down'),
         ('F3 ~ ~ Enter', 'Not found: ~~', 'Down'),
         ('L', 'Theme: mono', 'h'),

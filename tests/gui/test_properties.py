@@ -17,7 +17,7 @@ from nvitop.gui.effect_runner import EffectRunner, Job
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.monitor_screens import MONITOR
-from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.buffer import NO_HIT, Buffer
 from nvitop.gui.state.app_state import AppState, SignalTarget
 from nvitop.gui.state.events import (
     EnvironmentRead,
@@ -73,10 +73,10 @@ _EVENTS: st.SearchStrategy[list[Event]] = st.one_of(
         lambda keys: _keys(*keys, 'T')
     ),
     st.sampled_from(['Enter', 'Space', 'k', 'K', 't', '1', '2']).map(_keys),
-    st.sampled_from(['t', 'e', 'U', '!', 'C', 'h', 'Enter', 'q', 'd', 'f']).map(_keys),
-    st.builds(MousePressed, st.integers(0, 150), st.integers(0, 60), st.integers(1, 3)).map(
-        lambda event: [event]
-    ),
+    st.sampled_from(['t', 'e', 'U', '!', 'C', 'h', 'Enter', 'q', 'J', 'f']).map(_keys),
+    st.builds(
+        MousePressed, st.integers(0, 150), st.integers(0, 60), st.integers(1, 3), st.just(NO_HIT)
+    ).map(lambda event: [event]),
     st.builds(
         MouseScrolled,
         st.just(1),
@@ -85,6 +85,7 @@ _EVENTS: st.SearchStrategy[list[Event]] = st.one_of(
         st.integers(-1, 1),
         st.booleans(),
         st.booleans(),
+        st.just(NO_HIT),
     ).map(lambda event: [event]),
     SIZES.map(lambda size: [Resized(*size)]),
     st.one_of(st.sampled_from(sorted(SAMPLES)), st.integers(0, 1 << 32)).map(
@@ -217,6 +218,7 @@ class Run(HeadlessTerminal, EffectRunner):
 def _assert_sound(state: AppState) -> None:
     if state.main.selected is not None:
         assert state.main.selected in {process.key for process in state.shown.processes}
+    assert state.main.selected is None or state.main.job is None
     assert state.screen is not Screen.METRICS or state.metrics is not None
 
 
@@ -225,7 +227,7 @@ _VIEWS = st.builds(
     mode=st.sampled_from(['auto', 'full', 'compact']),
     ascii=st.booleans(),
     readonly=st.sampled_from([False, False, True]),
-    shows_details=st.booleans(),
+    flat=st.booleans(),
     show_host=st.booleans(),
     columns=st.lists(
         st.sampled_from([column.name for column in COLUMNS]), min_size=1, unique=True

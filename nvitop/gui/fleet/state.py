@@ -77,7 +77,11 @@ def update_fleet(state: AppState, event: Event) -> Result:
         fleet = fleet_of(state)
         since = fleet.error_since if fleet.error else event.timestamp
         return state._replace(fleet=fleet._replace(error=event.text, error_since=since)), ()
-    if isinstance(event, MousePressed) and state.screen is Screen.HEAT_MAP and not event.keys:
+    if (
+        isinstance(event, MousePressed)
+        and state.screen is Screen.HEAT_MAP
+        and event.hit[0] != 'keys'
+    ):
         state = _point_at_host(state, event)
     after, effects = update(state, event)
     if after.query != state.query:

@@ -79,8 +79,8 @@ class ViewState(NamedTuple):
     show_host: bool = True
     #: Whether the last row shows keys that work now, as options of the monitor set it.
     shows_hints: bool = False
-    #: Whether the details of each device are shown: links, codecs, energy, throttle reasons.
-    shows_details: bool = False
+    #: Whether processes are listed one by one, and not by job.
+    flat: bool = False
     #: Names of the columns of the process panel, from left to right.
     columns: tuple[str, ...] = DEFAULT_COLUMNS
     #: All columns, hidden ones too, in the order the user chose; empty if the user chose none.
@@ -120,39 +120,12 @@ class ProcessFilter(NamedTuple):
 
 
 class GraphState(NamedTuple):
-    """Metrics and time of the two graphs of the devices."""
+    """Metric and time of the histories of the devices."""
 
-    #: Names of metrics that have a history.
-    upper: str = 'memory_percent'
-    lower: str = 'gpu_utilization'
-    #: Time shown by the width of a graph; 0 is one second per column of dots.
+    #: Name of a metric that has a history.
+    metric: str = 'gpu_utilization'
+    #: Time shown by the width of a history; 0 is two seconds per cell.
     minutes: int = 0
-
-
-#: Metrics of the tiles of one or two GPUs, the most important first; the graphs that the user chose
-#: come before them.
-_TILES = (
-    *('power_usage', 'temperature', 'sm_clock', 'memory_utilization'),
-    *(
-        'pcie_rx_throughput',
-        'nvlink_total_rx_throughput',
-        'encoder_utilization',
-        'decoder_utilization',
-    ),
-    *('pcie_tx_throughput', 'fan_speed', 'memory_clock', 'memory_percent', 'gpu_utilization'),
-)
-
-
-def tile_metrics(
-    device: DeviceSample, graphs: GraphState, unused: Collection[str] = ()
-) -> list[str]:
-    """Return the metrics that tiles of this device can show, in order; ``unused`` ones come last."""
-    others = [name for name in _TILES if name not in (graphs.upper, graphs.lower)]
-    others.sort(key=lambda name: name in unused)
-    return [
-        graphs.lower,
-        *(name for name in others if getattr(device, METRICS_BY_NAME[name].field) is not None),
-    ]
 
 
 class MainState(NamedTuple):
@@ -161,12 +134,16 @@ class MainState(NamedTuple):
     sort: Sort = Sort()
     filter: ProcessFilter = ProcessFilter()
     selected: ProcessKey | None = None
+    #: The job that is selected instead: user and job.
+    job: tuple[str, str] | None = None
+    #: Jobs that the user folded or unfolded.
+    turned: frozenset[tuple[str, str]] = frozenset()
     #: The device that the user chose: only its processes are listed, and graphs show it.
     selected_device: DeviceKey | None = None
     #: Whether its page is shown: this device only, with its details.
     shows_page: bool = False
     tagged: frozenset[ProcessKey] = frozenset()
-    #: Number of rows of the page above the screen.
+    #: Number of lines of processes above the first one on the screen.
     scroll_y: int = 0
     #: Number of columns by which host columns and command are scrolled.
     scroll_x: int = 0

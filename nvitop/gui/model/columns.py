@@ -7,12 +7,13 @@ The tables of other lists are in ``device_columns.py`` and next to their screens
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Callable, Iterable, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Mapping, Optional, Sequence
 
-from nvitop.basics.units import NA, duration2human
+from nvitop.basics.units import NA
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.table import Column
+from nvitop.gui.model.table import Column, Placed, place
+from nvitop.gui.render.geometry import CLASSIC, Cells
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
@@ -24,13 +25,11 @@ _Text = Callable[[ProcessSample, Optional[str]], str]
 
 #: Text of a value that a device reported before it stopped responding.
 _UNKNOWN = '?'
-#: Width of user names.
-_USER = 7
 
 
 def _gpu_memory(process: ProcessSample, driver_model: str | None) -> str:
-    is_wddm = driver_model == 'WDDM'
-    return fmt.format_gpu_memory(process.gpu_memory_bytes, is_wddm=is_wddm)
+    is_wddm = driver_model == 'WDDM' and process.gpu_memory_bytes is None
+    return 'WDDM' if is_wddm else fmt.format_gib_count(process.gpu_memory_bytes)
 
 
 def _of_device(text_of: _Text) -> _Text:
@@ -50,26 +49,26 @@ TYPES = 'C compute, G graphics, X both, M MPS client'
 # fmt: off
 #: Columns of the process panel. Text: of a :class:`ProcessSample` on a device with this driver model.
 COLUMNS: tuple[Column, ...] = (
-    Column('gpu', 'GPU', (4,), 'GPU index (GPU:MIG)', lambda row, _: row.key.device.label,
+    Column('gpu', 'GPU', (5,), 'GPU index (GPU:MIG)', lambda row, _: row.key.device.label,
            order='natural', source='NVML index, PCI bus order'),
+    Column('user', 'USER', (7, 16), 'user who runs it', lambda row, _: fmt.format_user(row.username),
+           align='<', order='username', rank=1, source='psutil `username`'),
+    Column('owner', 'JOB', (10, 24, 40), 'job, pod, container, unit or session that it belongs to', lambda row, _: owner_text(row),
+           align='<', gap=2, order='owner', rank=6, source='`/proc/PID/cgroup`, see [Owners of processes](owners.md)'),
     Column('pid', 'PID', (7,), 'process ID', lambda row, _: str(row.key.pid),
            order='pid', source='`nvmlDeviceGetComputeRunningProcesses`, `…Graphics…`, `…MPSCompute…`'),
     Column('type', '', (1,), f'use of the GPU: {TYPES}', lambda row, _: fmt.format_process_type(row.type),
            align='<', rank=2, source='the lists that contain the process'),
-    Column('user', 'USER', (7,), 'user who runs it', lambda row, _: fmt.format_user(row.username, _USER),
-           order='username', rank=1, source='psutil `username`'),
-    Column('owner', 'JOB', (5,), 'job, pod, container, unit or session that it belongs to', lambda row, _: owner_text(row),
-           align='<', gap=2, order='owner', rank=10, source='`/proc/PID/cgroup`, see [Owners of processes](owners.md)'),
-    Column('gpu_memory', 'GPU-MEM', (8,), 'GPU memory of the process', _of_device(_gpu_memory),
+    Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of the process', _of_device(_gpu_memory),
            order='gpu_memory', unit='B', source='the same lists (`usedGpuMemory`)'),
-    Column('gpu_memory_percent', '%GPUMEM', (7,), 'GPU-MEM in percent of device memory', _of_device(lambda row, _: fmt.format_cpu_percent(row.gpu_memory_percent)),
-           rank=9, unit='%', source='`GPU-MEM` / `memory_total`'),
+    Column('gpu_memory_percent', '%GPUMEM', (7,), 'GPU memory in percent of device memory', _of_device(lambda row, _: fmt.format_cpu_percent(row.gpu_memory_percent)),
+           rank=11, unit='%', source='`MEM GiB` / `memory_total`'),
     Column('idle', 'IDLE', (4,), 'time since it last used the GPU, from 10 s on; > means at least', _of_device(lambda row, _: fmt.format_idle_time(row.gpu_idle_seconds, is_longer=row.is_idle_longer)),
-           order='idle', rank=10, source='the last reading in which a value of `nvmlDeviceGetProcessUtilization` was not 0'),
+           order='idle', rank=5, source='the last reading in which a value of `nvmlDeviceGetProcessUtilization` was not 0'),
     Column('sm', '%SM', (3,), 'share of time its kernels were running', _of_device(lambda row, _: fmt.format_count(row.gpu_sm_utilization_percent)),
            order='sm_utilization', unit='%', source='`nvmlDeviceGetProcessUtilization` (`smUtil`), average since the previous reading'),
-    Column('gmbw', '%GMBW', (5,), 'share of time it accessed GPU memory', _of_device(lambda row, _: fmt.format_count(row.gpu_memory_utilization_percent)),
-           order='gpu_memory_utilization', rank=6, unit='%', source='`nvmlDeviceGetProcessUtilization` (`memUtil`)'),
+    Column('gmbw', '%BW', (3,), 'share of time it accessed GPU memory', _of_device(lambda row, _: fmt.format_count(row.gpu_memory_utilization_percent)),
+           order='gpu_memory_utilization', rank=8, unit='%', source='`nvmlDeviceGetProcessUtilization` (`memUtil`)'),
     Column('encoder', '%ENC', (4,), 'utilization of the video encoder', _of_device(lambda row, _: fmt.format_count(row.gpu_encoder_utilization_percent)),
            rank=7, unit='%', source='`nvmlDeviceGetProcessUtilization` (`encUtil`)'),
     Column('decoder', '%DEC', (4,), 'utilization of the video decoder', _of_device(lambda row, _: fmt.format_count(row.gpu_decoder_utilization_percent)),
@@ -77,14 +76,14 @@ COLUMNS: tuple[Column, ...] = (
     Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.cpu_percent),
            order='cpu_percent', scrolls=True, rank=3, unit='% of a core', source='psutil `cpu_percent`'),
     Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_cpu_percent(row.memory_percent),
-           order='memory_percent', scrolls=True, rank=5, unit='%', source='psutil `memory_percent`'),
-    Column('host_memory', 'HOST-MEM', (8,), 'resident memory', lambda row, _: fmt.format_bytes(row.host_memory_bytes),
-           scrolls=True, rank=8, unit='B', source='psutil `memory_info().rss`'),
+           order='memory_percent', scrolls=True, rank=10, unit='%', source='psutil `memory_percent`'),
+    Column('host_memory', 'HOST GiB', (8,), 'resident memory', lambda row, _: fmt.format_gib_count(row.host_memory_bytes),
+           scrolls=True, rank=12, unit='B', source='psutil `memory_info().rss`'),
     Column('start', 'START', (12,), 'when it was started', lambda row, _: fmt.format_start(row.key.start_time, row.running_time_seconds),
-           scrolls=True, rank=10, source='psutil `create_time`'),
-    Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_running_time(row.running_time_seconds),
+           scrolls=True, rank=13, source='psutil `create_time`'),
+    Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_age(row.running_time_seconds),
            gap=2, order='time', scrolls=True, rank=4, source='current time − psutil `create_time`'),
-    Column('command', 'COMMAND', (7, 0), 'command line', _command,
+    Column('command', 'COMMAND', (14, 24, 0), 'command line', _command,
            align='<', gap=2, scrolls=True, source='psutil `cmdline`, quoted for a shell'),
 )
 #: Columns of the tree. Text: of a :class:`HostProcessSample`.
@@ -101,7 +100,7 @@ TREE_COLUMNS: tuple[Column, ...] = (
            rank=3, unit='% of a core', source='psutil `cpu_percent`'),
     Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row: fmt.format_cpu_percent(row.memory_percent),
            rank=5, unit='%', source='psutil `memory_percent`'),
-    Column('time', 'TIME', (4,), 'running time', lambda row: fmt.format_running_time(row.running_time_seconds),
+    Column('time', 'TIME', (4,), 'running time', lambda row: fmt.format_age(row.running_time_seconds),
            gap=2, rank=4, source='current time − psutil `create_time`'),
     Column('command', 'COMMAND', (30, 0), 'command line, indented below the parent', _command,
            align='<', gap=2, scrolls=True, source='psutil `cmdline`, quoted for a shell'),
@@ -110,47 +109,33 @@ TREE_COLUMNS: tuple[Column, ...] = (
 
 COLUMNS_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
 
-#: Columns shown by default. The owner is hidden while it would say no more than the user, and the idle
-#: time until it is known; both if there is no room for them.
+#: Columns shown by default.
 DEFAULT_COLUMNS: tuple[str, ...] = (
-    'gpu',
-    'pid',
-    'type',
-    'user',
-    'owner',
-    'gpu_memory',
-    'idle',
-    'sm',
-    'gmbw',
-    'cpu',
-    'memory',
-    'time',
+    *(
+        'gpu',
+        'user',
+        'owner',
+        'pid',
+        'type',
+        'gpu_memory',
+        'idle',
+        'sm',
+        'gmbw',
+        'cpu',
+        'memory',
+        'time',
+    ),
     'command',
 )
 
-#: Default columns that are shown only if there is room.
-OPTIONAL_COLUMNS = ('owner', 'idle')
-
-#: Maximum width of the owner.
-MAX_OWNER = 40
-#: Maximum running time (seconds) that is plausible.
-MAX_RUNNING_SECONDS = 86400 * 1e6
-
 
 def column_widths(processes: Sequence[ProcessSample]) -> dict[str, int]:
-    """Return the widths of the growing columns of the process panel.
-
-    ``'owner'`` is left out while all owners are plain sessions, ``'idle'`` until an idle time is known.
-    """
-    widths = growing_widths(
-        [process.key.pid for process in processes],
-        [process.running_time_seconds for process in processes],
-    )
+    """Return the widths of the widest values in columns of the process panel that grow."""
+    widths = {'pid': len(str(max([0, *(process.key.pid for process in processes)])))}
+    names = {process.username for process in processes}
+    widths['user'] = max([4, *(cell_width(fmt.format_user(name)) for name in names)])
     owners = {process.owner for process in processes if process.owner is not None}
-    if any(not owner.is_plain for owner in owners):
-        widths['owner'] = min(MAX_OWNER, max(cell_width(_owner_text(owner)) for owner in owners))
-    if any(process.gpu_idle_seconds is not None for process in processes):
-        widths['idle'] = COLUMNS_BY_NAME['idle'].sizes[0]
+    widths['owner'] = max([4, *(cell_width(_owner_text(owner)) for owner in owners)])
     return widths
 
 
@@ -165,14 +150,9 @@ def _owner_text(owner: Owner) -> str:
     return safe(str(owner))
 
 
-def growing_widths(pids: Sequence[int], running: Sequence[float | None]) -> dict[str, int]:
-    """Return the widths of ``pid`` and ``time`` for these PIDs and running times in seconds."""
-    pid = max(pids, default=0)
-    seconds = max([s for s in running if s and s < MAX_RUNNING_SECONDS], default=0.0)
-    # Longer times never take fewer characters.
-    return {'pid': len(str(pid)), 'time': len(duration2human(seconds))}
-
-
-def longest_command(processes: Iterable[ProcessSample]) -> int:
-    """Return the width in cells of the longest command of these processes."""
-    return max((cell_width(_command(process)) for process in processes), default=0)
+def place_processes(
+    names: Sequence[str], width: int, widths: Mapping[str, int]
+) -> tuple[Placed, ...]:
+    """Place the columns of processes in a panel of this width."""
+    cells = Cells(1, width - 2 - (width >= CLASSIC))
+    return place([COLUMNS_BY_NAME[name] for name in names], cells, widths)

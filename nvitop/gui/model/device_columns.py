@@ -1,419 +1,266 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The columns of devices, of their details and the facts on the page of a GPU: each in one row of a table.
+"""What is shown of a GPU: the columns of its row, the facts below, and those of its page.
 
-All columns of devices, which no screen is wide enough for::
+A row of one line and, if there is room, a row of three::
 
-     GPU  NAME      TEMP   FAN  PERF      POWER     CLOCK  MEM                         UTIL             STATE     USER
-       0! H100 PCIe 91°C   80%  P0    608/700 W  1005 MHz  ■■■■■■■■·· 86%  68.6/79.6G  ■■■■■■■■■· 89%  busy HOT  ann slurm 42
-       1  H100 PCIe 30°C   30%  P8     71/700 W   210 MHz  ·········· 0%    0.0/79.6G  ··········  0%  idle
-     1:0   1g.10gb                                         ■■■······· 31%   3.1/ 9.8G                  held 1h   bob +1
-       2! H100 PCIe  GPU is lost
+     GPU STATE    USER           JOB                           MEM GiB  UTIL  TEMP      POWER    ┬60s     ┬30s     now
+       5! busy     bob +1         docker 4e7c20d9b8a1  ████▎░░░░    34.2   32%  41°C  265/700 W  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂▂▃▂▃▂▂
+
+       5! busy     bob +1         docker 4e7c20d9b8a1  ████▎░░░░    34.2   32%  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂
+          41°C  265/700 W  1980 MHz  row remapping pending               █████████████████
+          memory 34.2 of 79.6 GiB  fan 40%  PCIe 5.0 x16                 █████████████████
 """
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, NamedTuple, Sequence, Tuple
 
+from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import ViewState, load_style
+from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.table import Column
-from nvitop.gui.render.style import DIM, ERROR, IDLE, OWN, PLAIN, WARNING, Style
+from nvitop.gui.render.style import DIM, OWN, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
-from nvitop.health import DeviceState, Finding, is_wrong
+from nvitop.health import is_wrong
 from nvitop.sampling.types import DeviceSample
 
-#: Pieces of text, and the percentages of their colors.
-Sparkline = Tuple[Tuple[str, Optional[float]], ...]
 #: Pieces of the text of a cell with their styles.
 Pieces = Sequence[Tuple[str, Style]]
 
-
-#: What a device is doing that has processes, but isn't busy.
-_IN_USE = 'in use'
-#: What marks that need an explanation mean, where there is room.
-_MEANINGS = {'LAG': 'slow reply', 'ODD': 'odd values', 'ERR': 'unreadable'}
+_UTILIZATION, _MEMORY, _TRACK = Style(Role.UTILIZATION), Style(Role.MEMORY), Style(Role.TRACK)
 
 
-class RowState(NamedTuple):
-    """Marks of a row, its selection, and its sparkline."""
-
-    #: The most severe finding about the device.
-    finding: Finding | None = None
-    state: DeviceState = DeviceState('unknown')
-    #: The user with the most memory, safe to draw; the job, pod or container of this memory; and the
-    #: number of other users.
-    user: str = ''
-    job: str = ''
-    other_users: int = 0
-    #: Whether the user of the monitor is this user.
-    is_own: bool = False
-    #: Whether the user has only claimed the device, which is free; ``job`` is for how long.
-    is_claimed: bool = False
-    #: Whether the device is selected, and whether the selected process runs on it.
-    is_selected: bool = False
-    is_marked: bool = False
-    #: The last minutes.
-    sparkline: Sparkline = ()
-
-    @property
-    def is_wrong(self) -> bool:
-        """Whether something is wrong with the device."""
-        return self.finding is not None and is_wrong(self.finding)
-
-    @property
-    def marks(self) -> tuple[str, ...]:
-        """The mark of the finding, the longest form first: ``('slow reply', 'LAG')``."""
-        if self.finding is None:
-            return ()
-        mark = self.finding.mark
-        return (_MEANINGS[mark], mark) if mark in _MEANINGS else (mark,)
-
-    @property
-    def mark_style(self) -> Style:
-        """Style of the mark of the finding."""
-        if self.finding is None or not self.is_wrong:
-            return PLAIN
-        return ERROR if self.finding.severity == 'critical' else WARNING
-
-    @property
-    def word(self) -> str:
-        """What the device is doing: ``'free'``, ``'held 1h'``; ``''`` if this is not known."""
-        word, seconds = self.state
-        if word == 'unknown':
-            return ''
-        if self.is_claimed:
-            return 'claimed'
-        return word if seconds is None else f'{word} {fmt.format_idle_time(seconds)}'
-
-    @property
-    def word_style(self) -> Style:
-        """Style of what the device is doing."""
-        if self.is_claimed:
-            return PLAIN
-        return {'free': IDLE, 'held': WARNING, 'asleep': DIM}.get(self.state.word, PLAIN)
-
-    def problem(self, room: int) -> str:
-        """Return what is wrong and what to do, in words that fit; ``''`` if nothing is wrong."""
-        if self.finding is None or not self.is_wrong:
-            return ''
-        words, evidence, action = self.finding.words, self.finding.evidence, self.finding.action
-        causes = (f'{words}: {evidence}' if evidence else words, words)
-        advice = (action, action.partition('. ')[0]) if action else ('',)
-        forms = [f'{cause}. {text}' if text else cause for text in advice for cause in causes]
-        return next(
-            (safe(form) for form in forms if cell_width(safe(form)) <= room), safe(forms[0])
-        )
-
-    def advice(self, room: int) -> str:
-        """Return what to do, or its first sentence, after a separator; ``''`` if there is no room."""
-        action = '' if self.finding is None else self.finding.action
-        forms = (f' · {text}' for text in (action, action.partition('. ')[0]) if text)
-        return next((form for form in forms if cell_width(form) <= room), '')
+def metric_style(metric: Metric) -> Style:
+    """Return the style of the bar and the history of a metric: one hue for each kind of metrics."""
+    if metric.name == 'memory_percent':
+        return _MEMORY
+    return _UTILIZATION if metric.unit == '%' else Style(Role.OTHER)
 
 
-def why_silent(device: DeviceSample, *, has_name: bool = False) -> tuple[str, ...]:
-    """Return why a device has no values; for one that sleeps in several forms, the longest first.
-
-    The first forms have the name of such a device if wanted.
-    """
-    reason = safe(device.reason or device.status)
-    if device.status == 'not permitted':
-        reason = f'{device.status}: {reason}'
-    if device.status != 'asleep':
-        return (reason,)
-    reasons = (reason, *(reason.partition(end)[0] for end in (';', ',', ' (')))
-    name = device.info.name
-    if not has_name or name is None:
-        return reasons
-    return (*(f'{fmt.product_name(name)}: {text}' for text in reasons), *reasons)
+def bar_pieces(percent: float | None, width: int, style: Style) -> Pieces:
+    """Return a bar with eighth blocks on a track; an unknown value is a row of dots."""
+    if percent is None or percent != percent:
+        return ((fmt.UNKNOWN_MARK * width, DIM),)
+    filled = fmt.format_bar(percent, width)
+    return ((filled, style), ('█' * (width - len(filled)), _TRACK))
 
 
-class MeasuredRow(NamedTuple):
-    """Everything the text of a cell depends on, except its width."""
-
-    device: DeviceSample
-    state: RowState
-    view: ViewState
-    #: Style of ordinary text in this row.
-    style: Style
-
-    @property
-    def is_wrong(self) -> bool:
-        """Whether something is wrong with the device, or it does not respond."""
-        return self.device.is_failing or self.state.is_wrong
+def _index(row: GpuRow, _: int) -> Pieces:
+    style = row.mark_style if row.is_wrong else PLAIN
+    if not row.device.key.is_mig:
+        return ((row.device.key.label, style),)
+    return ((('└ ' if row.is_last else '├ '), DIM), (row.device.key.label.partition(':')[2], style))
 
 
-class DetailRow(NamedTuple):
-    """Everything the text of a detail depends on, except its width."""
-
-    device: DeviceSample
-    #: Metric of traffic → its highest value, which chooses the unit of all of them.
-    highest: dict[str, int]
-    style: Style
-
-    @property
-    def is_wrong(self) -> bool:
-        """Whether the device does not respond."""
-        return self.device.is_failing
+def _name(row: GpuRow, width: int) -> Pieces:
+    info = row.device.info
+    if row.device.key.is_mig:
+        return ((clip(fmt.format_word(info.mig_profile), width), PLAIN),)
+    return ((fmt.format_device_name(info.name, width), DIM),)
 
 
-class DeviceColumn(NamedTuple):
-    """A column of the device panel with one row for each device."""
-
-    name: str
-    title: str
-    #: One line of help.
-    help: str
-    #: Makes the text for a row and the width of the column.
-    text: Callable[[MeasuredRow, int], Pieces]
-    #: Widths, from narrow to wide, and the turn of each: room is given in turns, the lowest first, and
-    #: a width that does not fit is skipped. Widths of turns below :data:`ALWAYS` are always given.
-    steps: tuple[tuple[int, int], ...]
-    #: Metrics: the column is shown if any GPU has one of them. Without metrics it is always shown.
-    metrics: tuple[str, ...] = ()
-    #: Whether it is shown only if GPUs differ in the first of these metrics.
-    if_different: bool = False
-    #: Whether it is left out while the table of details shows it.
-    is_detail: bool = False
-    #: Whether MIG devices have a value.
-    of_mig: bool = False
-    #: Returns the percentage of a bar and its thresholds; the bar is drawn instead of a text.
-    bar: Callable[[MeasuredRow], tuple[float | None, tuple[int, int]]] | None = None
-    align: str = '>'
-    #: Empty cells before the column.
-    gap: int = 2
+def _state(row: GpuRow, width: int) -> Pieces:
+    if row.device.key.is_mig and row.device.status == 'ok' and row.word == '':
+        return ()
+    word = row.word if cell_width(row.word) <= width else row.word.partition(' ')[0]
+    mark = next((m for m in row.marks if len(word) + 1 + len(m) <= width), '')
+    if not mark or (
+        row.finding is not None
+        and not is_wrong(row.finding)
+        and row.state.word not in ('busy', 'in use')
+    ):
+        return ((clip(word, width, ''), row.word_style),)
+    return ((f'{word} '.lstrip(), row.word_style), (mark, row.mark_style))
 
 
-#: Width of a user with a job, also a long one, and cells of a job and the gap before it, from which it
-#: is shown.
-USER_WITH_JOB, WIDE_JOB, _LEAST_JOB = 16, 35, 6
-#: The first turn that needs room.
-ALWAYS = 50
-#: Widths of a power draw in watts and of a memory in GiB, and of two of them with their unit. Layout
-#: adds the digits of larger numbers.
-POWER_WIDTH, BOTH_POWERS = len('700'), len('608/700 W')
-MEMORY_WIDTH, BOTH_MEMORIES = len('79.6'), len('68.6/79.6G')
-#: Cells of the sparkline of five minutes.
-_FIVE_MINUTES = 15
+def _user(row: GpuRow, width: int) -> Pieces:
+    others = f' +{row.other_users}' if row.other_users else ''
+    name = clip(row.user, max(1, width - len(others)), '+')
+    return ((name, OWN if row.is_own else PLAIN), (others, PLAIN))
 
 
-def _index(row: MeasuredRow | DetailRow, _: int) -> Pieces:
-    return ((row.device.key.label, ERROR if row.is_wrong else row.style),)
+def _job(row: GpuRow, width: int) -> Pieces:
+    return ((clip(row.job, width), DIM),)
 
 
-def _name(row: MeasuredRow, width: int) -> Pieces:
-    style = ERROR if row.device.is_failing else row.style
-    return ((fmt.format_device_name(row.device.info.name, width), style),)
-
-
-def _temperature(row: MeasuredRow, width: int) -> Pieces:
-    text = fmt.format_temperature(row.device.temperature_celsius, width)
-    finding = row.state.finding
-    style = ERROR if finding is not None and finding.mark == 'HOT' else row.style
-    return ((text, style),)
-
-
-def _power(row: MeasuredRow, width: int) -> Pieces:
-    usage, limit = row.device.power_usage_mw, row.device.power_limit_mw
-    if usage is None:
-        return ((fmt.NOT_AVAILABLE, row.style),)
-    text = f'{usage / 1000:.0f}'
-    bound = f'/{limit / 1000:.0f} W' if limit else ''
-    if not bound or len(text) + len(bound) > width:
-        return ((f'{text} W', row.style),)
-    return ((text, row.style), (bound, DIM))
-
-
-def _memory(row: MeasuredRow, width: int) -> Pieces:
+def _memory(row: GpuRow, width: int) -> Pieces:
     used, total = row.device.memory_used_bytes, row.device.info.memory_total_bytes
     if used is None:
-        return ((fmt.NOT_AVAILABLE, row.style),)
-    bound = '' if total is None else f'/{total / GiB:.1f}G'
-    text = f'{used / GiB:.1f}'
-    if not bound or len(text) + len(bound) > width:
-        return ((f'{text}G', row.style),)
-    return ((text, row.style), (bound, DIM))
+        return ((fmt.NOT_AVAILABLE, DIM),)
+    text, bound = f'{used / GiB:.1f}', '' if total is None else f'/{total / GiB:.0f}'
+    if not bound or len(text) + len(bound) > width or width < _BOTH_MEMORIES:
+        return ((text, PLAIN),)
+    return ((text, PLAIN), (bound, DIM))
 
 
-def _clock(row: MeasuredRow, width: int) -> Pieces:
-    clock = row.device.sm_clock_mhz
-    if clock is None:
-        return ((fmt.NOT_AVAILABLE, row.style),)
-    text = f'{clock:.0f} MHz'
-    return ((text if len(text) <= width else f'{clock:.0f}', row.style),)
+def _utilization(row: GpuRow, _: int) -> Pieces:
+    if row.device.gpu_utilization_percent is None and row.device.memory_percent is not None:
+        return (('mem', DIM),)  # the history shows its memory instead
+    return _value(fmt.format_share(row.device.gpu_utilization_percent))
 
 
-def _state(row: MeasuredRow, width: int) -> Pieces:
-    state = row.state
-    if state.finding is None or (not state.is_wrong and state.state.word not in ('busy', _IN_USE)):
-        fits = state.is_claimed or len(state.word) <= width
-        brief = 'used' if state.word == _IN_USE else state.state.word
-        word = state.word if fits else brief
-        return ((clip(word, width, ''), state.word_style),)
-    mark = next((m for m in state.marks if len(state.word) + 1 + len(m) <= width), '')
-    if not mark:
-        return ((clip(state.finding.mark, width, ''), state.mark_style),)
-    return ((f'{state.word} '.lstrip(), state.word_style), (mark, state.mark_style))
+def _temperature(row: GpuRow, width: int) -> Pieces:
+    text = fmt.format_temperature(row.device.temperature_celsius, width)
+    is_hot = row.finding is not None and row.finding.mark == 'HOT'
+    return ((text, row.mark_style),) if is_hot else _value(text, '°C')
 
 
-def _user(row: MeasuredRow, width: int) -> Pieces:
-    state = row.state
-    others = f' +{state.other_users}' if state.other_users else ''
-    name = clip(state.user, width - len(others), '+')
-    room = width - cell_width(name) - len(others)
-    has_room = room > (len(state.job) if state.is_claimed else _LEAST_JOB)
-    job = f' {clip(state.job, room - 1)}' if state.job and has_room else ''
-    style = OWN if state.is_own else row.style
-    return ((name, style), (others, row.style), (job, DIM))
+def _power(row: GpuRow, width: int) -> Pieces:
+    usage, limit = row.device.power_usage_mw, row.device.power_limit_mw
+    if usage is None:
+        return ((fmt.NOT_AVAILABLE, DIM),)
+    text = f'{usage / 1000:.0f}'
+    bound = f'/{limit / 1000:.0f} W' if limit else ' W'
+    return ((text, PLAIN), (bound if len(text) + len(bound) <= width else ' W', DIM))
 
 
-def _sparkline(row: MeasuredRow, _: int) -> Pieces:
-    thresholds = row.view.thresholds.gpu
-    return [
-        (text, load_style(percent, thresholds, row.view)) for text, percent in row.state.sparkline
-    ]
+def _clock(row: GpuRow, _: int) -> Pieces:
+    return _value(fmt.format_measured('MHz', row.device.sm_clock_mhz), ' MHz')
 
 
-def _plain(
-    text_of: Callable[[DeviceSample], str],
-) -> Callable[[MeasuredRow | DetailRow, int], Pieces]:
-    return lambda row, _: ((text_of(row.device), row.style),)
+def _value(text: str, unit: str = '') -> Pieces:
+    """Return a value with its unit dim."""
+    if text == fmt.NOT_AVAILABLE:
+        return ((text, DIM),)
+    if unit and text.endswith(unit):
+        return ((text[: -len(unit)], PLAIN), (unit, DIM))
+    return ((text, PLAIN),)
 
+
+#: Width of used and installed memory; narrower columns have the used memory only.
+_BOTH_MEMORIES = 9
 
 # fmt: off
-#: Columns of devices, from left to right.
-DEVICE_COLUMNS: tuple[DeviceColumn, ...] = (
-    DeviceColumn('index', 'GPU', 'GPU index (GPU:MIG)', _index, ((10, 4),), of_mig=True),
-    DeviceColumn('mark', '', '`!` if something is wrong with it', lambda row, _: (('!', ERROR),) if row.is_wrong else (), ((20, 1),), of_mig=True, align='<', gap=0),
-    DeviceColumn('name', 'NAME', 'product name, if there are different ones', _name, ((115, 0),),
-                 ('name',), if_different=True, align='<'),
-    DeviceColumn('temperature', 'TEMP', 'temperature of the GPU', _temperature, ((60, 4),), ('temperature',)),
-    DeviceColumn('memory_temperature', 'MEM TEMP', 'temperature of the memory',
-                 _plain(lambda device: fmt.format_measured('°C', device.memory_temperature_celsius)), ((245, 8),),
-                 ('memory_temperature',), is_detail=True),
-    DeviceColumn('fan', 'FAN', 'fan speed; MAX from 100 % on',
-                 _plain(lambda device: fmt.format_short_percent(device.fan_speed_percent)), ((220, 4),), ('fan_speed',)),
-    DeviceColumn('performance', 'PERF', 'performance state',
-                 _plain(lambda device: clip(fmt.format_word(device.performance_state), 4, '+')), ((250, 4),),
-                 ('performance_state',), if_different=True, align='<'),
-    DeviceColumn('power', 'POWER', 'power draw and limit', _power,
-                 ((80, POWER_WIDTH + 2), (100, BOTH_POWERS)), ('power_usage',)),
-    DeviceColumn('clock', 'CLOCK', 'SM clock', _clock, ((200, 8),), ('sm_clock',)),
-    DeviceColumn('memory_clock', 'MEM CLK', 'memory clock',
-                 _plain(lambda device: fmt.format_measured('MHz', device.memory_clock_mhz)), ((240, 8),),
-                 ('memory_clock',), if_different=True),
-    DeviceColumn('memory_bar', 'MEM', 'used memory in percent; with enough room also used and installed memory', lambda *_: (),
-                 ((45, 3), (90, 6), (138, 8), (140, 10), (180, 14), (230, 18), (280, 24)), of_mig=True, bar=lambda row: (row.device.memory_percent, row.view.thresholds.memory), align='<'),
-    DeviceColumn('memory_percent', '', 'used memory in percent',
-                 _plain(lambda device: fmt.format_share(device.memory_percent)), ((30, 4),), of_mig=True, gap=1),
-    DeviceColumn('memory', '', 'used memory, and all memory', _memory,
-                 ((131, MEMORY_WIDTH + 1), (132, BOTH_MEMORIES)), of_mig=True),
-    DeviceColumn('bandwidth', 'MBW', 'share of time in which memory was read or written',
-                 _plain(lambda device: fmt.format_share(device.memory_utilization_percent)), ((235, 4),), ('memory_utilization',)),
-    DeviceColumn('utilization_bar', 'UTIL', 'share of time in which a kernel ran', lambda *_: (),
-                 ((45, 3), (90, 6), (138, 8), (140, 10), (180, 14), (230, 18), (280, 24)), of_mig=True, bar=lambda row: (row.device.gpu_utilization_percent, row.view.thresholds.gpu), align='<'),
-    DeviceColumn('utilization_percent', '', 'share of time in which a kernel ran, in percent',
-                 _plain(lambda device: fmt.format_share(device.gpu_utilization_percent)), ((40, 4),), of_mig=True, gap=1),
-    DeviceColumn('sparkline', 'UTIL 5m', 'utilization in the last minutes, the oldest at the left', _sparkline,
-                 ((127, 6), (136, 9), (170, _FIVE_MINUTES), (225, 2 * _FIVE_MINUTES), (290, 3 * _FIVE_MINUTES), (320, 5 * _FIVE_MINUTES)),
-                 align='<'),
-    DeviceColumn('encoder', 'ENC', 'utilization of the video encoder',
-                 _plain(lambda device: fmt.format_share(device.encoder_utilization_percent)), ((260, 4),),
-                 ('encoder_utilization',), is_detail=True),
-    DeviceColumn('decoder', 'DEC', 'utilization of the video decoder',
-                 _plain(lambda device: fmt.format_share(device.decoder_utilization_percent)), ((270, 4),),
-                 ('decoder_utilization',), is_detail=True),
-    DeviceColumn('pcie_rx', 'PCIe RX', 'PCIe traffic to the GPU',
-                 _plain(lambda device: fmt.format_rate(device.pcie_rx_throughput_kib_per_s)), ((300, 10),),
-                 ('pcie_rx_throughput',), is_detail=True),
-    DeviceColumn('pcie_tx', 'PCIe TX', 'PCIe traffic from the GPU',
-                 _plain(lambda device: fmt.format_rate(device.pcie_tx_throughput_kib_per_s)), ((310, 10),),
-                 ('pcie_tx_throughput',), is_detail=True),
-    DeviceColumn('state', 'STATE', '`free`, `claimed` (free, but claimed with `nvitop run`), `busy`, `in use` (by processes, but its utilization is below 5 % now or not measured) or `held` (memory of processes, but no kernel for 10 minutes), and what is wrong or limits it (`HOT`, `PWR`)', _state,
-                 ((55, 5), (95, 8), (128, len('busy REMAP')), (215, 15)), of_mig=True, align='<'),
-    DeviceColumn('user', 'USER', 'the user with the most memory, the number of others, and the job, pod or container', _user,
-                 ((57, 7), (58, 8), (105, 9), (125, USER_WITH_JOB), (129, 27), (134, WIDE_JOB)), of_mig=True, align='<'),
+#: Columns of devices. Text: pieces for a :class:`GpuRow` and the width of the column.
+DEVICE_COLUMNS: tuple[Column, ...] = (
+    Column('index', 'GPU', (5,), 'GPU index; MIG devices are indented below', _index, source='NVML index, PCI bus order'),
+    Column('mark', '', (1,), '`!` if something is wrong with it', lambda row, _: (('!', row.mark_style),) if row.is_wrong else (), align='<', gap=0),
+    Column('name', 'NAME', (8, 16, 28), 'product name if there are different ones; profile of a MIG device', _name, align='<', gap=1, rank=5),
+    Column('state', 'STATE', (7, 10, 16), '`free`, `claimed` (free, but claimed with `nvitop run`), `busy`, `in use` (by processes, but its utilization is below 5 % now or not measured), `held` (memory of processes, but no kernel for 10 minutes), `asleep` or `lost`', _state, align='<'),
+    Column('user', 'USER', (8, 12, 20), 'the user with the most memory, and the number of others', _user, align='<', gap=2, rank=2),
+    Column('job', 'JOB', (12, 20, 32), 'the job, pod or container with the most memory', _job, align='<', rank=8, gap=2),
+    Column('memory_bar', '', (4, 10, 16), 'used memory in percent', lambda row, width: bar_pieces(row.device.memory_percent, width, _MEMORY), align='<', gap=2, rank=4),
+    Column('memory', 'MEM GiB', (7, 9), 'used memory, and with enough room all memory', _memory, source='`memory_used`, `memory_total`'),
+    Column('utilization', 'UTIL', (4,), 'share of time in which a kernel ran', _utilization, gap=2, source='`gpu_utilization`'),
+    Column('temperature', 'TEMP', (4,), 'temperature of the GPU', _temperature, gap=2, rank=5, metrics=('temperature',)),
+    Column('power', 'POWER', (5, 9, 11), 'power draw, and with enough room its limit', _power, gap=2, rank=7, metrics=('power_usage',)),
+    Column('clock', 'CLOCK', (8,), 'SM clock', _clock, gap=2, rank=9, metrics=('sm_clock',)),
+    Column('history', '', (16, 36, 0), 'utilization, or the metric that `g` chose, in the last minutes', lambda *_: (), align='<', gap=2, rank=3),
 )
 # fmt: on
-
-#: Metrics of traffic, which have one unit for all devices.
-RATES = (
-    'pcie_rx_throughput',
-    'pcie_tx_throughput',
-    'nvlink_total_rx_throughput',
-    'nvlink_total_tx_throughput',
+DEVICE_COLUMNS_BY_NAME = {column.name: column for column in DEVICE_COLUMNS}
+#: Columns of rows with several lines, which have other facts and the problem below.
+TALL_COLUMNS: tuple[Column, ...] = tuple(
+    column._replace(text=lambda row, width: ((clip(row.word, width, ''), row.word_style),))
+    if column.name == 'state'
+    else column
+    for column in DEVICE_COLUMNS
+    if column.name not in ('temperature', 'power', 'clock')
 )
-#: Parts of the names of clock reasons that deserve a warning.
-_ALARMING = ('slowdown', 'brake', 'reliability')
 
 
-def _link(row: DetailRow, width: int) -> Pieces:
-    device, info = row.device, row.device.info
-    now = fmt.format_pcie_link(device.pcie_link_generation, device.pcie_link_width)
-    most = fmt.format_pcie_link(info.max_pcie_link_generation, info.max_pcie_link_width)
-    style = WARNING if device.pcie_link_down_trained else row.style
-    if most in (now, fmt.NOT_AVAILABLE) or len(now) + len(most) + 1 > width:
-        return ((now, style),)
-    return ((f'{now}/{most}', style),)
+class LineFact(NamedTuple):
+    """A fact below the row of a GPU, in a fixed width so that those of all GPUs stand below each other."""
+
+    width: int
+    text: Callable[[GpuRow, int], Pieces]
+    metric: str
+    align: str = '<'
 
 
-def _rate(metric: str) -> Callable[[DetailRow, int], Pieces]:
-    def pieces(row: DetailRow, _: int) -> Pieces:
-        rate = getattr(row.device, f'{metric}_kib_per_s')
-        return ((fmt.format_rate_like(rate, row.highest[metric]), row.style),)
+def _words(label: str, text_of: Callable[[DeviceSample], str]) -> Callable[[GpuRow, int], Pieces]:
+    def pieces(row: GpuRow, _: int) -> Pieces:
+        text = text_of(row.device)
+        return (
+            ()
+            if text == fmt.NOT_AVAILABLE
+            else ((f'{label} ' if label else '', DIM), (text, PLAIN))
+        )
 
     return pieces
 
 
-def _memory_temperature(row: DetailRow, _: int) -> Pieces:
-    celsius = row.device.memory_temperature_celsius
-    if celsius is None and row.device.info.is_unified_memory:
-        return (('host', row.style),)
-    return ((fmt.format_measured('°C', celsius), row.style),)
+def _ecc_errors(device: DeviceSample) -> str:
+    return fmt.format_count(device.total_volatile_uncorrected_ecc_errors)
 
 
-def _reasons(row: DetailRow, width: int) -> Pieces:
-    reasons = row.device.clock_event_reasons
-    if reasons is None:
-        return ((fmt.NOT_AVAILABLE, row.style),)
-    if not reasons:
-        return (('none', DIM),)
-    is_alarming = any(word in reason for reason in reasons for word in _ALARMING)
-    text = fmt.format_reasons(reasons)
-    text = text if len(text) <= width else fmt.format_brief_reasons(reasons)
-    return ((text, WARNING if is_alarming else row.style),)
+def _link(device: DeviceSample) -> str:
+    return fmt.format_pcie_link(device.pcie_link_generation, device.pcie_link_width)
 
 
-# fmt: off
-#: Columns of details. Text: pieces for a :class:`DetailRow` and the width of the column.
-DETAIL_COLUMNS: tuple[Column, ...] = (
-    Column('index', 'GPU', (4,), 'index of the GPU', _index, gap=0),
-    Column('link', 'LINK', (8,), 'PCIe generation and lanes; if they are lower than possible, also the highest ones', _link,
-           align='<', gap=2, rank=2, metrics=('pcie_link_generation', 'pcie_link_width', 'pcie_link_down_trained')),
-    Column('pcie_rx', 'PCIe RX', (10,), 'PCIe traffic to the GPU', _rate('pcie_rx_throughput'),
-           gap=2, rank=3, metrics=('pcie_rx_throughput',)),
-    Column('pcie_tx', 'PCIe TX', (10,), 'PCIe traffic from the GPU', _rate('pcie_tx_throughput'),
-           rank=4, metrics=('pcie_tx_throughput',)),
-    Column('nvlink_rx', 'NVLink RX', (11,), 'NVLink traffic to the GPU', _rate('nvlink_total_rx_throughput'),
-           gap=2, rank=5, metrics=('nvlink_total_rx_throughput',)),
-    Column('nvlink_tx', 'NVLink TX', (11,), 'NVLink traffic from the GPU', _rate('nvlink_total_tx_throughput'),
-           rank=6, metrics=('nvlink_total_tx_throughput',)),
-    Column('encoder', 'ENC', (4,), 'utilization of the video encoder',
-           _plain(lambda device: fmt.format_share(device.encoder_utilization_percent)),
-           gap=2, rank=9, metrics=('encoder_utilization',)),
-    Column('decoder', 'DEC', (4,), 'utilization of the video decoder',
-           _plain(lambda device: fmt.format_share(device.decoder_utilization_percent)),
-           rank=9, metrics=('decoder_utilization',)),
-    Column('memory_temperature', 'MEM TEMP', (8,), 'temperature of the memory; ``host`` if it has no memory of its own', _memory_temperature,
-           gap=2, rank=7, metrics=('memory_temperature',)),
-    Column('energy', 'ENERGY', (9,), 'energy used since the driver was loaded',
-           _plain(lambda device: fmt.format_energy(device.total_energy_joules)),
-           gap=2, rank=8, metrics=('total_energy',)),
-    Column('reasons', 'CLOCK LIMIT', (19, 0), 'why the clocks are low', _reasons,
-           align='<', gap=2, metrics=('clock_event_reasons',)),
+#: Facts below the row of a GPU, the most important first. The problem follows the second one.
+LINE_FACTS: tuple[LineFact, ...] = (
+    LineFact(4, _temperature, 'temperature', '>'),
+    LineFact(11, _power, 'power_usage', '>'),
+    LineFact(8, _clock, 'sm_clock', '>'),
+    LineFact(8, _words('fan', lambda device: fmt.format_share(device.fan_speed_percent)), 'fan_speed'),
+    LineFact(15, _words('memory', lambda device: fmt.format_measured('MHz', device.memory_clock_mhz)), 'memory_clock'),
+    LineFact(11, _words('memory', lambda device: fmt.format_measured('°C', device.memory_temperature_celsius)), 'memory_temperature'),
+    LineFact(18, _words('bandwidth used', lambda device: fmt.format_share(device.memory_utilization_percent)), 'memory_utilization'),
+    LineFact(13, _words('PCIe', _link), 'pcie_link_generation'),
+    LineFact(14, _words('ECC errors', _ecc_errors), 'total_volatile_uncorrected_ecc_errors'),
+    LineFact(8, _words('state', lambda device: fmt.format_word(device.performance_state)), 'performance_state'),
+    LineFact(18, _words('energy', lambda device: fmt.format_energy(device.total_energy_joules)), 'total_energy'),
+)  # fmt: skip
+
+
+def state_text(row: GpuRow) -> str:
+    """Return what a device is doing and the mark of its problem."""
+    return ' '.join(filter(None, (row.word, row.marks[0] if row.marks else '')))
+
+
+def value_of(device: DeviceSample, metric: str) -> float | None:
+    """Return the value of a metric of a device, ``None`` if it has none."""
+    field = METRICS_BY_NAME[metric].field
+    return getattr(device, field, getattr(device.info, field, None))
+
+
+def is_known(device: DeviceSample, metric: str) -> bool:
+    """Whether a device has a value of this metric."""
+    return value_of(device, metric) is not None
+
+
+#: Units whose values are drawn on a scale up to 100.
+_UP_TO_100 = frozenset({'%', '°C'})
+
+
+def top_of(metric: Metric, devices: Sequence[DeviceSample]) -> float | None:
+    """Return the highest possible value of a metric, such as a power limit; ``None`` if unknown."""
+    if metric.maximum:
+        known = [value_of(device, metric.maximum) for device in devices]
+        return max((top for top in known if top), default=None)
+    return 100.0 if metric.unit in _UP_TO_100 else None
+
+
+#: Metrics of a GPU whose row has a line for each metric, and further ones on its page.
+_FEW_METRICS = ('gpu_utilization', 'memory_percent', 'power_usage', 'temperature', 'sm_clock')
+_MORE_METRICS = (
+    *(
+        'memory_utilization',
+        'fan_speed',
+        'memory_clock',
+        'encoder_utilization',
+        'decoder_utilization',
+    ),
+    *(
+        'pcie_rx_throughput',
+        'pcie_tx_throughput',
+        'nvlink_total_rx_throughput',
+        'nvlink_total_tx_throughput',
+    ),
 )
-# fmt: on
+
+
+def metrics_of(device: DeviceSample, *, is_page: bool) -> tuple[Metric, ...]:
+    """Return the metrics that have a line of their own if a single GPU is shown."""
+    names = _FEW_METRICS + (_MORE_METRICS if is_page else ())
+    shown = [name for name in names if is_known(device, name)]
+    # Expensive values are measured only on the page; until then they must not move the others.
+    waiting = [name for name in names if METRICS_BY_NAME[name].tier == 'shown']
+    return tuple(
+        METRICS_BY_NAME[name] for name in names if name in shown or (name in waiting and is_page)
+    )
 
 
 class Fact(NamedTuple):

@@ -42,6 +42,11 @@ def format_gib(size_bytes: float | None) -> str:
     return '<0.1GiB' if 0 < size_bytes < 0.05 * GiB else f'{size_bytes / GiB:.1f}GiB'
 
 
+def format_gib_count(size_bytes: float | None) -> str:
+    """Format bytes for a column with GiB in its heading: ``68.5``, ``<0.1``."""
+    return format_gib(size_bytes).replace('GiB', '')
+
+
 def format_part(used_bytes: float | None, total_bytes: float | None) -> str:
     """Format used and all bytes in one unit: ``331/2048 GiB``, ``0.7/23.5 GiB``; ``''`` if unknown."""
     if used_bytes is None or total_bytes is None:
@@ -143,6 +148,20 @@ def format_load(load: float | None) -> str:
     if load >= 9999.5:
         return '9999+'
     return f'{load:5.{2 if load < 99.995 else 1 if load < 999.95 else 0}f}'
+
+
+#: Eighths of a cell that a bar fills from the left, and heights of a cell.
+_EIGHTHS = ' ▏▎▍▌▋▊▉'
+#: A value that is not known.
+UNKNOWN_MARK = '·'
+
+
+def format_bar(percent: float, width: int) -> str:
+    """Return the filled part of a bar with eighth blocks: at least an eighth from 0.5 % on."""
+    eighths = round(max(0.0, min(100.0, percent)) * 8 * width / 100)
+    eighths = max(eighths, int(percent >= 0.5 and width > 0))
+    whole, rest = divmod(eighths, 8)
+    return '█' * whole + (_EIGHTHS[rest] if rest else '')
 
 
 # Device -------------------------------------------------------------------------------------------
@@ -267,14 +286,9 @@ def format_process_type(type_: str | None) -> str:
     return 'X' if type_ == 'C+G' else safe(type_ or '?')[:1]
 
 
-def format_user(username: str | None, width: int) -> str:
+def format_user(username: str | None, width: int = 255) -> str:
     """Format a user name; a name that is cut ends in ``+``."""
     return clip(NOT_AVAILABLE if username is None else safe(username), width, '+')
-
-
-def format_gpu_memory(size_bytes: float | None, *, is_wddm: bool = False) -> str:
-    """Format the device memory of a process: WDDM does not report it, hence ``WDDM:N/A``."""
-    return 'WDDM:N/A' if size_bytes is None and is_wddm else format_gib(size_bytes)
 
 
 #: Status of a process → text shown in place of its command.
@@ -352,6 +366,16 @@ def brief_commands(commands: Sequence[str], width: int) -> list[str]:
 
 
 # Time ---------------------------------------------------------------------------------------------
+
+
+def format_age(seconds: float | None) -> str:
+    """Format a time in at most 4 characters: ``37m``, ``60h``, ``19d``."""
+    if seconds is None or _is_missing(seconds) or not 0 <= seconds < 86400 * 1e6:
+        return NOT_AVAILABLE
+    for size, unit, most in ((1, 's', 60), (60, 'm', 60), (3600, 'h', 100)):
+        if seconds < size * most:
+            return f'{seconds // size:.0f}{unit}'
+    return f'{min(999, seconds // 86400):.0f}d'
 
 
 def format_running_time(seconds: float | None) -> str:

@@ -56,7 +56,7 @@ def place(
     """Place the columns that fit within ``cells``.
 
     Columns are left out by rank until the narrowest sizes fit. Then they are widened size by size,
-    those of the lowest rank first. ``wanted`` are the widths of the widest values: a column with a
+    those of the lowest rank first, and the one that takes the rest last. ``wanted`` are the widths of the widest values: a column with a
     single size has at least this width, others have at most this one. Wanted width 0 omits a column.
     """
     wanted = wanted or {}
@@ -70,7 +70,7 @@ def place(
             break
         shown.remove(last)
         free = cells.width - _cells_of(shown, widths)
-    by_rank = sorted(shown, key=lambda column: column.rank)
+    by_rank = sorted(shown, key=lambda column: (not column.sizes[-1], column.rank))
     for step in range(1, max((len(each) for each in sizes.values()), default=0)):
         for column in by_rank:
             if step >= len(sizes[column.name]):

@@ -167,7 +167,7 @@ _SAME_CELLS = {
 
 
 #: Empty parts of bars, which must not look like values.
-_ASCII_OF_TRACKS = {ord('■'): '.'}
+_ASCII_OF_TRACKS = {ord('█'): '.', ord('■'): '.'}
 
 
 def to_ascii(buffer: Buffer) -> Buffer:
@@ -179,10 +179,10 @@ def to_ascii(buffer: Buffer) -> Buffer:
     copy = Buffer(buffer.width, buffer.height)
     for y in range(buffer.height):
         for x, text, style in buffer.row(y):
-            if style.role in (Role.TRACK,):
+            if style.role is Role.TRACK:
                 text = text.translate(_ASCII_OF_TRACKS)
             copy.write(x, y, ascii_text(text), style)
-    copy.targets = buffer.targets
+    copy.hits = buffer.hits
     return copy
 
 

@@ -5,27 +5,21 @@ from __future__ import annotations
 
 import bisect
 import operator
-from typing import TYPE_CHECKING, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Any, Tuple
 
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, cut, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     #: First column, text, style. A plain tuple because a frame has hundreds of them.
     Span = Tuple[int, str, Style]
 
-
-class Target(NamedTuple):
-    """Cells of a row that can be clicked."""
-
-    x: int
-    y: int
-    width: int
-    #: Keys that a click presses, separated by spaces.
-    keys: str
+#: What a click means: a kind and a value that depends on it.
+Hit = Tuple[str, Any]
+NO_HIT: Hit = ('', None)
 
 
 class Buffer:
@@ -39,8 +33,8 @@ class Buffer:
         self._ends = [0] * height
         # Rows with a span that begins before the last one ends. They are put in order when they are read.
         self._overlapping: set[int] = set()
-        #: Cells that can be clicked; later ones cover earlier ones.
-        self.targets: list[Target] = []
+        #: What clicks on parts of the screen mean; later ones cover earlier ones.
+        self.hits: list[tuple[Rect, Hit]] = []
 
     @property
     def area(self) -> Rect:
@@ -106,16 +100,13 @@ class Buffer:
         self._rows.append([])
         self._ends.append(0)
 
-    def add_target(self, x: int, y: int, width: int, keys: str) -> None:
-        """Let a click on these cells press keys, which are separated by spaces."""
-        self.targets.append(Target(x, y, width, keys))
+    def hit(self, rect: Rect, kind: str, value: Any) -> None:
+        """Say what a click on a rectangle means: ``('keys', 'o g')``, ``('device', key)``, ``('line', 3)``."""
+        self.hits.append((rect, (kind, value)))
 
-    def keys_at(self, x: int, y: int) -> str:
-        """Return the keys that a click on a cell presses; ``''`` if it presses none."""
-        for target in reversed(self.targets):
-            if target.y == y and target.x <= x < target.x + target.width:
-                return target.keys
-        return ''
+    def hit_at(self, x: int, y: int) -> Hit:
+        """Return what a click on a cell means; :data:`NO_HIT` if it means nothing."""
+        return next((hit for rect, hit in reversed(self.hits) if rect.contains(x, y)), NO_HIT)
 
     def clear(self, rect: Rect) -> None:
         """Fill a rectangle with spaces."""
@@ -159,6 +150,13 @@ class Buffer:
                     new = changed[style] = Style(**{**style._asdict(), **changes})
                 spans.extend(_split(x, text, style, area.x, area.right, new))
             self._replace(y, spans)
+
+    def translate(self, role: Role, characters: Mapping[int, str]) -> None:
+        """Replace characters in text of this role by others of the same width."""
+        for spans in self._rows:
+            for i, (x, text, style) in enumerate(spans):
+                if style.role is role:
+                    spans[i] = (x, text.translate(characters), style)
 
     def row(self, y: int) -> tuple[Span, ...]:
         """Return the spans of a row from left to right. They do not overlap; gaps are empty."""

@@ -19,7 +19,15 @@ from nvitop.gui.state.events import (
     Travel,
 )
 from nvitop.gui.state.keymap import Binding, Need
-from nvitop.gui.state.lists import LIST_ORDERS, list_sort, main_layout, relist, sort_by, sort_list
+from nvitop.gui.state.lists import (
+    LIST_ORDERS,
+    list_sort,
+    panel_rows,
+    process_lines,
+    relist,
+    sort_by,
+    sort_list,
+)
 from nvitop.gui.state.navigation import go_back, go_to_line, lines_layout, move_by_lines
 from nvitop.gui.state.notices import answer, refuse, replace_notice, withdraw_notice
 from nvitop.gui.state.problems import Tally, count_problems
@@ -29,6 +37,7 @@ from nvitop.gui.state.selection import (
     hidden_by_filter,
     select_device,
     selected_process,
+    selected_processes,
     toggle_page,
     toggle_tag,
     tree_tags,
@@ -67,6 +76,16 @@ def need_device(state: AppState) -> str:
     return '' if state.main.selected_device else 'Select a GPU first'
 
 
+def need_job(state: AppState) -> str:
+    """A selected job."""
+    return '' if state.main.job is not None else 'Select a job first'
+
+
+def need_no_job(state: AppState) -> str:
+    """No selected job: a process on its own, or one of a job."""
+    return 'Select one of its processes' if state.main.job is not None else ''
+
+
 def need_process(state: AppState) -> str:
     """A selected process."""
     if selected_process(state) is not None:
@@ -76,7 +95,7 @@ def need_process(state: AppState) -> str:
 
 def need_taggable(state: AppState) -> str:
     """A process to tag: the selected one, or the first one."""
-    if selected_process(state) is not None:
+    if selected_processes(state):
         return ''
     return hidden_by_filter(state) or ('' if state.spec.lines(state) else 'No process to tag')
 
@@ -118,8 +137,7 @@ def need_processes_here(state: AppState) -> str:
 def sees_all_lines(state: AppState) -> bool:
     """Whether no line is outside the screen."""
     if state.screen is Screen.MAIN:
-        page = main_layout(state)
-        return not (page.scroll_limit or page.fact_limit)
+        return len(process_lines(state)) <= panel_rows(state).listed
     layout = lines_layout(state)
     return layout.length <= layout.area.height
 
@@ -193,7 +211,7 @@ def clear(state: AppState) -> Result:
 
 def tag(state: AppState) -> Result:
     """Tag or untag the process, the first one if none is selected, and go to the next."""
-    if selected_process(state) is None:
+    if not selected_processes(state):
         state = go_to_line(state, 0)
     return move_by_lines(toggle_tag(state), 1)[0], ()
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence, Tuple
 
-from nvitop.gui.layout.main import RowCounts
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
+from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.state.events import Effect
+from nvitop.gui.state.jobs import Line
 from nvitop.gui.state.keymap import HelpGroup, Keymap
 from nvitop.gui.state.problems import Tally
 from nvitop.gui.state.process_rows import TreeRow, is_on
@@ -269,7 +270,12 @@ class AppState(NamedTuple):
     events: tuple[RecordedEvent, ...] = ()
     #: Processes that match the filters, in the order of the list.
     rows: tuple[ProcessSample, ...] = ()
-    row_counts: RowCounts = RowCounts()
+    #: The same processes by job, in the order of the list.
+    blocks: tuple[tuple[Line, ...], ...] = ()
+    #: Widths of the widest values of processes.
+    widths: Mapping[str, int] = {}
+    #: The rows of all devices.
+    devices: tuple[GpuRow, ...] = ()
     #: Lines of the tree screen that match the filter, with their ancestors.
     tree_rows: tuple[TreeRow, ...] = ()
     #: Widths of its columns whose values are wider than usual.
@@ -329,15 +335,12 @@ class AppState(NamedTuple):
         return self.frozen is not None or (not self.origin.is_live and self.origin.is_paused)
 
     @property
-    def page(self) -> tuple[Sample, ViewState]:
-        """Sample and view of the main screen: those of one device while its page is shown."""
+    def page_devices(self) -> tuple[GpuRow, ...]:
+        """The rows of the main screen: those of one device while its page is shown."""
         key = self.main.selected_device
         if key is None or not self.main.shows_page:
-            return self.shown, self.view
-        devices = tuple(device for device in self.shown.devices if is_on(device.key, key))
-        # Its facts and graphs show all details.
-        view = self.view._replace(shows_details=False, show_host=True, mode='auto')
-        return self.shown._replace(devices=devices), view
+            return self.devices
+        return tuple(row for row in self.devices if is_on(row.device.key, key))
 
     @property
     def shown_tally(self) -> Tally:

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from nvitop.basics.metrics import METRICS_BY_NAME
-from nvitop.gui.layout.main import GRAPHS_WIDTH
-from nvitop.gui.model.choices import DETAILS, GRAPHS, Screen, is_measured, neighbor
+from nvitop.gui.model.choices import GRAPHS, is_measured, neighbor
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import AppState, Result
@@ -16,10 +15,10 @@ from nvitop.gui.state.events import (
     SaveSettings,
     SettingsSaved,
 )
-from nvitop.gui.state.lists import main_layout
+from nvitop.gui.state.lists import panel_rows
 from nvitop.gui.state.notices import answer, refuse, replace_notice
 
-#: Minutes shown by the width of a graph; 0: one second per column of dots.
+#: Minutes shown by the width of a history; 0: two seconds per cell.
 TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
 
 
@@ -28,7 +27,7 @@ def choose_mode(state: AppState, mode: str) -> Result:
     if mode == 'full' and state.width < CLASSIC:
         return refuse(state, f'Full panels need {CLASSIC} columns')
     changed = state._replace(view=state.view._replace(mode=mode))
-    if main_layout(changed) == main_layout(state):
+    if panel_rows(changed) == panel_rows(state):
         return refuse(changed, f'Already {"as large as possible" if mode == "auto" else mode}')
     return changed, ()
 
@@ -37,8 +36,8 @@ def toggle_host(state: AppState) -> Result:
     """Show or hide the host panel."""
     was_hidden = not state.view.show_host
     shown = state._replace(view=state.view._replace(show_host=True))
-    if main_layout(shown).host.area.is_empty:
-        return refuse(shown, 'The host panel needs a higher screen')
+    if was_hidden and not panel_rows(shown).host:
+        return refuse(shown, 'The host needs a higher screen')
     return state._replace(view=state.view._replace(show_host=was_hidden)), ()
 
 
@@ -117,16 +116,10 @@ def _arrange(
     )
 
 
-def toggle_details(state: AppState) -> Result:
-    """Show or hide the details of devices."""
-    devices = state.shown.devices
-    if devices and all(device.key.is_mig for device in devices) and not state.view.shows_details:
-        return refuse(state, 'MIG devices have no details, and no GPU is shown')
-    is_missing = state.frozen is not None and not is_measured(state.shown, DETAILS)
-    if is_missing and not state.view.shows_details:
-        return refuse(state, f'Paused before details were measured{way_to_run(state)}')
-    view = state.view._replace(shows_details=not state.view.shows_details)
-    return state._replace(view=view), ()
+def toggle_flat(state: AppState) -> Result:
+    """List processes one by one, or by job."""
+    view = state.view._replace(flat=not state.view.flat)
+    return state._replace(view=view, main=state.main._replace(job=None)), ()
 
 
 def set_theme(state: AppState, theme: str) -> AppState:
@@ -150,31 +143,25 @@ def next_theme(state: AppState) -> Result:
     return replace_notice(state, 'Theme', state.theme), (Redraw(),)
 
 
-def next_graph(state: AppState, *, is_upper: bool) -> Result:
-    """Plot the next metric in the upper or lower graph of the devices."""
-    if not main_layout(state).host.plots_devices:
-        return refuse(state, f'No GPU graphs: {_way_to_graphs(state)}')
+def next_graph(state: AppState, step: int) -> Result:
+    """Show the history of the next (1) or previous (-1) metric."""
     graphs = state.main.graphs
-    shown = graphs.upper if is_upper else graphs.lower
-    metric = neighbor([metric.name for metric in GRAPHS], shown, 1)
-    graphs = graphs._replace(upper=metric) if is_upper else graphs._replace(lower=metric)
-    state = state._replace(main=state.main._replace(graphs=graphs))
+    metric = neighbor([metric.name for metric in GRAPHS], graphs.metric, step)
+    state = state._replace(main=state.main._replace(graphs=graphs._replace(metric=metric)))
+    title = METRICS_BY_NAME[metric].graph
     if state.frozen is not None and not is_measured(state.frozen.sample, (metric,)):
-        title = METRICS_BY_NAME[metric].graph
         why = f'Paused before {title} was measured{way_to_run(state)}'
-        state = answer(state, 'key', why, is_warning=True)
-    return state, ()
+        return answer(state, 'key', why, is_warning=True), ()
+    return answer(state, 'key', f'History: {title}'), ()
 
 
 def change_time(state: AppState, step: int) -> Result:
-    """Let graphs show a longer (1) or shorter (-1) time."""
-    if state.screen is Screen.MAIN and main_layout(state).host.widest_graph is None:
-        return refuse(state, f'No graphs: {_way_to_graphs(state)}')
+    """Let histories show a longer (1) or shorter (-1) time."""
     graphs = state.main.graphs
-    bases = _time_bases(state)
+    bases = sorted(TIME_BASES, key=lambda minutes: 60 * minutes or state.width)
     at = bases.index(graphs.minutes) + step
     if not 0 <= at < len(bases):
-        return refuse(state, f'Graphs show no {"longer" if step > 0 else "shorter"} time')
+        return refuse(state, f'Histories show no {"longer" if step > 0 else "shorter"} time')
     graphs = graphs._replace(minutes=bases[at])
     return state._replace(main=state.main._replace(graphs=graphs)), ()
 
@@ -183,28 +170,3 @@ def way_to_run(state: AppState) -> str:
     """Return which key shows the latest sample again, in parentheses; ``''`` if there is none."""
     key = state.keymap.instead_of(state.screen, 'z')
     return f' ({key}: resume)' if key else ''
-
-
-def _way_to_graphs(state: AppState) -> str:
-    """Return what is needed to see graphs, in a text for which the narrowest screen has room.
-
-    What no key can change comes first.
-    """
-    if state.width < GRAPHS_WIDTH:
-        return f'{GRAPHS_WIDTH} columns needed'
-    if not state.view.show_host:
-        return f'press {state.keymap.instead_of(state.screen, "H")} to show the host panel'
-    return f'press {state.keymap.instead_of(state.screen, "f")} for full panels'
-
-
-def _time_bases(state: AppState) -> list[int]:
-    """Return the time bases, shortest first.
-
-    The time shown at one second per column of dots depends on the width of the graphs. On the
-    metrics screen each graph has half of the screen.
-    """
-    natural = state.width
-    if state.screen is Screen.MAIN:
-        widest = main_layout(state).host.widest_graph
-        natural = 2 * widest.width if widest is not None else 0
-    return sorted(TIME_BASES, key=lambda minutes: 60 * minutes or natural)

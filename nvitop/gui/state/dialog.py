@@ -20,6 +20,7 @@ from nvitop.gui.state.selection import (
     hidden_by_filter,
     selected_key,
     selected_process,
+    selected_processes,
 )
 from nvitop.sampling.types import (
     DeviceKey,
@@ -63,8 +64,10 @@ def signal_targets(state: AppState) -> tuple[SignalTarget, ...]:
             targets.setdefault((host.pid, host.start_time), _target(host, state))
     if targets or state.main.tagged:
         return tuple(targets.values())
-    selected = selected_process(state)
-    return (_target(selected, state),) if selected is not None and selected.is_own else ()
+    for selected in selected_processes(state):
+        if selected.is_own:
+            targets.setdefault(_place_of(selected), _target(selected, state))
+    return tuple(targets.values())
 
 
 def has_targets(state: AppState) -> bool:
@@ -75,8 +78,13 @@ def has_targets(state: AppState) -> bool:
         return True
     if state.main.tagged:
         return any(process.key in state.main.tagged for process in state.shown.processes)
-    selected = selected_process(state)
-    return selected is not None and selected.is_own
+    return any(process.is_own for process in selected_processes(state))
+
+
+def _place_of(process: ProcessSample | HostProcessSample) -> tuple[int, float]:
+    if isinstance(process, ProcessSample):
+        return process.key[:2]
+    return process.pid, process.start_time
 
 
 def why_no_target(state: AppState) -> str:

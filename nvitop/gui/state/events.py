@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Protocol, Tuple
 
+from nvitop.gui.render.buffer import NO_HIT, Hit
 from nvitop.sampling.history import History
 from nvitop.sampling.types import LIVE, Origin, ProcessKey, Sample
 
@@ -33,8 +34,8 @@ class MousePressed(NamedTuple):
     x: int
     y: int
     button: int = 1
-    #: Keys that a click on what is drawn there presses, separated by spaces.
-    keys: str = ''
+    #: What a click there means.
+    hit: Hit = NO_HIT
 
 
 class MouseScrolled(NamedTuple):
@@ -46,6 +47,8 @@ class MouseScrolled(NamedTuple):
     dy: int = 0
     shift: bool = False
     ctrl: bool = False
+    #: What a click there would mean.
+    hit: Hit = NO_HIT
 
 
 class Resized(NamedTuple):

@@ -8,7 +8,7 @@ import re
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.actions import go_to_time
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, SearchStart, TextField
-from nvitop.gui.state.lists import relist, uses_of_devices
+from nvitop.gui.state.lists import process_lines, relist, uses_of_devices
 from nvitop.gui.state.navigation import current_line, go_to_line, line_count, lines_layout
 from nvitop.gui.state.notices import answer, refuse, withdraw_notice
 from nvitop.gui.state.process_rows import contains, matches, matches_host_process, parse_query
@@ -131,7 +131,7 @@ def _close(state: AppState, field: TextField) -> AppState:
 def _back_to(state: AppState, start: SearchStart) -> AppState:
     """Select again what was selected when a search began."""
     main, tree, position, host = start
-    main = state.main._replace(selected=main.selected, scroll_y=main.scroll_y)
+    main = state.main._replace(selected=main.selected, job=main.job, scroll_y=main.scroll_y)
     state = state._replace(main=main, tree=tree, position=position)
     if state.fleet is not None:
         state = state._replace(fleet=state.fleet._replace(selected=host))
@@ -178,7 +178,11 @@ def _hits(state: AppState, text: str) -> list[int]:
         uses = uses_of_devices(state)
         found = [matches_host_process(row.process, query, uses) for row in state.tree_rows]
     else:
-        found = [matches(row, query) for row in state.rows]
+        found = [
+            (not line.is_job or line.is_folded)
+            and any(matches(process, query) for process in line.processes)
+            for line in process_lines(state)
+        ]
     hits = [line for line, is_hit in enumerate(found) if is_hit]
     if state.spec.has_cursor:
         return hits

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterable, NamedTuple
 
-from nvitop.basics.lazy import LastResult
-from nvitop.gui.layout.main import MainLayout, count_rows, lay_out_page
+from nvitop.gui.layout.main import MainRows, main_rows
 from nvitop.gui.layout.screens import TreeLayout, lay_out_list
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
-from nvitop.gui.model.columns import TREE_COLUMNS, growing_widths
+from nvitop.gui.model.columns import TREE_COLUMNS, column_widths
+from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import place
 from nvitop.gui.render.geometry import Cells
 from nvitop.gui.state.app_state import AppState, Result
+from nvitop.gui.state.jobs import Line, fold, group_by_job, job_key, labels_width
 from nvitop.gui.state.notices import answer
 from nvitop.gui.state.problems import ProblemLine, problem_lines
 from nvitop.gui.state.process_rows import (
@@ -121,6 +122,10 @@ _DEVICES_WIDTH = 16
 def relist(state: AppState) -> AppState:
     """Build the lists again from the shown sample; drop selection and tags of processes that exited."""
     main = state.main
+    if main.job is not None or main.turned:
+        jobs = {job_key(process) for process in state.shown.processes}
+        main = main._replace(job=main.job if main.job in jobs else None, turned=main.turned & jobs)
+        state = state._replace(main=main)
     if main.selected_device not in (None, *(device.key for device in state.shown.devices)):
         main = main._replace(selected_device=None)
         state = state._replace(main=main)
@@ -145,9 +150,13 @@ def relist(state: AppState) -> AppState:
             tree = tree._replace(selected=None)
         tree = tree._replace(tagged=tree.tagged & present)
     tree_rows = list_tree(state)
+    blocks = group_by_job(rows, main.sort)
     return state._replace(
         rows=rows,
-        row_counts=count_rows(rows, state.shown.processes),
+        blocks=blocks,
+        # Those of all processes, so that columns do not move while rows are filtered.
+        widths={**column_widths(state.shown.processes), 'gpu': labels_width(blocks)},
+        devices=device_rows(state.shown, state.found),
         main=main,
         tree=tree,
         tree_rows=tree_rows,
@@ -160,21 +169,23 @@ def sort_by(state: AppState, sort: Sort) -> AppState:
     return relist(state._replace(main=state.main._replace(sort=sort)))
 
 
-def main_layout(state: AppState) -> MainLayout:
-    """Return the layout of the main screen. A frame and a key need it several times."""
-    sample, view = state.page
-    return _page_layout(
-        sample,
-        state.rows,
-        state.main,
-        view,
+def panel_rows(state: AppState) -> MainRows:
+    """Return how the panels of the main screen share its rows."""
+    return main_rows(
+        state.page_devices,
+        state.view,
         state.width,
         state.body_height,
-        state.row_counts,
+        processes=len(state.shown.processes),
+        is_page=state.main.shows_page,
     )
 
 
-_page_layout = LastResult(lay_out_page)
+def process_lines(state: AppState) -> tuple[Line, ...]:
+    """Return the lines of the process panel: jobs with their processes as far as there is room."""
+    if state.view.flat:
+        return tuple(Line(process) for process in state.rows)
+    return fold(state.blocks, panel_rows(state).listed, state.main.turned)
 
 
 def list_tree(state: AppState) -> tuple[TreeRow, ...]:
@@ -239,9 +250,7 @@ def _tree_widths(rows: tuple[TreeRow, ...]) -> dict[str, int]:
     for row in rows:
         threads = max(threads, row.process.thread_count or 0)
         devices.add(row.process.devices)
-    widths = growing_widths(
-        [row.process.pid for row in rows], [row.process.running_time_seconds for row in rows]
-    )
+    widths = {'pid': len(str(max([0, *(row.process.pid for row in rows)])))}
     widths['threads'] = len(str(threads))
     longest = max((len(devices_text(keys)) for keys in devices), default=1)
     widths['device'] = min(_DEVICES_WIDTH, longest)
@@ -271,9 +280,11 @@ def tree_index(state: AppState) -> int | None:
 
 
 def selected_index(state: AppState) -> int | None:
-    """Return the index of the selected process in :attr:`AppState.rows`."""
-    key = state.main.selected
-    return next((i for i, row in enumerate(state.rows) if row.key == key), None)
+    """Return the index of the selected line among the :func:`process_lines`."""
+    key = state.main.job or state.main.selected
+    if key is None:
+        return None
+    return next((i for i, line in enumerate(process_lines(state)) if line.key == key), None)
 
 
 def listed_users(state: AppState) -> tuple[UserSummary, ...]:

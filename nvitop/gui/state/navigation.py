@@ -7,16 +7,15 @@ from nvitop.gui.layout.screens import ListLayout, lay_out_list, longest_line
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell
-from nvitop.gui.state.lists import main_layout, relist, sort_by
+from nvitop.gui.state.lists import panel_rows, process_lines, relist, sort_by
 from nvitop.gui.state.selection import (
     clear_selection,
-    keep_selection_seen,
     select_device,
+    select_key,
     select_next_device,
     select_process,
     toggle_device,
 )
-from nvitop.sampling.types import DeviceKey
 
 
 def line_count(state: AppState) -> int:
@@ -92,45 +91,33 @@ def move_by_lines(state: AppState, step: int) -> Result:
 
 
 def move_by_pages(state: AppState, step: float) -> Result:
-    """Move by screens. Without a selected process, the main screen scrolls.
-
-    At the end of the processes it scrolls too, as far as the selected one stays visible.
-    """
+    """Move by screens. Without a selected line, the main screen scrolls."""
     if state.screen is not Screen.MAIN:
         return move_by_lines(state, int(step * max(2, len(lines_layout(state).shown) - 1)))
-    layout = main_layout(state)
-    page = max(2, len(layout.processes.rows) - 1)
+    page = max(2, panel_rows(state).listed - 1)
     if current_line(state) is not None:
-        moved, effects = move_by_lines(state, int(step * page))
-        if not effects:
-            return moved, ()
-    if layout.scroll_y < layout.fact_limit + layout.scroll_limit:
-        page = max(2, state.body_height - 1)
-    scrolled, effects = scroll_by_lines(state, int(step * page))
-    return keep_selection_seen(scrolled), effects
+        return move_by_lines(state, int(step * page))
+    return scroll_by_lines(state, int(step * page))
 
 
 def scroll_by_lines(state: AppState, step: int) -> Result:
-    """Move by lines. The main screen scrolls, and selects another process if the selected one leaves it."""
+    """Move by lines. The main screen scrolls, and selects another line if the selected one leaves it."""
     if state.screen is not Screen.MAIN:
         return move_by_lines(state, step)
-    layout = main_layout(state)
-    limit = max(0, layout.page_height - state.body_height)
-    wanted = max(0, min(layout.scroll_y + step, limit))
-    if wanted == layout.scroll_y:
+    room = panel_rows(state).listed
+    limit = max(0, line_count(state) - room)
+    wanted = max(0, min(min(state.main.scroll_y, limit) + step, limit))
+    if wanted == state.main.scroll_y:
         return state, (RingBell(),)
     state = state._replace(main=state.main._replace(scroll_y=wanted))
-    line, rows = current_line(state), main_layout(state).processes.rows
-    if line is None or not rows:
+    line = current_line(state)
+    if line is None or not room:
         return state, ()
-    return select_process(state, max(rows[0].process, min(line, rows[-1].process))), ()
+    return select_process(state, max(wanted, min(line, wanted + room - 1))), ()
 
 
 def move_to_first(state: AppState) -> Result:
     """Move to the first line."""
-    if state.screen is Screen.MAIN:
-        # Show the beginning of the page, unless this hides the first process.
-        state = state._replace(main=state.main._replace(scroll_y=0))
     return go_to_line(state, 0), ()
 
 
@@ -191,8 +178,8 @@ def go_back(state: AppState) -> Result:
     state = state._replace(screen=screen, behind=tuple(behind), position=position, dialog=None)
     state = relist(state)
     if selected is not None and selected != (state.main.selected or ())[:2]:
-        rows = [i for i, row in enumerate(state.rows) if row.key[:2] == selected]
-        return select_process(state, rows[0] if rows else None), ()
+        keys = [row.key for row in state.rows if row.key[:2] == selected]
+        return (select_key(state, keys[0]) if keys else select_process(state, None)), ()
     return state, ()
 
 
@@ -209,16 +196,8 @@ def is_double(state: AppState, event: MousePressed) -> bool:
 def is_on_line(state: AppState, event: MousePressed) -> bool:
     """Whether a click selects a line."""
     if state.screen is Screen.MAIN:
-        return bool(event.y) and main_layout(state).processes.at(event.x, event.y) is not None
+        return event.hit[0] in ('process', 'job')
     return state.spec.margins is not None and lines_layout(state).at(event.y) is not None
-
-
-def device_at(state: AppState, event: MousePressed) -> DeviceKey | None:
-    """Return the device in the row of a click on the main screen."""
-    if state.screen is not Screen.MAIN or not event.y:
-        return None
-    index = main_layout(state).device_at(event.x, event.y)
-    return None if index is None else state.page[0].devices[index].key
 
 
 def click(state: AppState, event: MousePressed) -> Result:
@@ -233,29 +212,25 @@ def click(state: AppState, event: MousePressed) -> Result:
 
 
 def _click_main(state: AppState, event: MousePressed) -> AppState:
-    layout = main_layout(state)
-    if not event.y:  # the first line covers the scrolled page
-        return clear_selection(state)
-    column = layout.processes.column_at(event.x, event.y)
-    if column is not None and column.order:
+    kind, value = event.hit
+    if kind == 'column':
         sort = state.main.sort
-        reverse = not sort.reverse if sort.order == column.order else False
-        return sort_by(state, Sort(column.order, reverse))
-    device = device_at(state, event)
-    if device is not None and is_double(state, event):
-        return select_device(state, device)
-    if device is not None:
-        return state if state.main.shows_page else toggle_device(state, device)
-    index = layout.processes.at(event.x, event.y)
-    return clear_selection(state) if index is None else select_process(state, index)
+        reverse = not sort.reverse if sort.order == value else False
+        return sort_by(state, Sort(value, reverse))
+    if kind == 'device':
+        if is_double(state, event):
+            return select_device(state, value)
+        return state if state.main.shows_page else toggle_device(state, value)
+    if kind in ('process', 'job'):
+        keys = [line.key for line in process_lines(state)]
+        return select_process(state, keys.index(value) if value in keys else None)
+    return clear_selection(state)
 
 
 def scroll(state: AppState, event: MouseScrolled) -> Result:
     """Move by lines; with Shift along long lines, with Ctrl five times as far."""
-    if state.screen is Screen.MAIN and event.dy and not event.shift:
-        layout = main_layout(state)
-        if layout.device_at(event.x, event.y) is not None:
-            return select_next_device(state, event.dy)
+    if event.hit[0] == 'device' and event.dy and not event.shift:
+        return select_next_device(state, event.dy)
     speed = 5 if event.ctrl else 1
     if event.shift or event.dx:
         return move_sideways(state, 2 * speed * (event.dx or event.dy))

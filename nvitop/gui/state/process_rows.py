@@ -195,8 +195,8 @@ def is_descending(sort: Sort) -> bool:
     return ORDERS_BY_NAME[sort.order].is_descending != sort.reverse
 
 
-def sort_processes(processes: Iterable[ProcessSample], sort: Sort) -> list[ProcessSample]:
-    """Return the processes in this order. Unavailable values come last in both directions."""
+def order_key(sort: Sort) -> Callable[[ProcessSample], list[object]]:
+    """Return the key to sort processes by. Unavailable values come last in both directions."""
     values = ORDERS_BY_NAME[sort.order].values
     descending = is_descending(sort)
     last = not descending
@@ -216,7 +216,12 @@ def sort_processes(processes: Iterable[ProcessSample], sort: Sort) -> list[Proce
                 flat += (not last, value)
         return flat
 
-    return sorted(processes, key=key, reverse=descending)
+    return key
+
+
+def sort_processes(processes: Iterable[ProcessSample], sort: Sort) -> list[ProcessSample]:
+    """Return the processes in this order. Unavailable values come last in both directions."""
+    return sorted(processes, key=order_key(sort), reverse=is_descending(sort))
 
 
 def describe_order(sort: Sort) -> str:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.main import scroll_to_process
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
+from nvitop.gui.state.jobs import job_key
 from nvitop.gui.state.lists import (
     listed_problems,
     listed_users,
-    main_layout,
+    panel_rows,
+    process_lines,
     relist,
     selected_index,
     tree_index,
@@ -17,7 +18,7 @@ from nvitop.gui.state.lists import (
 )
 from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.process_rows import subtree
-from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessSample
+from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, ProcessSample
 
 
 def selected_key(state: AppState) -> tuple[int, float] | None:
@@ -27,12 +28,22 @@ def selected_key(state: AppState) -> tuple[int, float] | None:
 
 
 def selected_process(state: AppState) -> ProcessSample | HostProcessSample | None:
-    """Return the selected process if it is listed."""
+    """Return the selected process, or the first one of the selected job, if it is listed."""
     if state.screen is Screen.TREE:
         index = tree_index(state)
         return None if index is None else state.tree_rows[index].process
-    index = selected_index(state)
-    return None if index is None else state.rows[index]
+    return next(iter(selected_processes(state)), None)
+
+
+def selected_processes(state: AppState) -> tuple[ProcessSample | HostProcessSample, ...]:
+    """Return the selected process, or those of the selected job, if they are listed."""
+    if state.screen is Screen.TREE:
+        process = selected_process(state)
+        return () if process is None else (process,)
+    key, job = state.main.selected, state.main.job
+    if job is not None:
+        return tuple(row for row in state.rows if job_key(row) == job)
+    return () if key is None else tuple(row for row in state.rows if row.key == key)[:1]
 
 
 def hidden_by_filter(state: AppState) -> str:
@@ -45,16 +56,42 @@ def hidden_by_filter(state: AppState) -> str:
 
 
 def select_process(state: AppState, index: int | None) -> AppState:
-    """Select the row nearest to an index, or none, and scroll it into view."""
-    if index is None or not state.rows:
-        return state._replace(main=state.main._replace(selected=None))
-    index = max(0, min(index, len(state.rows) - 1))
-    state = state._replace(main=state.main._replace(selected=state.rows[index].key))
-    layout = main_layout(state)
-    if layout.is_too_small:
+    """Select the line nearest to an index, or none, and scroll it into view."""
+    lines = process_lines(state)
+    if index is None or not lines:
+        return state._replace(main=state.main._replace(selected=None, job=None))
+    index = max(0, min(index, len(lines) - 1))
+    line = lines[index]
+    selected = None if line.is_job else line.process.key
+    job = line.job.key if line.is_job and line.job is not None else None
+    room = max(1, panel_rows(state).listed)
+    scroll_y = max(index - room + 1, min(state.main.scroll_y, index))
+    scroll_y = max(0, min(scroll_y, len(lines) - room))
+    return state._replace(main=state.main._replace(selected=selected, job=job, scroll_y=scroll_y))
+
+
+def select_key(state: AppState, key: ProcessKey) -> AppState:
+    """Select a process, and unfold its job."""
+    index = next((i for i, row in enumerate(state.rows) if row.key == key), None)
+    if index is None:
         return state
-    scroll_y = scroll_to_process(layout, index)
-    return state._replace(main=state.main._replace(scroll_y=scroll_y))
+    state = state._replace(main=state.main._replace(selected=key, job=None))
+    if selected_index(state) is None:
+        turned = state.main.turned ^ {job_key(state.rows[index])}
+        state = state._replace(main=state.main._replace(turned=turned))
+    return select_process(state, selected_index(state))
+
+
+def turn_job(state: AppState) -> Result:
+    """Fold or unfold the selected job, or that of the selected process."""
+    lines = process_lines(state)
+    index = selected_index(state)
+    job = None if index is None else lines[index].job
+    if job is None:
+        return refuse(state, 'This process is the only one of its job')
+    turned = state.main.turned ^ {job.key}
+    main = state.main._replace(turned=turned, selected=None, job=job.key)
+    return keep_selection_seen(state._replace(main=main)), ()
 
 
 def select_tree_row(state: AppState, index: int) -> AppState:
@@ -70,16 +107,21 @@ def select_tree_row(state: AppState, index: int) -> AppState:
 
 def keep_selection_seen(state: AppState) -> AppState:
     """Scroll the selected process back into view after something that may have moved it."""
-    index = selected_index(state) if state.main.selected is not None else None
-    if index is None or state.screen is not Screen.MAIN:
+    if state.screen is not Screen.MAIN:
         return state
-    return select_process(state, index)
+    index = selected_index(state)
+    if index is None and state.main.selected is not None:  # its job was folded for want of room
+        row = next((row for row in state.rows if row.key == state.main.selected), None)
+        if row is not None:
+            state = state._replace(main=state.main._replace(selected=None, job=job_key(row)))
+            index = selected_index(state)
+    return state if index is None else select_process(state, index)
 
 
 def clear_selection(state: AppState) -> AppState:
     """Clear selection and tags on all screens."""
     return state._replace(
-        main=state.main._replace(selected=None, tagged=frozenset()),
+        main=state.main._replace(selected=None, job=None, tagged=frozenset()),
         tree=state.tree._replace(selected=None, tagged=frozenset()),
     )
 
@@ -94,10 +136,11 @@ def toggle_tag(state: AppState) -> AppState:
     if state.screen is Screen.TREE:
         index = tree_index(state)
         return state if index is None else _toggle_tags(state, {state.tree_rows[index].key})
-    index = selected_index(state)
-    if index is None:
-        return state
-    tagged = state.main.tagged ^ {state.rows[index].key}
+    keys = {
+        process.key for process in selected_processes(state) if isinstance(process, ProcessSample)
+    }
+    tagged = state.main.tagged
+    tagged = tagged - keys if keys <= tagged else tagged | keys
     return state._replace(main=state.main._replace(tagged=tagged))
 
 
@@ -130,7 +173,7 @@ def select_device(state: AppState, key: DeviceKey | None) -> AppState:
     shows_page = state.main.shows_page and key is not None
     main = state.main._replace(selected_device=key, shows_page=shows_page)
     if key is not None:
-        main = main._replace(selected=None)
+        main = main._replace(selected=None, job=None)
     return keep_selection_seen(relist(state._replace(main=main)))
 
 

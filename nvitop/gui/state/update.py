@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from nvitop.gui.model.choices import Screen
+from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.state import events
 from nvitop.gui.state.actions import binding_for, show_past, unmet_need
 from nvitop.gui.state.app_state import AppState, Result
@@ -21,7 +22,7 @@ from nvitop.gui.state.environ import show_variables
 from nvitop.gui.state.input_line import insert_text, press_in_field
 from nvitop.gui.state.keymap import Binding
 from nvitop.gui.state.lists import relist
-from nvitop.gui.state.navigation import click, device_at, go_back, is_double, is_on_line, scroll
+from nvitop.gui.state.navigation import click, go_back, is_double, is_on_line, scroll
 from nvitop.gui.state.notices import (
     answer,
     drop_answers,
@@ -85,12 +86,12 @@ def _press(state: AppState, event: events.KeyPressed) -> Result:
 
 def _click(state: AppState, event: events.MousePressed) -> Result:
     """Press the keys of a hint, or select. A double click presses Enter, a right click T."""
-    if event.keys:
-        return _press_all(state, event.keys)
+    if event.hit[0] == 'keys':
+        return _press_all(state, event.hit[1])
     key = ''
     if state.dialog is None:  # a click on a target confirms nothing
         is_line = is_on_line(state, event)
-        opens = is_double(state, event) and (is_line or device_at(state, event) is not None)
+        opens = is_double(state, event) and (is_line or event.hit[0] == 'device')
         usual = 'T' if is_line and event.button == 3 else 'Enter' if opens else ''
         key = state.keymap.instead_of(state.screen, usual) if usual else ''
     state, effects = click(state, event)
@@ -210,6 +211,8 @@ def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
         gpu_times=event.gpu_times,
         events=event.events,
     )
+    if after.frozen is None:
+        after = after._replace(devices=device_rows(sample, found))
     # Processes are measured less often than devices: most samples repeat them.
     if sample.processes is before.processes and sample.host_processes is before.host_processes:
         return after

@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from nvitop.gui.layout.main import LOWEST
-from nvitop.gui.model.choices import DETAILS, Screen, is_measured
-from nvitop.gui.model.format import format_timestamp
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
@@ -15,19 +14,15 @@ from nvitop.gui.render.style import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.input_line import match_text
-from nvitop.gui.state.lists import main_layout
-from nvitop.gui.state.selection import hidden_by_filter
 from nvitop.gui.view.hints import (
     draw_hints,
     draw_next_keys,
     header_badges,
-    shown_key,
-    signal_hints,
     title_badges,
     title_hints,
 )
-from nvitop.gui.view.screens.main import Header, MainView, draw_main, draw_too_small
-from nvitop.gui.view.text import draw_at_right
+from nvitop.gui.view.screens.main import draw_too_small
+from nvitop.gui.view.text import MONO_TRACKS, draw_at_right
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
@@ -57,6 +52,8 @@ def draw_frame(state: AppState, history: History) -> Buffer:
         else:
             _add_badges(buf, state)
         _draw_bottom(buf, state)
+    if state.view.mono:
+        buf.translate(Role.TRACK, MONO_TRACKS)
     return to_ascii(buf) if state.view.ascii else buf
 
 
@@ -79,36 +76,7 @@ def _add_badges(buf: Buffer, state: AppState) -> None:
         usual = next((badge.key for badge in badges if text in badge.forms), '')
         key = state.keymap.instead_of(state.screen, usual)
         if key:
-            buf.add_target(x, 0, cell_width(text), key)
-
-
-def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
-    """Draw the main screen of the monitor."""
-    clock = format_timestamp(state.timestamp)
-    hint = title_hints(state)
-    badges = header_badges(state, shown_key(state, '!'))
-    header = Header(clock, badges, hint, signal_hints(state), state.version)
-    arranged = MainView(
-        state.rows,
-        main_layout(state),
-        state.row_counts.has_foreign,
-        _details_note(state),
-        state.query,
-        state.found,
-    )
-    # A selected process that the filter hides must not mark a GPU: keys ignore it.
-    main = state.main._replace(selected=None) if hidden_by_filter(state) else state.main
-    sample, view = state.page
-    draw_main(buf, arranged, sample, main, view, header, history=history)
-
-
-def _details_note(state: AppState) -> tuple[str, ...]:
-    """Return why devices have no details, the longest form first; ``()`` if they have."""
-    if not state.view.shows_details or is_measured(state.shown, DETAILS):
-        return ()
-    if state.frozen is None:
-        return ('not measured yet',)
-    return ('paused before details were measured', 'not measured while paused')
+            buf.hit(Rect(x, 0, cell_width(text), 1), 'keys', key)
 
 
 def _draw_bottom(buf: Buffer, state: AppState) -> None:
@@ -155,7 +123,7 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
         count = f'  {place}'
     right = buf.width - len(count)
     buf.clear(Rect(0, 0, buf.width, 1))
-    buf.targets.clear()  # keys are text now
+    buf.hits.clear()  # keys are text now
     x = buf.write(0, 0, f'{field.purpose.capitalize()}: ', PLAIN._replace(bold=True))
     x += buf.write(x, 0, clip_left(safe(field.text), right - x - 1), _INPUT)
     x += buf.write(x, 0, ' ', _CURSOR)

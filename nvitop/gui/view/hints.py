@@ -109,9 +109,10 @@ def _draw_hint(buf: Buffer, x: int, y: int, hint: Hint) -> None:
     """Draw a hint. A click on a key presses it, a click on the words presses the first key."""
     for key in hint.keys:
         width = buf.write(x, y, format_key(key), KEY) + 1
-        buf.add_target(x, y, width, key)
+        buf.hit(Rect(x, y, width, 1), 'keys', key)
         x += width
-    buf.add_target(x, y, buf.write(x, y, hint.words, DIM), hint.keys[0])
+    width = buf.write(x, y, hint.words, DIM)
+    buf.hit(Rect(x, y, width, 1), 'keys', hint.keys[0])
 
 
 def _menu(state: AppState) -> list[Hint]:

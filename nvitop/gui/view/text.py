@@ -92,6 +92,8 @@ def heading_text(places: Iterable[Placed]) -> str:
 
 
 KEY = Style(Role.KEY, bold=True, italic=True)
+#: Empty parts of bars without a color that tells them from the filled ones.
+MONO_TRACKS = {ord('█'): '░'}
 #: Marks of contents that continue above or below.
 MORE_ABOVE, MORE_BELOW = '▲', '▼'
 MORE = Style(Role.KEY, bold=True)
@@ -131,6 +133,38 @@ def draw_badges(buf: Buffer, x: int, badges: Sequence[Badge]) -> int:
     for i, text in shown.items():
         x += _GAP + buf.write(x + _GAP, 0, text, badges[i].style)
     return x
+
+
+class Item(NamedTuple):
+    """A part of a line, from its longest to its shortest form."""
+
+    forms: tuple[str, ...]
+    style: Style = PLAIN
+    #: Parts of a lower rank have room first.
+    rank: int = 1
+    #: The default key that a click on it presses; ``''``: none.
+    key: str = ''
+
+
+def fit_items(items: Sequence[Item], room: int, gap: int) -> list[str]:
+    """Return the form of each item that fits, ``''`` for those left out.
+
+    All get room in their shortest form by rank; what is left lengthens them by rank.
+    """
+    shown = [''] * len(items)
+    by_rank = sorted(range(len(items)), key=lambda number: items[number].rank)
+    room += gap
+    for number in by_rank:
+        cells = gap + cell_width(items[number].forms[-1])
+        if cells <= room:
+            shown[number] = items[number].forms[-1]
+            room -= cells
+    for number in by_rank:
+        if shown[number]:
+            room += cell_width(shown[number])
+            shown[number] = next(f for f in items[number].forms if cell_width(f) <= room)
+            room -= cell_width(shown[number])
+    return shown
 
 
 def title_room(width: int, badges: Sequence[Badge]) -> int:

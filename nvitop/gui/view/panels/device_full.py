@@ -17,17 +17,30 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from nvitop.basics.units import GiB
-from nvitop.gui.layout.device import AROUND_NAME, DevicePlace, DeviceTraits
+from nvitop.gui.layout.main import is_separated
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import ViewState, load_style
+from nvitop.gui.model.choices import ViewState, load_style, row_role
+from nvitop.gui.model.device_columns import DEVICE_COLUMNS_BY_NAME
+from nvitop.gui.model.device_rows import GpuRow
+from nvitop.gui.model.table import Placed
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Cells, Rect
-from nvitop.gui.render.style import Role
+from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, TWO_BARS, Cells, Rect
+from nvitop.gui.render.style import DIM, ERROR, HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
-from nvitop.gui.view.charts import draw_bar
-from nvitop.gui.view.text import draw_uprights
+from nvitop.gui.view.charts import draw_meter
+from nvitop.gui.view.panels.device import DeviceView, machine_notes, total_notes
+from nvitop.gui.view.table import draw_cell
+from nvitop.gui.view.text import draw_border, draw_rule, draw_text, draw_uprights
 from nvitop.sampling.types import DeviceSample
 
+#: Inner widths of the three cells, and most columns by which the third one grows.
+_CELL_WIDTHS, _MORE_USER = (31, 22, 22), 25
+#: Widths of the state if users have no room for jobs and if they have, and of a user with a job.
+_NARROW_STATE, _WIDE_STATE, _USER_WITH_JOB = len('GPU-Util'), len('busy REMAP'), 16
+#: Columns of the first cell that the name of a GPU cannot use.
+_AROUND_NAME = 12
+#: Minimum columns to the right of these cells for one bar, and for two.
+_BAR_ROOM, _BARS_ROOM = 17, 35
 #: Cells of the fields in the pictures above.
 LABEL = 4
 _FAN, _TEMPERATURE, _PERFORMANCE, _POWER = 3, 4, 4, 13
@@ -41,7 +54,7 @@ _SHORT_PERFORMANCE = 3
 _PERSISTENCE, _DRIVER_MODEL, _MIG = 'Persistence-M', 'TCC/WDDM ', 'MIG M. '
 
 
-def headings(width: int, traits: DeviceTraits, columns: Sequence[DevicePlace]) -> list[list[str]]:
+def _headings(width: int, traits: _Traits, columns: Sequence[Placed]) -> list[list[str]]:
     """Return the headings by line; ``width`` is that of the first cell, the third one has ``columns``."""
     right = _MIG if traits.has_mig else _PERSISTENCE
     right = _DRIVER_MODEL if traits.has_driver_model else right
@@ -60,14 +73,14 @@ def headings(width: int, traits: DeviceTraits, columns: Sequence[DevicePlace]) -
     ]
 
 
-def _in_columns(columns: Sequence[DevicePlace], left: str, right: str) -> str:
+def _in_columns(columns: Sequence[Placed], left: str, right: str) -> str:
     """Return texts in the columns of the third cell."""
     state, user = columns
     return f' {pad(left, state.width)}{" " * (user.x - state.right)}{pad(right, user.width)} '
 
 
-def device_cells(
-    device: DeviceSample, width: int, traits: DeviceTraits, columns: Sequence[DevicePlace]
+def _device_cells(
+    device: DeviceSample, width: int, traits: _Traits, columns: Sequence[Placed]
 ) -> list[list[str]]:
     """Return the texts of a device that responds, by line, without those of ``columns``.
 
@@ -103,7 +116,7 @@ def device_cells(
     ]
 
 
-def lost_cells(device: DeviceSample, width: int, first: int) -> list[list[str]]:
+def _lost_cells(device: DeviceSample, width: int, first: int) -> list[list[str]]:
     """Return the row of a device that does not respond: its name, and the reason across the row.
 
     ``width`` is that of the row, ``first`` that of the first cell of other rows.
@@ -117,7 +130,7 @@ def lost_cells(device: DeviceSample, width: int, first: int) -> list[list[str]]:
     if device.info.name is None:
         # It has never responded: its name would only repeat the reason.
         return [[_with_reason(f'{label}  ', reason, width)], ['']]
-    name = fmt.format_device_name(device.info.name, first - AROUND_NAME)
+    name = fmt.format_device_name(device.info.name, first - _AROUND_NAME)
     bus_id = fmt.format_word(device.info.bus_id)
     # The bus ID begins in the same column as those of other rows.
     return [
@@ -161,8 +174,8 @@ def _power(device: DeviceSample, room: int) -> str:
     return clip(text, room, '+')
 
 
-#: Cells of the text right of a bar: ``1980 MHz``, ``141.2 GiB``.
-_TEXT = 9
+#: Cells of the text right of a bar (``1980 MHz``, ``141.2 GiB``), and minimum cells left of one.
+_TEXT, _LEAST_WITH_TEXT = 9, 14
 #: Cells of the label of a bar.
 _LABEL = len('UTIL')
 
@@ -175,30 +188,32 @@ class _Bar(NamedTuple):
     is_memory: bool = False
 
 
-def draw_bars(
-    buf: Buffer,
-    y: int,
-    bars: Sequence[Cells],
-    device: DeviceSample,
-    view: ViewState,
+def _draw_bars(
+    buf: Buffer, y: int, line: int, bars: Sequence[Cells], device: DeviceSample, view: ViewState
 ) -> None:
     """Draw the bars of one line of a device, each with its right border."""
-    shown = _bars_of(device)[y] if device.status == 'ok' else ()
+    shown = _bars_of(device)[line] if device.status == 'ok' else ()
     for number, cells in enumerate(bars):
         if number < len(shown):
             bar = shown[number]
             thresholds = view.thresholds.memory if bar.is_memory else view.thresholds.gpu
-            role = Role.MEMORY if bar.label == 'MEM' else Role.UTILIZATION
-            draw_bar(
-                buf,
-                Rect(cells.x + 1, y, cells.width - 1, 1),
-                f'{bar.label:<{_LABEL}}',
-                bar.percent,
-                load_style(bar.percent, thresholds, view, role),
-                text=bar.text,
-                text_width=_TEXT,
-            )
+            role = Role.MEMORY if bar.is_memory else Role.UTILIZATION
+            style = load_style(bar.percent, thresholds, view, role)
+            _draw_bar(buf, Rect(cells.x + 1, y, cells.width - 1, 1), bar, style)
         draw_uprights(buf, y, (cells.right + 1,))
+
+
+def _draw_bar(buf: Buffer, area: Rect, bar: _Bar, style: Style) -> None:
+    """Draw label, bar, percentage and a text at the right end if there is room for it."""
+    x = area.x + buf.write(area.x, area.y, f'{bar.label:<{_LABEL}}') + 1
+    right = area.right - _TEXT - 1
+    if right - x < _LEAST_WITH_TEXT:
+        right = area.right
+    else:
+        buf.write(area.right - len(bar.text), area.y, bar.text)
+    share = fmt.format_share(bar.percent)
+    draw_meter(buf, Rect(x, area.y, max(0, right - 5 - x), 1), bar.percent, style)
+    buf.write(right - len(share), area.y, share, PLAIN if bar.percent is not None else DIM)
 
 
 def _bars_of(device: DeviceSample) -> tuple[tuple[_Bar, ...], ...]:
@@ -218,3 +233,134 @@ def _bars_of(device: DeviceSample) -> tuple[tuple[_Bar, ...], ...]:
 
 def _clock(mhz: int | None) -> str:
     return '' if mhz is None else f'{mhz:.0f} MHz'
+
+
+class _Traits(NamedTuple):
+    """Properties of all devices together, on which the headings depend."""
+
+    #: Whether any GPU can be divided into MIG devices, and whether any has a driver model (Windows).
+    has_mig: bool
+    has_driver_model: bool
+
+
+def draw_full_devices(
+    buf: Buffer, area: Rect, rows: Sequence[GpuRow], view: ViewState, shown: DeviceView
+) -> tuple[int, ...]:
+    """Draw the panel without its bottom border; return the columns of the vertical lines above that."""
+    devices = [row.device for row in rows]
+    traits = _Traits(
+        any(device.mig_mode is not None for device in devices),
+        any(device.current_driver_model is not None for device in devices),
+    )
+    names = [cell_width(_name(device)) for device in devices if not device.key.is_mig]
+    cells = _cells(area.width, max(names, default=0))
+    bars = _bars(area.width, cells[-1].right + 1)
+    columns = _place(cells[-1])
+    uprights = (0, *(cell.right for cell in cells), *(bar.right + 1 for bar in bars))
+    across = (0, *uprights[len(cells) :])
+
+    draw_border(buf, area.y, (), uprights, machine_notes(rows, shown.sample), total_notes(rows))
+    for y, texts in enumerate(_headings(cells[0].width, traits, columns), area.y + 1):
+        draw_uprights(buf, y, uprights)
+        for cell, text in zip(cells, texts):
+            draw_text(buf, cell.x, y, fit(text, cell.width), HEADING)
+    y = area.y + 3
+    above, before = uprights, None
+    for row in rows:
+        below = uprights if row.device.status == 'ok' else across
+        if before is None or is_separated(before, row):
+            draw_rule(buf, y, above, below)
+            y += 1
+        above, before = below, row
+        height = 1 if row.device.key.is_mig else 2
+        buf.hit(Rect(1, y, area.width - 2, height), 'device', row.device.key)
+        _draw_device(buf, y, row, (cells, bars, columns), traits, view, below)
+        if row.device.key == shown.selected:
+            buf.restyle(Rect(1, y, cells[-1].right - 1, height), role=Role.SELECTED)
+        y += height
+    return above
+
+
+def _name(device: DeviceSample) -> str:
+    return fmt.product_name(device.info.name or '')
+
+
+def _draw_device(
+    buf: Buffer,
+    y: int,
+    row: GpuRow,
+    places: tuple[Sequence[Cells], Sequence[Cells], Sequence[Placed]],
+    traits: _Traits,
+    view: ViewState,
+    uprights: Sequence[int],
+) -> None:
+    cells, bars, columns = places
+    device = row.device
+    style = Style(row_role(device, view.thresholds))
+    if device.status == 'ok':
+        lines = _device_cells(device, cells[0].width, traits, columns)
+    else:
+        first = cells[0].width
+        cells = (Cells(cells[0].x, cells[-1].right - cells[0].x),)
+        lines = _lost_cells(device, cells[0].width, first)
+    for number, texts in enumerate(lines):
+        draw_uprights(buf, y + number, uprights)
+        for cell, text in zip(cells, texts):
+            draw_text(buf, cell.x, y + number, fit(text, cell.width), style)
+        _draw_bars(buf, y + number, number, bars, device, view)
+    if device.status == 'ok':
+        for each in columns:
+            draw_cell(buf, each.x, y, each, each.column.text(row, each.width), style)
+        if row.finding is not None and row.finding.mark == 'HOT' and not device.key.is_mig:
+            place = Rect(cells[0].x + TEMPERATURE.x, y + 1, TEMPERATURE.width, 1)
+            buf.restyle(place, role=row.mark_style.role, bold=True)
+    elif row.advice:
+        last = len(lines) - 1 if lines[-1][0] else 0
+        x = cells[0].x + cell_width(lines[last][0].rstrip())
+        if x + 3 + cell_width(row.advice) < cells[0].right:
+            buf.write(x, y + last, f' · {row.advice}', DIM)
+    if row.is_wrong:
+        buf.write(cells[0].x, y, f'{device.key.label:>{LABEL}}!', ERROR)
+
+
+def _cells(width: int, name_width: int) -> tuple[Cells, ...]:
+    """Return the three cells with their padding.
+
+    Names and users widen their cells as far as bars have enough room, and users take a third of it.
+    """
+    first, second, third = _CELL_WIDTHS
+    if width < ONE_BAR:
+        first += width - CLASSIC
+    else:
+        room = width - CLASSIC - (_BAR_ROOM if width < TWO_BARS else _BARS_ROOM)
+        more = min(max(0, name_width + _AROUND_NAME - first), room)
+        first += more
+        third += min(_MORE_USER, (room - more) // 3)
+    return (
+        Cells(1, first),
+        Cells(first + 2, second),
+        Cells(first + second + 3, third),
+    )
+
+
+def _place(cells: Cells) -> tuple[Placed, ...]:
+    """Return the places of state and user in the third cell, which has padding at each side."""
+    state, user = (DEVICE_COLUMNS_BY_NAME[name] for name in ('state', 'user'))
+    room = cells.width - 2 - user.gap
+    width = _WIDE_STATE if room >= _WIDE_STATE + _USER_WITH_JOB else _NARROW_STATE
+    x = cells.x + 1
+    return (
+        Placed(state, x, width),
+        Placed(user, x + width + user.gap, room - width),
+    )
+
+
+def _bars(width: int, box: int) -> tuple[Cells, ...]:
+    """Return the bars to the right of the cells without padding: none, one or two."""
+    if width < ONE_BAR:
+        return ()
+    right = width - box
+    if width < TWO_BARS:
+        return (Cells(box + 1, right - 3),)
+    first = (right - 5) // 2 - 1
+    return (Cells(box + 1, first), Cells(box + first + 4, (right - 6) // 2 + 1))

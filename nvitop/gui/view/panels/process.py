@@ -3,29 +3,22 @@
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, AbstractSet, Callable, Mapping, NamedTuple, Sequence
+from typing import AbstractSet, Mapping, NamedTuple, Sequence
 
-from nvitop.gui.layout.process import ProcessLayout
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ProcessFilter, Sort
-from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME
+from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Placed
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, HEADING, PLAIN, TITLE, WARNING, Role, Style
-from nvitop.gui.render.width import clip, clip_scrolled, fit, pad, safe
+from nvitop.gui.render.width import cell_width, clip, clip_scrolled, fit, safe
+from nvitop.gui.state.jobs import JobKey, Line, common_words, has_one_owner
 from nvitop.gui.state.process_rows import is_descending, unknown_devices
-from nvitop.gui.view.text import (
-    Note,
-    draw_at_right,
-    draw_border,
-    draw_rule,
-    draw_text,
-    draw_uprights,
-    draw_within,
-)
+from nvitop.gui.view.table import draw_cell, draw_headings
+from nvitop.gui.view.text import Note, draw_at_right, draw_border, draw_rule, draw_uprights
+from nvitop.health.states import HELD_SECONDS
 from nvitop.sampling.types import (
     PROCESSES,
     DeviceKey,
@@ -34,9 +27,6 @@ from nvitop.sampling.types import (
     ProcessSample,
     Sample,
 )
-
-if TYPE_CHECKING:
-    from nvitop.gui.render.buffer import Span
 
 #: Note on a machine without lists of processes.
 NO_LISTS = 'processes are not reported'
@@ -138,182 +128,236 @@ def no_match_message(total: int, limits: Limits) -> str:
     return f'No match: {total} process{"" if total == 1 else "es"} hidden by {limits.text}'
 
 
-_SORTED = Style(Role.HEADING, bold=True, underline=True)
-#: Marks the other rows of the selected process, left of the PID.
+#: Marks the other rows of the selected process, left of the GPU.
 _SAME_PROCESS = '='
 _SAME_STYLE = Style(Role.TEXT, bold=True, blink=True)
-#: States of a process in which nothing but its PID is known.
-_SILENT = ('gone', 'foreign', 'no permission')
+#: Marks of a job whose processes are hidden or listed below, left of the GPUs.
+_FOLDED, _UNFOLDED = '▸', '▾'
 #: Mark of text that has been scrolled sideways.
 _CUT = '..'
 _MARKED = (Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED)
 
 
-class ProcessList(NamedTuple):
+class ProcessView(NamedTuple):
     """Contents of the panel."""
 
-    #: The rows, filtered and sorted.
-    processes: Sequence[ProcessSample]
+    lines: Sequence[Line] = ()
+    #: Names of the columns, and the widths of the widest values.
+    columns: tuple[str, ...] = ()
+    widths: Mapping[str, int] = {}
     #: Number of processes without the filter; ``None`` before the first sample.
     total: int | None = None
+    #: Numbers of jobs and of processes, listed or folded.
+    jobs: int = 0
+    processes: int = 0
     #: The filters that leave some of them out.
     limits: Limits = Limits()
     sort: Sort = Sort()
-    selected: ProcessKey | None = None
+    selected: ProcessKey | JobKey | None = None
     tagged: AbstractSet[ProcessKey] = frozenset()
-    #: Number of cells by which columns that scroll are moved to the left.
+    #: Lines above the first one on the screen, and cells by which columns that scroll are moved.
+    scroll_y: int = 0
     scroll_x: int = 0
     #: Warnings at the right of the border.
     notes: tuple[Note, ...] = ()
     #: Pieces of a hint in the border.
     hints: Sequence[tuple[str, Style]] = ()
+    #: Whether the title is the one that scripts look for.
+    is_report: bool = False
 
 
-class _Cell(NamedTuple):
-    """How the text of one column is made."""
-
-    #: Spaces before it.
-    gap: str
-    text_of: Callable[[ProcessSample, str | None], str]
-    #: Width in cells; 0 for the width of the text.
-    width: int
-    align: str
-
-
-class _Rows:
-    """How rows are made: everything that is the same for all processes."""
-
-    def __init__(
-        self,
-        width: int,
-        fixed: tuple[Placed, ...],
-        moving: tuple[Placed, ...],
-        scroll_x: int,
-    ) -> None:
-        self.width = width
-        self.right = width - 1
-        self.scroll_x = scroll_x
-        self.fixed = [_make_cell(place, before) for place, before in zip(fixed, (None, *fixed))]
-        #: The columns that scroll, and where they begin.
-        self.moving = [
-            # While it scrolls, a command is cut with the row and not before.
-            _make_cell(place, before, width=None if place.column.sizes[-1] or not scroll_x else 0)
-            for place, before in zip(moving, (None, *moving))
-        ]
-        self.left = moving[0].x if moving else self.right - 1
-        #: Column of the mark, right of the first column of text.
-        self.mark = (*fixed, *moving)[0].right if fixed or moving else 0
-        names = [place.column.name for place in fixed]
-        #: Position of the GPU's index among the fixed columns; -1 if it is hidden.
-        self.gpu = names.index('gpu') if 'gpu' in names else -1
-        #: Place of the user; ``None`` if it is hidden.
-        self.user = next((place for place in fixed if place.column.name == 'user'), None)
-
-
-#: Cached so that equal parameters give the same object, which is part of the key of cached rows.
-_rows_of = functools.lru_cache(maxsize=8)(_Rows)
-
-
-def draw_process_panel(
-    buf: Buffer,
-    layout: ProcessLayout,
-    listed: ProcessList,
-    sample: Sample,
-    device_styles: Mapping[DeviceKey, Style],
-    above: tuple[int, ...],
+def draw_processes(
+    buf: Buffer, area: Rect, listed: ProcessView, sample: Sample, above: tuple[int, ...] = ()
 ) -> None:
-    """Draw the panel; ``above`` are the columns of the vertical lines of the panel above."""
-    host = sample.host
-    area = layout.area
+    """Draw the panel; its top border closes that above, which has vertical lines in these columns."""
     ends = (0, area.width - 1)
-    order = _unseen_order(layout, listed)
-    left, right = _title(layout, listed, sample, order), _notes(listed, sample)
-    free = draw_border(buf, area.y, above, ends, left, right)
+    columns = place_processes(listed.columns, area.width, listed.widths)
+    room = max(0, area.height - 3)
+    first = max(0, min(listed.scroll_y, len(listed.lines) - room))
+    lines = listed.lines[first : first + room]
+    moving = [each for each in columns if each.column.scrolls]
+    order = '' if listed.sort == Sort() else listed.sort.order
+    title = _title(listed, sample, first, len(lines), _unseen_order(columns, moving, listed))
+    free = draw_border(buf, area.y, above, ends, title, _notes(listed, sample))
     draw_at_right(buf, area.y, listed.hints, left=free[0] + 1, right=free[1])
-    _draw_headings(buf, layout, listed)
-    for separator in layout.separators:
-        draw_rule(buf, separator, ends, ends)
-    rows = _rows_of(area.width, layout.fixed, layout.moving, listed.scroll_x)
-    driver_models = {device.key: device.current_driver_model for device in sample.devices}
-    commands = _brief_commands(layout, listed)
-    for row in layout.rows:
-        process = listed.processes[row.process]
-        spans = process_row(
-            rows,
-            process,
-            driver_models.get(process.key.device),
-            row_style(
-                process,
-                is_selected=process.key == listed.selected,
-                is_tagged=process.key in listed.tagged,
-            ),
-            device_styles.get(process.key.device, PLAIN),
-            is_marked=_is_elsewhere(process, listed.selected),
-            is_own=process.is_own and not host.is_superuser,
-            command=commands.get(row.process, ''),
-        )
-        buf.paste(row.y, [spans])
-    last = max((row.y for row in layout.rows), default=layout.lines.y - 1)
-    for y in range(last + 1, layout.lines.bottom):
+    for y in range(area.y + 1, area.bottom - 1):
         draw_uprights(buf, y, ends)
-    if not listed.processes:
+    if area.height > 1:
+        shown = [each for each in columns if not listed.scroll_x or each not in moving]
+        draw_headings(buf, area.y + 1, shown, order, _arrow(listed.sort))
+        if listed.scroll_x and moving:
+            buf.write(moving[0].x, area.y + 1, _scrolled_headings(moving, listed), HEADING)
+    models = {device.key: device.current_driver_model for device in sample.devices}
+    commands = _commands(lines, columns, listed)
+    for y, (line, command) in enumerate(zip(lines, commands), area.y + 2):
+        model = models.get(line.process.key.device)
+        _draw_line(buf, Rect(0, y, area.width, 1), columns, line, listed, sample, model, command)
+    if not listed.lines and area.height > 3:
         message = clip(_empty_message(listed, sample), area.width - 4)
-        buf.write(2, layout.lines.y, message, DIM)
-    draw_rule(buf, area.bottom - 1, ends, ())
+        buf.write(2, area.y + 2, message, DIM)
+    if area.height > 1:
+        draw_rule(buf, area.bottom - 1, ends, ())
 
 
-def _brief_commands(layout: ProcessLayout, listed: ProcessList) -> dict[int, str]:
-    """Return the commands on the screen that do not fit, by the index of their process."""
-    if not layout.columns or layout.columns[-1].column.name != 'command' or listed.scroll_x:
-        return {}
-    width = layout.columns[-1].width
-    texts = {}
-    for row in layout.rows:
-        process = listed.processes[row.process]
-        text = COLUMNS_BY_NAME['command'].text(process, None)
-        if len(text) > width and process.status not in _SILENT and text.isascii():
-            texts[row.process] = text
-    return dict(zip(texts, fmt.brief_commands(list(texts.values()), width)))
+def _draw_line(
+    buf: Buffer,
+    area: Rect,
+    columns: Sequence[Placed],
+    line: Line,
+    listed: ProcessView,
+    sample: Sample,
+    model: str | None,
+    command: str,
+) -> None:
+    process, job = line.process, line.job
+    is_child = job is not None and not line.is_job
+    tagged = [each.key in listed.tagged for each in line.processes]
+    style = row_style(
+        process, is_selected=line.key == listed.selected, is_tagged=bool(tagged) and all(tagged)
+    )
+    if line.is_job and not line.is_folded and style == PLAIN:
+        style = PLAIN._replace(bold=True)
+    buf.hit(area.inset(1, 0), 'process' if not line.is_job else 'job', line.key)
+    is_marked = style.role in _MARKED
+    is_held = (process.gpu_idle_seconds or 0) >= HELD_SECONDS
+    is_own = process.is_own and not sample.host.is_superuser
+    x, y = 1, area.y
+    moving: list[tuple[Placed, str]] = []
+    for each in columns:
+        name = each.column.name
+        if (
+            job is not None
+            and is_child
+            and (name == 'user' or (name == 'owner' and (job.key[1] or has_one_owner(job))))
+        ):
+            continue
+        text = _text(each, line, model, command)
+        if is_child and job is not None and name == 'time':
+            text = '' if text == each.column.text(job.total, model) else text
+        if each.column.scrolls and listed.scroll_x:
+            moving.append((each, text))
+            continue
+        cell = style
+        if not is_marked and style.role is Role.TEXT:
+            if name == 'user' and is_own and process.username == sample.host.username:
+                cell = Style(Role.USER, bold=True)
+            elif name == 'idle' and is_held:
+                cell = WARNING
+        if name == 'pid' and line.is_job:
+            _draw_count(buf, y, columns, each, line, cell)
+        else:
+            draw_cell(buf, each.x, y, each, text, cell)
+    if moving:
+        text = ''.join(
+            ' ' * (each.x - before) + fit(text, each.width, each.column.align)
+            if each.column.sizes[-1]
+            else ' ' * (each.x - before) + text
+            for (each, text), before in zip(moving, _ends_before(moving))
+        )
+        room = area.right - 1 - moving[0][0].x
+        buf.write(moving[0][0].x, y, clip_scrolled(text, listed.scroll_x, room), style)
+    if is_marked:
+        buf.restyle(area.inset(1, 0), role=style.role)
+    if line.is_job:
+        mark = _FOLDED if line.is_folded else _UNFOLDED
+        buf.write(x, y, mark, style if is_marked else Style(Role.KEY, bold=True))
+    elif _is_elsewhere(process, listed.selected):
+        buf.write(x, y, _SAME_PROCESS, _SAME_STYLE)
 
 
-def _unseen_order(layout: ProcessLayout, listed: ProcessList) -> str:
+def _ends_before(moving: Sequence[tuple[Placed, str]]) -> list[int]:
+    return [moving[0][0].x, *(each.right for each, _ in moving)]
+
+
+def _text(placed: Placed, line: Line, model: str | None, command: str) -> str:
+    name = placed.column.name
+    if name == 'command':
+        return command
+    if line.is_job and line.job is not None:
+        if name == 'gpu':
+            return fmt.join_labels(key.label for key in line.job.devices)
+        if name == 'owner' and line.job.key[1]:
+            return safe(line.job.key[1])
+        if name == 'owner' and not has_one_owner(line.job):
+            return ''
+        if name == 'type':
+            return ''
+    return str(placed.column.text(line.process, model))
+
+
+def _draw_count(
+    buf: Buffer, y: int, columns: Sequence[Placed], pid: Placed, line: Line, style: Style
+) -> None:
+    """Draw the number of processes of a job in the columns of the PID and the type."""
+    count = len({process.key[:2] for process in line.processes})
+    after = next((each for each in columns if each.column.name == 'type'), pid)
+    left = [each for each in columns if each.right <= pid.x]
+    # The text to the left may be shorter than its column.
+    before = left[-1].x + cell_width(_text(left[-1], line, None, '')) if left else 1
+    right = after.right if after.x == pid.right + after.column.gap else pid.right
+    forms = (f'{count} processes', f'{count} procs', f'×{count}')
+    text = next((form for form in forms if len(form) < right - before), forms[-1])
+    buf.write(right - cell_width(text), y, text, style)
+
+
+def _commands(lines: Sequence[Line], columns: Sequence[Placed], listed: ProcessView) -> list[str]:
+    """Return the command of each line on the screen: of a process of a job what differs, and short enough."""
+    text_of = COLUMNS_BY_NAME['command'].text
+    differing: dict[JobKey, tuple[str, dict[ProcessKey, str]]] = {}
+    texts = []
+    for line in lines:
+        if line.job is None:
+            texts.append(text_of(line.process, None))
+            continue
+        if line.job.key not in differing:
+            members = line.job.processes
+            shared, rest = common_words([text_of(process, None) for process in members])
+            keys = [process.key for process in members]
+            differing[line.job.key] = shared, dict(zip(keys, rest))
+        shared, rest_of = differing[line.job.key]
+        texts.append(shared if line.is_job else rest_of[line.process.key])
+    if not columns or columns[-1].column.name != 'command' or listed.scroll_x:
+        return texts
+    width = columns[-1].width
+    long = [i for i, text in enumerate(texts) if len(text) > width and text.isascii()]
+    for i, text in zip(long, fmt.brief_commands([texts[i] for i in long], width)):
+        texts[i] = text
+    return texts
+
+
+def _unseen_order(columns: Sequence[Placed], moving: Sequence[Placed], listed: ProcessView) -> str:
     """Return the sort order for the title if its column is hidden or scrolled away, else ``''``."""
-    sort = listed.sort
-    seen = [
-        place.column.order
-        for place in layout.columns
-        if not listed.scroll_x
-        or place not in layout.moving
-        or _title_x(place) - listed.scroll_x >= layout.moving[0].x + len(_CUT)
-    ]
-    if sort == Sort() or sort.order in seen:
+    seen = [each.column.order for each in columns if not (listed.scroll_x and each in moving)]
+    if listed.sort == Sort() or listed.sort.order in seen:
         return ''
-    return next(f'by {column.title}' for column in COLUMNS if column.order == sort.order)
+    return next(f'by {column.title}' for column in COLUMNS if column.order == listed.sort.order)
 
 
 def _title(
-    layout: ProcessLayout, listed: ProcessList, sample: Sample, order: str
+    listed: ProcessView, sample: Sample, first: int, shown: int, order: str
 ) -> tuple[Note, ...]:
-    """Return which processes are visible, how many GPUs they are on, and their order."""
-    count = len(listed.processes)
-    rows = layout.rows
-    text = f'Processes {count}' if count else 'Processes'
-    if rows and len(rows) < count:
-        text = f'Processes {rows[0].process + 1}–{rows[-1].process + 1} of {count}'
-    notes = [Note((text, text.replace('Processes ', '')), TITLE, 0)]
-    gpus = len({process.key.device.physical_index for process in listed.processes})
+    """Return which lines are visible, how many jobs and processes there are, and their order."""
+    count, total = listed.processes, len(listed.lines)
+    if listed.is_report:
+        text = f'Processes: {count}'
+    elif listed.jobs:
+        text = f'Jobs {listed.jobs}, processes {count}'
+    else:
+        text = f'Processes {count}' if count else 'Processes'
+    notes = [Note((text, f'Processes {count}'), TITLE, 0)]
+    if shown < total:
+        notes.append(Note((f'{first + 1}–{first + shown} of {total}',), rank=1))
     if listed.limits.device is not None:
         notes.append(Note((f'on GPU {listed.limits.device.label}',), rank=4))
-    elif gpus and len(sample.devices) > 1:
-        notes.append(Note((fmt.counted(gpus, 'GPU'),), rank=4))
-    if listed.total is not None and 0 < count != listed.total and not listed.limits.is_only_device:
-        notes.append(Note((f'{listed.total - count} hidden by {listed.limits.text}',), rank=3))
+    hidden = (listed.total or 0) - count
+    if hidden and count and not listed.limits.is_only_device:
+        notes.append(Note((f'{hidden} hidden by {listed.limits.text}',), rank=3))
     if order:
         notes.append(Note((f'{order}{_arrow(listed.sort)}',), rank=2))
     return tuple(notes)
 
 
-def _notes(listed: ProcessList, sample: Sample) -> tuple[Note, ...]:
+def _notes(listed: ProcessView, sample: Sample) -> tuple[Note, ...]:
     """Return warnings about the list."""
     silent = unknown_devices(sample)
     notes = list(listed.notes)
@@ -325,131 +369,27 @@ def _notes(listed: ProcessList, sample: Sample) -> tuple[Note, ...]:
     return tuple(notes)
 
 
-def _draw_headings(buf: Buffer, layout: ProcessLayout, listed: ProcessList) -> None:
-    y = layout.heading_y
-    ends = (0, layout.area.width - 1)
-    draw_uprights(buf, y, ends[:1])
-    moving = layout.moving
-    for place in layout.columns:
-        column = place.column
-        x, left = _title_x(place), 1
-        if place in moving:
-            x, left = x - listed.scroll_x, moving[0].x
-        style = HEADING
-        title = column.title
-        if column.order == listed.sort.order and listed.sort != Sort():
-            # Away from the next heading, which may follow without a gap.
-            is_right = column.align == '>'
-            x -= is_right
-            title = f'{_arrow(listed.sort)}{title}' if is_right else f'{title}{_arrow(listed.sort)}'
-            style = _SORTED
-        draw_within(buf, x, y, title, left, ends[1] - 1, style)
-    if moving and listed.scroll_x:
-        buf.write(moving[0].x, y, _CUT, HEADING)
-    draw_uprights(buf, y, ends[1:])
-
-
-def _title_x(place: Placed) -> int:
-    column = place.column
-    return place.x + (place.width - len(column.title) if column.align == '>' else 0)
+def _scrolled_headings(moving: Sequence[Placed], listed: ProcessView) -> str:
+    titles = [(each, each.column.title) for each in moving]
+    text = ''.join(
+        ' ' * (each.x - before) + fit(title, max(each.width, len(title)), each.column.align)
+        for (each, title), before in zip(titles, _ends_before(titles))
+    )
+    room = moving[-1].right - moving[0].x
+    return _CUT + clip(text[listed.scroll_x + len(_CUT) :], room - len(_CUT), '')
 
 
 def _arrow(sort: Sort) -> str:
     return '▼' if is_descending(sort) else '▲'
 
 
-def _make_cell(place: Placed, before: Placed | None, *, width: int | None = None) -> _Cell:
-    gap = ' ' * (place.x - before.right) if before else ''
-    return _Cell(
-        gap, place.column.text, place.width if width is None else width, place.column.align
-    )
-
-
-def _texts(cells: Sequence[_Cell], process: ProcessSample, driver_model: str | None) -> list[str]:
-    """Return the texts of a row, each after its gap and as wide as its column."""
-    texts = []
-    for gap, text_of, width, align in cells:
-        text = text_of(process, driver_model)
-        if width and (len(text) > width or not text.isascii()):
-            text = fit(text, width, align)
-        elif align == '>':
-            text = text.rjust(width)
-        else:
-            text = text.ljust(width)
-        texts.append(gap + text)
-    return texts
-
-
-# Cached because a key changes two rows only, and processes are measured less often than devices.
-@functools.lru_cache(maxsize=256)
-def process_row(
-    rows: _Rows,
-    process: ProcessSample,
-    driver_model: str | None,
-    style: Style,
-    gpu_style: Style,
-    *,
-    is_marked: bool,
-    is_own: bool,
-    command: str = '',
-) -> tuple[Span, ...]:
-    """Return the spans of a process on a device with this driver model.
-
-    ``command`` replaces the text of the last column.
-    """
-    buf = Buffer(rows.width, 1)
-    texts = _texts(rows.fixed, process, driver_model)
-    moving = _moving_text(rows, process, driver_model, command)
-    draw_uprights(buf, 0, (0,))
-    x = 1
-    if rows.gpu >= 0 and style.role not in _MARKED:
-        if rows.gpu:
-            x += draw_text(buf, x, 0, ''.join(texts[: rows.gpu]), style)
-        x += buf.write(x, 0, texts[rows.gpu], gpu_style)
-        del texts[: rows.gpu + 1]
-    text = pad(''.join(texts), rows.left - x) + moving
-    if style.role in _MARKED:
-        buf.write(x, 0, pad(text, rows.right - x), style)
-    else:
-        draw_text(buf, x, 0, text, style)
-    draw_uprights(buf, 0, (rows.right,))
-    if is_own and style == PLAIN and rows.user is not None:
-        buf.restyle(Rect(rows.user.x, 0, rows.user.width, 1), role=Role.USER, bold=True)
-    if is_marked:
-        buf.write(rows.mark, 0, _SAME_PROCESS, _SAME_STYLE)
-    return buf.row(0)
-
-
-def _moving_text(
-    rows: _Rows, process: ProcessSample, driver_model: str | None, command: str
-) -> str:
-    """Return the visible part of the columns that scroll."""
-    room = rows.right - 1 - rows.left
-    if process.status in _SILENT and process.cpu_percent is process.running_time_seconds is None:
-        # Only the text in place of the command is known. It takes the room that it needs from
-        # other columns, and ends where the command ends.
-        *_, last = rows.moving or (None,)
-        text = f' {COLUMNS_BY_NAME["command"].text(process, driver_model)}'
-        if last is not None and not rows.scroll_x and len(text) > last.width + 1:
-            others = _texts(rows.moving[:-1], process, driver_model)
-            while others and len(''.join(others)) + len(text) > room:
-                others.pop()
-            before = ''.join(others)
-            return before + clip(text, room).rjust(room - len(before))
-    texts = _texts(rows.moving, process, driver_model)
-    if command:
-        texts[-1] = rows.moving[-1].gap + command
-    text = ''.join(texts)
-    return clip_scrolled(text, rows.scroll_x, room) if rows.scroll_x else text
-
-
-def _is_elsewhere(process: ProcessSample, selected: ProcessKey | None) -> bool:
+def _is_elsewhere(process: ProcessSample, selected: ProcessKey | JobKey | None) -> bool:
     """Return whether this is the selected process on another device."""
     key = process.key
-    return selected is not None and key != selected and key[:2] == selected[:2]
+    return isinstance(selected, ProcessKey) and key != selected and key[:2] == selected[:2]
 
 
-def _empty_message(listed: ProcessList, sample: Sample) -> str:
+def _empty_message(listed: ProcessView, sample: Sample) -> str:
     if listed.total is None:
         return 'Looking for processes ...'
     if listed.total:

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.process import place_columns
-from nvitop.gui.model.columns import COLUMNS_BY_NAME, column_widths
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import DIM, PLAIN, Style
 from nvitop.gui.state.app_state import AppState
@@ -34,7 +33,7 @@ def draw_help(buf: Buffer, state: AppState) -> None:
 def draw_columns(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     shown = state.view.columns
-    placed = place_columns(shown, state.width, column_widths(state.rows))
+    placed = place_processes(shown, state.width, state.widths)
     with_room = {place.column.name for place in placed}
     draw_screen_title(buf, state, ['Columns'])
     draw_bar_row(buf, 1, ' [x] shown  [-] no room  [ ] hidden')

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, PLAIN, TITLE, Role, Style
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.dialog import SIGNALS, command_lines, note_lines, question
@@ -22,7 +23,8 @@ def draw_signal(buf: Buffer, state: AppState) -> None:
         is_chosen = signal == dialog.signal
         style = Style(role, bold=is_chosen, reverse=is_chosen, dim=not dialog.is_ready)
         width = buf.write(x, 1, f' {signal} ', style)
-        buf.add_target(x, 1, width, state.keymap.instead_of(state.screen, signal[3]))
+        key = state.keymap.instead_of(state.screen, signal[3])
+        buf.hit(Rect(x, 1, width, 1), 'keys', key)
         x += width + 1
     for y, note in enumerate(note_lines(state), 2):
         buf.write(1, y, note, TITLE)

@@ -17,7 +17,7 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import listed_users
 from nvitop.gui.state.navigation import current_line, lines_layout
 from nvitop.gui.state.process_rows import UserSummary, summarize, total_memory
-from nvitop.gui.view.charts import bar_text, draw_meter
+from nvitop.gui.view.charts import draw_meter
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.panels.process import (
     Limits,
@@ -57,7 +57,7 @@ USER_COLUMNS: tuple[Column, ...] = (
            align='<', gap=0, source='psutil `username`'),
     Column('processes', 'PROCESSES', (9,), 'GPU processes, each counted once', lambda row, *_: fmt.format_count(row.processes),
            rank=1, unit='count', source='PIDs of the process rows'),
-    Column('share', 'SHARE', (6,), 'bar of %GPUMEM', lambda row, width, total: bar_text(_share(row, total), width),
+    Column('share', 'SHARE', (6,), 'bar of %GPUMEM', lambda *_: '',
            align='<', gap=2, rank=4, unit='%', source='`%GPUMEM`'),
     Column('gpu_memory_percent', '%GPUMEM', (7,), 'GPU-MEM in percent of the memory of all devices', lambda row, _, total: fmt.format_cpu_percent(_share(row, total)),
            rank=2, unit='%', source='`GPU-MEM` / sum of `memory_total`'),

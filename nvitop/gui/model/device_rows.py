@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""What each device is doing, who uses it and what is wrong with it; and which devices share a row."""
+
+from __future__ import annotations
+
+from typing import Iterable, NamedTuple, Sequence
+
+from nvitop.basics.units import GiB
+from nvitop.gui.model import format as fmt
+from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, WARNING, Style
+from nvitop.gui.render.width import cell_width, safe
+from nvitop.health import (
+    DeviceState,
+    Finding,
+    claim_of_unused,
+    device_states,
+    findings,
+    holders,
+    is_wrong,
+    worst_findings,
+)
+from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
+
+#: The word of a device that no process uses.
+FREE = 'free'
+#: Words of a device that processes use.
+_BUSY = ('busy', 'in use')
+#: What marks that need an explanation mean, where there is room.
+_MEANINGS = {'LAG': 'slow reply', 'ODD': 'odd values', 'ERR': 'unreadable'}
+#: Time (seconds) since its last use for which a process still counts as using a device.
+_RECENT_SECONDS = 60.0
+
+
+class GpuRow(NamedTuple):
+    """A device, what it is doing, and what is wrong with it."""
+
+    device: DeviceSample
+    state: DeviceState = DeviceState('unknown')
+    #: The most severe finding about the device.
+    finding: Finding | None = None
+    #: The user with the most memory, safe to draw; the job, pod or container of this memory; and the
+    #: number of other users.
+    user: str = ''
+    job: str = ''
+    other_users: int = 0
+    #: Whether the user of the monitor is this user.
+    is_own: bool = False
+    #: Whether the user has only claimed the device, which is free; ``job`` is for how long.
+    is_claimed: bool = False
+    #: Who holds its memory without using it, in words.
+    held_words: str = ''
+    #: Whether this is a GPU with MIG devices in the list, which have their own memory and users.
+    is_divided: bool = False
+    #: Whether this is the last MIG device of its GPU.
+    is_last: bool = False
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether something is wrong with the device, or it does not respond."""
+        return self.device.is_failing or (self.finding is not None and is_wrong(self.finding))
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no process uses the device and no user has claimed it."""
+        return self.state.word == FREE and not self.is_claimed and not self.is_wrong
+
+    @property
+    def word(self) -> str:
+        """What the device is doing: ``'free'``, ``'held 1h'``; ``''`` if this is not known."""
+        word, seconds = self.state
+        if word == 'unknown':
+            return ''
+        if self.is_claimed:
+            return 'claimed'
+        return word if seconds is None else f'{word} {fmt.format_idle_time(seconds)}'
+
+    @property
+    def word_style(self) -> Style:
+        """Style of what the device is doing."""
+        if self.device.is_failing:
+            return ERROR
+        if self.is_claimed:
+            return PLAIN
+        styles = {FREE: IDLE, 'held': WARNING, 'asleep': DIM}
+        return styles.get(self.state.word, PLAIN)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The mark of the finding, the longest form first: ``('slow reply', 'LAG')``."""
+        if self.finding is None:
+            return ()
+        mark = self.finding.mark
+        return (_MEANINGS[mark], mark) if mark in _MEANINGS else (mark,)
+
+    @property
+    def mark_style(self) -> Style:
+        """Style of the mark of the finding."""
+        if self.finding is None or not is_wrong(self.finding):
+            return ERROR if self.device.is_failing else PLAIN
+        return ERROR if self.finding.severity == 'critical' else WARNING
+
+    @property
+    def problem(self) -> str:
+        """What is wrong or limits the device, with the values that show it; ``''`` if nothing."""
+        if self.finding is None:
+            return ''
+        words, evidence = safe(self.finding.words), safe(self.finding.evidence)
+        return f'{words}: {evidence}' if evidence and is_wrong(self.finding) else words
+
+    @property
+    def advice(self) -> str:
+        """What to do about the problem, safe to draw; ``''`` if there is nothing to do."""
+        return '' if self.finding is None else safe(self.finding.action)
+
+
+def device_rows(sample: Sample, found: Iterable[Finding] | None = None) -> tuple[GpuRow, ...]:
+    """Return the rows of all devices of a sample; ``found`` are the findings if they are known."""
+    worst = worst_findings(findings(sample) if found is None else found)
+    states = device_states(sample)
+    busy = {key for key, state in states.items() if state.word == 'busy'}
+    users = _users_of(sample, busy)
+    divided = {device.key.physical_index for device in sample.devices if device.key.is_mig}
+    last = {device.key.physical_index: device.key for device in sample.devices}
+    rows = []
+    for device in sample.devices:
+        key = device.key
+        row = GpuRow(
+            device,
+            states[key],
+            worst.get(key),
+            *users.get(key, ('', '', 0, False)),
+            is_divided=not key.is_mig and key.physical_index in divided,
+            is_last=last[key.physical_index] == key,
+        )
+        claim = claim_of_unused(sample, device, row.state)
+        if claim is not None:
+            row = row._replace(
+                user=safe(claim.username),
+                job=f'for {fmt.format_idle_time(max(0.0, sample.timestamp - claim.since))}',
+                is_own=claim.username == sample.host.username,
+                is_claimed=True,
+            )
+        if row.state.word == 'held':
+            row = row._replace(held_words=_held_words(sample, row))
+        rows.append(row)
+    return tuple(rows)
+
+
+def _users_of(sample: Sample, busy: set[DeviceKey]) -> dict[DeviceKey, tuple[str, str, int, bool]]:
+    """Return the user with the most memory on each device, the job, the number of others, own or not.
+
+    Graphics processes count only on ``busy`` devices on which no process computes: every desktop
+    has some, even on a free GPU.
+    """
+    memory: dict[DeviceKey, dict[str, int]] = {}
+    largest: dict[tuple[DeviceKey, str], ProcessSample] = {}
+    gpus = {d.key.physical_index: d.key for d in sample.devices if not d.key.is_mig}
+    computing = {process.key.device for process in sample.processes if process.type != 'G'}
+    computing |= {gpus.get(key.physical_index, key) for key in computing}
+    for process in sample.processes:
+        size, name = process.gpu_memory_bytes or 0, process.username or ''
+        device = process.key.device
+        if process.type == 'G' and (device in computing or device not in busy):
+            continue
+        for key in {device, gpus.get(device.physical_index, device)}:
+            sums = memory.setdefault(key, {})
+            sums[name] = sums.get(name, 0) + size
+            before = largest.get((key, name))
+            if before is None or size > (before.gpu_memory_bytes or 0):
+                largest[key, name] = process
+    users = {}
+    for key, sums in memory.items():
+        name = max(sums, key=lambda each: (bool(each), sums[each]))
+        owner = largest[key, name].owner
+        job = '' if owner is None or owner.is_plain else safe(owner.group)
+        is_own = bool(name) and name == sample.host.username
+        users[key] = safe(name or fmt.NOT_AVAILABLE), job, len(sums) - 1, is_own
+    return users
+
+
+def _held_words(sample: Sample, row: GpuRow) -> str:
+    """Return whose memory is not used for how long, and whether another process uses the device."""
+    held = holders(sample, row.device.key)
+    if not held:
+        return ''
+    name = held[0].username
+    size = sum(each.gpu_memory_bytes or 0 for each in held if each.username == name) / GiB
+    seconds = row.state.held_seconds
+    time = '' if seconds is None else f' for {fmt.format_idle_time(seconds)}'
+    words = f'{size:.1f} GiB of {safe(name or fmt.NOT_AVAILABLE)} not used{time}'
+    is_used = any(
+        not each.is_idle_longer and each.gpu_idle_seconds < _RECENT_SECONDS
+        for each in sample.processes
+        if each.key.device == row.device.key and each.gpu_idle_seconds is not None
+    )
+    return f'{words}; another process uses the GPU' if is_used else words
+
+
+class Answer(NamedTuple):
+    """A part of the first line, in forms from the longest to the shortest."""
+
+    forms: tuple[str, ...]
+    style: Style
+    #: Parts of a lower rank have room first.
+    rank: int
+
+
+def answers(rows: Sequence[GpuRow]) -> tuple[Answer, ...]:
+    """Return which devices are free, who holds or uses the others, and what is wrong.
+
+    A GPU that is divided into MIG devices does not count beside them.
+    """
+    leaves = [row for row in rows if not row.is_divided]
+    free = [row for row in leaves if row.is_free]
+    found = []
+    if free:
+        found.append(
+            Answer((f'{len(free)} free: GPU {_labels(free)}', f'{len(free)} free'), IDLE, 0)
+        )
+    elif leaves and all(row.state.word in (*_BUSY, 'held') or row.is_claimed for row in leaves):
+        found.append(Answer(('no GPU free', '0 free'), DIM, 4))
+    held = [row for row in leaves if row.state.word == 'held']
+    if held:
+        who = ', '.join(
+            f'{row.device.key.label} {row.user} {row.word[5:]}'.rstrip() for row in held
+        )
+        count = f'{len(held)} held'
+        forms = (f'{count}: GPU {who}', f'{count}: GPU {_labels(held)}', count)
+        found.append(Answer(forms, WARNING, 1))
+    claimed = [row for row in leaves if row.is_claimed]
+    found += _by_user(claimed, 'claimed', 4)
+    found += _by_user([row for row in leaves if row.state.word in _BUSY], 'busy', 3)
+    asleep = [row for row in leaves if row.state.word == 'asleep' and not row.is_claimed]
+    if asleep:
+        count = f'{len(asleep)} asleep'
+        found.append(Answer((f'{count}: GPU {_labels(asleep)}', count), DIM, 4))
+    return (*found, *_problem(rows))
+
+
+def _by_user(rows: Sequence[GpuRow], word: str, rank: int) -> list[Answer]:
+    """Return the number of devices, and those of each user: ``6 busy: ann 0-3, bob 4,5``."""
+    if not rows:
+        return []
+    users: dict[str, list[GpuRow]] = {}
+    for row in rows:
+        users.setdefault(row.user, []).append(row)
+    who = ', '.join(f'{user} {_labels(each)}'.lstrip() for user, each in users.items())
+    count = f'{len(rows)} {word}'
+    few = ', '.join(list(users)[:3]) + (' ..' if len(users) > 3 else '')
+    return [Answer((f'{count}: {who}', f'{count}: {few}', count), PLAIN, rank)]
+
+
+def _problem(rows: Sequence[GpuRow]) -> list[Answer]:
+    """Return what is wrong: the problem of a single device, or the number of devices with one."""
+    worst: dict[int, GpuRow] = {}
+    for row in rows:
+        if row.is_wrong:
+            worst.setdefault(row.device.key.physical_index, row)
+    if not worst:
+        return []
+    wrong = sorted(worst.values(), key=lambda row: row.mark_style != ERROR)
+    texts = [f'GPU {row.device.key.label} {_brief_problem(row)}' for row in wrong]
+    if len(wrong) == 1:
+        forms = (f'! {texts[0]}', f'! GPU {wrong[0].device.key.label}', '!')
+    else:
+        forms = (
+            f'! {", ".join(texts)}',
+            f'! {len(wrong)} GPUs, {texts[0]}',
+            f'! {len(wrong)} GPUs',
+        )
+    return [Answer(forms, wrong[0].mark_style, 2)]
+
+
+def _brief_problem(row: GpuRow) -> str:
+    if row.finding is not None and is_wrong(row.finding):
+        return safe(row.finding.words)
+    return row.device.status
+
+
+def _labels(rows: Iterable[GpuRow]) -> str:
+    return fmt.join_labels(row.device.key.label for row in rows)
+
+
+class Folded(NamedTuple):
+    """Which devices have rows of their own, and which free ones share the last row."""
+
+    rows: tuple[GpuRow, ...]
+    free: tuple[GpuRow, ...] = ()
+
+
+def fold_free(rows: Sequence[GpuRow]) -> Folded:
+    """Let free devices share the last row, which stays on the screen."""
+    free = tuple(row for row in rows if row.is_free and not row.is_divided)
+    return Folded(tuple(row for row in rows if row not in free), free)
+
+
+def why_silent(device: DeviceSample, room: int) -> str:
+    """Return why a device has no values, in words that fit if there are any."""
+    reason = safe(device.reason or device.status)
+    if device.status == 'not permitted':
+        reason = f'{device.status}: {reason}'
+    forms = (reason, *(reason.partition(end)[0] for end in (';', ',', ' (')))
+    return next((form for form in forms if cell_width(form) <= room), forms[-1])
+
+
+def total_texts(rows: Sequence[GpuRow]) -> dict[str, str]:
+    """Return totals of all GPUs that respond, if there are several: utilization, memory, power."""
+    gpus = [row.device for row in rows if not row.device.key.is_mig and row.device.status == 'ok']
+    if len(gpus) < 2:
+        return {}
+    texts = {}
+    loads = [g.gpu_utilization_percent for g in gpus if g.gpu_utilization_percent is not None]
+    if loads:
+        texts['utilization'] = f'{sum(loads) / len(loads):.0f}% util'
+    sizes = [(g.memory_used_bytes, g.info.memory_total_bytes) for g in gpus]
+    known = [(used, total) for used, total in sizes if used is not None and total is not None]
+    if known:
+        used, total = (sum(part) / GiB for part in zip(*known))
+        texts['memory'] = f'{used:.0f}/{total:.0f} GiB'
+    powers = [
+        (g.power_usage_mw, g.power_limit_mw) for g in gpus if g.power_usage_mw and g.power_limit_mw
+    ]
+    if powers:
+        usage, limit = (sum(each or 0 for each in part) for part in zip(*powers))
+        digits, unit = (1, 'kW') if limit >= 1e6 else (0, 'W')
+        scale = 1e6 if limit >= 1e6 else 1e3
+        texts['power'] = f'{usage / scale:.{digits}f}/{limit / scale:.{digits}f} {unit}'
+    return texts
+
+
+def models(rows: Sequence[GpuRow]) -> tuple[str, ...]:
+    """Return the model if all GPUs have the same one, and their number; the longest form first."""
+    gpus = [row.device for row in rows if not row.device.key.is_mig] or [row.device for row in rows]
+    names = {fmt.product_name(gpu.info.name) for gpu in gpus if gpu.info.name is not None}
+    count = fmt.counted(len(gpus), 'GPU')
+    if len(names) != 1:
+        return (count if gpus else 'GPUs',)
+    (name,) = names
+    return (name,) if len(gpus) == 1 else (f'{len(gpus)} × {name}', count)
+
+
+def has_one_gpu(rows: Sequence[GpuRow]) -> bool:
+    """Whether there is a single device, which responds."""
+    return len(rows) == 1 and rows[0].device.status == 'ok'

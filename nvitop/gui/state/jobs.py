@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Processes folded by job: a line for each job, and the processes below it."""
+
+from __future__ import annotations
+
+from typing import Any, Collection, NamedTuple, Sequence, Tuple
+
+from nvitop.gui.model.choices import Sort
+from nvitop.gui.model.format import join_labels
+from nvitop.gui.state.process_rows import is_descending, order_key
+from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
+
+#: The user and the job, ``''`` for processes that belong to none.
+JobKey = Tuple[str, str]
+#: Maximum width of the GPUs of a job.
+_MOST_LABELS = 11
+
+
+class JobGroup(NamedTuple):
+    """Several processes of one job, or of one user without a job."""
+
+    key: JobKey
+    processes: tuple[ProcessSample, ...]
+    #: Sums over the processes, with the key and the command of the first one.
+    total: ProcessSample
+
+    @property
+    def devices(self) -> tuple[DeviceKey, ...]:
+        """The devices that its processes use."""
+        return tuple(sorted({process.key.device for process in self.processes}))
+
+
+class Line(NamedTuple):
+    """A line of the list of processes."""
+
+    #: A process, or the sums of a job.
+    process: ProcessSample
+    #: The job that the line is about, or that the process is listed below.
+    job: JobGroup | None = None
+    is_job: bool = False
+    #: Whether the processes of the job are hidden.
+    is_folded: bool = False
+
+    @property
+    def key(self) -> ProcessKey | JobKey:
+        """The key of the process or of the job."""
+        return self.job.key if self.is_job and self.job is not None else self.process.key
+
+    @property
+    def processes(self) -> tuple[ProcessSample, ...]:
+        """The process, or those of the job."""
+        return self.job.processes if self.is_job and self.job is not None else (self.process,)
+
+
+def group_by_job(processes: Sequence[ProcessSample], sort: Sort) -> tuple[tuple[Line, ...], ...]:
+    """Return the lines of each job, unfolded, in the order of the list; a single process is one line."""
+    groups: dict[JobKey, list[ProcessSample]] = {}
+    for process in processes:
+        groups.setdefault(job_key(process), []).append(process)
+    blocks: list[tuple[Line, ...]] = []
+    for key, group in groups.items():
+        if len(group) == 1:
+            blocks.append((Line(group[0]),))
+            continue
+        job = JobGroup(key, tuple(group), total_of(group))
+        blocks.append((Line(job.total, job, is_job=True), *(Line(each, job) for each in group)))
+    key_of = order_key(sort)
+    blocks.sort(key=lambda lines: key_of(lines[0].process), reverse=is_descending(sort))
+    return tuple(blocks)
+
+
+def job_key(process: ProcessSample) -> JobKey:
+    """Return which job a process belongs to."""
+    owner = process.owner
+    job = '' if owner is None or owner.is_plain else owner.group
+    return process.username or '', job
+
+
+def fold(
+    blocks: Sequence[Sequence[Line]], room: int, turned: Collection[JobKey] = ()
+) -> tuple[Line, ...]:
+    """Return the lines of jobs: unfolded if all fit into ``room``, else folded.
+
+    ``turned`` are the jobs that the user folded or unfolded against that.
+    """
+    is_folded = sum(map(len, blocks)) > room
+    lines: list[Line] = []
+    for block in blocks:
+        first = block[0]
+        if first.is_job and (is_folded != (first.key in turned)):
+            lines.append(first._replace(is_folded=True))
+        else:
+            lines.extend(block)
+    return tuple(lines)
+
+
+def total_of(processes: Sequence[ProcessSample]) -> ProcessSample:
+    """Return the sums over the processes of a job."""
+    first = processes[0]
+    # A process has the same values of the host on all its devices.
+    hosts = list({process.key[:2]: process for process in processes}.values())
+    idle = [p.gpu_idle_seconds for p in processes if p.gpu_idle_seconds is not None]
+    return first._replace(
+        status=first.status if len({process.status for process in processes}) == 1 else 'running',
+        is_own=all(process.is_own for process in processes),
+        is_outdated=all(process.is_outdated for process in processes),
+        gpu_memory_bytes=_sum([process.gpu_memory_bytes for process in processes]),
+        gpu_memory_percent=None,
+        gpu_sm_utilization_percent=_mean_of_devices(processes, 'gpu_sm_utilization_percent'),
+        gpu_memory_utilization_percent=_mean_of_devices(
+            processes, 'gpu_memory_utilization_percent'
+        ),
+        gpu_encoder_utilization_percent=_mean_of_devices(
+            processes, 'gpu_encoder_utilization_percent'
+        ),
+        gpu_decoder_utilization_percent=_mean_of_devices(
+            processes, 'gpu_decoder_utilization_percent'
+        ),
+        cpu_percent=_sum([process.cpu_percent for process in hosts]),
+        memory_percent=_sum([process.memory_percent for process in hosts]),
+        host_memory_bytes=_sum([process.host_memory_bytes for process in hosts]),
+        running_time_seconds=max(
+            (p.running_time_seconds for p in hosts if p.running_time_seconds is not None),
+            default=None,
+        ),
+        # A job is as idle as the process that used its device last.
+        gpu_idle_seconds=None if len(idle) < len(processes) else min(idle),
+        is_idle_longer=all(process.is_idle_longer for process in processes),
+    )
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _mean_of_devices(processes: Sequence[ProcessSample], field: str) -> int | None:
+    """Return the mean over devices of the sum over their processes with a known value."""
+    sums: dict[DeviceKey, float] = {}
+    for process in processes:
+        value = getattr(process, field)
+        if value is not None:
+            device = process.key.device
+            sums[device] = min(100.0, sums.get(device, 0.0) + value)
+    return round(sum(sums.values()) / len(sums)) if sums else None
+
+
+def common_words(commands: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the words that all commands share, and what differs of each."""
+    parts = [command.split(' ') for command in commands]
+    if len({len(words) for words in parts}) != 1:
+        return (commands[0] if commands else ''), list(commands)
+    shared = [words[0] if len(set(words)) == 1 else None for words in zip(*parts)]
+    rest = [' '.join(w for w, same in zip(words, shared) if same is None) for words in parts]
+    text = ' '.join(word for word in shared if word is not None)
+    return text or commands[0], rest if text else list(commands)
+
+
+def has_one_owner(job: JobGroup) -> bool:
+    """Whether all processes of a job have the same owner, such as a session."""
+    return len({process.owner for process in job.processes}) == 1
+
+
+def labels_width(blocks: Sequence[Sequence[Line]]) -> int:
+    """Return the width of the GPUs of the job with most of them, and of the mark before them."""
+    jobs = [block[0].job for block in blocks if block[0].job is not None]
+    widths = [len(join_labels(key.label for key in job.devices)) for job in jobs]
+    return 1 + min(_MOST_LABELS, max(widths, default=0))

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""Tables: the headings and the cells of placed columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Sequence, Tuple, Union
+
+from nvitop.gui.model.format import NOT_AVAILABLE
+from nvitop.gui.model.table import Column, Placed, place
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Cells, Rect
+from nvitop.gui.render.style import DIM, HEADING, PLAIN, Role, Style
+from nvitop.gui.render.width import cell_width, clip
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: The text of a cell: in the style of its row, or pieces with styles of their own.
+Content = Union[str, Sequence[Tuple[str, Style]]]
+_SORTED = HEADING._replace(bold=True, underline=True)
+
+
+def draw_cell(buf: Buffer, x: int, y: int, placed: Placed, content: Content, style: Style) -> None:
+    """Write the content of a cell of a column that is moved to ``x``, cut to its width."""
+    column, width = placed.column, placed.width
+    if isinstance(content, str):
+        content = ((clip(content, width, '+' if column.align == '<' else '~'), style),)
+    cells = sum([cell_width(text) for text, _ in content])
+    end = x + width
+    if column.align == '>':
+        x = max(x, end - cells)
+    for text, piece in content:
+        shown = DIM._replace(bold=False) if text == NOT_AVAILABLE and style == PLAIN else piece
+        x += buf.write(x, y, text, shown, width=max(0, end - x))
+
+
+def draw_headings(
+    buf: Buffer, y: int, columns: Sequence[Placed], order: str = '', arrow: str = ''
+) -> None:
+    """Write the headings of columns. A click on one sorts by it; ``order`` has an ``arrow``."""
+    for each in columns:
+        column = each.column
+        title, style = column.title, HEADING
+        if column.order and column.order == order:
+            title, style = (
+                (f'{arrow}{title}' if column.align == '>' else f'{title}{arrow}'),
+                _SORTED,
+            )
+        x = each.right - cell_width(title) if column.align == '>' else each.x
+        buf.write(x, y, title, style, width=max(0, each.right - x))
+        if column.order:
+            buf.hit(Rect(each.x, y, each.width, 1), 'column', column.order)
+
+
+def draw_table(
+    buf: Buffer,
+    area: Rect,
+    columns: Sequence[Column],
+    rows: Sequence[Any],
+    *,
+    style_of: Callable[[Any], Style] = lambda _: PLAIN,
+    first: int = 0,
+    cursor: int | None = None,
+    wanted: Mapping[str, int] | None = None,
+    order: str = '',
+    arrow: str = '',
+) -> tuple[Placed, ...]:
+    """Draw headings in the first row of ``area``, and rows from ``first`` on below; return the columns.
+
+    ``text`` of a column gets the row and the width of the column. The row of the ``cursor`` is a bar.
+    """
+    shown = rows[first : first + max(0, area.height - 1)]
+    widths = {c.name: _widest(c, rows) for c in columns if len(c.sizes) > 1 and c.sizes[-1]}
+    placed = place(columns, Cells(area.x, area.width), {**widths, **(wanted or {})})
+    draw_headings(buf, area.y, placed, order, arrow)
+    for number, row in enumerate(shown, first):
+        y = area.y + 1 + number - first
+        style = style_of(row)
+        for each in placed:
+            draw_cell(buf, each.x, y, each, each.column.text(row, each.width), style)
+        line = Rect(area.x, y, area.width, 1)
+        buf.hit(line, 'line', number)
+        if number == cursor:
+            buf.restyle(line, role=Role.SELECTED)
+    return placed
+
+
+def _widest(column: Column, rows: Sequence[Any]) -> int:
+    """Return the width of the widest text of a column, at most its own widest size."""
+    most = column.sizes[-1]
+    widths = [_cells(column.text(row, most)) for row in rows]
+    return max([cell_width(column.title), *widths])
+
+
+def _cells(content: Content) -> int:
+    if isinstance(content, str):
+        return cell_width(content)
+    return sum(cell_width(text) for text, _ in content)
