@@ -136,6 +136,8 @@ class ArgumentParser(argparse.ArgumentParser):
             hint = f'; run {COMMAND_HINTS[word]}' if word in COMMAND_HINTS else ''
             hint = hint or suggestion(word, names) or '; run nvitop --help for a list'
             return f'unknown command {word!r}{hint}'
+        if '--ssh' in given:
+            return f'--ssh takes one machine, not also {word!r}; for several: nvitop fleet HOST ...'
         return f'unexpected argument {word!r}'
 
     def option_names(self) -> list[str]:

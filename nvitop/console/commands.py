@@ -63,7 +63,11 @@ COMMANDS = (
     ),
     Command('run', 'wait for free GPUs, claim them, and run a command', 'nvitop.claims.run'),
     Command('claims', 'print which GPUs are claimed', 'nvitop.claims.listing'),
-    Command('fleet', 'show many machines, from a Prometheus server', 'nvitop.gui.fleet.command'),
+    Command(
+        'fleet',
+        'show many machines, over ssh or from a Prometheus server',
+        'nvitop.gui.fleet.command',
+    ),
 )
 #: Other programs that are installed with ``nvitop``.
 NVISEL = Command(

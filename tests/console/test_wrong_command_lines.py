@@ -66,6 +66,7 @@ nvitop replay --at noon x.db              not a time: 'noon'
 nvitop replay --until=12:00 x.db          --until needs --export or --events
 nvitop replay --processes x.db            --processes needs --export csv, without --events
 nvitop exporter --names dcmg              did you mean 'dcgm'?
+nvitop --ssh gpu01 gpu02                  for several: nvitop fleet HOST
 nvitop fleet                              use nvitop fleet HOST
 nvisel -i 99                              no such device
 nvisel -n 2 -c 1                          --count cannot be combined

@@ -366,7 +366,7 @@ class ProblemText(NamedTuple):
 
 
 #: Kind of host → where its values come from.
-_PROGRAMS = {'own': 'nvitop exporter', 'dcgm': 'dcgm-exporter'}
+_WAYS = {'own': 'with nvitop exporter', 'dcgm': 'with dcgm-exporter', 'ssh': 'over ssh'}
 
 
 def problem_texts(state: AppState) -> list[ProblemText]:
@@ -400,9 +400,9 @@ def _server_texts(state: AppState) -> list[ProblemText]:
     size = f', {fleet.size_bytes / 1e6:.2f} MB' if fleet.size_bytes else ''
     last = f'last request: {fleet.seconds:.2f} s{size}; one every {state_of_fleet.period:.0f} s'
     kinds = [host.kind for host in fleet.hosts if not host.is_gone]
-    exporters = [
-        ProblemText(f'  {counted(kinds.count(kind), "host")} with {program}')
-        for kind, program in _PROGRAMS.items()
+    hosts = [
+        ProblemText(f'  {counted(kinds.count(kind), "host")} {way}')
+        for kind, way in _WAYS.items()
         if kind in kinds
     ]
     return [
@@ -413,8 +413,8 @@ def _server_texts(state: AppState) -> list[ProblemText]:
         *([ProblemText(f'  {error}', ERROR)] if error else []),
         *(ProblemText(f'  warning: {text}', WARNING) for text in fleet.warnings),
         ProblemText(''),
-        ProblemText(' Exporters', TITLE),
-        *(exporters or [ProblemText('  none found', DIM)]),
+        ProblemText(' Hosts', TITLE),
+        *(hosts or [ProblemText('  none found', DIM)]),
     ]
 
 

@@ -236,7 +236,7 @@ complete -c nvitop -n '_shtab_nvitop_using claims' -s h -l help -d 'show this he
 complete -c nvitop -n '_shtab_nvitop_using claims' -s V -l version -d 'show the version and exit'
 complete -c nvitop -n '_shtab_nvitop_using claims' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
 complete -c nvitop -n '_shtab_nvitop_using claims' -l format -xka "table json" -d '(default: table)'
-complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a fleet -d 'show many machines, from a Prometheus server'
+complete -c nvitop -n '_shtab_nvitop_using; and test $_shtab_nvitop_npos -eq 0' -a fleet -d 'show many machines, over ssh or from a Prometheus server'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -s h -l help -d 'show this help and exit'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -s V -l version -d 'show the version and exit'
 complete -c nvitop -n '_shtab_nvitop_using fleet' -l demo -x -d 'simulate a cluster with HOSTS machines (default: 40)'
