@@ -502,9 +502,12 @@ def _implausible(case: Case) -> Iterator[Finding]:
         action = 'These values are dropped. If this lasts, update or reload the driver'
         yield case.finding('implausible', 'warning', 'implausible values', _some(values), action)
     elif _is_stuck(case.device):
-        watts = (case.device.power_usage_mw or 0) / 1000
-        state = case.device.performance_state or f'{case.device.sm_clock_mhz} MHz'
-        evidence = f'{case.device.gpu_utilization_percent} % at {watts:.0f} W in {state}'
+        device = case.device
+        watts = '' if device.power_usage_mw is None else f'{device.power_usage_mw / 1000:.0f} W'
+        where = f' in {device.performance_state}' if device.performance_state else ''
+        evidence = (
+            f'{device.gpu_utilization_percent} % at {watts or f"{device.sm_clock_mhz} MHz"}{where}'
+        )
         action = 'It may be stuck and the GPU idle. Reload the driver, or reboot'
         yield case.finding('implausible', 'warning', 'doubtful utilization', evidence, action)
 
@@ -513,10 +516,13 @@ def _is_stuck(device: DeviceSample) -> bool:
     """Return whether a device reports that it is busy while its power and clock are those at idle."""
     power, limit = device.power_usage_mw, device.power_limit_mw
     clock, top = device.sm_clock_mhz, device.info.max_sm_clock_mhz
-    if (device.gpu_utilization_percent or 0) < _STUCK_PERCENT or not power or not limit:
+    if (device.gpu_utilization_percent or 0) < _STUCK_PERCENT:
         return False
     is_slow = clock is not None and top is not None and 4 * clock <= top
-    return 4 * power <= limit and (is_slow or device.performance_state in _IDLE_STATES)
+    is_idle = device.performance_state in _IDLE_STATES
+    if not power or not limit:  # as on most laptops
+        return is_slow and is_idle
+    return 4 * power <= limit and (is_slow or is_idle)
 
 
 def _unreadable(case: Case) -> Iterator[Finding]:

@@ -129,6 +129,16 @@ def test_a_healthy_device_and_a_device_without_values_have_no_findings() -> None
             'implausible warning 100 % at 12 W in P8',
         ),
         (
+            {
+                'gpu_utilization_percent': 99,
+                'performance_state': 'P8',
+                'sm_clock_mhz': 210,
+                'power_limit_mw': None,
+                'power_usage_mw': None,
+            },
+            'implausible warning 99 % at 210 MHz in P8',
+        ),
+        (
             {'total_volatile_uncorrected_ecc_errors': 3},
             'memory_errors critical 3 uncorrected ECC errors since the driver was loaded',
         ),
