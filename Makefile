@@ -171,6 +171,7 @@ docs: ## build the documentation in docs/_build/html; needs Python 3.11
 .PHONY: update-docs
 update-docs: $(VENV)/.tests ## update the tables and pictures in the documentation
 	@$(BIN)/python -m cogapp -r -p 'from docs.tables import *' README.md docs/*.md docs/reference/*.md
+	@$(BIN)/python -m docs.reference
 	@$(BIN)/python -m docs.pictures
 	@$(BIN)/python -m docs.animation
 	@$(BIN)/python -m docs.charts

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
 import html
-import importlib
 import json
 import pathlib
-import pkgutil
 import re
 import sys
-from typing import TYPE_CHECKING, Collection
+from typing import TYPE_CHECKING
 
-from docutils.nodes import Text, entry, thead
-from sphinx.addnodes import pending_xref
-from sphinx.ext.napoleon import GoogleDocstring
-from sphinx.pycode import ModuleAnalyzer
+from docutils.nodes import entry, thead
 from sphinx.writers.html5 import HTML5Translator
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -23,63 +17,19 @@ sys.path.insert(0, str(ROOT))
 
 from docs.query_schema import make_schema  # noqa: E402 - after the change of sys.path
 from nvitop.version import __version__  # noqa: E402 - after the change of sys.path
-from tests.callbacks import frameworks  # noqa: E402 - after the change of sys.path
 
 if TYPE_CHECKING:
-    from docutils.nodes import Element, document
+    from docutils.nodes import Element
     from sphinx.application import Sphinx
-    from sphinx.environment import BuildEnvironment
-
-# Stand-ins: the real frameworks are several GB.
-sys.modules.update(frameworks.modules())
 
 project = 'nvitop'
 author = 'The nvitop authors'
 release = version = __version__
 
-extensions = ['myst_parser', 'sphinx.ext.autodoc', 'sphinx.ext.napoleon']
+extensions = ['myst_parser']
 exclude_patterns = ['_build']
-myst_heading_anchors = 4
+myst_heading_anchors = 3
 suppress_warnings = ['myst.xref_missing_inventory']
-
-autodoc_member_order = 'bysource'
-autodoc_default_options = {'members': True}
-autodoc_typehints = 'signature'
-autodoc_preserve_defaults = True
-python_use_unqualified_type_names = True
-python_maximum_signature_line_length = 80
-toc_object_entries_show_parents = 'hide'
-napoleon_google_docstring = True
-napoleon_numpy_docstring = False
-
-#: Names of other packages, whose inventories would have to be downloaded.
-nitpick_ignore_regex = [
-    (
-        r'py:.*',
-        r'(ctypes|datetime|enum|functools|logging|os|psutil|pynvml|re|shlex|threading|types)\..*',
-    ),
-    (r'py:.*', r'timedelta|print|None|SummaryWriter|MisconfigurationException'),
-    # Type variables and aliases.
-    (r'py:.*', r'D|M|(nvitop\.api\.caching\.)?_T|Field|Filter|Index|Reason|CellValue|Value'),
-    (r'py:class', r'C|DeviceStatus|ProblemKind|ProcessStatus|Severity|Subject|TagBuffer|Tags'),
-    # Tables without a page of their own.
-    (r'py:data', r'ATTRIBUTES|COLORS|HIGHLIGHTS|KINDS|WHATS|nvitop\.api\.metrics\.METRICS'),
-    # Internal classes in signatures.
-    (
-        r'py:class',
-        r'Metric|nvitop\.sampling\.(types|watchdog)\.\w+|nvitop\.owner\.names\.NameLookup',
-    ),
-    (
-        r'py:class',
-        r'(Network|Disk|Filesystem)Sample|ParentProcess|Finding|DeviceSelector|UsedDevice|Watchdog',
-    ),
-    (r'py:class', r'nvitop\.api\._cuda_binding\.CodedError|DeviceEvent|ClaimSample'),
-    (
-        r'py:class',
-        r'nvitop\.api\.device\.device\.[CDM]|nvitop\.api\.process\.gpuprocess\.UsedDevice',
-    ),
-    (r'py:class', r'nvitop\.api\.libnvml\._structures\.\w+'),
-]
 
 smartquotes_action = 'qe'  # not dashes: options begin with two hyphens
 
@@ -91,69 +41,6 @@ html_favicon = 'static/favicon.svg'
 html_show_sphinx = False
 html_show_copyright = False
 html_copy_source = False
-
-
-#: Packages whose public classes are defined in their submodules.
-PACKAGES = ('device', 'process', 'collector', 'libnvml')
-
-
-def gather_comments(app: Sphinx, config: object) -> None:
-    """Find attribute comments of classes in submodules, and keep the order of the sources."""
-    for package in PACKAGES:
-        module = importlib.import_module(f'nvitop.{package}')
-        analyzer = ModuleAnalyzer.for_module(module.__name__)
-        analyzer.analyze()
-        for found in pkgutil.iter_modules(module.__path__, f'{module.__name__}.'):
-            part = ModuleAnalyzer.for_module(found.name)
-            part.analyze()
-            for key, comment in part.attr_docs.items():
-                analyzer.attr_docs.setdefault(key, comment)
-        for kind in (getattr(module, name) for name in module.__all__ if name[0].isupper()):
-            for base in getattr(kind, '__mro__', ()):
-                for name in vars(base):
-                    full = f'{kind.__name__}.{name}'
-                    analyzer.tagorder.setdefault(full, len(analyzer.tagorder))
-        ModuleAnalyzer.cache['module', f'nvitop.{package}'] = analyzer
-
-
-def home_of(name: str, known: Collection[str]) -> str | None:
-    """Return the documented path of a name that a docstring calls by another path."""
-    error = re.match(r'(CUDAError|cudaError|NVMLError)_\w+$', name)
-    tail = name.removeprefix('nvitop.').removeprefix('api.')
-    kinds = re.sub(r'^(Physical|Mig|Cuda)Device\.', 'Device.', tail)  # inherited by all kinds
-    for wanted in (tail, error.group(1) if error else kinds):
-        found = [full for full in known if full.endswith(f'.{wanted}')]
-        if found and not hasattr(builtins, name):
-            return min(found, key=len)
-    return None
-
-
-def resolve(
-    app: Sphinx, env: BuildEnvironment, node: pending_xref, text: Element
-) -> Element | None:
-    """Link a name to its documented path, e.g. ``nvitop.NA`` to its module."""
-    if node.get('refdomain') != 'py':
-        return None
-    domain = env.domains.python_domain
-    name = home_of(node['reftarget'], domain.objects)
-    if name is None:
-        return None
-    return domain.resolve_xref(env, node['refdoc'], app.builder, 'obj', name, node, text)
-
-
-def unlink_type(app: Sphinx, document: document) -> None:
-    """Do not link the ``type`` in ``type[...]`` to attributes called ``type``."""
-    for node in list(document.findall(pending_xref)):
-        if node.get('reftarget') == 'type':
-            node.replace_self(Text('type'))
-
-
-def drop_default_docstrings(
-    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
-) -> None:
-    """Drop the docstring that Python gives to the fields of named tuples."""
-    if lines and lines[0].startswith('Alias for field number'):
-        lines.clear()
 
 
 def describe_page(
@@ -225,12 +112,6 @@ class Translator(HTML5Translator):
 
 def setup(app: Sphinx) -> None:
     """Register the handlers with Sphinx."""
-    # Attribute comments are sentences; a word before a colon is not a type.
-    GoogleDocstring._parse_attribute_docstring = GoogleDocstring._consume_to_end
     app.connect('build-finished', publish_query_schema)
     app.set_translator('html', Translator)
-    app.connect('config-inited', gather_comments)
     app.connect('html-page-context', describe_page)
-    app.connect('missing-reference', resolve)
-    app.connect('doctree-read', unlink_type)
-    app.connect('autodoc-process-docstring', drop_default_docstrings)
