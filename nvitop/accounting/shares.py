@@ -119,8 +119,8 @@ def divide(sample: Sample) -> Iterator[DeviceShares]:
 
 def _slices(info: DeviceInfo) -> int:
     """Return the number of compute slices of a MIG device; 1 if its profile is unknown."""
-    found = _PROFILE.match(info.mig_profile or '')
-    return int(found.group(1) or found.group(2)) if found else 1
+    profile = _PROFILE.match(info.mig_profile or '')
+    return int(profile.group(1) or profile.group(2)) if profile else 1
 
 
 def _slices_of_gpu(info: DeviceInfo, inside: Sequence[DeviceInfo]) -> int:

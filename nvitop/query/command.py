@@ -197,70 +197,70 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, Request | None]:
     The request is ``None`` if the arguments ask only for lists of fields.
     """
     parser = make_parser()
-    given = parser.parse(arguments)
-    if given.list or given.help_on:
-        return given, None
+    options = parser.parse(arguments)
+    if options.list or options.help_on:
+        return options, None
     try:
-        if given.samples:
+        if options.samples:
             names = (
                 'gpu',
                 'processes',
                 'all',
                 *(f'query_{name.replace("-", "_")}' for name in QUERIES),
             )
-            if any(getattr(given, name) for name in names):
+            if any(getattr(options, name) for name in names):
                 raise ValueError('--samples prints everything: request nothing else')
-            return given, None
-        return given, _request(given)
+            return options, None
+        return options, _request(options)
     except ValueError as error:
         parser.error(str(error))
 
 
-def _request(given: argparse.Namespace) -> Request:
-    if given.list_gpus:
+def _request(options: argparse.Namespace) -> Request:
+    if options.list_gpus:
         return Request(TableQuery(devices=device_table().find(GPU_LIST), mig=True), LIST, None)
-    style = _parse_option('--format', parse_style, given.format)
-    gpu_option, gpu = _one_of(given, 'gpu', 'query-gpu', 'query-remapped-rows')
-    processes_option, processes = _one_of(given, 'processes', 'query-compute-apps')
-    items = _items(given)
-    if given.all:
+    style = _parse_option('--format', parse_style, options.format)
+    gpu_option, gpu = _one_of(options, 'gpu', 'query-gpu', 'query-remapped-rows')
+    processes_option, processes = _one_of(options, 'processes', 'query-compute-apps')
+    items = _items(options)
+    if options.all:
         gpu = gpu or ('all' if style.kind != 'csv' or processes is None else None)
         processes = processes or ('all' if style.kind != 'csv' else None)
     elif gpu is None and processes is None and items is None:
         gpu = DEFAULT_DEVICE_NAMES
     if style.kind == 'csv' and [gpu, processes, items].count(None) < 2:
         raise ValueError('CSV holds one table: request only one, or use another --format')
-    apps = process_table(compute_apps=given.query_compute_apps is not None)
-    gpus = device_table() if given.query_remapped_rows is None else remapped_rows_table()
+    apps = process_table(compute_apps=options.query_compute_apps is not None)
+    gpus = device_table() if options.query_remapped_rows is None else remapped_rows_table()
     query = TableQuery(
         None if gpu is None else _parse_option(gpu_option, gpus.find, gpu),
         None if processes is None else _parse_option(processes_option, apps.find, processes),
         items,
-        mig=given.mig,
-        compute_only=given.query_compute_apps is not None,
-        owner_names=given.owner_names,
+        mig=options.mig,
+        compute_only=options.query_compute_apps is not None,
+        owner_names=options.owner_names,
     )
-    return Request(query, style, given.loop)
+    return Request(query, style, options.loop)
 
 
-def _items(given: argparse.Namespace) -> tuple[ListTable, tuple[QueryField, ...]] | None:
+def _items(options: argparse.Namespace) -> tuple[ListTable, tuple[QueryField, ...]] | None:
     requested = [
-        (one, names)
-        for option, one in list_tables().items()
-        for _, names in [_one_of(given, f'query-{option}')]
+        (table, names)
+        for option, table in list_tables().items()
+        for _, names in [_one_of(options, f'query-{option}')]
         if names is not None
     ]
     if len(requested) > 1:
-        first, second = (f'--query-{one.option}' for one, _ in requested[:2])
+        first, second = (f'--query-{table.option}' for table, _ in requested[:2])
         raise ValueError(f'{first} and {second} cannot be combined')
-    for one, names in requested:
-        return one, _parse_option(f'--query-{one.option}', one.table.find, names)
+    for table, names in requested:
+        return table, _parse_option(f'--query-{table.option}', table.table.find, names)
     return None
 
 
-def _one_of(given: argparse.Namespace, *options: str) -> tuple[str, str | None]:
+def _one_of(options: argparse.Namespace, *names: str) -> tuple[str, str | None]:
     """The option that is given, with its fields; the first one and ``None`` if none is."""
-    values = [(f'--{option}', getattr(given, option.replace('-', '_'))) for option in options]
+    values = [(f'--{option}', getattr(options, option.replace('-', '_'))) for option in names]
     used = [(option, names) for option, names in values if names is not None]
     if len(used) > 1:
         raise ValueError(f'{used[0][0]} and {used[1][0]} cannot be combined')
@@ -284,35 +284,35 @@ def main(
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
     """Run ``nvitop query`` with the arguments after that word; return the exit status."""
-    given, request = parse(arguments)
-    if given.samples:
+    options, request = parse(arguments)
+    if options.samples:
         from nvitop.remote.samples import run_samples  # only for other machines
 
-        return lifecycle.run(PROGRAM, functools.partial(run_samples, PROGRAM, given))
+        return lifecycle.run(PROGRAM, functools.partial(run_samples, PROGRAM, options))
     if request is None:
-        return lifecycle.run(PROGRAM, functools.partial(_print_lists, given))
-    return lifecycle.run(PROGRAM, functools.partial(_run, given, request, clock, sleep))
+        return lifecycle.run(PROGRAM, functools.partial(_print_lists, options))
+    return lifecycle.run(PROGRAM, functools.partial(_run, options, request, clock, sleep))
 
 
-def _print_lists(given: argparse.Namespace) -> int:
+def _print_lists(options: argparse.Namespace) -> int:
     with Interrupts() as interrupts, writing():
         output = Output(interrupts=interrupts)
-        texts = [list_of_names()] if given.list else [help_on(query) for query in given.help_on]
+        texts = [list_of_names()] if options.list else [help_on(query) for query in options.help_on]
         output.write(['\n'.join(texts)])
     return 0
 
 
 def _run(
-    given: argparse.Namespace,
+    options: argparse.Namespace,
     request: Request,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> int:
     with Interrupts() as interrupts:
-        only = start_devices(PROGRAM, given.only, given.demo, only_visible=given.only_visible)
+        only = start_devices(PROGRAM, options.only, options.demo, only_visible=options.only_visible)
         query = request.query._replace(only=only)
         runner = QueryRunner(query, period=request.period, clock=clock, sleep=sleep)
-        output = Output(given.filename, interrupts)
+        output = Output(options.filename, interrupts)
         form = make_format(query, request.style, for_terminal=output.is_terminal())
         reporter = ProblemReporter(PROGRAM)
         started = clock()

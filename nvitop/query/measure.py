@@ -67,10 +67,10 @@ class TableQuery(NamedTuple):
     @property
     def metrics(self) -> frozenset[str]:
         """Names of the device metrics to measure."""
-        found = {metric for field in self.fields for metric in field.metrics}
+        metrics = {metric for field in self.fields for metric in field.metrics}
         if self.items is not None:
-            found.add(self.items[0].name)
-        return frozenset(found)
+            metrics.add(self.items[0].name)
+        return frozenset(metrics)
 
 
 class QueryResult(NamedTuple):

@@ -244,9 +244,9 @@ class ReplaySource:
 
     def _step_to(self, frame: int) -> None:
         """Show one of the next frames, which continues the history."""
-        found = self._readable(frame, 1)
-        if found is not None:
-            self._show(*found)
+        readable = self._readable(frame, 1)
+        if readable is not None:
+            self._show(*readable)
 
     def _show(self, frame: int, recorded: Sample) -> None:
         self._sequence += 1
@@ -255,31 +255,31 @@ class ReplaySource:
 
     def _jump(self, frame: int, direction: int) -> None:
         """Show any frame, with the history before it."""
-        found = self._readable(frame, direction)
-        if found is None:
+        readable = self._readable(frame, direction)
+        if readable is None:
             return
-        since = self._recording.time_of(found[0]) - HISTORY_SECONDS
-        frames = self._recording.frames_before(found[0], since, MOST_FRAMES)[:-1]
+        since = self._recording.time_of(readable[0]) - HISTORY_SECONDS
+        frames = self._recording.frames_before(readable[0], since, MOST_FRAMES)[:-1]
         older, newest = frames[:-NEWEST_FRAMES], frames[-NEWEST_FRAMES:]
         stride = max(1, -(-len(older) // OLDER_FRAMES))
-        slot = self._recording.interval(found[0])
+        slot = self._recording.interval(readable[0])
         self._history, self._timeline = History(slot, slot), Timeline()
-        for each in (*older[::stride], *newest):
+        for earlier in (*older[::stride], *newest):
             with contextlib.suppress(FrameError):
-                self._history.record(self._timeline.place(self._recording.sample(each)))
-        self._show(*found)
+                self._history.record(self._timeline.place(self._recording.sample(earlier)))
+        self._show(*readable)
 
     def _readable(self, frame: int, direction: int) -> tuple[int, Sample] | None:
         """Return the first frame in a direction that is not damaged, and its sample."""
-        found: int | None = frame
+        candidate: int | None = frame
         for _ in range(MOST_SKIPPED):
-            if found is None:
+            if candidate is None:
                 break
             try:
-                return found, self._recording.sample(found)
+                return candidate, self._recording.sample(candidate)
             except FrameError as error:
                 self._messages.append(str(error))
-                found = self._recording.neighbor(found, direction)
+                candidate = self._recording.neighbor(candidate, direction)
         if not self._sequence:
             raise RecordingError(f'no sample can be read: {self._messages[-1]}')
         return None

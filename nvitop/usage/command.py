@@ -68,14 +68,14 @@ def parse_moment(text: str, now: float) -> Moment:
         'this month': (this_month, (this_month + timedelta(days=31)).replace(day=1)),
         'last month': (last_month, this_month),
     }
-    found = periods.get(' '.join(text.lower().split()))
-    if found is None:
+    days = periods.get(' '.join(text.lower().split()))
+    if days is None:
         try:
             return Moment(parse_time(text, now))
         except ValueError:
             expected = "'2026-11-01', '2026-11-22 14:05', '-7d', 'yesterday' or 'last month'"
             raise ValueError(f'not a time: {text!r}; expected {expected}') from None
-    begin, end = map(start_of_day, found)
+    begin, end = map(start_of_day, days)
     return Moment(begin, end if end <= now else None)
 
 
@@ -86,11 +86,11 @@ def _moment(text: str) -> Moment:
 
 @checked
 def _dimensions(text: str) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(text.split(',')))
-    for name in found:
+    names = tuple(dict.fromkeys(text.split(',')))
+    for name in names:
         if name not in DIMENSIONS:
             raise ValueError(f'unknown column {name!r}; use {", ".join(DIMENSIONS)}')
-    return found
+    return names
 
 
 def make_parser() -> ArgumentParser:
@@ -194,57 +194,57 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run ``nvitop usage`` with the arguments after that word; return the exit status."""
     parser = make_parser()
-    given = parser.parse(_joined(arguments))
-    if given.user and 'user' not in given.by:
+    options = parser.parse(_joined(arguments))
+    if options.user and 'user' not in options.by:
         parser.error('--user needs rows of users: --by user')
-    since, until = _period(given, time.time())
-    if since >= until and (given.until or given.prometheus):
+    since, until = _period(options, time.time())
+    if since >= until and (options.until or options.prometheus):
         parser.error('--since must be before --until')
-    for name in _NOT_WITH_HELD if given.held else ():
-        if getattr(given, name) != parser.get_default(name):
+    for name in _NOT_WITH_HELD if options.held else ():
+        if getattr(options, name) != parser.get_default(name):
             parser.error(f'--held is about the end of the recordings: omit --{name}')
-    if given.prometheus is not None:
-        return _main_of_server(parser, given, since, until)
-    if given.match is not None or given.timeout is not None:
+    if options.prometheus is not None:
+        return _main_of_server(parser, options, since, until)
+    if options.match is not None or options.timeout is not None:
         parser.error('--match and --timeout need --prometheus')
-    return lifecycle.run(PROGRAM, lambda: _print(given, lambda paths: _report(given, paths)))
+    return lifecycle.run(PROGRAM, lambda: _print(options, lambda paths: _report(options, paths)))
 
 
 def _main_of_server(
-    parser: ArgumentParser, given: argparse.Namespace, since: float, until: float
+    parser: ArgumentParser, options: argparse.Namespace, since: float, until: float
 ) -> int:
     """Print a report from Prometheus; return the exit status."""
     from nvitop.fleet.client import Client  # most reports need no network
     from nvitop.fleet.command import read_settings
     from nvitop.usage.prometheus import PROMETHEUS_DIMENSIONS, read_prometheus
 
-    if given.files or given.held or not {*given.by} <= {*PROMETHEUS_DIMENSIONS}:
+    if options.files or options.held or not {*options.by} <= {*PROMETHEUS_DIMENSIONS}:
         parser.error(
             f'--prometheus takes no FILE and no --held, and --by {",".join(PROMETHEUS_DIMENSIONS)}'
         )
-    settings = read_settings(parser, given)
+    settings = read_settings(parser, options)
 
     def read(_: Sequence[str]) -> Report:
         try:
-            return read_prometheus(Client(settings), settings.scope, since, until, given.by)
+            return read_prometheus(Client(settings), settings.scope, since, until, options.by)
         except FleetError as error:
             raise CommandFailure(error.line) from None
 
-    return lifecycle.run(PROGRAM, lambda: _print(given, read))
+    return lifecycle.run(PROGRAM, lambda: _print(options, read))
 
 
-def _period(given: argparse.Namespace, now: float) -> tuple[float, float]:
+def _period(options: argparse.Namespace, now: float) -> tuple[float, float]:
     """Return the period in whole minutes, by default the last 7 days."""
-    since: Moment | None = given.since
-    end = _end(given)
+    since: Moment | None = options.since
+    end = _end(options)
     until = (now if end is None else end) // 60 * 60
     return (until - DEFAULT_SECONDS if since is None else since.time // 60 * 60), until
 
 
-def _end(given: argparse.Namespace) -> float | None:
+def _end(options: argparse.Namespace) -> float | None:
     """Return the end of the period that was given, directly or by the name of a period."""
-    until: Moment | None = given.until
-    since: Moment | None = given.since
+    until: Moment | None = options.until
+    since: Moment | None = options.since
     if until is not None:
         return until.time
     return None if since is None else since.end
@@ -259,22 +259,25 @@ def _joined(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-def _print(given: argparse.Namespace, read: Callable[[Sequence[str]], Report]) -> int:
-    paths = given.files or [default_recording()]
-    if not given.files and not os.path.exists(paths[0]) and not given.prometheus:
+def _print(options: argparse.Namespace, read: Callable[[Sequence[str]], Report]) -> int:
+    paths = options.files or [default_recording()]
+    if not options.files and not os.path.exists(paths[0]) and not options.prometheus:
         text = 'run nvitop record first, or name a FILE'
         raise CommandFailure(f'{paths[0]} does not exist; {text}')
-    if given.held:
-        text, problems = _held(paths, given.user)
+    if options.held:
+        text, problems = _held(paths, options.user)
     else:
         report = read(paths)
-        known = {row.key[given.by.index('user')] for row in report.rows} if given.user else ()
-        for user in [user for user in given.user if user not in known]:
+        known = {row.key[options.by.index('user')] for row in report.rows} if options.user else ()
+        for user in [user for user in options.user if user not in known]:
             print_message(PROGRAM, 'warning', f'no GPU time of user {user!r} in this period')
-        report = arrange(report, given.sort, given.top, given.user)
+        report = arrange(report, options.sort, options.top, options.user)
         encoding = (getattr(sys.stdout, 'encoding', '') or '').lower().replace('-', '')
         text = report_text(
-            report, given.format, with_total=given.total, ascii_only=not encoding.startswith('utf')
+            report,
+            options.format,
+            with_total=options.total,
+            ascii_only=not encoding.startswith('utf'),
         )
         problems = report.problems
     with writing():
@@ -284,13 +287,13 @@ def _print(given: argparse.Namespace, read: Callable[[Sequence[str]], Report]) -
     return int(bool(problems))
 
 
-def _report(given: argparse.Namespace, paths: Sequence[str]) -> Report:
+def _report(options: argparse.Namespace, paths: Sequence[str]) -> Report:
     sources, problems = open_sources(paths)
     try:
         if not sources:
             raise RecordingError('\n'.join(problems))
-        since = None if given.since is None else given.since.time
-        report = read_report(sources, since, _end(given), given.by)
+        since = None if options.since is None else options.since.time
+        report = read_report(sources, since, _end(options), options.by)
         return report._replace(problems=(*problems, *report.problems))
     except RecordingError as error:
         raise CommandFailure(str(error)) from None
