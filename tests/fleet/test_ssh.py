@@ -15,8 +15,7 @@ from nvitop.gui.fleet.command import main
 from nvitop.remote.hosts import targets
 from nvitop.sampling.types import Sample
 from tests.exporter.machines import sample_of
-from tests.remote.conftest import stand_in  # noqa: F401 - a fixture
-from tests.remote.test_ssh import sshd  # noqa: F401 - a fixture
+from tests.remote.conftest import sshd, stand_in  # noqa: F401 - fixtures
 from tests.waiting import wait_until
 
 #: What hosts do, by their names.

@@ -1,15 +1,19 @@
-"""A stand-in for ssh."""
+"""A stand-in for ssh, and a real sshd."""
 
 from __future__ import annotations
 
 import os
 import pathlib
-from typing import Callable
+import shutil
+import socket
+import subprocess
+from typing import Callable, Iterator
 
 import pytest
 
 from tests.programs import ROOT
 from tests.remote.stand_in import add_nvitop
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -30,3 +34,38 @@ def stand_in(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
         monkeypatch.setenv('NVITOP_SSH', str(path))
 
     return replace
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(('127.0.0.1', port)) == 0
+
+
+@pytest.fixture(scope='module')
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Run sshd on the loopback interface; return the ssh command that reaches it."""
+    server = shutil.which('sshd', path=f'{os.environ["PATH"]}:/usr/sbin')
+    if server is None or shutil.which('ssh') is None:
+        pytest.skip('NOT RUN with a real sshd: openssh-server is not installed')
+    folder = tmp_path_factory.mktemp('sshd')
+    for name in ('host', 'user'):
+        command = ['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', str(folder / name)]
+        subprocess.run(command, check=True)
+    (folder / 'keys').write_text((folder / 'user.pub').read_text())
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        port = probe.getsockname()[1]
+    if os.geteuid() == 0:
+        os.makedirs('/run/sshd', exist_ok=True)
+    (folder / 'config').write_text(
+        f'ListenAddress 127.0.0.1:{port}\nHostKey {folder}/host\nPidFile none\nStrictModes no\n'
+        f'AuthorizedKeysFile {folder}/keys\nUsePAM no\nPasswordAuthentication no\n'
+        f'SetEnv PYTHONPATH={ROOT} PATH={folder}:{os.environ["PATH"]}\n'
+    )
+    add_nvitop(folder)
+    process = subprocess.Popen([server, '-D', '-e', '-f', str(folder / 'config')])
+    wait_until(lambda: answers(port), 'sshd answers')
+    options = f'-p {port} -i {folder}/user -o StrictHostKeyChecking=no -F none'
+    yield f'ssh {options} -o UserKnownHostsFile={folder}/known'
+    process.terminate()
+    process.wait()
