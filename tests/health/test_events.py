@@ -1,4 +1,4 @@
-"""Errors that the driver announces: their table, findings, the kernel log, the exporter, recordings."""
+"""Errors that the driver announces: their table, findings, the kernel log, recordings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from nvitop import simulation
-from nvitop.exporter.dialects import Observation
-from nvitop.exporter.families import make_families
 from nvitop.health import findings, health_status, kernel_log
 from nvitop.health.command import main
 from nvitop.health.kernel_log import LoggedError, parse_kernel_log, read_kernel_log
@@ -359,18 +357,6 @@ def test_records_of_the_device_are_read_one_by_one(monkeypatch: pytest.MonkeyPat
 
 
 # Other users
-
-
-def test_series_of_the_exporter() -> None:
-    sample = sample_of(xid(13, times=3), xid(79, 990.0))
-    found = {f.name: f.points for f in make_families(['own', 'dcgm'], Observation(sample))}
-    assert [(p.labels['xid'], p.value) for p in found['nvitop_gpu_xid_errors_total']] == [
-        ('13', 3.0),
-        ('79', 1.0),
-    ]
-    seen = found['nvitop_gpu_xid_last_seen_timestamp_seconds']
-    assert [(p.labels['action'], p.value) for p in seen] == [('program', 1000.0), ('reboot', 990.0)]
-    assert [point.value for point in found['DCGM_FI_DEV_XID_ERRORS']] == [79.0]
 
 
 def test_events_of_recordings() -> None:

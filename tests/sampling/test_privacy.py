@@ -10,7 +10,7 @@ import pytest
 from nvitop.basics.masking import MASK, mask_command
 from nvitop.owner.types import Layer, Owner
 from nvitop.sampling.privacy import CommandFilter, short_command
-from nvitop.sampling.types import HostProcessSample, ParentProcess, Sample
+from nvitop.sampling.types import ClaimSample, HostProcessSample, ParentProcess, Sample
 from tests.sampling.fakes import process_sample
 
 #: Command lines in which secrets are marked: ``--token=«abc»``.
@@ -90,3 +90,13 @@ def test_without_commands_no_names_are_kept() -> None:
 )
 def test_short_commands(command: str, short: str) -> None:
     assert short_command(command, 'name') == short
+
+
+def test_commands_of_claims_are_shortened_and_masked() -> None:
+    claim = ClaimSample('GPU-1', 'ann', 7, 1.0, 'python train.py --api-key 1')
+    for how, command in (
+        ('name', 'python train.py'),
+        ('full', f'python train.py --api-key {MASK}'),
+    ):
+        (shown,) = CommandFilter(how).apply(Sample(1.0, claims=(claim,))).claims
+        assert shown.command == command
