@@ -68,6 +68,8 @@ class GpuRow(NamedTuple):
     def word(self) -> str:
         """What the device is doing: ``'free'``, ``'held 1h'``; ``''`` if this is not known."""
         word, seconds = self.state
+        if word == 'not permitted':
+            return 'denied'  # the reason has the words
         if word == 'unknown':
             return ''
         if self.is_claimed:
