@@ -20,7 +20,7 @@ PAGES: dict[str, tuple[str, str]] = {
     'device': (
         'Devices',
         """
-        device api.device.process:ProcessUsage api.device.process:AccountedProcess
+        device api.device.processes:ProcessUsage api.device.processes:AccountedProcess
         api.device.clock:SupportedClocks api.device.utilization:EncoderStats
         api.device.health:RemappingHistogram api.device.health:RetiredPage
         """,

@@ -30,7 +30,7 @@ from nvitop.sampling.types import (
 
 if TYPE_CHECKING:
     from nvitop.api.device.base import Reason
-    from nvitop.api.device.process import ProcessUsage
+    from nvitop.api.device.processes import ProcessUsage
     from nvitop.basics.metrics import Metric
     from nvitop.sampling.plan import Due
     from nvitop.sampling.types import DeviceStatus, ProblemKind, Value

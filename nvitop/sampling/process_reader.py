@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, NamedTuple, TypeVar
 
 from nvitop.api import host
-from nvitop.api.device.process import ProcessUsage, is_stranger
+from nvitop.api.device.processes import ProcessUsage, is_stranger
 from nvitop.api.process.facts import GONE, HostFacts
 from nvitop.api.process.observed import ancestry, name_and_parent, observed, own_ancestry
 from nvitop.api.process.procfs import UNREADABLE, ZOMBIE, in_pid_namespace

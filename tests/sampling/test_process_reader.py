@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from nvitop.api import host
-from nvitop.api.device.process import ProcessUsage
+from nvitop.api.device.processes import ProcessUsage
 from nvitop.api.process import HostFacts
 from nvitop.api.process.facts import GONE
 from nvitop.sampling import process_reader as module

@@ -27,7 +27,7 @@ from nvitop.api.device.interconnect import FabricMixin, InterconnectMixin
 from nvitop.api.device.memory import MemoryMixin
 from nvitop.api.device.mode import ModeMixin
 from nvitop.api.device.power import PowerMixin
-from nvitop.api.device.process import ProcessMixin
+from nvitop.api.device.processes import ProcessMixin
 from nvitop.api.device.utilization import GpmMixin, UtilizationMixin
 from nvitop.api.device.visible import (
     VisibilityMixin,
