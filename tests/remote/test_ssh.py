@@ -191,7 +191,7 @@ def test_report_and_query_of_a_real_sshd(sshd: str) -> None:
     environ = {**os.environ, 'NVITOP_SSH': sshd, 'PYTHONPATH': str(ROOT)}
     program = [sys.executable, '-m', 'nvitop', '--ssh', '127.0.0.1']
     for arguments, words in (
-        (['-1', '--demo=half-busy'], 'SIMULATED: half-busy'),
+        (['-1', '--demo=half-busy'], 'SIMULATED'),
         (['query', '--gpu=index,name', '--demo=half-busy'], '7, NVIDIA H100'),
     ):
         done = subprocess.run(
