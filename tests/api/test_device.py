@@ -449,6 +449,14 @@ def test_static_values_are_queried_once_per_gpu(machine: simulation.Machine) -> 
     assert Device(0).name() == first[0]
 
 
+def test_objects_of_a_mig_device_share_nothing_because_it_may_be_created_anew(
+    machine: simulation.Machine,
+) -> None:
+    assert Device((1, 0)).name() is not NA
+    machine.fail('nvmlDeviceGetName', 'TIMEOUT')
+    assert Device((1, 0)).name() is NA
+
+
 def test_static_value_is_queried_again_unless_unsupported(machine: simulation.Machine) -> None:
     device, workstation = Device(0), Device(2)
     machine.fail('nvmlDeviceGetSerial', 'TIMEOUT', times=1)

@@ -221,3 +221,11 @@ def test_query_initializes_again_with_the_same_flags(library: FakeLibrary) -> No
     libnvml.nvmlInitWithFlags(libnvml.NVML_INIT_FLAG_NO_ATTACH)
     libnvml.nvmlQuery('nvmlDeviceGetPowerUsage', handle())
     assert flags == [libnvml.NVML_INIT_FLAG_NO_ATTACH] * 2
+
+
+@pytest.mark.parametrize(('count', 'believed'), [(1024, 1024), (1025, NA)])
+def test_number_of_gpus_is_believed_up_to_a_limit(
+    library: FakeLibrary, count: int, believed: object
+) -> None:
+    library.add('nvmlDeviceGetCount_v2', write_uint(count))
+    assert libnvml.nvmlQuery('nvmlDeviceGetCount') == believed
