@@ -33,7 +33,7 @@ NOT_EXECUTABLE, NOT_FOUND = 126, 127
 _EXAMPLES = """\
 nvitop run python train.py
 nvitop run -n 2 -f 20GiB --wait 8h -- torchrun --nproc-per-node 2 train.py
-nvitop run -- sh -c 'docker run --gpus "\\"device=$CUDA_VISIBLE_DEVICES\\"" IMAGE'
+nvitop run -n 1 -- sh -c 'echo GPU $CUDA_VISIBLE_DEVICES'
 """
 _EXIT_STATUS = {
     '124': 'the GPUs did not become free within --wait',
