@@ -80,8 +80,6 @@ class Ring:
         self._count = 0
         self._memo: dict[tuple[float, int], list[float | None]] = {}
         self._memo_end = -1
-        #: Slots per column → number of the last complete column, and the last means up to it.
-        self._trails: dict[int, tuple[int, list[float | None]]] = {}
 
     def append(self, time: float, value: float | None) -> None:
         """Add a value, ``None`` or NaN if it is not available.
@@ -162,8 +160,7 @@ class Ring:
     def recent(self, now: float, column_seconds: float, columns: int) -> list[float | None]:
         """Return means of the last ``columns`` columns, oldest first, the present one included.
 
-        Column borders do not move with time. Cheaper than :meth:`values`, because only new columns
-        are computed. Gaps are not interpolated.
+        Column borders do not move with time. Gaps are not interpolated.
         """
         if self.last_slot < 0 or columns <= 0:
             return [None] * max(0, columns)
@@ -171,23 +168,9 @@ class Ring:
         end = int(now / self.slot_seconds)
         if 0 <= end - self.last_slot <= _CURRENT_SLOTS:
             end = self.last_slot
-        present = end // slots
-        last, means = self._trails.get(slots, (-1, []))
-        if not present - columns <= last < present or len(means) < columns:
-            last, means = present - columns - 1, []
-        means = [
-            *means,
-            *(self._mean_of(column, slots, end) for column in range(last + 1, present)),
-        ]
-        means = means[-columns - 1 :]
-        self._trails[slots] = (present - 1, means)
-        return [*means, self._mean_of(present, slots, end)][-columns:]
-
-    def _mean_of(self, column: int, slots: int, end: int) -> float | None:
-        """Return the mean of the known values of a column up to a slot, ``None`` if there are none."""
-        window = self._window(column * slots, min((column + 1) * slots - 1, end))
-        known = [value for value in window if value > _NOT_AVAILABLE]
-        return sum(known) / len(known) if known else None
+        window = self._window((end // slots - columns + 1) * slots, end)
+        starts = range(0, columns * slots, slots)
+        return _or_none([_mean(window, i, min(i + slots, len(window))) for i in starts])
 
     def _resample(self, end: int, width: float, columns: int) -> list[float]:
         """Return means by column; a column is ``width`` slots wide."""
