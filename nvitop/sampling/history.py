@@ -78,8 +78,6 @@ class Ring:
         self.last_slot = -1
         self._first_slot = -1
         self._count = 0
-        self._memo: dict[tuple[float, int], list[float | None]] = {}
-        self._memo_end = -1
 
     def append(self, time: float, value: float | None) -> None:
         """Add a value, ``None`` or NaN if it is not available.
@@ -90,8 +88,6 @@ class Ring:
         slot = int(time / self.slot_seconds)
         known = value is not None and not math.isnan(value)
         new = value if known and value is not None else _NOT_AVAILABLE
-        if slot <= self._memo_end:
-            self._memo.clear()
         if slot > self.last_slot:
             self._advance(slot)
             self._values[slot % self._slots] = new
@@ -139,23 +135,16 @@ class Ring:
         end = int(now / self.slot_seconds)
         if 0 <= end - self.last_slot <= _CURRENT_SLOTS:
             end = self.last_slot
-        if end != self._memo_end:
-            self._memo.clear()
-            self._memo_end = end
-        memo = self._memo.get((seconds, columns))
-        if memo is None:
-            # A few more columns on the left, so that the left edge is interpolated as well.
-            max_gap = max_gap_seconds * columns / seconds
-            margin = math.ceil(max_gap) + 1
-            width = seconds / columns / self.slot_seconds
-            # The part before the first value, most of a graph at first, is not computed.
-            begun = max(1, min(columns, math.ceil((end - self._first_slot + 1) / width) + 1))
-            nothing: list[float | None] = [None] * (columns - begun)
-            means = self._resample(end, width, begun + margin)
-            _interpolate(means, max_gap)
-            memo = nothing + _or_none(means[margin:])
-            self._memo[(seconds, columns)] = memo
-        return memo.copy()
+        # A few more columns on the left, so that the left edge is interpolated as well.
+        max_gap = max_gap_seconds * columns / seconds
+        margin = math.ceil(max_gap) + 1
+        width = seconds / columns / self.slot_seconds
+        # The part before the first value, most of a graph at first, is not computed.
+        begun = max(1, min(columns, math.ceil((end - self._first_slot + 1) / width) + 1))
+        means = self._resample(end, width, begun + margin)
+        _interpolate(means, max_gap)
+        nothing: list[float | None] = [None] * (columns - begun)
+        return nothing + _or_none(means[margin:])
 
     def recent(self, now: float, column_seconds: float, columns: int) -> list[float | None]:
         """Return means of the last ``columns`` columns, oldest first, the present one included.

@@ -84,12 +84,6 @@ def test_column_borders_do_not_move_with_time() -> None:
     assert ring.values(224, 60, 12)[:11] == before[1:]
 
 
-def test_returned_values_are_a_copy() -> None:
-    ring = filled({100: 1.0})
-    ring.values(100, 1, 1).append(9.0)
-    assert ring.values(100, 1, 1) == [1]
-
-
 @settings(deadline=None)
 @given(
     st.dictionaries(
