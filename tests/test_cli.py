@@ -17,7 +17,7 @@ from nvitop.console import lifecycle
 from nvitop.console.messages import Message, stdout_width
 from nvitop.console.options import Options
 from nvitop.gui import monitor, show
-from nvitop.gui.report import warnings_about
+from nvitop.gui.report import draw_report, warnings_about
 from nvitop.sampling.source import LiveSource
 from tests.api.machines import machine as make_machine
 from tests.command_run import CommandRun
@@ -54,8 +54,8 @@ def test_failed_queries_are_reported_with_their_reason(machine: simulation.Machi
     assert [line for line in sorted(ran.err.splitlines()) if ': GPU' in line] == [
         f'nvitop: warning: GPU 0-7: {temperatures}: unknown driver error',
         'nvitop: warning: GPU 2: memory_percent, memory_used: 2.00TiB of 79.65GiB is implausible',
-        'nvitop: warning: GPU 5: pending row remapping: a memory row will be remapped at the next reset',
     ]
+    assert ' warning   GPU 5: pending row remapping: a memory row will be remapped' in ran.out
 
 
 def test_functions_that_the_driver_lacks_are_listed_once() -> None:
@@ -73,30 +73,30 @@ def test_a_lost_gpu_keeps_its_row_and_status_0(machine: simulation.Machine) -> N
     machine.set(gpu=3, lost=True)
     ran = report()
     assert ran.status == 0
-    # The border has the name once.
-    assert ran.out.count('H100 80GB') == 1 + 7
-    assert 'lost' in ran.out
-    assert ran.err.startswith('nvitop: warning: GPU 3: ')
+    assert re.search(r'^│ +3! lost\b.* GPU is lost ', ran.out, re.MULTILINE)
+    assert '\n critical  GPU 3: lost: ' in ran.out
 
 
 def test_a_lost_gpu_is_reported_once_not_for_each_mig_device() -> None:
     sample = SAMPLES['mig']
     lost = tuple(device._replace(status='lost', reason='gone') for device in sample.devices)
-    messages = warnings_about(sample._replace(devices=lost))
-    assert [message.text.splitlines()[0] for message in messages] == ['GPU 0,1: lost: gone']
+    lines = draw_report(sample._replace(devices=lost), 100).lines()
+    assert [line for line in lines if line.startswith(' critical')] == [
+        next(line for line in lines if line.startswith(' critical  GPU 0,1: lost: gone. '))
+    ]
 
 
 def test_a_report_says_what_is_wrong_with_gpus_and_what_to_do() -> None:
     ran = report_on('faults')
-    assert 'warning: GPU 2: too hot: 91°C, slows down at 89°C; ' in ran.err
-    assert '\n  Check fans, ' in ran.err
-    assert 'warning: GPU 5: NVLinks are down: ' in ran.err
+    assert 'GPU 2: too hot: 91°C, slows down at 89°C' in ran.out
+    assert 'Check fans, ' in ran.out
+    assert 'GPU 5: NVLinks are down: ' in ran.out
 
 
 def test_all_gpus_lost_is_status_1(machine: simulation.Machine) -> None:
     machine.set(lost=True)
     ran = report()
-    assert (ran.status, ran.err.count('warning: GPU 0-7: lost: ')) == (1, 1)
+    assert (ran.status, ran.out.count(' critical  GPU 0-7: lost: ')) == (1, 1)
 
 
 def test_processes_of_another_namespace_are_explained_once() -> None:
@@ -161,17 +161,17 @@ def test_only_takes_indices_and_uuids(machine: simulation.Machine) -> None:
     uuid = str(Device(3).uuid())
     ran = report('-o', '1', uuid[:12].lower())
     assert ran.status == 0
-    assert re.findall(r'^│ +(\d+)[ !] H100', ran.out, re.MULTILINE) == ['1', '3']
+    assert re.findall(r'^│ +(\d)[ !] +(?:free|busy|in use)', ran.out, re.MULTILINE) == ['1', '3']
 
 
 def test_only_takes_mig_devices() -> None:
     out = report_on('mig', '-o', '1:0').out
-    assert re.findall(r'^│ +(\d+:\d+) .*GI/CI', out, re.MULTILINE) == ['1:0']
+    assert re.findall(r'^│ +└ (\d) ', out, re.MULTILINE) == ['0']
 
 
 def test_an_unknown_device_is_an_error_next_to_known_ones(machine: simulation.Machine) -> None:
     ran = report('-o', '0', '99')
-    assert (ran.status, ran.out.count('H100 80GB')) == (2, 1 + 1)
+    assert (ran.status, ran.out.count('H100 80GB')) == (2, 1)
     assert ran.err == "nvitop: error: unknown device '99': this machine has GPUs 0 to 7\n"
 
 
@@ -184,9 +184,9 @@ def test_without_a_known_device_there_is_no_report() -> None:
 def test_only_visible(machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '2,5')
     ran = report('-ov')
-    assert re.findall(r'^│ +(\d+)[ !] H100', ran.out, re.MULTILINE) == ['2', '5']
+    assert re.findall(r'^│ +(\d)[ !] +(?:free|busy|in use)', ran.out, re.MULTILINE) == ['2', '5']
     ran = report('-ov', '-o', '1')
-    assert re.findall(r'^│ +(\d+)[ !] H100', ran.out, re.MULTILINE) == ['1']
+    assert re.findall(r'^│ +(\d)[ !] +(?:free|busy|in use)', ran.out, re.MULTILINE) == ['1']
 
 
 @pytest.mark.parametrize('value', ['', '-1', 'garbage', '0,0', 'MIG-none'])
@@ -209,12 +209,12 @@ def test_the_reason_why_the_only_visible_mig_device_fails_is_reported(
         machine.fail('nvmlDeviceGetMemoryInfo*', 'GPU_IS_LOST')
         ran = report('--only-visible')
     assert ran.status == 1
-    assert 'GPU is lost' in ran.err
+    assert 'GPU is lost' in ran.out
 
 
 def pids_of(ran: CommandRun) -> list[str]:
-    panel = ran.out[ran.out.index(' Processes ') :]
-    return [line.split()[2] for line in panel.splitlines() if re.match(r'│ +\d', line)]
+    panel = ran.out[ran.out.index(' Processes: ') :]
+    return re.findall(r' (\d+) [CGXM] ', panel)
 
 
 def test_processes_are_filtered(machine: simulation.Machine) -> None:
@@ -266,11 +266,10 @@ def test_leaving_the_monitor_prints_the_report_of_its_last_sample(
     monkeypatch.setattr(monitor, 'run_monitor', run_monitor)
     messages: list[Message] = []
     assert show.show_monitor(LiveSource(), Options(), messages) == 0
-    assert ('GPU-Util' in capsys.readouterr().out) is (mode == 'full')
-    assert [(message.kind, message.text.splitlines()[0]) for message in messages] == [
-        ('warning', 'GPU 1: lost: GPU is lost'),
-        ('warning', 'GPU 2: not responding: the driver has not answered for 12 s'),
-    ]
+    out = capsys.readouterr().out
+    assert ('GPU-Util' in out) is (mode == 'full')
+    assert ' critical  GPU 2: not responding: the driver has not answered for 12 s' in out
+    assert messages == []
     assert collection == [(True, lifecycle.COLLECTED_AFTER, True)]
 
 
@@ -323,11 +322,13 @@ cgroup = "0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0"
 """
 
 
-def test_report_has_owners_only_on_request() -> None:
+def test_report_has_owners_unless_it_is_the_classic_table() -> None:
     with make_machine(OWNERS, processes='real'):
-        usual, chosen = report(), report('--columns', 'pid,owner')
+        usual, classic = report(), report('-m', 'full')
+        chosen = report('-m', 'full', '--columns', 'pid,owner')
         wrong = report('--columns=pid,ownr')
-    assert 'JOB' not in usual.out
+    assert 'slurm 42' in usual.out
+    assert 'slurm 42' not in classic.out
     assert 'slurm 42.0' in chosen.out
     assert wrong.status == 2
-    assert '--columns must be one of gpu, pid, type, user, owner' in wrong.err
+    assert '--columns must be one of gpu, user, owner, pid, type' in wrong.err

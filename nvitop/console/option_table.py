@@ -244,8 +244,8 @@ def _list(value: object) -> list[object]:
 GROUPS: dict[str, tuple[Option, ...]] = {
     'general': (
         Option('once', SWITCH, ('-1', '--once'), 'print a report and exit'),
-        Option('mode', one_of(MODES, nargs='?', action=storing(_store_mode)), ('-m', '--monitor'), 'run the monitor with device panels of this size (default: auto, which depends on the height of the terminal)',
-               'mode', 'size of the device panels; auto depends on the height of the terminal'),
+        Option('mode', one_of(MODES, nargs='?', action=storing(_store_mode)), ('-m', '--monitor'), 'run the monitor with GPUs in this form: a row of as many lines as fit (auto), of one line (compact), or the classic table (full), which -1 -m full prints too',
+               'mode', 'form of the GPUs: auto, compact (a line each) or full (the classic table)'),
         Option('interval', time_in('s', INTERVALS, 'TIME'), ('--interval',), 'measure every TIME, such as 5 or 500ms; at least 250ms (default: devices 1s, processes 2s)',
                'interval', 'time between samples, at least 0.25 s (default: devices 1 s, processes 2 s)', applies='monitor'),
         Option('ascii', SWITCH, ('-U', '--ascii', '--no-unicode'), 'draw with ASCII characters only',
@@ -254,6 +254,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
                'readonly', applies='monitor'),
         Option('show_host', SWITCH, ('--no-host',), 'hide the host panel of the monitor (press H to show it)',
                'show-host', 'show the host panel', applies='monitor'),
+        Option('flat', SWITCH, ('--flat',), 'list processes one by one instead of by job (press J to change it)',
+               'flat', 'list processes one by one instead of by job'),
         Option('hints', SWITCH, ('--no-hints',), 'hide the keys in the last row of the monitor (press m to show them)',
                'hints', 'show keys in the last row', applies='monitor'),
         Option('report_on_exit', SWITCH, ('--no-report',), 'print no report when the monitor exits',
@@ -331,13 +333,11 @@ def make_parser() -> ArgumentParser:
     )
     parser.add_argument_group('commands (nvitop help COMMAND explains one)', command_lines())
     general = add_general(parser, demo=False)
-    modes = general.add_mutually_exclusive_group()
     for title, rows in GROUPS.items():
         group = general if title == 'general' else parser.add_argument_group(title)
         for option in rows:
             if option.flags:
-                container = modes if option.field in ('once', 'mode') else group
-                option.kind.add(container, option, argparse.SUPPRESS)
+                option.kind.add(group, option, argparse.SUPPRESS)
     _add_configuration(parser)
     return parser
 

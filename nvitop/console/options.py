@@ -60,6 +60,8 @@ class Options(NamedTuple):
     gpu_thresholds: tuple[int, int] = (10, 75)
     memory_thresholds: tuple[int, int] = (10, 80)
     show_host: bool = True
+    #: Whether processes are listed one by one instead of by job.
+    flat: bool = False
     #: Whether the last row of the monitor shows keys.
     hints: bool = True
     #: Whether a report is printed when the monitor is left.

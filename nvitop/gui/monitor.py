@@ -154,7 +154,9 @@ def run_monitor(
     is_wanted = sample.sequence > 0 and status != HUNG_UP and not crash and options.report_on_exit
     state = app.state
     mode = 'full' if panel_rows(state).is_full else 'compact'
-    options = options._replace(columns=state.view.columns, theme=state.theme, mode=mode)
+    options = options._replace(
+        columns=state.view.columns, theme=state.theme, mode=mode, flat=state.view.flat
+    )
     return MonitorExit(status, sample if is_wanted else None, has_stopped, options, crash)
 
 

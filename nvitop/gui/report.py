@@ -21,14 +21,14 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, NARROWEST
 from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.theme import resolve_theme, theme_named
-from nvitop.gui.render.width import safe, wrap
+from nvitop.gui.render.width import cell_width, safe, wrap
 from nvitop.gui.state.jobs import Line, fold, group_by_job, labels_width
 from nvitop.gui.state.problems import count_problems, problem_lines
 from nvitop.gui.state.process_rows import list_processes
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.process import Limits, ProcessView
 from nvitop.gui.view.screens.main import draw_panels
-from nvitop.gui.view.text import MONO_TRACKS, Item, fit_items
+from nvitop.gui.view.text import MONO_TRACKS
 from nvitop.health import Finding, findings, importance, is_wrong
 from nvitop.sampling.types import Sample
 from nvitop.version import __version__
@@ -46,6 +46,7 @@ def view_of(options: Options) -> ViewState:
     view = ViewState(
         mode=options.mode,
         show_host=options.show_host,
+        flat=options.flat,
         shows_hints=options.hints,
         thresholds=options.thresholds,
         ascii=options.ascii,
@@ -120,10 +121,13 @@ def draw_report(
         Folded(rows),
         is_full=is_full,
     )
-    notes = _finding_lines(found, width)
-    height = panel.devices + panel.host + panel.processes
-    buf = Buffer(width, 1 + height + len(notes))
-    _draw_head(buf, sample, version)
+    head, notes = _head(sample, version, width), _finding_lines(found, width)
+    bottom = len(head) + panel.devices + panel.host + panel.processes
+    buf = Buffer(width, bottom + len(notes))
+    for y, parts in enumerate(head):
+        x = 1
+        for text, style in parts:
+            x += buf.write(x, y, text, style) + 2
     listed = ProcessView(
         lines,
         view.columns,
@@ -134,40 +138,42 @@ def draw_report(
         Limits(wanted),
         is_report=True,
     )
-    draw_panels(buf, panel, sample, view, DeviceView(sample), listed)
-    for y, pieces in enumerate(notes, 1 + height):
+    draw_panels(buf, panel, sample, view, DeviceView(sample), listed, len(head))
+    for y, pieces in enumerate(notes, bottom):
         x = 1
         for text, style in pieces:
             x += buf.write(x, y, text, style)
     return buf
 
 
-def _draw_head(buf: Buffer, sample: Sample, version: str) -> None:
-    """Draw the versions under the names that scripts look for, the host and the time, as far as they fit."""
+def _head(sample: Sample, version: str, width: int) -> list[list[tuple[str, Style]]]:
+    """Return the versions under the names that scripts look for; host and time if there is room."""
     driver, cuda = map(format_word, (sample.driver_version, sample.cuda_driver_version))
-    host = '@'.join(filter(None, (safe(sample.host.username), safe(sample.host.hostname))))
-    items = [
-        Item((f'NVITOP {version}', 'NVITOP'), TITLE, 0),
-        Item((f'Driver Version: {driver}',), rank=1),
-        Item((f'CUDA Driver Version: {cuda}',), rank=2),
-        *(
-            [Item((f'SIMULATED: {safe(sample.simulated)}', 'SIMULATED'), BADGE, 0)]
-            if sample.simulated
-            else []
-        ),
-        Item((host,), DIM, 4) if host else Item(('',)),
-        Item((format_timestamp(sample.timestamp),), DIM, 3),
+    name = '@'.join(filter(None, (safe(sample.host.username), safe(sample.host.hostname))))
+    versions = [
+        (f'NVITOP {version}', TITLE),
+        (f'Driver Version: {driver}', PLAIN),
+        (f'CUDA Driver Version: {cuda}', PLAIN),
     ]
-    x = 1
-    for item, text in zip(items, fit_items(items, buf.width - 1, 3)):
-        if text:
-            x += buf.write(x, 0, text, item.style) + 3
+    others = [
+        (f'SIMULATED: {safe(sample.simulated)}' if sample.simulated else '', BADGE),
+        (name, DIM),
+        (format_timestamp(sample.timestamp), DIM),
+    ]
+    others = [(text, style) for text, style in others if text]
+    if sum(cell_width(text) + 2 for text, _ in (*versions, *others)) < width:
+        return [[*versions, *others]]
+    # Otherwise one line, so that a usual machine fits a usual screen.
+    return [versions, others] if sample.simulated else [versions]
 
 
 def _finding_lines(found: Sequence[Finding], width: int) -> list[tuple[tuple[str, Style], ...]]:
     """Return what is wrong with devices, the most severe first, the same problem of several devices once."""
+    gpus = {finding.device.physical_index for finding in found if not finding.device.is_mig}
     groups: dict[tuple[str, str, str, str], list[DeviceKey]] = {}
     for finding in sorted(filter(is_wrong, found), key=importance):
+        if finding.device.is_mig and finding.device.physical_index in gpus:
+            continue
         key = (finding.severity, finding.words, finding.evidence, finding.action)
         groups.setdefault(key, []).append(finding.device)
     lines: list[tuple[tuple[str, Style], ...]] = []

@@ -63,7 +63,7 @@ def show_remote(options: Options, messages: list[Message]) -> int:
 
 def _shows_monitor(options: Options, messages: list[Message]) -> bool:
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    if options.monitor and not has_terminal:
+    if options.monitor and not options.once and not has_terminal:
         messages.append(Message('error', 'the monitor needs a terminal for input and output'))
     return has_terminal and not options.once
 

@@ -41,7 +41,6 @@ nvitop run -i python3 train.py            put -- before the command
 nvitop run --wait abc true                --wait: must be a duration
 nvitop usage --since tomorrow             --since: not a time: 'tomorrow'
 nvisel -G 200                             must be a whole number from 0 to 100
-nvitop -1 -m                              -m/--monitor: not allowed with argument -1/--once
 nvitop -m wide                            -m/--monitor: invalid choice: 'wide'
 nvitop --theme drak                       did you mean 'dark'?
 nvitop --interval 0                       --interval: must be from 0.25
