@@ -144,7 +144,7 @@ DEMAND = Demand(
 VARYING = frozenset(
     METRICS_BY_NAME[name].field
     for name in METRICS_BY_NAME
-    if name.startswith(('pcie_tx', 'pcie_rx', 'nvlink_tx', 'nvlink_rx', 'gpm_', 'total_energy'))
+    if name.startswith(('pcie_tx', 'pcie_rx', 'nvlink_total', 'gpm_', 'total_energy'))
 )
 
 
