@@ -34,7 +34,6 @@ from nvitop.gui.state.help_contents import MOUSE, TYPING
 from nvitop.gui.state.help_contents import key_groups as groups_of
 from nvitop.gui.state.keymap import HelpGroup
 from nvitop.gui.state.process_rows import ORDERS
-from nvitop.gui.view.screens.problems import PROBLEM_COLUMNS
 from nvitop.gui.view.screens.users import USER_COLUMNS
 from nvitop.health import SEVERITIES
 from nvitop.health.xid import ACTIONS, XIDS, action_of
@@ -437,11 +436,6 @@ def ranges(numbers: Sequence[int]) -> str:
             runs.append([number])
     parts = ([f'{run[0]} to {run[-1]}'] if len(run) > 2 else map(str, run) for run in runs)
     return ', '.join(text for part in parts for text in part)
-
-
-def problem_columns() -> Iterator[str]:
-    """Yield the table of the columns of the list of problems."""
-    return column_table(PROBLEM_COLUMNS)
 
 
 def tree_columns() -> Iterator[str]:

@@ -103,6 +103,8 @@ class App:
         self._measuring: Measuring | None = None
         self._drawn: AppState | None = None
         self._frame: Buffer | None = None
+        #: Time of the first sample that was kept.
+        self._recent_since = 0.0
         self._status: int | None = None
 
     def post(self, event: Event) -> None:
@@ -165,7 +167,11 @@ class App:
                     self.history.record(sample, watched=watched)
                     if self.recent is not None:
                         self.recent.add(sample)
-                        event = event._replace(gpu_times=self.recent.gpu_times)
+                        self._recent_since = self._recent_since or sample.timestamp
+                        since = max(self._recent_since, sample.timestamp - self.recent.seconds)
+                        event = event._replace(
+                            gpu_times=self.recent.gpu_times, gpu_times_since=since
+                        )
         self.state, effects = self.update(self.state, event)
         for effect in effects:
             effect.perform(self)

@@ -10,7 +10,6 @@ from nvitop.gui.model.choices import DETAILS, PROCESS_TRAFFIC, Screen
 from nvitop.gui.model.columns import COLUMNS, place_processes
 from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.actions import select_event
 from nvitop.gui.state.app_state import (
     AppState,
@@ -41,10 +40,10 @@ from nvitop.gui.view.screens.environ import draw_environ
 from nvitop.gui.view.screens.help import draw_columns, draw_help
 from nvitop.gui.view.screens.main import draw_main_screen
 from nvitop.gui.view.screens.metrics import draw_metrics
-from nvitop.gui.view.screens.problems import draw_events, draw_problems
+from nvitop.gui.view.screens.problems import DETAIL, WITH_DETAIL, draw_events, draw_problems
 from nvitop.gui.view.screens.signal import draw_signal
 from nvitop.gui.view.screens.tree import draw_tree
-from nvitop.gui.view.screens.users import draw_users
+from nvitop.gui.view.screens.users import detail_height, draw_users
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Demand, ProcessKey
 
@@ -131,8 +130,6 @@ def _visible(state: AppState) -> tuple[ProcessKey, ...] | None:
 
 #: What can be typed into the filter.
 _FILTER = 'text, or user: gpu: pid: type: job:'
-#: Minimum height at which a narrow problems screen has one more row below its list.
-_LONG_FOOT = 12
 
 
 def _now(draw: Callable[[Buffer, AppState], None]) -> Callable[[Buffer, AppState, History], None]:
@@ -177,8 +174,7 @@ def _prepare_tree(before: AppState, state: AppState) -> Result:
 
 
 def _problem_margins(state: AppState) -> tuple[int, int]:
-    """On a narrow screen, a reason that is cut in its line is shown in full below the list."""
-    return 2, 4 if state.width < CLASSIC and state.body_height >= _LONG_FOOT else 3
+    return 1, 1 + (DETAIL if state.height >= WITH_DETAIL else 0)
 
 
 def _signal_margins(state: AppState) -> tuple[int, int]:
@@ -213,6 +209,7 @@ TREE = ScreenSpec(
     filter_example=_FILTER,
     long_lines=LongLines(5, _long_branches),
     prepare=_prepare_tree,
+    is_framed=True,
 )
 ENVIRON = ScreenSpec(
     draw=_now(draw_environ),
@@ -224,6 +221,8 @@ ENVIRON = ScreenSpec(
     texts=lambda state: _long_variables(state)[0],
     long_lines=LongLines(5, _long_variables),
     prepare=begin_reading,
+    key_of=lambda line: line[0],
+    is_framed=True,
 )
 METRICS = ScreenSpec(
     draw=draw_metrics,
@@ -243,6 +242,7 @@ HELP = ScreenSpec(
     margins=lambda _: (2, 0),
     has_cursor=False,
     texts=_texts_of_help,
+    is_framed=True,
 )
 PROBLEMS = ScreenSpec(
     draw=_now(draw_problems),
@@ -252,26 +252,33 @@ PROBLEMS = ScreenSpec(
     demand=problems_demand,
     margins=_problem_margins,
     texts=_texts_of_problems,
+    key_of=lambda line: line[:2],
+    is_framed=True,
+    line_height=2,
 )
 USERS = ScreenSpec(
-    draw=_now(draw_users),
+    draw=draw_users,
     hints=('h', 'q'),
     menu=('h', 'Enter', 'U', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
     lines=listed_users,
     demand=users_demand,
-    margins=lambda _: (2, 1),
+    margins=lambda state: (2, 1 + detail_height(state)),
     texts=lambda state: [user.name or '' for user in listed_users(state)],
     filter_example=_FILTER,
     prepare=lambda _, state: (state._replace(sums_by_owner=False), ()),
+    key_of=lambda line: line.name,
+    is_framed=True,
 )
 COLUMN_CHOICE = ScreenSpec(
     draw=_now(draw_columns),
     hints=('Space', 'K J', 'q'),
     menu=('h', 'Space', 'K J', '/', 'n N', 'q'),
-    lines=lambda _: COLUMNS,
+    lines=columns_in_order,
     demand=basic_demand,
     margins=lambda _: (2, 0),
     texts=_texts_of_columns,
+    key_of=lambda line: line,
+    is_framed=True,
 )
 EVENTS = ScreenSpec(
     draw=_now(draw_events),
@@ -282,6 +289,7 @@ EVENTS = ScreenSpec(
     margins=lambda _: (2, 0),
     texts=lambda state: [event.text for event in state.events],
     prepare=select_event,
+    is_framed=True,
 )
 SIGNAL = ScreenSpec(
     draw=_now(draw_signal),
@@ -290,6 +298,8 @@ SIGNAL = ScreenSpec(
     lines=lambda state: () if state.dialog is None else state.dialog.targets,
     demand=lambda state: (tree_demand if state.listing is Screen.TREE else main_demand)(state),
     margins=_signal_margins,
+    key_of=lambda line: line.key,
+    is_framed=True,
 )
 
 SCREENS: dict[Screen, ScreenSpec] = {

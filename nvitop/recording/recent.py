@@ -38,6 +38,7 @@ class RecentSamples:
         *,
         interval: float = LONGEST_INTERVAL,
     ) -> None:
+        self.seconds = seconds
         retention = Retention(frame_seconds=seconds, max_bytes=most_bytes)
         self._store = Store(None, mode=None, retention=retention)
         self._recording = Recording('', self._store.db)

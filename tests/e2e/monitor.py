@@ -91,11 +91,11 @@ TAG_COLOR = 'brown'  # the name in pyte of yellow
 
 #: Screen that a test waits for → its first line.
 TITLES = {
-    Screen.MAIN: r'\A[^\n\[]* SIM[A-Z]*\b',
-    Screen.TREE: r'\AProcess tree \([1-9]',
-    Screen.HELP: r'\Anvitop .*\n Help: lines',
-    Screen.PROBLEMS: r'\AProblems: \d',
-    Screen.USERS: r'\AGPU usage by (user|job)',
+    Screen.MAIN: r'\A[^›\n]*\[SIM',
+    Screen.TREE: r'(?m)^.. Process tree \([1-9]',
+    Screen.HELP: 'Help: lines',
+    Screen.PROBLEMS: r'(?m)^.. Problems \d',
+    Screen.USERS: r'(?m)^.. (Users|Jobs) \d',
 }
 _PROCESS = re.compile(r'^│ +\d+[: \d]* +\d+ [CGXM ] ')
 

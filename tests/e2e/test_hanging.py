@@ -67,7 +67,7 @@ def use_everything(program: Program, rows: str) -> None:
     program.press('H', r'load \d')
     program.resize(104, 44)
     program.wait_for('^╰─{102}╯$')
-    program.press('t', r'\AProcess tree')
+    program.press('t', 'Process tree')
     program.press('q', rows)
 
 

@@ -34,7 +34,7 @@ def test_each_signal_reaches_the_named_process(tmp_path: pathlib.Path) -> None:
         ):
             pid = victims[name].pid
             open_dialog(monitor, name, key)
-            monitor.wait_for(rf'^ {pid} \({user}, GPU [0-9,-]+\) {name} -c ')
+            monitor.wait_for(rf'^│ +{pid} \({user}, GPU [0-9,-]+\) {name} -c ')
             assert victims[name].poll() is None
             monitor.key('Enter')
             monitor.wait_until_gone('Send a signal')
@@ -58,11 +58,11 @@ def test_all_tagged_processes_get_the_signal_and_an_exited_one_is_reported(
         monitor.press('K', 'these 2 processes')
         monitor.wait_until_armed()
         for name in ('victim-a', 'victim-b'):
-            monitor.wait_for(rf'^ {victims[name].pid} \([^)]+\) +{name} -c ')
+            monitor.wait_for(rf'^│ +{victims[name].pid} \([^)]+\) +{name} -c ')
         victims['victim-b'].kill()
         victims['victim-b'].wait(PATIENCE)
         # Enter has no effect for 0.2 s after its text has changed.
-        monitor.wait_for(rf'^ {victims["victim-b"].pid} \([^)]+, no longer listed\)')
+        monitor.wait_for(rf'^│ +{victims["victim-b"].pid} \([^)]+, no longer listed\)')
         monitor.wait_until_armed()
         monitor.type('K\r')
         assert victims['victim-a'].wait(PATIENCE) == -9
@@ -70,7 +70,7 @@ def test_all_tagged_processes_get_the_signal_and_an_exited_one_is_reported(
         monitor.wait_for(f'SIGKILL to {victims["victim-b"].pid}: already exited')
         assert victims['saved'].poll() is None
         monitor.press('!', TITLES[Screen.PROBLEMS])
-        monitor.wait_for(rf'process {victims["victim-b"].pid} +SIGKILL +already exited')
+        monitor.wait_for(rf'process {victims["victim-b"].pid} +SIGKILL: already exited')
 
 
 def test_readonly_monitor_sends_no_signal(tmp_path: pathlib.Path) -> None:

@@ -112,7 +112,7 @@ def test_driver_disappears_and_comes_back(tmp_path: pathlib.Path) -> None:
     with Program((*DEMO, str(path), '--interval=0.3')) as program:
         program.wait_for('Driver Not Loaded')
         program.wait_until_gone('/700 W')
-        program.press('!', 'Problems: [1-9]')
+        program.press('!', 'Problems [1-9]')
         program.press('q', '/700 W')
         program.wait_until_gone('Driver Not Loaded')
         assert program.leave() == 0

@@ -356,8 +356,8 @@ def test_letters_arrows_and_clicks_choose_a_signal_and_send_none() -> None:
         assert (dialog_of(state).signal, effects) == (signal, ())
     frame = draw_frame(state, History())
     for signal in SIGNALS:
-        x = frame.lines()[1].index(signal)
-        state, effects = update(state, MousePressed(x, 1, hit=frame.hit_at(x, 1)))
+        x = frame.lines()[2].index(signal)
+        state, effects = update(state, MousePressed(x, 2, hit=frame.hit_at(x, 2)))
         assert (dialog_of(state).signal, effects) == (signal, ())
     (effect,) = press(state, 'Enter')[1]
     assert isinstance(effect, SendSignal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nvitop.gui.state.events import Pasted
-from nvitop.gui.state.navigation import current_line
+from nvitop.gui.state.lists import current_line
 from nvitop.gui.state.process_rows import (
     filter_processes,
     matches,

@@ -48,15 +48,6 @@ def test_every_title_has_the_badges_of_a_frozen_and_a_simulated_machine(
         assert ('[SIM' in line) is bool(simulated)
 
 
-def test_badge_is_shown_in_whole_words_or_not_at_all() -> None:
-    for width in range(40, 70):
-        line = lines_on('simulated', width, 12, '\\', 'p', 'Enter', 'U')[0]
-        title, *badges = line.replace('h help', ' ').replace('q back', ' ').split('  ')[:3]
-        assert '(2)' in title
-        words = ('', '[SIMULATED]', '[SIM]', '[filter: p]', '[filter]')
-        assert all(badge.strip() in words for badge in badges)
-
-
 @pytest.mark.parametrize(
     ('keys', 'is_list'),
     [('', True), ('Down ' * 8, True), ('Down e', False), ('!', False), ('t', True)],

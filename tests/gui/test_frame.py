@@ -43,7 +43,7 @@ def test_long_notice_is_wrapped_or_cut_to_a_third_of_the_screen() -> None:
 def test_signals_are_dim_until_a_key_can_confirm() -> None:
     state = state_on('h100x8', 100, 40, 'Down', 'T')
     for each, is_ready in ((state, False), (read_dialog(state), True)):
-        spans = draw_frame(each, History()).row(1)
+        spans = draw_frame(each, History()).row(2)
         assert {style.dim for _, text, style in spans if 'SIG' in text} == {not is_ready}
 
 

@@ -9,6 +9,7 @@ import pytest
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.events import Resized
+from nvitop.gui.state.lists import current_line, listed_users
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.owner.types import Layer, make_owner
@@ -26,18 +27,34 @@ def test_second_key_sums_up_by_owner() -> None:
     rows = tuple(process._replace(owner=owner) for process in sample.processes)
     state = state_on(sample._replace(processes=rows), 100, 24, 'U', 'U')
     lines = lines_of(state)
-    assert lines[0].startswith('GPU usage by job (1)')
-    assert lines[1].split()[0] == 'JOB'
-    assert lines[2].startswith(' slurm 42 ')
+    assert lines[1].startswith('╭─ Jobs 1 ')
+    assert lines[2].split()[1] == 'JOB'
+    assert lines[3].startswith('│  slurm 42 ')
     assert demand_of(state).owners
-    first = state_on(sample, 100, 24, 'U', 'U', 'U')
-    assert lines_of(first)[1].split()[0] == 'USER'
+    assert lines_of(pressed(state, 'U'))[2].split()[1] == 'USER'
 
 
-def test_bar_of_a_share_takes_the_room_that_is_left_up_to_its_largest_width() -> None:
-    headings = [lines_of(state_on('h100x8', width, 20, 'U'))[1] for width in (100, 110, 120, 160)]
-    places = [heading.index('%GPUMEM') - heading.index('SHARE') for heading in headings]
-    assert places == [7, 15, 25, 25]
+def test_users_are_a_map_with_the_free_gpus_and_the_processes_of_the_selected_one() -> None:
+    lines = lines_of(state_on('h100x8', 120, 40, 'U', 'Down'))
+    headings = lines[2]
+    for gpu in range(8):
+        assert f' {gpu} ' in headings
+    place = headings.index(' 4 ') + 1
+    assert lines[4].split()[1] == 'bob'
+    assert [lines[y][place : place + 2] for y in (3, 4, 5)] == ['  ', '██', '  ']
+    free = next(line for line in lines if line.startswith('│  free'))
+    assert free[headings.index(' 7 ') + 1 :].startswith('FREE')
+    assert any(line.startswith('├─ bob: 1 process on GPU 4 ') for line in lines)
+    assert any(line.startswith('│ GPU 4 ') for line in lines)
+    assert 'GPU 7' in next(line for line in lines_on('h100x8', 60, 16, 'U') if 'free' in line[:9])
+
+
+def test_cursor_follows_its_line_when_the_order_changes() -> None:
+    state = pressed(state_on('h100x8', 120, 40), 'U', 'Down')
+    name = listed_users(state)[current_line(state) or 0].name
+    state = pressed(state, 'o', 'c')
+    assert listed_users(state)[current_line(state) or 0].name == name
+    assert listed_users(state)[1].name != name
 
 
 def test_cursor_stays_visible_on_every_list() -> None:
@@ -68,8 +85,8 @@ def test_selected_line_stays_visible_at_every_size() -> None:
 
 
 def test_empty_tree_shows_the_reason() -> None:
-    assert 'Looking for processes ...' in lines_on('nothing-yet', 80, 24, 't')[2]
-    assert 'No match: 16 processes' in lines_on('h100x8', 80, 24, 't', '\\', '#')[2]
+    assert 'Looking for processes ...' in lines_on('nothing-yet', 80, 24, 't')[3]
+    assert 'No match: 16 processes' in lines_on('h100x8', 80, 24, 't', '\\', '#')[3]
 
 
 def test_long_commands_are_shortened_as_on_the_main_screen() -> None:
@@ -79,7 +96,7 @@ def test_long_commands_are_shortened_as_on_the_main_screen() -> None:
         for i, process in enumerate(sample.host_processes)
     ]
     state = state_on(sample._replace(host_processes=tuple(hosts)), 80, 24, 't')
-    lines = lines_of(state)[2:10]
+    lines = [line.rstrip('│ ') for line in lines_of(state)[3:11]]
     assert all('python3 train' in line for line in lines)
     assert re.search(r'─ python3 train.*\.\.\S*\d+$', lines[1])
-    assert 'bin/python3 -u train' in lines_of(pressed(state, 'Right'))[2]
+    assert 'bin/python3 -u train' in lines_of(pressed(state, 'Right'))[3]

@@ -16,7 +16,7 @@ from nvitop.gui.state.events import (
     SampleArrived,
     SignalSent,
 )
-from nvitop.gui.state.navigation import current_line, line_count
+from nvitop.gui.state.lists import current_line, line_count
 from nvitop.sampling.types import Origin
 from tests.gui.drawing import lines_of, state_on
 from tests.gui.driving import (

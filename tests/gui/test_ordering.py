@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from nvitop.gui.model.choices import Sort, neighbor
-from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.model.choices import Sort
 from nvitop.gui.state.lists import listed_problems, listed_users
 from nvitop.gui.state.process_rows import (
     ORDERS,
-    is_descending,
     sort_processes,
 )
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
@@ -63,29 +61,6 @@ def test_exited_processes_and_unknown_values_are_last_in_both_directions(
 @pytest.mark.parametrize('reverse', [False, True])
 def test_each_order_keeps_all_processes(order: str, reverse: bool) -> None:
     assert sorted(pids(Sort(order, reverse))) == [10, 11, 12, 13, 14]
-
-
-def test_each_order_has_its_own_column_and_letter() -> None:
-    assert {column.order for column in COLUMNS} - {''} == {order.name for order in ORDERS}
-    assert len({order.letter for order in ORDERS}) == len(ORDERS)
-
-
-def test_stepping_through_the_orders_wraps_around() -> None:
-    name = 'natural'
-    names = [order.name for order in ORDERS]
-    seen = []
-    for _ in ORDERS:
-        name = neighbor(names, name, 1)
-        seen.append(name)
-    assert seen[0] == 'pid'
-    assert seen[-1] == 'natural'
-    assert neighbor(names, 'natural', -1) == 'time'
-
-
-def test_only_amounts_are_sorted_from_the_highest() -> None:
-    rising = [order.name for order in ORDERS if not is_descending(Sort(order.name))]
-    assert rising == ['natural', 'pid', 'username', 'owner']
-    assert is_descending(Sort('pid', reverse=True))
 
 
 def test_processes_that_started_together_are_sorted_by_pid() -> None:

@@ -16,8 +16,8 @@ from nvitop.gui.state.events import (
     Resized,
     RingBell,
 )
-from nvitop.gui.state.lists import panel_rows, tree_layout
-from nvitop.gui.state.navigation import current_line
+from nvitop.gui.state.lists import current_line, panel_rows, tree_layout
+from nvitop.gui.state.navigation import lines_layout
 from tests.gui.drawing import click_hit
 from tests.gui.driving import (
     MANY,
@@ -145,7 +145,7 @@ def test_long_lines_scroll_until_their_end_is_visible() -> None:
     )
     state = pressed(state, 't', '$')
     longest = max(len(row.prefix + (row.process.command or '')) for row in state.tree_rows)
-    assert state.position.scroll_x == longest - tree_layout(state).columns[-1].width
+    assert state.position.scroll_x == longest - tree_layout(state.inner).columns[-1].width
     assert press(state, 'Right')[1] == (RingBell(),)
     assert press(state_of(SAMPLES['one'], width=200), '$', 'Right')[1] == (RingBell(),)
 
@@ -187,7 +187,7 @@ def test_clicks_and_the_wheel_move_on_lists(screen: Screen) -> None:
     state = after(state, EnvironmentRead(environ.pid, environ.start_time, ENVIRONMENT))
     state = pressed(state, 'Home')
     if screen is not Screen.HELP:  # it has no cursor
-        state = after(state, MousePressed(5, 4))
+        state = after(state, MousePressed(5, lines_layout(state).row_of(2)))
         assert current_line(state) == 2
         state = after(state, MouseScrolled(5, 4, dy=-2))
     for dy, ctrl, line in ((1, False, 1), (1, True, 6), (-1, False, 5), (-1, True, 0)):

@@ -9,7 +9,7 @@ from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import MousePressed
-from nvitop.gui.state.lists import tree_layout
+from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.process_rows import build_tree, subtree
 from nvitop.sampling.types import (
     HostProcessSample,
@@ -87,8 +87,8 @@ def test_tree_opens_at_the_selected_process_and_returns_its_selection() -> None:
 
 def test_click_selects_the_line_of_the_tree_drawn_there() -> None:
     state = pressed(state_of(with_families(MANY), height=20), 't', 'End')
-    layout = tree_layout(state).lines
-    for y in (layout.area.y, 10, 19):
+    layout = lines_layout(state)
+    for y in (layout.area.y, 10, layout.area.bottom - 1):
         state = after(state, MousePressed(5, y))
         line = layout.at(y)
         assert line is not None

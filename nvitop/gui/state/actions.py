@@ -21,6 +21,7 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.keymap import Binding, Need
 from nvitop.gui.state.lists import (
     LIST_ORDERS,
+    current_line,
     list_sort,
     panel_rows,
     process_lines,
@@ -97,7 +98,7 @@ def need_taggable(state: AppState) -> str:
     """A process to tag: the selected one, or the first one."""
     if selected_processes(state):
         return ''
-    return hidden_by_filter(state) or ('' if state.spec.lines(state) else 'No process to tag')
+    return hidden_by_filter(state) or ('' if state.spec.lines(state.inner) else 'No process to tag')
 
 
 def need_search(state: AppState) -> str:
@@ -139,7 +140,7 @@ def sees_all_lines(state: AppState) -> bool:
     if state.screen is Screen.MAIN:
         return len(process_lines(state)) <= panel_rows(state).listed
     layout = lines_layout(state)
-    return layout.length <= layout.area.height
+    return layout.length <= layout.visible
 
 
 def has_nothing_to_clear(state: AppState) -> bool:
@@ -269,7 +270,7 @@ def show_event_time(state: AppState) -> Result:
     """Return to the main screen, and pause at the time of the event in the current line."""
     if not state.events:
         return state, ()
-    event = state.events[min(state.position.cursor, len(state.events) - 1)]
+    event = state.events[current_line(state) or 0]
     state = state._replace(screen=state.program.home, behind=(), position=ListPosition())
     state = replace_notice(state, 'Time', f'{format_time(event.time)} {event.text}')
     pause = () if state.origin.is_paused else (Travel('pause', 0.0),)

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Hashable, Mapping, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.model.device_rows import GpuRow
+from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.events import Effect
 from nvitop.gui.state.jobs import Line
 from nvitop.gui.state.keymap import HelpGroup, Keymap
@@ -70,6 +71,8 @@ class ListPosition(NamedTuple):
     cursor: int = 0
     scroll_y: int = 0
     scroll_x: int = 0
+    #: Identity of the line under the cursor, which stays on it when lines move; see ``ScreenSpec.key_of``.
+    key: Hashable = None
 
 
 class SignalTarget(NamedTuple):
@@ -184,6 +187,12 @@ class ScreenSpec(NamedTuple):
     #: What can be typed into the filter that restricts it; ``''`` if none does.
     filter_example: str = ''
     long_lines: LongLines | None = None
+    #: What identifies a line; ``None``: its index.
+    key_of: Callable[[Any], Hashable] | None = None
+    #: Rows of a line.
+    line_height: int = 1
+    #: Whether it is drawn inside the frame that all lists share; see :attr:`AppState.inner`.
+    is_framed: bool = False
     #: Called with the states before and after the screen is opened; ``None`` if it needs nothing.
     prepare: Callable[[AppState, AppState], Result] | None = None
 
@@ -230,6 +239,8 @@ class AppState(NamedTuple):
     program: Program
     width: int = 80
     height: int = 24
+    #: Whether the size is that inside a frame.
+    is_inner: bool = False
     screen: Screen = Screen.MAIN
     #: Screens to return to, and the positions in their lists; the last one is next.
     behind: tuple[tuple[Screen, ListPosition], ...] = ()
@@ -266,6 +277,8 @@ class AppState(NamedTuple):
     origin: Origin = LIVE
     #: User → seconds × GPUs used and held idle: in the scroll-back, or today in a recording.
     gpu_times: Mapping[str, tuple[float, float]] = {}
+    #: Since when, in seconds since the epoch; 0: unknown.
+    gpu_times_since: float = 0.0
     #: Events of the recording, oldest first.
     events: tuple[RecordedEvent, ...] = ()
     #: Processes that match the filters, in the order of the list.
@@ -317,6 +330,23 @@ class AppState(NamedTuple):
     def keymap(self) -> Keymap:
         """The keys in force."""
         return self.keys or self.program.keys
+
+    @property
+    def margin(self) -> int:
+        """Cells at each side of a list, for its frame."""
+        return 2 if self.width >= CLASSIC else 1
+
+    @property
+    def inner(self) -> AppState:
+        """The state of the size inside the frame of a list; its first row becomes the title."""
+        if not self.spec.is_framed or self.is_inner:
+            return self
+        return self._replace(
+            is_inner=True,
+            width=self.width - 2 * self.margin,
+            height=self.body_height - 2,
+            view=self.view._replace(shows_hints=False),
+        )
 
     @property
     def body_height(self) -> int:

@@ -15,7 +15,7 @@ from nvitop.gui.state.events import (
     SaveSettings,
     SettingsSaved,
 )
-from nvitop.gui.state.lists import panel_rows
+from nvitop.gui.state.lists import current_line, panel_rows
 from nvitop.gui.state.notices import answer, refuse, replace_notice
 
 #: Minutes shown by the width of a history; 0: two seconds per cell.
@@ -89,7 +89,7 @@ def columns_in_order(state: AppState) -> tuple[str, ...]:
 def choose_column(state: AppState) -> Result:
     """Show or hide the column under the cursor."""
     order = columns_in_order(state)
-    name = order[state.position.cursor]
+    name = order[current_line(state) or 0]
     shown = frozenset(state.view.columns) ^ {name}
     if not shown:
         return refuse(state, 'At least one column must be shown')
@@ -99,7 +99,8 @@ def choose_column(state: AppState) -> Result:
 def move_column(state: AppState, step: int) -> Result:
     """Move the column under the cursor, shown or hidden."""
     order = list(columns_in_order(state))
-    at, to = state.position.cursor, state.position.cursor + step
+    at = current_line(state) or 0
+    to = at + step
     if not 0 <= to < len(order):
         return state, (RingBell(),)
     order[at], order[to] = order[to], order[at]
@@ -112,7 +113,7 @@ def _arrange(
     columns = tuple(name for name in order if name in shown)
     return state._replace(
         view=state.view._replace(columns=columns, column_order=order),
-        position=state.position._replace(cursor=order.index(cursor)),
+        position=state.position._replace(cursor=order.index(cursor), key=cursor),
     )
 
 

@@ -19,7 +19,7 @@ from nvitop.gui.state.dialog import (
 from nvitop.gui.state.environ import toggle_secrets
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import Binding, Keymap, Need, leaving
-from nvitop.gui.state.lists import LIST_ORDERS, ListOrder, sort_list
+from nvitop.gui.state.lists import LIST_ORDERS, ListOrder, current_line, sort_list
 from nvitop.gui.state.process_rows import ORDERS, Order
 
 #: The screens of the monitor.
@@ -169,7 +169,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Ctrl-E', '$'), 'scroll-end', partial(navigation.move_to_edge, direction=1), 'end of long lines', _WIDE, MOVE),
     Binding(('Esc',), 'clear', actions.clear, 'clear filter, selection, GPU, pause', _PROCESSES, MOVE, hint='clear', is_pointless=actions.has_nothing_to_clear),
     # processes
-    Binding(('Space',), 'tag', actions.tag, 'tag the process, go to the next', _PROCESSES, PROCESS, hint='tag', needs=(actions.need_taggable,), is_pointless=lambda state: navigation.current_line(state) is None),
+    Binding(('Space',), 'tag', actions.tag, 'tag the process, go to the next', _PROCESSES, PROCESS, hint='tag', needs=(actions.need_taggable,), is_pointless=lambda state: current_line(state) is None),
     Binding(('x',), 'tag-subtree', selection.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(actions.need_process,)),
     _signal(('Ctrl-C', 'I'), 'interrupt', 'SIGINT', 'interrupt'),
     _signal(('T', 'F9'), 'terminate', 'SIGTERM', 'terminate'),

@@ -313,7 +313,7 @@ def command_lines(state: AppState) -> list[str]:
     command = safe(dialog.targets[at].command)
     if question(state, dialog)[2][at].endswith(command):
         return []
-    return wrap(command, max(2, state.width - 2))[: state.body_height // 4]
+    return wrap(command, max(2, state.width - 2))[: max(0, (state.body_height - 6) // 3)]
 
 
 def _about_zombie(dialog: SignalDialog, notes: Sequence[str]) -> tuple[str, ...]:

@@ -85,6 +85,8 @@ class SampleArrived(NamedTuple):
     gpu_times: Mapping[str, tuple[float, float]] = {}
     #: The events of a recording, oldest first.
     events: tuple[RecordedEvent, ...] = ()
+    #: Since when ``gpu_times`` are counted, in seconds since the epoch; 0: unknown.
+    gpu_times_since: float = 0.0
 
 
 class PastShown(NamedTuple):

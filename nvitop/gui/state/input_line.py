@@ -8,8 +8,8 @@ import re
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.actions import go_to_time
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, SearchStart, TextField
-from nvitop.gui.state.lists import process_lines, relist, uses_of_devices
-from nvitop.gui.state.navigation import current_line, go_to_line, line_count, lines_layout
+from nvitop.gui.state.lists import current_line, line_count, process_lines, relist, uses_of_devices
+from nvitop.gui.state.navigation import go_to_line, lines_layout
 from nvitop.gui.state.notices import answer, refuse, withdraw_notice
 from nvitop.gui.state.process_rows import contains, matches, matches_host_process, parse_query
 
@@ -171,7 +171,9 @@ def _hits(state: AppState, text: str) -> list[int]:
     if not words:
         return []
     if state.spec.texts is not None:
-        found = [all(contains(line, word) for word in words) for line in state.spec.texts(state)]
+        found = [
+            all(contains(line, word) for word in words) for line in state.spec.texts(state.inner)
+        ]
     elif not query:
         return []
     elif state.screen is Screen.TREE:
@@ -186,7 +188,7 @@ def _hits(state: AppState, text: str) -> list[int]:
     hits = [line for line, is_hit in enumerate(found) if is_hit]
     if state.spec.has_cursor:
         return hits
-    last = max(0, line_count(state) - lines_layout(state).area.height)
+    last = max(0, line_count(state) - lines_layout(state).visible)
     return sorted({min(line, last) for line in hits})
 
 

@@ -16,7 +16,7 @@ from nvitop.gui.render.geometry import Cells
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.jobs import Line, fold, group_by_job, job_key, labels_width
 from nvitop.gui.state.notices import answer
-from nvitop.gui.state.problems import ProblemLine, problem_lines
+from nvitop.gui.state.problems import ProblemLine, missing_values, problem_lines
 from nvitop.gui.state.process_rows import (
     TreeRow,
     UserSummary,
@@ -61,7 +61,7 @@ LIST_ORDERS: dict[Screen, tuple[ListOrder, ...]] = {
         ListOrder('gpu-memory', 'g', 'GPU-MEM', None),
         ListOrder('user', 'u', 'USER', lambda row: row.name, is_descending=False),
         ListOrder('processes', 'p', 'PROCESSES', lambda row: row.processes),
-        ListOrder('idle-memory', 'i', 'IDLE-MEM', lambda row: row.idle_memory_bytes),
+        ListOrder('idle-memory', 'i', 'HELD', lambda row: row.idle_memory_bytes),
         ListOrder('sm', 's', 'AVG %SM', lambda row: row.mean_sm_percent),
         ListOrder('cpu', 'c', '%CPU', lambda row: row.cpu_percent),
         ListOrder('oldest', 't', 'OLDEST', lambda row: row.running_seconds),
@@ -287,6 +287,23 @@ def selected_index(state: AppState) -> int | None:
     return next((i for i, line in enumerate(process_lines(state)) if line.key == key), None)
 
 
+def line_count(state: AppState) -> int:
+    """Return the number of lines of the screen."""
+    return len(state.spec.lines(state.inner))
+
+
+def current_line(state: AppState) -> int | None:
+    """Return the index of the current line: the cursor, or the selected process."""
+    selection = state.spec.selection
+    if selection is not None:
+        return selection.current(state)
+    lines, key_of = state.spec.lines(state.inner), state.spec.key_of
+    cursor, key = state.position.cursor, state.position.key
+    if key_of is not None and key is not None:
+        cursor = next((i for i, line in enumerate(lines) if key_of(line) == key), cursor)
+    return max(0, min(cursor, len(lines) - 1))
+
+
 def listed_users(state: AppState) -> tuple[UserSummary, ...]:
     """Return the lines of the users screen."""
     users = summarize_users(state.rows, by_owner=state.sums_by_owner)
@@ -308,7 +325,9 @@ def _with_times(state: AppState, users: tuple[UserSummary, ...]) -> tuple[UserSu
 
 def listed_problems(state: AppState) -> tuple[ProblemLine, ...]:
     """Return the lines of the problems screen."""
-    lines = sorted_lines(state, Screen.PROBLEMS, problem_lines(state.shown_tally.problems))
+    found = problem_lines(state.shown_tally.problems)
+    lines = sorted_lines(state, Screen.PROBLEMS, [line for line in found if line.is_failure])
+    lines = (*lines, *missing_values(found))
     words = state.problem_query.split()
     return tuple(
         line

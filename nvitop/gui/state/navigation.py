@@ -7,7 +7,14 @@ from nvitop.gui.layout.screens import ListLayout, lay_out_list, longest_line
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell
-from nvitop.gui.state.lists import panel_rows, process_lines, relist, sort_by
+from nvitop.gui.state.lists import (
+    current_line,
+    line_count,
+    panel_rows,
+    process_lines,
+    relist,
+    sort_by,
+)
 from nvitop.gui.state.selection import (
     clear_selection,
     select_device,
@@ -16,19 +23,6 @@ from nvitop.gui.state.selection import (
     select_process,
     toggle_device,
 )
-
-
-def line_count(state: AppState) -> int:
-    """Return the number of lines of the screen."""
-    return len(state.spec.lines(state))
-
-
-def current_line(state: AppState) -> int | None:
-    """Return the index of the current line: the cursor, or the selected process."""
-    selection = state.spec.selection
-    if selection is not None:
-        return selection.current(state)
-    return max(0, min(state.position.cursor, line_count(state) - 1))
 
 
 def has_selection(state: AppState) -> bool:
@@ -51,24 +45,29 @@ def go_to_line(state: AppState, line: int) -> AppState:
 
 def lines_layout(state: AppState) -> ListLayout:
     """Return the places of the lines of a list."""
-    spec = state.spec
-    top, bottom = spec.margins(state) if spec.margins is not None else (0, 0)
-    cursor: int | None = state.position.cursor
-    if spec.selection is not None:
-        cursor = spec.selection.current(state)
-    return lay_out_list(
-        state.width,
-        state.body_height,
-        line_count(state),
+    spec, inner = state.spec, state.inner
+    top, bottom = spec.margins(inner) if spec.margins is not None else (0, 0)
+    layout = lay_out_list(
+        inner.width,
+        inner.body_height,
+        line_count(inner),
         top=top,
         bottom=bottom,
         scroll_y=state.position.scroll_y,
-        cursor=cursor if spec.has_cursor else None,
+        cursor=current_line(state) if spec.has_cursor else None,
+        line_height=spec.line_height,
     )
+    if inner is state:
+        return layout
+    area = layout.area
+    return layout._replace(area=area._replace(x=state.margin, y=area.y + 1))
 
 
 def _move(state: AppState, cursor: int, scroll_y: int) -> AppState:
-    return state._replace(position=state.position._replace(cursor=cursor, scroll_y=scroll_y))
+    lines, key_of = state.spec.lines(state.inner), state.spec.key_of
+    key = key_of(lines[cursor]) if key_of is not None and 0 <= cursor < len(lines) else None
+    position = state.position._replace(cursor=cursor, scroll_y=scroll_y, key=key)
+    return state._replace(position=position)
 
 
 #: Maximum number of columns that lines can be scrolled by.
@@ -154,7 +153,7 @@ def move_to_edge(state: AppState, direction: int) -> Result:
 def max_scroll_x(state: AppState) -> int:
     """Return the number of columns by which lines can be scrolled until their ends are visible."""
     long_lines = state.spec.long_lines
-    lines, width = ([], 0) if long_lines is None else long_lines.texts(state)
+    lines, width = ([], 0) if long_lines is None else long_lines.texts(state.inner)
     return min(max(0, longest_line(lines, limit=MAX_SCROLL) - width), MAX_SCROLL)
 
 

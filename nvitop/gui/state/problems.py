@@ -154,6 +154,27 @@ def problem_lines(counts: Iterable[ProblemCount]) -> tuple[ProblemLine, ...]:
     return tuple(_line(rows) for rows in sorted(lines.values(), key=lambda g: _gravity(g, worst)))
 
 
+def missing_values(lines: Iterable[ProblemLine]) -> tuple[ProblemLine, ...]:
+    """Return one line for all values that a device does not have, or not for this user."""
+    missing = [line for line in lines if not line.is_failure]
+    if len(missing) < 2:
+        return tuple(missing)
+    reasons = '; '.join(
+        f'{", ".join(map(value_words, line.what.split(", ")))}: {line.reason} ({line.subject})'
+        for line in missing
+    )
+    names = [name for line in missing for name in line.what.split(', ')]
+    line = missing[0]._replace(
+        subject='not available',
+        what=', '.join(dict.fromkeys(names)),
+        reason=reasons,
+        value_count=len({*names}),
+        brief=', '.join(dict.fromkeys(each.subject for each in missing)),
+        device=None,
+    )
+    return (line,)
+
+
 def _without_explained(rows: list[ProblemCount]) -> list[ProblemCount]:
     """Return findings with all values that they explain, and the problems that none explains."""
     values: dict[tuple[Subject, ProblemKind], dict[str, list[str]]] = {}

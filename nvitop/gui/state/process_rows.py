@@ -404,13 +404,23 @@ def summarize_users(
     """
     groups: dict[str | None, list[ProcessSample]] = {}
     for process in processes:
-        name = process.username
-        if by_owner:
-            name = None if process.owner is None else process.owner.group
-        groups.setdefault(name, []).append(process)
+        groups.setdefault(_group(process, by_owner=by_owner), []).append(process)
     summaries = [summarize(name, rows) for name, rows in groups.items()]
     summaries.sort(key=lambda row: (row.name is None, -(row.gpu_memory_bytes or 0), row.name or ''))
     return tuple(summaries)
+
+
+def _group(process: ProcessSample, *, by_owner: bool) -> str | None:
+    if not by_owner:
+        return process.username
+    return None if process.owner is None else process.owner.group
+
+
+def processes_of(
+    processes: Iterable[ProcessSample], name: str | None, *, by_owner: bool
+) -> list[ProcessSample]:
+    """Return the processes of a user or owner."""
+    return [process for process in processes if _group(process, by_owner=by_owner) == name]
 
 
 def summarize(name: str | None, rows: Sequence[ProcessSample]) -> UserSummary:

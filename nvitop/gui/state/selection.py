@@ -7,6 +7,7 @@ from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.jobs import job_key
 from nvitop.gui.state.lists import (
+    current_line,
     listed_problems,
     listed_users,
     panel_rows,
@@ -101,7 +102,7 @@ def select_tree_row(state: AppState, index: int) -> AppState:
         return state
     index = max(0, min(index, len(rows) - 1))
     state = state._replace(tree=state.tree._replace(selected=rows[index].key))
-    scroll_y = tree_layout(state).lines.scroll_y
+    scroll_y = tree_layout(state.inner).lines.scroll_y
     return state._replace(position=state.position._replace(scroll_y=scroll_y))
 
 
@@ -210,7 +211,7 @@ def show_user(state: AppState) -> Result:
     users = listed_users(state)
     if not users:
         return refuse(state, 'The list is empty')
-    name = users[min(state.position.cursor, len(users) - 1)].name
+    name = users[current_line(state) or 0].name
     if name is None:
         return refuse(state, f'The {what} of these processes is unknown')
     others = (word for word in state.query.split() if not word.lower().startswith(prefixes))
@@ -221,7 +222,7 @@ def show_user(state: AppState) -> Result:
 def show_device(state: AppState) -> Result:
     """Return to the main screen, and select the device of the problem in the current line."""
     lines = listed_problems(state)
-    subject = lines[min(state.position.cursor, len(lines) - 1)].device if lines else None
+    subject = lines[current_line(state) or 0].device if lines else None
     if subject is None:
         return refuse(state, 'This line is not about a single GPU')
     return select_device(_to_main(state), subject), ()

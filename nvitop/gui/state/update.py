@@ -209,6 +209,7 @@ def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
         origin=event.origin,
         tally=Tally(problems, found, costs),
         gpu_times=event.gpu_times,
+        gpu_times_since=event.gpu_times_since,
         events=event.events,
     )
     if after.frozen is None:

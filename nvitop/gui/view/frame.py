@@ -21,6 +21,7 @@ from nvitop.gui.view.hints import (
     title_badges,
     title_hints,
 )
+from nvitop.gui.view.list_frame import draw_framed
 from nvitop.gui.view.screens.main import draw_too_small
 from nvitop.gui.view.text import MONO_TRACKS, draw_at_right
 from nvitop.sampling.history import History
@@ -39,7 +40,8 @@ def draw_frame(state: AppState, history: History) -> Buffer:
     else:
         if state.frozen is not None:
             history = history.until(state.frozen.sample.monotonic)
-        state.spec.draw(buf, state, history)
+        draw = draw_framed if state.spec.is_framed else state.spec.draw
+        draw(buf, state, history)
     if buf.height < state.height:
         buf.add_row()
     if not is_too_small:

@@ -15,7 +15,8 @@ from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.dialog import has_targets
 from nvitop.gui.state.keymap import Need
-from nvitop.gui.state.navigation import current_line, lines_layout
+from nvitop.gui.state.lists import current_line
+from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.problems import has_failures
 from nvitop.gui.view.text import (
     KEY,
@@ -159,8 +160,11 @@ def draw_screen_title(
 ) -> None:
     """Draw the first line of a screen: a title and notes in words that fit, badges, and a hint.
 
-    Without a hint, keys of the screen are named.
+    Without a hint, keys of the screen are named. Inside a frame, the row becomes the title of the frame.
     """
+    if state.is_inner:
+        buf.write(0, 0, fit_title(titles, notes, buf.width - 4), TITLE)
+        return
     badges = title_badges(state)
     room = title_room(buf.width, badges)
     x = buf.write(0, 0, clip(fit_title(titles, notes, room), room), TITLE)

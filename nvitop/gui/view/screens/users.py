@@ -1,121 +1,101 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The users screen: processes and memory of each user, or of each owner, on the GPUs."""
+"""The users screen: who uses how much of which GPU, and the processes of the selected user or job."""
 
 from __future__ import annotations
 
-from typing import Sequence
+import functools
+from typing import Mapping, Sequence
 
 from nvitop.gui.model import format as fmt
-from nvitop.gui.model.choices import ViewState, load_style
+from nvitop.gui.model.columns import COLUMNS_BY_NAME
+from nvitop.gui.model.device_columns import bar_pieces
+from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.table import Column, Placed, place
+from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Cells, Rect
-from nvitop.gui.render.style import DIM, OWN, PLAIN, Role
-from nvitop.gui.render.width import cell_width
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import DIM, HEADING, IDLE, OWN, PLAIN, WARNING, Role, Style
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lists import listed_users
-from nvitop.gui.state.navigation import current_line, lines_layout
-from nvitop.gui.state.process_rows import UserSummary, summarize, total_memory
-from nvitop.gui.view.charts import draw_meter
+from nvitop.gui.state.lists import current_line, listed_users
+from nvitop.gui.state.navigation import lines_layout
+from nvitop.gui.state.process_rows import UserSummary, processes_of
+from nvitop.gui.view.charts import Ruler, draw_history, draw_ruler
 from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.list_frame import draw_section
 from nvitop.gui.view.panels.process import (
     Limits,
     no_match_message,
     no_processes_message,
     unknown_note,
 )
-from nvitop.gui.view.text import (
-    draw_bar_row,
-    draw_list_line,
-    draw_message,
-    draw_text,
-    heading_text,
-    row_text,
-)
+from nvitop.gui.view.table import Content, draw_cell, draw_table
+from nvitop.gui.view.text import draw_message
+from nvitop.sampling.history import History
+from nvitop.sampling.types import DeviceKey, ProcessSample
 
-_USER_WIDTH = 32
-#: Maximum width of the bar of memory, and width of all columns but this and the names.
-_WIDEST_BAR, _WIDTH_WITHOUT_BAR = 24, 86
-_WIDTH_OF_HOURS = 18
+#: User or owner, and device → memory in bytes.
+Usage = Mapping['tuple[str | None, DeviceKey]', float]
 
-
-def _share(user: UserSummary, total: int | None) -> float | None:
-    """Return the part of the memory of all devices in percent."""
-    memory = user.gpu_memory_bytes
-    return 100.0 * memory / total if memory is not None and total else None
+_MEMORY, _UTILIZATION = Style(Role.MEMORY), Style(Role.UTILIZATION)
+#: Cells of a GPU in the map with its gap, and those of all other columns that stay.
+_GPU_CELLS, _OTHER_CELLS = 5, 44
+#: Columns of the processes of a user, and those of their graphs.
+_DETAILS = ('gpu', 'pid', 'type', 'owner', 'gpu_memory', 'idle', 'sm', 'command')
+_LABEL_CELLS = 8
+#: Minimum number of rows for the graphs of the GPUs of a user.
+_WITH_GRAPHS = 8
+#: Maximum height of a graph.
+_MOST_LINES = 8
 
 
 def _hours(user: UserSummary, at: int) -> str:
     return '' if user.gpu_times is None else f'{user.gpu_times[at] / 3600:.2f}'
 
 
+def _idle_memory(user: UserSummary, _: int) -> Content:
+    size = user.idle_memory_bytes
+    return '' if size == 0 else ((fmt.format_gib_count(size), WARNING if size else DIM),)
+
+
 # fmt: off
-#: Columns. Text: of a :class:`UserSummary`, for the width and the memory of all devices.
+#: Columns. Text: of a :class:`UserSummary`, for the width.
 USER_COLUMNS: tuple[Column, ...] = (
-    Column('user', 'USER', (10,), 'user who runs the processes', lambda row, width, _: fmt.format_user(row.name, width),
-           align='<', gap=0, source='psutil `username`'),
-    Column('processes', 'PROCESSES', (9,), 'GPU processes, each counted once', lambda row, *_: fmt.format_count(row.processes),
-           rank=1, unit='count', source='PIDs of the process rows'),
-    Column('share', 'SHARE', (6,), 'bar of %GPUMEM', lambda *_: '',
-           align='<', gap=2, rank=4, unit='%', source='`%GPUMEM`'),
-    Column('gpu_memory_percent', '%GPUMEM', (7,), 'GPU-MEM in percent of the memory of all devices', lambda row, _, total: fmt.format_cpu_percent(_share(row, total)),
-           rank=2, unit='%', source='`GPU-MEM` / sum of `memory_total`'),
-    Column('gpu_memory', 'GPU-MEM', (9,), 'GPU memory of all processes', lambda row, *_: fmt.format_gib(row.gpu_memory_bytes),
-           unit='B', source='sum of `GPU-MEM`'),
-    Column('idle_memory', 'IDLE-MEM', (8,), 'GPU memory of processes that have not used their GPU for a minute', lambda row, *_: fmt.format_gib(row.idle_memory_bytes) if row.idle_memory_bytes != 0 else '',
-           rank=3, unit='B', source='sum of `GPU-MEM` where `IDLE` is at least a minute'),
-    Column('sm', 'AVG %SM', (7,), 'time that their kernels ran, in percent; mean of these devices', lambda row, *_: fmt.format_cpu_percent(row.mean_sm_percent),
-           unit='%', source='sum of `%SM` on each device'),
-    Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, *_: fmt.format_cpu_percent(row.cpu_percent),
-           rank=5, unit='% of a core', source='sum of `%CPU`'),
-    Column('oldest', 'OLDEST', (9,), 'running time of the process that was started first', lambda row, *_: fmt.format_running_time(row.running_seconds),
-           rank=6, source='highest `TIME`'),
-    Column('hours', 'GPU-H', (8,), 'GPU-hours used in the scroll-back, or on the day of a recording', lambda row, *_: _hours(row, 0),
-           rank=7, unit='h', source='`nvitop usage`'),
-    Column('idle_hours', 'IDLE-H', (8,), 'GPU-hours held without use in that time', lambda row, *_: _hours(row, 1),
-           rank=8, unit='h', source='`nvitop usage`'),
-    Column('devices', 'GPU', (7, 0), 'GPUs they run on', lambda row, *_: devices_text(row.devices) if row.devices else '',
+    Column('user', 'USER', (7, 16, 32), 'user who runs the processes', lambda row, width: fmt.format_user(row.name, width),
+           align='<', gap=0, order='user', source='psutil `username`'),
+    Column('processes', 'PROCESSES', (9,), 'GPU processes, each counted once', lambda row, _: fmt.format_count(row.processes),
+           rank=5, order='processes', unit='count', source='PIDs of the process rows'),
+    Column('devices', 'GPU', (7, 14), 'GPUs they run on; with enough room a map of the memory on each GPU', lambda row, _: devices_text(row.devices) if row.devices else '',
            align='<', gap=2, source='NVML index, PCI bus order'),
+    Column('gpu_memory', 'MEM GiB', (7,), 'GPU memory of all processes', lambda row, _: fmt.format_gib_count(row.gpu_memory_bytes),
+           gap=2, order='gpu-memory', unit='B', source='sum of `MEM GiB`'),
+    Column('idle_memory', 'HELD GiB', (8,), 'GPU memory of processes that have not used their GPU for a minute', _idle_memory,
+           rank=1, order='idle-memory', unit='B', source='sum of `MEM GiB` where `IDLE` is at least a minute'),
+    Column('sm', '%SM', (5,), 'time that their kernels ran, in percent; mean of these devices', lambda row, _: fmt.format_cpu_percent(row.mean_sm_percent),
+           order='sm', unit='%', source='sum of `%SM` on each device'),
+    Column('hours', 'USED h', (7,), 'GPU-hours used in the scroll-back, or on the day of a recording', lambda row, _: _hours(row, 0),
+           rank=2, order='hours', unit='h', source='`nvitop usage`'),
+    Column('idle_hours', 'IDLE h', (7,), 'GPU-hours held without use in that time', lambda row, _: _hours(row, 1),
+           rank=3, unit='h', source='`nvitop usage`'),
+    Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.cpu_percent),
+           rank=6, order='cpu', unit='% of a core', source='sum of `%CPU`'),
+    Column('oldest', 'OLDEST', (9,), 'running time of the process that was started first', lambda row, _: fmt.format_running_time(row.running_seconds),
+           rank=4, order='oldest', source='highest `TIME`'),
 )
 # fmt: on
 
 
-def draw_users(buf: Buffer, state: AppState) -> None:
+def detail_height(state: AppState) -> int:
+    """Return the number of rows of the detail of the selected user, with the line above it."""
+    count = len(listed_users(state))
+    rest = state.height - 3 - count  # title, headings, and the row of free GPUs
+    return max(state.height // 3, rest) if count and state.height >= 14 else 0
+
+
+def draw_users(buf: Buffer, state: AppState, history: History) -> None:
     """Draw the screen."""
     by_owner = state.sums_by_owner
-    users = listed_users(state)
-    layout = lines_layout(state)
-    names = [cell_width(fmt.format_user(user.name, _USER_WIDTH)) for user in users]
-    width = min(max(names, default=1), max(10, buf.width - 50))
-    has_hours = any(user.gpu_times is not None for user in users)
-    others = _WIDTH_WITHOUT_BAR + (_WIDTH_OF_HOURS if has_hours else 0)
-    bar = max(6, min(_WIDEST_BAR, buf.width - others - max(10, width)))
-    columns = [
-        each._replace(title='JOB') if by_owner and each.name == 'user' else each
-        for each in USER_COLUMNS
-        if has_hours or each.name not in ('hours', 'idle_hours')
-    ]
-    places = place(columns, Cells(0, buf.width), {'user': width, 'share': bar})
+    users, layout, cursor = listed_users(state), lines_layout(state), current_line(state)
     _draw_title(buf, state, len(users))
-    draw_bar_row(buf, 1, heading_text(places))
-    total = total_memory(state.shown.devices)
-    cursor = current_line(state)
-    for line in layout.shown:
-        user = users[line]
-        y = layout.row_of(line)
-        text = row_text(places, _texts(places, user, total))
-        is_own = not by_owner and user.name == state.shown.host.username
-        style = OWN if is_own else PLAIN if user.name else DIM
-        draw_list_line(buf, y, text, style, is_current=line == cursor)
-        if line != cursor:
-            _draw_share(buf, y, places, user, total, state.view)
-    if len(users) > 1:
-        y = layout.area.y + min(len(users), layout.area.height)
-        summary = summarize('Total', state.rows)._replace(gpu_times=_total_times(users))
-        text = row_text(places, _texts(places, summary, total))
-        draw_text(buf, 0, y, text)
-        _draw_share(buf, y, places, summary, total, state.view)
     if not users:
         is_known = state.shown.sequence
         text = no_processes_message(state.shown) if is_known else 'Looking for processes ...'
@@ -123,41 +103,125 @@ def draw_users(buf: Buffer, state: AppState) -> None:
             limits = Limits(state.main.filter, state.query, state.main.selected_device)
             text = no_match_message(len(state.shown.processes), limits)
         draw_message(buf, layout.area, text, DIM)
+        return
+    devices = [row for row in state.devices if not row.is_divided]
+    columns = _columns(state, users, devices, buf.width)
+    placed = draw_table(
+        buf,
+        Rect(0, 1, buf.width, layout.area.height + 1),
+        columns,
+        users,
+        first=layout.scroll_y,
+        cursor=cursor,
+        style_of=lambda user: (
+            OWN
+            if not by_owner and user.name == state.shown.host.username
+            else PLAIN
+            if user.name
+            else DIM
+        ),
+    )
+    y = layout.area.y + min(len(users), layout.area.height)
+    buf.write(placed[0].x, y, 'free', HEADING)
+    free = tuple(row.device.key for row in devices if row.is_free)
+    by_label = {row.device.key.label: row for row in devices}
+    for each in placed:
+        row = by_label.get(each.column.title)
+        if row is not None and each.column.name == 'gpu':
+            draw_cell(buf, each.x, y, each, _free(row, each.width), PLAIN)
+        elif each.column.name == 'devices' and free:
+            draw_cell(buf, each.x, y, each, ((devices_text(free), IDLE),), PLAIN)
+    if layout.area.bottom + 1 < buf.height and cursor is not None:
+        area = Rect(0, layout.area.bottom + 1, buf.width, buf.height - layout.area.bottom - 1)
+        _draw_detail(buf, area, state, users[cursor], devices, history)
 
 
-def _total_times(users: Sequence[UserSummary]) -> tuple[float, float] | None:
-    times = [user.gpu_times for user in users if user.gpu_times is not None]
-    return (sum(used for used, _ in times), sum(held for _, held in times)) if times else None
+def _columns(
+    state: AppState, users: Sequence[UserSummary], devices: Sequence[GpuRow], width: int
+) -> list[Column]:
+    """Return the columns, with a map of the memory on each GPU if there is room for all GPUs."""
+    has_hours = any(user.gpu_times is not None for user in users)
+    has_map = bool(devices) and len(devices) * _GPU_CELLS + _OTHER_CELLS <= width
+    usage: dict[tuple[str | None, DeviceKey], float] = {}
+    for user in users:
+        for process in processes_of(state.rows, user.name, by_owner=state.sums_by_owner):
+            key = user.name, process.key.device
+            usage[key] = usage.get(key, 0.0) + (process.gpu_memory_bytes or 0)
+    columns: list[Column] = []
+    for each in USER_COLUMNS:
+        if each.name in ('hours', 'idle_hours') and not has_hours:
+            continue
+        if each.name == 'devices' and has_map:
+            for row in devices:
+                text = functools.partial(_share, row, usage)
+                column = Column('gpu', row.device.key.label, (_GPU_CELLS - 1,), '', text, align='<')
+                columns.append(column)
+            continue
+        columns.append(each._replace(title='JOB') if state.sums_by_owner and not columns else each)
+    return columns
 
 
-def _texts(places: Sequence[Placed], user: UserSummary, total: int | None) -> list[str]:
-    return [place.column.text(user, place.width, total) for place in places]
+def _share(row: GpuRow, usage: Usage, user: UserSummary, width: int) -> Content:
+    """Return the part of the memory of a GPU that a user has, as a bar without a track."""
+    used, total = usage.get((user.name, row.device.key)), row.device.info.memory_total_bytes
+    if used is None:
+        return ''
+    if not total:
+        return ((fmt.UNKNOWN_MARK, DIM),)
+    return bar_pieces(100.0 * used / total, width, _MEMORY)[:1]
+
+
+def _free(row: GpuRow, width: int) -> Content:
+    if row.is_free:
+        return (('FREE', IDLE),)
+    percent = row.device.memory_percent
+    return '' if percent is None else ((fmt.format_bar(100.0 - percent, width), DIM),)
+
+
+def _draw_detail(
+    buf: Buffer,
+    area: Rect,
+    state: AppState,
+    user: UserSummary,
+    devices: Sequence[GpuRow],
+    history: History,
+) -> None:
+    """Draw the processes of a user or owner, and the utilization of their GPUs."""
+    rows: list[ProcessSample] = processes_of(state.rows, user.name, by_owner=state.sums_by_owner)
+    where = f' on {devices_text(user.devices)}' if user.devices else ''
+    count = f'{user.processes} process{"" if user.processes == 1 else "es"}'
+    draw_section(buf, area.y, f'{fmt.format_user(user.name, 32)}: {count}{where}')
+    body = area.inset(0, 1, 0, 0)
+    shown = [row for row in devices if row.device.key in user.devices]
+    graphs = min(len(shown), (body.height - 3) // 2) if body.height >= _WITH_GRAPHS else 0
+    room = body.height - (graphs + 2 if graphs else 0)
+    table, below = body.split_top(min(room, 1 + len(rows)) if graphs else room)
+    columns = [COLUMNS_BY_NAME[name] for name in _DETAILS]
+    draw_table(buf, table, columns, rows)
+    if not graphs:
+        return
+    draw_section(buf, below.y, f'utilization of {"its GPU" if graphs == 1 else "their GPUs"}')
+    ruler = Ruler(history, state.main.graphs.minutes)
+    right = below.inset(_LABEL_CELLS, 1, 0, 0)
+    lines = max(1, min(_MOST_LINES, (right.height - 1) // graphs))
+    for number, row in enumerate(shown[:graphs]):
+        y = right.y + number * lines
+        buf.write(below.x, y, f'GPU {row.device.key.label}', HEADING)
+        values = ruler.values(row.device.key, 'gpu_utilization', right.width)
+        draw_history(buf, Rect(right.x, y, right.width, lines), values, _UTILIZATION)
+    draw_ruler(buf, Rect(right.x, right.y + graphs * lines, right.width, 1), ruler)
 
 
 def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
-    """Draw the number of users or owners, and which processes the sums lack."""
-    word = 'job' if state.sums_by_owner else 'user'
-    count = f' ({users})' if users else ''
+    """Draw the number of users or owners, of which time the hours are, and what the sums lack."""
+    word = 'Job' if state.sums_by_owner else 'User'
+    title = f'{word}s {users}' if users else f'{word}s'
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
     memory = f'memory of {silent} {"process" if silent == 1 else "processes"} unknown'
-    notes = (unknown_note(state.shown), (memory,) if silent else ())
-    short = f'{word.capitalize()}s'
-    titles = (f'GPU usage by {word}{count}', f'{short}{count}', short)
-    draw_screen_title(buf, state, titles, notes)
-
-
-def _draw_share(
-    buf: Buffer,
-    y: int,
-    places: Sequence[Placed],
-    user: UserSummary,
-    total: int | None,
-    view: ViewState,
-) -> None:
-    """Draw the bar in color over that in the text."""
-    share = _share(user, total)
-    style = load_style(share, view.thresholds.memory, view, Role.MEMORY)
-    for each in places:
-        if each.column.name == 'share':
-            area = Rect(each.x, y, each.width, 1)
-            draw_meter(buf, area, share, style)
+    hours: tuple[str, ...] = ()
+    if state.gpu_times and users:
+        since = fmt.format_moment(state.gpu_times_since, state.timestamp)
+        hours = (f'GPU-hours since {since}' if state.gpu_times_since else 'GPU-hours of this day',)
+    draw_screen_title(
+        buf, state, (title,), (hours, unknown_note(state.shown), (memory,) if silent else ())
+    )
