@@ -120,7 +120,7 @@ def disk(tmp_path: pathlib.Path) -> Iterator[FrozenDisk]:
 
 COMMANDS = {
     'nvitop health': (2, r'GPU 5: critical: not responding\n  no response '),
-    'nvitop -1': (0, r'5! no response '),
+    'nvitop -1': (0, 'GPU 5: not responding'),
     'nvitop query --gpu=index,memory.used': (0, r'(?m)^4, '),
     'nvisel': (0, r'(?s)4.*1 device skipped: not responding'),
     'nvitop doctor': (1, 'GPU 5: not responding'),
