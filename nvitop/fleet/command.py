@@ -47,7 +47,6 @@ MAX_DEMO_HOSTS = 10_000
 _EXAMPLES = """\
 nvitop fleet gpu01 gpu02 lab-[01-12]
 nvitop fleet http://prometheus:9090
-nvitop fleet -1 --filter free:4 --sort free
 nvitop fleet -1 --problems --fail-on critical
 nvitop fleet --demo
 """
