@@ -371,6 +371,8 @@ def test_connections_of_a_gpu_are_those_of_other_clients(start: Start) -> None:
     start('dgx-h100')
     gpu, other = handle(0), handle(1)
     assert pynvml.nvmlDeviceGetNvLinkVersion(gpu, 0) == 4
+    speeds = pynvml.nvmlDeviceGetFieldValues(gpu, [84, 89, 132, 137])
+    assert [value.value.uiVal for value in speeds] == [26562] * 4
     assert [pynvml.nvmlDeviceGetNvLinkCapability(gpu, 0, n) for n in range(6)] == [1, 1, 1, 1, 0, 1]
     assert [pynvml.nvmlDeviceGetP2PStatus(gpu, other, n) for n in range(6)] == [0] * 6
     cpus = pynvml.nvmlDeviceGetCpuAffinity(gpu, 2)

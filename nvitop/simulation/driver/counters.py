@@ -49,6 +49,10 @@ def _link(node: Node, scope: int, key: str) -> Any:
     return node.read(key)
 
 
+def _speed_of_link(node: Node, scope: int, key: str) -> Any:
+    return _link(node, int(key), 'nvlink_speed')
+
+
 def _all_links(node: Node, scope: int, key: str) -> Any:
     link_count(node)
     return node.read(key)
@@ -85,6 +89,9 @@ FIELDS: dict[int, tuple[tuple[int, str], Callable[[Node, int, str], Any], str]] 
     80: (UNSIGNED_LONG_LONG, _throttled, 'application_clocks'),
     81: (UNSIGNED_LONG_LONG, _throttled, 'base_clocks'),
     82: (UNSIGNED_INT, _read, 'memory_temperature'),
+    # The speed of each of twelve links.
+    **{84 + link: (UNSIGNED_INT, _speed_of_link, str(link)) for link in range(6)},
+    **{132 + link: (UNSIGNED_INT, _speed_of_link, str(6 + link)) for link in range(6)},
     90: (UNSIGNED_INT, _all_links, 'nvlink_speed'),
     91: (UNSIGNED_INT, _read, 'nvlink_link_count'),
     138: (UNSIGNED_LONG_LONG, _nvlink_kib, 'nvlink_tx'),
