@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any, Callable, Generic, Mapping, TypeVar
+from typing import Any, Callable, Mapping, TypeVar
 
 _Result = TypeVar('_Result')
 
@@ -44,24 +44,3 @@ def lazy_names(
         return sorted({*vars(sys.modules[module_name]), *home_of, *makers})
 
     return find, names
-
-
-class LastResult(Generic[_Result]):
-    """A function whose last result is returned again if it is called with equal arguments.
-
-    A functools.lru_cache would hash the arguments, such as whole samples. To compare a sample with
-    itself costs nothing.
-    """
-
-    def __init__(self, function: Callable[..., _Result]) -> None:
-        self._function = function
-        self._last: tuple[tuple[Any, ...], _Result] | None = None
-
-    def __call__(self, *arguments: Any) -> _Result:
-        if self._last is None or self._last[0] != arguments:
-            self._last = (arguments, self._function(*arguments))
-        return self._last[1]
-
-    def cache_clear(self) -> None:
-        """Call the function again at the next call."""
-        self._last = None

@@ -128,18 +128,3 @@ def test_clear_covers_only_its_rectangle() -> None:
     buffer.clear(Rect(3, 1, 9, 9))
     assert buffer.lines() == ['abcde', 'abc', 'abc']
     assert buffer.row(1) == ((0, 'abc', PLAIN), (3, '  ', PLAIN))
-
-
-def test_paste_replaces_whole_rows() -> None:
-    drawn = Buffer(10, 3)
-    drawn.write(2, 0, 'above')
-    drawn.write(1, 2, 'below', Style(Role.DIM))
-    buffer = Buffer(10, 3)
-    for y in range(3):
-        buffer.write(0, y, 'before')
-        buffer.write(1, y, 'tangled')
-    buffer.paste(-1, [drawn.row(y) for y in range(3)])
-    assert buffer.lines() == ['', ' below', 'btangled']
-    assert buffer.row(1) == ((1, 'below', Style(Role.DIM)),)
-    buffer.write(3, 1, '#')  # later writes cover pasted rows
-    assert buffer.lines()[1] == ' be#ow'

@@ -233,16 +233,6 @@ def format_reasons(reasons: Sequence[str] | None) -> str:
     return ', '.join(map(_reason_words, reasons)) or 'none'
 
 
-def format_brief_reasons(reasons: Sequence[str] | None) -> str:
-    """Format the reasons for low clocks in fewer words: ``HW thermal, SW power``."""
-    if reasons is None:
-        return NOT_AVAILABLE
-    names = [name for name in reasons if name != 'hw_slowdown' or not _OF_SLOWDOWN & {*reasons}]
-    words = [name.split('_') for name in names]
-    brief = [each[:-1] if len(each) > 2 and each[-1] in _EFFECTS else each for each in words]
-    return format_reasons(['_'.join(each) for each in brief])
-
-
 #: Causes of a hardware slowdown; a known cause makes the general ``hw_slowdown`` redundant.
 _OF_SLOWDOWN = frozenset({'hw_thermal_slowdown', 'hw_power_brake_slowdown'})
 #: Last words of reasons, which only repeat that the clocks are low.

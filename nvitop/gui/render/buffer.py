@@ -12,7 +12,7 @@ from nvitop.gui.render.style import PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, cut, safe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     #: First column, text, style. A plain tuple because a frame has hundreds of them.
     Span = Tuple[int, str, Style]
@@ -70,29 +70,6 @@ class Buffer:
         self._rows[y].append((x, text, style))
         self._ends[y] = end
         return cells
-
-    def write_spans(self, x: int, y: int, spans: Sequence[Span]) -> None:
-        """Write spans as returned by :meth:`row`, moved to the right by ``x`` columns."""
-        if not spans or not 0 <= y < self.height:
-            return
-        last, text, _ = spans[-1]
-        start, end = x + spans[0][0], x + last + cell_width(text)
-        if start < 0 or end > self.width:
-            for column, text, style in spans:
-                self.write(x + column, y, text, style)
-            return
-        if start < self._ends[y]:
-            self._overlapping.add(y)
-        self._rows[y].extend([(x + column, text, style) for column, text, style in spans])
-        self._ends[y] = end
-
-    def paste(self, y: int, rows: Iterable[Iterable[Span]]) -> None:
-        """Replace the rows from ``y`` on by whole rows, as returned by :meth:`row`."""
-        for number, spans in enumerate(rows, y):
-            if 0 <= number < self.height:
-                self._rows[number] = [*spans]
-                self._ends[number] = self.width
-                self._overlapping.discard(number)
 
     def add_row(self) -> None:
         """Add an empty row at the bottom."""

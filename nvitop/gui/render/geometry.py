@@ -71,14 +71,6 @@ class Rect(NamedTuple):
             self.x + (self.width - width) // 2, self.y + (self.height - height) // 2, width, height
         )
 
-    def split_left(self, width: int) -> tuple[Rect, Rect]:
-        """Split into the first ``width`` columns and the rest."""
-        width = max(0, min(width, self.width))
-        return (
-            Rect(self.x, self.y, width, self.height),
-            Rect(self.x + width, self.y, self.width - width, self.height),
-        )
-
     def split_top(self, height: int) -> tuple[Rect, Rect]:
         """Split into the first ``height`` rows and the rest."""
         height = max(0, min(height, self.height))

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 MAX_PROBLEMS = 500
 #: Kinds of problems whose reason may differ from sample to sample.
 _VARYING = frozenset({'timed out', 'slow', 'impossible'})
-#: Time (seconds) after a failure during which the header points to it.
-FAILURE_SECONDS = 60.0
 #: Number of samples over which the own cost is measured.
 MAX_COSTS = 60
 
@@ -324,11 +322,6 @@ def _identity(row: ProblemCount) -> tuple[Subject, str, str]:
     """Return what makes two problems the same. Times and measured values in a reason do not."""
     varies = row.severity is not None or row.kind in _VARYING
     return row.subject, row.what, row.kind if varies else row.reason
-
-
-def has_failures(counts: Iterable[ProblemCount], now: float) -> bool:
-    """Whether something failed within the last minute. Values a device lacks are not failures."""
-    return any(row.is_failure and now - row.last < FAILURE_SECONDS for row in counts)
 
 
 def note_problem(

@@ -17,8 +17,6 @@ from nvitop.gui.state.input_line import match_text
 from nvitop.gui.view.hints import (
     draw_hints,
     draw_next_keys,
-    header_badges,
-    title_badges,
     title_hints,
 )
 from nvitop.gui.view.list_frame import draw_framed
@@ -51,8 +49,6 @@ def draw_frame(state: AppState, history: History) -> Buffer:
             _mark_words(buf, state.searched.split())
         if state.field is not None:
             _draw_field(buf, state, state.field)
-        else:
-            _add_badges(buf, state)
         _draw_bottom(buf, state)
     if state.view.mono:
         buf.translate(Role.TRACK, MONO_TRACKS)
@@ -69,16 +65,6 @@ def _mark_words(buf: Buffer, words: Sequence[str]) -> None:
                 x = cell_width(line[:start])
                 buf.restyle(Rect(x, y, cell_width(word), 1), reverse=True)
                 start = text.find(word, start + len(word))
-
-
-def _add_badges(buf: Buffer, state: AppState) -> None:
-    """Let clicks on badges press the keys that they stand for."""
-    badges = (*header_badges(state, '!'), *title_badges(state))
-    for x, text, _ in tuple(buf.row(0)):
-        usual = next((badge.key for badge in badges if text in badge.forms), '')
-        key = state.keymap.instead_of(state.screen, usual)
-        if key:
-            buf.hit(Rect(x, 0, cell_width(text), 1), 'keys', key)
 
 
 def _draw_bottom(buf: Buffer, state: AppState) -> None:

@@ -9,7 +9,7 @@ from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.model.format import format_process_type, format_timestamp
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
@@ -17,17 +17,13 @@ from nvitop.gui.state.dialog import has_targets
 from nvitop.gui.state.keymap import Need
 from nvitop.gui.state.lists import current_line
 from nvitop.gui.state.navigation import lines_layout
-from nvitop.gui.state.problems import has_failures
 from nvitop.gui.view.text import (
     KEY,
-    Badge,
+    Item,
     draw_at_right,
-    draw_badges,
     draw_list_line,
-    fit_title,
-    title_room,
+    fit_items,
 )
-from nvitop.health import headline, health_status
 
 if TYPE_CHECKING:
     from nvitop.gui.layout.screens import ListLayout
@@ -162,14 +158,20 @@ def draw_screen_title(
 
     Without a hint, keys of the screen are named. Inside a frame, the row becomes the title of the frame.
     """
-    if state.is_inner:
-        buf.write(0, 0, fit_title(titles, notes, buf.width - 4), TITLE)
-        return
-    badges = title_badges(state)
-    room = title_room(buf.width, badges)
-    x = buf.write(0, 0, clip(fit_title(titles, notes, room), room), TITLE)
-    x = draw_badges(buf, x, badges)
-    draw_at_right(buf, 0, hint or title_hints(state), left=x + _GAP)
+    items = [
+        Item(tuple(titles), TITLE, 0),
+        *(Item(tuple(forms), TITLE, 2) for forms in notes if forms),
+        *(() if state.is_inner else title_badges(state)),
+    ]
+    x = 0
+    for item, text in zip(items, fit_items(items, buf.width - 4 * state.is_inner, _GAP)):
+        if text:
+            width = buf.write(x, 0, text, item.style)
+            if item.key:
+                buf.hit(Rect(x, 0, width, 1), 'keys', item.key)
+            x += width + _GAP
+    if not state.is_inner:
+        draw_at_right(buf, 0, hint or title_hints(state), left=x)
 
 
 def draw_lines(
@@ -235,28 +237,7 @@ _HOST_WIDTH = 12
 _TYPES = ('C', 'C+G', 'G', 'M', None)
 
 
-def header_badges(state: AppState, problems_key: str) -> tuple[Badge, ...]:
-    """Return a badge for what is wrong or failed recently, then :func:`state_badges`.
-
-    It names the key that shows the problems, unless that has none.
-    """
-    return (*_problem_badge(state, problems_key), *state_badges(state))
-
-
-def _problem_badge(state: AppState, key: str) -> tuple[Badge, ...]:
-    text = headline(state.found)
-    if text:
-        style = ERROR if health_status(state.found) == 'critical' else WARNING
-        parts = text.split(', ')
-        some = (f'{", ".join(parts[:count])} ..' for count in range(len(parts) - 1, 1, -1))
-        forms = (text, *some, text.partition(':')[0], '')
-        shown = (f'{key or "!"} {form}'.rstrip() for form in forms)
-        return (_badge(style, *shown, key='!'),)
-    troubled = key and has_failures(state.shown_tally.problems, state.timestamp)
-    return (_badge(_KEY, f'{key} problems', key, key='!'),) if troubled else ()
-
-
-def state_badges(state: AppState) -> tuple[Badge, ...]:
+def state_badges(state: AppState) -> tuple[Item, ...]:
     """Return badges for another machine, a frozen display, filters, and a released mouse."""
     badges = [*origin_badges(state.origin, state.shown.timestamp)]
     if state.frozen is not None:
@@ -285,7 +266,7 @@ def state_badges(state: AppState) -> tuple[Badge, ...]:
     return tuple(badges)
 
 
-def origin_badges(origin: Origin, timestamp: float) -> tuple[Badge, ...]:
+def origin_badges(origin: Origin, timestamp: float) -> tuple[Item, ...]:
     """Return a badge for the past, or for another machine and why it sends no samples."""
     if not origin.is_live:
         pace = 'paused' if origin.is_paused else f'×{origin.speed:g}'
@@ -299,13 +280,15 @@ def origin_badges(origin: Origin, timestamp: float) -> tuple[Badge, ...]:
     return (_badge(_KEY, host, clip(host, _HOST_WIDTH)),) if host else ()
 
 
-def title_badges(state: AppState) -> tuple[Badge, ...]:
+def title_badges(state: AppState) -> tuple[Item, ...]:
     """Return :func:`state_badges` after one for a simulated machine, which other screens need."""
     simulated = (_badge(BADGE, 'SIMULATED', 'SIM'),) if state.shown.simulated else ()
-    return (*simulated, *state_badges(state))
+    badges = (*simulated, *state_badges(state))
+    instead_of = state.keymap.instead_of
+    return tuple(b._replace(key=b.key and instead_of(state.screen, b.key)) for b in badges)
 
 
-def option_badges(wanted: ProcessFilter) -> tuple[Badge, ...]:
+def option_badges(wanted: ProcessFilter) -> tuple[Item, ...]:
     """Return a badge that says which processes the options select, or none if all of them."""
     letters = [format_process_type(kind) for kind in _TYPES if kind in (wanted.types or ())]
     parts = (
@@ -320,6 +303,6 @@ def option_badges(wanted: ProcessFilter) -> tuple[Badge, ...]:
     return (_badge(_INPUT, text, 'only some'),) if only else ()
 
 
-def _badge(style: Style, *forms: str, key: str = '') -> Badge:
+def _badge(style: Style, *forms: str, key: str = '') -> Item:
     # Without colors, only the brackets separate badges from each other.
-    return Badge(tuple(f'[{form}]' for form in forms), style, key)
+    return Item(tuple(f'[{form}]' for form in forms), style, 1, key)

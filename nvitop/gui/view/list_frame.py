@@ -9,7 +9,7 @@ from nvitop.gui.render.width import cell_width, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.view.hints import signal_hints, title_badges, title_hints
 from nvitop.gui.view.screens.main import draw_first_line
-from nvitop.gui.view.text import BORDER, Badge, Note, draw_border, draw_rule, draw_uprights
+from nvitop.gui.view.text import BORDER, Item, Note, draw_border, draw_rule, draw_uprights
 from nvitop.sampling.history import History
 
 
@@ -46,7 +46,7 @@ def _draw_crumbs(buf: Buffer, state: AppState) -> None:
     """Draw the way to the screen, badges, which GPUs are free, and keys."""
     where = safe(state.shown.host.hostname) or 'nvitop'
     name = state.screen.value
-    crumbs = Badge((f'{where} › {name}', name), TITLE)
+    crumbs = Item((f'{where} › {name}', name), TITLE)
     badges = (crumbs, *title_badges(state))
     hint = (signal_hints(state) if state.spec.selection is not None else ()) or title_hints(state)
     room = buf.width - sum(cell_width(badge.forms[-1]) + 3 for badge in badges) - 2

@@ -9,8 +9,8 @@ from nvitop.gui.model.format import NOT_AVAILABLE
 from nvitop.gui.model.table import Placed
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, TITLE, Role, Style
-from nvitop.gui.render.width import cell_width, clip, cut, fit, pad, wrap
+from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.width import cell_width, clip, fit, pad, wrap
 
 if TYPE_CHECKING:
     #: Pieces of a line, each with its style.
@@ -31,15 +31,6 @@ def draw_text(buf: Buffer, x: int, y: int, text: str, style: Style = PLAIN) -> i
         if piece:
             x += buf.write(x, y, piece, style)
     return x - start
-
-
-def draw_within(
-    buf: Buffer, x: int, y: int, text: str, left: int, right: int, style: Style = PLAIN
-) -> None:
-    """Write the part of a text at ``x`` that lies between the columns ``left`` and ``right``."""
-    hidden = max(0, left - x)
-    if hidden < cell_width(text):
-        buf.write(x + hidden, y, cut(text, hidden, right - x - hidden), style)
 
 
 def draw_bar_row(buf: Buffer, y: int, text: str, style: Style = _BAR) -> None:
@@ -97,42 +88,6 @@ MONO_TRACKS = {ord('█'): '░'}
 #: Marks of contents that continue above or below.
 MORE_ABOVE, MORE_BELOW = '▲', '▼'
 MORE = Style(Role.KEY, bold=True)
-#: Cells between a title and each of its badges.
-_GAP = 2
-#: Number of badges that are never left out: a simulated machine and a frozen display.
-_KEPT = 2
-
-
-class Badge(NamedTuple):
-    """A few words that the user must not forget."""
-
-    #: The text, from its longest to its shortest form.
-    forms: tuple[str, ...]
-    style: Style
-    #: The default key that a click on it presses; ``''``: none.
-    key: str = ''
-
-
-def draw_badges(buf: Buffer, x: int, badges: Sequence[Badge]) -> int:
-    """Draw the badges that fit into the first row from ``x`` on; return the column after them.
-
-    Badges get room in their shortest form, the first ones first. Remaining cells lengthen badges,
-    the last ones first.
-    """
-    room = buf.width - x
-    shown: dict[int, str] = {}
-    for i, badge in enumerate(badges):
-        cells = _GAP + cell_width(badge.forms[-1])
-        if cells <= room:
-            shown[i] = badge.forms[-1]
-            room -= cells
-    for i in sorted(shown, reverse=True):
-        room += cell_width(shown[i])
-        shown[i] = next(form for form in badges[i].forms if cell_width(form) <= room)
-        room -= cell_width(shown[i])
-    for i, text in shown.items():
-        x += _GAP + buf.write(x + _GAP, 0, text, badges[i].style)
-    return x
 
 
 class Item(NamedTuple):
@@ -167,31 +122,6 @@ def fit_items(items: Sequence[Item], room: int, gap: int) -> list[str]:
     return shown
 
 
-def title_room(width: int, badges: Sequence[Badge]) -> int:
-    """Return the cells left for a title by the badges that are never left out."""
-    return width - sum(_GAP + cell_width(badge.forms[-1]) for badge in badges[:_KEPT])
-
-
-def fit_title(titles: Sequence[str], notes: Sequence[Sequence[str]], width: int) -> str:
-    """Return the longest form of a title that fits with all notes, else its longest that fits.
-
-    Each note has its longest form that fits, or is left out.
-    """
-    fitting = [title for title in titles if cell_width(title) <= width] or titles[-1:]
-    found = [_extended(title, notes, width) for title in fitting]
-    return next((title for title, is_whole in found if is_whole), found[0][0])
-
-
-def _extended(title: str, notes: Sequence[Sequence[str]], width: int) -> tuple[str, bool]:
-    """Return the title with the notes that fit, and whether all of them do."""
-    is_whole = True
-    for forms in filter(None, notes):
-        longer = [f'{title}, {form}' for form in forms if cell_width(f'{title}, {form}') <= width]
-        is_whole = is_whole and bool(longer)
-        title = longer[0] if longer else title
-    return title, is_whole
-
-
 def draw_at_right(
     buf: Buffer, y: int, hint: Pieces, *, left: int = 0, right: int | None = None
 ) -> None:
@@ -221,10 +151,6 @@ _UPRIGHT = '│'
 _SEPARATOR = ' · '
 #: Cells around the notes of one side, and between both sides: lines and spaces.
 _AROUND, _BETWEEN = 3, 3
-
-
-#: A rank after all others.
-_LAST_RANK = 100
 
 
 class Note(NamedTuple):
@@ -301,13 +227,6 @@ def _draw_side(buf: Buffer, x: int, y: int, notes: Sequence[tuple[str, Note]]) -
     return x + buf.write(x, y, ' ')
 
 
-def highest_rank(notes: Sequence[Note], width: int) -> int:
-    """Return the rank up to which notes at the left have room over a line."""
-    shown = _fit_notes(notes, len(notes), width)
-    missing = [note.rank for note, text in zip(notes, shown) if not text]
-    return min(missing, default=_LAST_RANK) - 1
-
-
 def _fit_notes(notes: Sequence[Note], lefts: int, width: int) -> list[str]:
     """Return the form of each note, ``''`` for those without room."""
     shown = [''] * len(notes)
@@ -332,18 +251,3 @@ def draw_uprights(buf: Buffer, y: int, columns: Sequence[int]) -> None:
     """Draw the vertical lines of one row."""
     for column in columns:
         buf.write(column, y, _UPRIGHT, BORDER)
-
-
-def draw_box(buf: Buffer, rect: Rect, *, title: str = '') -> None:
-    """Draw a box along the edge of ``rect`` and empty its inside."""
-    if rect.width < 2 or rect.height < 2:
-        return
-    inner = rect.inset(1, 1)
-    ends = (0, rect.width - 1)
-    buf.write(rect.x, rect.y, rule((), ends), BORDER)
-    sides = f'{_UPRIGHT}{" " * inner.width}{_UPRIGHT}'
-    for y in range(inner.y, inner.bottom):
-        buf.write(rect.x, y, sides, BORDER)
-    buf.write(rect.x, rect.bottom - 1, rule(ends, ()), BORDER)
-    if title and inner.width > 4:
-        buf.write(rect.x + 2, rect.y, f' {clip(title, inner.width - 4)} ', TITLE)

@@ -22,7 +22,7 @@ from nvitop.gui.view.panels.device import DeviceView, draw_devices
 from nvitop.gui.view.panels.device_full import draw_full_devices
 from nvitop.gui.view.panels.host import draw_host
 from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes
-from nvitop.gui.view.text import Badge, Item, Note, draw_at_right, draw_centered_line, fit_items
+from nvitop.gui.view.text import Item, Note, draw_at_right, draw_centered_line, fit_items
 from nvitop.sampling.history import History
 from nvitop.sampling.types import HostSample, Sample
 
@@ -116,7 +116,7 @@ def draw_first_line(
     buf: Buffer,
     rows: Sequence[GpuRow],
     host: HostSample,
-    badges: Sequence[Badge],
+    badges: Sequence[Item],
     timestamp: float,
     hint: Sequence[tuple[str, Style]] = (),
 ) -> None:
@@ -127,7 +127,7 @@ def draw_first_line(
     day = format_timestamp(timestamp)
     name = _user_and_host(host)
     left = [
-        *(Item(badge.forms, badge.style, 0, badge.key) for badge in badges),
+        *(badge._replace(rank=0) for badge in badges),
         *(
             Item(answer.forms, answer.style, 1 + answer.rank, '!' if answer.rank == 2 else '')
             for answer in answers(rows)
