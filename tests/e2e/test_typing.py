@@ -47,7 +47,7 @@ def test_keys_typed_ahead_are_kept(tmp_path: pathlib.Path) -> None:
         monitor.wait_for(TITLES[Screen.USERS])
         monitor.type('q')
         monitor.wait_for(r'\[filter: castle\]')
-        monitor.wait_for('Processes 1 .* 2 hidden')
+        monitor.wait_for('rocesses 1 .* 2 hidden')
         monitor.wait_for('▼MEM GiB')
         monitor.wait_until_gone(r'load \d')
         assert monitor.leave() == 0

@@ -43,7 +43,9 @@ def bar_pieces(percent: float | None, width: int, style: Style) -> Pieces:
     if percent is None or percent != percent:
         return ((fmt.UNKNOWN_MARK * width, DIM),)
     filled = fmt.format_bar(percent, width)
-    return ((filled, style), ('█' * (width - len(filled)), _TRACK))
+    whole = filled.rstrip(fmt.PARTS)
+    part = (filled[len(whole) :], style._replace(on_track=True))
+    return ((whole, style), part, ('█' * (width - len(filled)), _TRACK))
 
 
 def _index(row: GpuRow, _: int) -> Pieces:

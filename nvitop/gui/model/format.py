@@ -151,7 +151,7 @@ def format_load(load: float | None) -> str:
 
 
 #: Eighths of a cell that a bar fills from the left, and heights of a cell.
-_EIGHTHS = ' ▏▎▍▌▋▊▉'
+PARTS = '▏▎▍▌▋▊▉'
 #: A value that is not known.
 UNKNOWN_MARK = '·'
 
@@ -161,7 +161,7 @@ def format_bar(percent: float, width: int) -> str:
     eighths = round(max(0.0, min(100.0, percent)) * 8 * width / 100)
     eighths = max(eighths, int(percent >= 0.5 and width > 0))
     whole, rest = divmod(eighths, 8)
-    return '█' * whole + (_EIGHTHS[rest] if rest else '')
+    return '█' * whole + (PARTS[rest - 1] if rest else '')
 
 
 # Device -------------------------------------------------------------------------------------------

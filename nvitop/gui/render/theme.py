@@ -58,10 +58,12 @@ class Theme(NamedTuple):
         """Return how a terminal with this many colors shows a style; with 0, by attributes alone."""
         paint = (_MONO if colors < 8 else self.paints).get(style.role, _PLAIN)
         at = 0 if colors < 16 else 1 if colors < 256 else 2
-        foreground = paint.foreground[at]
+        foreground, background = paint.foreground[at], paint.background[at]
+        if style.on_track and colors >= 16 and self.paints:
+            background = self.paints[Role.TRACK].foreground[at]
         return Look(
             foreground=foreground,
-            background=paint.background[at],
+            background=background,
             bold=style.bold or paint.bold,
             # A gray of 256 colors is dim by itself, and legible.
             dim=style.dim or (paint.dim and foreground < 16),
