@@ -14,6 +14,7 @@ from nvitop.basics.printable import printable
 from nvitop.fleet.series import DCGM_NAMES, INSTANCE, OWN_NAMES, ROW, renamed
 from nvitop.fleet.types import (
     LATE_SECONDS,
+    SIMULATED,
     Fleet,
     FleetFinding,
     FleetGpu,
@@ -117,6 +118,7 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
     jobs: set[str] = set()
     times: dict[str, float] = {}
     names_of_places: dict[str, str] = {}
+    simulated: set[str] = set()
     rows = [renamed(row) for row in series if math.isfinite(row.value)]
     # In Kubernetes, "pod" names the pod of the exporter if the other label exists.
     is_renamed = any('exported_pod' in row.labels for row in rows)
@@ -133,6 +135,8 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
             times[name] = max(times.get(name, 0.0), row.value)
         elif mark == 'seen':
             seen[name] = max(seen.get(name, 0.0), row.value)
+        elif row.name == 'nvitop_simulation_info':  # on the pages of both kinds
+            simulated.add(name)
         elif row.name in OWN_NAMES:
             host = own.setdefault(name, _HostValues(name, 'own', selector))
             _add_own(host, row)
@@ -145,6 +149,8 @@ def read_fleet(series: Iterable[Series], scope: Scope, timestamp: float) -> Flee
             own[name] = host
     for name, host in own.items():
         host.measured = times.get(name) if host.measured is None else host.measured
+    for name in simulated & own.keys():
+        own[name].findings[SIMULATED.words] = SIMULATED.severity
     hosts = [_finished(host) for host in own.values()]
     shown = set(own)
     for job, name, place in down:

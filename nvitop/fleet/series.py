@@ -30,7 +30,7 @@ OWN_NAMES = frozenset(
         *('gpu_utilization_ratio', 'gpu_memory_used_bytes', 'gpu_memory_total_bytes'),
         *('gpu_power_usage_watts', 'gpu_power_limit_watts', 'gpu_temperature_celsius'),
         *('user_gpu_processes', 'user_gpu_memory_bytes', 'gpu_owner_info'),
-        *('last_collect_success', 'last_collect_timestamp_seconds'),
+        *('last_collect_success', 'last_collect_timestamp_seconds', 'simulation_info'),
     )
 )
 #: Series of dcgm-exporter that lists need.

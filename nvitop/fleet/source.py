@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Pause between requests as a multiple of their duration: one viewer uses at most 5 % of a server.
 SHARE = 20
+#: Seconds between two samples of a machine over ssh.
+SAMPLE_SECONDS = 2.0
 #: Length and resolution (seconds) of the history for graphs.
 PAST_SECONDS, PAST_STEP = 3600.0, 15.0
 NO_SIGNALS = 'Not available: the processes run on another machine'

@@ -8,7 +8,9 @@ import time
 from typing import TYPE_CHECKING, Sequence
 
 from nvitop.basics.printable import printable
+from nvitop.fleet.source import SAMPLE_SECONDS
 from nvitop.fleet.types import (
+    SIMULATED,
     Fleet,
     FleetError,
     FleetFinding,
@@ -36,8 +38,6 @@ START_SECONDS = 10.0
 SCREEN_SECONDS, ONCE_SECONDS = 1.0, 20.0
 #: Maximum time (seconds) that closing takes: ssh is killed after one second.
 CLOSE_SECONDS = 1.5
-#: Seconds between two samples of a machine.
-SAMPLE_SECONDS = 2.0
 #: Maximum length of an error of a machine.
 MAX_TROUBLE = 200
 _DEMAND = Demand(owners=True)
@@ -105,7 +105,8 @@ class _WatchedMachine:
                 problem = (FleetFinding(f'no answer for {seconds:.0f} s', severity),)
             return FleetHost(self.host.name, 'ssh', findings=problem, is_gone=True)
         measured = now - (time.monotonic() - self.sample.monotonic)
-        return host_of_sample(self.host.name, self.sample, measured)._replace(findings=problem)
+        host = host_of_sample(self.host.name, self.sample, measured)
+        return host._replace(findings=(*host.findings, *problem))
 
 
 class SshSource:
@@ -207,7 +208,8 @@ def host_of_sample(name: str, sample: Sample, measured: float) -> FleetHost:
                 _owners(processes.get(device.key, [])),
             )
         )
-    return FleetHost(name, 'ssh', tuple(rows), measured=measured)
+    marks = (SIMULATED,) if sample.simulated else ()
+    return FleetHost(name, 'ssh', tuple(rows), findings=marks, measured=measured)
 
 
 def _uses(processes: Sequence[ProcessSample]) -> tuple[FleetUse, ...]:

@@ -61,6 +61,10 @@ class FleetFinding(NamedTuple):
     severity: FaultSeverity = 'critical'
 
 
+#: A host whose GPUs are simulated.
+SIMULATED = FleetFinding('simulated: these are not its GPUs', 'warning')
+
+
 class FleetUse(NamedTuple):
     """What a user has on a GPU."""
 

@@ -224,6 +224,11 @@ def test_findings_of_a_gpu_are_each_listed_once() -> None:
     ]
 
 
+def test_simulated_hosts_are_marked() -> None:
+    fleet = read(own('gpu_up', 1), own('simulation_info', 1, scenario='mig'))
+    assert [problem.text for problem in fleet.problems] == ['simulated: these are not its GPUs']
+
+
 def test_problems_of_dcgm() -> None:
     fleet = read(
         dcgm('DEV_XID_ERRORS', 79),

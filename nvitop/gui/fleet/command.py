@@ -15,7 +15,8 @@ from nvitop.console.options import Options, merge, parse_environment
 from nvitop.fleet import command
 from nvitop.fleet.command import make_parser, make_source
 from nvitop.fleet.lists import counted
-from nvitop.fleet.source import HostSource, Pace
+from nvitop.fleet.settings import INTERVAL
+from nvitop.fleet.source import SAMPLE_SECONDS, HostSource, Pace
 from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.fleet.data import FleetState
@@ -177,7 +178,10 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
     options, terminal = prepare_terminal(options)
     state = state_of(fleet, options, is_demo=is_demo)
     state = begin_with(state, arguments.view, arguments.filter, arguments.sort)
-    app = FleetApp(terminal, state, source, options, interval=settings.interval)
+    # Samples over ssh arrive by themselves.
+    is_quick = arguments.machines and settings.interval == INTERVAL
+    interval = SAMPLE_SECONDS if is_quick else settings.interval
+    app = FleetApp(terminal, state, source, options, interval=interval)
     try:
         with errors_held_back():
             return app.run_fleet()
@@ -262,7 +266,7 @@ def show_host(
 
     def deliver(sample: Sample) -> None:
         past = source.past() if sample.sequence == 1 and sample.devices else ()
-        sample = sample._replace(simulated=simulated)
+        sample = sample._replace(simulated=simulated or sample.simulated)
         app.post(SampleArrived(sample, source.origin, past))
 
     sampler = Sampler(source, deliver)
