@@ -38,7 +38,9 @@ _PRESENCE = {name: _COUNTERS[name] for name in ('used', 'held_idle')}
 _OWNER = ('owner_kind', 'owner_id')
 
 
-def _expression(scope: Scope, names: Sequence[str], seconds: int, *, jobs: bool) -> str:
+def _expression(
+    scope: Scope, names: Sequence[str], seconds: int, *, jobs: bool, simulated: bool
+) -> str:
     """Return the query of one part of the period.
 
     Several scrape jobs, servers or addresses may have the series of one exporter. So the counters of
@@ -49,7 +51,10 @@ def _expression(scope: Scope, names: Sequence[str], seconds: int, *, jobs: bool)
         names: Labels that name the host, the best one first.
         seconds: Length of the part.
         jobs: Whether the use of each job is needed.
+        simulated: Whether simulated machines are counted, instead of real ones.
     """
+    info = vector(['nvitop_simulation_info'], scope.match)
+    condition = f'{"and" if simulated else "unless"} on (job, instance) {info}'
     step = 15 if seconds <= 3600 else 60
 
     def merged(how: str, labels: Sequence[str], series: str) -> str:
@@ -57,7 +62,7 @@ def _expression(scope: Scope, names: Sequence[str], seconds: int, *, jobs: bool)
         parts, others = [], ''
         for name in names:
             selected = f'{series[:-1]},{others}{name}!=""}}'
-            parts.append(f'{how} by ({", ".join((*labels, name))}) ({selected})')
+            parts.append(f'{how} by ({", ".join((*labels, name))}) ({selected} {condition})')
             others += f'{name}="",'
         return ' or '.join(parts)
 
@@ -71,7 +76,6 @@ def _expression(scope: Scope, names: Sequence[str], seconds: int, *, jobs: bool)
     up = vector(['nvitop_gpu_up'], (*scope.match, Matcher('mig_uuid', '=', '')))
     peak = f'max_over_time(({merged("max", ("user",), memory)})[{seconds}s:{step}s])'
     gpus = merged('max', ('gpu', 'uuid'), up)
-    simulated = merged('max', ('scenario',), vector(['nvitop_simulation_info'], scope.match))
     count = f'count by ({", ".join(names)}) ({gpus})'
     return ' or '.join(
         (
@@ -80,7 +84,6 @@ def _expression(scope: Scope, names: Sequence[str], seconds: int, *, jobs: bool)
             *increases('free', (), {'free': 'seconds', 'joules': 'energy_joules'}),
             marked(peak, 'user peak_bytes'),
             marked(f'max_over_time(({count})[{seconds}s:{step}s])', 'gpus count'),
-            marked(f'max_over_time(({simulated})[{seconds}s:{step}s])', 'simulation scenario'),
         )
     )
 
@@ -97,23 +100,19 @@ def read_prometheus(
     #: Use by host, user and job, and number of GPUs by host.
     uses: dict[tuple[str, str, str], Sums] = {}
     gpus: dict[str, float] = {}
-    #: Simulated host → its scenario.
-    simulated: dict[str, str] = {}
-    for start, end, step in _parts(since, until):
-        expression = _expression(scope, names, step, jobs='job' in by)
-        for values in client.values_over_time(expression, start, end, step):
-            _add(values, names, uses, gpus, simulated)
-    if not gpus:
+    # Simulated machines are never added to real ones.
+    for simulated in (False, True):
+        for start, end, step in _parts(since, until):
+            expression = _expression(scope, names, step, jobs='job' in by, simulated=simulated)
+            for values in client.values_over_time(expression, start, end, step):
+                _add(values, names, uses, gpus)
+        if gpus:
+            break
+    else:
         raise FleetError(
             'the server has no counters of nvitop exporter for this period',
             'check --since and --match',
         )
-    problems = []
-    if gpus.keys() - simulated.keys():  # simulated machines are not added to real ones
-        problems = [f'{host} is simulated: not counted' for host in simulated if host in gpus]
-        gpus = {host: count for host, count in gpus.items() if host not in simulated}
-        uses = {place: sums for place, sums in uses.items() if place[0] in gpus}
-        simulated = {}
     table = Table(by)
     if 'job' in by:
         _take_jobs_from_users(uses)
@@ -128,8 +127,8 @@ def read_prometheus(
         table.add(Place(UNOBSERVED, host=host), Sums(unobserved=rest))
     hosts = tuple(sorted(gpus))
     return Report(
-        *(since, until, by, table.rows(), hosts, round(sum(gpus.values())), tuple(problems)),
-        simulated=', '.join(sorted({*simulated.values()})),
+        *(since, until, by, table.rows(), hosts, round(sum(gpus.values()))),
+        simulated='demo' if simulated else '',
     )
 
 
@@ -147,7 +146,6 @@ def _add(
     names: Sequence[str],
     uses: dict[tuple[str, str, str], Sums],
     gpus: dict[str, float],
-    simulated: dict[str, str],
 ) -> None:
     """Add the values of one row of the query at the ends of all parts."""
     labels = values.labels
@@ -157,9 +155,6 @@ def _add(
     known = [value for _, value in values.points if math.isfinite(value)]
     if kind == 'gpus':
         gpus[host] = max((gpus.get(host, 0.0), *known))
-        return
-    if kind == 'simulation':
-        simulated[host] = labels.get('scenario', '')
         return
     user = labels.get('user', '')
     user = UNKNOWN_USER if user == '(unknown)' else user

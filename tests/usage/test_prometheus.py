@@ -189,6 +189,10 @@ class Simulated:
 
 
 def _series(observation: Observation) -> Iterator[Series]:
+    # A simulated machine next to the real ones, and two scrape jobs for each of these.
+    demo = {'hostname': 'demo', 'job': 'nvitop', 'instance': 'demo:9836'}
+    yield Series('nvitop_simulation_info', {**demo, 'scenario': 'half-busy'}, 1.0)
+    yield Series('nvitop_gpu_up', {**demo, 'gpu': '0', 'uuid': 'GPU-demo'}, 1.0)
     for family in make_families(['own'], observation):
         prefix = family.name.split('_')[1]
         if family.name == 'nvitop_gpu_up' or prefix in ('user', 'owner', 'free'):
@@ -213,6 +217,7 @@ def test_recordings_and_prometheus_agree_with_the_truth(
         client = Client(make_settings({'url': url}))
         until = data.until + DELAY_SECONDS
         scraped = read_prometheus(client, Scope(), data.since, until, ('user',))
+    assert (len(scraped.hosts), scraped.simulated) == (1, '')
     found = {row.key[0]: row.sums for row in scraped.rows}
     for row in recorded.rows:
         if row.key == ('(unobserved)',):
