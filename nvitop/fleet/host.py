@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from nvitop.sampling.types import DeviceStatus, ProcessStatus
 
 _TEXTS: dict[str, Metric] = {metric.name: metric for metric in METRICS if metric.kind == 'str'}
-_DEVICE_STATUSES = ('ok', 'lost', 'timed out', 'error')
+_DEVICE_STATUSES = ('lost', 'timed out', 'error', 'not permitted')
 #: Values from this one on are left out: their units could make them infinite.
 _IMPLAUSIBLE = 1e18
 _PROCESS_STATUSES = ('running', 'zombie', 'gone', 'no permission', 'foreign')
@@ -235,7 +235,7 @@ def _add(table: Dialect, index: _Index, device: _DeviceSeries, point: Series) ->
     elif name == table.problems:
         status = labels.get('status', '')
         device.status = cast('DeviceStatus', status) if status in _DEVICE_STATUSES else 'error'
-        device.reason = labels.get('reason', '')
+        device.is_up, device.reason = False, labels.get('reason', '')
     elif name in index.device_info:
         device.properties.update(_properties(index.device_info[name].labels, labels))
     elif name in index.devices:

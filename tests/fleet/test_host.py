@@ -77,6 +77,12 @@ def test_a_sleeping_gpu_is_read_from_its_only_series() -> None:
     assert (device.key, device.status, device.reason) == ((1, -1, 'GPU-1'), 'asleep', 'asleep')
 
 
+def test_a_gpu_that_may_not_be_opened_is_read_from_its_problem() -> None:
+    labels = {'gpu': '1', 'uuid': 'GPU-1', 'status': 'not permitted', 'reason': 'no permission'}
+    (device,) = read_sample('own', [Series('nvitop_gpu_problem_info', labels, 1.0)]).devices
+    assert (device.status, device.reason) == ('not permitted', 'no permission')
+
+
 def test_reading_ignores_what_it_cannot_understand() -> None:
     labels = {'gpu': '0', 'uuid': 'GPU-1'}
     sample = read_sample(
