@@ -18,7 +18,7 @@ from nvitop.gui.state.events import (
 )
 from nvitop.gui.state.lists import current_line, panel_rows, tree_layout
 from nvitop.gui.state.navigation import lines_layout
-from tests.gui.drawing import click_hit
+from tests.gui.drawing import click_hit, lines_of
 from tests.gui.driving import (
     MANY,
     after,
@@ -198,3 +198,10 @@ def test_clicks_and_the_wheel_move_on_lists(screen: Screen) -> None:
 def test_long_lines_scroll_by_the_step_of_their_screen() -> None:
     assert pressed(state_of(MANY, width=80), 'Right').main.scroll_x == 2
     assert pressed(state_of(MANY, width=80), 'Right', 'Right', 'Left').main.scroll_x == 2
+
+
+def test_lines_are_not_scrolled_beyond_their_end_after_longer_ones_left() -> None:
+    state = pressed(state_of(with_families(MANY), width=80, height=24), '$')
+    short = min(state.rows, key=lambda row: len(row.command or ''))
+    state = pressed(state, '\\', *str(short.key.pid), 'Enter')
+    assert (short.command or '').split()[-1][-8:] in '\n'.join(lines_of(state))

@@ -96,3 +96,11 @@ def test_w_saves_the_choices_and_shows_where() -> None:
     failed, _ = update(saved, SettingsSaved('/config.toml', 'Permission denied'))
     assert texts(failed) == ['Not saved: /config.toml: Permission denied']
     assert press(state, 'Alt-W')[1] == (SaveSettings(()),)
+
+
+def test_layout_of_the_main_screen_does_not_change_on_the_page_of_a_gpu() -> None:
+    state = pressed(state_of(SAMPLES['h100x8']), 'Tab', 'Enter')
+    for key in 'afc':
+        after_key = pressed(state, key)
+        assert after_key.view == state.view
+        assert texts(after_key) == ['The page of a GPU has one layout']

@@ -26,6 +26,8 @@ def choose_mode(state: AppState, mode: str) -> Result:
     """Draw the panels in another mode."""
     if mode == 'full' and state.width < CLASSIC:
         return refuse(state, f'Full panels need {CLASSIC} columns')
+    if state.main.shows_page:
+        return refuse(state, 'The page of a GPU has one layout')
     changed = state._replace(view=state.view._replace(mode=mode))
     if panel_rows(changed) == panel_rows(state):
         return refuse(changed, f'Already {"as large as possible" if mode == "auto" else mode}')

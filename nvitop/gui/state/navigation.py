@@ -150,6 +150,13 @@ def move_to_edge(state: AppState, direction: int) -> Result:
     return move_sideways(state, direction * MAX_SCROLL)[0], ()
 
 
+def shown_scroll_x(state: AppState) -> int:
+    """Return the number of columns by which lines are scrolled, after those that were longer left."""
+    is_main = state.screen is Screen.MAIN
+    scroll_x = state.main.scroll_x if is_main else state.position.scroll_x
+    return min(scroll_x, max_scroll_x(state)) if scroll_x else 0
+
+
 def max_scroll_x(state: AppState) -> int:
     """Return the number of columns by which lines can be scrolled until their ends are visible."""
     long_lines = state.spec.long_lines

@@ -15,6 +15,7 @@ from nvitop.gui.render.style import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import panel_rows, process_lines
+from nvitop.gui.state.navigation import shown_scroll_x
 from nvitop.gui.state.selection import hidden_by_filter
 from nvitop.gui.view.charts import Ruler
 from nvitop.gui.view.hints import signal_hints, title_badges, title_hints
@@ -66,7 +67,7 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         main.job or selected,
         main.tagged,
         main.scroll_y,
-        main.scroll_x,
+        shown_scroll_x(state),
         _foreign_note() if has_foreign else (),
         signal_hints(state),
     )

@@ -10,6 +10,7 @@ from nvitop.gui.render.style import DIM, Role, Style
 from nvitop.gui.render.width import clip_scrolled, fit
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import tree_layout
+from nvitop.gui.state.navigation import shown_scroll_x
 from nvitop.gui.state.process_rows import TreeRow
 from nvitop.gui.state.selection import tree_tags
 from nvitop.gui.view.hints import draw_screen_title, shown_key, signal_hints
@@ -35,7 +36,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
     notes = (unknown_note(state.shown),)
     draw_screen_title(buf, state, _titles(state, rows), notes, signal_hints(state))
     draw_bar_row(buf, layout.lines.area.y - 1, heading_text(layout.columns))
-    commands = _brief_commands(rows, layout, state.position.scroll_x)
+    commands = _brief_commands(rows, layout, shown_scroll_x(state))
     for line in layout.lines.shown:
         row = rows[line]
         y = layout.lines.row_of(line)
@@ -96,7 +97,7 @@ def _draw_row(
     state: AppState,
 ) -> None:
     *others, command = layout.columns
-    scroll_x = state.position.scroll_x
+    scroll_x = shown_scroll_x(state)
     line = f'{row.prefix}{brief or command.column.text(row.process)}'
     line = clip_scrolled(line, scroll_x, command.width)
     texts = [place.column.text(row.process) for place in others]
