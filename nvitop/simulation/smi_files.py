@@ -10,21 +10,19 @@ from __future__ import annotations
 import pathlib
 import re
 from typing import BinaryIO, Iterator, Mapping, NamedTuple
-from xml.parsers import expat
+from xml.etree import ElementTree as ET
 
 from nvitop.simulation.capture import MIG_SIZES, Capture, CapturedGpu, is_missing
 from nvitop.simulation.scenario import ScenarioError
 from nvitop.simulation.schema import CLOCK_EVENT_REASONS
 
-#: A machine with 16 GPUs has 1 MB, 20 levels at most and 20,000 elements.
+#: A machine with 16 GPUs has 1 MB, 20 levels at most and 20,000 elements. Longer texts are cut.
 MAX_BYTES = 16 << 20
 MAX_DEPTH = 24
 MAX_ELEMENTS = 100_000
 MAX_GPUS = 64
 MAX_PROCESSES = 5000
 MAX_TEXT = 8192
-#: Number of bytes that are parsed at a time.
-CHUNK = 64 << 10
 ROOT = 'nvidia_smi_log'
 #: Characters that a document cannot have.
 _NOT_IN_XML = re.compile('[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]')
@@ -233,68 +231,39 @@ class _Gpu(NamedTuple):
     processes: list[dict[str, str]]
 
 
-class _Handlers:
-    """Handlers of the parser. Texts of elements without children are kept by path, within limits."""
-
-    def __init__(self) -> None:
-        self.machine: dict[str, str] = {}
-        self.gpus: list[_Gpu] = []
-        #: Names of the open elements.
-        self._open: list[str] = []
-        #: Texts by path of the open groups, and the number of open elements that a path leaves out.
-        self._groups = [(self.machine, 1)]
-        self._count = 0
-        self._text = ''
-        self._is_leaf = True
-
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        self._count += 1
-        if self._count > MAX_ELEMENTS or len(self._open) >= MAX_DEPTH:
-            raise _RefusedError('it has too many elements')
-        if not self._open and name != ROOT:
-            raise _RefusedError(f'it begins with <{name[:40]}>, not with <{ROOT}>')
-        self._open.append(_RENAMED.get(name, name))
-        self._text = ''
-        self._is_leaf = True
-        if len(self._open) == 2 and name == 'gpu':
-            if len(self.gpus) == MAX_GPUS:
-                raise _RefusedError(f'it has more than {MAX_GPUS} GPUs')
-            self.gpus.append(_Gpu({'@id': attributes.get('id', '')}, [], []))
-            self._groups.append((self.gpus[-1].texts, 2))
-        elif name in ('mig_device', 'process_info') and self.gpus:
-            gpu = self.gpus[-1]
-            items = gpu.migs if name == 'mig_device' else gpu.processes
-            if len(items) == MAX_PROCESSES:
-                raise _RefusedError(f'it has more than {MAX_PROCESSES} processes')
-            items.append({})
-            self._groups.append((items[-1], len(self._open)))
-
-    def data(self, text: str) -> None:
-        if len(self._text) + len(text) > MAX_TEXT and text.strip():
-            raise _RefusedError(f'<{self._open[-1][:40]}> has more than {MAX_TEXT} characters')
-        self._text = (self._text + text)[:MAX_TEXT]
-
-    def end(self, name: str) -> None:
-        texts, depth = self._groups[-1]
-        if self._is_leaf and len(self._open) > depth:
-            texts['/'.join(self._open[depth:])] = self._text.strip()
-        self._is_leaf = False
-        self._open.pop()
-        if len(self._open) < depth:
-            self._groups.pop()
-
-
 class _RefusedError(Exception):
     """The file is not accepted; the text is the reason."""
 
 
-def _refuse_entities(*arguments: object) -> None:
-    raise _RefusedError('it declares entities')
+def _read_gpu(element: ET.Element) -> _Gpu:
+    gpu = _Gpu({'@id': element.get('id', '')}, [], [])
+    _read_texts(element, '', 1, gpu.texts, {'mig_device': gpu.migs, 'process_info': gpu.processes})
+    return gpu
 
 
-def _doctype(name: str, system: str | None, public: str | None, has_internal_subset: int) -> None:
-    if has_internal_subset:
-        raise _RefusedError('its document type has declarations')
+def _read_texts(
+    parent: ET.Element,
+    path: str,
+    depth: int,
+    texts: dict[str, str],
+    groups: Mapping[str, list[dict[str, str]]],
+) -> None:
+    """Add the texts of elements without children by path; those of groups are on their own."""
+    if depth > MAX_DEPTH:
+        raise _RefusedError('it has too many elements')
+    for element in parent:
+        group = groups.get(element.tag)
+        if group is not None:
+            if len(group) == MAX_PROCESSES:
+                raise _RefusedError(f'it has more than {MAX_PROCESSES} processes')
+            group.append({})
+            _read_texts(element, '', depth + 1, group[-1], groups)
+            continue
+        place = f'{path}{_RENAMED.get(element.tag, element.tag)}'
+        if len(element):
+            _read_texts(element, f'{place}/', depth + 1, texts, groups)
+        else:
+            texts[place] = (element.text or '').strip()[:MAX_TEXT]
 
 
 def _cleaned(data: bytes) -> bytes:
@@ -323,32 +292,26 @@ def _valid_reference(match: re.Match[str]) -> str:
     return match[0] if is_valid else '\ufffd'
 
 
-def _parse(file: BinaryIO) -> _Handlers:
-    reader = _Handlers()
-    parser = expat.ParserCreate('utf-8')
-    parser.buffer_text = True
-    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
-    parser.StartDoctypeDeclHandler = _doctype
-    parser.EntityDeclHandler = _refuse_entities
-    parser.StartElementHandler = reader.start
-    parser.EndElementHandler = reader.end
-    parser.CharacterDataHandler = reader.data
+def _parse(file: BinaryIO) -> ET.Element:
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise _RefusedError(f'it is larger than {MAX_BYTES >> 20} MiB')
     if not data.strip():
         raise _RefusedError('it is empty')
-    data = _cleaned(data)
-    for start in range(0, len(data), CHUNK):
-        parser.Parse(data[start : start + CHUNK], False)
-        if (
-            start + CHUNK - parser.CurrentByteIndex > 4 * CHUNK
-        ):  # expat collects what has no end yet
-            raise _RefusedError('it has an element that is too large')
-    parser.Parse(b'', True)
-    if not reader.gpus:
+    text = _cleaned(data)
+    if text.count(b'<') > 2 * MAX_ELEMENTS:
+        raise _RefusedError('it has too many elements')
+    if re.search(rb'<!(DOCTYPE[^>]*\[|ENTITY)', text):
+        raise _RefusedError('its document type has declarations')
+    root = ET.fromstring(text)
+    if root.tag != ROOT:
+        raise _RefusedError(f'it begins with <{root.tag[:40]}>, not with <{ROOT}>')
+    count = len(root.findall('gpu'))
+    if not count:
         raise _RefusedError('it has no <gpu>')
-    return reader
+    if count > MAX_GPUS:
+        raise _RefusedError(f'it has more than {MAX_GPUS} GPUs')
+    return root
 
 
 def read_xml(file: BinaryIO, path: pathlib.Path) -> Capture:
@@ -359,19 +322,16 @@ def read_xml(file: BinaryIO, path: pathlib.Path) -> Capture:
         OSError: It cannot be read.
     """
     try:
-        reader = _parse(file)
+        root = _parse(file)
+        gpus = [_captured(_read_gpu(element)) for element in root.findall('gpu')]
     except _RefusedError as error:
         message = f'{path}: not the output of "nvidia-smi -q -x": {error}'
         raise ScenarioError(message) from error
-    except (expat.ExpatError, ValueError) as error:
+    except ET.ParseError as error:
         message = f'{path}: damaged, or not the output of "nvidia-smi -q -x": {error}'
         raise ScenarioError(message) from error
-    machine = reader.machine
-    return Capture(
-        machine.get('driver_version', ''),
-        machine.get('cuda_version', ''),
-        [_captured(gpu) for gpu in reader.gpus],
-    )
+    driver, cuda = (root.findtext(f'{name}_version') or '' for name in ('driver', 'cuda'))
+    return Capture(driver.strip(), cuda.strip(), gpus)
 
 
 def _named(elements: Mapping[str, str], all_paths: Mapping[str, str]) -> dict[str, str]:
