@@ -8,7 +8,6 @@ from typing import Mapping, Sequence
 
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.columns import COLUMNS_BY_NAME
-from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Column
@@ -168,7 +167,7 @@ def _share(row: GpuRow, usage: Usage, user: UserSummary, width: int) -> Content:
         return ''
     if not total:
         return ((fmt.UNKNOWN_MARK, DIM),)
-    return bar_pieces(100.0 * used / total, width, _MEMORY)[:1]
+    return ((fmt.format_bar(100.0 * used / total, width), _MEMORY),)
 
 
 def _free(row: GpuRow, width: int) -> Content:
