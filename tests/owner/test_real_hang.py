@@ -6,6 +6,7 @@ signal ends, like a thread inside a driver that hangs.
 
 from __future__ import annotations
 
+import json
 import pathlib
 import re
 import subprocess
@@ -18,7 +19,7 @@ import pytest
 
 from tests.e2e.program import Program, environment
 from tests.owner.values import REAL_OWNERS
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = [*REAL_OWNERS]
 
@@ -98,13 +99,11 @@ class FrozenDisk:
             cwd=self.home,
         )
 
-    def stuck(self) -> list[int]:
-        """PIDs of the processes that cannot end."""
-        return [
-            process.pid
-            for process in psutil.process_iter(['status', 'num_threads'])
-            if process.info['status'] == psutil.STATUS_ZOMBIE and process.info['num_threads'] > 1
-        ]
+    def stuck(self) -> set[int]:
+        """PIDs of the processes of this test that cannot end."""
+        lines = (self.home / 'stuck').read_text().splitlines()
+        pids = {int(json.loads(line)[1]) for line in lines}
+        return {pid for pid in pids if psutil.pid_exists(pid)}
 
 
 @pytest.fixture
@@ -130,32 +129,30 @@ COMMANDS = {
 
 @pytest.mark.parametrize('line', COMMANDS)
 def test_a_command_ends_and_the_next_ones_leave_the_gpu_alone(disk: FrozenDisk, line: str) -> None:
-    before = disk.stuck()
     status, output = COMMANDS[line]
     for number in range(3):
         done = disk.run('nvmlDeviceGetMemoryInfo*', '5', line.replace('.db', f'{number}.db'))
         assert done.returncode == status, done
         assert re.search(output, done.stdout + done.stderr), done
-    assert len({*disk.stuck()} - {*before}) == 1
+    assert len(disk.stuck()) == 1
     again = disk.run('nvmlDeviceGetMemoryInfo*', '5', 'nvitop health').stdout
     assert re.search(r'no response since [-0-9]+ [0-9:]+: process \d+ hangs in a call', again)
     disk.thaw()
-    deadline = time.monotonic() + PATIENCE
-    while {*disk.stuck()} - {*before}:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert disk.run('nvmlDeviceGetMemoryInfo*', '5', 'nvitop health').stdout == 'ok: 8 GPUs\n'
+    wait_until(lambda: not disk.stuck(), 'the end of the process')
+    wait_until(
+        lambda: disk.run('nvmlDeviceGetMemoryInfo*', '5', 'nvitop health').stdout == 'ok: 8 GPUs\n',
+        'health',
+    )
 
 
 @pytest.mark.parametrize('line', [line for line in COMMANDS if 'record' not in line])
 def test_a_driver_that_hangs_as_a_whole_is_not_called_again(disk: FrozenDisk, line: str) -> None:
-    before = disk.stuck()
     status = {'nvitop health': 3}.get(line, 1)
     assert disk.run('nvmlInit*', '', line).returncode == status
     again = disk.run('nvmlInit*', '', line)
     assert again.returncode == status
     assert 'no response since' in again.stdout + again.stderr
-    assert len({*disk.stuck()} - {*before}) == 1
+    assert len(disk.stuck()) == 1
 
 
 def test_the_monitor_quits_at_once(disk: FrozenDisk) -> None:
