@@ -40,6 +40,7 @@ from tests.recording.virtual_clock import (
     gpu,
     mig,
     record,
+    rows_below_first,
     samples_of,
     simulated_samples,
 )
@@ -69,7 +70,7 @@ class Viewer:
         self.keys = ''
         self.state, _ = update_all(self.state, events)
         buffer = draw_frame(self.state, self.history)
-        return [tuple(buffer.row(y)) for y in range(1, buffer.height)]
+        return rows_below_first(buffer)
 
 
 class Replay:
@@ -279,6 +280,7 @@ def test_changes_of_the_machine_are_replayed_as_they_were_live(
     path = tmp_path / 'a.db'
     record(path, samples)
     live, past, replay = Viewer((120, 40)), Viewer((120, 40)), Replay(path)
+    live.history = History(10.0, 10.0)
     origin = LIVE._replace(no_signals=NO_SIGNALS)
     for number, sample in enumerate(samples):
         expected = live.show(SampleArrived(sample, origin))
@@ -378,7 +380,7 @@ def test_signal_ends_a_replay_with_its_status(hour: Path) -> None:
 def test_reports_and_exports_of_a_recording(hour: Path) -> None:
     ran = CommandRun(main, str(hour), '-1', '--no-config', '--at=-30m')
     assert ran.status == 0
-    assert '180W' in ran.out
+    assert '180 W' in ran.out
     span = ('--at', format_time(START + 60), '--until', format_time(START + 80))
     table = CommandRun(main, str(hour), '--export=csv', *span)
     lines = table.out.splitlines()

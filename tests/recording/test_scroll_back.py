@@ -17,7 +17,12 @@ from nvitop.recording.recent import RecentSamples
 from nvitop.sampling.history import History
 from nvitop.sampling.types import EMPTY_SAMPLE, LIVE, Sample
 from tests.gui.headless import HeadlessTerminal
-from tests.recording.virtual_clock import SimpleMachine, percent, simulated_samples
+from tests.recording.virtual_clock import (
+    SimpleMachine,
+    percent,
+    rows_below_first,
+    simulated_samples,
+)
 from tests.sampling.clocked_machine import ClockedMachine
 
 ORIGIN = LIVE._replace(can_travel=True)
@@ -41,7 +46,7 @@ def show(app: App, *samples: Sample) -> App:
 def rows_of(app: App) -> list[object]:
     """Draw the monitor; return all rows but the first, which has the clock and the badges."""
     buffer = draw_frame(app.state, app.history)
-    return [tuple(buffer.row(y)) for y in range(1, buffer.height)]
+    return rows_below_first(buffer)
 
 
 def press(app: App, keys: str) -> list[object]:
@@ -145,12 +150,11 @@ def test_the_users_screen_has_the_hours_of_the_scroll_back() -> None:
     assert app.state.gpu_times == {'ann': (1800.0, 0.0), 'bob': (0.0, 1800.0)}
     app._handle(KeyPressed('U'))
     lines = draw_frame(app.state, app.history).lines()
-    found = [re.findall(r'GPU-H +IDLE-H|\d\.\d\d +\d\.\d\d', line) for line in lines[1:5]]
-    assert [text.split() for (text,) in found] == [
-        ['GPU-H', 'IDLE-H'],
+    hours = [re.findall(r'USED h +IDLE h|\d\.\d\d +\d\.\d\d', line) for line in lines[2:5]]
+    assert [text.split() for (text,) in hours] == [
+        ['USED', 'h', 'IDLE', 'h'],
         ['0.50', '0.00'],
         ['0.00', '0.50'],
-        ['0.50', '0.50'],
     ]
 
 
@@ -165,8 +169,9 @@ def test_users_of_the_scroll_back_are_listed_after_their_processes_exited() -> N
     bob = listed_users(app.state)[1]
     assert (bob.name, bob.processes, bob.devices, bob.gpu_times) == ('bob', 0, (), (1800.0, 0.0))
     press(app, 'U')
-    (line,) = (line for line in draw_frame(app.state, app.history).lines() if 'bob' in line)
-    assert line.split()[-2:] == ['0.50', '0.00']
+    lines = draw_frame(app.state, app.history).lines()
+    (line,) = (line for line in lines if line.split()[1:2] == ['bob'])
+    assert re.findall(r'\d\.\d\d +\d\.\d\d', line) == ['0.50    0.00']
     filtered = relist(app.state._replace(query='user:ann'))
     assert [user.name for user in listed_users(filtered)] == ['ann']
 

@@ -114,6 +114,15 @@ def record(path: Path, samples: Iterable[Sample], **options: Any) -> None:
     sink.close()
 
 
+def rows_below_first(buffer: Any) -> list[Any]:
+    """Return the rows of a frame but the first, which has the clock, and the ruler of time.
+
+    The ruler ends with "now" in the present, and with a time in the past.
+    """
+    rows = (tuple(buffer.row(y)) for y in range(1, buffer.height))
+    return [row for row in rows if '┬' not in ''.join(span[1] for span in row)]
+
+
 def samples_of(path: Path) -> list[Sample]:
     recording = Recording(str(path))
     frame: int | None = recording.span().first
