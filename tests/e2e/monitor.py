@@ -97,7 +97,7 @@ TITLES = {
     Screen.PROBLEMS: r'(?m)^.. Problems \d',
     Screen.USERS: r'(?m)^.. (Users|Jobs) \d',
 }
-_PROCESS = re.compile(r'^│ +\d+[: \d]* +\d+ [CGXM ] ')
+_PROCESS = re.compile(r'^│[ =]*\d[\d:]* .* \d+ [CGXM?] ')
 
 
 @contextlib.contextmanager
@@ -148,7 +148,7 @@ class Monitor(Program):
     ) -> None:
         super().__init__(
             # In this theme, the selected row is reversed, and colors are those of the palette.
-            (*NVITOP, '--theme=classic', '--demo', str(scenario), *options),
+            (*NVITOP, '--theme=classic', '--flat', '--demo', str(scenario), *options),
             columns=columns,
             rows=rows,
             variables={'LONG': 'somewhere/' * 30, 'SHOP_TOKEN': 'open sesame'},
