@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 KMSG = '/dev/kmsg'
 #: Errors of one fault that follow each other within this time (seconds) count once.
 BURST_SECONDS = 1.0
+#: A time further in the future (seconds) is unknown; clocks of machines may differ.
+_AHEAD_SECONDS = 60.0
 #: Maximum size of a file that is read.
 _MAX_BYTES = 64 << 20
 
@@ -91,6 +93,10 @@ def parse_kernel_log(
         if not any(word in line for word in (*_WORDS, _NUMBERS)):
             continue
         moment, text = _split(line, boot, now)
+        if (
+            now and moment > now + _AHEAD_SECONDS
+        ):  # of another start of the system, or of a wrong clock
+            moment = 0.0
         if _LOADED in text:
             found, last = [], {}
             continue

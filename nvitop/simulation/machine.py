@@ -33,9 +33,11 @@ if TYPE_CHECKING:
 
 DEFAULT_SCENARIO = 'dgx-h100'
 SCENARIOS = pathlib.Path(__file__).parent / 'scenarios'
-#: Begin of other outputs of nvidia-smi: ``-q``, the table, CSV with and without a header, ``dmon``.
+#: Begin other outputs of nvidia-smi: ``-q``, the table, CSV with a header, ``-L``, CSV without a header,
+#: ``dmon`` and ``pmon``. A scenario, in which something is wrong, may have similar comments and lists.
 _OTHER_OUTPUT = re.compile(
-    rb'^=+NVSMI LOG=|^\| NVIDIA-SMI |^[a-z_.]+,( ?[\w.]+( \[\w+\])?,?)+\r?$|^\d+, .*, |^# gpu ',
+    rb'^=+NVSMI LOG=|^\| NVIDIA-SMI |^[a-z_.]+( \[\S+\])?, ?[a-z_.]+ *(\[|,|\r?$)|\AGPU \d+: |'
+    rb'\A(\d+|\d{4}/\d\d/\d\d [\d:.]+|(GPU-|NVIDIA )[^,\n]*), |^# ?(gpu|Date|Time) .*\n# ?(Idx|YYYY|HH)',
     re.MULTILINE,
 )
 

@@ -27,6 +27,9 @@ ROOT = 'nvidia_smi_log'
 #: Characters that a document cannot have.
 _NOT_IN_XML = re.compile('[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]')
 _REFERENCE = re.compile('&(?:#([0-9]{1,7});|#x([0-9a-fA-F]{1,6});|(amp|lt|gt|quot|apos);)?')
+_PROCESS_NAME = re.compile(
+    r'(?<=<process_name>)(?:(?!</?process_(?:name|info)>).)*(?=</process_name>)', re.DOTALL
+)
 #: Name of an element before R535 → its present name.
 _RENAMED = {'power_readings': 'gpu_power_readings'}
 
@@ -269,7 +272,8 @@ def _read_texts(
 def _cleaned(data: bytes) -> bytes:
     """Return the document in UTF-8, without what programs and people add to the output.
 
-    nvidia-smi writes names of processes as they are: bytes that are no text, control characters, ``&``.
+    nvidia-smi writes names of processes as they are: bytes that are no text, control characters,
+    ``&``, ``<``.
     """
     encoding = 'utf-16' if data[:2] in (b'\xff\xfe', b'\xfe\xff') else 'utf-8'
     text = data.decode(encoding, 'replace')
@@ -277,7 +281,8 @@ def _cleaned(data: bytes) -> bytes:
     end = f'</{ROOT}>'
     text = text[min(starts, default=0) :]
     if end in text:
-        text = text[: text.rindex(end) + len(end)]
+        text = text[: text.index(end) + len(end)]  # with -l, more documents follow
+    text = _PROCESS_NAME.sub(lambda name: name[0].replace('<', '&lt;').replace('>', '&gt;'), text)
     text = _REFERENCE.sub(_valid_reference, _NOT_IN_XML.sub('\ufffd', text))
     return text.encode('utf-8', 'replace')
 

@@ -241,6 +241,15 @@ def test_errors_from_before_the_start_of_the_system_or_a_time_are_left_out(
     assert 95 not in [error.code for error in read_kernel_log(str(log))]
 
 
+@pytest.mark.parametrize(
+    'head',
+    ['[999999999.0] ', '[Sat Jan  1 00:00:00 2099] ', '2099-01-01T00:00:00 ', '9999999999.0 '],
+)
+def test_a_time_that_is_yet_to_come_is_unknown(head: str) -> None:
+    (error,) = parse_kernel_log([f'{head}NVRM: Xid (PCI:0000:5a:00): 94'], boot=1e9, now=1.8e9)
+    assert error.time == 0.0
+
+
 def run_with_log(log: pathlib.Path, text: str, *arguments: str) -> CommandRun:
     log.write_text(text)
     return CommandRun(main, '--kernel-log', str(log), *arguments)

@@ -278,10 +278,17 @@ def test_bus_id_of_a_file_without_pci_is_that_of_the_element(
         (b'a&#1;&#xfffe;b', 'a\ufffd\ufffdb'),
         (b'&#228;&lt;&amp;amp;', 'ä<&amp;'),
         (b'\xed\xa0\x80', '\ufffd\ufffd\ufffd'),
+        (b'a <module> </b> ]]> <!-- <?c <![CDATA[', 'a <module> </b> ]]> <!-- <?c <![CDATA['),
     ],
 )
 @pytest.mark.parametrize(
-    'around', [(b'', b''), (b'$ nvidia-smi -q -x\r\n', b'\n$ \n'), (b'\xef\xbb\xbf', b'')]
+    'around',
+    [
+        (b'', b''),
+        (b'$ nvidia-smi -q -x\r\n', b'\n$ \n'),
+        (b'\xef\xbb\xbf', b''),
+        (b'', b'<?xml version="1.0"?>\n<nvidia_smi_log></nvidia_smi_log>'),
+    ],
 )
 def test_file_that_is_nearly_xml_is_read(
     name: bytes, shown: str, around: tuple[bytes, bytes], tmp_path: pathlib.Path
@@ -306,6 +313,9 @@ def test_file_that_is_nearly_xml_is_read(
         '+-----+\n| NVIDIA-SMI 595.71.05    Driver Version: 595.71.05 |\n',
         'Sat Nov 28 10:00:00 2026\n+---+\n| NVIDIA-SMI 470.57 |\n',
         'index, name, memory.used [MiB]\n0, NVIDIA H100, 5 MiB\n',
+        'timestamp, name, utilization.gpu [%]\n2026/11/28 10:00:00.000, NVIDIA H100, 5 %\n',
+        '2026/11/28 10:00:00.000, NVIDIA H100, 5 %\n',
+        'GPU 0: NVIDIA H100 (UUID: GPU-1)\n',
         '0, NVIDIA H100, 5 MiB\n',
         '# gpu   sm  mem\n# Idx    %    %\n    0   12    3\n',
     ],
@@ -317,6 +327,21 @@ def test_other_outputs_of_nvidia_smi_are_refused_with_advice(
     path = tmp_path / f'machine{suffix}'
     path.write_text(text)
     with pytest.raises(simulation.ScenarioError, match='save the output of "nvidia-smi -q -x"'):
+        simulation.load(path)
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        '# gpu 0 is the old one\n',
+        '# Measured\n# 0, 1, 2\nx = [\n0, 1, 2,\n]\n',
+        'a,' + 'b' * 64 + '!',
+    ],
+)
+def test_mistakes_of_scenarios_are_named(text: str, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / 'machine.toml'
+    path.write_text(f'{text}\nmistake = 1\n')
+    with pytest.raises(simulation.ScenarioError, match=r'machine\.toml:\d: '):
         simulation.load(path)
 
 
