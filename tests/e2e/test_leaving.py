@@ -31,7 +31,14 @@ def test_quitting_leaves_only_the_report() -> None:
         # The demo has a GPU with a problem.
         assert program.errors() == ''
         report = program.written[program.written.rindex(b'\x1b[?1049l') :].decode()
-        for text in ('H100 80GB HBM3', 'pretrain', 'ffmpeg', '╭', '╯', 'GPU 5: pending row remapping'):
+        for text in (
+            'H100 80GB HBM3',
+            'pretrain',
+            'ffmpeg',
+            '╭',
+            '╯',
+            'GPU 5: pending row remapping',
+        ):
             assert text in report
         assert '\x1b[?' not in report.split('\n', 1)[1]
 
