@@ -126,7 +126,7 @@ class Program(Pseudoterminal):
         """Press and release a button over a cell (from 0), as terminals report it."""
         self.type(f'\x1b[<{button};{x + 1};{y + 1}M\x1b[<{button};{x + 1};{y + 1}m')
 
-    def scroll(self, button: int, x: int = 20, y: int = 20) -> None:
+    def scroll(self, button: int, x: int = 20, y: int = 30) -> None:
         """Turn the wheel: 64 up, 65 down; 4 more with Shift, 16 more with Ctrl."""
         self.type(f'\x1b[<{button};{x + 1};{y + 1}M')
 
