@@ -146,21 +146,6 @@ class Ring:
         nothing: list[float | None] = [None] * (columns - begun)
         return nothing + _or_none(means[margin:])
 
-    def recent(self, now: float, column_seconds: float, columns: int) -> list[float | None]:
-        """Return means of the last ``columns`` columns, oldest first, the present one included.
-
-        Column borders do not move with time. Gaps are not interpolated.
-        """
-        if self.last_slot < 0 or columns <= 0:
-            return [None] * max(0, columns)
-        slots = max(1, round(column_seconds / self.slot_seconds))
-        end = int(now / self.slot_seconds)
-        if 0 <= end - self.last_slot <= _CURRENT_SLOTS:
-            end = self.last_slot
-        window = self._window((end // slots - columns + 1) * slots, end)
-        starts = range(0, columns * slots, slots)
-        return _or_none([_mean(window, i, min(i + slots, len(window))) for i in starts])
-
     def _resample(self, end: int, width: float, columns: int) -> list[float]:
         """Return means by column; a column is ``width`` slots wide."""
         if width == 1.0:  # the default of graphs
@@ -328,13 +313,6 @@ class History:
             return [None] * max(0, columns)
         gap = max(10.0, 3 * ring.slot_seconds)
         return ring.values(self.now, seconds, columns, max_gap_seconds=gap)
-
-    def recent(
-        self, key: Hashable, metric: str, column_seconds: float, columns: int
-    ) -> list[float | None]:
-        """Return means of the last ``columns`` columns, see :meth:`Ring.recent`."""
-        ring = self._rings.get(key, {}).get(metric)
-        return [None] * columns if ring is None else ring.recent(self.now, column_seconds, columns)
 
     def last(self, key: Hashable, metric: str) -> float | None:
         """Return the newest value (mean of its slot), ``None`` if unknown."""

@@ -64,17 +64,6 @@ def test_values_of_a_ring(
     assert filled(values).values(*window) == expected
 
 
-def test_recent_columns_end_with_the_present_one() -> None:
-    ring = filled({**line(0, 10), 11.0: None, 12.0: 12.0, 14.0: 20.0})
-    assert ring.recent(9, 2, 3) == [4.5, 6.5, 8.5]
-    assert ring.recent(14, 2, 4) == [8.5, None, 12.0, 20.0]
-    assert ring.recent(14, 2, 9)[:3] == [None, 0.5, 2.5]
-    assert ring.recent(16, 4, 1) == [16.0]  # the newest value is recent enough
-    assert ring.recent(100, 2, 2) == [None, None]
-    assert ring.recent(14, 2, 0) == Ring().recent(0, 1, 0) == []
-    assert Ring().recent(5, 1, 2) == History().recent(HOST, 'cpu_percent', 1, 2) == [None, None]
-
-
 def test_the_left_edge_is_interpolated() -> None:
     ring = filled(line(100, 200, 5), slot=5.0)
     assert ring.values(195, 30, 30) == pytest.approx([float(i) for i in range(166, 196)])

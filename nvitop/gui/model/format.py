@@ -233,12 +233,6 @@ def format_reasons(reasons: Sequence[str] | None) -> str:
     return ', '.join(map(_reason_words, reasons)) or 'none'
 
 
-#: Causes of a hardware slowdown; a known cause makes the general ``hw_slowdown`` redundant.
-_OF_SLOWDOWN = frozenset({'hw_thermal_slowdown', 'hw_power_brake_slowdown'})
-#: Last words of reasons, which only repeat that the clocks are low.
-_EFFECTS = frozenset({'slowdown', 'cap', 'setting'})
-
-
 def _reason_words(name: str) -> str:
     words = safe(name).split('_')
     return ' '.join(word.upper() if word in ('sw', 'hw', 'gpu') else word for word in words)

@@ -26,7 +26,6 @@ from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
 _CURSOR = Style(Role.INPUT, reverse=True)
-_CURRENT = Style(Role.SELECTED, bold=True)
 
 
 def draw_frame(state: AppState, history: History) -> Buffer:

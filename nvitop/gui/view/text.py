@@ -85,9 +85,6 @@ def heading_text(places: Iterable[Placed]) -> str:
 KEY = Style(Role.KEY, bold=True, italic=True)
 #: Empty parts of bars without a color that tells them from the filled ones.
 MONO_TRACKS = {ord('█'): '░'}
-#: Marks of contents that continue above or below.
-MORE_ABOVE, MORE_BELOW = '▲', '▼'
-MORE = Style(Role.KEY, bold=True)
 
 
 class Item(NamedTuple):
