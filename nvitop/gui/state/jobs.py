@@ -165,4 +165,4 @@ def labels_width(blocks: Sequence[Sequence[Line]]) -> int:
     """Return the width of the GPUs of the job with most of them, and of the mark before them."""
     jobs = [block[0].job for block in blocks if block[0].job is not None]
     widths = [len(join_labels(key.label for key in job.devices)) for job in jobs]
-    return 1 + min(_MOST_LABELS, max(widths, default=0))
+    return 2 + min(_MOST_LABELS, max(widths, default=0))

@@ -412,10 +412,11 @@ def machine_notes(rows: Sequence[GpuRow], sample: Sample) -> tuple[Note, ...]:
     notes = [Note(models(rows), TITLE, 0)]
     if migs and migs < len(rows):
         notes.append(Note((fmt.counted(migs, 'MIG device'),), rank=4))
-    if sample.sequence:
-        driver, cuda = map(fmt.format_word, (sample.driver_version, sample.cuda_driver_version))
+    if sample.driver_version:
+        driver = safe(sample.driver_version)
         notes.append(Note((f'driver {driver}', driver), rank=5))
-        notes.append(Note((f'CUDA {cuda}',), rank=6))
+    if sample.cuda_driver_version:
+        notes.append(Note((f'CUDA {safe(sample.cuda_driver_version)}',), rank=6))
     return tuple(notes)
 
 
