@@ -101,6 +101,15 @@ def test_no_process_is_idle_if_a_busy_gpu_has_no_samples(gpu_utilization: object
     assert measured(gpu_utilization, 'memory_utilization = 1', '') == [NA, NA]
 
 
+@pytest.mark.parametrize('engine', ['encoder', 'decoder'])
+def test_no_process_is_idle_if_no_sample_explains_a_busy_video_engine(engine: str) -> None:
+    busy = f'90\n{engine}_utilization = 60'
+    assert measured(busy, f'{engine} = 60', failing=(OLD, NEW)) == [NA]
+    assert measured(busy.replace('90', '0'), '', '') == [NA, NA]
+    assert measured(busy, 'sm = 90', '') == [90, NA]
+    assert measured(busy, f'sm = 90\n{engine} = 50', '') == [90, 0]
+
+
 def test_reason_is_that_of_the_call_which_the_driver_has(machine: simulation.Machine) -> None:
     machine.hide(NEW)
     machine.fail(OLD, 'NO_PERMISSION')

@@ -152,6 +152,7 @@ def test_no_value_is_queried_twice(machine: simulation.Machine) -> None:
     assert calls.pop('nvmlDeviceGetPcieThroughput') == 2 * 8
     # Once more for a GPU with an idle process, of the moment of the process list.
     assert calls.pop('nvmlDeviceGetUtilizationRates') <= 8 + 1
+    assert calls.pop('nvmlDeviceGetEncoderUtilization') <= 8 + 1
     assert max(calls.values()) <= 8, calls
     # Static values were read by the first call.
     static = {

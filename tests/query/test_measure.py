@@ -112,8 +112,12 @@ AROUND = {'nvmlDeviceGetMigMode', 'nvmlDeviceGetMemoryInfo'}
         ('gpu_name', {'nvmlDeviceGetName'}),
         (
             'gpu_sm_utilization',
-            # The second one of GPUs with idle processes.
-            {'nvmlDeviceGetProcessesUtilizationInfo', 'nvmlDeviceGetUtilizationRates'},
+            # The others of GPUs with idle processes.
+            {
+                'nvmlDeviceGetProcessesUtilizationInfo',
+                'nvmlDeviceGetUtilizationRates',
+                'nvmlDeviceGetEncoderUtilization',
+            },
         ),
     ],
 )

@@ -91,6 +91,8 @@ def test_a_tick_makes_these_calls_and_no_others(bench: ClockedMachine) -> None:
     assert bench.calls_per_gpu(1.0) == fast
     processes = bench.calls_per_gpu(1.0)
     assert processes.pop('nvmlDeviceGetProcessesUtilizationInfo') <= 1
+    # Of a GPU with an idle process, which the encoder may explain.
+    assert processes.pop('nvmlDeviceGetEncoderUtilization') == 1 / 8
     assert processes == {
         **fast,
         'nvmlDeviceGetComputeRunningProcesses_v3': 1,
@@ -320,7 +322,8 @@ def test_shown_metrics_are_measured_only_while_shown(bench: ClockedMachine) -> N
     assert device.clock_event_reasons is not None
     bench.machine.reset_calls()
     bench.sample(1.0)
-    assert bench.machine.calls['nvmlDeviceGetEncoderUtilization'] == 0
+    # Only that of a GPU with an idle process, which the encoder may explain.
+    assert bench.machine.calls['nvmlDeviceGetEncoderUtilization'] <= 1
 
 
 RATES = ['nvlink_total_tx_throughput', 'nvlink_total_rx_throughput']

@@ -32,6 +32,9 @@ _SAMPLERS: tuple[tuple[str, Callable[[Any], tuple[int, ...]]], ...] = (
 #: ``BUSY_PERCENT`` of the health rules.
 _EXPLAINED_PERCENT = 5
 
+#: Functions that return how busy the engines are that the last two percentages are about.
+_VIDEO_ENGINES = 'nvmlDeviceGetEncoderUtilization', 'nvmlDeviceGetDecoderUtilization'
+
 
 class _Utilization(NamedTuple):
     """Utilization of the engines by a process in percent."""
@@ -239,9 +242,14 @@ class ProcessMixin(MemoryMixin):
         seen = sum(used.sm for used in ours.values())
         if isinstance(busy, NaType):
             return None if seen else 'the driver has no samples'
-        if busy < _EXPLAINED_PERCENT or 2 * seen >= busy:
-            return None
-        return f'samples of processes explain {seen} % of {busy} % GPU utilization'
+        if busy >= _EXPLAINED_PERCENT and 2 * seen < busy:
+            return f'samples of processes explain {seen} % of {busy} % GPU utilization'
+        for engine, function in enumerate(_VIDEO_ENGINES, start=2):
+            answer = NA if any(used[engine] for used in ours.values()) else self._query(function)
+            busy = NA if answer is NA else self._in_range(answer[0], 100)
+            if isinstance(busy, int) and busy >= _EXPLAINED_PERCENT:
+                return f'no sample of a process explains {busy} % utilization of a video engine'
+        return None
 
     def accounted_processes(self) -> list[AccountedProcess]:
         """Accounts of processes, including exited ones; an empty list if accounting is disabled.
