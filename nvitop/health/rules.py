@@ -19,6 +19,7 @@ from nvitop.health.events import (
     is_about_memory,
     unlisted,
 )
+from nvitop.health.states import BUSY_PERCENT, percent_of
 from nvitop.health.types import IMPORTANCE, KINDS, SEVERITIES, Case, Finding
 from nvitop.health.xid import ACTIONS, Severity
 from nvitop.platforms.pci import short_bus_id
@@ -193,6 +194,7 @@ def findings(
     )
     products = Counter(device.info.name for device in sample.devices if not device.key.is_mig)
     old = {} if before is None else {device.key: device for device in before.devices}
+    busy = {p.key.device for p in sample.processes if (percent_of(p) or 0) >= BUSY_PERCENT}
     found: list[Finding] = []
     for device in sample.devices:
         case = Case(
@@ -201,6 +203,7 @@ def findings(
             events_that_matter(device.key, sample),
             linked,
             products[device.info.name],
+            device.key in busy,
             old.get(device.key),
             0.0 if before is None else sample.timestamp - before.timestamp,
             sample.host.uptime_seconds,
@@ -501,7 +504,7 @@ def _implausible(case: Case) -> Iterator[Finding]:
     if values:
         action = 'These values are dropped. If this lasts, update or reload the driver'
         yield case.finding('implausible', 'warning', 'implausible values', _some(values), action)
-    elif _is_stuck(case.device):
+    elif _is_stuck(case.device) and not case.has_busy_process:
         device = case.device
         watts = '' if device.power_usage_mw is None else f'{device.power_usage_mw / 1000:.0f} W'
         where = f' in {device.performance_state}' if device.performance_state else ''

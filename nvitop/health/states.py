@@ -191,6 +191,7 @@ def _held_seconds(processes: Sequence[ProcessSample]) -> float | None:
     """Return how long the processes have held a device; ``None`` if most of them use it."""
     idle = [process for process in processes if is_idle_holder(process)]
     sizes = [sum(p.gpu_memory_bytes or 0 for p in several) for several in (idle, processes)]
-    if not idle or 2 * sizes[0] < sizes[1]:
+    others = [process.gpu_memory_bytes for process in processes if process not in idle]
+    if not idle or None in others or 2 * sizes[0] < sizes[1]:
         return None
     return max(idle, key=lambda process: process.gpu_memory_bytes or 0).gpu_idle_seconds

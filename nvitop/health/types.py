@@ -93,6 +93,8 @@ class Case(NamedTuple):
     linked_products: frozenset[str] = frozenset()
     #: Number of GPUs of this product.
     gpus_of_product: int = 1
+    #: Whether the samples of a process explain the utilization.
+    has_busy_process: bool = False
     #: The device in an earlier sample, and how long ago (seconds) that was.
     before: DeviceSample | None = None
     seconds: float = 0.0

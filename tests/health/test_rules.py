@@ -26,6 +26,8 @@ from nvitop.sampling.types import (
     HostSample,
     Problem,
     ProblemKind,
+    ProcessKey,
+    ProcessSample,
     Sample,
 )
 from tests.documents import ROOT
@@ -274,6 +276,16 @@ def test_without_a_slowdown_threshold_the_temperature_for_full_clocks_counts() -
 def test_a_slow_pcie_link_counts_only_under_load(load: dict[str, Any], is_reported: bool) -> None:
     link: dict[str, Any] = {'pcie_link_generation': 1, 'pcie_link_width': 16}
     assert bool(found(device(**load, **link))) is is_reported
+
+
+def test_utilization_that_a_process_explains_is_not_doubtful() -> None:
+    # Such as a laptop on battery.
+    limited = device(gpu_utilization_percent=100, performance_state='P8', sm_clock_mhz=210)
+    process = ProcessSample(ProcessKey(1, 1.0, limited.key), gpu_sm_utilization_percent=95)
+    for percent, kinds in ((95, []), (None, ['implausible']), (0, ['implausible'])):
+        used = process._replace(gpu_sm_utilization_percent=percent)
+        sample = Sample(1.0, devices=(limited,), processes=(used,))
+        assert [finding.kind for finding in findings(sample)] == kinds
 
 
 def test_unused_nvlinks_are_normal_unless_a_gpu_of_the_same_kind_has_links() -> None:

@@ -80,6 +80,8 @@ def test_processes_that_hold_most_of_the_memory_decide() -> None:
     assert state(process(HOUR), small, percent=3) == DeviceState('held', HOUR)
     large = process(0.0, 21 * GiB, 2, gpu_sm_utilization_percent=3)
     assert state(process(HOUR), large, percent=3) == DeviceState('in use')
+    unknown = small._replace(gpu_memory_bytes=None)
+    assert state(process(HOUR), unknown, percent=3) == DeviceState('in use')
     longer = process(2 * HOUR, 30 * GiB, 2)
     assert state(process(HOUR), longer) == DeviceState('held', 2 * HOUR)
 
