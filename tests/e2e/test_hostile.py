@@ -54,7 +54,7 @@ def test_commands_cannot_control_the_terminal_from_any_screen(tmp_path: pathlib.
             ('\x1b[B', 'train.py'),
             ('t', 'Process tree'),
             ('q', 'UTIL'),
-            ('U', 'GPU usage'),
+            ('U', 'Users 1'),
             ('q', 'UTIL'),
             ('\r', 'Process'),
             ('q', 'UTIL'),

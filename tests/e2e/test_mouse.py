@@ -12,9 +12,9 @@ def test_clicks_and_the_wheel_reach_the_monitor(monitors: Monitors) -> None:
     with monitors.lent() as monitor:
         monitor.click(30, monitor.row('renderer'))
         monitor.wait_until_selected('renderer')
-        monitor.scroll(UP)
+        monitor.scroll(UP, y=monitor.row('renderer'))
         monitor.wait_for_cursor(0)
-        monitor.scroll(DOWN)
+        monitor.scroll(DOWN, y=monitor.row('trainer'))
         monitor.wait_until_selected('renderer')
         monitor.click(30, monitor.row('renderer'), button=RIGHT)
         monitor.wait_for(r'\(\S+, GPU 1\) renderer --scene=castle')
