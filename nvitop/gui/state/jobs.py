@@ -23,6 +23,8 @@ class JobGroup(NamedTuple):
     processes: tuple[ProcessSample, ...]
     #: Sums over the processes, with the key and the command of the first one.
     total: ProcessSample
+    #: Whether all of them have the same owner, such as a session.
+    has_one_owner: bool
 
     @property
     def devices(self) -> tuple[DeviceKey, ...]:
@@ -62,7 +64,8 @@ def group_by_job(processes: Sequence[ProcessSample], sort: Sort) -> tuple[tuple[
         if len(group) == 1:
             blocks.append((Line(group[0]),))
             continue
-        job = JobGroup(key, tuple(group), total_of(group))
+        has_one_owner = all(process.owner == group[0].owner for process in group)
+        job = JobGroup(key, tuple(group), total_of(group), has_one_owner)
         blocks.append((Line(job.total, job, is_job=True), *(Line(each, job) for each in group)))
     key_of = order_key(sort)
     blocks.sort(key=lambda lines: key_of(lines[0].process), reverse=is_descending(sort))
@@ -154,11 +157,6 @@ def common_words(commands: Sequence[str]) -> tuple[str, list[str]]:
     rest = [' '.join(w for w, same in zip(words, shared) if same is None) for words in parts]
     text = ' '.join(word for word in shared if word is not None)
     return text or commands[0], rest if text else list(commands)
-
-
-def has_one_owner(job: JobGroup) -> bool:
-    """Whether all processes of a job have the same owner, such as a session."""
-    return len({process.owner for process in job.processes}) == 1
 
 
 def labels_width(blocks: Sequence[Sequence[Line]]) -> int:

@@ -14,7 +14,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, HEADING, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, fit, safe
-from nvitop.gui.state.jobs import JobKey, Line, common_words, has_one_owner
+from nvitop.gui.state.jobs import JobKey, Line, common_words
 from nvitop.gui.state.process_rows import is_descending, unknown_devices
 from nvitop.gui.view.table import draw_cell, draw_headings
 from nvitop.gui.view.text import Note, draw_at_right, draw_border, draw_rule, draw_uprights
@@ -228,7 +228,7 @@ def _draw_line(
         if (
             job is not None
             and is_child
-            and (name == 'user' or (name == 'owner' and (job.key[1] or has_one_owner(job))))
+            and (name == 'user' or (name == 'owner' and (job.key[1] or job.has_one_owner)))
         ):
             continue
         text = _text(each, line, model, command)
@@ -278,7 +278,7 @@ def _text(placed: Placed, line: Line, model: str | None, command: str) -> str:
             return fmt.join_labels(key.label for key in line.job.devices)
         if name == 'owner' and line.job.key[1]:
             return safe(line.job.key[1])
-        if name == 'owner' and not has_one_owner(line.job):
+        if name == 'owner' and not line.job.has_one_owner:
             return ''
         if name == 'type':
             return ''
