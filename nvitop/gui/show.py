@@ -155,7 +155,7 @@ def show_monitor(
 
 
 def _report(source: sampling.LiveSource, options: Options, messages: list[Message]) -> int:
-    demand = Demand(owners=shows_owner(view_of(options)))
+    demand = Demand(owners=shows_owner(view_of(options)), owner_details=False)
     sample = source.complete_sample(demand, metrics=(*REPORT_METRICS, *RULE_METRICS))
     return _finish_report(sample, options, messages, driver_responds=not source.threads_inside)
 

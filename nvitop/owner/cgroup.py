@@ -39,8 +39,18 @@ _NAME = r'[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}'
 
 
 def shape(pattern: str) -> Callable[[str], re.Match[str] | None]:
-    """Return a function that matches whole texts, with ASCII digits and letters only."""
-    return re.compile(pattern, re.ASCII).fullmatch
+    """Return a function that matches whole texts, with ASCII digits and letters only.
+
+    The pattern is compiled when it is first used: a report needs few of them.
+    """
+    compiled: list[Callable[[str], re.Match[str] | None]] = []
+
+    def match(text: str) -> re.Match[str] | None:
+        if not compiled:
+            compiled.append(re.compile(pattern, re.ASCII).fullmatch)
+        return compiled[0](text)
+
+    return match
 
 
 is_hex64 = shape(HEX64)

@@ -27,7 +27,18 @@ from nvitop.owner.statements import (
     tmux_name,
     wants_cmdline,
 )
-from nvitop.owner.types import CONTAINERS, Layer, Owner, OwnerReading, clean_name, make_owner
+from nvitop.owner.types import (
+    BEST_STATEMENT,
+    CONTAINERS,
+    JOBS,
+    Layer,
+    Owner,
+    OwnerReading,
+    best_layer,
+    clean_name,
+    make_owner,
+    rank_of,
+)
 from nvitop.platforms import LINUX
 from nvitop.platforms.kernel import name_of_user
 
@@ -69,8 +80,24 @@ def _missing(pid: int, error: Exception) -> OwnerReading:
     return OwnerReading(None, str(error))
 
 
+class SharedFiles:
+    """What was read of processes above and around others. Only for a second: PIDs are reused."""
+
+    def __init__(self) -> None:
+        #: PID → the process and its ancestors, and what they say of its children.
+        self.chains: dict[int, list[Ancestor]] = {}
+        self.layers: dict[int, tuple[Layer, ...]] = {}
+        #: Mount namespace → what its mounts name.
+        self.mounts: dict[str, tuple[Layer, ...]] = {}
+
+
 def read_owner(
-    pid: int, names: NameLookup | str = 'files', cgroup: OwnerReading | None = None
+    pid: int,
+    names: NameLookup | str = 'files',
+    cgroup: OwnerReading | None = None,
+    *,
+    shared: SharedFiles | None = None,
+    is_brief: bool = False,
 ) -> OwnerReading:
     """Return what a process belongs to, from everything that this user may read.
 
@@ -78,6 +105,9 @@ def read_owner(
         pid: The process.
         names: How to look up names, or a word for ``lookup_names``.
         cgroup: The result of ``read_cgroup``, if it is known already.
+        shared: Files that other processes have read, and this one adds to.
+        is_brief: Whether to read only what kind, ID and name of the owner depend on. Its other
+            layers may be missing.
 
     The process may exit meanwhile, and its PID may be reused; compare its start time.
 
@@ -88,41 +118,66 @@ def read_owner(
     reading = cgroup or read_cgroup(pid)
     if reading.owner is None:
         return reading
-    reader = _Details(pid, reading.owner, reading.cgroup, lookup)
-    return reading._replace(owner=reader.owner())
+    layer = reading.owner.layer
+    if is_brief and layer is not None and layer.kind in JOBS and layer.id.isdecimal():
+        return reading
+    reader = _Details(pid, reading.owner, reading.cgroup, lookup, shared or SharedFiles())
+    return reading._replace(owner=reader.owner(is_brief=is_brief))
 
 
 class _Details:
     """Reads the layers of one process that are not in its cgroup."""
 
-    def __init__(self, pid: int, owner: Owner, cgroup: str, names: NameLookup) -> None:
+    def __init__(
+        self, pid: int, owner: Owner, cgroup: str, names: NameLookup, shared: SharedFiles
+    ) -> None:
         self._pid = pid
         self._owner = owner
         self._cgroup = cgroup
         self._names = names
-        self._chain = [] if is_simulated(pid) else _ancestors(pid)
-        self._cmdline = _cmdline(pid)
-        try:
-            self._environ = parse_environ(read_file(pid, 'environ'))
-        except OSError:
-            self._environ = {}
+        self._shared = shared
+        self._is_simulated = is_simulated(pid)
+        self._chain: list[Ancestor] = []
 
-    def owner(self) -> Owner:
+    def owner(self, *, is_brief: bool) -> Owner:
         is_known = any(each.kind in ('pod', *CONTAINERS) for each in self._owner.layers)
-        layers = [
-            *self._owner.layers,
-            *ancestor_layers(self._chain),
-            *(() if is_known else self._mounts()),
-            *environ_layers(self._environ),
-            *cmdline_layers(self._cmdline, self._environ),
-            *_login(self._pid),
-        ]
+        mounts = () if is_known else self._mounts()
+        best = best_layer(self._owner.layers + mounts) if is_brief else None
+        is_open = best is None or rank_of(best) >= BEST_STATEMENT
+        statements = self._statements() if is_open else ()
+        logins = () if is_brief else _login(self._pid)
+        # Last, so that the start time that is read with the parent is that of all the above.
+        self._chain = [] if self._is_simulated else _ancestors(self._pid, self._shared.chains)
+        layers = (*self._owner.layers, *self._above(), *mounts, *statements, *logins)
+        if not layers:
+            return self._owner
         named = [self._named(layer) for layer in layers]
         return make_owner(_without_repetitions(named), is_deleted=self._owner.is_deleted)
 
+    def _above(self) -> tuple[Layer, ...]:
+        if not self._chain:
+            return ()
+        parent, known = self._chain[0].pid, self._shared.layers
+        if parent not in known:
+            known[parent] = ancestor_layers(self._chain)
+        return known[parent]
+
+    def _statements(self) -> tuple[Layer, ...]:
+        try:
+            environ = parse_environ(read_file(self._pid, 'environ'))
+        except OSError:
+            environ = {}
+        return environ_layers(environ) + cmdline_layers(_cmdline(self._pid), environ)
+
     def _mounts(self) -> tuple[Layer, ...]:
+        space = '' if self._is_simulated else procfs.mount_namespace(self._pid)
+        if space in self._shared.mounts:
+            return self._shared.mounts[space]
         is_users = read_text(self._pid, 'uid_map').split() != _ALL_USERS
-        return parse_mountinfo(read_text(self._pid, 'mountinfo'), is_users=is_users)
+        layers = parse_mountinfo(read_text(self._pid, 'mountinfo'), is_users=is_users)
+        if space:
+            self._shared.mounts[space] = layers
+        return layers
 
     def _named(self, layer: Layer) -> Layer:
         """Return a layer with its name, as far as it can be found."""
@@ -171,13 +226,16 @@ class _Details:
         return next(watching, None)
 
 
-def _ancestors(pid: int) -> list[Ancestor]:
-    """Return the ancestors of a process, the parent first."""
+def _ancestors(pid: int, chains: dict[int, list[Ancestor]]) -> list[Ancestor]:
+    """Return the ancestors of a process, the parent first. ``chains`` are known and added to."""
     chain: list[Ancestor] = []
     seen = {0, pid}
     stat = _stat(pid)
     while stat is not None and stat.parent_pid not in seen and len(chain) < _MAX_ANCESTORS:
         pid = stat.parent_pid
+        if pid in chains:
+            chain += chains[pid]
+            break
         seen.add(pid)
         stat = _stat(pid)
         if stat is None:
@@ -187,12 +245,14 @@ def _ancestors(pid: int) -> list[Ancestor]:
             chain.append(Ancestor(pid, stat.name, _cmdline(pid), is_roots))
         else:
             chain.append(Ancestor(pid, stat.name))
+    for i, ancestor in enumerate(chain):
+        chains.setdefault(ancestor.pid, chain[i:])
     return chain
 
 
 def _stat(pid: int) -> procfs.Stat | None:
     try:
-        return procfs.read_stat(pid)
+        return procfs.cached_stat(pid)
     except procfs.UNREADABLE:
         return None
 

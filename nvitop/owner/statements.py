@@ -9,13 +9,14 @@ trusted to be what they seem: a container can start a program of any name, but n
 
 from __future__ import annotations
 
+import functools
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from nvitop.owner.cgroup import is_hex64, is_pbs_job, shape
 from nvitop.owner.types import Layer, clean_name
 
 #: Variables that are read. No other variable of a process is kept.
-VARIABLES = (
+VARIABLES = frozenset({
     *('SLURM_JOB_ID', 'SLURM_STEP_ID', 'SLURM_JOB_NAME'),
     *('PBS_JOBID', 'PBS_JOBNAME', 'LSB_JOBID', 'LSB_JOBINDEX', 'LSB_JOBNAME'),
     *('SGE_ROOT', 'JOB_ID', 'JOB_NAME', 'SGE_TASK_ID', '_CONDOR_SLOT', 'FLUX_JOB_ID'),
@@ -24,7 +25,8 @@ VARIABLES = (
     *('SINGULARITY_CONTAINER', 'SINGULARITY_NAME', 'CH_RUNNING', 'ENROOT_ROOTFS', 'container'),
     *('TMUX', 'STY', 'VSCODE_IPC_HOOK_CLI', 'TERM_PROGRAM'),
     *('JPY_SESSION_NAME', 'JPY_PARENT_PID', 'CONDA_DEFAULT_ENV', 'VIRTUAL_ENV'),
-)
+})  # fmt: skip
+_NAMES_OF_VARIABLES = {name.encode(): name for name in VARIABLES}
 
 
 _is_number = shape(r'\d{1,18}')
@@ -175,14 +177,20 @@ def parse_environ(content: bytes) -> dict[str, str]:
     """Return the :data:`VARIABLES` in the content of ``/proc/PID/environ``."""
     found: dict[str, str] = {}
     for item in content.split(b'\0'):
-        name, _, value = item.decode('utf-8', 'replace').partition('=')
-        if name in VARIABLES and value:
-            found.setdefault(name, value)
+        key, _, value = item.partition(b'=')
+        if value and key in _NAMES_OF_VARIABLES:
+            found.setdefault(_NAMES_OF_VARIABLES[key], value.decode('utf-8', 'replace'))
     return found
 
 
 def environ_layers(environ: Environ) -> tuple[Layer, ...]:
     """Return what the environment of a process says that it belongs to, the outermost first."""
+    return _layers_of_variables(tuple(environ.items())) if environ else ()
+
+
+@functools.lru_cache(maxsize=64)  # processes of one job have the same variables
+def _layers_of_variables(variables: tuple[tuple[str, str], ...]) -> tuple[Layer, ...]:
+    environ = dict(variables)
     readers = (_containers, _pods, _jobs, _terminals, _environments)
     return tuple(layer for read in readers for layer in read(environ))
 

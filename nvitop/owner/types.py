@@ -212,8 +212,8 @@ _RANKS: dict[str, int] = {
     'ssh': 31,
     'user': 32,
 }
-#: Added to the rank of statements: they come after all that the kernel says, except sessions.
-_CLAIM = 10
+#: Best rank of statements: they come after all that the kernel says, except sessions.
+BEST_STATEMENT = 10
 #: A scope that a user made says only that something was started: a tab of a terminal, a tmux server.
 _SCOPE_RANK = 20
 
@@ -222,7 +222,7 @@ def rank_of(layer: Layer) -> int:
     """Return the rank of a layer; the lowest one owns the process."""
     rank = _RANKS[layer.kind]
     if layer.is_statement:
-        return rank % _CLAIM + _CLAIM
+        return rank % BEST_STATEMENT + BEST_STATEMENT
     if layer.kind == 'unit' and layer.claim and layer.id.endswith('.scope'):
         return _SCOPE_RANK
     return rank

@@ -12,6 +12,7 @@ import functools
 import time
 from typing import TYPE_CHECKING, Callable, Container, Iterable, Mapping, Tuple
 
+from nvitop.api.process import procfs
 from nvitop.api.process.observed import start_time_of
 from nvitop.api.process.procfs import UNREADABLE
 from nvitop.owner.names import NameLookup
@@ -20,6 +21,7 @@ from nvitop.owner.reading import (
     EXITED,
     HIDDEN,
     NOT_LINUX,
+    SharedFiles,
     read_cgroup,
     read_owner,
 )
@@ -132,6 +134,7 @@ class OwnerReader:
         visible: Container[ProcessKey] | None = None,
         *,
         wait: bool = False,
+        is_brief: bool = False,
     ) -> tuple[ProcessSample, ...]:
         """Return the processes with their owners.
 
@@ -139,12 +142,14 @@ class OwnerReader:
             processes: The processes.
             visible: The processes in view, whose cgroups are read again; ``None``: all.
             wait: Whether to wait for everything about the owners, within limits.
+            is_brief: Whether to read only what kind, ID and name of the owners depend on. That stays
+                until a process is moved.
         """
         if self._last[0] is not processes:
             self._forget(processes)
         self._stuck = [batch for batch in self._stuck if not batch.is_over]
         self._read_cgroups(processes, visible)
-        self._look_up(wait=wait)
+        self._look_up(wait=wait, is_brief=is_brief)
         if self._has_changed:
             self._has_changed = False
             self._last = processes, tuple(map(self._with_owner, processes))
@@ -197,7 +202,7 @@ class OwnerReader:
         else:  # as before, or it has exited: the last owner stays
             known.read_at = now
 
-    def _look_up(self, *, wait: bool) -> None:
+    def _look_up(self, *, wait: bool, is_brief: bool) -> None:
         """Read the rest about the owners: one batch, or with ``wait`` all that time allows."""
         deadline = self._clock() + WAIT_SECONDS
         while len(self._stuck) < MAX_STUCK:
@@ -209,7 +214,7 @@ class OwnerReader:
                 }
                 if not wanted:
                     return
-                read = functools.partial(self._read_all, wanted)
+                read = functools.partial(self._read_all, wanted, SharedFiles(), is_brief)
                 self._lookup = _OwnerBatch(wanted, read, LOOKUP_SECONDS)
             if not self._run(self._lookup, wait=wait):
                 return
@@ -220,14 +225,20 @@ class OwnerReader:
                 return
 
     def _read_all(
-        self, cgroups: Mapping[Identity, OwnerReading], identity: Identity
+        self,
+        cgroups: Mapping[Identity, OwnerReading],
+        shared: SharedFiles,
+        is_brief: bool,
+        identity: Identity,
     ) -> OwnerReading:
         pid, start_time = identity
-        reading = read_owner(pid, self._names, cgroups[identity])
-        try:
-            is_same = start_time < 0 or start_time_of(pid) == start_time
-        except UNREADABLE:
-            is_same = False
+        cgroup = cgroups[identity]
+        with procfs.stat_cache():  # the parent and the start time are in the same file
+            reading = read_owner(pid, self._names, cgroup, shared=shared, is_brief=is_brief)
+            try:
+                is_same = start_time < 0 or start_time_of(pid) == start_time
+            except UNREADABLE:
+                is_same = False
         return reading if is_same else OwnerReading(None, EXITED)
 
     def _keep_all(self, identity: Identity, reading: OwnerReading) -> None:

@@ -391,7 +391,10 @@ class LiveSource:
 
             self._owners = OwnerReader(self._watchdog, names=self._owner_names, clock=self._clock)
         return self._owners.read(
-            processes, None if visible is None else frozenset(visible), wait=wait
+            processes,
+            None if visible is None else frozenset(visible),
+            wait=wait,
+            is_brief=not demand.owner_details,
         )
 
     def _begun_processes(self) -> frozenset[ProcessKey]:

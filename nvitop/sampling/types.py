@@ -559,6 +559,8 @@ class Demand(NamedTuple):
     process_codec: bool = False
     #: Whether owners of processes are shown.
     owners: bool = False
+    #: Whether more than kind, ID and name of the owners is needed.
+    owner_details: bool = True
     #: Whether jobs of batch systems are needed, even those without a process on a GPU.
     jobs: bool = False
     host_processes: bool = False

@@ -105,8 +105,27 @@ def test_complete_sample_has_names_and_statements() -> None:
     with make_machine(MACHINE):
         sample = LiveSource().complete_sample(OWNERS)
         assert texts(sample.processes) == ['slurm 42.0', 'pod ml/train-0', 'tmux 7']
+        sample = LiveSource().complete_sample(OWNERS._replace(owner_details=False))
+        assert texts(sample.processes) == ['slurm 42.0', 'pod ml/train-0', 'tmux 7']
         sample = LiveSource(owner_names='none').complete_sample(OWNERS)
         assert texts(sample.processes)[1] == 'pod 712b37831be4'
+
+
+@pytest.mark.parametrize(
+    ('cgroup', 'files_read'),
+    [
+        ('0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0', {'cgroup'}),
+        ('0::/docker/' + CONTAINER, {'cgroup'}),
+        ('0::/a.service', {'cgroup', 'mountinfo', 'uid_map'}),
+        ('0::/', {'cgroup', 'mountinfo', 'uid_map', 'environ', 'cmdline'}),
+    ],
+)
+def test_report_reads_only_files_that_may_name_a_better_owner(
+    files: Files, reader: OwnerReader, cgroup: str, files_read: set[str]
+) -> None:
+    files.cgroups = {ONE: cgroup}
+    reader.read((sample_of(ONE),), wait=True, is_brief=True)
+    assert {*files.reads} == files_read
 
 
 def test_cgroup_is_read_once_and_again_only_while_it_is_shown(

@@ -199,6 +199,8 @@ def observed(pid: int) -> ObservedProcess:
 def start_time_of(pid: int) -> float:
     """Return the start time of a process, equal to that of :func:`observed`.
 
+    Within a :func:`stat_cache` block the cache is used.
+
     Raises:
         ProcessLookupError, psutil.NoSuchProcess: There is no such process.
         PermissionError, psutil.AccessDenied: The process is hidden from this user.
@@ -210,7 +212,7 @@ def _actual_start_time(pid: int) -> float:
     if not LINUX:
         created: float = host.Process(pid).create_time()
         return created
-    stat = procfs.read_stat(pid)
+    stat = procfs.cached_stat(pid)
     if stat is None:
         raise ProcessLookupError(pid)
     return since_epoch(stat.start_ticks)

@@ -260,6 +260,14 @@ def parse_cmdline(content: bytes) -> list[str]:
     return arguments
 
 
+def mount_namespace(pid: int) -> str:
+    """Return the mount namespace of a process; ``''`` if this user may not see it."""
+    try:
+        return os.readlink(f'{procfs_path()}/{pid}/ns/mnt')
+    except (OSError, OverflowError):
+        return ''
+
+
 def is_hidden(pid: int) -> bool:
     """Return whether a process exists but is hidden from this user (``/proc`` with ``hidepid``)."""
     if not LINUX:  # On Windows os.kill() would terminate the process.
