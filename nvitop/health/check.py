@@ -17,11 +17,20 @@ from nvitop.platforms import stuck_calls
 from nvitop.platforms.pci import short_bus_id
 from nvitop.sampling.driver_reader import DriverReader
 from nvitop.sampling.plan import DeviceSelection, Due
-from nvitop.sampling.types import PROCESSES, DeviceSample, HostSample, Sample
+from nvitop.sampling.types import (
+    PROCESSES,
+    DeviceSample,
+    HostSample,
+    ProcessKey,
+    ProcessSample,
+    Sample,
+)
 from nvitop.sampling.watchdog import StepOutcome, Watchdog, start_daemon
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+
+    from nvitop.sampling.device_reader import ProcessRecord
 
 #: Time (seconds) for which a driver may be busy. A process that hangs for longer will not go on.
 HANGING_SECONDS = 60.0
@@ -34,7 +43,6 @@ _DUE = Due(
     metrics=frozenset({*CHECK_METRICS, 'serial'} - {PROCESSES}),
     slow=True,
     processes=True,
-    skips_process_utilization=True,
 )
 
 
@@ -153,8 +161,20 @@ def _measured(reader: DriverReader, expected: int | None) -> Sample:
         simulated=system().scenario,
         host=HostSample(hostname=system().hostname(), uptime_seconds=system().uptime()),
         devices=tuple(_with_bus_ids(reader)),
+        processes=tuple(map(_utilization, reader.processes)),
         problems=reader.problems,
         missing_gpus=() if expected is not None else reader.missing_gpus,
+    )
+
+
+def _utilization(record: ProcessRecord) -> ProcessSample:
+    """Return how much a process uses its GPU, which rules compare with that of the GPU."""
+    usage = record.usage
+    return ProcessSample(
+        ProcessKey(usage.pid, -1.0, record.device),
+        gpu_sm_utilization_percent=usage.gpu_sm_utilization,
+        gpu_encoder_utilization_percent=usage.gpu_encoder_utilization,
+        gpu_decoder_utilization_percent=usage.gpu_decoder_utilization,
     )
 
 

@@ -49,6 +49,30 @@ def test_a_healthy_machine_has_a_short_line_in_each_format(machine: simulation.M
     )
 
 
+@pytest.mark.parametrize(('failing', 'status'), [(False, 0), (True, 1)])
+def test_processes_may_explain_a_doubtful_utilization(
+    failing: bool, status: int, tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / 'limited.toml'
+    path.write_text("""
+[[gpu]]
+gpu_utilization = 100
+performance_state = 8
+power_usage = 12
+power_limit = 145
+[[process]]
+gpus = [0]
+command = ["train"]
+memory = "1 GiB"
+sm = 99
+""")
+    with simulation.machine(path, processes='fixed') as machine:
+        if failing:
+            machine.fail('nvmlDeviceGetProcess*UtilizationInfo', 'NOT_FOUND')
+            machine.fail('nvmlDeviceGetProcessUtilization', 'NOT_FOUND')
+        assert health().status == status
+
+
 def test_findings_of_all_severities(machine: simulation.Machine) -> None:
     machine.set(gpu=1, lost=True)
     machine.set(gpu=2, remapped_rows_pending=True, nvlink_down_count=2)
