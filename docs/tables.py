@@ -105,7 +105,7 @@ HOST: tuple[tuple[str, str, str, str], ...] = (
         'psutil `boot_time`',
     ),
     ('MEM', 'memory that is not available / total', '%', 'psutil `virtual_memory`'),
-    ('SWP', 'swap space in use / total', '%', 'psutil `swap_memory`'),
+    ('SWAP', 'swap space in use / total', '%', 'psutil `swap_memory`'),
 )
 
 
