@@ -84,7 +84,7 @@ def report_text(sample: Sample, options: Options, *, width: int, colors: int) ->
     ``colors`` is 0 (plain text), 8, 16 or 256.
     """
     theme = resolve_theme(options.theme, os.environ)
-    view = view_of(options)._replace(by_load=theme == 'classic', mono=colors < 8)
+    view = view_of(options)._replace(by_load=theme == 'classic', mono=colors < 16)
     buffer = draw_report(sample, width, view, wanted=filter_of(options))
     if view.mono:
         buffer.translate(Role.TRACK, MONO_TRACKS)

@@ -127,7 +127,9 @@ def toggle_flat(state: AppState) -> Result:
 
 def set_theme(state: AppState, theme: str) -> AppState:
     """Draw with a theme."""
-    view = state.view._replace(by_load=theme == 'classic', mono=theme == 'mono' or state.colors < 8)
+    view = state.view._replace(
+        by_load=theme == 'classic', mono=theme == 'mono' or state.colors < 16
+    )
     return state._replace(theme=theme, view=view)
 
 
