@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nvitop.gui.render.ansi import ascii_text, color_depth, to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import Role, Style
 from nvitop.gui.render.theme import DEFAULT, THEMES, Look, theme_named
 from nvitop.gui.render.width import cell_width, safe
 from tests.gui.random_samples import HOSTILE
@@ -85,49 +85,6 @@ def test_each_line_can_be_printed_alone(
         codes: list[str] = re.findall('\x1b\\[([0-9;]*)m', line)
         assert not codes or codes[-1] == ''
         assert colors or not codes
-
-
-@pytest.mark.parametrize(
-    ('writes', 'expected'),
-    [
-        ([], ''),
-        ([(0, 'plain  ', PLAIN)], 'plain'),
-        ([(2, 'cpu', Style(Role.UTILIZATION))], '  \x1b[36mcpu\x1b[m'),
-        # Sequences are not repeated, and not written for spaces, on which colors are invisible.
-        (
-            [(0, 'a', Style(Role.UTILIZATION)), (3, 'b', Style(Role.UTILIZATION))],
-            '\x1b[36ma  b\x1b[m',
-        ),
-        ([(0, 'a', Style(Role.UTILIZATION)), (1, '  ', PLAIN)], '\x1b[36ma\x1b[m'),
-        # Only removing an attribute needs a reset.
-        (
-            [
-                (0, 'a', Style(Role.UTILIZATION)),
-                (1, 'b', Style(Role.UTILIZATION, bold=True)),
-                (2, 'c', Style(Role.UTILIZATION)),
-            ],
-            '\x1b[36ma\x1b[1mb\x1b[0;36mc\x1b[m',
-        ),
-        (
-            [(0, 'a', Style(Role.UTILIZATION)), (1, 'b', Style(Role.LIGHT))],
-            '\x1b[36ma\x1b[32mb\x1b[m',
-        ),
-        (
-            [(0, 'a', Style(Role.UTILIZATION)), (1, 'b', Style(bold=True))],
-            '\x1b[36ma\x1b[1;39mb\x1b[m',
-        ),
-        # Reverse and underline are visible on spaces.
-        ([(0, 'a  ', Style(Role.SELECTED))], '\x1b[7;36ma  \x1b[m'),
-        ([(0, 'a', PLAIN), (1, ' ', Style(underline=True))], 'a\x1b[4m \x1b[m'),
-        ([(0, 'x', Style(Role.HEAVY))], '\x1b[91mx\x1b[m'),
-    ],
-)
-def test_sequences_are_short(writes: list[tuple[int, str, Style]], expected: str) -> None:
-    buffer = Buffer(10, 1)
-    for x, text, style in writes:
-        buffer.write(x, 0, text, style)
-    # The colors of this theme are those of the palette.
-    assert to_ansi(buffer, theme_named('classic'), 256) == f'{expected}\n'
 
 
 @pytest.mark.parametrize(

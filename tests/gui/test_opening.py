@@ -16,7 +16,6 @@ from nvitop.gui.state.events import (
     SampleArrived,
     SignalSent,
 )
-from nvitop.gui.state.lists import current_line, line_count
 from nvitop.sampling.types import Origin
 from tests.gui.drawing import lines_of, state_on
 from tests.gui.driving import (
@@ -25,7 +24,6 @@ from tests.gui.driving import (
     MANY,
     TREE,
     after,
-    keys_that_open,
     press,
     pressed,
     state_of,
@@ -43,20 +41,6 @@ def test_key_that_opens_a_screen_also_leaves_it(key: str, screen: Screen) -> Non
     # On the users screen it alternates between users and jobs.
     assert pressed(state, key).screen is (screen if screen is Screen.USERS else Screen.MAIN)
     assert pressed(state, 'q').screen is Screen.MAIN
-
-
-@pytest.mark.parametrize('screen', SCREENS)
-def test_every_screen_has_lines_and_keys_as_described(screen: Screen) -> None:
-    state = pressed(state_of(TREE), *keys_that_open(screen), 'End')
-    spec = SCREENS[screen]
-    if spec.has_cursor:
-        assert current_line(state) == max(0, line_count(state) - 1)
-    for key, is_used in (
-        ('End', spec.has_lines),
-        ('Left', spec.long_lines is not None or screen is Screen.SIGNAL),
-        ('\\', spec.selection is not None or screen in (Screen.USERS, Screen.PROBLEMS)),
-    ):
-        assert (USUAL.find(screen, key) is not None) is is_used, key
 
 
 def test_screen_without_a_description_is_an_error() -> None:
@@ -145,13 +129,6 @@ def test_keys_before_the_first_sample_wait_for_its_processes() -> None:
     # Esc goes back, as always; other screens do not get them.
     for key, screen in (('Esc', Screen.MAIN), ('h', Screen.HELP)):
         assert after(pressed(state, key), SampleArrived(MANY)).screen is screen
-
-
-@pytest.mark.parametrize('screen', [screen for screen, spec in SCREENS.items() if spec.has_lines])
-def test_j_and_k_move_on_every_screen_with_lines(screen: Screen) -> None:
-    state = pressed(state_of(TREE, 80, 12), *keys_that_open(screen), 'Home', 'Down')
-    assert pressed(state, 'j') == pressed(state, 'Down')
-    assert pressed(state, 'k') == pressed(state, 'Up')
 
 
 def test_reversed_order_is_named() -> None:

@@ -10,7 +10,6 @@ import pytest
 from nvitop.gui.model.choices import Sort
 from nvitop.gui.state.lists import listed_problems, listed_users
 from nvitop.gui.state.process_rows import (
-    ORDERS,
     sort_processes,
 )
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
@@ -55,12 +54,6 @@ def test_exited_processes_and_unknown_values_are_last_in_both_directions(
 ) -> None:
     assert pids(Sort(order)) == usual
     assert pids(Sort(order, reverse=True)) == reverse
-
-
-@pytest.mark.parametrize('order', [order.name for order in ORDERS])
-@pytest.mark.parametrize('reverse', [False, True])
-def test_each_order_keeps_all_processes(order: str, reverse: bool) -> None:
-    assert sorted(pids(Sort(order, reverse))) == [10, 11, 12, 13, 14]
 
 
 def test_processes_that_started_together_are_sorted_by_pid() -> None:

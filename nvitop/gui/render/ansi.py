@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 RESET = '\x1b[m'
-_PLAIN = Look()
 _ATTRIBUTES = (
     ('bold', '1'),
     ('dim', '2'),
@@ -64,74 +63,39 @@ def to_ansi(buffer: Buffer, theme: Theme, colors: int) -> str:
     """
     if colors == 0:
         return ''.join(f'{line}\n' for line in buffer.lines())
-    looks: dict[Style, Look] = {}
-    codes: dict[tuple[Look, Look], str] = {}
+    codes: dict[Style, tuple[str, bool]] = {}
     lines = []
     for y in range(buffer.height):
-        pieces: list[tuple[str, Look]] = []
+        row = list(buffer.row(y))
+        parts: list[str] = []
         column = 0
-        for x, text, style in buffer.row(y):
-            look = looks.get(style)
-            if look is None:
-                look = looks[style] = theme.look(style, colors)
-            if x > column:
-                pieces.append((' ' * (x - column), _PLAIN))
-            pieces.append((text, look))
+        for number, (x, text, style) in enumerate(row, 1):
+            if style not in codes:
+                look = theme.look(style, colors)
+                shows = look.reverse or look.underline or look.background != DEFAULT
+                codes[style] = _code_of(look), shows
+            code, shows_on_spaces = codes[style]
+            if number == len(row) and not shows_on_spaces:
+                text = text.rstrip(' ')
+            parts.append(' ' * (x - column))
+            parts.append(f'{code}{text}{RESET}' if code and text else text)
             column = x + cell_width(text)
-        lines.append(_line(pieces, codes))
-    return ''.join(lines)
+        line = ''.join(parts)
+        lines.append(line if line.endswith(RESET) else line.rstrip(' '))
+    return ''.join(f'{line}\n' for line in lines)
 
 
-def _line(pieces: list[tuple[str, Look]], codes: dict[tuple[Look, Look], str]) -> str:
-    while pieces and not shows_on_spaces(pieces[-1][1]):
-        text, look = pieces.pop()
-        text = text.rstrip(' ')
-        if text:
-            pieces.append((text, look))
-            break
-    current = _PLAIN
-    parts = []
-    for text, look in pieces:
-        if look != current and not (
-            text.isspace() and not shows_on_spaces(look) and not shows_on_spaces(current)
-        ):
-            change = codes.get((current, look))
-            if change is None:
-                change = codes[current, look] = change_of_look(current, look)
-            parts.append(change)
-            current = look
-        parts.append(text)
-    parts.append('\n' if current == _PLAIN else f'{RESET}\n')
-    return ''.join(parts)
-
-
-def shows_on_spaces(look: Look) -> bool:
-    """Return whether a space in this look differs from an empty cell."""
-    return look.reverse or look.underline or look.background != DEFAULT
-
-
-def change_of_look(old: Look, new: Look) -> str:
-    """Return the shortest sequence that switches a terminal from one look to another."""
-    lost = any(getattr(old, name) and not getattr(new, name) for name, _ in _ATTRIBUTES)
-    if new == _PLAIN:
-        return RESET
-    added = []
-    if lost:
-        added.append('0')
-        old = _PLAIN
-    added.extend(
-        code for name, code in _ATTRIBUTES if getattr(new, name) and not getattr(old, name)
-    )
-    if new.foreground != old.foreground:
-        added.append(_color(new.foreground, 30))
-    if new.background != old.background:
-        added.append(_color(new.background, 40))
-    return f'\x1b[{";".join(added)}m'
+def _code_of(look: Look) -> str:
+    """Return the sequence that sets a look; ``''`` for the default one."""
+    codes = [code for name, code in _ATTRIBUTES if getattr(look, name)]
+    if look.foreground != DEFAULT:
+        codes.append(_color(look.foreground, 30))
+    if look.background != DEFAULT:
+        codes.append(_color(look.background, 40))
+    return f'\x1b[{";".join(codes)}m' if codes else ''
 
 
 def _color(color: int, base: int) -> str:
-    if color == DEFAULT:
-        return str(base + 9)
     if color < 8:
         return str(base + color)
     if color < 16:
