@@ -10,7 +10,6 @@ the user asks for it.
 from __future__ import annotations
 
 import functools
-import json
 import os
 import re
 import threading
@@ -197,6 +196,8 @@ def container_name(path: str, container_id: str) -> str | None:
     """Ask Docker or Podman for the name of a container; ``None`` if the socket does not have it."""
     try:
         body = _request(path, f'/containers/{container_id}/json')
+        import json  # only for names from sockets
+
         described = json.loads(body) if body else None
     except (OSError, ValueError, RecursionError):
         return None
