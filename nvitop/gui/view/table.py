@@ -22,6 +22,8 @@ _SORTED = HEADING._replace(bold=True, underline=True)
 
 def draw_cell(buf: Buffer, x: int, y: int, placed: Placed, content: Content, style: Style) -> None:
     """Write the content of a cell of a column that is moved to ``x``, cut to its width."""
+    if not content:
+        return
     column, width = placed.column, placed.width
     if isinstance(content, str):
         content = ((clip(content, width, '+' if column.align == '<' else '~'), style),)
