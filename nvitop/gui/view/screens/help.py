@@ -6,6 +6,7 @@ from __future__ import annotations
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import DIM, PLAIN, Style
+from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.appearance import columns_in_order
 from nvitop.gui.state.help_contents import help_lines
@@ -26,7 +27,8 @@ def draw_help(buf: Buffer, state: AppState) -> None:
         x, y = 1, layout.row_of(line)
         for keys, text, style in lines[line]:
             if keys:
-                x += buf.write(x, y, keys, style) + 1
+                buf.write(x, y, keys.rstrip(), style)
+                x += cell_width(keys) + 1
             x += buf.write(x, y, text, PLAIN if keys else style)
 
 
