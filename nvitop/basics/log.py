@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # Kinds of warnings: the attribute ``kind`` of their log records.
 MISSING_FUNCTION = 'missing function'
 IMPOSSIBLE_PROCESSES = 'impossible processes'
+UNKNOWN_ORDER = 'unknown order'
 
 #: Gets the text and kind of warnings; nothing is logged then.
 _receiver: Callable[[str, str], None] | None = None
@@ -49,7 +50,7 @@ def warnings_to(receiver: Callable[[str, str], None]) -> Iterator[None]:
 
     Args:
         receiver: Gets the text of each warning and its kind: :data:`MISSING_FUNCTION`,
-            :data:`IMPOSSIBLE_PROCESSES`, or ``''``.
+            :data:`IMPOSSIBLE_PROCESSES`, :data:`UNKNOWN_ORDER`, or ``''``.
     """
     global _receiver
     previous = _receiver

@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import Any, Callable, Iterator, NoReturn, TypeVar
 
-from nvitop.basics.log import warnings_to
+from nvitop.basics.log import UNKNOWN_ORDER, warnings_to
 from nvitop.console.commands import EXPORTER, NVISEL, find_command
 from nvitop.console.messages import print_message
 from nvitop.platforms import guard
@@ -44,15 +44,21 @@ def run(
     program: str,
     body: Callable[[], int],
     *,
-    on_library_warning: Callable[[str, str], None] = lambda _text, _kind: None,
+    on_library_warning: Callable[[str, str], None] | None = None,
 ) -> int:
     """Run the body of a command and return its exit status, whatever it raises on purpose.
 
-    Warnings of the library are not printed; ``on_library_warning`` gets their text and kind, see
+    Warnings of the library are not printed, except that other GPUs than expected may be used.
+    ``on_library_warning`` gets their text and kind instead, see
     :func:`~nvitop.basics.log.warnings_to`.
     """
+
+    def print_warning(text: str, kind: str) -> None:
+        if kind == UNKNOWN_ORDER:
+            print_message(program, 'warning', text)
+
     try:
-        with warnings_to(on_library_warning):
+        with warnings_to(on_library_warning or print_warning):
             return body()
     except CommandFailure as failure:
         print_message(program, 'error', str(failure))

@@ -11,6 +11,7 @@ from nvitop import simulation
 from nvitop.api import libcuda, libnvml
 from nvitop.api.device import visible, visible_by_cuda
 from nvitop.api.device.visible import normalize_cuda_visible_devices, parse_cuda_visible_devices
+from nvitop.console import lifecycle
 from tests.api import fake_cuda
 from tests.api.machines import machine
 
@@ -240,6 +241,16 @@ def test_an_order_without_libcuda_is_reported_once(caplog: pytest.LogCaptureFixt
     assert query('0', None, 'first') is query('0', None, 'second') is None
     (record,) = caplog.records
     assert 'not known without libcuda' in record.getMessage()
+
+
+@pytest.mark.usefixtures('real_helper')
+def test_programs_report_an_order_without_libcuda(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv('LOGLEVEL', raising=False)
+    visible_by_cuda._report_missing_cuda.cache_clear()
+    assert lifecycle.run('nvisel', lambda: len(query('0', None, 'third') or ())) == 0
+    assert capsys.readouterr().err.startswith('nvisel: warning: The order of CUDA devices is not')
 
 
 @pytest.mark.usefixtures('real_helper')

@@ -21,7 +21,7 @@ from typing import Any, Callable, Hashable, NamedTuple
 
 from nvitop.api import libcuda
 from nvitop.api.device.handles import digits
-from nvitop.basics.log import warn
+from nvitop.basics.log import UNKNOWN_ORDER, warn
 from nvitop.platforms.kernel import renew_in_child
 from nvitop.platforms.nvidia_files import cuda_files
 
@@ -120,7 +120,8 @@ def _list_devices(value: str | None, order: str | None) -> tuple[str, ...] | Non
 def _report_missing_cuda() -> None:
     warn(
         'The order of CUDA devices is not known without libcuda: indices in CUDA_VISIBLE_DEVICES are '
-        'read in PCI order. Set CUDA_DEVICE_ORDER=PCI_BUS_ID, or use UUIDs.'
+        'read in PCI order. Set CUDA_DEVICE_ORDER=PCI_BUS_ID, or use UUIDs.',
+        kind=UNKNOWN_ORDER,
     )
 
 
