@@ -21,10 +21,6 @@ PARSERS: dict[str, ArgumentParser] = {
         NVISEL.load().make_parser(),
     )
 }
-METAVARS = """
-    ADDRESS COLUMN CUDA_VISIBLE_DEVICES DEVICE DIRECTORY FIELDS FILE FORMAT HOST HOSTS KIND LABEL MINUTES MODE MS N
-    NAME NAMES PATH PERCENT PID PORT SCENARIO SELECTOR SEP SIZE TIME URL USERNAME WORDS
-"""
 
 
 def shown_actions(parser: ArgumentParser) -> list[argparse.Action]:
@@ -80,18 +76,6 @@ def test_examples_of_the_help_can_be_parsed(name: str) -> None:
         program, *arguments = shlex.split(command)
         parser = PARSERS[name if program == name.partition(' ')[0] else program]
         parser.parse([word for word in arguments if f'{program} {word}' != name])
-
-
-@pytest.mark.parametrize('name', PARSERS)
-def test_arguments_of_options_have_the_same_names_in_all_commands(name: str) -> None:
-    for action in shown_actions(PARSERS[name]):
-        assert action.metavar is None or action.metavar in METAVARS.split()
-        takes_devices = action.dest == 'only'
-        assert (action.metavar == 'DEVICE') == takes_devices
-        if takes_devices:
-            # In record, -o is the output.
-            expected = {'-i', '--id', '--only'} | ({'-o'} if name != 'nvitop record' else set())
-            assert set(action.option_strings) == expected
 
 
 def test_limits_of_arguments_are_accepted() -> None:
