@@ -124,8 +124,8 @@ _PROBLEM_COLUMNS = (
 VIEWS = {
     'hosts': View(_HOST_COLUMNS, lambda fleet: fleet.hosts, 'No host matches'),
     'gpus': View(_GPU_COLUMNS, lambda fleet: [(host, gpu) for host in fleet.hosts for gpu in host.gpus], 'No GPU matches'),
-    'users': View(_USER_COLUMNS, lambda fleet: fleet.users, 'No exporter reports users; "nvitop exporter" does'),
-    'jobs': View(_JOB_COLUMNS, lambda fleet: fleet.jobs, 'No exporter reports jobs; "nvitop exporter --owners" does, and dcgm-exporter can'),
+    'users': View(_USER_COLUMNS, lambda fleet: fleet.users, 'No users are reported; of exporters, "nvitop exporter" reports them'),
+    'jobs': View(_JOB_COLUMNS, lambda fleet: fleet.jobs, 'No jobs are reported; of exporters, "nvitop exporter --owners" reports them, and dcgm-exporter can'),
     'problems': View(_PROBLEM_COLUMNS, lambda fleet: fleet.problems, 'Nothing wrong is known'),
 }
 # fmt: on

@@ -54,6 +54,7 @@ class _WatchedMachine:
         self.sample: Sample | None = None
         self.trouble = ''
         self.is_running = False
+        self._kind = 'ssh'
         self._started = time.monotonic()
 
     @property
@@ -92,6 +93,7 @@ class _WatchedMachine:
 
     def _take(self, source: RemoteSource) -> None:
         sample = source.sample(_DEMAND)
+        self._kind = 'nvidia-smi' if source.is_smi else 'ssh'
         self._fleet.set(self, sample if sample.sequence else None, source.origin.trouble)
 
     def fleet_host(self, now: float) -> FleetHost:
@@ -106,7 +108,7 @@ class _WatchedMachine:
             return FleetHost(self.host.name, 'ssh', findings=problem, is_gone=True)
         measured = now - (time.monotonic() - self.sample.monotonic)
         host = host_of_sample(self.host.name, self.sample, measured)
-        return host._replace(findings=(*host.findings, *problem))
+        return host._replace(kind=self._kind, findings=(*host.findings, *problem))
 
 
 class SshSource:

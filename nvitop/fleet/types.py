@@ -146,7 +146,8 @@ class FleetHost(NamedTuple):
     """One machine with its GPUs."""
 
     name: str
-    #: Where its values come from: ``'own'`` or ``'dcgm'`` names in Prometheus, or ``'demo'``.
+    #: Where its values come from: ``'own'`` or ``'dcgm'`` names in Prometheus, ``'ssh'`` (nvitop) or
+    #: ``'nvidia-smi'`` over ssh, or ``'demo'``.
     kind: str = 'own'
     #: Its GPUs. A GPU that is divided has MIG devices instead.
     gpus: tuple[FleetGpu, ...] = ()

@@ -145,6 +145,8 @@ class _Connection:
         self.arrived = time.monotonic()
         #: Why samples of the machine cannot be read.
         self.refusal = ''
+        #: Whether samples come from nvidia-smi.
+        self.is_smi = False
         try:
             # In its own session, ssh neither prompts on the terminal nor receives its signals.
             self._process = subprocess.Popen(
@@ -167,14 +169,23 @@ class _Connection:
             thread.start()
 
     def _read_samples(self, output: IO[bytes]) -> None:
+        skipped = 0
         with output:
             for line in iter(lambda: output.readline(MAX_BYTES + 1), b''):
+                skipped += len(line)
+                if skipped > MAX_BYTES:  # a line that does not end, or endless greetings
+                    self.refusal = f'sent more than {MAX_BYTES >> 20} MiB without a sample'
+                    self._process.kill()
+                    break
                 if line.startswith(PREFIX):
                     self._take(functools.partial(loads, line))
                 elif line.startswith(XML_START):
+                    self.is_smi = True
                     self._take(functools.partial(self._read_smi, line, output))
                 else:
                     self._keep(line)
+                    continue
+                skipped = 0
         with self._news:
             self._news.notify_all()
 
@@ -281,6 +292,8 @@ class RemoteSource:
         self._failures = 0
         self._retry_at = 0.0
         self._trouble = ''
+        #: Whether the samples come from nvidia-smi, because the machine has no nvitop 2.
+        self.is_smi = False
         self._count = 0
         self._sequence = 0
         #: Time of our clock minus the clock of the other machine.
@@ -319,6 +332,7 @@ class RemoteSource:
             sample, count, arrived = connection.sample, connection.count, connection.arrived
         if sample is not None and count != self._count:
             self._count, self._failures, self._trouble = count, 0, ''
+            self.is_smi = connection.is_smi
             self._last = self._placed(sample, arrived)
         else:
             self._check(connection)
@@ -356,7 +370,9 @@ class RemoteSource:
         status = connection.ended()
         age = time.monotonic() - connection.arrived
         if status is None and age < DEAD_SECONDS + self._interval:
-            if age > OLD_SECONDS + 2 * self._interval and self._sequence:
+            if connection.refusal and not self._sequence:
+                self._trouble = connection.refusal
+            elif age > OLD_SECONDS + 2 * self._interval and self._sequence:
                 self._trouble = connection.refusal or f'no samples for {age:.0f} s'
             return
         reason = connection.refusal or (

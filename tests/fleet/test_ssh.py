@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import pathlib
 import re
+import socket
 from typing import Callable
 
 import pytest
@@ -15,7 +18,9 @@ from nvitop.gui.fleet.command import main
 from nvitop.remote.hosts import targets
 from nvitop.sampling.types import Sample
 from tests.exporter.machines import sample_of
-from tests.remote.conftest import sshd, stand_in  # noqa: F401 - fixtures
+from tests.programs import ROOT
+from tests.remote.conftest import running_sshd, sshd, stand_in  # noqa: F401 - fixtures
+from tests.remote.stand_in import add_nvitop
 from tests.waiting import wait_until
 
 #: What hosts do, by their names.
@@ -26,6 +31,8 @@ case $host in
     unknown) echo "Host key verification failed." >&2; exit 255 ;;
     bare) exit 69 ;;
     silent) exec sleep 60 ;;
+    greets) yes 'Welcome to the machine' ;;
+    newer) while echo '{"nvitop_sample": 99}'; do sleep 1; done ;;
     hostile) printf '\\033[2J{"nvitop_sample"'; head -c 50000000 /dev/zero | tr '\\0' x; sleep 60 ;;
     quits) exit 0 ;;
 esac
@@ -52,12 +59,22 @@ def fault_of(source: SshSource, name: str) -> str:
 
 
 def test_each_fault_is_one_clear_row_and_others_do_not_suffer(machines: None) -> None:
-    names = ['good[1-2]', 'locked', 'unknown', 'bare', 'silent', 'hostile', 'quits']
+    names = [
+        'good[1-2]',
+        'locked',
+        'unknown',
+        'bare',
+        'silent',
+        'hostile',
+        'greets',
+        'newer',
+        'quits',
+    ]
     source = SshSource(targets(names), 1.0)
     try:
         wait_until(lambda: len(named(source.read())['good1'].gpus) == 8, 'values')
         wait_until(lambda: len(named(source.read())['good2'].gpus) == 8, 'values')
-        faulty = ('locked', 'unknown', 'bare', 'quits')
+        faulty = ('locked', 'unknown', 'bare', 'hostile', 'greets', 'newer', 'quits')
         wait_until(
             lambda: not any('no answer' in fault_of(source, name) for name in faulty), 'faults'
         )
@@ -74,6 +91,9 @@ def test_each_fault_is_one_clear_row_and_others_do_not_suffer(machines: None) ->
     assert 'neither nvitop 2 nor nvidia-smi' in texts['bare'][0]
     assert 'pipx install nvitop' in texts['bare'][0]
     assert re.fullmatch(r'no answer for \d+ s', texts['silent'][0])
+    for name in ('hostile', 'greets'):
+        assert texts[name] == ['sent more than 4 MiB without a sample']
+    assert 'newer version of nvitop' in texts['newer'][0]
     assert not [text for words in texts.values() for text in words if not text.isprintable()]
     assert {name for name, host in hosts.items() if not host.is_gone} == {'good1', 'good2'}
     assert [host.severity for host in hosts.values()][2:5] == ['critical'] * 3
@@ -145,3 +165,51 @@ def test_several_machines_with_a_real_sshd(
     problems = {row[0]: ','.join(row) for row in rows}
     assert 'Connection refused' in problems['127.0.0.2']
     assert 'no-such-machine.invalid' in problems['no-such-machine.invalid']
+
+
+def test_real_machines_of_different_states(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each listens on a port of its own: with nvitop, nvidia-smi, an old nvitop, neither, no key."""
+    monkeypatch.setattr(ssh, 'DEMO', ('--demo=faults',))
+    monkeypatch.setattr(ssh, 'ONCE_SECONDS', 8.0)
+    folders = {name: tmp_path / name for name in ('nvitop', 'smi', 'old', 'bare')}
+    for folder in folders.values():
+        folder.mkdir()
+    add_nvitop(folders['nvitop'])
+    capture = ROOT / 'tests/captures/xml/a10g__515.105.01.xml'
+    scripts = {'smi': {'nvidia-smi': f'exec cat {capture}'}}
+    scripts['old'] = {'nvitop': 'echo nvitop 1.3.2', **scripts['smi']}
+    for name, programs in scripts.items():
+        for program, script in programs.items():
+            (folders[name] / program).write_text(f'#!/bin/sh\n{script}\n')
+            (folders[name] / program).chmod(0o755)
+    lines = ['[lab]']
+    with contextlib.ExitStack() as stack:
+        for name, folder in folders.items():
+            server = running_sshd(tmp_path, f'{folder}:/usr/bin:/bin')
+            port, options = stack.enter_context(server)
+            lines.append(f'{name} ansible_host=127.0.0.1 ansible_port={port}')
+        refusing = running_sshd(tmp_path, '/bin', 'AuthorizedKeysFile none')
+        lines.append(
+            f'locked ansible_host=127.0.0.1 ansible_port={stack.enter_context(refusing)[0]}'
+        )
+        silent = stack.enter_context(socket.create_server(('127.0.0.1', 0)))
+        lines.append(f'silent ansible_host=127.0.0.1 ansible_port={silent.getsockname()[1]}')
+        monkeypatch.setenv('NVITOP_SSH', f'ssh {options} -o ConnectTimeout=3')
+        (tmp_path / 'hosts').write_text('\n'.join(lines))
+        assert main(['--hosts', str(tmp_path / 'hosts'), '-1', '--format', 'csv']) == 0
+    rows = {row['host']: row for row in csv.DictReader(capsys.readouterr().out.splitlines())}
+    assert {name: (row['gpus'], row['names']) for name, row in rows.items()} == {
+        'nvitop': ('8', 'ssh'),
+        'smi': ('1', 'nvidia-smi'),
+        'old': ('1', 'nvidia-smi'),
+        'bare': ('0', ''),
+        'locked': ('0', ''),
+        'silent': ('0', ''),
+    }
+    assert 'GPU 1 lost' in rows['nvitop']['findings']
+    assert (rows['smi']['free_gpus'], rows['smi']['findings']) == ('1', '')
+    assert 'neither nvitop 2 nor nvidia-smi' in rows['bare']['findings']
+    assert 'Permission denied' in rows['locked']['findings']
+    assert rows['silent']['findings']

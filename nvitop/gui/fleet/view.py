@@ -366,7 +366,12 @@ class ProblemText(NamedTuple):
 
 
 #: Kind of host → where its values come from.
-_WAYS = {'own': 'with nvitop exporter', 'dcgm': 'with dcgm-exporter', 'ssh': 'over ssh'}
+_WAYS = {
+    'own': 'with nvitop exporter',
+    'dcgm': 'with dcgm-exporter',
+    'ssh': 'with nvitop over ssh',
+    'nvidia-smi': 'with nvidia-smi over ssh: fewer values',
+}
 
 
 def problem_texts(state: AppState) -> list[ProblemText]:
