@@ -38,6 +38,8 @@ START_SECONDS = 10.0
 SCREEN_SECONDS, ONCE_SECONDS = 1.0, 20.0
 #: Maximum time (seconds) that closing takes: ssh is killed after one second.
 CLOSE_SECONDS = 1.5
+#: Maximum number of GPUs and MIG devices of a machine: the time for its row grows with their square.
+MAX_DEVICES = 1024
 #: Maximum length of an error of a machine.
 MAX_TROUBLE = 200
 _DEMAND = Demand(owners=True)
@@ -93,6 +95,9 @@ class _WatchedMachine:
 
     def _take(self, source: RemoteSource) -> None:
         sample = source.sample(_DEMAND)
+        if len(sample.devices) > MAX_DEVICES:
+            count = len(sample.devices)
+            raise RemoteError(f'reports {count} GPUs; not more than {MAX_DEVICES} are shown')
         self._kind = 'nvidia-smi' if source.is_smi else 'ssh'
         self._fleet.set(self, sample if sample.sequence else None, source.origin.trouble)
 

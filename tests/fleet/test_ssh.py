@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import json
 import pathlib
 import re
 import socket
@@ -16,7 +17,8 @@ from nvitop.fleet.ssh import SshSource, host_of_sample
 from nvitop.fleet.types import Fleet, FleetHost
 from nvitop.gui.fleet.command import main
 from nvitop.remote.hosts import targets
-from nvitop.sampling.types import Sample
+from nvitop.sampling.serialization import serialize
+from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Sample
 from tests.exporter.machines import sample_of
 from tests.programs import ROOT
 from tests.remote.conftest import running_sshd, sshd, stand_in  # noqa: F401 - fixtures
@@ -32,6 +34,7 @@ case $host in
     bare) exit 69 ;;
     silent) exec sleep 60 ;;
     greets) yes 'Welcome to the machine' ;;
+    endless) cat "$SAMPLE"; sleep 60 ;;
     newer) while echo '{"nvitop_sample": 99}'; do sleep 1; done ;;
     hostile) printf '\\033[2J{"nvitop_sample"'; head -c 50000000 /dev/zero | tr '\\0' x; sleep 60 ;;
     quits) exit 0 ;;
@@ -97,6 +100,23 @@ def test_each_fault_is_one_clear_row_and_others_do_not_suffer(machines: None) ->
     assert not [text for words in texts.values() for text in words if not text.isprintable()]
     assert {name for name, host in hosts.items() if not host.is_gone} == {'good1', 'good2'}
     assert [host.severity for host in hosts.values()][2:5] == ['critical'] * 3
+
+
+def test_machine_with_too_many_gpus_is_refused(
+    machines: None, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    sample = sample_of('half-busy', ('own', 'dcgm'))
+    keys = [DeviceKey(index, -1, f'GPU-{index}') for index in range(ssh.MAX_DEVICES + 1)]
+    device = DeviceSample(keys[0], DeviceInfo(keys[0], 0))
+    devices = [device._replace(key=key, info=DeviceInfo(key, key.physical_index)) for key in keys]
+    stored = serialize(sample._replace(devices=tuple(devices), processes=()))
+    (tmp_path / 'sample').write_text(f'{json.dumps(stored)}\n')
+    monkeypatch.setenv('SAMPLE', str(tmp_path / 'sample'))
+    source = SshSource(targets(['endless']), 1.0)
+    try:
+        wait_until(lambda: 'reports 1025 GPUs' in fault_of(source, 'endless'), 'refusal')
+    finally:
+        source.close()
 
 
 def test_list_is_printed_once(machines: None, capsys: pytest.CaptureFixture[str]) -> None:
