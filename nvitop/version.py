@@ -7,7 +7,7 @@ __version__ = '2.0.0'
 __license__ = 'Apache-2.0 AND GPL-3.0-only'
 __author__ = 'The nvitop authors'
 __email__ = ''
-__release__ = True
+__release__ = False
 
 #: Releases of the ``nvidia-ml-py`` binding that nvitop supports, oldest first. Newer releases are
 #: accepted too: the requirement has no upper limit.
