@@ -12,10 +12,10 @@ import sys
 import threading
 from typing import Any, Callable, Iterator, NoReturn, TypeVar
 
+from nvitop import platforms
 from nvitop.basics.log import UNKNOWN_ORDER, warnings_to
 from nvitop.console.commands import EXPORTER, NVISEL, find_command
 from nvitop.console.messages import print_message
-from nvitop.platforms import guard
 from nvitop.platforms.kernel import ENDING
 
 #: Added to the number of the signal that ended a command, as shells do.
@@ -153,7 +153,7 @@ def run_process(program: str, load: Callable[[], Callable[[], int]]) -> NoReturn
     status = 1
     try:
         if _is_guarded(program):
-            send_status = guard.continue_in_child()
+            send_status = platforms.continue_in_child()
         _open_closed_streams()
         status = load()()
     except SystemExit as leaving:

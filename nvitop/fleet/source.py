@@ -143,7 +143,9 @@ class HostSource:
     @property
     def origin(self) -> Origin:
         """The host, and why there are no new samples."""
-        return Origin(no_signals=NO_SIGNALS, host=self._host.name, trouble=self._trouble)
+        return Origin(
+            no_signals=NO_SIGNALS, host=self._host.name, trouble=self._trouble, is_chosen=True
+        )
 
     def next_due(self) -> float:
         """Return when the next request is due, on the monotonic clock."""

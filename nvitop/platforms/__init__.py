@@ -72,3 +72,12 @@ def folders() -> ModuleType:
 def config_file() -> str:
     """Return the path of the configuration file, unless ``--config`` is given."""
     return os.path.join(settings_folder(), 'config.toml')
+
+
+def continue_in_child() -> Callable[[int], None]:
+    """Return in a process that nobody waits for; see :mod:`nvitop.platforms.guard`. On Linux only."""
+    if sys.platform != 'linux':
+        return lambda _status: None
+    from nvitop.platforms import guard  # it uses what only Linux has
+
+    return guard.continue_in_child()

@@ -21,6 +21,8 @@ from typing import Callable, NoReturn
 from nvitop.platforms import stuck_calls
 from nvitop.platforms.kernel import ENDING
 
+assert sys.platform == 'linux'  # imported by nvitop.platforms.continue_in_child only
+
 #: Time (seconds) for the child to end after it has sent its status.
 END_SECONDS = 0.25
 #: Not on Windows, and signals that cannot be caught are missing.
@@ -37,7 +39,7 @@ def continue_in_child() -> Callable[[int], None]:
 
     This process never returns: it waits for the child. If there can be no child, it goes on itself.
     """
-    if sys.platform != 'linux' or threading.active_count() > 1:
+    if threading.active_count() > 1:
         return lambda _status: None
     given = _given_descriptors()
     parent = os.getpid()

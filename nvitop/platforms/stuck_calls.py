@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import sys
 import threading
 import time
 from typing import Iterable, Iterator, NamedTuple, Union
@@ -72,7 +73,7 @@ def calling(subject: Subject) -> Iterator[None]:
 def stuck_calls() -> list[StuckCall]:
     """Return the calls that hang in processes of root or of this user."""
     calls: list[StuckCall] = []
-    if not hasattr(os, 'getuid'):  # Windows
+    if sys.platform == 'win32':
         return calls
     for path in {_path(0), _path(os.getuid())}:
         with contextlib.suppress(OSError):
@@ -84,7 +85,7 @@ def leave_file() -> None:
     """Before the end of this process: write down the calls that hang, if there are any."""
     now = time.time()
     calls = [call for call in [*_calls.values()] if now - call[1] > STUCK_SECONDS]
-    if not _is_on or not calls:
+    if not _is_on or not calls or sys.platform == 'win32':
         return
     import fcntl  # rarely needed, as json
     import json
@@ -110,6 +111,8 @@ def _path(user: int) -> str:
 
 def _open(path: str, flags: int) -> int:
     """Open the file if it is what its name says: anybody can write to /dev/shm."""
+    if sys.platform == 'win32':
+        raise PermissionError(path)
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_uid not in (0, os.getuid()):
@@ -119,6 +122,8 @@ def _open(path: str, flags: int) -> int:
 
 
 def _read(path: str) -> Iterable[StuckCall]:
+    if sys.platform == 'win32':
+        return []
     descriptor = _open(path, os.O_RDONLY)
     import fcntl
     import json

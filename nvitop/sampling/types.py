@@ -536,6 +536,8 @@ class Origin(NamedTuple):
     #: Speed at which a recording is replayed.
     speed: float = 1.0
     is_paused: bool = False
+    #: Whether it was chosen from a list of machines, to which one goes back.
+    is_chosen: bool = False
 
     @property
     def can_signal(self) -> bool:

@@ -259,7 +259,7 @@ def show_host(
 ) -> int:
     """Show one host on an open terminal; return the exit status, 0 if the user left its screens."""
     state = first_state(options, origin=source.origin)
-    text = f'{source.origin.host}: q goes back to the hosts'
+    text = f'{source.origin.host}: Esc goes back to the hosts'
     notice = Notice(text, time.monotonic() + 2 * NOTICE_SECONDS)
     history = History(_GRAPH_SECONDS, _GRAPH_SECONDS)
     app = App(terminal, state._replace(notices=(notice,)), history=history)

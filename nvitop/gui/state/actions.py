@@ -207,6 +207,8 @@ def clear(state: AppState) -> Result:
         return go_back(state)
     if cleared == state and state.frozen is not None:
         return toggle_freeze(state)
+    if cleared == state and state.origin.is_chosen:
+        return leave(state)
     return cleared, ()
 
 
