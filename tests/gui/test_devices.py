@@ -166,3 +166,11 @@ def test_a_sleeping_gpu_is_neither_wrong_nor_part_of_totals() -> None:
     assert '1 asleep: GPU 2' in text
     busy = [gpu.gpu_utilization_percent for gpu in devices if gpu.status == 'ok']
     assert f'{sum(filter(None, busy)) / 7:.0f}% util' in text
+
+
+def test_escape_leaves_a_machine_of_a_fleet_when_nothing_is_left_to_clear() -> None:
+    state = pressed(state_of(EIGHT, 120, 40), 'Down')
+    assert press(state, 'Esc', 'Esc')[1] == ()
+    chosen = state._replace(origin=state.origin._replace(is_chosen=True))
+    assert press(chosen, 'Esc')[1] == ()
+    assert press(chosen, 'Esc', 'Esc')[1] == (Quit(),)
