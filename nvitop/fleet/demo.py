@@ -35,12 +35,14 @@ _USERS = ('alice', 'bob', 'carol', 'dave', 'erin', 'frank')
 _MODEL = 'NVIDIA H100 80GB HBM3'
 _GIB = 1 << 30
 _MEMORY = 80.0 * _GIB
+#: Hosts that are read over ssh, with nvitop and without it.
+_OVER_SSH = {3: 'ssh', 5: 'nvidia-smi'}
 #: Time (seconds) between two values of a host.
 _STEP = 15.0
 
 
 class DemoSource:
-    """A cluster with own names on two hosts of three, and those of dcgm-exporter on the others."""
+    """A cluster with own names on most hosts, those of dcgm-exporter on one of three, and a few over ssh."""
 
     def __init__(self, hosts: int, clock: Callable[[], float] = time.time) -> None:
         self._count = hosts
@@ -70,7 +72,8 @@ def _number(host: FleetHost) -> int:
 
 
 def _host(number: int, now: float) -> FleetHost:
-    name, kind = f'gpu{number + 1:04}', 'dcgm' if number % 3 == 1 else 'own'
+    name = f'gpu{number + 1:04}'
+    kind = _OVER_SSH.get(number % 20, 'dcgm' if number % 3 == 1 else 'own')
     measured = now - now % _STEP - (200 if number % 41 == 17 else 0)
     if number % 53 == 31:
         finding = FleetFinding('exporter does not respond')
@@ -89,13 +92,16 @@ def _gpu(host: int, index: int, now: float, kind: str) -> FleetGpu:
     if host % 19 == 12 and index == 5:
         findings.append(FleetFinding('too hot', 'warning'))
     user, percent, used = _load(host, index, now)
-    state: DeviceWord = 'busy' if percent else 'held' if user else 'free'
+    # nvidia-smi does not say which process uses the GPU.
+    unused: DeviceWord = 'in use' if kind == 'nvidia-smi' else 'held'
+    state: DeviceWord = 'busy' if percent else unused if user else 'free'
     uses, owners = [], []
     if user:
         layer = Layer('slurm', str(41000 + host // 4 * 10 + len(user)))
         if not percent:
             layer = Layer('jupyter', str(host), 'work/try.ipynb')
-        owners.append(FleetOwner(user if kind == 'own' else '', layer))
+        if kind != 'nvidia-smi':
+            owners.append(FleetOwner('' if kind == 'dcgm' else user, layer))
         uses.append(FleetUse(user, used, 1))
     return gpu._replace(
         state=state,
@@ -103,10 +109,10 @@ def _gpu(host: int, index: int, now: float, kind: str) -> FleetGpu:
         memory_used_bytes=used,
         memory_total_bytes=_MEMORY,
         power_watts=float(round(75 + 6.2 * percent)),
-        power_limit_watts=700.0 if kind == 'own' else None,
+        power_limit_watts=None if kind == 'dcgm' else 700.0,
         temperature_celsius=float(round(31 + 0.38 * percent + (host + index) % 5)),
         findings=tuple(findings),
-        uses=tuple(uses) if kind == 'own' else (),
+        uses=() if kind == 'dcgm' else tuple(uses),
         owners=tuple(owners),
     )
 

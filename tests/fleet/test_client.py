@@ -299,7 +299,7 @@ def test_simulated_cluster_needs_no_server(capsys: pytest.CaptureFixture[str]) -
         (['--filter', 'user:carol gpu0', '--sort', 'util'], ['gpu0009,4,'], 0),
         (['--users', '--sort', 'held'], ['alice,', 'bob,'], 0),
         (['--gpus', '--filter', 'gpu0007 gpu:3'], ['gpu0007,3,gpu-00000006'], 0),
-        (['--jobs', '--sort', 'job'], ['slurm 41005,alice,32,0', 'slurm 41013,bob,31'], 0),
+        (['--jobs', '--sort', 'job'], ['slurm 41005,alice,32,0', 'slurm 41013,bob,23'], 0),
         (['--problems'], ['gpu0007,3,critical,not responding'], 0),
         (['--problems', '--fail-on', 'warning'], ['gpu0007,3,critical'], 1),
         (['--filter', 'gpu0001', '--fail-on', 'critical'], ['gpu0001,8,'], 0),

@@ -85,7 +85,7 @@ def test_fleet_goldens(name: str, state: Callable[[], AppState]) -> None:
 def test_users_are_listed_by_number_of_gpus() -> None:
     lines = draw_frame(screen(40, 80, 12, 'U'), History()).lines()
     assert lines[2].split()[:3] == ['USER', 'HOSTS', 'GPUS']
-    assert lines[3].split()[:5] == ['alice', '6', '48', '0', '48']
+    assert lines[3].split()[:5] == ['alice', '7', '56', '0', '56']
     assert (memory_text(1e13, None), memory_text(1e13, 2e13)) == ('9313 GiB', '9.1/18.2 TiB')
 
 
