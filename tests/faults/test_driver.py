@@ -17,9 +17,9 @@ from tests.faults.sample_checks import SampleChecker, true_samples
 
 #: Return codes of NVML by name, and an unknown one.
 CODES = {**{name: code for name, (code, _) in NVML_ERRORS.items()}, 'CODE_77': 77}
-#: Return codes of constant values that are not queried again: not supported, not permitted, function
-#: not found. MIG devices return *invalid argument* instead of the first.
-LASTING = frozenset({2, 3, 4, 13})
+#: Return codes of constant values that are not queried again: not supported, not permitted (the last
+#: one: by the operating system), function not found. MIG devices return *invalid argument* instead.
+LASTING = frozenset({2, 3, 4, 13, 17})
 #: When a call fails, and for which GPU.
 MODES: dict[str, dict[str, Any]] = {
     'from the start': {},
