@@ -78,6 +78,8 @@ class _SameServer(urllib.request.HTTPRedirectHandler):
             raise FleetError(words, 'use that URL if you trust it')
         return urllib.request.Request(newurl, req.data, dict(req.header_items()))
 
+    http_error_308 = urllib.request.HTTPRedirectHandler.http_error_302  # before Python 3.11
+
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
     parts = urllib.parse.urlsplit(url)

@@ -96,7 +96,7 @@ def errors_of(case: Case, checker: SampleChecker) -> list[str]:
 
 def test_samples_are_correct(checker: SampleChecker) -> None:
     found = {case: errors_of(case, checker) for case in cases(codes_per_function=1)}
-    assert len(found) > 60
+    assert len(found) > 50
     assert {case: errors for case, errors in found.items() if errors} == {}
 
 

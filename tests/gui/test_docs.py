@@ -41,6 +41,8 @@ def test_every_key_and_column_is_documented() -> None:
 @pytest.mark.usefixtures('utc')
 @pytest.mark.parametrize('name', pictures.PICTURES)
 def test_pictures_are_current(name: str) -> None:
+    if name == 'page' and not hasattr(pynvml, 'nvmlDeviceGetNumaNodeId'):
+        pytest.skip('this binding lacks functions')
     drawn = pictures.to_svg(pictures.draw(pictures.PICTURES[name]), theme_named('dark'))
     stored = (pictures.FOLDER / f'{name}.svg').read_text(encoding='utf-8')
     assert drawn == stored, 'run: make update-docs'

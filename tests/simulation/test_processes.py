@@ -101,7 +101,7 @@ def test_some_r535_drivers_fill_a_longer_struct(start: Start) -> None:
     assert wrong[1].usedGpuMemory == PIDS[1]
     assert list_processes(machine, 'ComputeRunningProcesses_v2', InfoV2)[1].pid == PIDS[1]
     assert 'nvmlDeviceGetRunningProcessDetailList' not in vars(machine.driver)
-    assert 'nvmlDeviceGetConfComputeMemSizeInfo' in vars(machine.driver)
+    assert 'nvmlDeviceGetMemoryInfo' in vars(machine.driver)
 
 
 def test_list_grows_between_two_calls(start: Start) -> None:
