@@ -209,10 +209,11 @@ def module_entries(module: str, only: str) -> Iterator[str]:
         elif inspect.isfunction(thing) and home.startswith('nvitop.'):
             yield from entry(2, signature(thing, name), own_docstring(thing))
         elif not inspect.ismodule(thing) and not name.startswith(
-            ('nvml', 'NVML', 'c_nvml', 'cu', 'CU')
+            ('nvml', 'NVML', 'c_', 'cu', 'CU')
         ):
             comment = comments_of(found.__name__).get(name, '')
-            constants.append(f'- `{name}`' + (f': {markdown(comment)}' if comment else ''))
+            if comment:
+                constants.append(f'- `{name}`: {markdown(comment)}')
     if constants:
         yield '\n'.join(constants)
 

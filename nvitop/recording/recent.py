@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import NamedTuple
 
 from nvitop.accounting.usage import GpuTimes, RecentUse
@@ -41,6 +42,7 @@ class RecentSamples:
         self.seconds = seconds
         retention = Retention(frame_seconds=seconds, max_bytes=most_bytes)
         self._store = Store(None, mode=None, retention=retention)
+        weakref.finalize(self, self._store.db.close)
         self._recording = Recording('', self._store.db)
         self._encoder = FrameEncoder()
         self._use = RecentUse(seconds, max(interval, LONGEST_INTERVAL))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from pathlib import Path
 from typing import Any, Iterable, Iterator
@@ -108,10 +109,9 @@ def simulated_samples(
 
 def record(path: Path, samples: Iterable[Sample], **options: Any) -> None:
     """Record samples to a database."""
-    sink = Recorder(str(path), **options)
-    for sample in samples:
-        sink.write(sample)
-    sink.close()
+    with contextlib.closing(Recorder(str(path), **options)) as sink:
+        for sample in samples:
+            sink.write(sample)
 
 
 def rows_below_first(buffer: Any) -> list[Any]:
