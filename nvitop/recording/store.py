@@ -159,7 +159,8 @@ class Store:
         self._file: tuple[int, int] | None = None
         self._rows_per_step = ROWS_PER_STEP if path else ROWS_PER_STEP_IN_MEMORY
         if path is None:
-            self.db = sqlite3.connect(':memory:', isolation_level=None)
+            # The garbage collection of any thread may close it.
+            self.db = sqlite3.connect(':memory:', isolation_level=None, check_same_thread=False)
             self._prepare(None)
             return
         lock_path = f'{path}.lock'
