@@ -91,6 +91,7 @@ def test_values_change_with_update(gpus: simulation.Machine) -> None:
     gpu.update()
     assert gpu.utilization.temperature == 77.0
     assert gpu.memory.used == 10240.0 + 300.0
+    assert 0 < gpu.memory.free <= gpu.memory.total - gpu.memory.used
     assert gpu.memory is not memory
 
 
