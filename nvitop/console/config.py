@@ -184,7 +184,7 @@ def _key_lines(
     return lines
 
 
-#: Name of the file with saved settings, beside the configuration file, after which it is read.
+#: Name of the file with saved settings, next to the configuration file and read after it.
 SAVED = 'saved.toml'
 _SAVED_HEADER = """\
 # Saved by the monitor (key W), and read after the configuration file.

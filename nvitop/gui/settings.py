@@ -102,7 +102,7 @@ def print_config(invocation: Invocation, options: Options) -> None:
 
 
 def save(effect: SaveSettings, path: str | None) -> SettingsSaved:
-    """Save settings beside the configuration file; ``path`` is as in Options.config_path."""
+    """Save settings next to the configuration file; ``path`` is as in Options.config_path."""
     from nvitop.console.config import save_settings
     from nvitop.gui.state.events import SettingsSaved
 

@@ -75,7 +75,7 @@ def config_file() -> str:
 
 
 def continue_in_child() -> Callable[[int], None]:
-    """Return in a process that nobody waits for; see :mod:`nvitop.platforms.guard`. On Linux only."""
+    """Continue in a child process that the parent does not wait for; see :mod:`nvitop.platforms.guard`. On Linux only."""
     if sys.platform != 'linux':
         return lambda _status: None
     from nvitop.platforms import guard  # it uses what only Linux has

@@ -2,7 +2,7 @@
 """A process that makes no driver calls, so that it always ends; its child runs the command.
 
 A driver call that hangs in uninterruptible sleep keeps its process as a zombie, whatever signal it
-gets: whoever waits for the process, or for the end of a pipe that it holds, waits for ever. So the
+gets. Waiting for the process, or for the end of a pipe that it holds, never ends. So the
 process that the user started waits for a child. At the end the child closes the descriptors it was
 given and sends its exit status. The parent then exits, even if the child cannot.
 """

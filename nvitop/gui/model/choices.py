@@ -88,7 +88,7 @@ class ViewState(NamedTuple):
     thresholds: Thresholds = Thresholds()
     #: Percentages have a color by how high they are, as in nvitop 1, not by what is measured.
     by_load: bool = False
-    #: No color tells the empty part of a bar from the filled one, so that it has another character.
+    #: The empty part of a bar has the color of the filled part, and needs another character.
     mono: bool = False
     #: The screen is converted to ASCII, so leave out what needs other characters.
     ascii: bool = False

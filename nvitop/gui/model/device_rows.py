@@ -210,7 +210,7 @@ class Answer(NamedTuple):
 def answers(rows: Sequence[GpuRow]) -> tuple[Answer, ...]:
     """Return which devices are free, who holds or uses the others, and what is wrong.
 
-    A GPU that is divided into MIG devices does not count beside them.
+    A GPU that is divided into MIG devices does not count itself.
     """
     leaves = [row for row in rows if not row.is_divided]
     free = [row for row in leaves if row.is_free]

@@ -83,7 +83,7 @@ def heading_text(places: Iterable[Placed]) -> str:
 
 
 KEY = Style(Role.KEY, bold=True, italic=True)
-#: Empty parts of bars without a color that tells them from the filled ones.
+#: Empty parts of bars that have the color of the filled parts.
 MONO_TRACKS = {ord('█'): '░'}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""The users screen: who uses how much of which GPU, and the processes of the selected user or job."""
+"""The users screen: the share of each GPU that users have, and the processes of the selected user or job."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def _draw_detail(
 
 
 def _draw_title(buf: Buffer, state: AppState, users: int) -> None:
-    """Draw the number of users or owners, of which time the hours are, and what the sums lack."""
+    """Draw the number of users or owners, the period of the hours, and what the sums lack."""
     word = 'Job' if state.sums_by_owner else 'User'
     title = f'{word}s {users}' if users else f'{word}s'
     silent = sum(process.gpu_memory_bytes is None for process in state.rows)
