@@ -107,7 +107,7 @@ def check_format(db: sqlite3.Connection, path: str) -> None:
         raise RecordingError(f'{path} was written by a newer version of nvitop')
     if version < FORMAT:
         raise RecordingError(
-            f'{path} was written by a version of nvitop before 2.0; move it away to record anew'
+            f'{path} was written by a version of nvitop before 2.0; move it away to start a new one'
         )
 
 
@@ -435,7 +435,7 @@ def _storable(values: Iterable[object]) -> tuple[object, ...]:
 
 
 def identity(path: str) -> tuple[int, int] | None:
-    """Return what tells a file from another one at the same path; ``None``: there is none."""
+    """Return the identity of the file at a path, which a new file does not share; ``None``: no file."""
     try:
         status = os.stat(path)
     except OSError:

@@ -116,5 +116,5 @@ def _parse_line(line: str, group: str) -> Iterator[RemoteHost]:
 def _unique(found: list[RemoteHost]) -> list[RemoteHost]:
     by_name = {target.name: target for target in reversed(found)}
     if len(by_name) > MAX_HOSTS:
-        raise HostsError(f'more than {MAX_HOSTS} machines; use Prometheus for so many')
+        raise HostsError(f'more than {MAX_HOSTS} machines; use Prometheus for more')
     return list(dict.fromkeys(by_name[target.name] for target in found))

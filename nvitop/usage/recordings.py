@@ -37,7 +37,7 @@ class RecordedDevice(NamedTuple):
 Minutes = Dict[str, Set[int]]
 
 _KEYS = 'gpu, user, owner_kind, owner_id, command'
-#: The highest mean of a minute stands for the peak of the memory.
+#: The peak of the memory is the highest mean of a minute.
 _SUMS = (
     'total(share_ms * {0}), total(idle_held_ms * {0}), total(allocated_ms * {0}), '
     'total(sm_percent_ms * {0}), '
