@@ -170,7 +170,7 @@ docs: ## build the documentation in docs/_build/html; needs Python 3.11
 # The program's own tables, commands and screens; tests fail while the documentation differs from them.
 .PHONY: update-docs
 update-docs: $(VENV)/.tests ## update the tables and pictures in the documentation
-	@$(BIN)/python -m cogapp -r -p 'from docs.tables import *' README.md docs/*.md docs/reference/actions.md docs/reference/metrics.md
+	@$(BIN)/python -m cogapp -r -p 'from docs.tables import *' README.md docs/*.md docs/reference/metrics.md
 	@$(BIN)/python -m docs.reference
 	@$(BIN)/python -m docs.pictures
 	@$(BIN)/python -m docs.animation

@@ -33,27 +33,24 @@ PAGES: dict[str, tuple[str, str]] = {
         host:swap_usage host:ppid_map
         """,
     ),
-    'collecting': (
-        'Snapshots, metrics over time, callbacks',
-        'collector callbacks.tensorboard callbacks.utils',
-    ),
-    'commands': (
-        'Choosing, querying, health',
+    'library': (
+        'Snapshots, samples, choosing, health',
         """
+        collector callbacks.tensorboard callbacks.utils
         select query health:findings health:Finding health:health_status
         health.check:check_health sampling.events:EventWatcher
+        sampling
         """,
     ),
-    'samples': ('Samples', 'sampling'),
-    'simulation': (
-        'Simulated machines',
+    'driver': (
+        'Driver libraries, simulated machines, values',
         """
+        libnvml libcuda libcudart
         simulation simulation.scenario:Gpu simulation.scenario:Mig simulation.scenario:ProcessSpec
         simulation.scenario:Host simulation.scenario:Event simulation.scenario:Fault
+        utils caching termcolor
         """,
     ),
-    'libnvml': ('NVML and CUDA', 'libnvml libcuda libcudart'),
-    'utils': ('Values, cache, colors', 'utils caching termcolor'),
 }
 
 #: Classes that are on this page already; subclasses do not repeat their members.

@@ -61,7 +61,7 @@ NOT_RUN = {
 #: Commands that run until they are interrupted.
 ENDLESS = (r'.* (-l|-lms|--loop)\b', r'nvitop record (?!.*--duration=)')
 #: Pages with text blocks that no command prints.
-DRAWINGS = {'docs/architecture.md', 'docs/exporter.md', 'docs/usage.md'}
+DRAWINGS = {'docs/architecture.md', 'docs/exporter.md', 'docs/recording.md'}
 PRINTS_COUNT = 'from nvitop import Device\n\nprint(Device.count())\n'
 TRAINS = 'import os\n\nos.environ["CUDA_VISIBLE_DEVICES"]\n'
 #: Page → files that its commands read.
@@ -69,7 +69,6 @@ FILES = {
     'README.md': {'train.py': TRAINS},
     'docs/how-to.md': {'train.py': TRAINS},
     'docs/select.md': {'train.py': TRAINS},
-    'docs/sharing.md': {'train.py': TRAINS},
     'docs/simulation.md': {
         'my_program.py': PRINTS_COUNT,
         'my-machine.toml': '[[gpu]]\nmodel = "RTX 4090"\n',
@@ -82,10 +81,8 @@ def stand_ins(page: str) -> dict[str, Any]:
     """Return names that a page takes from the reader's program: a training, a logger."""
     anything = mock.MagicMock()
     if page == 'docs/collector.md':
-        return {'train_one_epoch': lambda: None, 'logger': anything}
-    if page == 'docs/callbacks.md':
-        names = ('model', 'x', 'y', 'CSVLogger', 'Trainer', 'writer', 'collector')
-        return {**dict.fromkeys(names, anything), 'epoch': 0}
+        names = ('logger', 'model', 'x', 'y', 'CSVLogger', 'Trainer', 'writer')
+        return {**dict.fromkeys(names, anything), 'train_one_epoch': lambda: None, 'epoch': 0}
     if page == 'docs/query.md':
         return {'pandas': anything}
     return {}
@@ -230,7 +227,7 @@ def test_readme_begins_with_a_picture_and_two_commands() -> None:
 
 def test_readme_compares_as_the_comparison_does() -> None:
     readme, page = (
-        (ROOT / name).read_text(encoding='utf-8') for name in ('README.md', 'docs/comparison.md')
+        (ROOT / name).read_text(encoding='utf-8') for name in ('README.md', 'docs/performance.md')
     )
     rows = readme.partition('## Comparison')[2].partition('##')[0].strip().splitlines()
     rows = [line for line in rows if line.startswith('|')]

@@ -283,9 +283,7 @@ def test_older_names_of_keys_have_the_same_meaning() -> None:
 
 
 DOCS = pathlib.Path(__file__).parent.parent.parent / 'docs'
-TEXT = ''.join(
-    (DOCS / name).read_text(encoding='utf-8') for name in ('simulation.md', 'scenario-files.md')
-)
+TEXT = (DOCS / 'simulation.md').read_text(encoding='utf-8')
 
 
 def test_document_names_every_scenario_and_model() -> None:
