@@ -139,11 +139,11 @@ def entry(level: int, head: str, text: str) -> Iterator[str]:
         yield markdown(text)
 
 
-def class_entries(kind: type, name: str) -> Iterator[str]:
+def class_entries(kind: type, name: str, level: int) -> Iterator[str]:
     """Yield a class, its fields and its public methods, in the order of the sources."""
     is_plain = hasattr(kind, '_fields') or issubclass(kind, (enum.Enum, BaseException))
     parents = [base.__name__ for base in kind.__bases__ if base.__name__ in DESCRIBED]
-    yield from entry(2, name if is_plain else signature(kind, name), own_docstring(kind))
+    yield from entry(level, name if is_plain else signature(kind, name), own_docstring(kind))
     if parents:
         yield f'Has everything that `{parents[0]}` has.'
     fields = []
@@ -174,11 +174,11 @@ def class_entries(kind: type, name: str) -> Iterator[str]:
             thing = getattr(thing, '__func__', thing)
             if isinstance(thing, property) or inspect.isfunction(thing):
                 yield from entry(
-                    3, signature(thing, f'{kind.__name__}.{member}'), own_docstring(thing)
+                    level + 1, signature(thing, f'{kind.__name__}.{member}'), own_docstring(thing)
                 )
 
 
-def module_entries(module: str, only: str) -> Iterator[str]:
+def module_entries(module: str, only: str, level: int) -> Iterator[str]:
     """Yield the public names of a module, or one of them."""
     found = importlib.import_module(f'nvitop.{module}')
     if not only and found.__doc__:
@@ -202,9 +202,9 @@ def module_entries(module: str, only: str) -> Iterator[str]:
         if re.match(r'(CUDAError|cudaError|NVMLError)_', name):
             continue  # one for each return code
         if inspect.isclass(thing) and home.startswith('nvitop.'):
-            yield from class_entries(thing, name)
+            yield from class_entries(thing, name, level)
         elif inspect.isfunction(thing) and home.startswith('nvitop.'):
-            yield from entry(2, signature(thing, name), own_docstring(thing))
+            yield from entry(level, signature(thing, name), own_docstring(thing))
         elif not inspect.ismodule(thing) and not name.startswith(
             ('nvml', 'NVML', 'c_', 'cu', 'CU')
         ):
@@ -220,13 +220,12 @@ def page(name: str) -> str:
     title, modules = PAGES[name]
     DESCRIBED.clear()
     parts = [f'# {title}', '<!-- Written by docs/reference.py from the docstrings. -->']
-    heading = ''
-    for word in modules.split():
+    words = modules.split()
+    for word in words:
         module, _, only = word.partition(':')
-        if not only and len(modules.split()) > 1:
-            heading = f'# `nvitop.{module}`'
-            parts.append(heading)
-        parts += module_entries(module, only)
+        if len(words) > 1 and not only:
+            parts.append(f'## `nvitop.{module}`')
+        parts += module_entries(module, only, level=3 if len(words) > 1 else 2)
     return '\n\n'.join(part.rstrip() for part in parts) + '\n'
 
 
