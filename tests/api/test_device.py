@@ -345,6 +345,21 @@ def test_oneshot_distinguishes_arguments(machine: simulation.Machine) -> None:
         assert machine.calls['nvmlDeviceGetFieldValues'] == calls
 
 
+def test_fields_of_a_group_are_queried_in_one_call(machine: simulation.Machine) -> None:
+    device = Device(0)
+    with device.oneshot():
+        machine.reset_calls()
+        nvlinks = device.nvlink_crc_flit_errors(), device.nvlink_recovery_errors()
+        assert machine.calls['nvmlDeviceGetFieldValues'] == 1
+        times = device.sw_power_cap_time(), device.hw_power_brake_slowdown_time()
+        assert machine.calls['nvmlDeviceGetFieldValues'] == 2
+        machine.fail('nvmlDeviceGetFieldValues', 'GPU_IS_LOST')
+        assert nvlinks == (device.nvlink_crc_flit_errors(), device.nvlink_recovery_errors())
+        assert all(isinstance(value, int) for value in (*nvlinks, *times))
+        reason = device.unavailable_reason('thermal_violation_time')
+        assert 'lost' in str(reason)
+
+
 def test_oneshot_is_nested_and_ends_with_the_outermost(machine: simulation.Machine) -> None:
     device = Device(0)
     machine.reset_calls()

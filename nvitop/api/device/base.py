@@ -366,6 +366,19 @@ class DeviceBase:
             for field, (value, _) in zip(fields, values)
         ]
 
+    @once_in_oneshot
+    def _field_group(self, *fields: tuple[int, int]) -> dict[tuple[int, int], Reading]:
+        """Query field values in one call, also if their getters are called one by one in a block."""
+        return dict(zip(fields, self._field_readings(list(fields))))
+
+    def _grouped_field(
+        self, fields: tuple[int, ...], field: int, *, maximum: int = MAX_UINT
+    ) -> int | NaType:
+        """Query one field value together with the others of its group."""
+        readings = self._field_group(*((number, 0) for number in fields))
+        value, self._missing.reason = readings[field, 0]
+        return self._in_range(value, maximum)
+
     def _field_of(self, getter: str, name: str) -> Any:
         """Return one value of a getter that returns several."""
         return getattr(getattr(self, getter)(), name)

@@ -16,6 +16,15 @@ _FIELD_SW_THERMAL, _FIELD_HW_THERMAL, _FIELD_HW_POWER_BRAKE = 269, 270, 271
 # Numbers of NVML_FI_DEV_PERF_POLICY_…
 _POLICY_THERMAL, _POLICY_BOARD_LIMIT, _POLICY_LOW_UTILIZATION = 75, 77, 78
 _POLICY_RELIABILITY, _POLICY_APPLICATION_CLOCKS, _POLICY_BASE_CLOCKS = 79, 80, 81
+#: Fields that are queried in one call.
+_EVENT_TIMES = (
+    *(_FIELD_SW_POWER_CAP, _FIELD_SYNC_BOOST),
+    *(_FIELD_SW_THERMAL, _FIELD_HW_THERMAL, _FIELD_HW_POWER_BRAKE),
+)
+_POLICY_TIMES = (
+    *(_POLICY_THERMAL, _POLICY_BOARD_LIMIT, _POLICY_LOW_UTILIZATION),
+    *(_POLICY_RELIABILITY, _POLICY_APPLICATION_CLOCKS, _POLICY_BASE_CLOCKS),
+)
 _GRAPHICS, _SM, _MEMORY, _VIDEO = range(4)
 
 
@@ -186,7 +195,8 @@ class ClockMixin(DeviceBase):
         )
 
     def _limited_time(self, field: int) -> int | NaType:
-        nanoseconds = self._field(field, maximum=MAX_ULONGLONG)
+        fields = _EVENT_TIMES if field in _EVENT_TIMES else _POLICY_TIMES
+        nanoseconds = self._grouped_field(fields, field, maximum=MAX_ULONGLONG)
         return nanoseconds // 1000 if isinstance(nanoseconds, int) else NA
 
     sw_power_cap_time = an_int('_limited_time', _FIELD_SW_POWER_CAP)

@@ -32,7 +32,7 @@ _PCIE_TX, _PCIE_RX = 0, 1
 # Numbers of NVML_FI_DEV_…; the oldest bindings lack some of the names.
 _FIELD_NVLINK_LINK_COUNT = 91
 _NVLINK_COUNTERS = (138, 139)  # NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, …_RX
-_NVLINK_CRC_FLITS, _NVLINK_CRC_DATA, _NVLINK_REPLAYS, _NVLINK_RECOVERIES = 38, 45, 52, 59
+_NVLINK_ERRORS = 38, 45, 52, 59  # CRC of flits, CRC of data, replays, recoveries
 #: Unit of nvmlDeviceGetPcieThroughput in bytes.
 _KB = 1000
 #: Performance states in which a PCIe link may run slower to save power.
@@ -200,10 +200,10 @@ class InterconnectMixin(DeviceBase):
         """Number of NVLinks of the GPU, active or not; 0 or ``NA`` without NVLink. Queried once."""
         return self._remembered('NVLink count', lambda: self._field(_FIELD_NVLINK_LINK_COUNT))
 
-    nvlink_crc_flit_errors = an_int('_field', _NVLINK_CRC_FLITS, maximum=MAX_ULONGLONG)
-    nvlink_crc_data_errors = an_int('_field', _NVLINK_CRC_DATA, maximum=MAX_ULONGLONG)
-    nvlink_replay_errors = an_int('_field', _NVLINK_REPLAYS, maximum=MAX_ULONGLONG)
-    nvlink_recovery_errors = an_int('_field', _NVLINK_RECOVERIES, maximum=MAX_ULONGLONG)
+    nvlink_crc_flit_errors = an_int('_grouped_field', _NVLINK_ERRORS, 38, maximum=MAX_ULONGLONG)
+    nvlink_crc_data_errors = an_int('_grouped_field', _NVLINK_ERRORS, 45, maximum=MAX_ULONGLONG)
+    nvlink_replay_errors = an_int('_grouped_field', _NVLINK_ERRORS, 52, maximum=MAX_ULONGLONG)
+    nvlink_recovery_errors = an_int('_grouped_field', _NVLINK_ERRORS, 59, maximum=MAX_ULONGLONG)
 
     @once_in_oneshot
     def nvlink_throughput(self, interval: float | None = None) -> list[ThroughputInfo]:
