@@ -12,7 +12,7 @@ import socket
 import ssl
 import sys
 import time
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Iterable, Sequence
 
 from nvitop import sampling
 from nvitop.basics.toml import suggestion
@@ -30,15 +30,15 @@ from nvitop.console.option_table import add_options
 from nvitop.console.problems import ProblemReporter
 from nvitop.exporter.dialects import DIALECT_NAMES, SeriesOptions
 from nvitop.exporter.families import MAX_PROCESSES, demand_of
-from nvitop.exporter.pages import BackgroundSinks, Pages, TextFile
+from nvitop.exporter.pages import Pages, TextFile
 from nvitop.exporter.server import METRICS_PATH, MetricsServer
 from nvitop.platforms.kernel import wait_for_signals
+from nvitop.platforms.machine import default_recording
 from nvitop.sampling.plan import intervals
 from nvitop.sampling.sampler import Sampler
 
 if TYPE_CHECKING:
-    from nvitop.recording.recorder import Sink
-    from nvitop.sampling.types import Demand, Sample
+    from nvitop.sampling.types import Sample
 
 #: Default address, and port of addresses without one.
 DEFAULT_HOST, DEFAULT_PORT = '127.0.0.1', 9836
@@ -49,6 +49,8 @@ DEFAULT_PERIOD = 5.0
 MAX_PORT = 65535
 #: Age (seconds) of recorded Xids that are exported.
 PAST_SECONDS = 86400.0
+#: Recording of the service nvitop-record; the exporter may be run by another user.
+SYSTEM_RECORDING = '/var/lib/nvitop/record.db'
 
 PROGRAM, RELEASED_PROGRAM = 'nvitop exporter', 'nvitop-exporter'
 _EXAMPLES = """\
@@ -122,11 +124,6 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
         metavar='FILE',
         help='write the series to FILE after each measurement, for the textfile collector of '
         'node_exporter; serve no address unless one is given',
-    )
-    group.add_argument(
-        '--record',
-        metavar='FILE',
-        help='also record to FILE, as nvitop record does, with the same measurements',
     )
 
 
@@ -280,22 +277,22 @@ def _run(program: str, settings: argparse.Namespace) -> int:
 
 def _serve(program: str, settings: argparse.Namespace) -> None:
     """Measure and serve until a signal arrives."""
-    past_xids = _recorded_xids(settings.record) if settings.record is not None else {}
+    past_xids = recorded_xids((default_recording(), SYSTEM_RECORDING))
     pages = Pages(settings.names, settings.series, interval=settings.interval, past_xids=past_xids)
-    warn = functools.partial(print_message, program, 'warning')
-    files = BackgroundSinks(_open_files(program, settings, pages), warn)
+    textfile = _open_textfile(program, settings.textfile, pages) if settings.textfile else None
     server = _listen(program, settings, pages) if settings.address is not None else None
     reporter = ProblemReporter(program)
 
     def deliver(sample: Sample) -> None:
         pages.write(sample)
-        files.write(sample)
+        if textfile is not None:
+            textfile.replace()
         reporter.report(sample)
 
     sampler = Sampler(
         sampling.LiveSource(intervals(settings.interval), owner_names=settings.owner_names),
         deliver,
-        demand=_demand(settings),
+        demand=demand_of(settings.names, settings.series, profiling=settings.profiling),
     )
     collect_garbage_rarely()
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -308,67 +305,37 @@ def _serve(program: str, settings: argparse.Namespace) -> None:
         if server is not None:
             server.server_close()
         sampler.stop()
-        files.close()
+        if textfile is not None:
+            textfile.close()
 
 
-def _demand(settings: argparse.Namespace) -> Demand:
-    demand = demand_of(settings.names, settings.series, profiling=settings.profiling)
-    if settings.record is None:
-        return demand
-    from nvitop.recording.recorder import RECORDED
-
-    return RECORDED._replace(
-        shown_metrics=tuple(dict.fromkeys((*RECORDED.shown_metrics, *demand.shown_metrics))),
-        process_codec=RECORDED.process_codec or demand.process_codec,
-        owners=RECORDED.owners or demand.owners,
-        host_io=RECORDED.host_io or demand.host_io,
-    )
-
-
-def _recorded_xids(path: str) -> dict[tuple[str, int], float]:
+def recorded_xids(paths: Iterable[str]) -> dict[tuple[str, int], float]:
     """Return UUID and number of the Xids of the last day, and when a recorder saw each last."""
     from nvitop.recording.reader import Recording
     from nvitop.recording.store import RecordingError
 
     now = time.time()
-    try:
-        with contextlib.closing(Recording(path)) as recording:
-            events = recording.events(now - PAST_SECONDS, now)
-    except RecordingError:  # there is none yet
-        return {}
-    return {
-        (event.gpu, int(event.code)): event.time
-        for event in events
-        if event.kind == 'error' and event.code.isdecimal()
-    }
+    xids: dict[tuple[str, int], float] = {}
+    for path in paths:
+        # There may be none, or one that this user may not read.
+        with contextlib.suppress(RecordingError), contextlib.closing(Recording(path)) as recording:
+            for event in recording.events(now - PAST_SECONDS, now):
+                if event.kind == 'error' and event.code.isdecimal():
+                    key = event.gpu, int(event.code)
+                    xids[key] = max(event.time, xids.get(key, 0.0))
+    return xids
 
 
-def _open_files(program: str, settings: argparse.Namespace, pages: Pages) -> list[Sink]:
-    """Open the files that get each sample.
+def _open_textfile(program: str, path: str, pages: Pages) -> TextFile:
+    """Open the text file.
 
     Raises:
-        CommandFailure: One of them cannot be written.
+        CommandFailure: It cannot be written.
     """
-    sinks: list[Sink] = []
-    if settings.textfile is not None:
-        try:
-            sinks.append(TextFile(settings.textfile, pages))
-        except OSError as error:
-            raise CommandFailure(f'cannot write {settings.textfile}: {error.strerror}') from error
-    if settings.record is not None:
-        from nvitop.recording import recorder, store
-
-        try:
-            sink = recorder.Recorder(
-                settings.record,
-                interval_seconds=max(settings.interval, recorder.DEFAULT_INTERVAL),
-                sample_seconds=settings.interval,
-                on_message=functools.partial(print_message, program),
-            )
-        except store.RecordingError as error:
-            raise CommandFailure(str(error)) from error
-        sinks.append(sink)
-    return sinks
+    try:
+        return TextFile(path, pages, functools.partial(print_message, program, 'warning'))
+    except OSError as error:
+        raise CommandFailure(f'cannot write {path}: {error.strerror}') from error
 
 
 def _listen(program: str, settings: argparse.Namespace, pages: Pages) -> MetricsServer:

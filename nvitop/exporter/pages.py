@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last sample as text, and other ways to pass samples on.
-
-The exporter adds its own process and counters of the use of GPUs. A background thread keeps a slow
-disk from delaying samples.
-"""
+"""The last sample as text, with the exporter's own process and counters of the use of GPUs."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ import collections
 import contextlib
 import gzip
 import os
-import queue
 import threading
 import time
 from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +28,6 @@ from nvitop.sampling.types import EMPTY_SAMPLE, Sample
 
 if TYPE_CHECKING:
     from nvitop.exporter.dialects import Holder, SeriesType
-    from nvitop.recording.recorder import Sink
 
 #: Series about the exporter, with the names that all exporters share: type and help. The text file
 #: has none of them, because node_exporter has series of the same names.
@@ -56,9 +50,7 @@ FRESH_INTERVALS = 3
 FRESH_SECONDS = 3.0
 #: Favors speed: a higher level makes pages a sixth smaller and takes three times as long.
 _GZIP_LEVEL = 1
-#: Maximum number of samples that wait for a slow disk; further ones are left out.
-MAX_WAITING = 10
-#: Maximum time (seconds) that :meth:`BackgroundSinks.close` waits for the disk.
+#: Maximum time (seconds) that :meth:`TextFile.close` waits for the disk.
 CLOSE_SECONDS = 2.0
 
 
@@ -269,97 +261,70 @@ class Pages:
         )
 
 
-class BackgroundSinks:
-    """Passes samples on to other sinks in a background thread.
-
-    A failure of a sink affects neither its next sample nor other sinks.
-
-    Args:
-        sinks: The sinks.
-        on_problem: Gets the text of a failure, once while it lasts.
-    """
-
-    def __init__(self, sinks: Sequence[Sink], on_problem: Callable[[str], None]) -> None:
-        self._sinks = sinks
-        self._on_problem = on_problem
-        #: The last failure of each sink, '' if there is none.
-        self._problems = [''] * len(sinks)
-        self._queue: queue.SimpleQueue[Sample | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name='nvitop-sinks', daemon=True)
-        self._thread.start()
-
-    def write(self, sample: Sample) -> None:
-        """Take a sample."""
-        if self._queue.qsize() < MAX_WAITING:
-            self._queue.put(sample)
-
-    def close(self) -> None:
-        """Finish, unless the disk does not respond."""
-        self._queue.put(None)
-        self._thread.join(CLOSE_SECONDS)
-
-    def _run(self) -> None:
-        while True:
-            sample = self._queue.get()
-            for number, sink in enumerate(self._sinks):
-                problem = _problem_of(sink, sample)
-                if problem and problem != self._problems[number]:
-                    self._on_problem(problem)
-                self._problems[number] = problem
-            if sample is None:
-                return
-
-
-def _problem_of(sink: Sink, sample: Sample | None) -> str:
-    """Pass a sample to a sink, or close it; return what failed, ``''`` if nothing did."""
-    try:
-        if sample is None:
-            sink.close()
-        else:
-            sink.write(sample)
-    except Exception as error:
-        if isinstance(error, OSError) and error.filename:
-            return f'cannot write {error.filename}: {error.strerror}'
-        return f'{type(sink).__name__} failed: {type(error).__name__}: {error}'
-    return ''
-
-
 class TextFile:
     """A file with the last series, for the textfile collector of node_exporter.
 
-    It is replaced after each sample: readers see the old or the new content, never a part.
+    Readers see the old or the new content, never a part. A background thread writes it, because a slow
+    disk must not delay samples.
 
     Args:
         path: Name of the file.
         pages: Makes the content.
+        on_problem: Gets the text of a failure, once while it lasts.
 
     Raises:
         OSError: The file cannot be written.
     """
 
-    def __init__(self, path: str, pages: Pages) -> None:
+    def __init__(self, path: str, pages: Pages, on_problem: Callable[[str], None]) -> None:
         self._path = path
         directory, name = os.path.split(path)
         #: The collector reads only names that end in ``.prom``.
         self._new_path = os.path.join(directory, f'.{name}.{os.getpid()}.new')
         self._pages = pages
-        self._replace(b'')
+        self._on_problem = on_problem
+        self._write(b'')
+        self._is_due = threading.Event()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name='nvitop-textfile', daemon=True)
+        self._thread.start()
 
-    def write(self, sample: Sample) -> None:
-        """Replace the file. The pages must have the sample already."""
-        self._replace(self._pages.file_content())
+    def replace(self) -> None:
+        """Replace the file soon by one with the last sample of the pages."""
+        self._is_due.set()
 
     def close(self) -> None:
-        """Remove the file, because its values would become stale."""
+        """Remove the file, because its values would become stale, unless the disk does not respond."""
+        self._is_closed = True
+        self._is_due.set()
+        self._thread.join(CLOSE_SECONDS)
+
+    def _run(self) -> None:
+        last_problem = ''
+        while True:
+            self._is_due.wait()
+            self._is_due.clear()
+            if self._is_closed:
+                break
+            problem = ''
+            try:
+                self._write(self._pages.file_content())
+            except OSError as error:
+                problem = f'cannot write {self._path}: {error.strerror}'
+            except Exception as error:
+                problem = f'{self._path} failed: {type(error).__name__}: {error}'
+            if problem and problem != last_problem:
+                self._on_problem(problem)
+            last_problem = problem
         with contextlib.suppress(OSError):
             os.unlink(self._path)
 
-    def _replace(self, content: bytes) -> None:
+    def _write(self, content: bytes) -> None:
         try:
             with open(self._new_path, 'wb') as file:
                 file.write(content)
             os.replace(self._new_path, self._path)
-        except OSError as error:
+        except OSError:
             with contextlib.suppress(OSError):
                 os.unlink(self._new_path)
-            raise OSError(error.errno, error.strerror, self._path) from error
+            raise

@@ -14,7 +14,7 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.exporter.command import RELEASED_PROGRAM, _demand, make_parser, parse
+from nvitop.exporter.command import RELEASED_PROGRAM, make_parser, parse
 from tests.command_run import CommandRun
 from tests.exporter.serving import get
 from tests.waiting import wait_until
@@ -83,14 +83,9 @@ def test_address_in_use_is_one_line_and_status_1(capfd: pytest.CaptureFixture[st
 
 
 @pytest.mark.skipif(sys.platform == 'win32', reason='needs signals')
-def test_files_are_written_and_the_textfile_ends_with_the_program(tmp_path: pathlib.Path) -> None:
-    textfile, recording = tmp_path / 'nvitop.prom', tmp_path / 'record.db'
-    options = [
-        '--listen=127.0.0.1:0',
-        '--interval=0.5',
-        f'--textfile={textfile}',
-        f'--record={recording}',
-    ]
+def test_textfile_ends_with_the_program(tmp_path: pathlib.Path) -> None:
+    textfile = tmp_path / 'nvitop.prom'
+    options = ['--listen=127.0.0.1:0', '--interval=0.5', f'--textfile={textfile}']
     with running(*options, '--owners', '--processes') as (process, _, _):
         wait_until(lambda: b'nvitop_gpu_up' in textfile.read_bytes(), 'no series')
         text = textfile.read_text()
@@ -99,7 +94,6 @@ def test_files_are_written_and_the_textfile_ends_with_the_program(tmp_path: path
     assert re.search(r'nvitop_gpu_owner_info{.*owner_kind="slurm",owner_id="84213', text)
     assert re.search(r'nvitop_process_info{.*owner_kind="docker"', text)
     assert '\nprocess_' not in text  # node_exporter has series of these names
-    assert recording.stat().st_size > 0
     assert not textfile.exists()
 
 
@@ -153,14 +147,3 @@ def test_options_of_the_released_program() -> None:
 )
 def test_addresses(text: str, expected: tuple[str, int]) -> None:
     assert parse(make_parser(), ['--listen', text]).address == expected
-
-
-def test_recording_measures_everything_that_either_needs() -> None:
-    alone, recorded, both = (
-        _demand(parse(make_parser(), arguments.split()))
-        for arguments in ('--profiling', '--record x', '--profiling --record x')
-    )
-    assert (alone.process_codec, alone.owners) == (False, False)
-    assert (both.process_codec, both.owners) == (True, True)
-    assert set(alone.shown_metrics) - set(recorded.shown_metrics)
-    assert set(both.shown_metrics) == {*alone.shown_metrics, *recorded.shown_metrics}

@@ -5,20 +5,18 @@ from __future__ import annotations
 import gzip
 import pathlib
 import sys
-import threading
 import time
 from typing import Any
 
 import psutil
 import pytest
 
-from nvitop.exporter.command import _recorded_xids
+from nvitop.exporter.command import recorded_xids
 from nvitop.exporter.dialects import GpuUse, SeriesOptions
 from nvitop.exporter.pages import (
     DELAY_SECONDS,
     KEPT_SECONDS,
     MAX_HOLDERS,
-    BackgroundSinks,
     Pages,
     TextFile,
     UsageCounters,
@@ -29,7 +27,7 @@ from nvitop.sampling.types import DeviceEvent, Problem, Sample
 from tests.clock import Clock
 from tests.exporter.serving import make_pages
 from tests.sampling.fakes import device_sample, process_sample
-from tests.waiting import PATIENCE, wait_until
+from tests.waiting import wait_until
 
 
 def sample_at(now: float, number: int = 1, **values: object) -> Sample:
@@ -176,61 +174,47 @@ def test_users_are_forgotten(count: int) -> None:
     assert set(counters.totals()) == {()}
 
 
-class FakeSink:
-    """Keeps samples, and fails when it gets the first two."""
-
-    def __init__(self, *, fails: bool) -> None:
-        self.samples: list[Sample] = []
-        self.is_closed = threading.Event()
-        self._fails = fails
-
-    def write(self, sample: Sample) -> None:
-        self.samples.append(sample)
-        if self._fails and len(self.samples) < 3:
-            raise ValueError('broken')
-
-    def close(self) -> None:
-        self.is_closed.set()
+def raising(error: Exception) -> bytes:
+    raise error
 
 
-def test_sink_that_fails_gets_the_next_sample_and_so_do_others() -> None:
-    problems: list[str] = []
-    first, second = FakeSink(fails=True), FakeSink(fails=False)
-    sinks = BackgroundSinks([first, second], problems.append)
-    samples = [Sample(float(number)) for number in range(4)]
-    for sample in samples:
-        sinks.write(sample)
-    sinks.close()
-    assert first.is_closed.wait(PATIENCE)
-    assert second.is_closed.wait(PATIENCE)
-    assert first.samples == second.samples == samples
-    assert problems == ['FakeSink failed: ValueError: broken']
-
-
-def test_text_file_is_written_again_once_there_is_a_directory(tmp_path: pathlib.Path) -> None:
+def test_text_file_is_written_again_after_failures(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pages = make_pages()
     directory = tmp_path / 'textfiles'
     directory.mkdir()
     path = directory / 'nvitop.prom'
     problems: list[str] = []
-    sinks = BackgroundSinks([TextFile(str(path), pages)], problems.append)
+    textfile = TextFile(str(path), pages, problems.append)
+    content, contents = pages.file_content, [ValueError('broken')]
+    monkeypatch.setattr(
+        pages, 'file_content', lambda: content() if not contents else raising(contents.pop())
+    )
+    textfile.replace()
+    wait_until(lambda: problems, 'a problem')
     path.unlink()
     directory.rmdir()
-    for _ in range(2):
-        sinks.write(Sample(1.0))
-    wait_until(lambda: problems, 'a problem')
+    textfile.replace()
+    wait_until(lambda: len(problems) == 2, 'another problem')
+    textfile.replace()
     directory.mkdir()
-    sinks.write(Sample(2.0))
+    textfile.replace()
     wait_until(path.exists, 'the file')
     assert b'nvitop_build_info' in path.read_bytes()
-    assert problems == [f'cannot write {path}: No such file or directory']
-    sinks.close()
+    assert problems == [
+        f'{path} failed: ValueError: broken',
+        f'cannot write {path}: No such file or directory',
+    ]
+    textfile.close()
     assert not path.exists()
 
 
-def test_last_xid_survives_a_restart_of_an_exporter_that_records(tmp_path: pathlib.Path) -> None:
+def test_last_xid_survives_a_restart_of_the_exporter_where_a_recorder_runs(
+    tmp_path: pathlib.Path,
+) -> None:
     path = str(tmp_path / 'record.db')
-    assert _recorded_xids(path) == {}
+    assert recorded_xids([path, f'{path}.none']) == {}
     device = device_sample(0)
     device = device._replace(key=device.key._replace(uuid='GPU-1'))
     recorder = Recorder(path, interval_seconds=1.0, on_message=lambda *_: None)
@@ -240,7 +224,7 @@ def test_last_xid_survives_a_restart_of_an_exporter_that_records(tmp_path: pathl
         moment = now - 30 + second
         recorder.write(Sample(moment, second + 1.0, second + 1, devices=(device,), events=events))
     recorder.close()
-    past = _recorded_xids(path)
+    past = recorded_xids([path, f'{path}.none'])
     assert past == {('GPU-1', 79): pytest.approx(now - 29, abs=1)}
     pages = Pages(['own'], SeriesOptions(), interval=5.0, past_xids=past)
     pages.write(Sample(now, time.monotonic(), 1, devices=(device,)))

@@ -58,7 +58,7 @@ function _shtab_nvitop_exporter_using
 end
 
 set -g _shtab_nvitop_exporter_commands
-set -g _shtab_nvitop_exporter_opts_with_value --bind --bind-address --certfile --client-cafile --client-capath --demo --host --hostname --interval --keyfile --names --owner-names --port --record --textfile -B -H -p
+set -g _shtab_nvitop_exporter_opts_with_value --bind --bind-address --certfile --client-cafile --client-capath --demo --host --hostname --interval --keyfile --names --owner-names --port --textfile -B -H -p
 
 complete -c nvitop-exporter -e
 complete -c nvitop-exporter -f
@@ -68,7 +68,6 @@ complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -s V -l version -d '
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l interval -x -d 'measure every TIME, such as 10s or 500ms, regardless of how often values are scraped (default: 1s)'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l textfile -xka "(__fish_complete_path (commandline -ct))" -d 'write the series to FILE after each measurement, for the textfile collector of node_exporter; serve no address unless one is given'
-complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l record -xka "(__fish_complete_path (commandline -ct))" -d 'also record to FILE, as nvitop record does, with the same measurements'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l names -xka "own dcgm nvitop-exporter" -d 'use the names of own, dcgm or nvitop-exporter, or several, comma-separated (default: nvitop-exporter)'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l processes -d 'add series for each process, at most 500; they end with the process'
 complete -c nvitop-exporter -n _shtab_nvitop_exporter_using -l commands -d 'add command lines as labels of processes; values that look secret are masked'

@@ -66,7 +66,7 @@ function _shtab_nvitop_using
 end
 
 set -g _shtab_nvitop_commands query health record replay usage exporter doctor run claims fleet help
-set -g _shtab_nvitop_opts_with_value --account-as-free --at --by --capture --certfile --client-cafile --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --filter --format --free --gpu --gpu-util-thresh --host-label --hostname --hosts --id --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --listen --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --record --scroll-back --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake -G -M -O -f -i -l -lms -m -n -o -p -t -u
+set -g _shtab_nvitop_opts_with_value --account-as-free --at --by --capture --certfile --client-cafile --columns --commands --config --count --demo --duration --expect --export --fail-on --filename --filter --format --free --gpu --gpu-util-thresh --host-label --hostname --hosts --id --ignore --inherit --interval --keep --keep-usage --kernel-log --keyfile --listen --loop --loop-ms --match --max-gpu-utilization --max-memory-utilization --max-size --mem-util-thresh --min-free-memory --min-total-memory --mode --monitor --names --only --output --owner-names --pid --processes --prometheus --query-accounted-apps --query-compute-apps --query-gpu --query-remapped-rows --query-retired-pages --query-supported-clocks --scroll-back --since --sort --ssh --textfile --theme --timeout --tol --tolerance --top --until --user --wait --wake -G -M -O -f -i -l -lms -m -n -o -p -t -u
 
 complete -c nvitop -e
 complete -c nvitop -f
@@ -198,7 +198,6 @@ complete -c nvitop -n '_shtab_nvitop_using exporter' -s V -l version -d 'show th
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l interval -x -d 'measure every TIME, such as 10s or 500ms, regardless of how often values are scraped (default: 5s)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l textfile -xka "(__fish_complete_path (commandline -ct))" -d 'write the series to FILE after each measurement, for the textfile collector of node_exporter; serve no address unless one is given'
-complete -c nvitop -n '_shtab_nvitop_using exporter' -l record -xka "(__fish_complete_path (commandline -ct))" -d 'also record to FILE, as nvitop record does, with the same measurements'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l names -xka "own dcgm nvitop-exporter" -d 'use the names of own, dcgm or nvitop-exporter, or several, comma-separated (default: own)'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l processes -d 'add series for each process, at most 500; they end with the process'
 complete -c nvitop -n '_shtab_nvitop_using exporter' -l commands -d 'add command lines as labels of processes; values that look secret are masked'
