@@ -79,7 +79,7 @@ def scenario(size: Size) -> str:
     """Return the machine as a scenario file."""
     lines = ['[[gpu]]', f'count = {size.gpus}', 'model = "A100"']
     for index in range(size.slices):
-        lines += ['[[gpu.mig]]', 'profile = "1g.10gb"', f'gpu_instance = {7 + index}']
+        lines += ['[[gpu.mig]]', 'profile = "1g.10gb"', f'gpu_instance_id = {7 + index}']
     for number in range(size.processes):
         lines += ['[[process]]', f'gpus = [{number % size.gpus}]', 'command = ["worker"]']
         lines += ['memory = "30 MiB"', 'sm = 1']

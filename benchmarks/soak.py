@@ -70,10 +70,10 @@ model = "H100"
 model = "A100"
 [[gpu.mig]]
 profile = "3g.40gb"
-gpu_instance = 1
+gpu_instance_id = 1
 [[gpu.mig]]
 profile = "3g.40gb"
-gpu_instance = 2
+gpu_instance_id = 2
 
 [[process]]
 gpus = [0, 0, 0, 0, 0, 1, 1, 1, 1]

@@ -399,6 +399,8 @@ def scenario_keys(name: str) -> Iterator[str]:
             '' if key.words is None or key.words is ERROR_CODES else ', '.join(map(code, key.words))
         )
         meaning = f'{key.help} ({words})' if words else key.help
+        if key.same_as:
+            meaning += f'; computed: {code(key.same_as)}'
         rows.append((code(key.name), key.kind, text, meaning))
     yield from table(('key', 'kind', 'default', 'meaning'), rows)
 

@@ -38,7 +38,6 @@ from nvitop.simulation.schema import (
     MODELS,
     NO_MODEL,
     PROCESS_KEYS,
-    RENAMED_KEYS,
     REQUIRED,
     WAVE_KEYS,
     ScenarioKey,
@@ -88,13 +87,8 @@ class TomlTable:
     # Tables
 
     def check(self, keys: Iterable[ScenarioKey]) -> None:
-        """Replace old names of keys, and raise an error about the first key that is unknown."""
+        """Raise an error about the first key that is unknown."""
         known = [key.name for key in keys]
-        if not RENAMED_KEYS.keys().isdisjoint(self.content):
-            self.content = {
-                RENAMED_KEYS[name] if RENAMED_KEYS.get(name) in known else name: value
-                for name, value in self.content.items()
-            }
         for name in self.content:
             if name not in known:
                 hint = suggestion(name, known)

@@ -7,7 +7,7 @@ import math
 from typing import Callable, Mapping
 
 from nvitop.simulation.scenario import Signal, Value
-from nvitop.simulation.schema import CLOCK_EVENT_REASONS, RECOVERY_ACTIONS
+from nvitop.simulation.schema import CLOCK_EVENT_REASONS, GPU_KEYS, RECOVERY_ACTIONS
 from nvitop.simulation.world import MIB, Node, Rule, Task
 
 #: Bytes/s of traffic for each percent of SM utilization.
@@ -237,6 +237,7 @@ TRAFFIC = {
 
 #: Computed keys of a GPU.
 GPU_RULES: Mapping[str, Rule] = {
+    **{key.name: _same_as(key.same_as) for key in GPU_KEYS if key.same_as},
     'uuid': lambda node, t: f'GPU-{node.world.uuid("gpu", node.spec.position)}',
     'bus_id': _bus_id,
     'minor_number': lambda node, t: node.spec.position,
@@ -258,36 +259,19 @@ GPU_RULES: Mapping[str, Rule] = {
     'default_application_graphics_clock': _application_clock('max_graphics_clock'),
     'default_application_memory_clock': _application_clock('max_memory_clock'),
     'sm_clock': _sm_clock,
-    'graphics_clock': _same_as('sm_clock'),
     'memory_clock': _memory_clock,
     'video_clock': _video_clock,
-    'max_sm_clock': _same_as('max_graphics_clock'),
     'temperature': _temperature,
     'memory_temperature': _memory_temperature,
     'fan_speed': _fan_speed,
     'busy_power': _busy_power,
     'power_usage': _power_usage,
-    'enforced_power_limit': _same_as('power_limit'),
-    'average_power_usage': _same_as('power_usage'),
-    'instant_power_usage': _same_as('power_usage'),
-    'module_instant_power_usage': _same_as('module_average_power_usage'),
-    'module_enforced_power_limit': _same_as('module_power_limit'),
-    'module_default_power_limit': _same_as('module_power_limit'),
-    'module_min_power_limit': _same_as('module_power_limit'),
-    'module_max_power_limit': _same_as('module_power_limit'),
     'temperature_margin': _temperature_margin,
     'clock_event_reasons': _clock_event_reasons,
     'supported_clock_event_reasons': _supported_reasons,
-    'driver_model_pending': _same_as('current_driver_model'),
-    'ecc_pending': _same_as('ecc'),
-    'mig_mode_pending': _same_as('mig_mode'),
-    'gsp_mode_default': _same_as('gsp_mode'),
     'reset_required': _is_action('gpu-reset'),
     'drain_and_reset_recommended': _is_action('drain-and-reset'),
     'platform_module_id': lambda node, t: node.spec.position + 1,
-    'pcie_link_generation': _same_as('max_pcie_link_generation'),
-    'gpu_max_pcie_link_generation': _same_as('max_pcie_link_generation'),
-    'pcie_link_width': _same_as('max_pcie_link_width'),
     'performance_state': _performance_state,
     **{name: _traffic(per_percent) for name, per_percent in TRAFFIC.items()},
 }

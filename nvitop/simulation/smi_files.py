@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 
 from nvitop.simulation.capture import MIG_SIZES, Capture, CapturedGpu, is_missing
 from nvitop.simulation.scenario import ScenarioError
-from nvitop.simulation.schema import CLOCK_EVENT_REASONS
+from nvitop.simulation.schema import CLOCK_EVENT_REASONS, GPU_KEYS
 
 #: A machine with 16 GPUs has 1 MB, 20 levels at most and 20,000 elements. Longer texts are cut.
 MAX_BYTES = 16 << 20
@@ -33,129 +33,14 @@ _PROCESS_NAME = re.compile(
 #: Name of an element before R535 → its present name.
 _RENAMED = {'power_readings': 'gpu_power_readings'}
 
-#: Metric → path of its element within ``<gpu>``, or several, the preferred one first: those of newer
-#: drivers. ``@id`` is the attribute. The first value that is available counts.
+#: Metric → paths of its element within ``<gpu>``. The first value that is available counts.
 PATHS: dict[str, str] = {
-    **{
-        name: name
-        for name in (
-            'serial', 'uuid', 'display_active', 'persistence_mode', 'vbios_version', 'fan_speed',
-            'performance_state', 'compute_mode', 'edpp_multiplier', 'minor_number', 'board_id',
-            'board_part_number',
-        )
-    },
-    'name': 'product_name',
-    'bus_id': 'pci/pci_bus_id | @id',
-    'pci_base_class': 'pci/pci_base_class',
-    'pci_subclass': 'pci/pci_sub_class',
-    'pci_device_id': 'pci/pci_device_id',
-    'pci_subsystem_id': 'pci/pci_sub_system_id',
-    'pcie_link_generation': 'pci/pci_gpu_link_info/pcie_gen/current_link_gen | pci/pci_gpu_link_info/pcie_gen/device_current_link_gen',
-    'max_pcie_link_generation': 'pci/pci_gpu_link_info/pcie_gen/max_link_gen',
-    'gpu_max_pcie_link_generation': 'pci/pci_gpu_link_info/pcie_gen/max_device_link_gen',
-    'pcie_link_width': 'pci/pci_gpu_link_info/link_widths/current_link_width',
-    'max_pcie_link_width': 'pci/pci_gpu_link_info/link_widths/max_link_width',
-    'display_mode': 'display_attached | display_mode',
-    'memory_addressing': 'addressing_mode',
-    'accounting': 'accounting_mode',
-    'accounting_buffer_size': 'accounting_mode_buffer_size',
-    'current_driver_model': 'driver_model/current_dm',
-    'driver_model_pending': 'driver_model/pending_dm',
-    'inforom_image_version': 'inforom_version/img_version',
-    'inforom_oem_version': 'inforom_version/oem_object',
-    'inforom_ecc_version': 'inforom_version/ecc_object',
-    'inforom_power_version': 'inforom_version/pwr_object',
-    'recovery_action': 'gpu_recovery_action',
-    'reset_required': 'gpu_reset_status/reset_required',
-    'drain_and_reset_recommended': 'gpu_reset_status/drain_and_reset_recommended',
-    'operation_mode': 'gpu_operation_mode/current_gom',
-    'memory_total': 'fb_memory_usage/total',
-    'memory_reserved': 'fb_memory_usage/reserved',
-    'memory_used': 'fb_memory_usage/used',
-    'memory_free': 'fb_memory_usage/free',
-    'gpu_utilization': 'utilization/gpu_util',
-    'memory_utilization': 'utilization/memory_util',
-    'encoder_utilization': 'utilization/encoder_util',
-    'decoder_utilization': 'utilization/decoder_util',
-    'jpeg_utilization': 'utilization/jpeg_util',
-    'ofa_utilization': 'utilization/ofa_util',
-    'encoder_session_count': 'encoder_stats/session_count',
-    'encoder_average_fps': 'encoder_stats/average_fps',
-    'encoder_average_latency': 'encoder_stats/average_latency',
-    'dram_encryption': 'dram_encryption_mode/current_dram_encryption',
-    'ecc': 'ecc_mode/current_ecc',
-    'ecc_pending': 'ecc_mode/pending_ecc',
-    'retired_pages_single_bit_ecc': 'retired_pages/multiple_single_bit_retirement/retired_count',
-    'retired_pages_double_bit_ecc': 'retired_pages/double_bit_retirement/retired_count',
-    'retired_pages_pending': 'retired_pages/pending_retirement | retired_pages/pending_blacklist',
-    'remapped_rows_correctable': 'remapped_rows/remapped_row_corr',
-    'inactive_remapped_rows_correctable': 'remapped_rows/remapped_row_corr_inactive',
-    'remapped_rows_uncorrectable': 'remapped_rows/remapped_row_unc',
-    'inactive_remapped_rows_uncorrectable': 'remapped_rows/remapped_row_unc_inactive',
-    'remapped_rows_pending': 'remapped_rows/remapped_row_pending',
-    'remapped_rows_failure': 'remapped_rows/remapped_row_failure',
-    'temperature': 'temperature/gpu_temp',
-    'temperature_margin': 'temperature/gpu_temp_tlimit',
-    'memory_temperature': 'temperature/memory_temp',
-    'power_usage': 'gpu_power_readings/power_draw | gpu_power_readings/average_power_draw | gpu_power_readings/instant_power_draw',
-    'average_power_usage': 'gpu_power_readings/average_power_draw',
-    'instant_power_usage': 'gpu_power_readings/instant_power_draw',
-    'power_limit': 'gpu_power_readings/requested_power_limit | gpu_power_readings/power_limit',
-    'enforced_power_limit': 'gpu_power_readings/current_power_limit | gpu_power_readings/enforced_power_limit',
-    'default_power_limit': 'gpu_power_readings/default_power_limit',
-    'min_power_limit': 'gpu_power_readings/min_power_limit',
-    'max_power_limit': 'gpu_power_readings/max_power_limit',
-    'module_average_power_usage': 'module_power_readings/average_power_draw | module_power_readings/power_draw',
-    'module_instant_power_usage': 'module_power_readings/instant_power_draw | module_power_readings/power_draw',
-    'module_power_limit': 'module_power_readings/requested_power_limit',
-    'module_enforced_power_limit': 'module_power_readings/current_power_limit',
-    'module_default_power_limit': 'module_power_readings/default_power_limit',
-    'module_min_power_limit': 'module_power_readings/min_power_limit',
-    'module_max_power_limit': 'module_power_readings/max_power_limit',
-    'graphics_clock': 'clocks/graphics_clock',
-    'sm_clock': 'clocks/sm_clock',
-    'memory_clock': 'clocks/mem_clock',
-    'video_clock': 'clocks/video_clock',
-    'application_graphics_clock': 'applications_clocks/graphics_clock',
-    'application_memory_clock': 'applications_clocks/mem_clock',
-    'default_application_graphics_clock': 'default_applications_clocks/graphics_clock',
-    'default_application_memory_clock': 'default_applications_clocks/mem_clock',
-    'max_graphics_clock': 'max_clocks/graphics_clock',
-    'max_sm_clock': 'max_clocks/sm_clock',
-    'max_memory_clock': 'max_clocks/mem_clock',
-    'mig_mode': 'mig_mode/current_mig',
-    'mig_mode_pending': 'mig_mode/pending_mig',
-    'c2c_mode': 'c2c_mode | gpu_c2c_mode',
-    'protected_memory_total': 'cc_protected_memory_usage/total',
-    'fabric_state': 'fabric/state',
-    'fabric_clique_id': 'fabric/cliqueId',
-    'fabric_cluster_uuid': 'fabric/clusterUuid',
+    **{key.name: key.xml for key in GPU_KEYS if key.xml},
     'fabric_bandwidth': 'fabric/health/bandwidth',
     'fabric_route_recovery': 'fabric/health/route_recovery_in_progress',
     'fabric_route_unhealthy': 'fabric/health/route_unhealthy',
     'fabric_access_timeout_recovery': 'fabric/health/access_timeout_recovery',
     'fabric_incorrect_configuration': 'fabric/health/incorrect_configuration',
-    'fabric_health_summary': 'fabric/health/summary',
-    'chassis_serial_number': 'platformInfo/chassis_serial_number',
-    'gpu_fabric_guid': 'platformInfo/gpu_fabric_guid',
-    'slot_number': 'platformInfo/slot_number',
-    'tray_index': 'platformInfo/tray_index',
-    'host_id': 'platformInfo/host_id',
-    'peer_type': 'platformInfo/peer_type',
-    'platform_module_id': 'platformInfo/module_id',
-    'brand': 'product_brand',
-    'architecture': 'product_architecture',
-    'multi_gpu_board': 'multigpu_board',
-    'bar1_memory_total': 'bar1_memory_usage/total',
-    'bar1_memory_used': 'bar1_memory_usage/used',
-    'pcie_replays': 'pci/replay_counter',
-    'pcie_tx_throughput': 'pci/tx_util',
-    'pcie_rx_throughput': 'pci/rx_util',
-    'max_video_clock': 'max_clocks/video_clock',
-    'temperature_shutdown_threshold': 'temperature/gpu_temp_max_threshold',
-    'temperature_slowdown_threshold': 'temperature/gpu_temp_slow_threshold',
-    'max_temperature_threshold': 'temperature/gpu_temp_max_gpu_threshold',
-    'max_memory_temperature_threshold': 'temperature/gpu_temp_max_mem_threshold',
     **{
         f'remapping_banks_{name}': f'remapped_rows/row_remapper_histogram/row_remapper_histogram_{name}'
         for name in ('max', 'high', 'partial', 'low', 'none')
@@ -196,7 +81,6 @@ def _ecc_paths() -> Iterator[tuple[str, str]]:
             yield f'dram_{ending}', f'{new}/dram_{word} | {old}/device_memory'
             yield f'device_memory_{ending}', f'{old}/device_memory | {new}/dram_{word}'
             yield f'sram_{ending}', f'{new}/sram_{word}'
-            yield f'total_{ending}', f'{old}/total'
             for location in locations:
                 yield f'{location}_{ending}', f'{old}/{location}'
         for part in ('parity', 'secded'):

@@ -79,11 +79,11 @@ slot_number = 7
 model = "H100"
 [[gpu.mig]]
 profile = "3g.40gb"
-gpu_instance = 2
+gpu_instance_id = 2
 [[gpu.mig]]
 index = 2
 profile = "1g.10gb"
-gpu_instance = 9
+gpu_instance_id = 9
 
 [[gpu]]
 model = "RTX 4090"

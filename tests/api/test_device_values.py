@@ -172,7 +172,7 @@ def test_power_and_memory_as_text(machine: simulation.Machine, device: Device) -
 
 @pytest.mark.parametrize(('word', 'text'), [('wddm', 'WDDM'), ('wdm', 'WDM'), ('mcdm', 'MCDM')])
 def test_driver_models_of_windows(word: str, text: str) -> None:
-    with make_machine(f'[[gpu]]\ndriver_model = "{word}"\ncompute_mode = "prohibited"'):
+    with make_machine(f'[[gpu]]\ncurrent_driver_model = "{word}"\ncompute_mode = "prohibited"'):
         device = Device(0)
         assert device.current_driver_model() == device.driver_model() == text
         assert device.driver_model_pending() == text

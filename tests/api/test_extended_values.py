@@ -51,7 +51,7 @@ def test_unknown_error_count_is_na(machine: simulation.Machine, device: Device) 
 
 
 def test_retired_pages() -> None:
-    text = '[[gpu]]\nmodel = "V100"\nretired_single_bit = 2\nretired_double_bit = 1'
+    text = '[[gpu]]\nmodel = "V100"\nretired_pages_single_bit_ecc = 2\nretired_pages_double_bit_ecc = 1'
     with make_machine(text):
         device = Device(0)
         assert device.retired_page_list() == [

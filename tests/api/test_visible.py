@@ -144,7 +144,7 @@ def test_lost_gpu_makes_indices_uncertain_but_not_uuids(cuda: Cuda) -> None:
 def test_mig_devices_keep_their_nvml_indices(cuda: Cuda) -> None:
     migs = [
         f'[[gpu.mig]]\nindex = {index}\nuuid = "{uuid}"\nprofile = "1g.10gb"\n'
-        f'gpu_instance = {index + 1}'
+        f'gpu_instance_id = {index + 1}'
         for index, uuid in MIGS.items()
     ]
     with Gpus(cuda, ['model = "H100"', '\n'.join(['model = "H100"', *migs])]):

@@ -8,9 +8,8 @@ import pathlib
 import pytest
 
 from nvitop import simulation
-from nvitop.api.device import Device
 from nvitop.simulation.scenario import SHAPES, Pulse, Signal, phase_of
-from nvitop.simulation.schema import GPU_KEYS, MIG_KEYS, MODELS, RENAMED_KEYS
+from nvitop.simulation.schema import MODELS
 
 GPU = '[[gpu]]\n'
 TWO_GPUS = '[[gpu]]\ncount = 2\n'
@@ -182,7 +181,7 @@ def test_message_does_not_list_the_keys_of_a_large_table() -> None:
 
 def test_numbers_have_the_units_of_the_driver() -> None:
     text = (
-        '[[gpu]]\nmemory_total = "1.5 GiB"\npower_limit = 250\npcie_tx = "2 MB/s"\n'
+        '[[gpu]]\nmemory_total = "1.5 GiB"\npower_limit = 250\npcie_tx_throughput = "2 MB/s"\n'
         'temperature = "N/A"\nbrand = "geforce"\n'
         'clock_event_reasons = ["gpu-idle", "sw-power-cap"]\n'
     )
@@ -263,23 +262,6 @@ def test_message_about_a_missing_scenario_names_the_known_ones(tmp_path: pathlib
     latin.write_bytes(b'name = "\xe9"')
     with pytest.raises(simulation.ScenarioError, match=r'latin\.toml: not UTF-8 text'):
         simulation.load(latin)
-
-
-def test_older_names_of_keys_have_the_same_meaning() -> None:
-    old = (
-        '[[gpu]]\npcie_width = 8\nbar1_total = 0\n'
-        '[[gpu.mig]]\nprofile = "1g.10gb"\nbar1_used = 0\n'
-        '[[event]]\nat = 0\nset = { ecc_uncorrected_volatile = 3 }\n'
-    )
-    new = old.replace('pcie_width', 'pcie_link_width').replace('bar1_', 'bar1_memory_')
-    new = new.replace('ecc_uncorrected_volatile', 'total_volatile_uncorrected_ecc_errors')
-    assert simulation.parse_scenario(old, name='x') == simulation.parse_scenario(new, name='x')
-    names = {key.name for key in (*GPU_KEYS, *MIG_KEYS)}
-    assert names >= set(RENAMED_KEYS.values())
-    assert names.isdisjoint(RENAMED_KEYS)
-    with simulation.machine('dgx-h100', processes='none') as machine:
-        machine.set(pcie_width=4)
-        assert Device(0).pcie_link_width() == 4
 
 
 DOCS = pathlib.Path(__file__).parent.parent.parent / 'docs'

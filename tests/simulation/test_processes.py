@@ -251,7 +251,7 @@ def test_mig_error_code_is_configurable(start: Start) -> None:
 @needs('nvmlGpmMetricsGet')
 def test_gpm_metrics_of_a_mig_device_refer_to_its_slices(start: Start) -> None:
     machine = start(
-        '[[gpu]]\n[[gpu.mig]]\nprofile = "3g.40gb"\ngpu_instance = 2\n'
+        '[[gpu]]\n[[gpu.mig]]\nprofile = "3g.40gb"\ngpu_instance_id = 2\n'
         '[[process]]\nmig = 0\ncommand = ["a"]\nsm = 30\n'
     )
     samples = [pynvml.nvmlGpmSampleAlloc() for _ in range(2)]

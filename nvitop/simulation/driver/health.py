@@ -35,7 +35,6 @@ RETIRED = {0: 'retired_pages_single_bit_ecc', 1: 'retired_pages_double_bit_ecc'}
 SYMBOLS.add_values(
     GPU,
     {
-        'nvmlDeviceGetRetiredPagesPendingStatus': 'retired_pages_pending',
         'nvmlDeviceGetRemappedRows': (
             'remapped_rows_correctable remapped_rows_uncorrectable remapped_rows_pending remapped_rows_failure'
         ),

@@ -40,33 +40,8 @@ PLATFORM_NUMBERS = {
 }
 
 SYMBOLS.add_values(
-    NODE,
-    {
-        'nvmlDeviceGetName': 'name',
-        'nvmlDeviceGetUUID': 'uuid',
-    },
-)
-SYMBOLS.add_values(
     GPU,
     {
-        'nvmlDeviceGetSerial': 'serial',
-        'nvmlDeviceGetVbiosVersion': 'vbios_version',
-        'nvmlDeviceGetBoardPartNumber': 'board_part_number',
-        'nvmlDeviceGetInforomImageVersion': 'inforom_image_version',
-        'nvmlDeviceGetMinorNumber': 'minor_number',
-        'nvmlDeviceGetBoardId': 'board_id',
-        'nvmlDeviceGetMultiGpuBoard': 'multi_gpu_board',
-        'nvmlDeviceGetNumGpuCores': 'cores',
-        'nvmlDeviceGetMemoryBusWidth': 'memory_bus_width',
-        'nvmlDeviceGetBrand': 'brand',
-        'nvmlDeviceGetArchitecture': 'architecture',
-        'nvmlDeviceGetNumaNodeId': 'numa_node',
-        'nvmlDeviceGetDisplayMode': 'display_mode',
-        'nvmlDeviceGetDisplayActive': 'display_active',
-        'nvmlDeviceGetPersistenceMode': 'persistence_mode',
-        'nvmlDeviceGetComputeMode': 'compute_mode',
-        'nvmlDeviceGetAccountingBufferSize': 'accounting_buffer_size',
-        'nvmlDeviceGetAccountingMode': 'accounting',
         'nvmlDeviceGetAddressingMode': {'value': 'memory_addressing'},
         'nvmlDeviceGetC2cModeInfoV': {'isC2cEnabled': 'c2c_mode'},
         # The current and the pending mode.
@@ -76,7 +51,6 @@ SYMBOLS.add_values(
         'nvmlDeviceGetGpuOperationMode': 'operation_mode operation_mode',
         'nvmlDeviceGetGspFirmwareMode': 'gsp_mode gsp_mode_default',
         'nvmlDeviceGetEccMode': 'ecc ecc_pending',
-        'nvmlDeviceGetDefaultEccMode': 'ecc',
     },
 )
 
@@ -128,12 +102,6 @@ def nvmlDeviceGetPciInfoExt(node: Node, info: object) -> None:
     pci_info(node, info)
     classes = {'baseClass': node.read('pci_base_class'), 'subClass': node.read('pci_subclass')}
     fill_struct(info, classes)
-
-
-@SYMBOLS.add(GPU)
-def nvmlDeviceGetBridgeChipInfo(node: Node) -> dict[str, int]:
-    """``(device, struct *)``: no bridge chips."""
-    return {'bridgeCount': 0}
 
 
 def _amounts(node: Node) -> dict[str, int]:

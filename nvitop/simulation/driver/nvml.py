@@ -22,54 +22,35 @@ from nvitop.simulation.driver import (
     identity,
     processes,
     sensors,
-    topology,
 )
-from nvitop.simulation.driver.symbols import GPU, SYSTEM, Symbol, bind, branch_of
+from nvitop.simulation.driver.symbols import GPU, NODE, SYSTEM, Symbol, bind, branch_of, reader
+from nvitop.simulation.schema import GPU_KEYS, MIG_VALUES
 from nvitop.simulation.world import World
 
-#: Driver branch → functions that it introduced, with ``*``.
+#: Driver branch → functions of nvitop that it introduced, with ``*``.
 SINCE = {
     450: (
-        '*GpuInstance*', '*ComputeInstance*',
-        '*Mig*', '*RunningProcesses_v2', '*InstanceId', 'nvmlDeviceGetAttributes*',
+        '*GpuInstance*', '*ComputeInstance*', '*Mig*', '*RunningProcesses_v2', 'nvmlDeviceGetAttributes*',
         'nvmlDeviceGetRemappedRows', 'nvmlDeviceGetRowRemapperHistogram', 'nvmlDeviceGetArchitecture',
-        'nvmlGetExcludedDeviceCount', 'nvmlDeviceGetRetiredPages_v2',
+        'nvmlDeviceGetRetiredPages_v2',
     ),
     455: ('nvmlDeviceGetFanSpeed_v2', 'nvmlDeviceGetMPSComputeRunningProcesses'),
-    470: (
-        'nvmlDeviceGetNumGpuCores', 'nvmlDeviceGetMemoryBusWidth', 'nvmlDeviceGetPcieSpeed',
-        'nvmlDeviceGetPcieLinkMaxSpeed', 'nvmlDeviceGetNumFans', 'nvmlDeviceGetTargetFanSpeed',
-        'nvmlDeviceGetBusType', 'nvmlDeviceGetPowerSource', 'nvmlDeviceGetDefaultEccMode',
-    ),
-    510: (
-        '*RunningProcesses_v3', 'nvmlDeviceGetMemoryInfo_v2', 'nvmlDeviceGetGpuMaxPcieLinkGeneration',
-    ),
-    520: ('nvmlGpm*', '*GpuFabricInfo', '*Gsp*', '*GpcClk*', '*MemClk*', '*ThermalSettings', '*DynamicPstatesInfo'),
+    470: ('nvmlDeviceGetNumGpuCores', 'nvmlDeviceGetNumFans'),
+    510: ('*RunningProcesses_v3', 'nvmlDeviceGetMemoryInfo_v2', 'nvmlDeviceGetGpuMaxPcieLinkGeneration'),
+    520: ('nvmlGpm*', '*Gsp*'),
     530: ('nvmlDeviceGetNumaNodeId', 'nvmlDeviceGetPciInfoExt'),
     535: (
-        '*ConfCompute*', '*C2cModeInfoV', '*ModuleId',
-        '*ClocksEventReasons', 'nvmlDeviceGetJpgUtilization', 'nvmlDeviceGetOfaUtilization',
+        '*ConfCompute*', '*C2cModeInfoV', '*ClocksEventReasons', 'nvmlDeviceGetJpgUtilization', 'nvmlDeviceGetOfaUtilization',
         'nvmlDeviceGetRunningProcessDetailList',
     ),
     545: ('nvmlDeviceGetGpuFabricInfoV', 'nvmlDeviceGetSramEccErrorStatus', 'nvmlDeviceGetVgpuCapabilities'),
-    550: ('nvmlDeviceGetProcessesUtilizationInfo', 'nvmlSystemGetDriverBranch'),
-    555: ('nvmlDeviceGetHandleByUUIDV', 'nvmlDeviceGetFanSpeedRPM', 'nvmlDeviceGetMarginTemperature'),
-    560: ('nvmlDeviceGetTemperatureV', '*Capabilities', '*PerformanceModes', '*ClockOffsets', '*CurrentClockFreqs'),
-    570: ('nvmlDeviceGetDriverModel_v2', '*PlatformInfo', '*NvlinkBwMode*', '*DramEncryptionMode', '*SramUnique*'),
-    580: (
-        'nvmlDeviceGetAddressingMode', '*RepairStatus', '*Pdi', '*PowerMizerMode_v1', '*ReadWritePRM_v1',
-        '*Hostname_v1', '*UnrepairableMemoryFlag_v1',
-    ),
-    590: ('*RusdSettings_v1', '*UpdateProfiles_v1'),
-    610: (
-        'nvmlDeviceGetRemappedRows_v2', '*BBXTimeData_v1', '*AccountingStats_v2', '*SchedulerLog_v2',
-        '*SchedulerState_v2', '*CPER_v1', '*VgpuForceGspUnload',
-    ),
-    615: (
-        '*AdaptiveTgpMode*_v1', '*BankRemapperStatus_v1', '*GpuFabricInfo_v4', '*MemoryLimits_v1',
-        '*TelemetrySamples_v1', '*NvlinkBwModeAsync_v1', '*PerfMetricsGetSamples_v1', 'nvmlEventSet*_v1',
-        'nvmlEventSetWait_v3',
-    ),
+    550: ('nvmlDeviceGetProcessesUtilizationInfo',),
+    555: ('nvmlDeviceGetHandleByUUIDV', 'nvmlDeviceGetMarginTemperature'),
+    560: ('nvmlDeviceGetTemperatureV', '*VgpuDriverCapabilities'),
+    570: ('nvmlDeviceGetDriverModel_v2', '*PlatformInfo', '*DramEncryptionMode'),
+    580: ('nvmlDeviceGetAddressingMode',),
+    610: ('nvmlDeviceGetRemappedRows_v2', '*AccountingStats_v2'),
+    615: ('*GpuFabricInfo_v4', 'nvmlEventSetWait_v3'),
 }  # fmt: skip
 
 
@@ -109,8 +90,13 @@ def _others() -> Iterator[Symbol]:
 
 ALL_SYMBOLS: dict[str, Symbol] = {symbol.name: symbol for symbol in _others()}
 ALL_SYMBOLS.update(
+    (name, Symbol(name, NODE if key.name in MIG_VALUES else GPU, reader(key.name)))
+    for key in GPU_KEYS
+    for name in key.nvml.split()
+)
+ALL_SYMBOLS.update(
     (symbol.name, symbol)
-    for subject in (global_functions, identity, sensors, health, counters, processes, topology)
+    for subject in (global_functions, identity, sensors, health, counters, processes)
     for symbol in subject.SYMBOLS.all
 )
 

@@ -28,26 +28,8 @@ THRESHOLDS = {
 SYMBOLS.add_values(
     GPU,
     {
-        'nvmlDeviceGetCurrentClocksThrottleReasons': 'clock_event_reasons',
-        'nvmlDeviceGetCurrentClocksEventReasons': 'clock_event_reasons',
-        'nvmlDeviceGetSupportedClocksThrottleReasons': 'supported_clock_event_reasons',
-        'nvmlDeviceGetSupportedClocksEventReasons': 'supported_clock_event_reasons',
-        'nvmlDeviceGetPerformanceState': 'performance_state',
-        'nvmlDeviceGetPowerState': 'performance_state',
-        'nvmlDeviceGetPowerUsage': 'power_usage',
-        'nvmlDeviceGetPowerManagementLimit': 'power_limit',
-        'nvmlDeviceGetEnforcedPowerLimit': 'enforced_power_limit',
-        'nvmlDeviceGetPowerManagementDefaultLimit': 'default_power_limit',
         'nvmlDeviceGetPowerManagementLimitConstraints': 'min_power_limit max_power_limit',
-        'nvmlDeviceGetFanSpeed': 'fan_speed',
-        'nvmlDeviceGetNumFans': 'fan_count',
         'nvmlDeviceGetEncoderStats': 'encoder_session_count encoder_average_fps encoder_average_latency',
-        'nvmlDeviceGetCurrPcieLinkGeneration': 'pcie_link_generation',
-        'nvmlDeviceGetMaxPcieLinkGeneration': 'max_pcie_link_generation',
-        'nvmlDeviceGetGpuMaxPcieLinkGeneration': 'gpu_max_pcie_link_generation',
-        'nvmlDeviceGetCurrPcieLinkWidth': 'pcie_link_width',
-        'nvmlDeviceGetMaxPcieLinkWidth': 'max_pcie_link_width',
-        'nvmlDeviceGetPcieReplayCounter': 'pcie_replays',
     },
 )
 SYMBOLS.add_values(
@@ -104,14 +86,6 @@ def nvmlDeviceGetSupportedGraphicsClocks(node: Node, memory_clock: object) -> li
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetAutoBoostedClocksEnabled(node: Node) -> tuple[int, int]:
-    """``(device, unsigned *, unsigned *)``: boards before Pascal only."""
-    if node.read('architecture') > 3:
-        raise DriverError(NOT_SUPPORTED)
-    return 1, 1
-
-
-@SYMBOLS.add(GPU)
 def nvmlDeviceGetTemperature(node: Node, sensor: object) -> int:
     """``(device, sensor, unsigned *)``: °C; the die is the only sensor."""
     if number(sensor) != 0:
@@ -144,8 +118,8 @@ def nvmlDeviceGetTemperatureThreshold(node: Node, threshold: object) -> int:
     return int(node.read(THRESHOLDS[which]))
 
 
-@SYMBOLS.add(GPU, 'nvmlDeviceGetFanSpeed_v2', 'nvmlDeviceGetTargetFanSpeed')
-def fan_speed(node: Node, fan: object) -> int:
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetFanSpeed_v2(node: Node, fan: object) -> int:
     """``(device, fan, unsigned *)``: percent."""
     count = node.read('fan_count')
     if count == 0:
@@ -202,3 +176,10 @@ def is_link_active(node: Node, link: object) -> bool:
 
 
 SYMBOLS.add(GPU, 'nvmlDeviceGetNvLinkState')(is_link_active)
+
+
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetNvLinkVersion(node: Node, link: object) -> int:
+    """``(device, link, unsigned *)``."""
+    is_link_active(node, link)  # the GPU has this link
+    return int(node.read('nvlink_version'))

@@ -54,20 +54,22 @@ class Symbols:
         return register
 
     def add_values(self, kind: str, values: Mapping[str, str | Mapping[str, str]]) -> None:
-        """Register functions that return values of keys: one, several, or the fields of a struct."""
+        """Register functions that return values of several keys, or the fields of a struct."""
         for name, keys in values.items():
-            self.add(kind, name)(_reader(keys))
+            self.add(kind, name)(
+                _struct(keys) if isinstance(keys, Mapping) else reader(*keys.split())
+            )
 
 
-def _reader(keys: str | Mapping[str, str]) -> Callable[[Node], object]:
-    if not isinstance(keys, str):
-        fields = keys
-        return lambda node: {field: node.read(key) for field, key in fields.items()}
-    if ' ' not in keys:
-        key = keys
-        return lambda node: node.read(key)
-    several = keys.split()
-    return lambda node: tuple(node.read(key) for key in several)
+def reader(*keys: str) -> Callable[[Node], object]:
+    """Return a body that returns the values of keys."""
+    if len(keys) == 1:
+        return lambda node: node.read(keys[0])
+    return lambda node: tuple(node.read(key) for key in keys)
+
+
+def _struct(fields: Mapping[str, str]) -> Callable[[Node], object]:
+    return lambda node: {field: node.read(key) for field, key in fields.items()}
 
 
 def bind(world: World, symbol: Symbol) -> Callable[..., int]:
