@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from nvitop.sampling.device_reader import ProcessRecord
 
-#: Time (seconds) for which a driver may be busy. A process that hangs for longer will not go on.
-HANGING_SECONDS = 60.0
 #: Time (seconds) between two looks at values that may be high only for a moment.
 SECOND_LOOK_SECONDS = 1.0
 #: Number of errors from which it matters whether there are more now.
@@ -125,10 +123,8 @@ def check_health(
     sample = _measured(reader, expected)
     error = next((p.reason for p in sample.problems if p.subject == 'driver' and p.is_failure), '')
     if error:
-        hangs = any(
-            call.subject == stuck_calls.DRIVER and time.time() - call.since > HANGING_SECONDS
-            for call in stuck_calls.stuck_calls()
-        )
+        holder = stuck_calls.find_holder(stuck_calls.DRIVER)
+        hangs = holder is not None and holder.seconds > stuck_calls.HANGING_SECONDS
         return HealthCheck(sample, error=f'the driver does not work: {error}', hangs=hangs)
     sample = with_logged_events(sample, logged)
     before = None

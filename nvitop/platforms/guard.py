@@ -95,7 +95,6 @@ def _send_status(parent: int, writing: int, given: list[int], status: int) -> No
     for descriptor in given:
         with contextlib.suppress(OSError):
             os.close(descriptor)
-    stuck_calls.leave_file()
     with contextlib.suppress(OSError):  # the parent was killed
         os.write(writing, bytes([status & 0xFF]))
         if os.getppid() == parent:
@@ -133,7 +132,7 @@ def _wait(
             _end_by(os.WTERMSIG(status))
         elif ended:
             os._exit(os.WEXITSTATUS(status))
-        elif ending and _is_zombie(child):
+        elif ending and stuck_calls.process_state(child) == 'Z':
             _end_by(ending)
 
 
@@ -142,11 +141,6 @@ def _reap(child: int) -> None:
     until = time.monotonic() + END_SECONDS
     while os.waitpid(child, os.WNOHANG)[0] == 0 and time.monotonic() < until:
         signal.sigtimedwait({signal.SIGCHLD}, END_SECONDS / 10)
-
-
-def _is_zombie(process: int) -> bool:
-    with open(f'/proc/{process}/stat', 'rb') as file:
-        return file.read().rpartition(b')')[2].split()[0] == b'Z'
 
 
 def _end_by(number: int) -> NoReturn:

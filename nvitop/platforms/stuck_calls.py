@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Driver calls that never return, of this process and of processes that could not end because of them.
+"""Driver calls that never return, and the processes that cannot end because of them.
 
-A thread in uninterruptible sleep (state D) survives SIGKILL, and its process remains as a zombie. Such
-a process leaves a file that says which calls hang, and keeps a lock on it for as long as it exists: the
-next command leaves those GPUs alone, so repeated checks do not pile up.
+A thread in uninterruptible sleep (state D) survives SIGKILL, and its process remains as a zombie. So
+that repeated and overlapping commands do not pile up, each locks the GPU that it calls. The kernel
+keeps the lock for as long as the process exists. A command waits for the process that it finds
+inside a call, and leaves the GPU alone if that process is not going to return.
 """
 
 from __future__ import annotations
@@ -11,136 +12,166 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import struct
 import sys
 import threading
 import time
-from typing import Iterable, Iterator, NamedTuple, Union
+from typing import Iterator, NamedTuple, Union
 
 #: What is called: a GPU, by its index, or the driver as a whole.
 Subject = Union[int, str]
 DRIVER = 'driver'
-#: A call that takes longer than this (seconds) when the process ends counts as stuck.
-STUCK_SECONDS = 0.2
-_MAX_BYTES = 1 << 16
+#: A call that has taken this long (seconds) will not return …
+HANGING_SECONDS = 60.0
+#: … and neither will a call of a process that should have ended, after this time (seconds).
+ENDED_SECONDS = 1.0
+_PAUSE_SECONDS = 0.01
+#: In the file, for each subject: the process inside, and when it entered on the monotonic clock.
+_RECORD = struct.Struct('qd')
+#: C's ``struct flock``.
+_FLOCK = struct.Struct('hhqqi4x')
 
-#: Whether this process writes and heeds the file: not for a simulated driver.
-_is_on = False
-#: Thread → what it is calling, and since when.
-_calls: dict[int, tuple[Subject, float]] = {}
+#: The file of this user, then that of root. Closing one would release its locks. Empty: this process
+#: neither locks nor waits, as with a simulated driver.
+_files: list[int] = []
+_guard = threading.Lock()
+#: Thread → what it calls.
+_calls: dict[int, Subject] = {}
+_locked: set[Subject] = set()
 
 
-class StuckCall(NamedTuple):
-    """A call of another process that has not returned."""
+class Holder(NamedTuple):
+    """A process inside a call."""
 
-    subject: Subject
     pid: int
-    since: float
+    seconds: float
+    state: str
+
+    @property
+    def hangs(self) -> bool:
+        """Whether the call is not expected to return."""
+        return self.seconds > (ENDED_SECONDS if self.state == 'Z' else HANGING_SECONDS)
 
     def __str__(self) -> str:
-        moment = time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(self.since))
+        since = time.localtime(time.time() - self.seconds)
+        moment = time.strftime('%Y-%m-%d %H:%M:%S', since)
         return f'no response since {moment}: process {self.pid} hangs in a call to the driver'
 
 
 def heed() -> None:
-    """Leave alone what hangs in other processes, and leave a file if this process cannot end."""
-    global _is_on
-    _is_on = True
+    """Lock what this process calls, and leave alone what hangs in other processes."""
+    if sys.platform == 'win32':
+        return
+    for user in dict.fromkeys((os.geteuid(), 0)):
+        with contextlib.suppress(OSError):
+            _files.append(_open(_path(user), is_own=user == os.geteuid()))
+
+
+def process_state(pid: int) -> str:
+    """Return the state of a process, such as ``'Z'`` (zombie), from ``/proc``."""
+    with open(f'/proc/{pid}/stat', 'rb') as file:
+        return file.read().rpartition(b')')[2].split()[0].decode()
+
+
+def find_holder(subject: Subject) -> Holder | None:
+    """Return the other process of root or this user that is inside a call about the subject."""
+    if sys.platform == 'win32':
+        return None
+    import fcntl
+
+    for file in _files:
+        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, _offset(subject), 1, 0)
+        with contextlib.suppress(OSError, ValueError):
+            kind, _, _, _, pid = _FLOCK.unpack(fcntl.fcntl(file, fcntl.F_GETLK, asked))
+            # Any user can lock what they can read.
+            if kind == fcntl.F_UNLCK or os.stat(f'/proc/{pid}').st_uid not in (0, os.geteuid()):
+                continue
+            state = process_state(pid)
+            record = os.pread(file, _RECORD.size, _offset(subject))
+            writer, since = _RECORD.unpack(record.ljust(_RECORD.size, b'\0'))
+            if (
+                state not in 'Tt'
+            ):  # stopped, as by Ctrl-Z: it is not the driver that does not respond
+                return Holder(pid, time.monotonic() - since if writer == pid else 0.0, state)
+    return None
 
 
 @contextlib.contextmanager
 def calling(subject: Subject) -> Iterator[None]:
-    """Mark driver calls about a subject.
+    """Wait for the process that is inside a call about the subject, and lock it in this block.
 
     Raises:
         TimeoutError: A call about the subject, or about the driver, hangs in another process.
     """
-    if _is_on:
-        for call in stuck_calls():
-            if call.subject in (subject, DRIVER):
-                raise TimeoutError(str(call))
-    thread = threading.get_ident()
-    outer = _calls.get(thread)
-    _calls[thread] = (subject, time.time())
+    outer = _calls.get(threading.get_ident())
+    first, is_second_try = 0, False
+    while _files:
+        holder = find_holder(subject)
+        for each in (holder, find_holder(DRIVER)):
+            if each is not None and each.hangs:
+                raise TimeoutError(str(each))
+        if holder is not None and first in (0, holder.pid):
+            first = holder.pid
+            time.sleep(_PAUSE_SECONDS)
+        # After the first process, do not wait for others: the GPU responds.
+        elif _enter(subject, even_unlocked=first > 0 or is_second_try):
+            break
+        else:
+            is_second_try = True
     try:
         yield
     finally:
-        if outer is None:
-            del _calls[thread]
-        else:
-            _calls[thread] = outer
+        _enter(outer)
 
 
-def stuck_calls() -> list[StuckCall]:
-    """Return the calls that hang in processes of root or of this user."""
-    calls: list[StuckCall] = []
-    if sys.platform == 'win32':
-        return calls
-    for path in {_path(0), _path(os.getuid())}:
-        with contextlib.suppress(OSError):
-            calls += _read(path)
-    return calls
+def _enter(subject: Subject | None, *, even_unlocked: bool = True) -> bool:
+    """Lock what this thread calls from now on, and unlock what it called before."""
+    if sys.platform == 'win32' or not _files:
+        return True
+    import fcntl
+
+    thread = threading.get_ident()
+    with _guard:
+        if subject is not None and subject not in _locked:
+            try:
+                fcntl.lockf(_files[0], fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _offset(subject))
+                record = _RECORD.pack(os.getpid(), time.monotonic())
+                os.pwrite(_files[0], record, _offset(subject))
+                _locked.add(subject)
+            except OSError:  # another process was faster
+                if not even_unlocked:
+                    return False
+        before = _calls.pop(thread, None)
+        if subject is not None:
+            _calls[thread] = subject
+        if before in _locked and before not in _calls.values():
+            _locked.remove(before)
+            os.pwrite(_files[0], bytes(_RECORD.size), _offset(before))
+            fcntl.lockf(_files[0], fcntl.LOCK_UN, 1, _offset(before))
+    return True
 
 
-def leave_file() -> None:
-    """Before the end of this process: write down the calls that hang, if there are any."""
-    now = time.time()
-    calls = [call for call in [*_calls.values()] if now - call[1] > STUCK_SECONDS]
-    if not _is_on or not calls or sys.platform == 'win32':
-        return
-    import fcntl  # rarely needed, as json
-    import json
-
-    lines = ''.join(f'{json.dumps([subject, os.getpid(), since])}\n' for subject, since in calls)
-    with contextlib.suppress(OSError):
-        path = _path(os.getuid())
-        try:
-            descriptor = _open(path, os.O_RDWR | os.O_APPEND)
-        except FileNotFoundError:
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o644)
-        with contextlib.suppress(OSError):  # not if another process hangs, too
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(descriptor, 0)
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        os.write(descriptor, lines.encode())
+def _offset(subject: Subject) -> int:
+    return _RECORD.size * (0 if isinstance(subject, str) else subject + 1)
 
 
 def _path(user: int) -> str:
     """Return the path of the file, in a directory where no other user can put it."""
-    return '/run/nvitop-stuck' if user == 0 else f'/dev/shm/nvitop-stuck-{user}'
+    return '/run/nvitop-calls' if user == 0 else f'/dev/shm/nvitop-calls-{user}'
 
 
-def _open(path: str, flags: int) -> int:
+def _open(path: str, *, is_own: bool) -> int:
     """Open the file if it is what its name says: anybody can write to /dev/shm."""
     if sys.platform == 'win32':
         raise PermissionError(path)
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_uid not in (0, os.getuid()):
-        os.close(descriptor)
+    flags = os.O_RDWR | os.O_CREAT if is_own else os.O_RDONLY
+    file = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    found = os.fstat(file)
+    if (
+        not stat.S_ISREG(found.st_mode)
+        or found.st_uid not in (0, os.geteuid())
+        or found.st_nlink > 1
+    ):
+        os.close(file)
         raise PermissionError(path)
-    return descriptor
-
-
-def _read(path: str) -> Iterable[StuckCall]:
-    if sys.platform == 'win32':
-        return []
-    descriptor = _open(path, os.O_RDONLY)
-    import fcntl
-    import json
-
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lines = os.read(descriptor, _MAX_BYTES).decode('ascii', 'replace').splitlines()
-        else:  # none of the processes exists any longer
-            return []
-    finally:
-        os.close(descriptor)
-    calls = []
-    for line in lines:
-        with contextlib.suppress(ValueError, TypeError):
-            call = StuckCall(*json.loads(line))
-            if os.path.exists(f'/proc/{call.pid}'):
-                calls.append(call)
-    return calls
+    return file

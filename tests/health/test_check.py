@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pathlib
-import time
 from typing import Any, Iterator
 
 import pytest
@@ -311,9 +310,9 @@ def test_a_driver_that_does_not_work_is_unknown(
 def test_a_driver_that_has_kept_a_process_for_long_is_critical(
     machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch, age: float, status: str
 ) -> None:
-    call = stuck_calls.StuckCall(stuck_calls.DRIVER, 4711, time.time() - age)
-    monkeypatch.setattr(stuck_calls, '_is_on', True)
-    monkeypatch.setattr(stuck_calls, 'stuck_calls', lambda: [call])
+    holder = stuck_calls.Holder(4711, age, 'Z')
+    monkeypatch.setattr(stuck_calls, '_files', [-1])
+    monkeypatch.setattr(stuck_calls, 'find_holder', lambda _subject: holder)
     ran = health()
     assert ran.status == {'unknown': 3, 'critical': 2}[status]
     assert ran.out.startswith(f'{status}: the driver does not work: no response since 20')

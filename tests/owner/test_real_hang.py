@@ -6,7 +6,8 @@ signal ends, like a thread inside a driver that hangs.
 
 from __future__ import annotations
 
-import json
+import ctypes
+import os
 import pathlib
 import re
 import subprocess
@@ -23,6 +24,7 @@ from tests.waiting import PATIENCE, wait_until
 
 pytestmark = [*REAL_OWNERS]
 
+SET_CHILD_SUBREAPER = 36
 #: Runs a command whose calls hang: FILE MARKER FUNCTION GPU PROGRAM ARGUMENTS.
 SCRIPT = """
 import sys
@@ -99,21 +101,24 @@ class FrozenDisk:
             cwd=self.home,
         )
 
-    def stuck(self) -> set[int]:
-        """PIDs of the processes of this test that cannot end."""
-        lines = (self.home / 'stuck').read_text().splitlines()
-        pids = {int(json.loads(line)[1]) for line in lines}
-        return {pid for pid in pids if psutil.pid_exists(pid)}
+    def stuck(self) -> list[int]:
+        """PIDs of the processes of this test that cannot end: they become its children."""
+        pids = [child.pid for child in psutil.Process().children()]
+        return [pid for pid in pids if os.waitpid(pid, os.WNOHANG)[0] == 0]
 
 
 @pytest.fixture
 def disk(tmp_path: pathlib.Path) -> Iterator[FrozenDisk]:
     frozen = FrozenDisk(tmp_path)
+    libc = ctypes.CDLL(None)
+    libc.prctl(SET_CHILD_SUBREAPER, 1)
     try:
         frozen.freeze()
         yield frozen
     finally:
         frozen.thaw()
+        wait_until(lambda: not frozen.stuck(), 'the end of the processes')
+        libc.prctl(SET_CHILD_SUBREAPER, 0)
         subprocess.run(['umount', '--lazy', str(frozen.disk)], check=False)
 
 
@@ -138,7 +143,6 @@ def test_a_command_ends_and_the_next_ones_leave_the_gpu_alone(disk: FrozenDisk, 
     again = disk.run('nvmlDeviceGetMemoryInfo*', '5', 'nvitop health').stdout
     assert re.search(r'no response since [-0-9]+ [0-9:]+: process \d+ hangs in a call', again)
     disk.thaw()
-    wait_until(lambda: not disk.stuck(), 'the end of the process')
     wait_until(
         lambda: disk.run('nvmlDeviceGetMemoryInfo*', '5', 'nvitop health').stdout == 'ok: 8 GPUs\n',
         'health',
@@ -152,6 +156,25 @@ def test_a_driver_that_hangs_as_a_whole_is_not_called_again(disk: FrozenDisk, li
     again = disk.run('nvmlInit*', '', line)
     assert again.returncode == status
     assert 'no response since' in again.stdout + again.stderr
+    assert len(disk.stuck()) == 1
+
+
+@pytest.mark.parametrize(
+    ('function', 'gpu'), [('nvmlDeviceGetMemoryInfo*', '5'), ('nvmlInit*', '')]
+)
+def test_checks_that_overlap_leave_one_process(disk: FrozenDisk, function: str, gpu: str) -> None:
+    checks = []
+    for number in range(10):
+        words = disk.command(function, gpu, 'nvitop', 'health', '--timeout', '5')
+        checks.append(
+            subprocess.Popen(
+                words, stdout=subprocess.PIPE, text=True, env=environment(), cwd=disk.home
+            )
+        )
+        time.sleep(0.5 * (number > 4))  # the first ones begin at the same time
+    outputs = [check.communicate(timeout=PATIENCE)[0] for check in checks]
+    assert all('no response' in output for output in outputs), outputs
+    assert {check.returncode for check in checks} == {2 if gpu else 3}
     assert len(disk.stuck()) == 1
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import psutil
 import pytest
@@ -120,47 +123,85 @@ import sys, time
 from nvitop.platforms import stuck_calls
 stuck_calls._path = lambda user: sys.argv[1]
 stuck_calls.heed()
-stuck_calls._calls = {1: (5, 1000.0), 2: (6, time.time())}
-stuck_calls.leave_file()
-print('ready', flush=True)
-time.sleep(60)
+with stuck_calls.calling(5):
+    print('ready', flush=True)
+    time.sleep(60)
 """
 
 
-def test_a_process_that_cannot_end_says_which_calls_hang(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / 'stuck'
+@pytest.fixture
+def file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    path = tmp_path / 'calls'
     monkeypatch.setattr(stuck_calls, '_path', lambda _user: str(path))
-    monkeypatch.setattr(stuck_calls, '_is_on', True)
-    for _ in range(2):  # the file stays
+    monkeypatch.setattr(stuck_calls, '_files', [])
+    return path
+
+
+def test_a_call_waits_for_the_process_that_is_inside(
+    file: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck_calls.heed()
+    waits = threading.Event()
+    monkeypatch.setattr(time, 'sleep', lambda _seconds: waits.set())
+    for _ in range(2):  # the record of the first process stays
         process = subprocess.Popen(
-            [sys.executable, '-c', HOLDER, str(path)],
+            [sys.executable, '-c', HOLDER, str(file)],
             stdout=subprocess.PIPE,
             text=True,
             env=environment(),
         )
         assert process.stdout is not None
         assert process.stdout.readline() == 'ready\n'
-        assert stuck_calls.stuck_calls() == [(5, process.pid, 1000.0)]
-        hangs = f'process {process.pid} hangs'
-        with pytest.raises(TimeoutError, match=hangs), stuck_calls.calling(5):
-            pass
+        waits.clear()
+        entered = threading.Thread(target=enter, args=(5,))
+        entered.start()
+        assert waits.wait(30)
         with stuck_calls.calling(6):
             pass
+        monkeypatch.setattr(stuck_calls, 'HANGING_SECONDS', 0.0)
+        hangs = f'no response since .*: process {process.pid} hangs'
+        with pytest.raises(TimeoutError, match=hangs), stuck_calls.calling(5):
+            pass
+        monkeypatch.setattr(stuck_calls, 'HANGING_SECONDS', 60.0)
+        process.send_signal(signal.SIGSTOP)  # it is no reason to wait
+        entered.join(30)
+        assert not entered.is_alive()
         process.kill()
         process.communicate()
-        with stuck_calls.calling(5):
-            pass
 
 
-def test_a_file_that_another_user_could_have_put_there_is_not_read(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / 'stuck'
-    monkeypatch.setattr(stuck_calls, '_path', lambda _user: str(path))
-    os.mkfifo(path)
-    assert stuck_calls.stuck_calls() == []
-    path.unlink()
-    path.symlink_to('/etc/passwd')
-    assert stuck_calls.stuck_calls() == []
+def enter(subject: stuck_calls.Subject) -> None:
+    with stuck_calls.calling(subject):
+        pass
+
+
+def test_calls_inside_of_others_and_of_other_threads_keep_their_locks(file: pathlib.Path) -> None:
+    def locked() -> list[str]:
+        script = HOLDER.partition('with')[0] + (
+            'for subject in ("driver", 1):\n    if stuck_calls.find_holder(subject): print(subject)'
+        )
+        words = [sys.executable, '-c', script, str(file)]
+        return subprocess.check_output(words, text=True, env=environment()).split()
+
+    stuck_calls.heed()
+    with stuck_calls.calling(stuck_calls.DRIVER):
+        assert locked() == ['driver']
+        with stuck_calls.calling(1):
+            assert locked() == ['1']
+            thread = threading.Thread(target=enter, args=(1,))
+            thread.start()
+            thread.join(30)
+            assert locked() == ['1']
+        assert locked() == ['driver']
+    assert locked() == []
+
+
+def test_a_file_that_another_user_could_have_put_there_is_not_used(file: pathlib.Path) -> None:
+    other = file.with_name('other')
+    other.touch()
+    for put in (os.mkfifo, functools.partial(os.symlink, other), functools.partial(os.link, other)):
+        with contextlib.suppress(FileNotFoundError):
+            file.unlink()
+        put(file)
+        stuck_calls.heed()
+        assert stuck_calls._files == []
