@@ -315,6 +315,41 @@ def test_names_are_specific() -> None:
                 assert (module_name(path), node.name) in FOREIGN_NAMES, f'{path}: {node.name}'
 
 
+@functools.lru_cache(maxsize=None)
+def documented_methods() -> dict[str, set[str]]:
+    """Class → its documented methods, and those of its base classes."""
+    classes = {
+        node.name: node
+        for path in FILES
+        for node in tree_of(path).body
+        if isinstance(node, ast.ClassDef)
+    }
+
+    def methods(name: str) -> set[str]:
+        node = classes.get(name)
+        if node is None:
+            return set()
+        own = {m.name for m in node.body if isinstance(m, ast.FunctionDef) and ast.get_docstring(m)}
+        return own.union(*(methods(getattr(base, 'id', '')) for base in node.bases))
+
+    return {name: methods(name) for name in classes}
+
+
+def needs_docstring(node: ast.stmt, inherited: set[str], path: pathlib.Path) -> bool:
+    """Return whether a name is public and documented nowhere else.
+
+    A base class, or a protocol of its module, documents a method; NVIDIA documents its functions.
+    """
+    if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or node.name.startswith('_'):
+        return False
+    if is_within(module_name(path), 'nvitop.simulation') and node.name.startswith('nvml'):
+        return False
+    decorators = ''.join(map(ast.dump, node.decorator_list))
+    return not ({'overload', 'setter'} & set(re.findall(r"'(\w+)'", decorators))) and (
+        node.name not in inherited
+    )
+
+
 def test_modules_and_public_names_have_docstrings() -> None:
     problems = []
     for path in FILES:
@@ -322,28 +357,26 @@ def test_modules_and_public_names_have_docstrings() -> None:
             continue
         if not ast.get_docstring(tree_of(path)):
             problems.append(f'{path}: module')
-        public: list[ast.stmt] = list(tree_of(path).body)
-        # The protocol documents its methods for all classes of its module.
-        inherited = {
-            method.name
-            for node in public
-            if isinstance(node, ast.ClassDef)
-            and any('Protocol' in ast.dump(base) for base in node.bases)
-            for method in node.body
-            if isinstance(method, ast.FunctionDef) and ast.get_docstring(method)
+        nodes = tree_of(path).body
+        classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+        protocols = {
+            method
+            for node in classes
+            if any('Protocol' in ast.dump(base) for base in node.bases)
+            for method in documented_methods()[node.name]
         }
-        for node in tree_of(path).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith('_'):
-                public.extend(node.body)
-        for node in public:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith('_'):
-                needs_none = any(
-                    'overload' in ast.dump(d) or 'setter' in ast.dump(d)
-                    for d in node.decorator_list
+        public = [(node, set()) for node in nodes]
+        for node in classes:
+            if not node.name.startswith('_'):
+                inherited = protocols.union(
+                    *(documented_methods().get(getattr(b, 'id', ''), set()) for b in node.bases)
                 )
-                needs_none = needs_none or node.name in inherited
-                if not needs_none and not ast.get_docstring(node):
-                    problems.append(f'{path}:{node.lineno}: {node.name}')
+                public += [(member, inherited) for member in node.body]
+        problems += [
+            f'{path}:{node.lineno}'
+            for node, inherited in public
+            if needs_docstring(node, inherited, path) and not ast.get_docstring(node)
+        ]
     assert not problems
 
 

@@ -34,11 +34,9 @@ class FixedPids(Pids):
     """PIDs that look real, are the same in each run, and do not exist."""
 
     def pid(self, task: Task) -> int | None:
-        """The PID of a process."""
         return FIRST_FIXED_PID + task.number
 
     def number(self, pid: int) -> int | None:
-        """The number of the process with this PID."""
         return pid - FIRST_FIXED_PID
 
 
@@ -63,7 +61,6 @@ class Children(Pids):
         _ALL.add(self)
 
     def pid(self, task: Task) -> int | None:
-        """The PID of a process. Starts it when its time has come; notices if it was killed."""
         if task.spec.state in ('gone', 'listed'):
             return FixedPids().pid(task)
         t = self._world.seconds()
@@ -89,7 +86,6 @@ class Children(Pids):
             return child.pid
 
     def number(self, pid: int) -> int | None:
-        """The number of the process with this PID; :data:`None` if it is not a child."""
         number = self._numbers.get(pid)
         if number is None:
             return FixedPids().number(pid)

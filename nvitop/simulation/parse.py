@@ -8,6 +8,7 @@ import pathlib
 import re
 from typing import Any, BinaryIO, Callable, Iterable, Iterator, Mapping
 
+from nvitop.basics.times import parse_duration
 from nvitop.basics.toml import Part, TomlDocument, TomlError, suggestion
 from nvitop.basics.units import MiB, human2bytes
 from nvitop.simulation.scenario import (
@@ -49,8 +50,6 @@ FACTORS: Mapping[str, float] = {
 }  # fmt: skip
 #: A message lists the allowed keys of a table only if there are at most this many.
 MAX_LISTED_KEYS = 20
-_DURATION = re.compile(r'(\d+(?:\.\d+)?) ?(days?|h|min|s)')
-DURATIONS = {'day': 86400.0, 'days': 86400.0, 'h': 3600.0, 'min': 60.0, 's': 1.0}
 _VERSION = re.compile(r'^\d+(\.\d+)+$')
 _INDEX = re.compile(r'\{i(?::0(\d+)d)?\}')
 
@@ -173,10 +172,11 @@ class TomlTable:
     def _integer(self, key: ScenarioKey, value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
             raise self._mismatch(key.name, value, 'a whole number')
-        if key.high is not None and not key.low <= value <= key.high:
-            raise self._mismatch(key.name, value, f'a number from {key.low} to {key.high}')
-        if value < key.low:
-            raise self._mismatch(key.name, value, f'a number of at least {key.low}')
+        if value < key.low or (key.high is not None and value > key.high):
+            limits = (
+                f'of at least {key.low}' if key.high is None else f'from {key.low} to {key.high}'
+            )
+            raise self._mismatch(key.name, value, f'a number {limits}')
         return value
 
     def _counts(self, key: ScenarioKey, value: object) -> dict[str, int]:
@@ -194,10 +194,10 @@ class TomlTable:
     def _duration(self, key: ScenarioKey, value: object) -> float:
         if not isinstance(value, str):
             return self._seconds(key, value)
-        parts = _DURATION.findall(value)
-        if not parts or _DURATION.sub('', value).strip():
-            raise self._mismatch(key.name, value, 'a duration such as "3 days" or "1 h 30 min"')
-        return sum(float(number) * DURATIONS[unit] for number, unit in parts)
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            raise self.error(key.name, str(error)) from error
 
     def _texts(self, key: ScenarioKey, value: object) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):

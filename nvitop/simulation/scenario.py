@@ -12,7 +12,7 @@ import zlib
 from typing import Mapping, NamedTuple, Union
 
 TAU = 2.0 * math.pi
-SHAPES = ('sine', 'square', 'triangle', 'saw')
+SHAPES = ('sine', 'square', 'saw')
 #: Period in seconds and weight of the three sines that make up noise.
 NOISE = ((3.1, 0.2), (7.3, 0.3), (17.9, 0.5))
 
@@ -131,8 +131,6 @@ def _wave(shape: str, turns: float) -> float:
         return math.sin(TAU * turn)
     if shape == 'square':
         return 1.0 if turn < 0.5 else -1.0
-    if shape == 'triangle':
-        return 4.0 * turn - 1.0 if turn < 0.5 else 3.0 - 4.0 * turn
     return 2.0 * turn - 1.0
 
 
@@ -143,8 +141,6 @@ def _wave_area(shape: str, turns: float) -> float:
         return -math.cos(TAU * turn) / TAU
     if shape == 'square':
         return turn if turn < 0.5 else 1.0 - turn
-    if shape == 'triangle':
-        return 2.0 * turn**2 - turn if turn < 0.5 else 3.0 * turn - 2.0 * turn**2 - 1.0
     return turn**2 - turn
 
 

@@ -446,7 +446,7 @@ HOST_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('memory_base', 'B', '6 GiB', 'memory used outside the processes of the scenario'),
     ScenarioKey('swap', 'B', 0, 'swap space'),
     ScenarioKey('swap_used', 'B', 0, 'used swap space'),
-    ScenarioKey('uptime', 'duration', '30 days', 'time since boot when the scenario starts'),
+    ScenarioKey('uptime', 'duration', '30d', 'time since boot when the scenario starts'),
 )
 
 EVENT_KEYS: tuple[ScenarioKey, ...] = (

@@ -45,7 +45,6 @@ class SimulatedSystem(System):
         self._listed = {task.spec.pid: task for task in world.tasks if task.spec.state == 'listed'}
 
     def past(self, seconds: float) -> Past | None:
-        """Return the values of this many seconds ago, if processes of the scenario ran already."""
         world, t = self._world, self._world.seconds() - seconds
         if not any(task.spec.age for task in world.tasks):
             return None
@@ -73,7 +72,6 @@ class SimulatedSystem(System):
     # Processes
 
     def process(self, process: ObservedProcess) -> ObservedProcess:
-        """Return the process with the values of the scenario if it is one of its children."""
         listed = self._listed.get(process.pid)
         if listed is not None:
             return ListedProcess(listed, process.pid)
@@ -81,18 +79,15 @@ class SimulatedSystem(System):
         return process if task is None else SimulatedProcess(process, task, self._world, self)
 
     def start_time(self, pid: int, actual: float) -> float:
-        """Return the start time of a process of the scenario."""
         task = self._world.task_of(pid)
         return actual if task is None else self._world.start_time(task, actual)
 
     def tree_usage(self, pid: int) -> TreeUsage | None:
-        """Return CPU usage of a process of the scenario, and disk reads that follow from it."""
         task = self._world.task_of(pid)
         usage = None if task is None else _tree_usage(task, self._world.seconds())
         return None if usage is None or usage.cpu_percent is None else usage
 
     def process_details(self, pid: int) -> ProcessDetails | None:
-        """Return the details of a process of the scenario that has a directory."""
         task = self._world.task_of(pid)
         if task is None or not task.spec.directory:
             return None
@@ -120,28 +115,23 @@ class SimulatedSystem(System):
         return contents[name].encode('utf-8', 'surrogateescape') if name in contents else None
 
     def expected_gpus(self) -> tuple[str, ...]:
-        """Return the bus IDs of all GPUs of the scenario, also of those that are not present."""
         return tuple(map(_bus_id, self._world.gpus))
 
     def gpu_powers(self) -> tuple[GpuPower, ...]:
-        """Return the present GPUs if any may sleep."""
         gpus = self._world.present()
         if not any(gpu.value('may_sleep') for gpu in gpus):
             return ()
         return tuple(GpuPower(_bus_id(g), _status(g), bool(g.value('may_sleep'))) for g in gpus)
 
     def runtime_status(self, bus_id: str) -> str:
-        """Return whether a GPU sleeps."""
         return next((_status(g) for g in self._world.present() if _bus_id(g) == bus_id), '')
 
     def sleep_info(self, bus_id: str) -> SleepInfo:
-        """Return name and UUID of a GPU, and that it has slept since the last query."""
         gpu = next(gpu for gpu in self._world.present() if _bus_id(gpu) == bus_id)
         slept = min(self.uptime(), self._world.seconds() - gpu.queried_at)
         return SleepInfo(gpu.value('name'), gpu.value('uuid'), 'D3cold', slept)
 
     def container_logs(self) -> list[str]:
-        """Return the names of the logs of containers of the scenario."""
         return [task.spec.container_log for task in self._world.tasks if task.spec.container_log]
 
 
@@ -162,36 +152,29 @@ class SimulatedHost(SimulatedSystem):
         }
 
     def hostname(self) -> str:
-        """Return the name of the host of the scenario."""
         return self._host.name or super().hostname()
 
     def username(self) -> str:
-        """Return the user of the scenario."""
         return self._host.user or super().username()
 
     def is_superuser(self) -> bool:
-        """Return whether the user of the scenario is root."""
         return self._host.user == 'root' if self._host.user else super().is_superuser()
 
     def cpu_count(self) -> int | None:
-        """Return the number of CPUs of the scenario."""
         return self._host.cpus
 
     def cpu_seconds(self) -> CpuSeconds:
-        """Return the CPU time of the scenario: of its processes and of others."""
         host, t = self._host, self._world.seconds()
         whole = host.cpus * (host.uptime + t)
         return CpuSeconds(min(whole, self._busy_seconds(-host.uptime, t)), whole)
 
     def core_seconds(self) -> tuple[CpuSeconds, ...]:
-        """Return the CPU time of the scenario for each CPU; some are busier than others."""
         busy, whole = self.cpu_seconds()
         each = whole / self._host.cpus
         weights = [0.3 + (number * 37 % 100) / 70 for number in range(self._host.cpus)]
         return tuple(CpuSeconds(min(each, busy * w / sum(weights)), each) for w in weights)
 
     def load_average(self) -> tuple[float, float, float] | None:
-        """Return the mean number of busy CPUs over 1, 5 and 15 min."""
         t = self._world.seconds()
         one, five, fifteen = (
             round(self._busy_seconds(t - seconds, t) / seconds, 2)
@@ -206,7 +189,6 @@ class SimulatedHost(SimulatedSystem):
         return others + sum(task.cpu_seconds(start, stop) for task in self._world.tasks)
 
     def memory_usage(self) -> MemoryUsage:
-        """Return the memory of the scenario: of its processes and of others."""
         return self._memory_usage(self._world.seconds())
 
     def _memory_usage(self, t: float) -> MemoryUsage:
@@ -214,12 +196,10 @@ class SimulatedHost(SimulatedSystem):
         return _usage(self._host.memory.value(t), self._host.memory_base.value(t) + sum(sizes))
 
     def swap_usage(self) -> MemoryUsage:
-        """Return the swap space of the scenario."""
         t = self._world.seconds()
         return _usage(self._host.swap.value(t), self._host.swap_used.value(t))
 
     def uptime(self) -> float:
-        """Return the time since the host of the scenario was booted."""
         return self._host.uptime + self._world.seconds()
 
 

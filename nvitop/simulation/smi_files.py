@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pathlib
 import re
-from typing import BinaryIO, Iterator, Mapping, NamedTuple
+from typing import BinaryIO, Iterator, Mapping
 from xml.etree import ElementTree as ET
 
 from nvitop.simulation.capture import MIG_SIZES, Capture, CapturedGpu, is_missing
@@ -110,22 +110,8 @@ MIG_PATHS = {
 }  # fmt: skip
 
 
-class _Gpu(NamedTuple):
-    """Texts of one ``<gpu>`` by path, and those of its MIG devices and processes."""
-
-    texts: dict[str, str]
-    migs: list[dict[str, str]]
-    processes: list[dict[str, str]]
-
-
 class _RefusedError(Exception):
     """The file is not accepted; the text is the reason."""
-
-
-def _read_gpu(element: ET.Element) -> _Gpu:
-    gpu = _Gpu({'@id': element.get('id', '')}, [], [])
-    _read_texts(element, '', 1, gpu.texts, {'mig_device': gpu.migs, 'process_info': gpu.processes})
-    return gpu
 
 
 def _read_texts(
@@ -212,7 +198,7 @@ def read_xml(file: BinaryIO, path: pathlib.Path) -> Capture:
     """
     try:
         root = _parse(file)
-        gpus = [_captured(_read_gpu(element)) for element in root.findall('gpu')]
+        gpus = [_captured(element) for element in root.findall('gpu')]
     except _RefusedError as error:
         message = f'{path}: not the output of "nvidia-smi -q -x": {error}'
         raise ScenarioError(message) from error
@@ -249,16 +235,20 @@ def _share_ecc_totals(texts: dict[str, str]) -> None:
                 texts[total] = str(sum(known))
 
 
-def _captured(gpu: _Gpu) -> CapturedGpu:
-    texts = _named(gpu.texts, PATHS)
+def _captured(element: ET.Element) -> CapturedGpu:
+    by_path = {'@id': element.get('id', '')}
+    migs: list[dict[str, str]] = []
+    processes: list[dict[str, str]] = []
+    _read_texts(element, '', 1, by_path, {'mig_device': migs, 'process_info': processes})
+    texts = _named(by_path, PATHS)
     _share_ecc_totals(texts)
     reasons = {
         CLOCK_EVENT_REASONS[name]: text == 'Active'
-        for name, text in _named(gpu.texts, REASON_PATHS).items()
+        for name, text in _named(by_path, REASON_PATHS).items()
         if not is_missing(text)
     }
     if reasons:
         active = sum(bit for bit, is_active in reasons.items() if is_active)
         texts['clock_event_reasons'] = f'{active:#018x}'
         texts['supported_clock_event_reasons'] = f'{sum(reasons):#018x}'
-    return CapturedGpu(texts, [_named(mig, MIG_PATHS) for mig in gpu.migs], gpu.processes)
+    return CapturedGpu(texts, [_named(mig, MIG_PATHS) for mig in migs], processes)

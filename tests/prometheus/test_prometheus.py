@@ -55,7 +55,7 @@ user = "ann"
 command = ["python3", "notebook.py"]
 memory = "40 GiB"
 sm = 0
-started = "3 h"
+started = "3h"
 """
 #: GPUs that fail with Xid 79, are missing, lost, and hot. Those of the scenario of faults recover.
 BROKEN = """

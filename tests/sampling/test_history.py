@@ -219,7 +219,7 @@ memory = { mean = "20 GiB", amplitude = "9 GiB" }
 sm = { mean = 50, amplitude = 40, period = 700 }
 cpu = { mean = 50, amplitude = 30, period = 700 }
 host_memory = "1 GiB"
-started = "30 min"
+started = "30m"
 """
 
 
@@ -262,7 +262,7 @@ def test_past_of_processes_that_start_with_the_machine_is_unknown() -> None:
 
 
 def test_a_process_that_was_idle_in_the_past_is_idle_since_then() -> None:
-    text = '[[gpu]]\n[[process]]\ncommand = ["a"]\nmemory = "1 GiB"\nstarted = "2 h"\n'
+    text = '[[gpu]]\n[[process]]\ncommand = ["a"]\nmemory = "1 GiB"\nstarted = "2h"\n'
     with make_machine(text, processes='real'):
         (process,) = LiveSource().sample(Demand()).processes
         assert process.gpu_idle_seconds == pytest.approx(3600, abs=60)

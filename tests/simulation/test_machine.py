@@ -77,7 +77,7 @@ def test_process_is_shown_with_the_values_of_the_scenario_and_runs_as_this_user(
     start: Start,
 ) -> None:
     text = ONE_PROCESS.format(
-        more='user = "nobody"\ncpu = 3200\nhost_memory = "64 GiB"\nstarted = "2 days 12 h"\nthreads = 130'
+        more='user = "nobody"\ncpu = 3200\nhost_memory = "64 GiB"\nstarted = "2d12h"\nthreads = 130'
     )
     machine = start(
         f'[host]\nname = "node01"\nuser = "ann"\nmemory = "256 GiB"\n{text}', processes='real'
@@ -100,10 +100,10 @@ def test_process_is_shown_with_the_values_of_the_scenario_and_runs_as_this_user(
 
 def test_host_panel_shows_the_host_of_the_scenario(start: Start) -> None:
     machine = start(
-        '[host]\nname = "node01"\nuser = "ann"\ncpus = 100\ncpu = 20\nuptime = "90 days"\n'
+        '[host]\nname = "node01"\nuser = "ann"\ncpus = 100\ncpu = 20\nuptime = "90d"\n'
         'memory = "256 GiB"\nmemory_base = "32 GiB"\nswap = "8 GiB"\nswap_used = "2 GiB"\n'
         '[[gpu]]\n[[process]]\ncommand = ["a"]\ncpu = 1000\nhost_memory = "32 GiB"\n'
-        'started = "1 h"\n'
+        'started = "1h"\n'
     )
     source = LiveSource()
     source.complete_sample(Demand())

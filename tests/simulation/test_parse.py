@@ -71,7 +71,7 @@ MISTAKES = [
     ),
     (
         GPU + 'fan_speed = { mean = 20, shape = "round" }\n',
-        "2: gpu[0].fan_speed.shape: unknown value 'round'; expected one of sine, square, triangle, ",
+        "2: gpu[0].fan_speed.shape: unknown value 'round'; expected one of sine, square, saw",
     ),
     (
         GPU + 'fan_speed = { mean = 20, period = 0 }\n',
@@ -129,11 +129,11 @@ MISTAKES = [
         '5: process[0].sm.pulses: [60, 70, -40, 0] needs a duration above 0, up to the period',
     ),
     (
-        PROCESS + 'started = "3 weeks"\n',
-        '5: process[0].started: expected a duration such as "3 days" or "1 h 30 min", got',
+        PROCESS + 'started = "3weeks"\n',
+        "5: process[0].started: must be a duration such as '90s', '1h30m' or '14d', not '3weeks'",
     ),
     (
-        PROCESS + 'from = 5\nstarted = "1 h"\n',
+        PROCESS + 'from = 5\nstarted = "1h"\n',
         '6: process[0].started: cannot be combined with "from"',
     ),
     (

@@ -337,7 +337,7 @@ user = "ann"
 memory = "8 GiB"
 cpu = 118.6
 host_memory = "16 GiB"
-started = "2 h"
+started = "2h"
 threads = 12
 [[process]]
 command = ["listed.exe"]

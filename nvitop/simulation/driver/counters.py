@@ -215,13 +215,11 @@ METRICS: Mapping[int, tuple[str, str, Callable[[Interval, Any], float], object]]
 
 @SYMBOLS.add(NODE)
 def nvmlGpmQueryDeviceSupport(node: Node) -> dict[str, object]:
-    """``(device, versioned struct *)``."""
     return {'version': 1, 'isSupportedDevice': bool(node.gpu.value('gpm'))}
 
 
 @SYMBOLS.add(SYSTEM)
 def nvmlGpmSampleAlloc(world: World) -> Handle:
-    """``(handle *)``."""
     handle = next(world.new_handles)
     world.gpm_samples[handle] = None
     return Handle(handle)
@@ -229,7 +227,6 @@ def nvmlGpmSampleAlloc(world: World) -> Handle:
 
 @SYMBOLS.add(SYSTEM)
 def nvmlGpmSampleFree(world: World, sample: object) -> None:
-    """``(handle)``."""
     try:
         del world.gpm_samples[address_of(sample)]
     except KeyError:
@@ -238,7 +235,6 @@ def nvmlGpmSampleFree(world: World, sample: object) -> None:
 
 @SYMBOLS.add(NODE)
 def nvmlGpmSampleGet(node: Node, sample: object) -> None:
-    """``(device, handle)``."""
     samples = node.world.gpm_samples
     handle = address_of(sample)
     if not node.gpu.value('gpm'):
@@ -250,7 +246,6 @@ def nvmlGpmSampleGet(node: Node, sample: object) -> None:
 
 @SYMBOLS.add(GPU)
 def nvmlGpmMigSampleGet(node: Node, instance: object, sample: object) -> None:
-    """``(device, GPU instance id, handle)``."""
     t = node.world.seconds()
     for mig in node.migs:
         if mig.mig is not None and mig.mig.gpu_instance_id == number(instance) and mig.exists(t):
@@ -261,7 +256,6 @@ def nvmlGpmMigSampleGet(node: Node, instance: object, sample: object) -> None:
 
 @SYMBOLS.add(SYSTEM)
 def nvmlGpmMetricsGet(world: World, metrics: object) -> None:
-    """``(versioned struct *)``."""
     struct = target(metrics)
     fill_struct(struct, {'version': 1})
     first = world.gpm_samples.get(address_of(struct.sample1))

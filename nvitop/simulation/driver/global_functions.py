@@ -54,14 +54,7 @@ def shut_down(world: World) -> None:
 
 @SYMBOLS.add(SYSTEM)
 def nvmlSystemGetDriverVersion(world: World) -> str:
-    """``(char *, length)``."""
     return known(world.scenario.driver_version or None)
-
-
-@SYMBOLS.add(SYSTEM)
-def nvmlSystemGetNVMLVersion(world: World) -> str:
-    """``(char *, length)``: the major version of CUDA, then the driver version."""
-    return f'{world.scenario.cuda_version // 1000}.{nvmlSystemGetDriverVersion(world)}'
 
 
 @SYMBOLS.add(SYSTEM, 'nvmlSystemGetCudaDriverVersion', 'nvmlSystemGetCudaDriverVersion_v2')
@@ -72,7 +65,6 @@ def cuda_driver_version(world: World) -> int:
 
 @SYMBOLS.add(SYSTEM)
 def nvmlSystemGetProcessName(world: World, pid: object) -> str:
-    """``(pid, char *, length)``."""
     wanted = number(pid)
     for task in world.tasks:
         if world.pid_of(task) == wanted:
@@ -115,14 +107,12 @@ def handle_by_bus_id(world: World, bus_id: object) -> Handle:
 
 @SYMBOLS.add(LOOKUP)
 def nvmlDeviceGetHandleBySerial(world: World, serial: object) -> Handle:
-    """``(const char *, handle *)``."""
     wanted = text_of(serial)
     return _first(node for node in world.present() if node.value('serial') == wanted)
 
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetIndex(node: Node) -> int:
-    """``(device, unsigned *)``."""
     return node.index()
 
 
@@ -195,7 +185,6 @@ def _set_of(world: World, handle: object) -> EventSet:
 
 @SYMBOLS.add(SYSTEM)
 def nvmlEventSetCreate(world: World) -> Handle:
-    """``(event set *)``."""
     handle = next(world.new_handles)
     world.event_sets[handle] = EventSet()
     return Handle(handle)
@@ -203,20 +192,17 @@ def nvmlEventSetCreate(world: World) -> Handle:
 
 @SYMBOLS.add(SYSTEM)
 def nvmlEventSetFree(world: World, events: object) -> None:
-    """``(event set)``."""
     _set_of(world, events)
     del world.event_sets[address_of(events)]
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetSupportedEventTypes(node: Node) -> int:
-    """``(device, unsigned long long *)``."""
     return sum(_EVENT_BITS.values())
 
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceRegisterEvents(node: Node, mask: object, events: object) -> None:
-    """``(device, unsigned long long, event set)``."""
     if number(mask) & ~sum(_EVENT_BITS.values()):
         raise DriverError(NOT_SUPPORTED)
     _set_of(node.world, events).add(node, number(mask))

@@ -75,7 +75,6 @@ def _kind(error: object, counter: object) -> str:
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetTotalEccErrors(node: Node, error: object, counter: object) -> int:
-    """``(device, error type, counter type, unsigned long long *)``."""
     return ecc_errors(node, _kind(error, counter))
 
 
@@ -83,7 +82,6 @@ def nvmlDeviceGetTotalEccErrors(node: Node, error: object, counter: object) -> i
 def nvmlDeviceGetMemoryErrorCounter(
     node: Node, error: object, counter: object, location: object
 ) -> int:
-    """``(device, error type, counter type, location, unsigned long long *)``."""
     names = LOCATIONS.get(number(location), ('unknown',))
     return ecc_errors(node, _kind(error, counter), *names)
 

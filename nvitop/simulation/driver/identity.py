@@ -98,7 +98,6 @@ def pci_info(node: Node, info: object) -> None:
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetPciInfoExt(node: Node, info: object) -> None:
-    """``(device, versioned struct *)``."""
     pci_info(node, info)
     classes = {'baseClass': node.read('pci_base_class'), 'subClass': node.read('pci_subclass')}
     fill_struct(info, classes)
@@ -130,7 +129,6 @@ def nvmlDeviceGetMemoryInfo_v2(node: Node) -> dict[str, int]:
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetBAR1MemoryInfo(node: Node) -> dict[str, int]:
-    """``(device, struct *)``."""
     total, used = node.read('bar1_memory_total'), node.read('bar1_memory_used')
     return {'bar1Total': total, 'bar1Used': used, 'bar1Free': max(0, total - used)}
 
@@ -145,7 +143,6 @@ def nvmlDeviceGetConfComputeProtectedMemoryUsage(node: Node) -> dict[str, int]:
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetDramEncryptionMode(node: Node, current: object, pending: object) -> None:
-    """``(device, versioned struct *, versioned struct *)``."""
     target(current).encryptionState = target(pending).encryptionState = node.read('dram_encryption')
 
 
@@ -187,7 +184,6 @@ def nvmlDeviceGetGpuFabricInfoV(node: Node, info: object) -> None:
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetPlatformInfo(node: Node) -> dict[str, object]:
-    """``(device, versioned struct *)``."""
     serial = node.read('chassis_serial_number')
     numbers = {field: node.value(key) for field, key in PLATFORM_NUMBERS.items()}
     return {
@@ -203,7 +199,6 @@ def nvmlDeviceGetPlatformInfo(node: Node) -> dict[str, object]:
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceIsMigDeviceHandle(node: Node) -> bool:
-    """``(device, unsigned *)``."""
     return node.mig is not None
 
 
@@ -229,7 +224,6 @@ def nvmlDeviceGetMigDeviceHandleByIndex(node: Node, index: object) -> Handle:
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(node: Node) -> Handle:
-    """``(MIG device, handle *)``."""
     if node.mig is None:
         raise DriverError(INVALID_ARGUMENT)
     return Handle(node.gpu.address)
@@ -237,13 +231,11 @@ def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(node: Node) -> Handle:
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetGpuInstanceId(node: Node) -> int:
-    """``(MIG device, unsigned *)``."""
     return known(node.mig).gpu_instance_id
 
 
 @SYMBOLS.add(NODE)
 def nvmlDeviceGetComputeInstanceId(node: Node) -> int:
-    """``(MIG device, unsigned *)``."""
     return known(node.mig).compute_instance_id
 
 

@@ -133,7 +133,6 @@ def _samples(node: Node, since: int) -> list[dict[str, int]]:
 def nvmlDeviceGetProcessUtilization(
     node: Node, samples: object, count: object, since: object
 ) -> None:
-    """``(device, struct[], unsigned *, microseconds)``."""
     found = _samples(node, number(since))
     if room_for(count, samples, len(found)):
         for entry, sample in zip(target(samples), found):
@@ -164,7 +163,6 @@ def _accounted(node: Node) -> dict[int, Task]:
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetAccountingPids(node: Node) -> list[int]:
-    """``(device, unsigned *, unsigned[])``."""
     return list(_accounted(node))
 
 

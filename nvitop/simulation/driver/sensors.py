@@ -180,6 +180,5 @@ SYMBOLS.add(GPU, 'nvmlDeviceGetNvLinkState')(is_link_active)
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetNvLinkVersion(node: Node, link: object) -> int:
-    """``(device, link, unsigned *)``."""
     is_link_active(node, link)  # the GPU has this link
     return int(node.read('nvlink_version'))
