@@ -6,13 +6,12 @@ Nothing here depends on the time or on this host, so the pictures are the same e
 from __future__ import annotations
 
 import contextlib
-import os
-from typing import TYPE_CHECKING, Iterator
+from typing import Callable, Iterator
 
 from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.process.facts import HostFacts
-from nvitop.api.system import TreeUsage, system, use_system
+from nvitop.api.system import system, use_system
 from nvitop.basics.metrics import METRICS
 from nvitop.owner import read_owner
 from nvitop.owner.names import NameLookup
@@ -22,9 +21,6 @@ from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Cost, Demand, HostProcessSample, ProcessSample, Sample
 from nvitop.simulation.simulated_system import SimulatedHost
 from nvitop.simulation.world import Pids, Task
-
-if TYPE_CHECKING:
-    from nvitop.api.process.facts import ObservedProcess
 
 #: Wed May 14 09:32:07 2025 UTC.
 NOW = 1747215127.0
@@ -76,44 +72,16 @@ class _Pids(Pids):
         return PIDS.index(pid) if pid in PIDS else None
 
 
-class _Child:
-    """A process that is not read from the system."""
-
-    def __init__(self, task: Task) -> None:
-        self._task = task
-        self.pid = PIDS[task.number]
-
-    def is_same(self) -> bool:
-        return True
-
-    def facts(self) -> HostFacts:
-        command, is_zombie = [*self._task.spec.command], self._task.spec.state == 'zombie'
-        return HostFacts(
-            is_running=True,
-            status='zombie' if is_zombie else 'running',
-            username=self._task.spec.user,
-            name=os.path.basename(command[0]),
-            cmdline=[] if is_zombie else command,
-            cpu_percent=0.0,
-            memory_percent=0.0,
-            host_memory=0,
-            create_time=None,
-            running_time_in_seconds=None,
-        )
-
-    def measured_again(self, facts: HostFacts) -> HostFacts:
-        return self.facts()
-
-    def num_threads(self) -> int:
-        return 1
-
-
 class _System(SimulatedHost):
     """The host of the scenario, with processes that need no child."""
 
-    def process(self, process: ObservedProcess) -> ObservedProcess:
-        task = self._world.task_of(process.pid)
-        return process if task is None else super().process(_Child(task))
+    def process_facts(self, pid: int, actual: Callable[[], HostFacts]) -> HostFacts | None:
+        task = self._world.task_of(pid)
+        if task is None:
+            return None
+        status = 'zombie' if task.spec.state == 'zombie' else 'running'
+        child = HostFacts(True, status, cmdline=[], cpu_percent=0.0, memory_percent=0.0)
+        return super().process_facts(pid, lambda: child)
 
 
 class Demo:
@@ -164,10 +132,10 @@ class Demo:
         """Return the process with the values that the sampler cannot measure here."""
         world = self._machine.world
         task, t = world.tasks[PIDS.index(process.key.pid)], world.seconds()
-        usage = system().tree_usage(process.key.pid) or TreeUsage(None, None)
+        details = system().process_details(process.key.pid)
         return process._replace(
-            tree_cpu_percent=usage.cpu_percent,
-            disk_read_kib_per_s=usage.disk_read_kib_per_s,
+            tree_cpu_percent=details.get('tree_cpu_percent'),
+            disk_read_kib_per_s=details.get('disk_read_kib_per_s'),
             owner=read_owner(process.key.pid, self._names).owner,
             gpu_sm_utilization_percent=round(task.sm(t)),
             gpu_memory_utilization_percent=round(task.memory_utilization(t)),

@@ -9,7 +9,7 @@ long running times, by a subclass of :class:`System`. This is the only place whe
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Mapping, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
 
 from nvitop.api import host
 from nvitop.platforms.kernel import is_superuser
@@ -23,7 +23,7 @@ from nvitop.platforms.pci import (
 
 if TYPE_CHECKING:
     from nvitop.api.host import CpuSeconds, MemoryUsage
-    from nvitop.api.process.facts import ObservedProcess
+    from nvitop.api.process.facts import HostFacts
     from nvitop.platforms.pci import GpuPower, SleepInfo
 
 
@@ -35,22 +35,6 @@ class Past(NamedTuple):
     devices: Mapping[int, Mapping[str, float | None]]
     #: By PID.
     processes: Mapping[int, Mapping[str, float | None]]
-
-
-class TreeUsage(NamedTuple):
-    """Host usage of a process and its descendants; ``None`` if unknown."""
-
-    #: Percent of one core.
-    cpu_percent: float | None
-    disk_read_kib_per_s: int | None
-
-
-class ProcessDetails(NamedTuple):
-    """Properties of a process that only its page shows; ``None`` if unknown."""
-
-    thread_count: int | None = None
-    #: Its working directory.
-    directory: str | None = None
 
 
 class System:
@@ -67,21 +51,20 @@ class System:
 
     # Processes
 
-    def process(self, process: ObservedProcess) -> ObservedProcess:
-        """Return the process with the values to show."""
-        return process
+    def process_facts(self, pid: int, actual: Callable[[], HostFacts]) -> HostFacts | None:
+        """Return the values of a simulated process, ``None`` for any other.
+
+        ``actual`` reads those of the child that stands for it.
+        """
+        return None
 
     def start_time(self, pid: int, actual: float) -> float:
         """Return the start time to show of a process that started at ``actual``."""
         return actual
 
-    def process_details(self, pid: int) -> ProcessDetails | None:
-        """Return the details of a simulated process, ``None`` for any other."""
-        return None
-
-    def tree_usage(self, pid: int) -> TreeUsage | None:
-        """Return what a simulated process uses with its descendants, ``None`` for any other."""
-        return None
+    def process_details(self, pid: int) -> Mapping[str, Any]:
+        """Return the details of a simulated process, by the names of the fields of samples."""
+        return {}
 
     def process_file(self, pid: int, name: str) -> bytes | None:
         """Return the content that replaces that of ``/proc/<pid>/<name>``; ``None``: nothing does."""

@@ -30,7 +30,7 @@ from nvitop.sampling.watchdog import StepOutcome, Watchdog, start_daemon
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from nvitop.sampling.device_reader import ProcessRecord
+    from nvitop.sampling.device_reader import ListedProcess
 
 #: Time (seconds) between two looks at values that may be high only for a moment.
 SECOND_LOOK_SECONDS = 1.0
@@ -163,7 +163,7 @@ def _measured(reader: DriverReader, expected: int | None) -> Sample:
     )
 
 
-def _utilization(record: ProcessRecord) -> ProcessSample:
+def _utilization(record: ListedProcess) -> ProcessSample:
     """Return how much a process uses its GPU, which rules compare with that of the GPU."""
     usage = record.usage
     return ProcessSample(

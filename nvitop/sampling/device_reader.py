@@ -52,8 +52,8 @@ _IDENTITY = frozenset({'name', 'bus_id'})
 _VITAL = ('gpu_utilization', 'temperature', 'power_usage', 'performance_state')
 
 
-class ProcessRecord(NamedTuple):
-    """A process as its device reports it."""
+class ListedProcess(NamedTuple):
+    """A process as its device lists it."""
 
     device: DeviceKey
     usage: ProcessUsage
@@ -86,7 +86,7 @@ class DeviceReader:
         self.key = key
         self.sample = DeviceSample(key, info or DeviceInfo(key, key.physical_index))
         #: Its processes, as last listed.
-        self.processes: tuple[ProcessRecord, ...] = ()
+        self.processes: tuple[ListedProcess, ...] = ()
         #: Metrics measured between two readings that have had their first one.
         self.begun: frozenset[str] = frozenset()
         self._is_new = True
@@ -296,7 +296,7 @@ class DeviceReader:
             else:
                 self._problems.pop(what, None)
         total = known_value(self.device.memory_total()) if usages else None
-        records = [ProcessRecord(self.key, usage, total) for usage in usages.values()]
+        records = [ListedProcess(self.key, usage, total) for usage in usages.values()]
         if failed:  # an unknown list is not empty, but its old numbers are not true now
             records += outdated(r for r in self.processes if r.usage.pid not in usages)
         self.processes = tuple(records)
@@ -343,7 +343,7 @@ def lost_sample(sample: DeviceSample, status: DeviceStatus, reason: str) -> Devi
     return DeviceSample(sample.key, sample.info, status, reason)
 
 
-def outdated(records: Iterable[ProcessRecord]) -> tuple[ProcessRecord, ...]:
+def outdated(records: Iterable[ListedProcess]) -> tuple[ListedProcess, ...]:
     """Return processes as last listed by a device that does not list them now."""
     return tuple(record._replace(is_outdated=True) for record in records)
 

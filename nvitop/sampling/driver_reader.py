@@ -16,7 +16,7 @@ from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import system
 from nvitop.platforms import stuck_calls
 from nvitop.platforms.pci import short_bus_id
-from nvitop.sampling.device_reader import ProcessRecord, known_value, outdated
+from nvitop.sampling.device_reader import ListedProcess, known_value, outdated
 from nvitop.sampling.events import EventWatcher
 from nvitop.sampling.gpu_reader import (
     GpuReader,
@@ -150,7 +150,7 @@ class DriverReader:
         return tuple(sorted(samples, key=operator.attrgetter('key')))
 
     @property
-    def processes(self) -> tuple[ProcessRecord, ...]:
+    def processes(self) -> tuple[ListedProcess, ...]:
         """The processes as the devices report them."""
         return tuple([record for reading in self._all() for record in reading.processes])
 

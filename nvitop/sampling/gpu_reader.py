@@ -16,7 +16,7 @@ from nvitop.platforms.pci import why_denied
 from nvitop.sampling.device_reader import (
     DeviceLostError,
     DeviceReader,
-    ProcessRecord,
+    ListedProcess,
     known_value,
     lost_problem,
     lost_sample,
@@ -33,7 +33,7 @@ class GpuReading(NamedTuple):
     """The last known state of a GPU and its MIG devices."""
 
     devices: tuple[DeviceSample, ...] = ()
-    processes: tuple[ProcessRecord, ...] = ()
+    processes: tuple[ListedProcess, ...] = ()
     problems: tuple[Problem, ...] = ()
     #: Metrics measured between two readings that have had their first one.
     begun: frozenset[str] = frozenset()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, TypeVar
 
 from nvitop.api import host
 from nvitop.api.process.observed import own_ancestry
-from nvitop.api.system import ProcessDetails, TreeUsage, system
+from nvitop.api.system import system
 from nvitop.api.timing import SHORTEST_CPU_SECONDS, Window
 from nvitop.basics.units import KiB
 from nvitop.sampling.types import (
@@ -27,7 +27,17 @@ if TYPE_CHECKING:
 _T = TypeVar('_T')
 #: Minimum time (seconds) between two readings.
 _SHORTEST_SECONDS = 0.5
-_UNKNOWN = TreeUsage(None, None)
+
+
+class TreeUsage(NamedTuple):
+    """Usage of a process and its descendants; ``None`` if unknown."""
+
+    #: Percent of one core.
+    tree_cpu_percent: float | None = None
+    disk_read_kib_per_s: int | None = None
+
+
+_UNKNOWN = TreeUsage()
 
 
 def _busy_percent(before: CpuSeconds, after: CpuSeconds, seconds: float) -> float | None:
@@ -173,51 +183,33 @@ class ProcessTreeReader:
         self._wall_clock = wall_clock
         self._key: ProcessKey | None = None
         self._window = _new_window()
-        self._usage = _UNKNOWN
-        self._details = ProcessDetails()
+        self._details: dict[str, Any] = {}
 
     def add_to(
         self, processes: Sequence[ProcessSample], key: ProcessKey, *, is_due: bool
     ) -> tuple[ProcessSample, ...]:
         """Return the processes, one of them with its usage and details, which are read if due."""
-        usage = self._usage
         if is_due or self._key != key:
-            usage, self._details = self.read(key), _read_details(key.pid)
+            self._details = {
+                **self.read(key)._asdict(),
+                'thread_count': _unless_denied(lambda: host.Process(key.pid).num_threads()),
+                'directory': _unless_denied(lambda: host.Process(key.pid).cwd()) or None,
+                **system().process_details(key.pid),
+            }
         return tuple(
-            each._replace(
-                tree_cpu_percent=usage.cpu_percent,
-                disk_read_kib_per_s=usage.disk_read_kib_per_s,
-                thread_count=self._details.thread_count,
-                directory=self._details.directory,
-            )
-            if each.key == key
-            else each
-            for each in processes
+            process._replace(**self._details) if process.key == key else process
+            for process in processes
         )
 
     def read(self, key: ProcessKey) -> TreeUsage:
         """Return the usage since the last reading; the first one has none. Never raises."""
-        simulated = system().tree_usage(key.pid)
-        if simulated is not None:
-            return simulated
         if key != self._key:
             self._key, self._window = key, _new_window()
-        self._usage = self._window.since_last(lambda: self._read_counters(key.pid), self._clock())
-        return self._usage
+        return self._window.since_last(lambda: self._read_counters(key.pid), self._clock())
 
     def _read_counters(self, pid: int) -> _Counters | None:
         counters = _read_counters(pid)
         return _Counters(self._wall_clock(), counters) if counters else None
-
-
-def _read_details(pid: int) -> ProcessDetails:
-    simulated = system().process_details(pid)
-    if simulated is not None:
-        return simulated
-    return ProcessDetails(
-        _unless_denied(lambda: host.Process(pid).num_threads()),
-        _unless_denied(lambda: host.Process(pid).cwd()) or None,
-    )
 
 
 def _unless_denied(read: Callable[[], _T]) -> _T | None:

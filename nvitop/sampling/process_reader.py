@@ -23,8 +23,8 @@ from nvitop.sampling.types import (
 )
 
 if TYPE_CHECKING:
-    from nvitop.api.process.facts import ObservedProcess
-    from nvitop.sampling.device_reader import ProcessRecord
+    from nvitop.api.process.observed import ObservedProcess
+    from nvitop.sampling.device_reader import ListedProcess
     from nvitop.sampling.types import HostSample, ProcessStatus
 
 P = TypeVar('P', ProcessSample, HostProcessSample)
@@ -68,7 +68,7 @@ def _without_numbers(process: P) -> P:
     return process._replace(**unknown)
 
 
-class _Known:
+class _KnownProcess:
     """A process of the host, as last read."""
 
     def __init__(self, process: ObservedProcess, *, is_stranger: bool = False) -> None:
@@ -122,7 +122,7 @@ class ProcessReader:
         self._longest = longest
         self._clock = clock
         self._uptime = uptime or system().uptime
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _KnownProcess] = {}
         #: Readers that got stuck, by the PID at which they are stuck.
         self._stuck: dict[int, ProcessReader] = {}
         #: PID that is being read now.
@@ -134,7 +134,7 @@ class ProcessReader:
         #: The record from which on off-screen processes are checked in this reading.
         self._turn = 0
         #: For each record of the last reading, the record and its sample if it was off-screen.
-        self._unseen: list[tuple[ProcessRecord, ProcessSample] | None] = []
+        self._unseen: list[tuple[ListedProcess, ProcessSample] | None] = []
         #: Start times of processes that their device no longer lists; ``None`` once one has exited.
         self._outdated: dict[tuple[DeviceKey, int], float | None] = {}
 
@@ -149,7 +149,7 @@ class ProcessReader:
 
     def read(
         self,
-        records: Iterable[ProcessRecord],
+        records: Iterable[ListedProcess],
         visible: Container[ProcessKey] | None,
         own: HostSample,
         *,
@@ -203,7 +203,7 @@ class ProcessReader:
         )
 
     def _read_record(
-        self, record: ProcessRecord, turn: _Turn, *, check: bool
+        self, record: ListedProcess, turn: _Turn, *, check: bool
     ) -> ProcessSample | None:
         """Read a process on a device; ``None`` if it exited after the device stopped listing it."""
         pid = record.usage.pid
@@ -219,7 +219,7 @@ class ProcessReader:
             turn.begun.add(pid)
         return self._with_parent(_sample(record, key, known, turn), turn)
 
-    def _without_exited(self, records: Iterable[ProcessRecord]) -> tuple[ProcessRecord, ...]:
+    def _without_exited(self, records: Iterable[ListedProcess]) -> tuple[ListedProcess, ...]:
         """Leave out processes that have exited since their device stopped listing them."""
         start_times: dict[tuple[DeviceKey, int], float | None] = {}
         kept = []
@@ -235,7 +235,7 @@ class ProcessReader:
         self._outdated = start_times
         return tuple(kept)
 
-    def _has_exited(self, record: ProcessRecord, known: _Known) -> bool:
+    def _has_exited(self, record: ListedProcess, known: _KnownProcess) -> bool:
         """Whether a process that its device no longer lists has exited, and note it.
 
         This cannot be known of one that was never seen on this system.
@@ -249,7 +249,7 @@ class ProcessReader:
         self._outdated[place] = None
         return True
 
-    def _look(self, pid: int, now: float, *, measure: bool, check: bool = True) -> _Known:
+    def _look(self, pid: int, now: float, *, measure: bool, check: bool = True) -> _KnownProcess:
         """Return a process. A new one is read, a known one only to measure it or to check whether
         its PID was reused.
         """
@@ -261,7 +261,7 @@ class ProcessReader:
         elif known is not None and (not check or pid in self._checked or known.host.is_same()):
             self._checked.add(pid)
             return known
-        known = self._known[pid] = _Known(
+        known = self._known[pid] = _KnownProcess(
             observed(pid), is_stranger=pid in self._listed and is_stranger(pid)
         )
         self._read_values(known, now)
@@ -282,7 +282,7 @@ class ProcessReader:
             parent=ParentProcess(pid, known.start_time, values.name, values.username, is_own)
         )
 
-    def _read_values(self, known: _Known, now: float, *, is_again: bool = False) -> None:
+    def _read_values(self, known: _KnownProcess, now: float, *, is_again: bool = False) -> None:
         known.read_at = now
         pid = known.host.pid
         if known.is_stranger:
@@ -292,7 +292,7 @@ class ProcessReader:
         else:
             self._current = pid
             host = known.host
-            known.values = host.measured_again(known.values) if is_again else host.facts()
+            known.values = host.facts(known.values if is_again else None)
             self._current = None
         known.is_begun = known.values.cpu_percent is not None
         if known.start_time < 0:  # it could not be read before
@@ -300,7 +300,7 @@ class ProcessReader:
             known.start_time = -1.0 if create_time is None else create_time
             known.started = None if running is None else self._uptime() - running
 
-    def _measure(self, known: _Known, now: float) -> None:
+    def _measure(self, known: _KnownProcess, now: float) -> None:
         age = now - known.read_at
         if age < SHORTEST_CPU_SECONDS:  # measured a moment ago, on another device
             return
@@ -312,7 +312,7 @@ class ProcessReader:
 
     def _read_tree(
         self,
-        records: tuple[ProcessRecord, ...],
+        records: tuple[ListedProcess, ...],
         parents: dict[int, int],
         turn: _Turn,
     ) -> tuple[HostProcessSample, ...]:
@@ -347,7 +347,9 @@ def _parents(problems: list[Problem]) -> dict[int, int]:
         return {}
 
 
-def _sample(record: ProcessRecord, key: ProcessKey, known: _Known, turn: _Turn) -> ProcessSample:
+def _sample(
+    record: ListedProcess, key: ProcessKey, known: _KnownProcess, turn: _Turn
+) -> ProcessSample:
     values, usage = known.values, record.usage
     is_visible = turn.is_visible(key)
     status = _status(values, has_memory=bool(usage.gpu_memory))
@@ -381,7 +383,7 @@ def _sample(record: ProcessRecord, key: ProcessKey, known: _Known, turn: _Turn) 
 
 
 def _host_sample(
-    known: _Known, parent: int | None, devices: tuple[DeviceKey, ...], turn: _Turn
+    known: _KnownProcess, parent: int | None, devices: tuple[DeviceKey, ...], turn: _Turn
 ) -> HostProcessSample:
     values = known.values
     return HostProcessSample(
@@ -421,5 +423,5 @@ def _is_own(values: HostFacts, own: HostSample) -> bool:
     return values.is_running and (own.is_superuser or values.username == own.username)
 
 
-def _running_time(known: _Known, uptime: float) -> float | None:
+def _running_time(known: _KnownProcess, uptime: float) -> float | None:
     return None if known.started is None else max(0.0, uptime - known.started)

@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nvitop.api.host import CpuSeconds, MemoryUsage
 from nvitop.api.process.facts import HostFacts, quote
-from nvitop.api.system import Past, ProcessDetails, System, TreeUsage
+from nvitop.api.system import Past, System
 from nvitop.platforms.pci import GpuPower, SleepInfo, short_bus_id
 from nvitop.simulation.physics import TRAFFIC
 from nvitop.simulation.world import Node, Task, World
 
 if TYPE_CHECKING:
-    from nvitop.api.process.facts import ObservedProcess
+    from collections.abc import Callable
+
     from nvitop.simulation.scenario import Host
 
 
@@ -55,13 +56,11 @@ class SimulatedSystem(System):
                 'gpu_sm_utilization_percent': round(task.sm(t)),
                 'cpu_percent': task.cpu(t),
                 'host_memory_bytes': task.host_memory(t),
-                'tree_cpu_percent': usage.cpu_percent,
-                'disk_read_kib_per_s': usage.disk_read_kib_per_s,
+                **_tree_usage(task, t),
             }
             for task in world.tasks
             for pid in (world.pid_of(task),)
             if pid is not None and task.runs(t)
-            for usage in (_tree_usage(task, t),)
         }
         return Past(self._past_host(t), devices, processes)
 
@@ -71,27 +70,59 @@ class SimulatedSystem(System):
 
     # Processes
 
-    def process(self, process: ObservedProcess) -> ObservedProcess:
-        listed = self._listed.get(process.pid)
-        if listed is not None:
-            return ListedProcess(listed, process.pid)
-        task = self._world.task_of(process.pid)
-        return process if task is None else SimulatedProcess(process, task, self._world, self)
+    def process_facts(self, pid: int, actual: Callable[[], HostFacts]) -> HostFacts | None:
+        if pid in self._listed:
+            # Only its command line is known. Without a start time, no signal is sent.
+            path = self._listed[pid].spec.command[0]
+            name = path.replace('\\', '/').rpartition('/')[2]
+            # Quoted, so that spaces in the path do not end it.
+            return HostFacts(True, 'running', name=name, cmdline=[quote(path)])
+        task = self._world.task_of(pid)
+        if task is None:
+            return None
+        facts = actual()
+        if not facts.is_running or facts.cmdline is None:  # gone, or hidden from this user
+            return facts
+        return self._simulated(task, facts)
+
+    def _simulated(self, task: Task, facts: HostFacts) -> HostFacts:
+        """Return the values of a child with those of the scenario in their place."""
+        world = self._world
+        t = world.seconds()
+        cpu, memory, age = task.cpu(t), task.host_memory(t), task.spec.age
+        command = list(task.spec.command)
+        facts = facts._replace(
+            name=os.path.basename(command[0]),
+            # The command line of a child is empty for a moment after it starts.
+            cmdline=[] if facts.status == 'zombie' else command,
+        )
+        if task.spec.user:
+            facts = facts._replace(username=task.spec.user)
+        if task.spec.threads:
+            facts = facts._replace(thread_count=task.spec.threads)
+        if cpu is not None:
+            facts = facts._replace(cpu_percent=round(cpu, 1))
+        if memory is not None:
+            share = 100.0 * memory / self.memory_usage().total
+            facts = facts._replace(host_memory=memory, memory_percent=share)
+        if age is not None:
+            facts = facts._replace(
+                create_time=world.start_time(task, 0.0), running_time_in_seconds=age + t
+            )
+        return facts
 
     def start_time(self, pid: int, actual: float) -> float:
         task = self._world.task_of(pid)
         return actual if task is None else self._world.start_time(task, actual)
 
-    def tree_usage(self, pid: int) -> TreeUsage | None:
+    def process_details(self, pid: int) -> dict[str, Any]:
         task = self._world.task_of(pid)
-        usage = None if task is None else _tree_usage(task, self._world.seconds())
-        return None if usage is None or usage.cpu_percent is None else usage
-
-    def process_details(self, pid: int) -> ProcessDetails | None:
-        task = self._world.task_of(pid)
-        if task is None or not task.spec.directory:
-            return None
-        return ProcessDetails(task.spec.threads or 1, task.spec.directory)
+        if task is None:
+            return {}
+        details: dict[str, Any] = _tree_usage(task, self._world.seconds())
+        if task.spec.directory:
+            details.update(thread_count=task.spec.threads or 1, directory=task.spec.directory)
+        return details
 
     def process_file(self, pid: int, name: str) -> bytes | None:
         """Return the content of a file of a process of the scenario.
@@ -203,11 +234,14 @@ class SimulatedHost(SimulatedSystem):
         return self._host.uptime + self._world.seconds()
 
 
-def _tree_usage(task: Task, t: float) -> TreeUsage:
+def _tree_usage(task: Task, t: float) -> dict[str, float | None]:
     cpu = task.cpu(t)
     if cpu is None:
-        return TreeUsage(None, None)
-    return TreeUsage(round(cpu, 1), round(cpu * READ_KIB_PER_PERCENT))
+        return {}
+    return {
+        'tree_cpu_percent': round(cpu, 1),
+        'disk_read_kib_per_s': round(cpu * READ_KIB_PER_PERCENT),
+    }
 
 
 def _past_of(node: Node, t: float) -> dict[str, float | None]:
@@ -232,83 +266,6 @@ def _past_of(node: Node, t: float) -> dict[str, float | None]:
 def _usage(total: float, used: float) -> MemoryUsage:
     used = min(used, total)
     return MemoryUsage(int(total), int(used), round(100.0 * used / total, 1) if total else 0.0)
-
-
-class ListedProcess:
-    """A process of which only PID and command line are known. Its start time is not, so no signal is sent."""
-
-    def __init__(self, task: Task, pid: int) -> None:
-        self.pid = pid
-        path = task.spec.command[0]
-        name = path.replace('\\', '/').rpartition('/')[2]
-        # Quoted, so that spaces in the path do not end it.
-        self._facts = HostFacts(True, 'running', name=name, cmdline=[quote(path)])
-
-    def is_same(self) -> bool:
-        """Return that the PID belongs to the same process."""
-        return True
-
-    def facts(self) -> HostFacts:
-        """Return what a process list shows."""
-        return self._facts
-
-    def measured_again(self, facts: HostFacts) -> HostFacts:
-        """Return the same values."""
-        return facts
-
-
-class SimulatedProcess:
-    """A child that is shown with the values of the scenario, as long as it exists."""
-
-    def __init__(self, child: ObservedProcess, task: Task, world: World, system: System) -> None:
-        self._child = child
-        self._task = task
-        self._world = world
-        self._system = system
-
-    @property
-    def pid(self) -> int:
-        """The process ID."""
-        return self._child.pid
-
-    def is_same(self) -> bool:
-        """Return whether the PID still belongs to the child, or still to no process."""
-        return self._child.is_same()
-
-    def facts(self) -> HostFacts:
-        """Return what a process list shows. Never raises."""
-        return self._shown(self._child.facts())
-
-    def measured_again(self, facts: HostFacts) -> HostFacts:
-        """Return recent values with the CPU usage and the status read again. Never raises."""
-        return self._shown(self._child.measured_again(facts))
-
-    def _shown(self, facts: HostFacts) -> HostFacts:
-        if not facts.is_running or facts.cmdline is None:  # gone, or hidden from this user
-            return facts
-        world, task = self._world, self._task
-        t = world.seconds()
-        cpu, memory, age = task.cpu(t), task.host_memory(t), task.spec.age
-        command = list(task.spec.command)
-        facts = facts._replace(
-            name=os.path.basename(command[0]),
-            # The command line of a child is empty for a moment after it starts.
-            cmdline=[] if facts.status == 'zombie' else command,
-        )
-        if task.spec.user:
-            facts = facts._replace(username=task.spec.user)
-        if task.spec.threads:
-            facts = facts._replace(thread_count=task.spec.threads)
-        if cpu is not None:
-            facts = facts._replace(cpu_percent=round(cpu, 1))
-        if memory is not None:
-            share = 100.0 * memory / self._system.memory_usage().total
-            facts = facts._replace(host_memory=memory, memory_percent=share)
-        if age is not None:
-            facts = facts._replace(
-                create_time=world.start_time(task, 0.0), running_time_in_seconds=age + t
-            )
-        return facts
 
 
 def _bus_id(gpu: Node) -> str:

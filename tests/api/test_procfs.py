@@ -15,7 +15,6 @@ import pytest
 
 from nvitop.api.process import HostProcess, observed, procfs
 from nvitop.api.process.facts import GONE
-from nvitop.api.process.psutilprocess import PsutilProcess
 from tests.api.processes import linux_only, running
 from tests.waiting import in_threads
 
@@ -242,10 +241,10 @@ def test_names_above_begin_with_the_parent() -> None:
 
 
 def test_psutil_reads_processes_without_proc(gone_pid: int) -> None:
-    assert PsutilProcess(gone_pid).facts() == GONE
-    assert PsutilProcess(gone_pid).is_same()
+    assert observed.PsutilProcess(gone_pid).facts() == GONE
+    assert observed.PsutilProcess(gone_pid).is_same()
     with running('cat') as child:
-        process = PsutilProcess(child.pid)
+        process = observed.PsutilProcess(child.pid)
         assert process.is_same()
         assert process.facts().cmdline == ['cat']
     assert process.facts() == GONE

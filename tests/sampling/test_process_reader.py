@@ -11,7 +11,7 @@ from nvitop.api.device.processes import ProcessUsage
 from nvitop.api.process import HostFacts
 from nvitop.api.process.facts import GONE
 from nvitop.sampling import process_reader as module
-from nvitop.sampling.device_reader import ProcessRecord
+from nvitop.sampling.device_reader import ListedProcess
 from nvitop.sampling.idle_times import IdleTimes
 from nvitop.sampling.process_reader import ProcessReader
 from nvitop.sampling.types import DeviceKey, HostSample, ParentProcess, ProcessKey, ProcessSample
@@ -58,13 +58,12 @@ class FakeProcess:
         self.checks += 1
         return FakeProcess.by_pid.get(self.pid) is self
 
-    def facts(self) -> HostFacts:
+    def facts(self, before: HostFacts | None = None) -> HostFacts:
+        if before is not None:
+            self.short_reads += 1
+            return before._replace(cpu_percent=self.known.cpu_percent)
         self.reads += 1
         return self.known if self.is_same() else GONE
-
-    def measured_again(self, known: HostFacts) -> HostFacts:
-        self.short_reads += 1
-        return known._replace(cpu_percent=self.known.cpu_percent)
 
 
 @pytest.fixture(autouse=True)
@@ -77,9 +76,9 @@ def _host(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def record(process: FakeProcess, device: int = 0, memory: int | None = 1 << 30) -> ProcessRecord:
+def record(process: FakeProcess, device: int = 0, memory: int | None = 1 << 30) -> ListedProcess:
     usage = ProcessUsage(process.pid, 'C', memory, None, None, 50, 20, 0, 0)
-    return ProcessRecord(device_key(device), usage, 8 << 30)
+    return ListedProcess(device_key(device), usage, 8 << 30)
 
 
 def key(pid: int, device: int = 0, start: float = START) -> ProcessKey:
@@ -92,7 +91,7 @@ class Bench:
         self.reader = ProcessReader(clock=self.clock, uptime=lambda: 1e6 + self.clock.now)
 
     def read(
-        self, *records: ProcessRecord, seconds: float = 0.0, **options: Any
+        self, *records: ListedProcess, seconds: float = 0.0, **options: Any
     ) -> tuple[ProcessSample, ...]:
         """Read ``seconds`` later."""
         self.clock.now += seconds
@@ -327,7 +326,7 @@ class StuckProcess(FakeProcess):
         super().__init__(pid, facts())
         self.entered, self.let_go = threading.Event(), threading.Event()
 
-    def facts(self) -> HostFacts:
+    def facts(self, before: HostFacts | None = None) -> HostFacts:
         self.entered.set()
         assert self.let_go.wait(PATIENCE)
         return super().facts()

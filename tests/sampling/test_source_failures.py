@@ -31,7 +31,7 @@ from tests.sampling.clocked_machine import (
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from nvitop.api.process.facts import ObservedProcess
+    from nvitop.api.process.observed import ObservedProcess
 
 NVLINKS = Demand(shown_metrics=('nvlink_total_tx_throughput', 'nvlink_total_rx_throughput'))
 ONE_HUNG = ['ok'] * 3 + ['timed out'] + ['ok'] * 4
@@ -483,11 +483,11 @@ def test_a_process_that_hangs_in_the_kernel_does_not_block_the_sample(
     cls: Any = type(observed(os.getpid()))
     facts = cls.facts
 
-    def hold(process: ObservedProcess) -> HostFacts:
+    def hold(process: ObservedProcess, before: HostFacts | None = None) -> HostFacts:
         if not held:
             held.append(process.pid)
             bench.sleep(3.0)
-        read: HostFacts = facts(process)
+        read: HostFacts = facts(process, before)
         return read
 
     monkeypatch.setattr(cls, 'facts', hold)

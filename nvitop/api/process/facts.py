@@ -6,30 +6,11 @@ from __future__ import annotations
 import functools
 import os
 import re
-from typing import TYPE_CHECKING, Iterable, NamedTuple, Protocol
+from typing import Iterable, NamedTuple
 
 from nvitop.api.process.procfs import ZOMBIE
 from nvitop.api.timing import SHORTEST_CPU_SECONDS, Window
 from nvitop.platforms import WINDOWS
-
-if TYPE_CHECKING:
-
-    class ObservedProcess(Protocol):
-        """A process that is read at intervals."""
-
-        @property
-        def pid(self) -> int:
-            """The process ID."""
-
-        def is_same(self) -> bool:
-            """Return whether the PID still belongs to the same process, or still to none."""
-
-        def facts(self) -> HostFacts:
-            """Return what a process list shows. Never raises."""
-
-        def measured_again(self, facts: HostFacts) -> HostFacts:
-            """Return recent values with the CPU usage and the status read again. Never raises."""
-
 
 NO_SUCH_PROCESS = 'No Such Process'
 NO_PERMISSIONS = 'No Permissions'

@@ -15,13 +15,13 @@ import psutil
 
 from nvitop.api.process import procfs
 from nvitop.api.process.facts import HostFacts, command_join
-from nvitop.api.process.observed import LinuxProcess
-from nvitop.api.process.psutilprocess import (
+from nvitop.api.process.observed import (
+    LinuxProcess,
+    ObservedProcess,
     PsutilProcess,
     read_cmdline,
     read_username,
 )
-from nvitop.api.system import system
 from nvitop.api.timing import timed
 from nvitop.api.utils import Snapshot
 from nvitop.basics.units import NA, NaType, timedelta2human
@@ -147,13 +147,13 @@ class HostProcess(psutil.Process):
         self.is_here = is_here
         #: Whether the start time could be read.
         self.is_identified = True
-        #: What reads this process for lists, without the values of a simulated machine.
-        self._actual: LinuxProcess | PsutilProcess
-        if not is_here:
-            self._actual = PsutilProcess(_NO_PID)
+        #: What reads this process for lists.
+        self._observed: ObservedProcess
+        if LINUX and is_here:
+            self._observed = LinuxProcess(pid)
         else:
-            self._actual = LinuxProcess(pid) if LINUX else PsutilProcess(pid)
-        self._actual.is_same()  # reads the start time
+            self._observed = PsutilProcess(pid if is_here else _NO_PID)
+        self._observed.is_same()  # reads the start time
         try:
             self._init(pid if is_here else _NO_PID)
         except (psutil.NoSuchProcess, OverflowError):  # out of range: an implausible driver result
@@ -169,14 +169,13 @@ class HostProcess(psutil.Process):
 
     def is_same(self) -> bool:
         """Return whether the PID still belongs to the same process, or still to none."""
-        return self._actual.is_same()
+        return self._observed.is_same()
 
     def _simulated_facts(self) -> HostFacts | None:
         """Return the values of a process of a simulated machine; ``None``: it is not one."""
         if not self._is_open:  # psutil reads the actual start time
             return None
-        observed = system().process(self._actual)
-        return None if observed is self._actual else observed.facts()
+        return self._observed.simulated_facts()
 
     @_as_listed
     def is_running(self) -> bool:
@@ -216,10 +215,10 @@ class HostProcess(psutil.Process):
 
         A user without a name is returned as the number in text form.
         """
-        actual = self._actual
-        if actual.username_known is None:
-            actual.username_known = read_username(self)
-        return actual.username_known
+        observed = self._observed
+        if observed.username_known is None:
+            observed.username_known = read_username(self)
+        return observed.username_known
 
     @_as_listed
     def create_time(self) -> float:
@@ -237,7 +236,7 @@ class HostProcess(psutil.Process):
 
         Empty for a kernel thread.
         """
-        if isinstance(self._actual, PsutilProcess):
+        if isinstance(self._observed, PsutilProcess):
             return read_cmdline(self)
         try:
             cmdline = procfs.read_cmdline(self.pid)
@@ -263,7 +262,7 @@ class HostProcess(psutil.Process):
             return super().cpu_percent(interval)
         times, taken = timed(self.cpu_times)
         running = self.running_time_in_seconds()
-        return self._actual.cpu.percent(times.user + times.system, taken, running)
+        return self._observed.cpu.percent(times.user + times.system, taken, running)
 
     @_as_listed
     def memory_percent(self, memtype: str = 'rss') -> float:
@@ -282,7 +281,7 @@ class HostProcess(psutil.Process):
     @_as_listed
     def running_time_in_seconds(self) -> float:
         """Return the time since the process started, in seconds."""
-        return self._actual.running_seconds(self.create_time())
+        return self._observed.running_seconds(self.create_time())
 
     def running_time_human(self) -> str:
         """Return the time since the process started as text, such as ``1:02:03``."""
@@ -361,7 +360,7 @@ class HostProcess(psutil.Process):
 
         Unavailable values are ``None``.
         """
-        return system().process(self._actual).facts()
+        return self._observed.facts()
 
 
 def _after_fork() -> None:

@@ -7,9 +7,11 @@ as long to import as reading the processes of eight GPUs.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
+import sys
 import time
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,15 +20,15 @@ from nvitop.api.process import procfs
 from nvitop.api.process.facts import GONE, HIDDEN, CpuShare, HostFacts
 from nvitop.api.process.procfs import UNREADABLE, ZOMBIE
 from nvitop.api.system import system
+from nvitop.api.timing import timed
 from nvitop.platforms import LINUX
-from nvitop.platforms.kernel import cpu_nanoseconds, name_of_user
+from nvitop.platforms.kernel import cpu_nanoseconds, name_of_user, without_domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from nvitop.api.process.facts import ObservedProcess
-
 P = TypeVar('P')
+T = TypeVar('T')
 
 #: Time (seconds) for which a command line counts as current if name and owner stay the same.
 _CMDLINE_SECONDS = 10.0
@@ -35,21 +37,51 @@ _CMDLINE_SECONDS = 10.0
 _IDLE_SECONDS = 30.0
 
 
-class LinuxProcess:
-    """A process of this host, identified by its PID and its start time.
+class ObservedProcess:
+    """A process of this host that is read at intervals.
 
-    The first read decides which process it is. A PID that does not exist raises nothing here.
+    It is identified by its PID and its start time. A PID that does not exist raises nothing.
     """
 
     def __init__(self, pid: int) -> None:
-        """Read nothing yet."""
         self.pid = pid
         self.cpu = CpuShare()
+        #: Name of the user, ``None`` until it is needed.
+        self.username_known: str | None = None
+
+    def is_same(self) -> bool:
+        """Return whether the PID still belongs to the same process, or still to none."""
+        raise NotImplementedError
+
+    def running_seconds(self, create_time: float) -> float:
+        """Return the running time in seconds of the process, which started at this time."""
+        raise NotImplementedError
+
+    def actual_facts(self, before: HostFacts | None = None) -> HostFacts:
+        """Return the values, also of a process whose values a simulated machine replaces."""
+        raise NotImplementedError
+
+    def simulated_facts(self, before: HostFacts | None = None) -> HostFacts | None:
+        """Return the values of a process of a simulated machine; ``None``: it is not one."""
+        return system().process_facts(self.pid, functools.partial(self.actual_facts, before))
+
+    def facts(self, before: HostFacts | None = None) -> HostFacts:
+        """Return what a process list shows. Never raises.
+
+        With recent values ``before``, only the CPU usage and the status may be read again.
+        """
+        return self.simulated_facts(before) or self.actual_facts(before)
+
+
+class LinuxProcess(ObservedProcess):
+    """A process that is read from ``/proc``. The first read decides which process it is."""
+
+    def __init__(self, pid: int) -> None:
+        """Read nothing yet."""
+        super().__init__(pid)
         #: Start time, see :class:`procfs.Stat`; ``None``: there was no such process.
         self._start_ticks: int | None = None
         self._is_identified = False
-        #: Name of the user, ``None`` until it is needed.
-        self.username_known: str | None = None
         self._owner = -1
         #: Command line, the name and owner that the process had then, and when it was read.
         self._cmdline: list[str] | None = None
@@ -61,7 +93,6 @@ class LinuxProcess:
         self._stat: procfs.Stat | None = None
 
     def is_same(self) -> bool:
-        """Return whether the PID still belongs to the same process, or still to none."""
         try:
             return self._is_at(procfs.read_start_ticks(self.pid))
         except UNREADABLE:
@@ -72,14 +103,14 @@ class LinuxProcess:
             self._start_ticks, self._is_identified = start_ticks, True
         return start_ticks == self._start_ticks
 
-    def running_seconds(self, create_time: float | None = None) -> float:
-        """Return the running time in seconds; the start time since the epoch is not needed."""
+    def running_seconds(self, create_time: float = 0.0) -> float:
         # Both times count from boot, so setting the system clock has no effect.
         started = (self._start_ticks or 0) / procfs.clock_ticks()
         return max(0.0, host.uptime() - started)
 
-    def facts(self) -> HostFacts:
-        """Return what a process list shows, from a few short reads. Never raises."""
+    def actual_facts(self, before: HostFacts | None = None) -> HostFacts:
+        if before is not None:
+            return self._measured_again(before)
         # Elsewhere, PIDs are those of another machine or namespace.
         nanoseconds = cpu_nanoseconds(self.pid) if host.procfs_path() == '/proc' else None
         if nanoseconds is not None and nanoseconds == self._nanoseconds:
@@ -158,16 +189,97 @@ class LinuxProcess:
             and stat.status != ZOMBIE
         )
 
-    def measured_again(self, facts: HostFacts) -> HostFacts:
-        """Return recent values with the CPU usage and the status read again. Never raises."""
+    def _measured_again(self, facts: HostFacts) -> HostFacts:
         try:
             stat = procfs.read_stat(self.pid)
         except UNREADABLE:
             return HIDDEN
         if stat is None or not self._is_at(stat.start_ticks):
-            return self.facts()
+            return self.actual_facts()
         share = self.cpu.percent(stat.cpu_seconds, stat.taken, self.running_seconds())
         return facts._replace(cpu_percent=share, status=stat.status, thread_count=stat.thread_count)
+
+
+class PsutilProcess(ObservedProcess):
+    """A process that is read with psutil, and identified when the object is made."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(pid)
+        #: Start time in seconds of :func:`time.monotonic`.
+        self._started: float | None = None
+        self._process: host.Process | None = None
+        # OverflowError: an implausible driver result. OSError: no free file descriptor.
+        with contextlib.suppress(host.NoSuchProcess, OverflowError, OSError):
+            self._process = host.Process(pid)
+
+    def is_same(self) -> bool:
+        if self._process is None:
+            return not host.pid_exists(self.pid)
+        return self._process.is_running()
+
+    def running_seconds(self, create_time: float) -> float:
+        # The clock is read once: the running time must not change when it is set.
+        if self._started is None:
+            self._started = time.monotonic() - max(0.0, time.time() - create_time)
+        return time.monotonic() - self._started
+
+    def actual_facts(self, before: HostFacts | None = None) -> HostFacts:
+        process = self._process
+        try:
+            if process is None or not process.is_running():
+                return GONE
+            with process.oneshot():
+                return self._read(process)
+        except host.AccessDenied:
+            return HIDDEN
+        except host.NoSuchProcess:
+            return GONE
+
+    def _read(self, process: host.Process) -> HostFacts:
+        created = unless_denied(process.create_time)
+        running = None if created is None else self.running_seconds(created)
+        share = None
+        times, taken = timed(functools.partial(unless_denied, process.cpu_times))
+        if times is not None and running is not None:
+            share = self.cpu.percent(times.user + times.system, taken, running)
+        if self.username_known is None:
+            self.username_known = unless_denied(functools.partial(read_username, process))
+        memory = unless_denied(process.memory_info)
+        status = process.status()
+        is_zombie = status == host.STATUS_ZOMBIE
+        return HostFacts(
+            is_running=True,
+            status=status,
+            username=self.username_known,
+            name=unless_denied(process.name),
+            cmdline=[] if is_zombie else unless_denied(functools.partial(read_cmdline, process)),
+            cpu_percent=share,
+            memory_percent=unless_denied(process.memory_percent),
+            host_memory=None if memory is None else memory.rss,
+            create_time=created,
+            running_time_in_seconds=running,
+            thread_count=unless_denied(process.num_threads),
+        )
+
+
+def unless_denied(read: Callable[[], T]) -> T | None:
+    """Return what ``read`` returns; ``None`` if this user may not read it."""
+    try:
+        return read()
+    except (host.AccessDenied, host.ZombieProcess):
+        return None
+
+
+def read_cmdline(process: host.Process) -> list[str]:
+    """Return the command line with psutil, without empty arguments at the end."""
+    return '\0'.join(host.Process.cmdline(process)).rstrip('\0').split('\0')
+
+
+def read_username(process: host.Process) -> str:
+    """Return the name of the user with psutil, without a domain."""
+    if sys.platform == 'win32':
+        return without_domain(host.Process.username(process))
+    return name_of_user(process.uids().real)
 
 
 def since_epoch(start_ticks: int) -> float:
@@ -189,11 +301,7 @@ def memory_total() -> int:
 
 def observed(pid: int) -> ObservedProcess:
     """Return the process with this PID."""
-    if LINUX:
-        return system().process(LinuxProcess(pid))
-    from nvitop.api.process.psutilprocess import PsutilProcess
-
-    return system().process(PsutilProcess(pid))
+    return LinuxProcess(pid) if LINUX else PsutilProcess(pid)
 
 
 def start_time_of(pid: int) -> float:
