@@ -12,15 +12,25 @@ from nvitop.basics.printable import printable
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> str:
     """Return rows as text with aligned columns: those in ``left`` to the left, others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return ''.join(
-        '  '.join(
-            text.ljust(width) if at in left else text.rjust(width)
-            for at, (text, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        + '\n'
-        for row in rows
-    )
+    widths = [max(map(_width, column)) for column in zip(*rows)]
+    lines = []
+    for row in rows:
+        padded = []
+        for at, (text, width) in enumerate(zip(row, widths)):
+            space = ' ' * (width - _width(text))
+            padded.append(text + space if at in left else space + text)
+        lines.append('  '.join(padded).rstrip() + '\n')
+    return ''.join(lines)
+
+
+def _width(text: str) -> int:
+    """Return the width of a text in terminal cells."""
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcswidth  # 25 ms: only for texts that need it
+
+    width: int = wcswidth(text)
+    return max(0, width)
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:

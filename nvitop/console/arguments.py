@@ -23,37 +23,6 @@ if TYPE_CHECKING:
 
     T = TypeVar('T')
 
-#: Word that people know from other programs or nvitop 1 → what to run instead.
-COMMAND_HINTS = {
-    'top': 'nvitop (without a command)',
-    'kill': 'nvitop, select a process, and press T or K',
-    'ps': 'nvitop query --processes',
-    'pmon': 'nvitop query --processes',
-    'dmon': 'nvitop query --gpu',
-    'version': 'nvitop --version',
-}
-#: Command → option of nvidia-smi, gpustat, htop or watch → the option of this one instead.
-OPTION_HINTS: dict[str, dict[str, str]] = {
-    'nvitop': {
-        '-q': 'nvitop query --all --format=json',
-        '-x': 'nvitop query --all --format=json',
-        '--json': 'nvitop query --all --format=json',
-        '-a': 'nvitop query --all',
-        '--watch': '--interval TIME',
-        '-d': '--interval TIME',
-        '-n': '--interval TIME',
-        '--no-color': '--theme mono',
-        '--color': '--force-color',
-        '--sort': 'the keys o (sort) and \\ (filter)',
-        '-v': '--version',
-    },
-    'nvitop query': {
-        '-q': '--all --format=json',
-        '-x': '--format=json',
-        '--watch': '-l TIME',
-    },
-}
-
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Shows the arguments of an option once: ``-o, --only DEVICE ...``."""
@@ -105,16 +74,16 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def parse(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:
         """Parse all arguments; exit with an error and a suggestion if one is unknown."""
-        given = list(sys.argv[1:] if arguments is None else arguments)
-        parsed, unknown = self.parse_known_args(given)
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        parsed, unknown = self.parse_known_args(words)
         if unknown:
-            self.error(self._explain(unknown[0], given))
+            self.error(self._explain(unknown[0], words))
         return parsed
 
-    def _explain(self, word: str, given: Sequence[str]) -> str:
+    def _explain(self, word: str, words: Sequence[str]) -> str:
         names = [command.name for command in self._commands]
         if word == '--':  # of a command that is not the first argument
-            word = next((each for each in given if each in names), word)
+            word = next((name for name in words if name in names), word)
         if word.startswith('-') and word != '-':
             option = word.partition('=')[0]
             name = self.prog.partition(' ')[2]
@@ -122,8 +91,6 @@ class ArgumentParser(argparse.ArgumentParser):
                 return f'{option!r} must be the first argument: nvitop --ssh HOST {name} ...'
             if option == '--ssh' and name:
                 return f'{name!r} does not take {option}; run it there: ssh HOST nvitop {name} ...'
-            if option in OPTION_HINTS.get(self.prog, ()):
-                return f'unknown option {option!r}; use {OPTION_HINTS[self.prog][option]}'
             for command in self._commands:
                 if option in command.load().make_parser().option_names():
                     return (
@@ -132,11 +99,10 @@ class ArgumentParser(argparse.ArgumentParser):
             return f'unknown option {option!r}{suggestion(option, self.option_names())}'
         if word in names:
             return f'{word!r} must be the first argument: nvitop {word} ...'
-        if word == given[0] and names and not word.isdigit():
-            hint = f'; run {COMMAND_HINTS[word]}' if word in COMMAND_HINTS else ''
-            hint = hint or suggestion(word, names) or '; run nvitop --help for a list'
+        if word == words[0] and names and not word.isdigit():
+            hint = suggestion(word, names) or '; run nvitop --help for a list'
             return f'unknown command {word!r}{hint}'
-        if '--ssh' in given:
+        if '--ssh' in words:
             return f'--ssh takes one machine, not also {word!r}; for several: nvitop fleet HOST ...'
         return f'unexpected argument {word!r}'
 
@@ -151,9 +117,9 @@ class ArgumentParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print an error, with a similar choice if there is one, and exit."""
-        found = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message)
-        if found is not None:
-            message += suggestion(found.group(1), found.group(2).replace("'", '').split(', '))
+        choice = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message)
+        if choice is not None:
+            message += suggestion(choice.group(1), choice.group(2).replace("'", '').split(', '))
         print_message(self.prog, 'error', printable(re.sub('^argument ', '', message)))
         self.exit(self._error_status)
 

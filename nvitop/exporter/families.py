@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
+import operator
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence, TypeVar
 
 from nvitop.basics.masking import mask_command
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     #: Labels and value of a series.
     Item = tuple[tuple[tuple[str, str], ...], float]
-    ReadDevice = Callable[[DeviceSample], Sequence[Item]]
-    ReadProcess = Callable[[ProcessSample], 'float | None']
 
 #: All metrics by name, also extended ones.
 ALL_METRICS: dict[str, Metric] = {
@@ -63,30 +61,16 @@ def scaled(value: float, scale: float) -> float:
     return value if scale == 1 else float(f'{value * scale:.15g}')
 
 
-@functools.lru_cache(maxsize=None)
-def _device_reader(row: DeviceRow) -> ReadDevice:
-    """Return the function that makes the series of a row from a device."""
+def series_of(row: DeviceRow, device: DeviceSample) -> Sequence[Item]:
+    """Return the series of a row: none if a value is not available."""
     metrics = [ALL_METRICS[name] for name in row.metrics]
+    values: list[Any] = [device.value_of(metric) for metric in metrics]
+    if None in values:
+        return ()
     if row.form == 'number':
-        return lambda device: _numbers(row, metrics, device)
-    make = _FORMS[row.form]
-    (metric,) = metrics
-
-    def read(device: DeviceSample) -> Sequence[Item]:
-        value = device.value_of(metric)
-        return () if value is None else make(row, value)
-
-    return read
-
-
-def _numbers(row: DeviceRow, metrics: list[Metric], device: DeviceSample) -> Sequence[Item]:
-    total = 0.0
-    for metric in metrics:
-        value = device.value_of(metric)
-        if value is None:
-            return ()
-        total += value if metric.divisor == 1 else value / metric.divisor
-    return ((row.labels, scaled(total, row.scale)),)
+        total = sum(value / metric.divisor for metric, value in zip(metrics, values))
+        return ((row.labels, scaled(total, row.scale)),)
+    return _FORMS[row.form](row, values[0])
 
 
 def _digits(row: DeviceRow, value: str) -> Sequence[Item]:
@@ -134,20 +118,12 @@ _FORMS: dict[str, Callable[[DeviceRow, Any], Sequence[Item]]] = {
 }
 
 
-@functools.lru_cache(maxsize=None)
-def _process_reader(row: ProcessRow) -> ReadProcess:
-    """Return the function that makes the value of a row from a process."""
-    first, _, second = ALL_PROCESS_METRICS[row.metric].field.partition('.')
-
-    def read(process: ProcessSample) -> float | None:
-        value = getattr(process, first)
-        if second:
-            value = getattr(value, second)
-        if value is None or (second == 'start_time' and value < 0):
-            return None
-        return scaled(value, row.scale)
-
-    return read
+def process_value(row: ProcessRow, process: ProcessSample) -> float | None:
+    """Return the value of a row for a process."""
+    value: Any = operator.attrgetter(ALL_PROCESS_METRICS[row.metric].field)(process)
+    if value is None or (row.metric == 'start_time' and value < 0):
+        return None
+    return scaled(value, row.scale)
 
 
 # Labels
@@ -389,13 +365,12 @@ def _families_of(table: Dialect, observation: Observation) -> Iterator[Family]:
     )
     yield from _info_families(table.device_info, described)
     for row in table.devices:
-        read = _device_reader(row)
         is_shared = table.replaces_gpus and not is_divided(row)
         points = []
         for device, labels, _ in described:
-            items = read(device)
+            items = series_of(row, device)
             if not items and is_shared and device.key.is_mig and device.key.physical_index in gpus:
-                items = read(gpus[device.key.physical_index])
+                items = series_of(row, gpus[device.key.physical_index])
             for extra, value in items:
                 points.append(Point({**labels, **dict(extra)} if extra else labels, value))
         yield Family(row.name, row.type, row.help, tuple(points))
@@ -448,8 +423,7 @@ def _process_families(
     )
     yield from _info_families(table.process_info, described)
     for row in table.processes:
-        read = _process_reader(row)
-        values = [(labels, read(process)) for process, labels, _ in described]
+        values = [(labels, process_value(row, process)) for process, labels, _ in described]
         points = [Point(labels, value) for labels, value in values if value is not None]
         yield Family(row.name, 'gauge', row.help, tuple(points))
 

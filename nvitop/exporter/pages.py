@@ -9,7 +9,7 @@ import gzip
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
 
 from nvitop.accounting.shares import NO_USER, UNKNOWN_USER, Share, UsageKey
 from nvitop.accounting.usage import Meter, Tick
@@ -87,46 +87,44 @@ class UsageCounters:
     def __init__(self, longest: float, *, owners: bool = False) -> None:
         self._meter = Meter(longest)
         self._with_owners = owners
-        self._totals: dict[Holder, list[float]] = {}
+        self._totals: dict[Holder, GpuUse] = {}
         #: When each holder was last seen, in ascending order.
         self._seen: dict[Holder, float] = {}
-        self._late: collections.deque[tuple[float, dict[Holder, list[float]]]] = collections.deque()
+        self._late: collections.deque[tuple[float, dict[Holder, GpuUse]]] = collections.deque()
 
     def add(self, sample: Sample) -> None:
         """Count the time since the last sample for those who held GPUs."""
         now = sample.monotonic
         seconds, ticks = self._meter.read(sample._replace(jobs=()))
         if seconds:
-            added = self._added(sample, seconds, ticks)
-            self._late.append((now, added))
-            for holder in added:
-                self._totals.setdefault(holder, [0.0] * len(GpuUse()))
+            uses = self._uses(sample, seconds, ticks)
+            self._late.append((now, uses))
+            for holder in uses:
+                self._totals.setdefault(holder, GpuUse())
                 self._seen.pop(holder, None)
                 self._seen[holder] = now
         while self._late and self._late[0][0] <= now - DELAY_SECONDS:
-            for holder, amounts in self._late.popleft()[1].items():
+            for holder, use in self._late.popleft()[1].items():
                 if holder in self._totals:
-                    _add(self._totals, holder, amounts)
+                    self._totals[holder] = self._totals[holder].plus(use)
         self._forget(now)
 
-    def _added(
-        self, sample: Sample, seconds: float, ticks: list[Tick]
-    ) -> dict[Holder, list[float]]:
+    def _uses(self, sample: Sample, seconds: float, ticks: list[Tick]) -> dict[Holder, GpuUse]:
         """Return the use of GPUs in the time that a sample covers."""
         owners = {
             (process.owner.kind, process.owner.id): owner_properties(process)
             for process in sample.processes
             if self._with_owners and process.owner is not None and process.owner.kind
         }
-        added: dict[Holder, list[float]] = {}
+        uses: dict[Holder, GpuUse] = {}
         for tick in ticks:
-            for share in tick.shares.shares:
-                for holder in _holders(share.key, owners):
-                    _add(added, holder, _use(share, seconds))
-            for key, energy in tick.energies.items():
+            shares = [(share.key, _use(share, seconds)) for share in tick.shares.shares]
+            energies = tick.energies.items()
+            shares += [(key, GpuUse(energy_joules=energy / 1000)) for key, energy in energies]
+            for key, use in shares:
                 for holder in _holders(key, owners):
-                    _add(added, holder, GpuUse(energy_joules=energy / 1000))
-        return added
+                    uses[holder] = uses.get(holder, GpuUse()).plus(use)
+        return uses
 
     def _forget(self, now: float) -> None:
         excess = len(self._seen) - MAX_HOLDERS
@@ -138,8 +136,8 @@ class UsageCounters:
     def totals(self) -> dict[Holder, GpuUse]:
         """Return the current values of the counters."""
         return {
-            holder: GpuUse(*(round(amount, 3) for amount in amounts))
-            for holder, amounts in self._totals.items()
+            holder: GpuUse(*(round(amount, 3) for amount in use))
+            for holder, use in self._totals.items()
         }
 
 
@@ -167,11 +165,6 @@ def _use(share: Share, seconds: float) -> GpuUse:
     return GpuUse(
         0.0 if is_idle else time, time if is_idle else 0.0, 0.0, known * percent / 100, known
     )
-
-
-def _add(sums: dict[Holder, list[float]], holder: Holder, amounts: Iterable[float]) -> None:
-    before = sums.setdefault(holder, [0.0] * len(GpuUse()))
-    sums[holder] = [old + new for old, new in zip(before, amounts)]
 
 
 class Pages:
@@ -205,7 +198,6 @@ class Pages:
         self._lock = threading.Lock()
         self._sample = EMPTY_SAMPLE
         self._usage = UsageCounters(self._longest_age, owners=options.owners)
-        self._totals = self._usage.totals()
         self._failures = 0
         #: What the page was made from, and the page by whether it is compressed.
         self._made_from = Observation(EMPTY_SAMPLE)
@@ -221,7 +213,6 @@ class Pages:
         with self._lock:
             self._sample = sample
             self._usage.add(sample)
-            self._totals = self._usage.totals()
             self._failures += not has_driver(sample)
 
     def page(self, *, is_compressed: bool = False) -> bytes:
@@ -255,7 +246,7 @@ class Pages:
             self._options,
             is_fresh=is_fresh,
             has_fresh_processes=has_fresh_processes,
-            usage=self._totals,
+            usage=self._usage.totals(),
             failures=self._failures,
             past_xids=self._past_xids,
         )

@@ -16,6 +16,7 @@ from nvitop.basics.metrics import (
     Metric,
     ProcessMetric,
 )
+from nvitop.basics.toml import suggestion
 from nvitop.health import (
     Finding,
     claim_of_unused,
@@ -474,20 +475,9 @@ class QueryTable(NamedTuple):
                 continue
             field = self.by_name.get(word) or self.by_name.get(word.lower())
             if field is None:
-                raise ValueError(self._unknown(word))
+                raise ValueError(f'unknown field {word!r}{suggestion(word.lower(), self.by_name)}')
             fields.append(field)
         return tuple(fields)
-
-    def _unknown(self, word: str) -> str:
-        import difflib  # 3 ms: needed only here
-
-        nearest: dict[QueryField, str] = {}
-        for name in difflib.get_close_matches(word.lower(), self.by_name, n=9, cutoff=0.5):
-            nearest.setdefault(self.by_name[name], name)
-        *others, last = [repr(name) for name in nearest.values()][:3] or ['']
-        names = f'{", ".join(others)} or {last}' if others else last
-        hint = f'; did you mean {names}?' if names else ''
-        return f'unknown field {word!r}{hint}'
 
 
 def make_table(

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, NamedTuple, Sequence, Union
 
 from nvitop.basics.printable import printable
+from nvitop.basics.tables import aligned
 from nvitop.basics.times import iso_time
 from nvitop.query.fields import (
     QueryTable,
@@ -43,8 +44,6 @@ _NEEDS_QUOTES = re.compile(r'[,"\r\n]|\A\s|\s\Z')
 _BRANCH = re.compile(r'[0-9]{1,9}')
 #: Options ``--query-…`` of nvidia-smi.
 QUERIES = ('gpu', 'compute-apps', 'remapped-rows', *list_tables())
-#: Maximum width of the first column; longer names have a line of their own.
-_LONGEST_NAME = 48
 
 
 class OutputStyle(NamedTuple):
@@ -179,44 +178,26 @@ class _Table:
         self._is_first = True
 
     def pieces(self, result: QueryResult) -> list[str]:
+        units = self._style.units
         pieces = []
         for _, fields, rows in _tables(self._query, result):
-            lines = self._lines(fields, rows)
-            text = ''.join(f'{line.rstrip()}\n' for line in lines)
+            cells = [
+                [printable(value_text(c, printed_value(c, row), units=units)) for c in fields]
+                for row in rows
+            ]
+            if self._style.header:
+                # Units follow the values, or else the names.
+                names = [field.header if units else header_text(field) for field in fields]
+                cells.insert(0, names)
+            left = {at for at, field in enumerate(fields) if not _is_number(field)}
+            text = aligned(cells, left)
             pieces.append(text if self._is_first else f'\n{text}')
             self._is_first = False
         return pieces
 
-    def _lines(self, fields: tuple[QueryField, ...], rows: Sequence[Any]) -> list[str]:
-        units = self._style.units
-        cells = [
-            [printable(value_text(c, printed_value(c, row), units=units)) for c in fields]
-            for row in rows
-        ]
-        if self._style.header:
-            # Units follow the values, or else the names.
-            names = [field.header if units else header_text(field) for field in fields]
-            cells.insert(0, names)
-        widths = [max(map(_width, column), default=0) for column in zip(*cells)]
-        lines = []
-        for line in cells:
-            padded = []
-            for field, text, width in zip(fields, line, widths):
-                space = ' ' * (width - _width(text))
-                is_number = field.kind in ('int', 'float') or unit_in_csv(field)
-                padded.append(space + text if is_number else text + space)
-            lines.append('  '.join(padded))
-        return lines
 
-
-def _width(text: str) -> int:
-    """Width of a text in terminal cells."""
-    if text.isascii():
-        return len(text)
-    from wcwidth import wcswidth  # 25 ms: only for texts that need it
-
-    width: int = wcswidth(text)
-    return max(0, width)
+def _is_number(field: QueryField) -> bool:
+    return field.kind in ('int', 'float') or bool(unit_in_csv(field))
 
 
 def _tables(
@@ -347,14 +328,5 @@ def help_on(query: str) -> str:
 
 
 def _list(title: str, table: QueryTable) -> str:
-    rows = [(field.name, field.query or '', field.unit, field.help) for field in table.fields]
-    widths = [max(map(len, cells)) for cells in zip(*rows)]
-    widths[0] = max(len(name) for name, *_ in rows if len(name) <= _LONGEST_NAME)
-    lines = [title]
-    for name, *others in rows:
-        if len(name) > widths[0]:
-            lines.append(f'  {name}')
-            name = ''
-        padded = (cell.ljust(width) for cell, width in zip((name, *others), widths))
-        lines.append('  ' + '  '.join(padded).rstrip())
-    return '\n'.join(lines) + '\n'
+    rows = [('', field.name, field.query or '', field.unit, field.help) for field in table.fields]
+    return f'{title}\n{aligned(rows, range(5))}'

@@ -160,8 +160,8 @@ def _add(
     user = UNKNOWN_USER if user == '(unknown)' else user
     job = f'{labels.get(_OWNER[0], "")} {labels.get(_OWNER[1], "")}' if kind == 'owner' else ''
     sums = uses.setdefault((host, user, job), Sums())
-    total = max(known, default=0.0) if name == 'peak_bytes' else sum(known)
-    sums.add(Sums(**{name: total}))
+    before = getattr(sums, name)
+    setattr(sums, name, max((before, *known)) if name == 'peak_bytes' else before + sum(known))
 
 
 def _count_jobs_of_users(uses: dict[tuple[str, str, str], Sums]) -> None:

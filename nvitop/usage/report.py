@@ -7,6 +7,7 @@ length of the period × the number of GPUs.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
@@ -64,36 +65,24 @@ class Place(NamedTuple):
     partition: str = ''
 
 
+@dataclasses.dataclass
 class Sums:
     """Use of GPUs; times are seconds × GPUs."""
 
-    def __init__(
-        self,
-        used: float = 0.0,
-        held_idle: float = 0.0,
-        *,
-        allocated: float = 0.0,
-        free: float = 0.0,
-        unobserved: float = 0.0,
-        kernels: float = 0.0,
-        measured: float = 0.0,
-        peak_bytes: float = 0.0,
-        joules: float = 0.0,
-    ) -> None:
-        self.used = used
-        self.held_idle = held_idle
-        #: Time that a batch system allocated to a job without a process on the GPU.
-        self.allocated = allocated
-        self.free = free
-        self.unobserved = unobserved
-        #: Time in which kernels ran, of the time in which the utilization is known.
-        self.kernels = kernels
-        self.measured = measured
-        #: Highest memory of one command on one GPU; 0 if it is unknown.
-        self.peak_bytes = peak_bytes
-        self.joules = joules
-        #: The jobs, or commands that belong to no job.
-        self.jobs: set[tuple[str, str]] = set()
+    used: float = 0.0
+    held_idle: float = 0.0
+    #: Time that a batch system allocated to a job without a process on the GPU.
+    allocated: float = 0.0
+    free: float = 0.0
+    unobserved: float = 0.0
+    #: Time in which kernels ran, of the time in which the utilization is known.
+    kernels: float = 0.0
+    measured: float = 0.0
+    #: Highest memory of one command on one GPU; 0 if it is unknown.
+    peak_bytes: float = 0.0
+    joules: float = 0.0
+    #: The jobs, or commands that belong to no job.
+    jobs: set[tuple[str, str]] = dataclasses.field(default_factory=set)
 
     @property
     def seconds(self) -> float:

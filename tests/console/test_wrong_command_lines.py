@@ -23,19 +23,13 @@ nvitop --config a --no-config             --no-config: not allowed with argument
 nvitop --gpu-util-thresh 90 10            the lower percentage must come first, not '90 10'
 nvitop --gpu-util-thresh 0 10             must be two whole numbers from 1 to 99
 nvitop --gpu-util-thresh 10               --gpu-util-thresh: expected 2 arguments
-nvitop help nosuch                        unknown command 'nosuch'
-nvitop top                                run nvitop (without a command)
-nvitop kill 123                           press T or K
-nvitop ps                                 run nvitop query --processes
-nvitop version                            run nvitop --version
+nvitop help nosuch                        unknown command 'nosuch'; run nvitop --help for a list
+nvitop qeury                              unknown command 'qeury'; did you mean 'query'?
+nvitop --intervall 2                      unknown option '--intervall'; did you mean '--interval'?
+nvitop -l 5                               unknown option '-l'; did you mean 'nvitop query -l'?
 nvitop --demo record                      nvitop record --demo
 nvitop -1 query                           'query' must be the first argument
-nvitop -a                                 use nvitop query --all
-nvitop -x                                 use nvitop query --all --format=json
-nvitop --watch 1                          use --interval TIME
-nvitop --no-color                         use --theme mono
 nvitop --once=1                           ignored explicit argument '1'
-nvitop --sort memory                      use the keys o (sort)
 nvitop run                                no command given; put -- before it
 nvitop run -i python3 train.py            put -- before the command
 nvitop run --wait abc true                --wait: must be a duration
@@ -54,7 +48,6 @@ nvitop -C -G                              exclude each other
 nvitop --demo mgi -1                      unknown scenario 'mgi'; did you mean 'mig'?
 nvitop query --gpu memory.usd             did you mean 'memory.used'
 nvitop query --gpu ''                     no field given
-nvitop query -q -x                        use --all --format=json
 nvitop query --format xml                 unknown format 'xml'; use csv
 nvitop query --gpu --processes            CSV holds one table
 nvitop query --ssh gpu07                  '--ssh' must be the first argument

@@ -86,7 +86,7 @@ def test_names_may_be_separated_by_spaces_and_in_any_case() -> None:
 @pytest.mark.parametrize(
     ('name', 'message'),
     [
-        ('memory.usd', "unknown field 'memory.usd'; did you mean 'memory.used', "),
+        ('memory.usd', "unknown field 'memory.usd'; did you mean 'memory.used'?"),
         ('temprature', "did you mean 'temperature"),
         ('clock.sm', "'clocks.sm'"),
         ('', 'no field given'),

@@ -9,6 +9,7 @@ both directions: :mod:`nvitop.exporter.families` makes series from samples, and
 from __future__ import annotations
 
 import importlib
+import operator
 from typing import TYPE_CHECKING, Callable, Iterable, Literal, Mapping, NamedTuple, Tuple
 
 if TYPE_CHECKING:
@@ -166,6 +167,10 @@ class GpuUse(NamedTuple):
     #: Seconds × devices in which kernels ran, and in which their utilization was known.
     kernel_seconds: float = 0.0
     measured_seconds: float = 0.0
+
+    def plus(self, other: GpuUse) -> GpuUse:
+        """Return the sum of both."""
+        return GpuUse(*map(operator.add, self, other))
 
 
 class Observation(NamedTuple):
