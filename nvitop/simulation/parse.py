@@ -103,7 +103,7 @@ class TomlTable:
         values = {}
         for key in keys:
             if key.name in self.content:
-                values[key.field or key.name] = self.value(key, salt)
+                values[key.field or key.name] = self._convert(key, self.content[key.name], salt)
             elif key.default is REQUIRED:
                 raise self.error(key.name, f'required key is missing: {key.help}')
             elif key.default is not None:
@@ -129,10 +129,6 @@ class TomlTable:
         return TomlTable(content, (*self.path, *path), self.source, self.document, self.seed)
 
     # Values
-
-    def value(self, key: ScenarioKey, salt: object = '') -> Any:
-        """The value of a key that the table has."""
-        return self._convert(key, self.content[key.name], salt)
 
     def gpu_value(self, key: ScenarioKey, position: int = 0) -> Value:
         """The value of a key of a GPU: ``"N/A"`` is None; ``{i}`` in text is the position."""
@@ -366,19 +362,22 @@ def parse_scenario(text: str, *, name: str, source: str = '') -> Scenario:
     except TomlError as error:
         where = f'{source}:{error.line}' if error.line else source
         raise ScenarioError(f'{where}: {error}') from error
-    return _scenario(TomlTable(document.values, source=source, document=document), name)
+    return scenario_of(document.values, name=name, source=source, document=document)
 
 
-def scenario_of(values: Mapping[str, Any], *, name: str, source: str = '') -> Scenario:
+def scenario_of(
+    values: Mapping[str, Any],
+    *,
+    name: str,
+    source: str = '',
+    document: TomlDocument | None = None,
+) -> Scenario:
     """Check the values of a scenario file.
 
     Raises:
         ScenarioError: There is a mistake; the message names *source* and key.
     """
-    return _scenario(TomlTable(values, source=source or name), name)
-
-
-def _scenario(top: TomlTable, name: str) -> Scenario:
+    top = TomlTable(values, source=source or name, document=document)
     names = ('driver', 'host', 'gpu', 'process', 'event', 'fault')
     tables = (ScenarioKey(table, 'table') for table in names)
     top.check([*FILE_KEYS, *tables])

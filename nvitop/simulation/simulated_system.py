@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from nvitop.api.host import CpuSeconds, MemoryUsage
 from nvitop.api.process.facts import HostFacts, quote
 from nvitop.api.system import Past, System
+from nvitop.basics.metrics import METRICS
 from nvitop.platforms.pci import GpuPower, SleepInfo, short_bus_id
 from nvitop.simulation.physics import TRAFFIC
+from nvitop.simulation.schema import GPU_KEYS_BY_NAME
 from nvitop.simulation.world import Node, Task, World
 
 if TYPE_CHECKING:
@@ -19,17 +21,6 @@ if TYPE_CHECKING:
     from nvitop.simulation.scenario import Host
 
 
-#: Field of a device sample → key of a GPU.
-PAST_FIELDS = {
-    'gpu_utilization_percent': 'gpu_utilization',
-    'memory_utilization_percent': 'memory_utilization',
-    'encoder_utilization_percent': 'encoder_utilization',
-    'decoder_utilization_percent': 'decoder_utilization',
-    'power_usage_mw': 'power_usage',
-    'temperature_celsius': 'temperature',
-    'fan_speed_percent': 'fan_speed',
-    'graphics_clock_mhz': 'graphics_clock',
-}
 #: Disk reads of a process in KiB/s for each percent of a core that it uses.
 READ_KIB_PER_PERCENT = 160
 #: Time (seconds) over which past CPU usage is measured.
@@ -246,8 +237,11 @@ def _tree_usage(task: Task, t: float) -> dict[str, float | None]:
 
 def _past_of(node: Node, t: float) -> dict[str, float | None]:
     total, used = node.value_at('memory_total', t), node.value_at('memory_used', t)
-    values = {field: node.value_at(key, t) for field, key in PAST_FIELDS.items()}
-    values['sm_clock_mhz'] = values['graphics_clock_mhz']
+    values: dict[str, float | None] = {
+        metric.field: node.value_at(metric.name, t)
+        for metric in METRICS
+        if metric.history and metric.name in GPU_KEYS_BY_NAME
+    }
     for name in TRAFFIC:
         # Not from totals, which begin at 0.
         rate = node.value_at(name, t)
