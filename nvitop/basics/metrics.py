@@ -244,13 +244,13 @@ METRICS: tuple[Metric, ...] = (
     _metric('bar1_memory_percent', '%', 'float', 'slow', None, 'BAR1 used / total', mig=True, report=True, history=True, exported='bar1_memory_used'),
     # utilization
     _metric('gpu_utilization', '%', 'int', 'fast', 'utilization.gpu', 'share of time in which a kernel ran', report=True, history=True, graph='UTIL', snapshot=True, collector=True, exported='utilization', source='nvmlDeviceGetUtilizationRates'),
-    _metric('memory_utilization', '%', 'int', 'fast', 'utilization.memory', 'share of time in which memory was read or written', report=True, history=True, graph='MBW', snapshot=True, collector=True, source='nvmlDeviceGetUtilizationRates'),
-    _metric('encoder_utilization', '%', 'int', 'shown', 'utilization.encoder', 'utilization of the video encoder', detail=True, history=True, graph='ENC', snapshot=True, source='nvmlDeviceGetEncoderUtilization'),
-    _metric('decoder_utilization', '%', 'int', 'shown', 'utilization.decoder', 'utilization of the video decoder', detail=True, history=True, graph='DEC', snapshot=True, source='nvmlDeviceGetDecoderUtilization'),
+    _metric('memory_utilization', '%', 'int', 'fast', 'utilization.memory', 'share of time in which memory was read or written', report=True, history=True, graph='MEM BW', snapshot=True, collector=True, source='nvmlDeviceGetUtilizationRates'),
+    _metric('encoder_utilization', '%', 'int', 'shown', 'utilization.encoder', 'utilization of the video encoder', detail=True, history=True, graph='ENCODER', snapshot=True, source='nvmlDeviceGetEncoderUtilization'),
+    _metric('decoder_utilization', '%', 'int', 'shown', 'utilization.decoder', 'utilization of the video decoder', detail=True, history=True, graph='DECODER', snapshot=True, source='nvmlDeviceGetDecoderUtilization'),
     _metric('jpeg_utilization', '%', 'int', 'shown', 'utilization.jpeg', 'utilization of the JPEG engine', history=True, source='nvmlDeviceGetJpgUtilization'),
     _metric('ofa_utilization', '%', 'int', 'shown', 'utilization.ofa', 'utilization of the optical-flow accelerator', history=True, source='nvmlDeviceGetOfaUtilization'),
     # power and temperature
-    _metric('power_usage', 'W', 'float', 'fast', 'power.draw', 'power drawn by the board', divisor=1000, report=True, history=True, graph='PWR', maximum='power_limit', snapshot=True, collector=True, source='nvmlDeviceGetPowerUsage'),
+    _metric('power_usage', 'W', 'float', 'fast', 'power.draw', 'power drawn by the board', divisor=1000, report=True, history=True, graph='POWER', maximum='power_limit', snapshot=True, collector=True, source='nvmlDeviceGetPowerUsage'),
     _metric('power_limit', 'W', 'float', 'slow', 'power.limit', 'power limit set by management', divisor=1000, report=True, snapshot=True, collector=True, source='nvmlDeviceGetPowerManagementLimit'),
     _metric('enforced_power_limit', 'W', 'float', 'shown', 'enforced.power.limit', 'power limit in effect', divisor=1000, source='nvmlDeviceGetEnforcedPowerLimit'),
     _metric('default_power_limit', 'W', 'float', 'static', 'power.default_limit', 'power limit after start', divisor=1000, source='nvmlDeviceGetPowerManagementDefaultLimit'),

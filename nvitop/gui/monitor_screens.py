@@ -186,8 +186,8 @@ MAIN = ScreenSpec(
     draw=draw_main_screen,
     hints=('h', 'q'),
     menu=(
-        *('h', 'S s', 'n N', 'PageUp PageDown', 'Up Down', 'Enter', 'T', 'K', 'e', 'Space', 'Esc'),
-        *('\\', 'F6', 't', '!', 'U', '/', 'J', 'C', 'z', '( )', '{ }', 'b', 'q'),
+        *('h', 'S s', 'n N', 'PageUp PageDown', 'Up Down', 'Tab', 'Enter', 'T', 'K', 'e', 'Space'),
+        *('Esc', '\\', 'F6', '!', 'U', '/', 't', 'J', 'C', 'z', '( )', '{ }', 'b', 'q'),
     ),
     lines=process_lines,
     demand=main_demand,

@@ -144,5 +144,5 @@ def test_ascii_text_has_the_same_width(text: str) -> None:
 def test_guides_and_empty_parts_of_bars_do_not_look_like_values() -> None:
     buffer = Buffer(4, 2)
     for y, role in enumerate((Role.TRACK, Role.LIGHT)):
-        buffer.write(0, y, '⠉⠒⣀■', Style(role))
+        buffer.write(0, y, '⠉⠒⣀▇', Style(role))
     assert to_ascii(buffer).lines() == ['===.', '===#']

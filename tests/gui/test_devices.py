@@ -113,7 +113,7 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
     text = text_of(page)
     assert f'UUID         {EIGHT.devices[3].info.uuid}' in text
     assert re.search('PROBLEM +none +│', text)
-    for title in ('UTIL', 'MEM', 'PWR', 'TEMP', 'SM CLOCK', 'PCIe RX', 'PCIe TX', 'NVLink TX'):
+    for title in ('UTIL', 'MEM', 'POWER', 'TEMP', 'SM CLOCK', 'PCIe RX', 'PCIe TX', 'NVLink TX'):
         assert f'│ {title} ' in text
     following = pressed(page, 'Tab')
     assert following.page_devices[0].device.key == EIGHT.devices[4].key
@@ -160,7 +160,7 @@ def test_a_sleeping_gpu_is_neither_wrong_nor_part_of_totals() -> None:
     for size in ((120, 40), (80, 24), (180, 60)):
         buffer = draw_frame(state_of(sample, *size), History())
         text = '\n'.join(buffer.lines())
-        assert re.search('2  +asleep +asleep .D3cold. for 5 min ', text)
+        assert re.search('2  +asleep +.D3cold. for 5 min', text)
         assert '2!' not in text
         assert 'unreadable' not in text
     assert '1 asleep: GPU 2' in text

@@ -33,7 +33,7 @@ def test_legend_comes_first_and_shows_what_it_explains() -> None:
     spans = [span for y in range(24) for span in buffer.row(y)]
     styles = {text.strip(): style.role for _, text, style in spans}
     assert buffer.lines()[3].strip(' │') == 'Legend'
-    assert styles['FREE'] is Role.IDLE
+    assert styles['free'] is Role.IDLE
     assert styles['held 1h'] is Role.WARNING
 
 

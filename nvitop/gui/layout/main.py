@@ -17,8 +17,9 @@ LOWEST = 6
 DEVICE_FRAME, PROCESS_FRAME = 2, 3
 #: Minimum height of a screen with a panel of devices.
 _WITH_DEVICES = 9
-#: Minimum share of the screen for processes, and lines of them before rows of GPUs grow.
-_SHARE, _FEWEST = 3, 8
+#: Minimum share of the screen for processes, on the page of a GPU too, and lines of them before rows
+#: of GPUs grow.
+_SHARE, _PAGE_SHARE, _FEWEST = 3, 7, 8
 #: Maximum number of lines of a GPU, and of a metric if a single GPU has a line for each.
 _MOST_LINES, _MOST_METRIC_LINES = 8, 6
 #: Rows of the host below its line if there is room: the history of its CPU and memory.
@@ -68,8 +69,9 @@ def main_rows(
     """
     room = height - 1
     # The page of a GPU is about its metrics.
-    third = max(PROCESS_FRAME + 1, -(-height // (2 * _SHARE if is_page else _SHARE)))
-    target = max(third, min(PROCESS_FRAME + _FEWEST // (1 + is_page), height // 2))
+    third = max(PROCESS_FRAME + 1, -(-height // (_PAGE_SHARE if is_page else _SHARE)))
+    fewest = third if is_page else PROCESS_FRAME + _FEWEST
+    target = max(third, min(fewest, height // 2))
     if width < NARROWEST or height < _WITH_DEVICES or not rows:
         devices = 0 if rows or height < _WITH_DEVICES else DEVICE_FRAME
         return MainRows(devices, 0, max(0, room - devices), Folded(tuple(rows)))

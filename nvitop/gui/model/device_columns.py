@@ -43,9 +43,7 @@ def bar_pieces(percent: float | None, width: int, style: Style) -> Pieces:
     if percent is None or percent != percent:
         return ((fmt.UNKNOWN_MARK * width, DIM),)
     filled = fmt.format_bar(percent, width)
-    whole = filled.rstrip(fmt.PARTS)
-    part = (filled[len(whole) :], style._replace(on_track=True))
-    return ((whole, style), part, ('█' * (width - len(filled)), _TRACK))
+    return ((filled, style), (fmt.FULL * (width - len(filled)), _TRACK))
 
 
 def _index(row: GpuRow, _: int) -> Pieces:
@@ -142,12 +140,12 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
     Column('state', 'STATE', (7, 10, 16), '`free`, `claimed` (free, but claimed with `nvitop run`), `busy`, `in use` (by processes, but its utilization is below 5 % now or not measured), `held` (memory of processes, but no kernel for 10 minutes), `asleep` or `lost`', _state, align='<'),
     Column('user', 'USER', (8, 12, 20), 'the user with the most memory, and the number of others', _user, align='<', gap=2, rank=2),
     Column('job', 'JOB', (12, 20, 32), 'the job, pod or container with the most memory', _job, align='<', rank=8, gap=2),
-    Column('memory_bar', '', (4, 10, 16), 'used memory in percent', lambda row, width: bar_pieces(row.device.memory_percent, width, _MEMORY), align='<', gap=2, rank=4),
+    Column('memory_bar', '', (4, 10, 10, 16), 'used memory in percent', lambda row, width: bar_pieces(row.device.memory_percent, width, _MEMORY), align='<', gap=2, rank=4),
     Column('memory', 'MEM GiB', (7, 9), 'used memory, and with enough room all memory', _memory, source='`memory_used`, `memory_total`'),
     Column('utilization', 'UTIL', (4,), 'share of time in which a kernel ran', _utilization, gap=2, source='`gpu_utilization`'),
     Column('temperature', 'TEMP', (4,), 'temperature of the GPU', _temperature, gap=2, rank=5, metrics=('temperature',)),
     Column('power', 'POWER', (5, 9, 11), 'power draw, and with enough room its limit', _power, gap=2, rank=7, metrics=('power_usage',)),
-    Column('clock', 'CLOCK', (8,), 'SM clock', _clock, gap=2, rank=9, metrics=('sm_clock',)),
+    Column('clock', 'SM CLOCK', (8,), 'SM clock', _clock, gap=2, rank=9, metrics=('sm_clock',)),
     Column('history', '', (16, 36, 0), 'utilization, or the metric that `g` chose, in the last minutes', lambda *_: (), align='<', gap=2, rank=3),
 )
 # fmt: on
@@ -191,19 +189,16 @@ def _link(device: DeviceSample) -> str:
     return fmt.format_pcie_link(device.pcie_link_generation, device.pcie_link_width)
 
 
-#: Facts below the row of a GPU, the most important first. The problem follows the second one.
+#: Facts below the row of a GPU, the most important first. A problem follows the third one.
 LINE_FACTS: tuple[LineFact, ...] = (
     LineFact(4, _temperature, 'temperature', '>'),
     LineFact(11, _power, 'power_usage', '>'),
     LineFact(8, _clock, 'sm_clock', '>'),
+    LineFact(14, _words('bandwidth', lambda device: fmt.format_share(device.memory_utilization_percent)), 'memory_utilization'),
     LineFact(8, _words('fan', lambda device: fmt.format_share(device.fan_speed_percent)), 'fan_speed'),
-    LineFact(15, _words('memory', lambda device: fmt.format_measured('MHz', device.memory_clock_mhz)), 'memory_clock'),
     LineFact(11, _words('memory', lambda device: fmt.format_measured('°C', device.memory_temperature_celsius)), 'memory_temperature'),
-    LineFact(18, _words('bandwidth used', lambda device: fmt.format_share(device.memory_utilization_percent)), 'memory_utilization'),
     LineFact(13, _words('PCIe', _link), 'pcie_link_generation'),
     LineFact(14, _words('ECC errors', _ecc_errors), 'total_volatile_uncorrected_ecc_errors'),
-    LineFact(8, _words('state', lambda device: fmt.format_word(device.performance_state)), 'performance_state'),
-    LineFact(18, _words('energy', lambda device: fmt.format_energy(device.total_energy_joules)), 'total_energy'),
 )  # fmt: skip
 
 
@@ -238,13 +233,7 @@ def top_of(metric: Metric, devices: Sequence[DeviceSample]) -> float | None:
 #: Metrics of a GPU whose row has a line for each metric, and further ones on its page.
 _FEW_METRICS = ('gpu_utilization', 'memory_percent', 'power_usage', 'temperature', 'sm_clock')
 _MORE_METRICS = (
-    *(
-        'memory_utilization',
-        'fan_speed',
-        'memory_clock',
-        'encoder_utilization',
-        'decoder_utilization',
-    ),
+    *('memory_utilization', 'fan_speed'),
     *(
         'pcie_rx_throughput',
         'pcie_tx_throughput',
@@ -280,13 +269,6 @@ def _listed(*parts: tuple[str, object]) -> str:
 
 def _measured(unit: str, value: float | None) -> str | None:
     return None if value is None else fmt.format_measured(unit, value)
-
-
-def _identity(device: DeviceSample) -> str:
-    info = device.info
-    name = info.name if info.mig_profile is None else f'MIG {info.mig_profile}'
-    family = (info.architecture, info.cuda_compute_capability)
-    return _listed(('', name), ('', ' '.join(filter(None, family)) or None))
 
 
 def _all_links(device: DeviceSample) -> str:
@@ -328,12 +310,11 @@ def _memory_thresholds(device: DeviceSample) -> str:
     )
 
 
-def _clocks(device: DeviceSample) -> str:
-    now = [_measured('MHz', clock) for clock in (device.sm_clock_mhz, device.memory_clock_mhz)]
-    info = device.info
-    most = [_measured('MHz', clock) for clock in (info.max_sm_clock_mhz, info.max_memory_clock_mhz)]
-    texts = [part if full in (None, part) else f'{part} of {full}' for part, full in zip(now, most)]
-    return _listed(*zip(('SM', 'memory'), texts))
+def _memory_clock(device: DeviceSample) -> str:
+    most = device.info.max_memory_clock_mhz
+    return _listed(
+        ('', _measured('MHz', device.memory_clock_mhz)), ('limit', _measured('MHz', most))
+    )
 
 
 def _ecc(device: DeviceSample) -> str:
@@ -376,7 +357,6 @@ FACT_METRICS: tuple[str, ...] = (
 
 #: The most important ones first. A short screen shows only the first ones.
 FACTS: tuple[Fact, ...] = (
-    Fact('NAME', _identity),
     Fact('UUID', lambda device: fmt.format_word(device.info.uuid)),
     Fact(
         'BUS ID',
@@ -386,7 +366,7 @@ FACTS: tuple[Fact, ...] = (
     Fact('POWER', _power_limits),
     Fact('TEMP', _thresholds),
     Fact('MEM TEMP', _memory_thresholds),
-    Fact('CLOCKS', _clocks),
+    Fact('MEM CLOCK', _memory_clock),
     Fact('CLOCK LIMIT', lambda device: fmt.format_reasons(device.clock_event_reasons)),
     Fact('ECC ERRORS', _ecc),
     Fact('REPAIRS', _repairs),

@@ -231,7 +231,8 @@ def answers(rows: Sequence[GpuRow]) -> tuple[Answer, ...]:
         found.append(Answer(forms, WARNING, 1))
     claimed = [row for row in leaves if row.is_claimed]
     found += _by_user(claimed, 'claimed', 4)
-    found += _by_user([row for row in leaves if row.state.word in _BUSY], 'busy', 3)
+    used = [row for row in leaves if row.state.word in _BUSY]
+    found += _by_user(used, max((row.state.word for row in used), default=''), 3)
     asleep = [row for row in leaves if row.state.word == 'asleep' and not row.is_claimed]
     if asleep:
         count = f'{len(asleep)} asleep'
@@ -246,7 +247,7 @@ def _by_user(rows: Sequence[GpuRow], word: str, rank: int) -> list[Answer]:
     users: dict[str, list[GpuRow]] = {}
     for row in rows:
         users.setdefault(row.user, []).append(row)
-    who = ', '.join(f'{user} {_labels(each)}'.lstrip() for user, each in users.items())
+    who = ', '.join(f'{user or "?"} {_labels(each)}' for user, each in users.items())
     count = f'{len(rows)} {word}'
     few = ', '.join(list(users)[:3]) + (' ..' if len(users) > 3 else '')
     return [Answer((f'{count}: {who}', f'{count}: {few}', count), PLAIN, rank)]
@@ -299,6 +300,10 @@ def fold_free(rows: Sequence[GpuRow]) -> Folded:
 def why_silent(device: DeviceSample, room: int) -> str:
     """Return why a device has no values, in words that fit if there are any."""
     reason = safe(device.reason or device.status)
+    if device.status == 'asleep' and reason.startswith('asleep'):
+        reason = reason[len('asleep') :].lstrip(' ,;')
+        if 'press r' not in reason:
+            reason = '; '.join(filter(None, (reason, f'nvitop -o {device.key.label} wakes it')))
     if device.status == 'not permitted':
         reason = f'{device.status}: {reason}'
     forms = (reason, *(reason.partition(end)[0] for end in (';', ',', ' (')))

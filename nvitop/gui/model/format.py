@@ -133,12 +133,13 @@ def format_share(percent: float | None) -> str:
 
 
 def format_cpu_percent(percent: float | None) -> str:
-    """Format ``%CPU`` and ``%MEM`` in at most 5 characters: ``12.3``, ``1234``, ``9999+``."""
-    if percent is None or _is_missing(percent):
-        return NOT_AVAILABLE
-    if percent < 999.95:
-        return f'{percent:.1f}'
-    return f'{percent:.0f}' if percent < 9999.5 else '9999+'
+    """Format ``%CPU`` in at most 5 characters, like the other whole percentages: ``12``, ``9999+``."""
+    return '9999+' if percent is not None and percent >= 9999.5 else format_count(percent)
+
+
+def format_tenths(percent: float | None) -> str:
+    """Format a percentage that is usually small, such as ``%MEM``: ``0.4``, ``15.6``."""
+    return NOT_AVAILABLE if percent is None or _is_missing(percent) else f'{percent:.1f}'
 
 
 def format_load(load: float | None) -> str:
@@ -150,8 +151,8 @@ def format_load(load: float | None) -> str:
     return f'{load:5.{2 if load < 99.995 else 1 if load < 999.95 else 0}f}'
 
 
-#: Eighths of a cell that a bar fills from the left, and heights of a cell.
-PARTS = '▏▎▍▌▋▊▉'
+#: A full cell of a bar, not so high that it joins the bar above; and eighths of one.
+FULL, _PARTS = '▇', '▏▎▍▌▋▊▉'
 #: A value that is not known.
 UNKNOWN_MARK = '·'
 
@@ -161,7 +162,7 @@ def format_bar(percent: float, width: int) -> str:
     eighths = round(max(0.0, min(100.0, percent)) * 8 * width / 100)
     eighths = max(eighths, int(percent >= 0.5 and width > 0))
     whole, rest = divmod(eighths, 8)
-    return '█' * whole + (PARTS[rest - 1] if rest else '')
+    return FULL * whole + (_PARTS[rest - 1] if rest else '')
 
 
 # Device -------------------------------------------------------------------------------------------
@@ -362,23 +363,14 @@ def format_age(seconds: float | None) -> str:
     return f'{min(999, seconds // 86400):.0f}d'
 
 
-def format_running_time(seconds: float | None) -> str:
-    """Format a running time: ``M:SS``, ``H:MM:SS``, or ``4.2 days`` from four days on."""
-    return _format_duration(seconds, in_days=False)
-
-
 def format_uptime(seconds: float | None) -> str:
     """Format an uptime without seconds: ``0h05m``, ``23h59m``, or ``1.5 days`` from one day on."""
-    if seconds is None or not 0 <= seconds < 86400:
-        return _format_duration(seconds, in_days=True)
-    hours, minutes = divmod(int(seconds) // 60, 60)
-    return f'{hours}h{minutes:02}m'
-
-
-def _format_duration(seconds: float | None, *, in_days: bool) -> str:
     if seconds is None or not 0 <= seconds < 86400 * 1e6:
         return NOT_AVAILABLE
-    return duration2human(seconds, in_days=in_days)
+    if seconds >= 86400:
+        return duration2human(seconds, in_days=True)
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    return f'{hours}h{minutes:02}m'
 
 
 def format_idle_time(seconds: float | None, *, is_longer: bool = False) -> str:

@@ -118,7 +118,10 @@ _SAME_CELLS = {
     ord('•'): '*',
     ord('·'): '.',
     ord('…'): '~',
-    ord('►'): '>',
+    **dict.fromkeys(map(ord, '►▸›'), '>'),
+    **dict.fromkeys(map(ord, '●◆'), '*'),
+    ord('○'): 'o',
+    ord('▾'): 'v',
     ord('→'): '>',
     ord('←'): '<',
     ord('↑'): '^',
@@ -132,7 +135,9 @@ _SAME_CELLS = {
 
 
 #: Empty parts of bars, which must not look like values.
-_ASCII_OF_TRACKS = {ord('█'): '.', ord('■'): '.'}
+_ASCII_OF_TRACKS = {ord('▇'): '.'}
+#: The rest of a cell, in reverse, in a history that hangs from its top.
+_ASCII_OF_HANGING = dict(zip(map(ord, '▇▆▅▄▃▂▁ '), "'`^=+*#|"))
 
 
 def to_ascii(buffer: Buffer) -> Buffer:
@@ -146,7 +151,9 @@ def to_ascii(buffer: Buffer) -> Buffer:
         for x, text, style in buffer.row(y):
             if style.role is Role.TRACK:
                 text = text.translate(_ASCII_OF_TRACKS)
-            copy.write(x, y, ascii_text(text), style)
+            if style.role is Role.OTHER and style.reverse:
+                text, style = text.translate(_ASCII_OF_HANGING), style._replace(reverse=False)
+            copy.write(x, y, ascii_text(' | ' if text == ' · ' else text), style)
     copy.hits = buffer.hits
     return copy
 

@@ -113,8 +113,6 @@ class Buffer:
             'reverse': reverse,
         }
         changes = {name: value for name, value in given.items() if value is not None}
-        if role is not None:
-            changes['on_track'] = False
         changed: dict[Style, Style] = {}
         with_blanks = role is not None or underline is not None
         area = rect.intersect(self.area)

@@ -70,8 +70,6 @@ class Style(NamedTuple):
     reverse: bool = False
     italic: bool = False
     blink: bool = False
-    #: The background is the color of an empty bar: in the cell that a bar fills in part.
-    on_track: bool = False
 
 
 #: Style of ordinary text.

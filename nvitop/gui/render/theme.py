@@ -59,8 +59,6 @@ class Theme(NamedTuple):
         paint = (_MONO if colors < 8 else self.paints).get(style.role, _PLAIN)
         at = 0 if colors < 16 else 1 if colors < 256 else 2
         foreground, background = paint.foreground[at], paint.background[at]
-        if style.on_track and colors >= 16 and self.paints:
-            background = self.paints[Role.TRACK].foreground[at]
         return Look(
             foreground=foreground,
             background=background,

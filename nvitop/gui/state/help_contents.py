@@ -34,7 +34,7 @@ MOUSE = HelpGroup(
     ),
 )
 _MARKS = (
-    HelpEntry('FREE', 'no process uses the GPU', IDLE),
+    HelpEntry('free', 'no process uses the GPU', IDLE),
     HelpEntry('held 1h', 'memory in use, but no kernel for 1 h', WARNING),
     HelpEntry('! HOT', 'something is wrong with the GPU: press !', ERROR),
     HelpEntry('util', 'utilization of GPUs, processes and CPUs', Style(Role.UTILIZATION)),

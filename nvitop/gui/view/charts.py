@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Callable, Hashable, Iterator, NamedTuple, Sequence
 
@@ -35,9 +36,15 @@ def draw_meter(buf: Buffer, area: Rect, percent: float | None, style: Style) -> 
 
 
 def draw_history(
-    buf: Buffer, area: Rect, values: Sequence[float | None], style: Style, *, bound: float = 100.0
+    buf: Buffer,
+    area: Rect,
+    values: Sequence[float | None],
+    style: Style,
+    *,
+    bound: float = 100.0,
+    hangs: bool = False,
 ) -> None:
-    """Draw the newest of ``values``, oldest first, from the bottom of ``area`` up.
+    """Draw the newest of ``values``, oldest first, from the bottom of ``area`` up, or from its top down.
 
     ``bound`` is the value that fills the height, without the last eighth, so that rows stay apart. A
     known value has at least an eighth; an unknown one after the first known value is a dim dot.
@@ -53,7 +60,15 @@ def draw_history(
     ]
     for row in range(area.height):
         below = row * _LEVELS
-        text = ''.join([_BLOCKS[max(0, min(_LEVELS, level - below))] for level in levels])
+        parts = [max(0, min(_LEVELS, level - below)) for level in levels]
+        if hangs:
+            # There are no blocks that hang: the rest of the cell, in reverse.
+            for is_filled, group in itertools.groupby(enumerate(parts), lambda each: each[1] > 0):
+                cells = list(group)
+                text = ''.join([_BLOCKS[_LEVELS - part] for _, part in cells if is_filled])
+                buf.write(x + cells[0][0], area.y + row, text, style._replace(reverse=True))
+            continue
+        text = ''.join([_BLOCKS[part] for part in parts])
         shown = text.strip(' ')
         if shown:
             start = x + len(text) - len(text.lstrip(' '))
@@ -61,7 +76,7 @@ def draw_history(
     first = next((i for i, value in enumerate(values) if value is not None), len(values))
     for i in range(first, len(values)):
         if values[i] is None:
-            buf.write(x + i, area.bottom - 1, _GAP, DIM)
+            buf.write(x + i, area.y if hangs else area.bottom - 1, _GAP, DIM)
 
 
 class Ruler:
@@ -148,6 +163,8 @@ class MetricLine(NamedTuple):
     gap_words: str = ''
     #: Another form of the value and of the highest possible one.
     text: tuple[str, str] = ('', '')
+    #: Whether the history hangs below that of the line before it, on the same scale.
+    is_mirrored: bool = False
 
 
 #: Cells of the title and of the value of a series, minimum and maximum width of its bar, minimum
@@ -175,8 +192,7 @@ def draw_series(
             break
         width = area.width - left
         values = ruler.values(each.key, each.metric, width)
-        known = [*values, each.now]
-        top = each.top or round_top(known, base=each.base)
+        top = each.top or _common_top(series, number, ruler, width)
         buf.write(area.x, y, clip(each.title, _TITLE - 1), HEADING)
         now, whole = each.text if each.text[0] else (each.format(each.now), '')
         if not each.text[0] and each.top and each.top != 100.0 and each.now is not None:
@@ -188,6 +204,8 @@ def draw_series(
         )
         buf.write(x, y, whole, DIM)
         percent = None if each.now is None or not each.top else 100.0 * each.now / each.top
+        if bar and not each.top and not each.is_mirrored:
+            buf.write(area.x + _TITLE + _VALUE + 2, y, f'up to {each.format(top)}', DIM, width=bar)
         if bar and each.top:
             draw_meter(buf, Rect(area.x + _TITLE + _VALUE + 2, y, bar, 1), percent, each.style)
         highest = ruler.highest(each.key, each.metric, width)
@@ -196,8 +214,20 @@ def draw_series(
             x = area.x + _TITLE
             buf.write(x, y + 1, clip(f'max {each.format(highest)}', _VALUE), DIM)
         graph = Rect(area.x + left, y, width, lines)
-        draw_history(buf, graph, values, each.style, bound=top)
+        draw_history(buf, graph, values, each.style, bound=top, hangs=each.is_mirrored)
         _write_gap(buf, graph, values, each.gap_words)
+
+
+def _common_top(series: Sequence[MetricLine], number: int, ruler: Ruler, width: int) -> float:
+    """Return the value that fills the history of a line, and of the one that mirrors it."""
+    first = number - series[number].is_mirrored
+    known = [
+        value
+        for each in series[first : first + 2]
+        if each is series[first] or each.is_mirrored
+        for value in (*ruler.values(each.key, each.metric, width), each.now)
+    ]
+    return round_top(known, base=series[number].base)
 
 
 def _write_gap(buf: Buffer, graph: Rect, values: Sequence[float | None], words: str) -> None:

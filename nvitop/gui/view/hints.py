@@ -245,7 +245,7 @@ def state_badges(state: AppState) -> tuple[Item, ...]:
         badges.append(_badge(BADGE, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
     is_limited = bool(state.spec.filter_example)
     badges += option_badges(state.main.filter) if is_limited else ()
-    if state.main.selected_device is not None and is_limited:
+    if state.main.selected_device is not None and is_limited and not state.main.shows_page:
         badges.append(_badge(_INPUT, f'GPU {state.main.selected_device.label}'))
     is_of_problems = state.screen is Screen.PROBLEMS
     typed = state.problem_query if is_of_problems else state.query if is_limited else ''

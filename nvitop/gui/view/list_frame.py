@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import TITLE
-from nvitop.gui.render.width import cell_width, safe
+from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.view.hints import signal_hints, title_badges, title_hints
-from nvitop.gui.view.screens.main import draw_first_line
-from nvitop.gui.view.text import BORDER, Item, Note, draw_border, draw_rule, draw_uprights
+from nvitop.gui.view.screens.main import crumbs, draw_first_line
+from nvitop.gui.view.text import BORDER, Note, draw_border, draw_rule, draw_uprights
 from nvitop.sampling.history import History
 
 
@@ -20,7 +20,7 @@ def draw_framed(buf: Buffer, state: AppState, history: History) -> None:
     state.spec.draw(inner, inside, history)
     _draw_crumbs(buf, state)
     ends, x = (0, buf.width - 1), state.margin
-    title = ''.join(text for _, text, _ in inner.row(0)) if inner.height else ''
+    title = ' · '.join(text for _, text, _ in inner.row(0)) if inner.height else ''
     draw_border(buf, 1, (), ends, [Note((title,), TITLE)] if title else ())
     for y in range(1, inner.height):
         row = inner.row(y)
@@ -44,10 +44,7 @@ def draw_section(buf: Buffer, y: int, title: str) -> None:
 
 def _draw_crumbs(buf: Buffer, state: AppState) -> None:
     """Draw the way to the screen, badges, which GPUs are free, and keys."""
-    where = safe(state.shown.host.hostname) or 'nvitop'
-    name = state.screen.value
-    crumbs = Item((f'{where} › {name}', name), TITLE)
-    badges = (crumbs, *title_badges(state))
+    badges = (*crumbs(state, state.screen.value), *title_badges(state))
     hint = (signal_hints(state) if state.spec.selection is not None else ()) or title_hints(state)
     room = buf.width - sum(cell_width(badge.forms[-1]) + 3 for badge in badges) - 2
     # A key and its words.

@@ -84,7 +84,7 @@ def heading_text(places: Iterable[Placed]) -> str:
 
 KEY = Style(Role.KEY, bold=True, italic=True)
 #: Empty parts of bars that have the color of the filled parts.
-MONO_TRACKS = {ord('█'): '░'}
+MONO_TRACKS = {ord('▇'): '░'}
 
 
 class Item(NamedTuple):

@@ -27,7 +27,7 @@ from nvitop.gui.model.table import Placed, place
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, Cells, Rect, inside
 from nvitop.gui.render.style import DIM, HEADING, IDLE, PLAIN, TITLE, WARNING, Role, Style
-from nvitop.gui.render.width import cell_width, clip, safe
+from nvitop.gui.render.width import cell_width, clip, safe, wrap
 from nvitop.gui.view.charts import (
     MetricLine,
     Ruler,
@@ -88,10 +88,11 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
     notes = machine_notes(rows, shown.sample)
     draw_border(buf, area.y, (), ends, notes, (*position, *total_notes(rows)))
     columns = _place(area.width, rows, panel.lines, shown)
-    draw_headings(buf, area.y + 1, columns)
+    if any(row.device.status == 'ok' for row in rows):
+        draw_headings(buf, area.y + 1, columns)
     history = next((each for each in columns if each.column.name == 'history'), None)
     top = None
-    if history is not None and shown.ruler is not None:
+    if history is not None and any(row.device.status == 'ok' for row in rows):
         _draw_times(buf, Rect(history.x, area.y + 1, history.width, 1), shown)
         top = _common_top(panel.shown.rows, shown, history.width)
     y = area.y + DEVICE_FRAME
@@ -200,7 +201,8 @@ def _draw_row(
     right = columns[-1].right if history is None else history.x - 2
     if device.status != 'ok':
         _draw_silent(buf, y, columns, row, area.height)
-        facts: Sequence[Pieces] = (((clip(row.advice, right - left), DIM),),) if row.advice else ()
+        advice = wrap(row.advice, right - left) if row.advice else ()
+        facts: Sequence[Pieces] = [((line, DIM),) for line in advice]
     else:
         for each in columns:
             draw_cell(buf, each.x, y, each, each.column.text(row, each.width), PLAIN)
@@ -255,12 +257,18 @@ def _facts(row: GpuRow, width: int, lines: int, rows: Sequence[GpuRow]) -> list[
         fact for fact in LINE_FACTS if any(is_known(each.device, fact.metric) for each in rows)
     ]
     found: list[list[tuple[str, Style]]] = [[]]
+    has_problem = bool(row.problem or row.held_words)
     cells = 0
+
+    def add_problem() -> None:
+        found[-1].append(_problem_that_fits(row, max(0, width - cells), has_advice=lines < 2))
+        if row.advice and row.is_wrong:
+            found.extend([(line, DIM)] for line in wrap(row.advice, width))
+
     for number, fact in enumerate(known):
-        if number == _BEFORE_PROBLEM and (row.problem or row.held_words):
-            found[-1].append(_problem_that_fits(row, max(0, width - cells), has_advice=lines < 2))
-            if row.advice and row.is_wrong and lines > 1:
-                found.append([(clip(row.advice, width), DIM)])
+        if has_problem and (number == _BEFORE_PROBLEM or cells + fact.width + 2 + _PROBLEM > width):
+            add_problem()
+            has_problem = False
             cells = width
         if cells and cells + fact.width > width:
             found.append([])
@@ -270,8 +278,8 @@ def _facts(row: GpuRow, width: int, lines: int, rows: Sequence[GpuRow]) -> list[
         before, after = (pad, 0) if fact.align == '>' else (0, pad)
         found[-1] += [(' ' * before, PLAIN), *pieces, (' ' * (after + 2), PLAIN)]
         cells += fact.width + 2
-    if len(known) <= _BEFORE_PROBLEM and (row.problem or row.held_words):
-        found[-1].append(_problem_that_fits(row, max(0, width - cells), has_advice=True))
+    if has_problem:
+        add_problem()
     return list(found)
 
 
@@ -293,8 +301,8 @@ def _problem_that_fits(row: GpuRow, room: int, *, has_advice: bool) -> tuple[str
     return next((form for form in forms if cell_width(form) <= room), clip(forms[-1], room)), style
 
 
-#: Number of facts before the problem in the second line.
-_BEFORE_PROBLEM = 2
+#: Number of facts before the problem in the second line, if it has this number of cells.
+_BEFORE_PROBLEM, _PROBLEM = 3, 33
 
 
 def _draw_free(
@@ -365,6 +373,7 @@ def _series(row: GpuRow, metric: Metric) -> MetricLine:
         1024 if metric.unit == 'KiB/s' else 1000,
         'measured only while this page is open' if metric.tier == 'shown' else '',
         _memory_text(device) if metric.name == 'memory_percent' else ('', ''),
+        metric.name.endswith('_tx_throughput'),
     )
 
 
@@ -379,7 +388,12 @@ def _memory_text(device: DeviceSample) -> tuple[str, str]:
 def _draw_facts(buf: Buffer, area: Rect, row: GpuRow) -> None:
     """Draw what is wrong with a device or who holds it, and facts about it, each with its label."""
     ends = (0, area.width - 1)
-    draw_border(buf, area.y, ends, ends, (Note((f'GPU {row.device.key.label}',), TITLE, 0),))
+    info = row.device.info
+    profile = info.mig_profile and f'MIG {info.mig_profile}'
+    family = ' '.join(filter(None, (info.architecture, info.cuda_compute_capability)))
+    notes = [Note((f'GPU {row.device.key.label}',), TITLE, 0)]
+    notes += [Note((safe(text),)) for text in (profile, family) if text]
+    draw_border(buf, area.y, ends, ends, notes)
     cells = inside(area.width)
     problem = ' · '.join(filter(None, (row.problem, row.advice))) or row.held_words
     style = row.mark_style if row.problem else WARNING if problem else DIM

@@ -10,15 +10,15 @@ from nvitop.gui.model.device_columns import Pieces, bar_pieces
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Cells, Rect, inside
 from nvitop.gui.render.style import DIM, HEADING, PLAIN, TITLE, Role, Style
-from nvitop.gui.render.width import cell_width
+from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.view.charts import Ruler, draw_history
 from nvitop.gui.view.text import draw_rule, draw_uprights
 from nvitop.sampling.history import HOST
 from nvitop.sampling.types import HostSample
 
 _CPU, _MEMORY = Style(Role.UTILIZATION), Style(Role.MEMORY)
-#: Cells of a bar in the line.
-_BAR = 10
+#: Cells of a bar in the line, and at most of the name of the host.
+_BAR, _NAME = 10, 24
 #: Cells of the label of a line below.
 _LABEL = 6
 _BLOCKS = '▁▂▃▄▅▆▇▇'
@@ -35,8 +35,9 @@ def draw_host(
     """Draw the line, which is the bottom border of the panel above, and histories in ``graph`` below."""
     ends = (0, area.width - 1)
     draw_rule(buf, area.y, above, ends)
-    buf.write(2, area.y, ' Host ', TITLE)
-    room = area.width - 12
+    title = clip(safe(host.hostname), _NAME) or 'Host'
+    left = 4 + buf.write(2, area.y, f' {title} ', TITLE)
+    room = area.width - left - 4
     parts = _parts(host)
     while len(parts) > 1 and _cells(parts) > room:
         bars = [i for i, part in enumerate(parts) if len(part) > 2]
@@ -46,7 +47,7 @@ def draw_host(
         else:
             parts.pop()
     x = area.width - 3 - _cells(parts)
-    if parts and x > 8:
+    if parts and x > left:
         x += buf.write(x, area.y, ' ')
         for number, part in enumerate(parts):
             x += buf.write(x, area.y, ' · ' if number else '', DIM)

@@ -46,11 +46,7 @@ def row_style(
         return Style(Role.SELECTED_TAGGED if is_selected else Role.TAGGED)
     if is_selected:
         return Style(selected)
-    if process.status == 'gone':
-        return Style(Role.ERROR)
-    if process.status in ('zombie', 'no permission'):
-        return Style(Role.WARNING)
-    if isinstance(process, ProcessSample) and process.is_outdated:
+    if process.status == 'gone' or (isinstance(process, ProcessSample) and process.is_outdated):
         return DIM
     return PLAIN
 

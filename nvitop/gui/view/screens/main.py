@@ -11,7 +11,7 @@ from nvitop.gui.model.device_rows import GpuRow, answers
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
-from nvitop.gui.render.style import DIM, PLAIN, Role, Style
+from nvitop.gui.render.style import DIM, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.lists import panel_rows, process_lines
@@ -41,7 +41,13 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         draw_too_small(buf)
         return
     hint = title_hints(state)
-    draw_first_line(buf, state.devices, sample.host, title_badges(state), state.timestamp, hint)
+    page = (
+        f'GPU {panel.shown.rows[0].device.key.label}'
+        if main.shows_page and panel.shown.rows
+        else ''
+    )
+    badges = (*crumbs(state, page), *title_badges(state))
+    draw_first_line(buf, state.devices, sample.host, badges, state.timestamp, hint)
     # A selected process that the filter hides must not mark a GPU: keys ignore it.
     selected = None if hidden_by_filter(state) else main.selected
     is_past = state.frozen is not None or not state.origin.is_live
@@ -72,6 +78,12 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         signal_hints(state),
     )
     draw_panels(buf, panel, sample, state.view, shown, listed)
+
+
+def crumbs(state: AppState, name: str) -> tuple[Item, ...]:
+    """Return the way to a page or screen of this name: ``dgx01 › users``; nothing for ``''``."""
+    where = safe(state.shown.host.hostname) or 'nvitop'
+    return (Item((f'{where} › {name}', name), TITLE),) if name else ()
 
 
 def _foreign_note() -> tuple[Note, ...]:
@@ -137,7 +149,15 @@ def draw_first_line(
     clock = Item((day.split()[3], day.split()[3][:5]), PLAIN, 6)
     hints = sum(cell_width(text) for text, _ in hint)
     room = buf.width - 2 - (hints + _GAP if hints else 0)
-    *texts, time = fit_items([*left, clock], room, _GAP)
+    texts = fit_items([*left, clock], room, _GAP)
+    # What the machine does is more important than the whole word.
+    short = [
+        item._replace(forms=item.forms[-1:]) if item.forms[-1] == '[SIM]' else item for item in left
+    ]
+    shorter = fit_items([*short, clock], room, _GAP)
+    if shorter[len(badges) :] != texts[len(badges) :]:
+        texts = shorter
+    *texts, time = texts
     x = 1
     for item, text in zip(left, texts):
         if text:

@@ -30,7 +30,7 @@ from nvitop.gui.view.panels.process import (
 from nvitop.gui.view.table import Content, draw_cell, draw_table
 from nvitop.gui.view.text import draw_message
 from nvitop.sampling.history import History
-from nvitop.sampling.types import DeviceKey, ProcessSample
+from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 
 #: User or owner, and device → memory in bytes.
 Usage = Mapping['tuple[str | None, DeviceKey]', float]
@@ -69,15 +69,15 @@ USER_COLUMNS: tuple[Column, ...] = (
            gap=2, order='gpu-memory', unit='B', source='sum of `MEM GiB`'),
     Column('idle_memory', 'HELD GiB', (8,), 'GPU memory of processes that have not used their GPU for a minute', _idle_memory,
            rank=1, order='idle-memory', unit='B', source='sum of `MEM GiB` where `IDLE` is at least a minute'),
-    Column('sm', '%SM', (5,), 'time that their kernels ran, in percent; mean of these devices', lambda row, _: fmt.format_cpu_percent(row.mean_sm_percent),
+    Column('sm', '%SM', (5,), 'time that their kernels ran, in percent; mean of these devices', lambda row, _: fmt.format_count(row.mean_sm_percent),
            order='sm', unit='%', source='sum of `%SM` on each device'),
     Column('hours', 'USED h', (7,), 'GPU-hours used in the scroll-back, or on the day of a recording', lambda row, _: _hours(row, 0),
            rank=2, order='hours', unit='h', source='`nvitop usage`'),
     Column('idle_hours', 'IDLE h', (7,), 'GPU-hours held without use in that time', lambda row, _: _hours(row, 1),
            rank=3, unit='h', source='`nvitop usage`'),
-    Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.cpu_percent),
+    Column('cpu', '%CPU', (6,), 'CPU time of all processes, in percent of one core', lambda row, _: fmt.format_count(row.cpu_percent),
            rank=6, order='cpu', unit='% of a core', source='sum of `%CPU`'),
-    Column('oldest', 'OLDEST', (9,), 'running time of the process that was started first', lambda row, _: fmt.format_running_time(row.running_seconds),
+    Column('oldest', 'OLDEST', (6,), 'running time of the process that was started first', lambda row, _: fmt.format_age(row.running_seconds),
            rank=4, order='oldest', source='highest `TIME`'),
 )
 # fmt: on
@@ -151,9 +151,17 @@ def _columns(
         if each.name in ('hours', 'idle_hours') and not has_hours:
             continue
         if each.name == 'devices' and has_map:
-            for row in devices:
+            for number, row in enumerate(devices):
                 text = functools.partial(_share, row, usage)
-                column = Column('gpu', row.device.key.label, (_GPU_CELLS - 1,), '', text, align='<')
+                column = Column(
+                    'gpu',
+                    row.device.key.label,
+                    (_GPU_CELLS - 1,),
+                    '',
+                    text,
+                    align='<',
+                    gap=2 - bool(number),
+                )
                 columns.append(column)
             continue
         columns.append(each._replace(title='JOB') if state.sums_by_owner and not columns else each)
@@ -172,7 +180,7 @@ def _share(row: GpuRow, usage: Usage, user: UserSummary, width: int) -> Content:
 
 def _free(row: GpuRow, width: int) -> Content:
     if row.is_free:
-        return (('FREE', IDLE),)
+        return (('free', IDLE),)
     percent = row.device.memory_percent
     return '' if percent is None else ((fmt.format_bar(100.0 - percent, width), DIM),)
 
@@ -196,6 +204,14 @@ def _draw_detail(
     room = body.height - (graphs + 2 if graphs else 0)
     table, below = body.split_top(min(room, 1 + len(rows)) if graphs else room)
     columns = [COLUMNS_BY_NAME[name] for name in _DETAILS]
+    text_of = columns[-1].text
+
+    @functools.lru_cache(maxsize=None)
+    def commands(width: int) -> dict[ProcessKey, str]:
+        texts = [str(text_of(row, None)) for row in rows]
+        return dict(zip([row.key for row in rows], fmt.brief_commands(texts, width)))
+
+    columns[-1] = columns[-1]._replace(text=lambda row, width: commands(width)[row.key])
     draw_table(buf, table, columns, rows)
     if not graphs:
         return
