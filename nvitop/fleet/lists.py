@@ -13,7 +13,7 @@ from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, Totals, totals
 
 if TYPE_CHECKING:
     from nvitop.fleet.queries import Scope
-    from nvitop.fleet.types import Fleet
+    from nvitop.fleet.types import Fleet, FleetGpu
 
     #: How a value is drawn; ``'heat'``: by its size in percent.
     Look = Literal['', 'good', 'warning', 'critical', 'dim', 'heat']
@@ -34,8 +34,10 @@ class ListColumn(NamedTuple):
     title: str = ''
     #: The text in table and screen, if it is not that of the value.
     text: Callable[[Any, float], str] | None = None
-    #: Cells on the screen; 0: as many as the texts need, or as are left.
-    width: int = 0
+    #: Cells on the screen, from narrow to wide; 0 takes the rest.
+    sizes: tuple[int, ...] = ()
+    #: On a narrow screen, columns of the highest rank are left out first; those of rank 0 never.
+    rank: int = 0
     #: Letter after ``o`` that sorts by this column on the screen.
     key: str = ''
     align: str = '>'
@@ -70,65 +72,71 @@ def age_look(age: float | None) -> Look:
 
 # fmt: off
 _HOST_COLUMNS = (
-    ListColumn('host', lambda host, _: host.name, 'HOST', key='h', align='<'),
-    ListColumn('gpus', lambda host, _: len(host.gpus), 'GPUS', width=4, key='g'),
-    ListColumn('utilization_percent', lambda host, _: rounded(host.utilization_percent, 1), 'UTIL', lambda host, _: percent_text(host.utilization_percent), 5, 'u', look=lambda host, _: 'heat'),
-    ListColumn('memory_used_bytes', lambda host, _: rounded(host.memory_used_bytes), 'MEMORY', lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes), 13, 'm'),
+    ListColumn('host', lambda host, _: host.name, 'HOST', sizes=(8, 28), key='h', align='<'),
+    ListColumn('gpus', lambda host, _: len(host.gpus), 'GPUS', sizes=(4,), rank=6, key='g'),
+    ListColumn('utilization_percent', lambda host, _: rounded(host.utilization_percent, 1), 'UTIL', lambda host, _: percent_text(host.utilization_percent), (5,), 3, 'u', look=lambda host, _: 'heat'),
+    ListColumn('memory_used_bytes', lambda host, _: rounded(host.memory_used_bytes), 'MEMORY', lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes), (13,), 7, 'm'),
     ListColumn('memory_total_bytes', lambda host, _: rounded(host.memory_total_bytes)),
-    ListColumn('power_watts', lambda host, _: rounded(host.power_watts, 1), 'POWER', lambda host, _: power_text(host.power_watts, host.power_limit_watts), 11, 'p'),
+    ListColumn('power_watts', lambda host, _: rounded(host.power_watts, 1), 'POWER', lambda host, _: power_text(host.power_watts, host.power_limit_watts), (11,), 8, 'p'),
     ListColumn('power_limit_watts', lambda host, _: rounded(host.power_limit_watts, 1)),
-    ListColumn('temperature_celsius', lambda host, _: rounded(host.temperature_celsius), 'TEMP', lambda host, _: temperature_text(host.temperature_celsius), 5, 't'),
-    ListColumn('free_gpus', lambda host, _: host.free, 'FREE', lambda host, _: str(host.free or ''), 5, 'r', look=lambda host, _: 'good'),
-    ListColumn('held_gpus', lambda host, _: host.held, 'HELD', lambda host, _: str(host.held or ''), 5, 'd', look=lambda host, _: 'warning'),
-    ListColumn('age_seconds', lambda host, now: rounded(host.age(now), 1), 'AGE', lambda host, now: age_text(host.age(now)), 6, 'a', look=lambda host, now: age_look(host.age(now))),
-    ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users), 14, align='<'),
-    ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'PROBLEMS', key='f', look=lambda host, _: host.severity or '', align='<'),
+    ListColumn('temperature_celsius', lambda host, _: rounded(host.temperature_celsius), 'TEMP', lambda host, _: temperature_text(host.temperature_celsius), (5,), 4, 't'),
+    ListColumn('free_gpus', lambda host, _: host.free, 'FREE', lambda host, _: str(host.free or ''), (5,), 1, 'r', look=lambda host, _: 'good'),
+    ListColumn('held_gpus', lambda host, _: host.held, 'HELD', lambda host, _: str(host.held or ''), (5,), 1, 'd', look=lambda host, _: 'warning'),
+    ListColumn('age_seconds', lambda host, now: rounded(host.age(now), 1), 'AGE', lambda host, now: age_text(host.age(now)), (6,), 5, 'a', look=lambda host, now: age_look(host.age(now))),
+    ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users), (14,), 2, align='<'),
+    ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'PROBLEMS', sizes=(6, 0), key='f', look=lambda host, _: host.severity or '', align='<'),
     ListColumn('gpu_utilization_percent', lambda host, _: [rounded(gpu.utilization_percent, 1) for gpu in host.gpus]),
     ListColumn('names', lambda host, _: '' if host.is_gone else host.kind),
 )
 _GPU_COLUMNS = (
-    ListColumn('host', lambda pair, _: pair[0].name, 'HOST', align='<'),
-    ListColumn('gpu', lambda pair, _: pair[1].label, 'GPU'),
+    ListColumn('host', lambda pair, _: pair[0].name, 'HOST', sizes=(8, 28), align='<'),
+    ListColumn('gpu', lambda pair, _: pair[1].label, 'GPU', sizes=(4,)),
     ListColumn('uuid', lambda pair, _: pair[1].id),
-    ListColumn('state', lambda pair, _: pair[1].state, 'STATE', align='<'),
-    ListColumn('utilization_percent', lambda pair, _: rounded(pair[1].utilization_percent, 1), 'UTIL', lambda pair, _: percent_text(pair[1].utilization_percent)),
-    ListColumn('memory_used_bytes', lambda pair, _: rounded(pair[1].memory_used_bytes), 'MEMORY', lambda pair, _: memory_text(pair[1].memory_used_bytes, pair[1].memory_total_bytes)),
+    ListColumn('state', lambda pair, _: pair[1].state, 'STATE', sizes=(13,), align='<', look=lambda pair, _: _state_look(pair[1])),
+    ListColumn('utilization_percent', lambda pair, _: rounded(pair[1].utilization_percent, 1), 'UTIL', lambda pair, _: percent_text(pair[1].utilization_percent), (5,), 2, look=lambda host, _: 'heat'),
+    ListColumn('memory_used_bytes', lambda pair, _: rounded(pair[1].memory_used_bytes), 'MEMORY', lambda pair, _: memory_text(pair[1].memory_used_bytes, pair[1].memory_total_bytes), (13,), 3),
     ListColumn('memory_total_bytes', lambda pair, _: rounded(pair[1].memory_total_bytes)),
-    ListColumn('power_watts', lambda pair, _: rounded(pair[1].power_watts, 1), 'POWER', lambda pair, _: power_text(pair[1].power_watts)),
-    ListColumn('temperature_celsius', lambda pair, _: rounded(pair[1].temperature_celsius), 'TEMP', lambda pair, _: temperature_text(pair[1].temperature_celsius)),
-    ListColumn('users', lambda pair, _: list(pair[1].users), 'USERS', align='<'),
-    ListColumn('findings', lambda pair, _: [finding.words for finding in pair[1].findings], 'PROBLEMS', align='<'),
+    ListColumn('power_watts', lambda pair, _: rounded(pair[1].power_watts, 1), 'POWER', lambda pair, _: power_text(pair[1].power_watts), (7,), 6),
+    ListColumn('temperature_celsius', lambda pair, _: rounded(pair[1].temperature_celsius), 'TEMP', lambda pair, _: temperature_text(pair[1].temperature_celsius), (5,), 5),
+    ListColumn('users', lambda pair, _: list(pair[1].users), 'USERS', sizes=(8, 14), rank=1, align='<'),
+    ListColumn('jobs', lambda pair, _: list(dict.fromkeys(str(owner.layer) for owner in pair[1].owners)), 'JOB', sizes=(14, 28), rank=4, align='<'),
+    ListColumn('findings', lambda pair, _: [finding.words for finding in pair[1].findings], 'PROBLEMS', sizes=(10, 0), align='<', look=lambda pair, _: pair[1].severity or ''),
 )
 _USER_COLUMNS = (
-    ListColumn('user', lambda user, _: user.name, 'USER', align='<'),
-    ListColumn('hosts', lambda user, _: user.hosts, 'HOSTS', width=6),
-    ListColumn('gpus', lambda user, _: user.gpus, 'GPUS', width=6),
-    ListColumn('held_gpus', lambda user, _: user.held_gpus, 'HELD', width=6),
-    ListColumn('processes', lambda user, _: user.processes, 'PROCESSES', width=10),
-    ListColumn('memory_bytes', lambda user, _: rounded(user.memory_bytes), 'MEMORY', lambda user, _: memory_text(user.memory_bytes, None), 13),
+    ListColumn('user', lambda user, _: user.name, 'USER', sizes=(12, 40), align='<'),
+    ListColumn('hosts', lambda user, _: user.hosts, 'HOSTS', sizes=(6,), rank=2),
+    ListColumn('gpus', lambda user, _: user.gpus, 'GPUS', sizes=(6,)),
+    ListColumn('held_gpus', lambda user, _: user.held_gpus, 'HELD', sizes=(6,), rank=1, look=lambda user, _: 'warning' if user.held_gpus else ''),
+    ListColumn('processes', lambda user, _: user.processes, 'PROCESSES', sizes=(10,), rank=4),
+    ListColumn('memory_bytes', lambda user, _: rounded(user.memory_bytes), 'MEMORY', lambda user, _: memory_text(user.memory_bytes, None), (13,), 3),
 )
 _JOB_COLUMNS = (
-    ListColumn('job', lambda job, _: job.name, 'JOB', align='<'),
-    ListColumn('users', lambda job, _: list(job.users), 'USERS', lambda job, _: users_text(job.users), 14, align='<'),
-    ListColumn('gpus', lambda job, _: job.gpus, 'GPUS', width=6),
-    ListColumn('held_gpus', lambda job, _: job.held_gpus, 'HELD', width=6),
-    ListColumn('utilization_percent', lambda job, _: rounded(job.utilization_percent, 1), 'UTIL', lambda job, _: percent_text(job.utilization_percent), 6),
-    ListColumn('hosts', lambda job, _: list(job.hosts), 'HOSTS', lambda job, _: users_text(job.hosts), 20, align='<'),
+    ListColumn('job', lambda job, _: job.name, 'JOB', sizes=(12, 40), align='<'),
+    ListColumn('users', lambda job, _: list(job.users), 'USERS', lambda job, _: users_text(job.users), (14,), 2, align='<'),
+    ListColumn('gpus', lambda job, _: job.gpus, 'GPUS', sizes=(6,)),
+    ListColumn('held_gpus', lambda job, _: job.held_gpus, 'HELD', sizes=(6,), rank=1, look=lambda job, _: 'warning' if job.held_gpus else ''),
+    ListColumn('utilization_percent', lambda job, _: rounded(job.utilization_percent, 1), 'UTIL', lambda job, _: percent_text(job.utilization_percent), (6,), 3),
+    ListColumn('hosts', lambda job, _: list(job.hosts), 'HOSTS', lambda job, _: users_text(job.hosts), (20,), 4, align='<'),
 )
 _PROBLEM_COLUMNS = (
-    ListColumn('host', lambda problem, _: problem.host, 'HOST', align='<'),
-    ListColumn('gpu', lambda problem, _: problem.gpu, 'GPU'),
-    ListColumn('severity', lambda problem, _: problem.finding.severity, 'SEVERITY', align='<'),
-    ListColumn('finding', lambda problem, _: problem.finding.words, 'PROBLEM', align='<'),
+    ListColumn('host', lambda problem, _: problem.host, 'HOST', sizes=(8, 28), align='<'),
+    ListColumn('gpu', lambda problem, _: problem.gpu, 'GPU', sizes=(4,)),
+    ListColumn('severity', lambda problem, _: problem.finding.severity, 'SEVERITY', sizes=(8,), rank=1, align='<', look=lambda problem, _: problem.finding.severity),
+    ListColumn('finding', lambda problem, _: problem.finding.words, 'PROBLEM', sizes=(10, 0), align='<'),
 )
 VIEWS = {
     'hosts': View(_HOST_COLUMNS, lambda fleet: fleet.hosts, 'No host matches'),
-    'gpus': View(_GPU_COLUMNS, lambda fleet: [(host, gpu) for host in fleet.hosts for gpu in host.gpus], 'No GPU matches'),
+    # Free GPUs first.
+    'gpus': View(_GPU_COLUMNS, lambda fleet: sorted(((host, gpu) for host in fleet.hosts for gpu in host.gpus), key=lambda pair: not pair[1].is_free), 'No GPU matches'),
     'users': View(_USER_COLUMNS, lambda fleet: fleet.users, 'No users are reported; of exporters, "nvitop exporter" reports them'),
     'jobs': View(_JOB_COLUMNS, lambda fleet: fleet.jobs, 'No jobs are reported; of exporters, "nvitop exporter --owners" reports them, and dcgm-exporter can'),
     'problems': View(_PROBLEM_COLUMNS, lambda fleet: fleet.problems, 'Nothing wrong is known'),
 }
 # fmt: on
+
+
+def _state_look(gpu: FleetGpu) -> Look:
+    return 'good' if gpu.is_free else 'warning' if gpu.state == 'held' else ''
 
 
 def rounded(value: float | None, digits: int = 0) -> float | int | None:

@@ -149,7 +149,7 @@ def _unexpected(error: Exception) -> str:
 
 #: List of the command line → its screen.
 _FIRST_SCREENS = {
-    'gpus': Screen.HEAT_MAP,
+    'gpus': Screen.GPUS,
     'users': Screen.USERS,
     'jobs': Screen.JOBS,
     'problems': Screen.PROBLEMS,

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from nvitop.fleet.queries import Scope
-from nvitop.fleet.types import Fleet, FleetHost, FleetJob, FleetUser, Totals
+from nvitop.fleet.types import Fleet, Totals
 
 
 class FleetState(NamedTuple):
@@ -18,20 +18,13 @@ class FleetState(NamedTuple):
     #: All hosts, and their sums.
     fleet: Fleet = Fleet()
     everything: Totals = Totals()
-    #: The hosts and GPUs that match the filter, and their sums.
-    matching: Fleet = Fleet()
+    #: Sums over the hosts and GPUs that match the filter.
     sums: Totals = Totals()
-    #: The matching hosts in the order of the screen, and the users and jobs on their GPUs.
-    rows: tuple[FleetHost, ...] = ()
-    users: tuple[FleetUser, ...] = ()
-    jobs: tuple[FleetJob, ...] = ()
-    #: Metric of the heat map.
-    metric: str = 'utilization'
+    #: Name of a list → its rows in the order of the screen, see :data:`nvitop.fleet.lists.VIEWS`.
+    lists: Mapping[str, Sequence[Any]] = {}
     #: Name of the column by which hosts are sorted.
     order: str = 'host'
     is_reversed: bool = False
-    #: Name of the selected host.
-    selected: str = ''
     #: Why the hosts cannot be read, and since when this is so.
     error: str = ''
     error_since: float = 0.0

@@ -39,8 +39,8 @@ class Screen(enum.Enum):
     #: Only in a replay.
     EVENTS = 'events'
     #: Only in the fleet, which has users, problems and help of its own.
-    HOSTS = 'list of hosts'
-    HEAT_MAP = 'heat map'
+    HOSTS = 'hosts'
+    GPUS = 'GPUs'
     JOBS = 'jobs'
 
 

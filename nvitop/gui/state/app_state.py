@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Hashable, Mapping, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
-from nvitop.gui.model.device_rows import GpuRow
+from nvitop.gui.model.device_rows import Answer, GpuRow, answers
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.events import Effect
 from nvitop.gui.state.jobs import Line
@@ -105,7 +105,6 @@ class SearchStart(NamedTuple):
     main: MainState
     tree: TreeState
     position: ListPosition
-    host: str = ''
 
 
 class TextField(NamedTuple):
@@ -211,6 +210,8 @@ class Program(NamedTuple):
     keys: Keymap
     #: What the help has before and after the keys.
     other_help: Callable[[AppState], tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]]
+    #: The parts of the first line.
+    answers: Callable[[AppState], tuple[Answer, ...]]
 
     @property
     def home(self) -> Screen:
@@ -224,13 +225,14 @@ def make_program(
     other_help: Callable[
         [AppState], tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]
     ] = lambda _: ((), ()),
+    first_line: Callable[[AppState], tuple[Answer, ...]] = lambda state: answers(state.devices),
 ) -> Program:
     """Return a program; raise ValueError if keys work on a screen that is not described."""
     used = {screen for binding in keys.bindings for screen in binding.screens}
     missing = sorted(screen.name for screen in used - screens.keys())
     if missing:
         raise ValueError(f'no description of the screens {", ".join(missing)} (see ScreenSpec)')
-    return Program(screens, keys, other_help)
+    return Program(screens, keys, other_help, first_line)
 
 
 class AppState(NamedTuple):

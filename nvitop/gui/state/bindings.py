@@ -23,7 +23,7 @@ from nvitop.gui.state.lists import LIST_ORDERS, ListOrder, current_line, sort_li
 from nvitop.gui.state.process_rows import ORDERS, Order
 
 #: The screens of the monitor.
-ALL_SCREENS = frozenset(Screen) - {Screen.HOSTS, Screen.HEAT_MAP, Screen.JOBS}
+ALL_SCREENS = frozenset(Screen) - {Screen.HOSTS, Screen.GPUS, Screen.JOBS}
 _MAIN = frozenset({Screen.MAIN})
 _TREE = frozenset({Screen.TREE})
 _ENVIRON = frozenset({Screen.ENVIRON})

@@ -23,8 +23,7 @@ def open_field(state: AppState, purpose: str) -> Result:
     text = _filter(state) if purpose == 'filter' else ''
     start = None
     if purpose == 'search':
-        host = '' if state.fleet is None else state.fleet.selected
-        start = SearchStart(state.main, state.tree, state.position, host)
+        start = SearchStart(state.main, state.tree, state.position)
     return state._replace(field=TextField(purpose, text, before=_filter(state), start=start)), ()
 
 
@@ -130,12 +129,9 @@ def _close(state: AppState, field: TextField) -> AppState:
 
 def _back_to(state: AppState, start: SearchStart) -> AppState:
     """Select again what was selected when a search began."""
-    main, tree, position, host = start
+    main, tree, position = start
     main = state.main._replace(selected=main.selected, job=main.job, scroll_y=main.scroll_y)
-    state = state._replace(main=main, tree=tree, position=position)
-    if state.fleet is not None:
-        state = state._replace(fleet=state.fleet._replace(selected=host))
-    return state
+    return state._replace(main=main, tree=tree, position=position)
 
 
 def find(state: AppState, text: str, step: int) -> AppState:

@@ -277,7 +277,8 @@ def origin_badges(origin: Origin, timestamp: float) -> tuple[Item, ...]:
     if trouble:
         forms = [clip(f'{host}: {trouble}'.lstrip(': '), _QUERY_WIDTH), trouble, 'NO SAMPLES']
         return (_badge(ERROR, *forms),)
-    return (_badge(_KEY, host, clip(host, _HOST_WIDTH)),) if host else ()
+    is_shown = host and not origin.is_chosen  # the way to the screen has it
+    return (_badge(_KEY, host, clip(host, _HOST_WIDTH)),) if is_shown else ()
 
 
 def title_badges(state: AppState) -> tuple[Item, ...]:

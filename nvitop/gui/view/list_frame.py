@@ -50,4 +50,5 @@ def _draw_crumbs(buf: Buffer, state: AppState) -> None:
     # A key and its words.
     while hint and sum(cell_width(text) for text, _ in hint) > room:
         hint = hint[2:]
-    draw_first_line(buf, state.devices, state.shown.host, badges, state.timestamp, hint)
+    answers = state.program.answers(state)
+    draw_first_line(buf, answers, state.shown.host, badges, state.timestamp, hint)

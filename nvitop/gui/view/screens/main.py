@@ -7,7 +7,7 @@ from typing import Sequence
 
 from nvitop.gui.layout.main import LOWEST, MainRows
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.device_rows import GpuRow, answers
+from nvitop.gui.model.device_rows import Answer
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
@@ -47,7 +47,8 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         else ''
     )
     badges = (*crumbs(state, page), *title_badges(state))
-    draw_first_line(buf, state.devices, sample.host, badges, state.timestamp, hint)
+    answers = state.program.answers(state)
+    draw_first_line(buf, answers, sample.host, badges, state.timestamp, hint)
     # A selected process that the filter hides must not mark a GPU: keys ignore it.
     selected = None if hidden_by_filter(state) else main.selected
     is_past = state.frozen is not None or not state.origin.is_live
@@ -81,8 +82,18 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
 
 
 def crumbs(state: AppState, name: str) -> tuple[Item, ...]:
-    """Return the way to a page or screen of this name: ``dgx01 › users``; nothing for ``''``."""
+    """Return the way to a page or screen of this name: ``fleet › dgx01 › users``.
+
+    It is empty for the main screen of this machine.
+    """
+    if state.fleet is not None:
+        is_home = state.screen is state.program.home
+        name = clip(safe(state.fleet.server), _NAME_WIDTH) if is_home else name
+        return (Item((f'fleet › {name}' if name else 'fleet',), TITLE),)
     where = safe(state.shown.host.hostname) or 'nvitop'
+    if state.origin.is_chosen:
+        where = f'fleet › {safe(state.origin.host)}'
+        return (Item((f'{where} › {name}' if name else where, where), TITLE),)
     return (Item((f'{where} › {name}', name), TITLE),) if name else ()
 
 
@@ -127,7 +138,7 @@ def draw_too_small(buf: Buffer) -> None:
 
 def draw_first_line(
     buf: Buffer,
-    rows: Sequence[GpuRow],
+    answers: Sequence[Answer],
     host: HostSample,
     badges: Sequence[Item],
     timestamp: float,
@@ -143,7 +154,7 @@ def draw_first_line(
         *(badge._replace(rank=0) for badge in badges),
         *(
             Item(answer.forms, answer.style, 1 + answer.rank, '!' if answer.rank == 2 else '')
-            for answer in answers(rows)
+            for answer in answers
         ),
     ]
     clock = Item((day.split()[3], day.split()[3][:5]), PLAIN, 6)
