@@ -9,7 +9,6 @@ import pytest
 
 from nvitop import simulation
 from nvitop.simulation.scenario import SHAPES, Pulse, Signal, phase_of
-from nvitop.simulation.schema import MODELS
 
 GPU = '[[gpu]]\n'
 TWO_GPUS = '[[gpu]]\ncount = 2\n'
@@ -32,135 +31,51 @@ MISTAKES = [
     (GPU + 'temperature = true\n', '2: gpu[0].temperature: expected a number or a wave, got True'),
     (GPU + 'lost = 1\n', '2: gpu[0].lost: expected true or false, got 1'),
     (GPU + 'name = 1\n', '2: gpu[0].name: expected a string, got 1'),
-    (
-        GPU + 'memory_total = "80 Gigs"\n',
-        '2: gpu[0].memory_total: expected a size such as "80 GiB", "512 MiB" or "1.5 GB", got ',
-    ),
-    (
-        GPU + 'power_limit = "80 W"\n',
-        "2: gpu[0].power_limit: expected a number or a wave, got '80 W'",
-    ),
-    (
-        GPU + 'compute_mode = "off"\n',
-        "2: gpu[0].compute_mode: unknown value 'off'; expected one of default, exclusive-thread, ",
-    ),
-    (
-        GPU + 'clock_event_reasons = ["hot"]\n',
-        "2: gpu[0].clock_event_reasons: unknown value 'hot'; expected one of gpu-idle, ",
-    ),
-    (
-        GPU + 'clock_event_reasons = "gpu-idle"\n',
-        "2: gpu[0].clock_event_reasons: expected a list of strings, got 'gpu-idle'",
-    ),
+    (GPU + 'memory_total = "80 Gigs"\n', '2: gpu[0].memory_total: expected a size such as "80 GiB", "512 MiB" or "1.5 GB", got '),
+    (GPU + 'power_limit = "80 W"\n', "2: gpu[0].power_limit: expected a number or a wave, got '80 W'"),
+    (GPU + 'compute_mode = "off"\n', "2: gpu[0].compute_mode: unknown value 'off'; expected one of default, exclusive-thread, "),
+    (GPU + 'clock_event_reasons = ["hot"]\n', "2: gpu[0].clock_event_reasons: unknown value 'hot'; expected one of gpu-idle, "),
+    (GPU + 'clock_event_reasons = "gpu-idle"\n', "2: gpu[0].clock_event_reasons: expected a list of strings, got 'gpu-idle'"),
     # waves
-    (
-        GPU + 'gpu_utilization = { mean = 90, amplitude = 20 }\n',
-        '2: gpu[0].gpu_utilization: expected values from 0 to 100, got 70 to 110',
-    ),
-    (
-        GPU + 'power_usage = { mean = 90, amplitude = 20, noise = 80 }\n',
-        '2: gpu[0].power_usage: expected values of at least 0, got -10 to 190',
-    ),
-    (
-        GPU + 'fan_speed = { amplitude = 20 }\n',
-        '2: gpu[0].fan_speed.mean: required key is missing: a wave needs mean or steps',
-    ),
-    (
-        GPU + 'fan_speed = { mean = 20, perod = 3 }\n',
-        "2: gpu[0].fan_speed.perod: unknown key; did you mean 'period'?",
-    ),
-    (
-        GPU + 'fan_speed = { mean = 20, shape = "round" }\n',
-        "2: gpu[0].fan_speed.shape: unknown value 'round'; expected one of sine, square, saw",
-    ),
-    (
-        GPU + 'fan_speed = { mean = 20, period = 0 }\n',
-        '2: gpu[0].fan_speed.period: expected a number above 0',
-    ),
-    (
-        GPU + 'fan_speed = { steps = [] }\n',
-        '2: gpu[0].fan_speed.steps: expected [[seconds, value], …], got []',
-    ),
-    (
-        GPU + 'fan_speed = { steps = [[0, 1], [2]] }\n',
-        '2: gpu[0].fan_speed.steps: expected [seconds, value], got [2]',
-    ),
-    (
-        GPU + 'fan_speed = { steps = [[5, 1], [2, 3]] }\n',
-        '2: gpu[0].fan_speed.steps: [2, 3] is not later than the step before it',
-    ),
-    (
-        GPU + 'fan_speed = { mean = 1, steps = [[5, 1]] }\n',
-        '2: gpu[0].fan_speed.steps: cannot be combined with other keys of a wave',
-    ),
+    (GPU + 'gpu_utilization = { mean = 90, amplitude = 20 }\n', '2: gpu[0].gpu_utilization: expected values from 0 to 100, got 70 to 110'),
+    (GPU + 'power_usage = { mean = 90, amplitude = 20, noise = 80 }\n', '2: gpu[0].power_usage: expected values of at least 0, got -10 to 190'),
+    (GPU + 'fan_speed = { amplitude = 20 }\n', '2: gpu[0].fan_speed.mean: required key is missing: a wave needs mean or steps'),
+    (GPU + 'fan_speed = { mean = 20, perod = 3 }\n', "2: gpu[0].fan_speed.perod: unknown key; did you mean 'period'?"),
+    (GPU + 'fan_speed = { mean = 20, shape = "round" }\n', "2: gpu[0].fan_speed.shape: unknown value 'round'; expected one of sine, square, saw"),
+    (GPU + 'fan_speed = { mean = 20, period = 0 }\n', '2: gpu[0].fan_speed.period: expected a number above 0'),
+    (GPU + 'fan_speed = { steps = [] }\n', '2: gpu[0].fan_speed.steps: expected [[seconds, value], …], got []'),
+    (GPU + 'fan_speed = { steps = [[0, 1], [2]] }\n', '2: gpu[0].fan_speed.steps: expected [seconds, value], got [2]'),
+    (GPU + 'fan_speed = { steps = [[5, 1], [2, 3]] }\n', '2: gpu[0].fan_speed.steps: [2, 3] is not later than the step before it'),
+    (GPU + 'fan_speed = { mean = 1, steps = [[5, 1]] }\n', '2: gpu[0].fan_speed.steps: cannot be combined with other keys of a wave'),
     # MIG devices
-    (
-        GPU + '[[gpu.mig]]\nprofile = "huge"\n',
-        '3: gpu[0].mig[0].profile: expected a profile such as "1g.10gb", got \'huge\'',
-    ),
-    (
-        GPU + '[[gpu.mig]]\nprofile = "1g.10gb"\n[[gpu.mig]]\nprofile = "1g.10gb"\nsize = 3\n',
-        '6: gpu[0].mig[1].size: unknown key',
-    ),
+    (GPU + '[[gpu.mig]]\nprofile = "huge"\n', '3: gpu[0].mig[0].profile: expected a profile such as "1g.10gb", got \'huge\''),
+    (GPU + '[[gpu.mig]]\nprofile = "1g.10gb"\n[[gpu.mig]]\nprofile = "1g.10gb"\nsize = 3\n', '6: gpu[0].mig[1].size: unknown key'),
     # processes
     (PROCESS + 'gpus = [2]\n', '5: process[0].gpus: there is no GPU 2; the scenario has 2'),
     (PROCESS + 'gpus = "0"\n', '5: process[0].gpus: expected "all" or a list of GPU indices, got '),
     (TWO_GPUS + '[[process]]\n', '3: process[0].command: required key is missing: program and '),
-    (
-        TWO_GPUS + '[[process]]\ncommand = []\n',
-        '4: process[0].command: expected at least the name of the program',
-    ),
+    (TWO_GPUS + '[[process]]\ncommand = []\n', '4: process[0].command: expected at least the name of the program'),
     (PROCESS + 'mig = 0\n', '5: process[0].mig: GPU 0 has no MIG device 0'),
-    (
-        PROCESS + 'type = "X"\n',
-        "5: process[0].type: unknown value 'X'; expected one of C, G, C+G, M",
-    ),
-    (
-        PROCESS + 'pid = 4294967296\n',
-        '5: process[0].pid: expected a number from 0 to 4294967295, got 4294967296',
-    ),
+    (PROCESS + 'type = "X"\n', "5: process[0].type: unknown value 'X'; expected one of C, G, C+G, M"),
+    (PROCESS + 'pid = 4294967296\n', '5: process[0].pid: expected a number from 0 to 4294967295, got 4294967296'),
     (PROCESS + 'sm = "N/A"\n', "5: process[0].sm: expected a number or a wave, got 'N/A'"),
-    (
-        PROCESS + 'sm = { mean = 50, pulses = [[60, 5, -40]] }\n',
-        '5: process[0].sm.pulses: expected [period, duration, change, start], got [60, 5, -40]',
-    ),
-    (
-        PROCESS + 'sm = { mean = 50, pulses = [[60, 70, -40, 0]] }\n',
-        '5: process[0].sm.pulses: [60, 70, -40, 0] needs a duration above 0, up to the period',
-    ),
-    (
-        PROCESS + 'started = "3weeks"\n',
-        "5: process[0].started: must be a duration such as '90s', '1h30m' or '14d', not '3weeks'",
-    ),
-    (
-        PROCESS + 'from = 5\nstarted = "1h"\n',
-        '6: process[0].started: cannot be combined with "from"',
-    ),
-    (
-        PROCESS + 'from = -1\n',
-        '5: process[0].from: expected a number of seconds, at least 0, got -1',
-    ),
+    (PROCESS + 'sm = { mean = 50, pulses = [[60, 5, -40]] }\n', '5: process[0].sm.pulses: expected [period, duration, change, start], got [60, 5, -40]'),
+    (PROCESS + 'sm = { mean = 50, pulses = [[60, 70, -40, 0]] }\n', '5: process[0].sm.pulses: [60, 70, -40, 0] needs a duration above 0, up to the period'),
+    (PROCESS + 'started = "3weeks"\n', "5: process[0].started: must be a duration such as '90s', '1h30m' or '14d', not '3weeks'"),
+    (PROCESS + 'from = 5\nstarted = "1h"\n', '6: process[0].started: cannot be combined with "from"'),
+    (PROCESS + 'from = -1\n', '5: process[0].from: expected a number of seconds, at least 0, got -1'),
     (PROCESS + 'mem = 1\n', "5: process[0].mem: unknown key; did you mean 'memory'?"),
     # events and faults
     (FAULT + 'times = 0\n', '5: fault[0].times: expected a number of at least 1, got 0'),
     (TWO_GPUS + '[[event]]\n', '3: event[0].at: required key is missing: time of the event'),
-    (
-        TWO_GPUS + '[[event]]\nat = 9\nuntil = 9\n',
-        '5: event[0].until: expected a time later than "at"',
-    ),
-    (
-        TWO_GPUS + '[[event]]\nat = 1\nset = { losd = true }\n',
-        "5: event[0].set.losd: unknown key; did you mean 'lost'?",
-    ),
+    (TWO_GPUS + '[[event]]\nat = 9\nuntil = 9\n', '5: event[0].until: expected a time later than "at"'),
+    (TWO_GPUS + '[[event]]\nat = 1\nset = { losd = true }\n', "5: event[0].set.losd: unknown key; did you mean 'lost'?"),
     (FAULT, '3: fault[0]: a fault needs error, delay or hang'),
     (TWO_GPUS + '[[fault]]\nerror = "UNKNOWN"\n', '3: fault[0].call: required key is missing'),
     (FAULT + 'error = "LOST"\n', "5: fault[0].error: unknown value 'LOST'"),
     (FAULT + 'gpu = 4\ndelay = 1\n', '5: fault[0].gpu: there is no GPU 4; the scenario has 2'),
-    (
-        '[driver]\ncuda = "twelve"\n',
-        '2: driver.cuda: expected a version such as "13.0", got \'twelve\'',
-    ),
-]
+    ('[driver]\ncuda = "twelve"\n', '2: driver.cuda: expected a version such as "13.0", got \'twelve\''),
+]  # fmt: skip
 
 
 def parse(text: str) -> simulation.Scenario:
@@ -194,13 +109,6 @@ def test_numbers_have_the_units_of_the_driver() -> None:
     assert gpu.values['clock_event_reasons'] == 0x5
 
 
-def test_driver_table_is_read() -> None:
-    scenario = parse('[driver]\nversion = "430.64"\ncuda = "10.1"\nmig_error = "NOT_SUPPORTED"\n')
-    assert scenario.driver_version == '430.64'
-    assert scenario.cuda_version == 10010
-    assert scenario.mig_code == 3
-
-
 def test_process_runs_once_on_each_gpu_unless_it_is_shared() -> None:
     text = '[[gpu]]\ncount = 3\n[[process]]\ngpus = [1, 2]\ncommand = ["a", "{rank}", "{gpu}"]\n'
     assert [(spec.gpus, spec.command) for spec in parse(text).processes] == [
@@ -222,14 +130,10 @@ def test_gpu_with_mig_devices_is_in_mig_mode_by_default() -> None:
     gpu = parse(text.format('')).gpus[0]
     assert gpu.values['mig_mode'] is True
     assert (gpu.migs[0].gpu_slices, gpu.migs[0].compute_slices) == (3, 1)
-    assert parse(text.format('mig_mode = false\n')).gpus[0].values['mig_mode'] is False
-
-
-def test_mig_devices_are_numbered_consecutively() -> None:
     mig = '[[gpu.mig]]\nprofile = "1g.10gb"\n'
     (gpu,) = parse(GPU + mig + mig).gpus
-    numbers = [(m.mig_index, m.gpu_instance_id, m.compute_instance_id) for m in gpu.migs]
-    assert numbers == [(0, 1, 0), (1, 2, 0)]
+    assert [(m.mig_index, m.gpu_instance_id) for m in gpu.migs] == [(0, 1), (1, 2)]
+    assert parse(text.format('mig_mode = false\n')).gpus[0].values['mig_mode'] is False
 
 
 def test_gpus_of_one_table_have_different_phases() -> None:
@@ -262,15 +166,6 @@ def test_message_about_a_missing_scenario_names_the_known_ones(tmp_path: pathlib
     latin.write_bytes(b'name = "\xe9"')
     with pytest.raises(simulation.ScenarioError, match=r'latin\.toml: not UTF-8 text'):
         simulation.load(latin)
-
-
-DOCS = pathlib.Path(__file__).parent.parent.parent / 'docs'
-TEXT = (DOCS / 'simulation.md').read_text(encoding='utf-8')
-
-
-def test_document_names_every_scenario_and_model() -> None:
-    for name in (*simulation.scenario_names(), *MODELS):
-        assert f'`{name}`' in TEXT, name
 
 
 SIGNALS = [

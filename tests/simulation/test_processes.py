@@ -15,7 +15,7 @@ from nvitop.api.system import system
 from nvitop.basics.units import NA
 from nvitop.sampling.source import LiveSource
 from nvitop.simulation.children import FIRST_FIXED_PID
-from tests.simulation.conftest import handle, needs, text
+from tests.simulation.conftest import handle, text
 from tests.waiting import wait_until
 
 Start = Callable[..., simulation.Machine]
@@ -115,25 +115,6 @@ def test_list_grows_between_two_calls(start: Start) -> None:
     assert len(list_processes(machine, 'ComputeRunningProcesses_v3', InfoV2)) == 12
     machine.grow(2)
     assert (call(handle(), ctypes.byref(ctypes.c_uint(0)), None)) == 0  # the first call finds none
-
-
-def test_processes_start_and_exit(start: Start) -> None:
-    machine = start(
-        '[[gpu]]\n[[process]]\ncommand = ["a"]\nmemory = "1 GiB"\nsm = 50\nfrom = 10\nuntil = 20\n'
-    )
-
-    def seen() -> tuple[int, int, int]:
-        return (
-            len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle())),
-            pynvml.nvmlDeviceGetUtilizationRates(handle()).gpu,
-            pynvml.nvmlDeviceGetMemoryInfo(handle()).used // GIB,
-        )
-
-    course = []
-    for _ in range(3):
-        course.append(seen())
-        machine.advance(10.0)
-    assert course == [(0, 0, 0), (1, 50, 1), (0, 0, 0)]
 
 
 def test_utilization_samples_are_newer_than_a_time(start: Start) -> None:
@@ -240,29 +221,6 @@ def test_unsupported_queries_of_mig_devices_fail(start: Start) -> None:
             pynvml.nvmlDeviceGetProcessUtilization(device, 0)
     values = pynvml.nvmlDeviceGetFieldValues(mig(0, 0), [pynvml.NVML_FI_DEV_MEMORY_TEMP])
     assert values[0].nvmlReturn == pynvml.NVML_ERROR_NOT_SUPPORTED
-
-
-def test_mig_error_code_is_configurable(start: Start) -> None:
-    start('[driver]\nmig_error = "NOT_SUPPORTED"\n[[gpu]]\n[[gpu.mig]]\nprofile = "1g.10gb"\n')
-    with pytest.raises(pynvml.NVMLError_NotSupported):
-        pynvml.nvmlDeviceGetPowerUsage(mig(0, 0))
-
-
-@needs('nvmlGpmMetricsGet')
-def test_gpm_metrics_of_a_mig_device_refer_to_its_slices(start: Start) -> None:
-    machine = start(
-        '[[gpu]]\n[[gpu.mig]]\nprofile = "3g.40gb"\ngpu_instance_id = 2\n'
-        '[[process]]\nmig = 0\ncommand = ["a"]\nsm = 30\n'
-    )
-    samples = [pynvml.nvmlGpmSampleAlloc() for _ in range(2)]
-    for sample in samples:
-        pynvml.nvmlGpmMigSampleGet(handle(), 2, sample)
-        machine.advance(1.0)
-    metrics = pynvml.c_nvmlGpmMetricsGet_t(version=1, numMetrics=1)
-    metrics.sample1, metrics.sample2 = samples
-    metrics.metrics[0].metricId = pynvml.NVML_GPM_METRIC_GRAPHICS_UTIL
-    pynvml.nvmlGpmMetricsGet(metrics)
-    assert metrics.metrics[0].value == pytest.approx(70.0)
 
 
 def test_files_of_processes_are_simulated() -> None:

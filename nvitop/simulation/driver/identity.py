@@ -78,29 +78,25 @@ def nvmlDeviceGetCudaComputeCapability(node: Node) -> tuple[int, ...]:
     return tuple(map(int, node.gpu.read('cuda_compute_capability').split('.')))
 
 
-@SYMBOLS.add(GPU, 'nvmlDeviceGetPciInfo', 'nvmlDeviceGetPciInfo_v2', 'nvmlDeviceGetPciInfo_v3')
-def pci_info(node: Node, info: object) -> None:
-    """``(device, struct *)``: structs before R396 only have room for the short form of the bus ID."""
+@SYMBOLS.add(GPU)
+def nvmlDeviceGetPciInfo_v3(node: Node) -> dict[str, object]:
     bus_id = node.read('bus_id')
     domain, bus, place = bus_id.split(':')
-    short = bus_id[4:].encode()
-    fields = {
-        'busId': bus_id.encode() if hasattr(target(info), 'busIdLegacy') else short,
-        'busIdLegacy': short,
+    return {
+        'busId': bus_id.encode(),
+        'busIdLegacy': bus_id[4:].encode(),
         'domain': int(domain, 16),
         'bus': int(bus, 16),
         'device': int(place.split('.')[0], 16),
         'pciDeviceId': node.value('pci_device_id') or 0,
         'pciSubSystemId': node.value('pci_subsystem_id') or 0,
     }
-    fill_struct(info, fields)
 
 
 @SYMBOLS.add(GPU)
-def nvmlDeviceGetPciInfoExt(node: Node, info: object) -> None:
-    pci_info(node, info)
+def nvmlDeviceGetPciInfoExt(node: Node) -> dict[str, object]:
     classes = {'baseClass': node.read('pci_base_class'), 'subClass': node.read('pci_subclass')}
-    fill_struct(info, classes)
+    return {**nvmlDeviceGetPciInfo_v3(node), **classes}
 
 
 def _amounts(node: Node) -> dict[str, int]:
