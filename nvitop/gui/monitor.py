@@ -16,7 +16,7 @@ from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.ansi import needs_ascii
 from nvitop.gui.render.theme import resolve_theme
 from nvitop.gui.report import filter_of, view_of
-from nvitop.gui.state.app_state import AppState, ListPosition, Notice, Program
+from nvitop.gui.state.app_state import AppState, Notice, Program
 from nvitop.gui.state.bindings import PRESETS
 from nvitop.gui.state.events import HUNG_UP, SampleArrived
 from nvitop.gui.state.keymap import rebind
@@ -73,7 +73,7 @@ def first_state(
     return AppState(
         program,
         screen=Screen.EVENTS if shows_events else program.home,
-        behind=((program.home, ListPosition()),) if shows_events else (),
+        behind=(program.home,) if shows_events else (),
         keys=keys,
         captures_mouse=not holds_escape_back(os.environ),
         view=view_of(options),

@@ -13,7 +13,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.actions import select_event
 from nvitop.gui.state.app_state import (
     AppState,
-    KeyedSelection,
+    ListPosition,
     LongLines,
     Result,
     ScreenSpec,
@@ -21,21 +21,18 @@ from nvitop.gui.state.app_state import (
 )
 from nvitop.gui.state.appearance import columns_in_order
 from nvitop.gui.state.bindings import USUAL
+from nvitop.gui.state.cursor import lines_layout
 from nvitop.gui.state.dialog import command_lines, note_lines
 from nvitop.gui.state.environ import begin_reading, environ_lines, owner_lines
 from nvitop.gui.state.help_contents import help_lines, monitor_help
 from nvitop.gui.state.lists import (
-    TREE_TOP,
     listed_problems,
     listed_users,
     panel_rows,
     process_lines,
     relist,
-    selected_index,
-    tree_index,
-    tree_layout,
+    tree_columns,
 )
-from nvitop.gui.state.selection import select_process, select_tree_row
 from nvitop.gui.view.screens.environ import draw_environ
 from nvitop.gui.view.screens.help import draw_columns, draw_help
 from nvitop.gui.view.screens.main import draw_main_screen
@@ -122,9 +119,9 @@ def _visible(state: AppState) -> tuple[ProcessKey, ...] | None:
         return None
     lines = process_lines(state)
     room = panel_rows(state).listed
-    first = max(0, min(main.scroll_y, len(lines) - room))
+    first = lines_layout(state).scroll_y
     keys = [process.key for line in lines[first : first + room] for process in line.processes]
-    others = () if main.selected is None or main.selected in keys else (main.selected,)
+    others = () if state.selected is None or state.selected in keys else (state.selected,)
     return (*dict.fromkeys(keys[:_MOST_VISIBLE]), *others)
 
 
@@ -146,7 +143,7 @@ def _long_commands(state: AppState) -> tuple[list[str], int]:
 
 def _long_branches(state: AppState) -> tuple[list[str], int]:
     lines = [row.prefix + (row.process.command or '') for row in state.tree_rows]
-    return lines, tree_layout(state).columns[-1].width
+    return lines, tree_columns(state)[-1].width
 
 
 def _long_variables(state: AppState) -> tuple[list[str], int]:
@@ -168,9 +165,13 @@ def _texts_of_columns(state: AppState) -> list[str]:
 
 def _prepare_tree(before: AppState, state: AppState) -> Result:
     """Select the process in the tree that is selected on the main screen."""
-    selected = before.main.selected
+    selected = before.selected
     key = None if selected is None else (selected.pid, selected.start_time)
-    return relist(state._replace(tree=state.tree._replace(selected=key))), ()
+    return relist(state.at(ListPosition(key))), ()
+
+
+def _main_margins(state: AppState) -> tuple[int, int]:
+    return state.body_height - panel_rows(state).processes + 2, 1
 
 
 def _problem_margins(state: AppState) -> tuple[int, int]:
@@ -191,7 +192,9 @@ MAIN = ScreenSpec(
     ),
     lines=process_lines,
     demand=main_demand,
-    selection=KeyedSelection(selected_index, select_process),
+    margins=_main_margins,
+    key_of=lambda line: line.key,
+    can_deselect=True,
     filter_example=_FILTER,
     long_lines=LongLines(2, _long_commands),
 )
@@ -204,8 +207,9 @@ TREE = ScreenSpec(
     ),
     lines=lambda state: state.tree_rows,
     demand=tree_demand,
-    margins=lambda _: (TREE_TOP, 0),
-    selection=KeyedSelection(tree_index, select_tree_row),
+    margins=lambda _: (2, 0),
+    key_of=lambda row: row.key,
+    can_deselect=True,
     filter_example=_FILTER,
     long_lines=LongLines(5, _long_branches),
     prepare=_prepare_tree,
@@ -231,7 +235,7 @@ METRICS = ScreenSpec(
     lines=lambda _: (),
     demand=metrics_demand,
     has_cursor=False,
-    prepare=lambda before, state: (state._replace(metrics=before.main.selected), ()),
+    prepare=lambda before, state: (state._replace(metrics=before.selected), ()),
 )
 HELP = ScreenSpec(
     draw=_now(draw_help),

@@ -39,8 +39,8 @@ def test_digits_select_a_gpu_and_its_processes() -> None:
 
 def test_enter_opens_what_was_selected_last() -> None:
     state = pressed(state_of(EIGHT), 'End')
-    assert state.main.selected is not None
-    digit = str(state.main.selected.device.physical_index)
+    assert state.selected is not None
+    digit = str(state.selected.device.physical_index)
     page = pressed(state, digit, 'Enter')
     assert (page.screen, page.main.shows_page) == (Screen.MAIN, True)
     assert pressed(state, digit, 'End', 'Enter').screen is Screen.METRICS
@@ -51,7 +51,7 @@ def test_esc_deselects_the_gpu_last() -> None:
     for _ in range(2):
         state = pressed(state, 'Esc')
         assert state.main.selected_device is not None
-    assert (state.query, state.main.selected) == ('', None)
+    assert (state.query, state.selected) == ('', None)
     assert pressed(state, 'Esc').main.selected_device is None
 
 
@@ -74,7 +74,7 @@ def test_double_click_shows_graphs_and_right_click_asks_for_a_signal() -> None:
     line = process_lines(state)[-1]
     click = click_hit(state, 'process', line.key)
     once, _ = update(state, click)
-    assert (once.screen, once.main.selected) == (Screen.MAIN, line.key)
+    assert (once.screen, once.selected) == (Screen.MAIN, line.key)
     assert update(once, click)[0].screen is Screen.METRICS
     later = once._replace(monotonic=once.monotonic + 1)
     assert update(later, click)[0].screen is Screen.MAIN

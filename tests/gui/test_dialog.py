@@ -104,7 +104,7 @@ def test_signal_needs_a_target_and_a_confirmation(key: str, signal: str) -> None
     assert press(state, key)[1] == (RingBell(),)
     own = next(i for i, row in enumerate(state.rows) if row.is_own)
     state = pressed(state, *['Down'] * (own + 1))
-    target = state.main.selected
+    target = state.selected
     assert target is not None
     state, effects = press(state, key)
     assert ([each.key for each in dialog_of(state).targets], effects) == ([target], ())
@@ -112,11 +112,11 @@ def test_signal_needs_a_target_and_a_confirmation(key: str, signal: str) -> None
     state = read_dialog(state)
     sent, effects = press(state, 'Enter')
     assert effects == (SendSignal(signal, (target,)),)
-    assert (sent.dialog, sent.main.selected) == (None, None)
+    assert (sent.dialog, sent.selected) == (None, None)
     for cancel in ('Esc', 'q', 'n'):
         canceled, effects = press(state, cancel)
         assert (canceled.dialog, canceled.screen, effects) == (None, Screen.MAIN, ())
-        assert canceled.main.selected == target
+        assert canceled.selected == target
 
 
 def test_process_of_another_user_is_a_target_only_if_it_is_tagged() -> None:
@@ -136,11 +136,11 @@ def test_process_on_two_devices_is_one_target() -> None:
 def test_subtree_is_tagged_and_untagged_as_a_whole() -> None:
     state = pressed(state_of(TREE), 't', 'Home', 'Down', 'x')
     on_gpu = MANY.processes[0].key.pid
-    assert state.tree.tagged == {(50, 5.0)}
+    assert state.tagged_hosts == {(50, 5.0)}
     assert {key.pid for key in state.main.tagged} == {on_gpu}
     assert set(targets_of(pressed(state, 'T'))) == {50, on_gpu}
     state = pressed(state, 'x')
-    assert (state.tree.tagged, state.main.tagged) == (frozenset(), frozenset())
+    assert (state.tagged_hosts, state.main.tagged) == (frozenset(), frozenset())
 
 
 @pytest.mark.parametrize('screen', ['', 't'])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from nvitop.gui.state.cursor import current_line
 from nvitop.gui.state.events import Pasted
-from nvitop.gui.state.lists import current_line
 from nvitop.gui.state.process_rows import (
     filter_processes,
     matches,
@@ -138,7 +138,7 @@ def test_search_moves_the_selection_and_filters_nothing() -> None:
     state = state_of(MANY)
     target = state.rows[7].key
     state = pressed(state, 'F3', *f'pid:{target.pid}')
-    assert state.main.selected == target
+    assert state.selected == target
     assert len(state.rows) == len(MANY.processes)
     state = pressed(state, 'Enter')
     assert (state.field, state.query) == (None, '')
@@ -147,16 +147,16 @@ def test_search_moves_the_selection_and_filters_nothing() -> None:
 def test_search_goes_on_with_n_and_its_esc_returns_to_where_it_began() -> None:
     state = pressed(state_of(MANY), 'Down', '/', *f'user:{MANY.processes[0].username}', 'Enter')
     hits = [row.key for row in state.rows if row.username == MANY.processes[0].username]
-    assert state.main.selected == hits[0]
-    assert pressed(state, 'n', 'n').main.selected == hits[2]
-    assert pressed(state, 'N').main.selected == hits[-1]
+    assert state.selected == hits[0]
+    assert pressed(state, 'n', 'n').selected == hits[2]
+    assert pressed(state, 'N').selected == hits[-1]
     assert pressed(state, 'n', '/', *'user:', 'Esc').main == pressed(state, 'n').main
     assert texts(pressed(state, 'Esc', 'n')) == ['Search first (/)']
     typed = pressed(state, '/', *f'user:{MANY.processes[0].username}')
-    assert pressed(typed, 'Down', 'F3').main.selected == hits[2]
-    assert pressed(typed, 'Down', 'Up').main.selected == hits[0]
+    assert pressed(typed, 'Down', 'F3').selected == hits[2]
+    assert pressed(typed, 'Down', 'Up').selected == hits[0]
     filtered = pressed(state, '\\', *f'user:{MANY.processes[0].username}', 'Down')
-    assert filtered.main.selected == filtered.rows[1].key
+    assert filtered.selected == filtered.rows[1].key
 
 
 @pytest.mark.parametrize(
@@ -182,12 +182,12 @@ def test_search_moves_to_lines_of_other_screens(screen: str, text: str) -> None:
 @pytest.mark.parametrize('screen', ['', 't'])
 def test_search_without_a_match_shows_a_notice_until_the_text_changes(screen: str) -> None:
     state = pressed(state_of(with_families(MANY)), *screen.split(), 'Down')
-    selected = (state.main.selected, state.tree.selected)
+    selected = state.position.key
     state = pressed(state, 'F3', *'~~~')
     for keys in ((), ('Down', 'F3'), ('Enter',)):
         kept = pressed(state, *keys)
         assert texts(kept) == ['Not found: ~~~']
-        assert (kept.main.selected, kept.tree.selected) == selected
+        assert kept.position.key == selected
     for keys in (('Esc',), ('Ctrl-U',), ('Ctrl-U', *'user:')):
         assert texts(pressed(state, *keys)) == []
 
@@ -216,8 +216,8 @@ def test_search_without_a_match_restores_the_selection() -> None:
     state = pressed(state_of(MANY), 'Down', 'Down')
     pid = str(state.rows[9].key.pid)
     found = pressed(state, '/', *pid)
-    assert found.main.selected == state.rows[9].key
-    assert pressed(found, 'q').main.selected == state.main.selected
+    assert found.selected == state.rows[9].key
+    assert pressed(found, 'q').selected == state.selected
 
 
 def test_search_marks_its_match() -> None:

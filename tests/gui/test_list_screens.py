@@ -8,8 +8,9 @@ import pytest
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.style import Role
+from nvitop.gui.state.cursor import current_line
 from nvitop.gui.state.events import Resized
-from nvitop.gui.state.lists import current_line, listed_users
+from nvitop.gui.state.lists import listed_users
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.owner.types import Layer, make_owner

@@ -13,7 +13,8 @@ from nvitop.gui.model.choices import MainState, Sort, ViewState
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.table import Column, place
 from nvitop.gui.render.geometry import Cells
-from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.app_state import AppState, ListPosition
+from nvitop.gui.state.cursor import deselect
 from nvitop.gui.state.lists import panel_rows, process_lines, relist
 from nvitop.gui.state.process_rows import ORDERS
 from nvitop.gui.view.frame import draw_frame
@@ -184,7 +185,7 @@ def test_other_rows_of_the_selected_process_are_marked() -> None:
     other = process._replace(key=process.key._replace(device=twin.key))
     stranger = other._replace(key=other.key._replace(start_time=1.0))
     sample = sample._replace(devices=(device, twin), processes=(process, other, stranger))
-    state = state_with(sample, 80, 60, MainState(selected=process.key))
+    state = state_with(sample, 80, 60, MainState()).at(ListPosition(process.key))
     rows = [line[1] for line in lines_of(state) if str(process.key.pid) in line]
     assert rows == [' ', '=', ' ']
 
@@ -216,15 +217,13 @@ def test_any_screen_is_drawn_safely_and_inside(
     selected = keys[index] if 0 <= index < len(keys) else None
     main = MainState(
         Sort(order, flag),
-        selected=selected,
         selected_device=sample.devices[0].key if flag and sample.devices else None,
         shows_page=flag and index > 2,
         tagged=frozenset(keys[1:2]),
-        scroll_y=scroll_y,
-        scroll_x=scroll_x,
     )
     view = ViewState(mode=mode, show_host=not flag or height % 2 == 0, flat=index == 1)
     state = state_with(sample, width, height, main, view)
+    state = state.at(ListPosition(selected, 0, scroll_y, scroll_x))
     buffer = draw_frame(state, history_of(sample, 5))
     assert_is_drawn_inside(buffer, state)
     panel = panel_rows(state)
@@ -241,7 +240,7 @@ def test_any_screen_is_drawn_safely_and_inside(
 
 def test_process_hidden_by_the_filter_marks_no_gpu() -> None:
     state = state_on('h100x8', 120, 40, *['Down'] * 4, '\\', *'gpu:5', 'Enter')
-    assert state.main.selected is not None
-    nothing = state._replace(main=state.main._replace(selected=None))
+    assert state.selected is not None
+    nothing = deselect(state)
     frame, expected = draw_frame(state, History()), draw_frame(nothing, History())
     assert [frame.row(y) for y in range(40)] == [expected.row(y) for y in range(40)]

@@ -117,7 +117,7 @@ def test_closing_the_help_returns_to_the_line(key: str) -> None:
 
 def test_escape_leaves_the_tree_when_nothing_is_selected() -> None:
     state = pressed(state_of(TREE), 't', 'Down', 'Esc')
-    assert (state.screen, state.tree.selected) == (Screen.TREE, None)
+    assert (state.screen, state.positions[Screen.TREE].key) == (Screen.TREE, None)
     assert pressed(state, 'Esc').screen is Screen.MAIN
 
 

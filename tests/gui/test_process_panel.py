@@ -98,7 +98,7 @@ def test_keys_fold_tag_and_signal_a_job() -> None:
     sample, rows = ranks()
     own = tuple(row._replace(is_own=True) for row in rows)
     state = pressed(state_of(sample._replace(processes=own), 120, 60, ViewState()), 'Down')
-    assert state.main.job == ('ann', 'slurm 42')
+    assert state.job == ('ann', 'slurm 42')
     folded = pressed(state, 'Enter')
     assert ['▸' in line for line in lines_of(folded)].count(True) == 1
     assert lines_of(pressed(folded, 'Enter')) == lines_of(state)
@@ -113,9 +113,9 @@ def test_keys_fold_tag_and_signal_a_job() -> None:
 def test_search_finds_processes_of_folded_jobs_and_flat_lists_have_none() -> None:
     sample, rows = ranks()
     state = pressed(state_of(sample, 120, 60, ViewState()), 'Down', 'Enter', '/', *'rank', 'Enter')
-    assert state.main.job == ('ann', 'slurm 42')
+    assert state.job == ('ann', 'slurm 42')
     flat = pressed(state_of(sample, 120, 60, ViewState()), 'J', 'Down')
-    assert flat.main.selected == rows[4].key or flat.main.selected in {row.key for row in rows}
+    assert flat.selected == rows[4].key or flat.selected in {row.key for row in rows}
     assert 'slurm 42' in '\n'.join(lines_of(flat))
     assert not any('▾' in line or '▸' in line for line in lines_of(flat))
 
@@ -123,8 +123,8 @@ def test_search_finds_processes_of_folded_jobs_and_flat_lists_have_none() -> Non
 def test_selected_process_of_a_job_that_is_folded_for_want_of_room_selects_the_job() -> None:
     sample, rows = ranks()
     state = pressed(state_of(sample, 120, 60, ViewState()), 'Down', 'Down', 'Down')
-    assert state.main.selected == rows[1].key
-    assert after(state, Resized(80, 14)).main.job == ('ann', 'slurm 42')
+    assert state.selected == rows[1].key
+    assert after(state, Resized(80, 14)).job == ('ann', 'slurm 42')
 
 
 def test_user_takes_the_longest_name_before_the_command() -> None:

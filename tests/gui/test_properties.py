@@ -216,9 +216,9 @@ class Run(HeadlessTerminal, EffectRunner):
 
 
 def _assert_sound(state: AppState) -> None:
-    if state.main.selected is not None:
-        assert state.main.selected in {process.key for process in state.shown.processes}
-    assert state.main.selected is None or state.main.job is None
+    if state.selected is not None:
+        assert state.selected in {process.key for process in state.shown.processes}
+    assert state.selected is None or state.job is None
     assert state.screen is not Screen.METRICS or state.metrics is not None
 
 

@@ -150,11 +150,11 @@ def test_preset_brings_the_keys_of_nvitop_1_back_and_single_actions_change_them(
     state = state._replace(width=100, height=40, view=state.view._replace(flat=True))
     state = update(state, SampleArrived(SAMPLES['processes200']._replace(sequence=1)))[0]
     chosen = press(state, 'Down', 'Tab')[0]
-    assert chosen.main.selected == state.rows[1].key
+    assert chosen.selected == state.rows[1].key
     assert press(chosen, 'k')[0].dialog is not None
     assert press(state, '/')[0].main.sort.reverse
-    assert press(chosen, 'R')[0].main.selected is None
-    assert press(state, 'PageDown')[0].main.scroll_y == 1
+    assert press(chosen, 'R')[0].selected is None
+    assert press(state, 'PageDown')[0].position.scroll_y == 1
     assert press(state, 'y')[0].screen is Screen.TREE
     assert press(state, 'q')[1] == (Quit(),)
 

@@ -7,6 +7,7 @@ import pytest
 from nvitop.gui.model.choices import Screen, Sort
 from nvitop.gui.model.columns import place_processes
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.events import (
     EnvironmentRead,
     Event,
@@ -16,8 +17,8 @@ from nvitop.gui.state.events import (
     Resized,
     RingBell,
 )
-from nvitop.gui.state.lists import current_line, panel_rows, tree_layout
-from nvitop.gui.state.navigation import lines_layout
+from nvitop.gui.state.lists import panel_rows, tree_columns
+from nvitop.gui.state.selection import selected_key
 from tests.gui.drawing import click_hit, lines_of
 from tests.gui.driving import (
     MANY,
@@ -37,28 +38,28 @@ def row_of_selected(state: AppState) -> int | None:
     index = current_line(state)
     if index is None:
         return None
-    row = index - state.main.scroll_y
-    return row if 0 <= row < panel_rows(state).listed else None
+    layout = lines_layout(state)
+    return layout.row_of(index) if index in layout.shown else None
 
 
 def test_arrows_select_and_stop_at_the_ends() -> None:
     state, effects = press(state_of(MANY), 'Down')
-    assert (state.main.selected, effects) == (state.rows[0].key, ())
+    assert (state.selected, effects) == (state.rows[0].key, ())
     state, effects = press(state, 'Up')
-    assert (state.main.selected, effects) == (state.rows[0].key, (RingBell(),))
+    assert (state.selected, effects) == (state.rows[0].key, (RingBell(),))
     state, effects = press(state, 'End')
-    assert (state.main.selected, effects) == (state.rows[-1].key, ())
+    assert (state.selected, effects) == (state.rows[-1].key, ())
     assert press(state, 'Down')[1] == (RingBell(),)
 
 
 def test_selection_follows_the_process_until_it_exits() -> None:
     state = pressed(state_of(MANY), 'Down', 'Down')
-    selected = state.main.selected
+    selected = state.selected
     others = tuple(process for process in MANY.processes if process.key != state.rows[0].key)
     state = arrived(state, MANY._replace(processes=others))
-    assert state.main.selected == selected is not None
+    assert state.selected == selected is not None
     rest = tuple(process for process in others if process.key != selected)
-    assert arrived(state, MANY._replace(processes=rest)).main.selected is None
+    assert arrived(state, MANY._replace(processes=rest)).selected is None
 
 
 def test_reused_pid_loses_its_tag() -> None:
@@ -75,7 +76,7 @@ def test_reused_pid_loses_its_tag() -> None:
 def test_space_tags_and_moves_on() -> None:
     state = pressed(state_of(MANY), 'Down', 'Space', 'Space')
     assert state.main.tagged == {state.rows[0].key, state.rows[1].key}
-    assert state.main.selected == state.rows[2].key
+    assert state.selected == state.rows[2].key
     assert pressed(state, 'Up', 'Space').main.tagged == {state.rows[0].key}
     assert pressed(state_of(MANY), 'Space', 'Space').main == state.main
 
@@ -86,13 +87,13 @@ def test_esc_clears_the_filter_first_and_then_selection_and_tags() -> None:
     state = pressed(state, 'Esc')
     assert (state.query, bool(state.main.tagged)) == ('', True)
     state = pressed(state, 'Esc')
-    assert (state.main.selected, state.main.tagged) == (None, frozenset())
+    assert (state.selected, state.main.tagged) == (None, frozenset())
 
 
 @pytest.mark.parametrize('screen', ['', 't'])
 def test_keys_ignore_a_selected_process_that_the_filter_hides(screen: str) -> None:
     state = pressed(state_of(with_families(MANY)), *screen, 'Down', '\\', *'#none#', 'Enter')
-    selected = state.tree.selected if screen else state.main.selected
+    selected = selected_key(state)
     assert selected is not None
     for key in ('T', 'e', 'x' if screen else 'Enter'):
         later, effects = press(state, key)
@@ -122,30 +123,30 @@ def test_selected_process_stays_visible() -> None:
 def test_scrolling_keeps_a_selected_process_on_the_screen(size: tuple[int, int], keys: str) -> None:
     state = pressed(state_of(MANY, *size), *['Down'] * 3)
     for key in keys.split():
-        before = state.main.selected
+        before = state.selected
         for _ in range(40):
             state = pressed(state, key)
             assert row_of_selected(state) is not None
-        assert state.main.selected != before
+        assert state.selected != before
 
 
 def test_page_keys_move_the_selection_by_a_page() -> None:
     state = pressed(state_of(MANY, 120, 40), 'Down')
     page = panel_rows(state).listed - 1
-    assert pressed(state, 'PageDown').main.selected == state.rows[page].key
-    assert pressed(state, 'PageDown', 'PageUp').main.selected == state.rows[0].key
+    assert pressed(state, 'PageDown').selected == state.rows[page].key
+    assert pressed(state, 'PageDown', 'PageUp').selected == state.rows[0].key
 
 
 def test_long_lines_scroll_until_their_end_is_visible() -> None:
     state = pressed(state_of(with_families(MANY), width=60), '$')
     longest = max(len(row.command or '') for row in state.rows)
     assert (
-        state.main.scroll_x
+        state.position.scroll_x
         == longest - place_processes(state.view.columns, 60, state.widths)[-1].width
     )
     state = pressed(state, 't', '$')
     longest = max(len(row.prefix + (row.process.command or '')) for row in state.tree_rows)
-    assert state.position.scroll_x == longest - tree_layout(state.inner).columns[-1].width
+    assert state.position.scroll_x == longest - tree_columns(state.inner)[-1].width
     assert press(state, 'Right')[1] == (RingBell(),)
     assert press(state_of(SAMPLES['one'], width=200), '$', 'Right')[1] == (RingBell(),)
 
@@ -156,12 +157,12 @@ def test_long_lines_scroll_until_their_end_is_visible() -> None:
 def test_clicks_select_sort_and_clear() -> None:
     state = state_of(MANY)
     state = after(state, click_hit(state, 'process', state.rows[2].key))
-    assert state.main.selected == state.rows[2].key
+    assert state.selected == state.rows[2].key
     state = after(state, click_hit(state, 'column', 'pid'))
     assert state.main.sort == Sort('pid')
     state = after(state, click_hit(state, 'column', 'pid'))
     assert state.main.sort == Sort('pid', reverse=True)
-    assert after(state, MousePressed(0, 0)).main.selected is None
+    assert after(state, MousePressed(0, 0)).selected is None
 
 
 def test_wheel_moves_the_selection_and_scrolls_long_lines() -> None:
@@ -169,7 +170,7 @@ def test_wheel_moves_the_selection_and_scrolls_long_lines() -> None:
     y = 20
     for dy, ctrl, row in ((1, False, 0), (1, False, 1), (-1, False, 0), (1, True, 5)):
         state = after(state, MouseScrolled(20, y, dy=dy, ctrl=ctrl))
-        assert state.main.selected == state.rows[row].key
+        assert state.selected == state.rows[row].key
     for dx, dy, ctrl, x in (
         (0, 1, False, 2),
         (1, 0, False, 4),
@@ -177,7 +178,7 @@ def test_wheel_moves_the_selection_and_scrolls_long_lines() -> None:
         (0, 1, True, 12),
     ):
         state = after(state, MouseScrolled(20, y, dx, dy, shift=bool(dy), ctrl=ctrl))
-        assert state.main.scroll_x == x
+        assert state.position.scroll_x == x
 
 
 @pytest.mark.parametrize('screen', [Screen.TREE, Screen.ENVIRON, Screen.COLUMNS, Screen.HELP])
@@ -196,8 +197,8 @@ def test_clicks_and_the_wheel_move_on_lists(screen: Screen) -> None:
 
 
 def test_long_lines_scroll_by_the_step_of_their_screen() -> None:
-    assert pressed(state_of(MANY, width=80), 'Right').main.scroll_x == 2
-    assert pressed(state_of(MANY, width=80), 'Right', 'Right', 'Left').main.scroll_x == 2
+    assert pressed(state_of(MANY, width=80), 'Right').position.scroll_x == 2
+    assert pressed(state_of(MANY, width=80), 'Right', 'Right', 'Left').position.scroll_x == 2
 
 
 def test_lines_are_not_scrolled_beyond_their_end_after_longer_ones_left() -> None:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.cursor import lines_layout
 from nvitop.gui.state.events import MousePressed
-from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.state.process_rows import build_tree, subtree
 from nvitop.sampling.types import (
     HostProcessSample,
@@ -75,14 +75,14 @@ def test_every_process_has_one_line(pairs: list[tuple[int, int]]) -> None:
 
 def test_tree_opens_at_the_selected_process_and_returns_its_selection() -> None:
     state = pressed(state_of(MANY), 'Down', 'Down', 't')
-    selected = state.tree.selected
+    selected = state.positions[Screen.TREE].key
     assert selected == state.rows[1].key[:2]
     # The first sample after opening the tree was measured without host processes.
     state = arrived(arrived(state, MANY._replace(timestamp=1.0)), with_families(MANY))
-    assert state.tree.selected == selected
+    assert state.positions[Screen.TREE].key == selected
     state = pressed(state, 'Down', 'Down', 't')
-    assert (state.screen, state.main.selected) == (Screen.MAIN, state.rows[2].key)
-    assert pressed(state, 't', 'Home', 't').main.selected is None
+    assert (state.screen, state.selected) == (Screen.MAIN, state.rows[2].key)
+    assert pressed(state, 't', 'Home', 't').selected is None
 
 
 def test_click_selects_the_line_of_the_tree_drawn_there() -> None:
@@ -92,8 +92,8 @@ def test_click_selects_the_line_of_the_tree_drawn_there() -> None:
         state = after(state, MousePressed(5, y))
         line = layout.at(y)
         assert line is not None
-        assert state.tree.selected == state.tree_rows[line].key
-    assert after(state, MousePressed(5, 0)).tree.selected is None
+        assert state.positions[Screen.TREE].key == state.tree_rows[line].key
+    assert after(state, MousePressed(5, 0)).positions[Screen.TREE].key is None
 
 
 def pids_in_tree(sample: Sample, wanted: ProcessFilter, *keys: str) -> tuple[AppState, list[int]]:

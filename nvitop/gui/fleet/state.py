@@ -12,6 +12,7 @@ from nvitop.fleet.types import FleetHost, totals
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.model.choices import Screen, neighbor
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
+from nvitop.gui.state.cursor import current_line
 from nvitop.gui.state.events import (
     Event,
     FleetArrived,
@@ -20,7 +21,7 @@ from nvitop.gui.state.events import (
     Redraw,
     Refresh,
 )
-from nvitop.gui.state.lists import ListOrder, current_line, in_order
+from nvitop.gui.state.lists import ListOrder, in_order
 from nvitop.gui.state.notices import answer, refuse
 from nvitop.gui.state.update import update
 
@@ -139,8 +140,7 @@ def show_hosts(state: AppState) -> Result:
         return state, ()
     query = row.filter if state.screen is Screen.JOBS else ''
     query = query or ' '.join(f'user:{word}' for word in row.name.split())
-    hosts = state._replace(screen=Screen.HOSTS, behind=(), position=ListPosition(), query=query)
-    return hosts, ()
+    return state._replace(screen=Screen.HOSTS, behind=(), query=query).at(ListPosition()), ()
 
 
 def sort_hosts(state: AppState, order: str, reverse: bool) -> Result:

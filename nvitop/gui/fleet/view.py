@@ -23,8 +23,7 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import clip, safe
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lists import current_line
-from nvitop.gui.state.navigation import lines_layout
+from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.list_frame import draw_section
 from nvitop.gui.view.table import Content, draw_table

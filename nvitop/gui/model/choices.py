@@ -133,9 +133,6 @@ class MainState(NamedTuple):
 
     sort: Sort = Sort()
     filter: ProcessFilter = ProcessFilter()
-    selected: ProcessKey | None = None
-    #: The job that is selected instead: user and job.
-    job: tuple[str, str] | None = None
     #: Jobs that the user folded or unfolded.
     turned: frozenset[tuple[str, str]] = frozenset()
     #: The device that the user chose: only its processes are listed, and graphs show it.
@@ -143,10 +140,6 @@ class MainState(NamedTuple):
     #: Whether its page is shown: this device only, with its details.
     shows_page: bool = False
     tagged: frozenset[ProcessKey] = frozenset()
-    #: Number of lines of processes above the first one on the screen.
-    scroll_y: int = 0
-    #: Number of columns by which host columns and command are scrolled.
-    scroll_x: int = 0
     graphs: GraphState = GraphState()
 
 

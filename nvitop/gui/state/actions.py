@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from nvitop.basics.times import format_time, parse_time
 from nvitop.gui.model.choices import Screen, Sort, neighbor
-from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result, TreeState
+from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
 from nvitop.gui.state.appearance import way_to_run
+from nvitop.gui.state.cursor import current_line, go_to_line, lines_layout
 from nvitop.gui.state.dialog import has_targets, why_no_target
 from nvitop.gui.state.events import (
     CaptureMouse,
@@ -21,15 +22,12 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.keymap import Binding, Need
 from nvitop.gui.state.lists import (
     LIST_ORDERS,
-    current_line,
     list_sort,
-    panel_rows,
-    process_lines,
     relist,
     sort_by,
     sort_list,
 )
-from nvitop.gui.state.navigation import go_back, go_to_line, lines_layout, move_by_lines
+from nvitop.gui.state.navigation import go_back, move_by_lines
 from nvitop.gui.state.notices import answer, refuse, replace_notice, withdraw_notice
 from nvitop.gui.state.problems import Tally, count_problems
 from nvitop.gui.state.process_rows import ORDERS, describe_order
@@ -79,12 +77,12 @@ def need_device(state: AppState) -> str:
 
 def need_job(state: AppState) -> str:
     """A selected job."""
-    return '' if state.main.job is not None else 'Select a job first'
+    return '' if state.job is not None else 'Select a job first'
 
 
 def need_no_job(state: AppState) -> str:
     """No selected job: a process on its own, or one of a job."""
-    return 'Select one of its processes' if state.main.job is not None else ''
+    return 'Select one of its processes' if state.job is not None else ''
 
 
 def need_process(state: AppState) -> str:
@@ -137,8 +135,6 @@ def need_processes_here(state: AppState) -> str:
 
 def sees_all_lines(state: AppState) -> bool:
     """Whether no line is outside the screen."""
-    if state.screen is Screen.MAIN:
-        return len(process_lines(state)) <= panel_rows(state).listed
     layout = lines_layout(state)
     return layout.length <= layout.visible
 
@@ -183,9 +179,7 @@ def refresh(state: AppState) -> Result:
         return state, (*effects, ReadEnvironment(shown.pid, shown.start_time))
     if state.screen is Screen.TREE:
         return state, effects
-    state = clear_selection(state)
-    main = state.main._replace(scroll_x=0, scroll_y=0)
-    return state._replace(main=main, tree=TreeState(), position=ListPosition()), effects
+    return clear_selection(state)._replace(positions={}), effects
 
 
 def redraw(state: AppState) -> Result:
@@ -248,7 +242,7 @@ def reverse_order(state: AppState) -> Result:
 def sum_by_owner(state: AppState) -> Result:
     """Sum up by owner on the users screen, or by user again."""
     by_owner = not state.sums_by_owner
-    return state._replace(sums_by_owner=by_owner, position=ListPosition()), ()
+    return state._replace(sums_by_owner=by_owner).at(ListPosition()), ()
 
 
 # Other times: a frozen display, a recording, and the samples that the monitor keeps.
@@ -273,7 +267,7 @@ def show_event_time(state: AppState) -> Result:
     if not state.events:
         return state, ()
     event = state.events[current_line(state) or 0]
-    state = state._replace(screen=state.program.home, behind=(), position=ListPosition())
+    state = state._replace(screen=state.program.home, behind=())
     state = replace_notice(state, 'Time', f'{format_time(event.time)} {event.text}')
     pause = () if state.origin.is_paused else (Travel('pause', 0.0),)
     return state, (Travel('time', event.time), *pause)
@@ -282,7 +276,7 @@ def show_event_time(state: AppState) -> Result:
 def select_event(_: AppState, state: AppState) -> Result:
     """Begin the list of events at the last one up to the time on the screen."""
     past = [event for event in state.events if event.time < state.shown.timestamp + 0.001]
-    return state._replace(position=ListPosition(cursor=max(0, len(past) - 1))), ()
+    return state.at(ListPosition(cursor=max(0, len(past) - 1))), ()
 
 
 def go_to_time(state: AppState, text: str) -> Result:

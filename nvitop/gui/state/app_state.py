@@ -3,13 +3,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Hashable, Mapping, NamedTuple, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Hashable,
+    Mapping,
+    NamedTuple,
+    Sequence,
+    Tuple,
+    cast,
+)
 
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
 from nvitop.gui.model.device_rows import Answer, GpuRow, answers
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.events import Effect
-from nvitop.gui.state.jobs import Line
+from nvitop.gui.state.jobs import JobKey, Line
 from nvitop.gui.state.keymap import HelpGroup, Keymap
 from nvitop.gui.state.problems import Tally
 from nvitop.gui.state.process_rows import TreeRow, is_on
@@ -37,15 +47,6 @@ if TYPE_CHECKING:
 LOWEST_WITH_HINTS = 10
 
 
-class TreeState(NamedTuple):
-    """Selection in the tree screen. Tags of processes on devices are in :class:`MainState`."""
-
-    #: PID and start time of the selected process.
-    selected: tuple[int, float] | None = None
-    #: Tagged processes that are on no device.
-    tagged: frozenset[tuple[int, float]] = frozenset()
-
-
 class EnvironState(NamedTuple):
     """State of the environment screen."""
 
@@ -66,13 +67,14 @@ class EnvironState(NamedTuple):
 
 
 class ListPosition(NamedTuple):
-    """Position in the list of any screen but the main one."""
+    """Which line of a list is selected, and how far the list is scrolled."""
 
+    #: Key of the selected line, which stays selected when lines move; see ``ScreenSpec.key_of``.
+    key: Hashable = None
+    #: Index of the selected line when it was selected.
     cursor: int = 0
     scroll_y: int = 0
     scroll_x: int = 0
-    #: Identity of the line under the cursor, which stays on it when lines move; see ``ScreenSpec.key_of``.
-    key: Hashable = None
 
 
 class SignalTarget(NamedTuple):
@@ -99,14 +101,6 @@ class SignalDialog(NamedTuple):
     is_ready: bool = False
 
 
-class SearchStart(NamedTuple):
-    """What is selected, and how far the lists are scrolled."""
-
-    main: MainState
-    tree: TreeState
-    position: ListPosition
-
-
 class TextField(NamedTuple):
     """A line being typed."""
 
@@ -115,8 +109,8 @@ class TextField(NamedTuple):
     text: str = ''
     #: The filter that Esc restores.
     before: str = ''
-    #: Where a search began, to which Esc returns.
-    start: SearchStart | None = None
+    #: The positions in the lists when a search began, to which Esc returns.
+    start: Mapping[Screen, ListPosition] | None = None
 
 
 class Notice(NamedTuple):
@@ -145,15 +139,6 @@ class Frozen(NamedTuple):
     tally: Tally
 
 
-class KeyedSelection(NamedTuple):
-    """How a screen selects lines by what they are about; other lists have a cursor on a line."""
-
-    #: Index of the line of the selected process or host.
-    current: Callable[[AppState], int | None]
-    #: Select the line nearest to an index, and scroll it into view.
-    go_to: Callable[[AppState, int], AppState]
-
-
 class LongLines(NamedTuple):
     """Lines that are scrolled sideways."""
 
@@ -172,21 +157,21 @@ class ScreenSpec(NamedTuple):
     #: Keys whose hints are in the last row, if they work; all but the last may be left out.
     menu: tuple[str, ...]
     #: The lines among which the cursor moves or that are scrolled.
-    lines: Callable[[AppState], Sequence[object]]
+    lines: Callable[[AppState], Sequence[Any]]
     #: What is measured while the screen is shown: a :class:`~nvitop.sampling.types.Demand`.
     demand: Callable[[AppState], Any]
     #: Rows above and below the lines; ``None`` unless lines of equal height fill the screen.
     margins: Callable[[AppState], tuple[int, int]] | None = None
-    #: Whether one of its lines can be current. A list without a cursor is only scrolled.
+    #: Whether one of its lines is selected. A list without a cursor is only scrolled.
     has_cursor: bool = True
-    #: ``None`` unless processes or hosts are selected, which stay selected when lines move.
-    selection: KeyedSelection | None = None
+    #: Whether no line may be selected, as at first on lists of processes and hosts.
+    can_deselect: bool = False
     #: The text of each line for the search; ``None`` if it searches processes.
     texts: Callable[[AppState], Sequence[str]] | None = None
     #: What can be typed into the filter that restricts it; ``''`` if none does.
     filter_example: str = ''
     long_lines: LongLines | None = None
-    #: What identifies a line; ``None``: its index.
+    #: What identifies a line: it stays selected when lines move; ``None``: its index.
     key_of: Callable[[Any], Hashable] | None = None
     #: Rows of a line.
     line_height: int = 1
@@ -198,7 +183,7 @@ class ScreenSpec(NamedTuple):
     @property
     def has_lines(self) -> bool:
         """Whether it can be scrolled, or a cursor moved."""
-        return self.margins is not None or self.has_cursor
+        return self.margins is not None
 
 
 class Program(NamedTuple):
@@ -244,16 +229,16 @@ class AppState(NamedTuple):
     #: Whether the size is that inside a frame.
     is_inner: bool = False
     screen: Screen = Screen.MAIN
-    #: Screens to return to, and the positions in their lists; the last one is next.
-    behind: tuple[tuple[Screen, ListPosition], ...] = ()
+    #: Screens to return to; the last one is next.
+    behind: tuple[Screen, ...] = ()
     view: ViewState = ViewState()
     main: MainState = MainState()
-    tree: TreeState = TreeState()
+    #: PIDs and start times of tagged processes that are on no device.
+    tagged_hosts: frozenset[tuple[int, float]] = frozenset()
     environ: EnvironState = EnvironState()
     #: The process on the metrics screen.
     metrics: ProcessKey | None = None
-    #: Position in the list on the screen.
-    position: ListPosition = ListPosition()
+    positions: Mapping[Screen, ListPosition] = {}
     #: Orders chosen on the screens of users and problems.
     list_sorts: tuple[tuple[Screen, Sort], ...] = ()
     #: The filter of the problems screen.
@@ -326,7 +311,28 @@ class AppState(NamedTuple):
     @property
     def listing(self) -> Screen:
         """The screen, or the one below the signal screen."""
-        return self.behind[-1][0] if self.screen is Screen.SIGNAL else self.screen
+        return self.behind[-1] if self.screen is Screen.SIGNAL else self.screen
+
+    @property
+    def position(self) -> ListPosition:
+        """The position in the list of the screen."""
+        return self.positions.get(self.screen, ListPosition())
+
+    def at(self, position: ListPosition, screen: Screen | None = None) -> AppState:
+        """Return the state with another position in the list of the screen, or of another one."""
+        return self._replace(positions={**self.positions, screen or self.screen: position})
+
+    @property
+    def selected(self) -> ProcessKey | None:
+        """The process selected on the main screen."""
+        key = self.positions.get(Screen.MAIN, ListPosition()).key
+        return key if isinstance(key, ProcessKey) else None
+
+    @property
+    def job(self) -> JobKey | None:
+        """The job selected there instead: user and job."""
+        key = self.positions.get(Screen.MAIN, ListPosition()).key
+        return None if key is None or isinstance(key, ProcessKey) else cast(JobKey, key)
 
     @property
     def keymap(self) -> Keymap:

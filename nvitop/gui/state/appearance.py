@@ -8,6 +8,7 @@ from nvitop.gui.model.choices import GRAPHS, is_measured, neighbor
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.app_state import AppState, Result
+from nvitop.gui.state.cursor import current_line, deselect
 from nvitop.gui.state.events import (
     BackgroundReported,
     Redraw,
@@ -15,7 +16,7 @@ from nvitop.gui.state.events import (
     SaveSettings,
     SettingsSaved,
 )
-from nvitop.gui.state.lists import current_line, panel_rows
+from nvitop.gui.state.lists import panel_rows
 from nvitop.gui.state.notices import answer, refuse, replace_notice
 
 #: Minutes shown by the width of a history; 0: two seconds per cell.
@@ -113,16 +114,15 @@ def _arrange(
     state: AppState, order: tuple[str, ...], shown: frozenset[str], cursor: str
 ) -> AppState:
     columns = tuple(name for name in order if name in shown)
-    return state._replace(
-        view=state.view._replace(columns=columns, column_order=order),
-        position=state.position._replace(cursor=order.index(cursor), key=cursor),
-    )
+    view = state.view._replace(columns=columns, column_order=order)
+    return state._replace(view=view).at(state.position._replace(key=cursor))
 
 
 def toggle_flat(state: AppState) -> Result:
     """List processes one by one, or by job."""
     view = state.view._replace(flat=not state.view.flat)
-    return state._replace(view=view, main=state.main._replace(job=None)), ()
+    state = state._replace(view=view)
+    return state if state.job is None else deselect(state), ()
 
 
 def set_theme(state: AppState, theme: str) -> AppState:

@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterator
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.state import actions, appearance, navigation, selection
+from nvitop.gui.state.cursor import current_line
 from nvitop.gui.state.dialog import (
     ask_about_parent,
     ask_for_signal,
@@ -19,7 +20,7 @@ from nvitop.gui.state.dialog import (
 from nvitop.gui.state.environ import toggle_secrets
 from nvitop.gui.state.input_line import open_field, search_again
 from nvitop.gui.state.keymap import Binding, Keymap, Need, leaving
-from nvitop.gui.state.lists import LIST_ORDERS, ListOrder, current_line, sort_list
+from nvitop.gui.state.lists import LIST_ORDERS, ListOrder, sort_list
 from nvitop.gui.state.process_rows import ORDERS, Order
 
 #: The screens of the monitor.

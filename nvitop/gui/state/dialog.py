@@ -11,6 +11,7 @@ from nvitop.gui.model.format import brief_commands, devices_text, special_comman
 from nvitop.gui.render.geometry import NARROWEST
 from nvitop.gui.render.width import cell_width, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, SignalDialog, SignalTarget
+from nvitop.gui.state.cursor import current_line
 from nvitop.gui.state.events import RingBell, SendSignal
 from nvitop.gui.state.navigation import go_back, open_screen
 from nvitop.gui.state.notices import refuse
@@ -59,8 +60,8 @@ def signal_targets(state: AppState) -> tuple[SignalTarget, ...]:
     for process in state.shown.processes if state.main.tagged else ():
         if process.key in state.main.tagged:
             targets.setdefault(process.key[:2], _target(process, state))
-    for host in state.shown.host_processes if state.tree.tagged else ():
-        if (host.pid, host.start_time) in state.tree.tagged:
+    for host in state.shown.host_processes if state.tagged_hosts else ():
+        if (host.pid, host.start_time) in state.tagged_hosts:
             targets.setdefault((host.pid, host.start_time), _target(host, state))
     if targets or state.main.tagged:
         return tuple(targets.values())
@@ -74,7 +75,7 @@ def has_targets(state: AppState) -> bool:
     """Whether there are targets. Fast enough for every frame."""
     if state.view.readonly:
         return False
-    if state.tree.tagged and state.shown.host_processes:
+    if state.tagged_hosts and state.shown.host_processes:
         return True
     if state.main.tagged:
         return any(process.key in state.main.tagged for process in state.shown.processes)
@@ -205,7 +206,7 @@ def ask_about_parent(state: AppState) -> Result:
     if state.dialog is None or parent is None:
         return state, ()
     dialog = SignalDialog((parent,), state.dialog.signal)
-    return state._replace(dialog=dialog, position=ListPosition()), ()
+    return state._replace(dialog=dialog).at(ListPosition()), ()
 
 
 def parent_target(dialog: SignalDialog) -> SignalTarget | None:
@@ -309,7 +310,7 @@ def command_lines(state: AppState) -> list[str]:
     dialog = state.dialog
     if dialog is None:
         return []
-    at = max(0, min(state.position.cursor, len(dialog.targets) - 1))
+    at = current_line(state) or 0
     command = safe(dialog.targets[at].command)
     if question(state, dialog)[2][at].endswith(command):
         return []

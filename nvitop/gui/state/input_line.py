@@ -7,9 +7,9 @@ import re
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.actions import go_to_time
-from nvitop.gui.state.app_state import AppState, ListPosition, Result, SearchStart, TextField
-from nvitop.gui.state.lists import current_line, line_count, process_lines, relist, uses_of_devices
-from nvitop.gui.state.navigation import go_to_line, lines_layout
+from nvitop.gui.state.app_state import AppState, ListPosition, Result, TextField
+from nvitop.gui.state.cursor import current_line, go_to_line, line_count, lines_layout
+from nvitop.gui.state.lists import process_lines, relist, uses_of_devices
 from nvitop.gui.state.notices import answer, refuse, withdraw_notice
 from nvitop.gui.state.process_rows import contains, matches, matches_host_process, parse_query
 
@@ -21,9 +21,7 @@ _NOT_FOUND = 'Not found'
 def open_field(state: AppState, purpose: str) -> Result:
     """Open the input line for a ``'filter'`` (at first the current one), a ``'search'`` or a ``'time'``."""
     text = _filter(state) if purpose == 'filter' else ''
-    start = None
-    if purpose == 'search':
-        start = SearchStart(state.main, state.tree, state.position)
+    start = state.positions if purpose == 'search' else None
     return state._replace(field=TextField(purpose, text, before=_filter(state), start=start)), ()
 
 
@@ -33,7 +31,7 @@ def _filter(state: AppState) -> str:
 
 def _with_filter(state: AppState, text: str) -> AppState:
     if state.screen is Screen.PROBLEMS:
-        return state._replace(problem_query=text, position=ListPosition())
+        return state._replace(problem_query=text).at(ListPosition())
     return relist(state._replace(query=text))
 
 
@@ -123,15 +121,8 @@ def _close(state: AppState, field: TextField) -> AppState:
     if field.purpose == 'time':
         return withdraw_notice(state, 'Time')
     if field.start is not None:
-        state = withdraw_notice(_back_to(state, field.start), _NOT_FOUND)
+        state = withdraw_notice(state._replace(positions=field.start), _NOT_FOUND)
     return relist(state)
-
-
-def _back_to(state: AppState, start: SearchStart) -> AppState:
-    """Select again what was selected when a search began."""
-    main, tree, position = start
-    main = state.main._replace(selected=main.selected, job=main.job, scroll_y=main.scroll_y)
-    return state._replace(main=main, tree=tree, position=position)
 
 
 def find(state: AppState, text: str, step: int) -> AppState:
@@ -144,7 +135,7 @@ def find(state: AppState, text: str, step: int) -> AppState:
     if hits:
         return go_to_line(state, _next(hits, current_line(state), step))
     if state.field is not None and state.field.start is not None:
-        state = _back_to(state, state.field.start)
+        state = state._replace(positions=state.field.start)
     if not text.split() or (state.spec.texts is None and not parse_query(text)):
         return state
     where = ' among the filtered processes' if state.query and state.spec.filter_example else ''

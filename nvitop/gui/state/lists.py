@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, NamedTuple
+from typing import Any, Callable, Collection, Iterable, NamedTuple
 
 from nvitop.gui.layout.main import MainRows, main_rows
-from nvitop.gui.layout.screens import TreeLayout, lay_out_list
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
 from nvitop.gui.model.columns import TREE_COLUMNS, column_widths
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.table import place
+from nvitop.gui.model.table import Placed, place
 from nvitop.gui.render.geometry import Cells
-from nvitop.gui.state.app_state import AppState, Result
+from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.jobs import Line, fold, group_by_job, job_key, labels_width
 from nvitop.gui.state.notices import answer
 from nvitop.gui.state.problems import ProblemLine, missing_values, problem_lines
@@ -113,55 +112,56 @@ def sort_list(state: AppState, order: str, *, reverse: bool) -> Result:
     return answer(state, 'key', f'Order: {found.describe(reverse=reverse)}'), ()
 
 
-#: Rows above the lines of the tree: title and headings.
-TREE_TOP = 2
 #: Maximum width of the devices column of the tree.
 _DEVICES_WIDTH = 16
 
 
 def relist(state: AppState) -> AppState:
     """Build the lists again from the shown sample; drop selection and tags of processes that exited."""
-    main = state.main
-    if main.job is not None or main.turned:
-        jobs = {job_key(process) for process in state.shown.processes}
-        main = main._replace(job=main.job if main.job in jobs else None, turned=main.turned & jobs)
-        state = state._replace(main=main)
+    main, processes = state.main, state.shown.processes
+    jobs = {job_key(process) for process in processes} if main.turned or state.job else set()
+    if not main.turned <= jobs:
+        main = main._replace(turned=main.turned & jobs)
     if main.selected_device not in (None, *(device.key for device in state.shown.devices)):
         main = main._replace(selected_device=None)
-        state = state._replace(main=main)
-    found = filter_processes(state.shown.processes, parse_query(state.query))
+    state = state._replace(main=main)
+    found = filter_processes(processes, parse_query(state.query))
     if main.selected_device is not None:
         found = tuple(row for row in found if is_on(row.key.device, main.selected_device))
     rows = list_processes(found, main.filter, main.sort)
-    if main.selected is not None or main.tagged:
-        alive = {process.key for process in state.shown.processes}
-        if main.selected not in alive:
-            main = main._replace(selected=None)
+    if state.selected is not None or state.job is not None or main.tagged:
+        alive = {process.key for process in processes}
+        state = _drop_selection(state, Screen.MAIN, {*alive, *jobs})
         if not main.tagged <= alive:
             # A GPU that is not responding may recover, and its processes with it.
             gone = main.tagged - alive
             kept = {key for key in gone if unknown_among((key.device,), state.shown)}
             main = main._replace(tagged=(main.tagged & alive) | kept)
-    tree = state.tree
     # The first samples after the tree was opened may not have host processes yet.
     if state.screen is Screen.TREE and state.shown.host_processes:
         present = {(p.pid, p.start_time) for p in state.shown.host_processes}
-        if tree.selected is not None and tree.selected not in present:
-            tree = tree._replace(selected=None)
-        tree = tree._replace(tagged=tree.tagged & present)
+        state = _drop_selection(state, Screen.TREE, present)
+        state = state._replace(tagged_hosts=state.tagged_hosts & present)
     tree_rows = list_tree(state)
     blocks = group_by_job(rows, main.sort)
     return state._replace(
         rows=rows,
         blocks=blocks,
         # Those of all processes, so that columns do not move while rows are filtered.
-        widths={**column_widths(state.shown.processes), 'gpu': labels_width(blocks)},
+        widths={**column_widths(processes), 'gpu': labels_width(blocks)},
         devices=device_rows(state.shown, state.found),
         main=main,
-        tree=tree,
         tree_rows=tree_rows,
         tree_widths=_tree_widths(tree_rows),
     )
+
+
+def _drop_selection(state: AppState, screen: Screen, keys: Collection[object]) -> AppState:
+    """Select nothing on a screen if the key of its selected line is none of these."""
+    position = state.positions.get(screen, ListPosition())
+    if position.key is None or position.key in keys:
+        return state
+    return state.at(position._replace(key=None), screen)
 
 
 def sort_by(state: AppState, sort: Sort) -> AppState:
@@ -257,51 +257,9 @@ def _tree_widths(rows: tuple[TreeRow, ...]) -> dict[str, int]:
     return widths
 
 
-def tree_layout(state: AppState) -> TreeLayout:
-    """Return the layout of the tree screen."""
-    lines = lay_out_list(
-        state.width,
-        state.body_height,
-        len(state.tree_rows),
-        top=TREE_TOP,
-        scroll_y=state.position.scroll_y,
-        cursor=tree_index(state),
-    )
-    cells = Cells(0, state.width)
-    return TreeLayout(lines, place(TREE_COLUMNS, cells, state.tree_widths))
-
-
-def tree_index(state: AppState) -> int | None:
-    """Return the index of the selected line in :attr:`AppState.tree_rows`."""
-    selected = state.tree.selected
-    if selected is None:
-        return None
-    return next((i for i, row in enumerate(state.tree_rows) if row.key == selected), None)
-
-
-def selected_index(state: AppState) -> int | None:
-    """Return the index of the selected line among the :func:`process_lines`."""
-    key = state.main.job or state.main.selected
-    if key is None:
-        return None
-    return next((i for i, line in enumerate(process_lines(state)) if line.key == key), None)
-
-
-def line_count(state: AppState) -> int:
-    """Return the number of lines of the screen."""
-    return len(state.spec.lines(state.inner))
-
-
-def current_line(state: AppState) -> int | None:
-    """Return the index of the current line: the cursor, or the selected process."""
-    selection = state.spec.selection
-    if selection is not None:
-        return selection.current(state)
-    lines, key_of = state.spec.lines(state.inner), state.spec.key_of
-    cursor, key = state.position.cursor, state.position.key
-    if key_of is not None and key is not None:
-        cursor = next((i for i, line in enumerate(lines) if key_of(line) == key), cursor)
-    return max(0, min(cursor, len(lines) - 1))
+def tree_columns(state: AppState) -> tuple[Placed, ...]:
+    """Return the columns of the tree; the last one is the command with its branches."""
+    return place(TREE_COLUMNS, Cells(0, state.width), state.tree_widths)
 
 
 def listed_users(state: AppState) -> tuple[UserSummary, ...]:

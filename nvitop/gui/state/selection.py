@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
+from nvitop.gui.state.cursor import current_line, deselect
 from nvitop.gui.state.jobs import job_key
 from nvitop.gui.state.lists import (
-    current_line,
     listed_problems,
     listed_users,
-    panel_rows,
     process_lines,
     relist,
-    selected_index,
-    tree_index,
-    tree_layout,
 )
 from nvitop.gui.state.notices import refuse
 from nvitop.gui.state.process_rows import subtree
@@ -24,14 +22,15 @@ from nvitop.sampling.types import DeviceKey, HostProcessSample, ProcessKey, Proc
 
 def selected_key(state: AppState) -> tuple[int, float] | None:
     """Return PID and start time of the selected process, whether it is listed or not."""
-    key = state.tree.selected if state.screen is Screen.TREE else state.main.selected
-    return None if key is None else key[:2]
+    if state.screen is Screen.TREE:
+        return cast('tuple[int, float] | None', state.position.key)
+    return None if state.selected is None else state.selected[:2]
 
 
 def selected_process(state: AppState) -> ProcessSample | HostProcessSample | None:
     """Return the selected process, or the first one of the selected job, if it is listed."""
     if state.screen is Screen.TREE:
-        index = tree_index(state)
+        index = current_line(state)
         return None if index is None else state.tree_rows[index].process
     return next(iter(selected_processes(state)), None)
 
@@ -41,10 +40,9 @@ def selected_processes(state: AppState) -> tuple[ProcessSample | HostProcessSamp
     if state.screen is Screen.TREE:
         process = selected_process(state)
         return () if process is None else (process,)
-    key, job = state.main.selected, state.main.job
-    if job is not None:
-        return tuple(row for row in state.rows if job_key(row) == job)
-    return () if key is None else tuple(row for row in state.rows if row.key == key)[:1]
+    if state.job is not None:
+        return tuple(row for row in state.rows if job_key(row) == state.job)
+    return tuple(row for row in state.rows if row.key == state.selected)[:1]
 
 
 def hidden_by_filter(state: AppState) -> str:
@@ -56,86 +54,59 @@ def hidden_by_filter(state: AppState) -> str:
     return f'{key[0]} is hidden by the filter; Esc clears it'
 
 
-def select_process(state: AppState, index: int | None) -> AppState:
-    """Select the line nearest to an index, or none, and scroll it into view."""
-    lines = process_lines(state)
-    if index is None or not lines:
-        return state._replace(main=state.main._replace(selected=None, job=None))
-    index = max(0, min(index, len(lines) - 1))
-    line = lines[index]
-    selected = None if line.is_job else line.process.key
-    job = line.job.key if line.is_job and line.job is not None else None
-    room = max(1, panel_rows(state).listed)
-    scroll_y = max(index - room + 1, min(state.main.scroll_y, index))
-    scroll_y = max(0, min(scroll_y, len(lines) - room))
-    return state._replace(main=state.main._replace(selected=selected, job=job, scroll_y=scroll_y))
-
-
 def select_key(state: AppState, key: ProcessKey) -> AppState:
-    """Select a process, and unfold its job."""
-    index = next((i for i, row in enumerate(state.rows) if row.key == key), None)
-    if index is None:
+    """Select a process on the main screen, and unfold its job."""
+    row = next((row for row in state.rows if row.key == key), None)
+    if row is None:
         return state
-    state = state._replace(main=state.main._replace(selected=key, job=None))
-    if selected_index(state) is None:
-        turned = state.main.turned ^ {job_key(state.rows[index])}
-        state = state._replace(main=state.main._replace(turned=turned))
-    return select_process(state, selected_index(state))
+    position = state.positions.get(Screen.MAIN, ListPosition())
+    state = state.at(position._replace(key=key), Screen.MAIN)
+    if any(line.key == key for line in process_lines(state)):
+        return state
+    turned = state.main.turned ^ {job_key(row)}
+    return state._replace(main=state.main._replace(turned=turned))
 
 
 def turn_job(state: AppState) -> Result:
     """Fold or unfold the selected job, or that of the selected process."""
-    lines = process_lines(state)
-    index = selected_index(state)
-    job = None if index is None else lines[index].job
+    index = current_line(state)
+    job = None if index is None else process_lines(state)[index].job
     if job is None:
         return refuse(state, 'This process is the only one of its job')
-    turned = state.main.turned ^ {job.key}
-    main = state.main._replace(turned=turned, selected=None, job=job.key)
-    return keep_selection_seen(state._replace(main=main)), ()
+    state = state._replace(main=state.main._replace(turned=state.main.turned ^ {job.key}))
+    return state.at(state.position._replace(key=job.key)), ()
 
 
-def select_tree_row(state: AppState, index: int) -> AppState:
-    """Select the line of the tree nearest to an index, and scroll it into view."""
-    rows = state.tree_rows
-    if not rows:
+def select_folded(state: AppState) -> AppState:
+    """Select the job of the selected process if it was folded for want of room."""
+    if state.screen is not Screen.MAIN or state.selected is None or current_line(state) is not None:
         return state
-    index = max(0, min(index, len(rows) - 1))
-    state = state._replace(tree=state.tree._replace(selected=rows[index].key))
-    scroll_y = tree_layout(state.inner).lines.scroll_y
-    return state._replace(position=state.position._replace(scroll_y=scroll_y))
-
-
-def keep_selection_seen(state: AppState) -> AppState:
-    """Scroll the selected process back into view after something that may have moved it."""
-    if state.screen is not Screen.MAIN:
-        return state
-    index = selected_index(state)
-    if index is None and state.main.selected is not None:  # its job was folded for want of room
-        row = next((row for row in state.rows if row.key == state.main.selected), None)
-        if row is not None:
-            state = state._replace(main=state.main._replace(selected=None, job=job_key(row)))
-            index = selected_index(state)
-    return state if index is None else select_process(state, index)
+    row = next((row for row in state.rows if row.key == state.selected), None)
+    return state if row is None else state.at(state.position._replace(key=job_key(row)))
 
 
 def clear_selection(state: AppState) -> AppState:
     """Clear selection and tags on all screens."""
+    positions = {
+        screen: position._replace(key=None) if screen in (Screen.MAIN, Screen.TREE) else position
+        for screen, position in state.positions.items()
+    }
     return state._replace(
-        main=state.main._replace(selected=None, job=None, tagged=frozenset()),
-        tree=state.tree._replace(selected=None, tagged=frozenset()),
+        positions=positions,
+        main=state.main._replace(tagged=frozenset()),
+        tagged_hosts=frozenset(),
     )
 
 
 def tree_tags(state: AppState) -> frozenset[tuple[int, float]]:
     """Return PIDs and start times of all tagged processes."""
-    return state.tree.tagged | {key[:2] for key in state.main.tagged}
+    return state.tagged_hosts | {key[:2] for key in state.main.tagged}
 
 
 def toggle_tag(state: AppState) -> AppState:
     """Tag or untag the selected process, if it is listed."""
     if state.screen is Screen.TREE:
-        index = tree_index(state)
+        index = current_line(state)
         return state if index is None else _toggle_tags(state, {state.tree_rows[index].key})
     keys = {
         process.key for process in selected_processes(state) if isinstance(process, ProcessSample)
@@ -147,7 +118,7 @@ def toggle_tag(state: AppState) -> AppState:
 
 def tag_subtree(state: AppState) -> Result:
     """Tag the selected process of the tree and all its descendants, or untag them all."""
-    index = tree_index(state)
+    index = current_line(state)
     if index is None:
         return state, ()
     return _toggle_tags(state, {row.key for row in subtree(state.tree_rows, index)}), ()
@@ -160,22 +131,18 @@ def _toggle_tags(state: AppState, keys: set[tuple[int, float]]) -> AppState:
     )
     if keys <= tree_tags(state):
         main = state.main.tagged - on_devices
-        tree = state.tree.tagged - keys
+        hosts = state.tagged_hosts - keys
     else:
         main = state.main.tagged | on_devices
-        tree = state.tree.tagged | (keys - {key[:2] for key in on_devices})
-    return state._replace(
-        main=state.main._replace(tagged=main), tree=state.tree._replace(tagged=tree)
-    )
+        hosts = state.tagged_hosts | (keys - {key[:2] for key in on_devices})
+    return state._replace(main=state.main._replace(tagged=main), tagged_hosts=hosts)
 
 
 def select_device(state: AppState, key: DeviceKey | None) -> AppState:
     """Select a device instead of the selected process, so that Enter opens it; or none."""
     shows_page = state.main.shows_page and key is not None
-    main = state.main._replace(selected_device=key, shows_page=shows_page)
-    if key is not None:
-        main = main._replace(selected=None, job=None)
-    return keep_selection_seen(relist(state._replace(main=main)))
+    state = state._replace(main=state.main._replace(selected_device=key, shows_page=shows_page))
+    return select_folded(relist(state if key is None else deselect(state)))
 
 
 def toggle_device(state: AppState, key: DeviceKey) -> AppState:
@@ -201,8 +168,8 @@ def select_next_device(state: AppState, step: int) -> Result:
 
 def toggle_page(state: AppState) -> Result:
     """Show or leave the page of the selected device."""
-    main = state.main._replace(shows_page=not state.main.shows_page, scroll_y=0)
-    return state._replace(main=main), ()
+    main = state.main._replace(shows_page=not state.main.shows_page)
+    return state._replace(main=main).at(state.position._replace(scroll_y=0)), ()
 
 
 def show_user(state: AppState) -> Result:
@@ -229,4 +196,4 @@ def show_device(state: AppState) -> Result:
 
 
 def _to_main(state: AppState) -> AppState:
-    return state._replace(screen=Screen.MAIN, behind=(), position=ListPosition())
+    return state._replace(screen=Screen.MAIN, behind=())

@@ -32,7 +32,7 @@ from nvitop.gui.state.notices import (
     replace_notice,
 )
 from nvitop.gui.state.problems import MAX_COSTS, Tally, count_problems, note_problem
-from nvitop.gui.state.selection import keep_selection_seen
+from nvitop.gui.state.selection import select_folded
 from nvitop.health import findings
 
 _OUTCOMES = {
@@ -81,7 +81,7 @@ def _press(state: AppState, event: events.KeyPressed) -> Result:
     state, effects = binding.run(state)
     if binding.is_signal or binding.scrolls:
         return state, effects
-    return keep_selection_seen(state), effects
+    return select_folded(state), effects
 
 
 def _click(state: AppState, event: events.MousePressed) -> Result:
@@ -250,7 +250,7 @@ def _show_outcome(state: AppState, event: events.SignalSent) -> AppState:
 
 def _resize(state: AppState, event: events.Resized) -> Result:
     state = require_reading(state._replace(width=event.width, height=event.height))
-    return keep_selection_seen(state), (events.Redraw(),)
+    return select_folded(state), (events.Redraw(),)
 
 
 def _suspend(state: AppState, event: events.Suspended) -> Result:

@@ -13,10 +13,9 @@ from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.dialog import has_targets
 from nvitop.gui.state.keymap import Need
-from nvitop.gui.state.lists import current_line
-from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.text import (
     KEY,
     Item,
@@ -26,7 +25,7 @@ from nvitop.gui.view.text import (
 )
 
 if TYPE_CHECKING:
-    from nvitop.gui.layout.screens import ListLayout
+    from nvitop.gui.state.cursor import ListLayout
     from nvitop.sampling.types import Origin
 
 #: Pieces of a line, each with its style.

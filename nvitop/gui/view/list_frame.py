@@ -45,7 +45,7 @@ def draw_section(buf: Buffer, y: int, title: str) -> None:
 def _draw_crumbs(buf: Buffer, state: AppState) -> None:
     """Draw the way to the screen, badges, which GPUs are free, and keys."""
     badges = (*crumbs(state, state.screen.value), *title_badges(state))
-    hint = (signal_hints(state) if state.spec.selection is not None else ()) or title_hints(state)
+    hint = (signal_hints(state) if state.spec.can_deselect else ()) or title_hints(state)
     room = buf.width - sum(cell_width(badge.forms[-1]) + 3 for badge in badges) - 2
     # A key and its words.
     while hint and sum(cell_width(text) for text, _ in hint) > room:

@@ -10,9 +10,8 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState
+from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.environ import OwnerLine, environ_lines, owner_lines
-from nvitop.gui.state.lists import current_line
-from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_screen_title, shown_key
 from nvitop.gui.view.text import draw_bar_row, draw_message
 

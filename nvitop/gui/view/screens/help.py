@@ -9,8 +9,8 @@ from nvitop.gui.render.style import DIM, PLAIN, Style
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.appearance import columns_in_order
+from nvitop.gui.state.cursor import lines_layout
 from nvitop.gui.state.help_contents import help_lines
-from nvitop.gui.state.navigation import lines_layout
 from nvitop.gui.view.hints import draw_lines, draw_screen_title
 from nvitop.gui.view.text import draw_bar_row
 

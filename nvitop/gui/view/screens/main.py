@@ -14,6 +14,7 @@ from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import DIM, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.cursor import lines_layout
 from nvitop.gui.state.lists import panel_rows, process_lines
 from nvitop.gui.state.navigation import shown_scroll_x
 from nvitop.gui.state.selection import hidden_by_filter
@@ -50,7 +51,7 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
     answers = state.program.answers(state)
     draw_first_line(buf, answers, sample.host, badges, state.timestamp, hint)
     # A selected process that the filter hides must not mark a GPU: keys ignore it.
-    selected = None if hidden_by_filter(state) else main.selected
+    selected = None if hidden_by_filter(state) else state.selected
     is_past = state.frozen is not None or not state.origin.is_live
     shown = DeviceView(
         sample,
@@ -71,9 +72,9 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         len(state.rows),
         Limits(main.filter, state.query, main.selected_device),
         main.sort,
-        main.job or selected,
+        state.job or selected,
         main.tagged,
-        main.scroll_y,
+        lines_layout(state).scroll_y,
         shown_scroll_x(state),
         _foreign_note() if has_foreign else (),
         signal_hints(state),

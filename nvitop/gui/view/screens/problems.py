@@ -13,8 +13,8 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, ERROR, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe, wrap
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lists import current_line, listed_problems
-from nvitop.gui.state.navigation import lines_layout
+from nvitop.gui.state.cursor import current_line, lines_layout
+from nvitop.gui.state.lists import listed_problems
 from nvitop.gui.state.problems import ProblemLine, own_cost, value_words
 from nvitop.gui.view.hints import draw_lines, draw_screen_title
 from nvitop.gui.view.list_frame import draw_section

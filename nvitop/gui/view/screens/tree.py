@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.screens import TreeLayout
+from typing import Sequence
+
 from nvitop.gui.model.format import brief_commands
+from nvitop.gui.model.table import Placed
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import DIM, Role, Style
 from nvitop.gui.render.width import clip_scrolled, fit
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lists import tree_layout
+from nvitop.gui.state.cursor import ListLayout, lines_layout
+from nvitop.gui.state.lists import tree_columns
 from nvitop.gui.state.navigation import shown_scroll_x
 from nvitop.gui.state.process_rows import TreeRow
 from nvitop.gui.state.selection import tree_tags
@@ -31,24 +34,24 @@ _BRIEF = 10
 def draw_tree(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
     rows = state.tree_rows
-    layout = tree_layout(state)
+    layout, columns = lines_layout(state), tree_columns(state)
     tagged = tree_tags(state)
     notes = (unknown_note(state.shown),)
     draw_screen_title(buf, state, _titles(state, rows), notes, signal_hints(state))
-    draw_bar_row(buf, layout.lines.area.y - 1, heading_text(layout.columns))
-    commands = _brief_commands(rows, layout, shown_scroll_x(state))
-    for line in layout.lines.shown:
+    draw_bar_row(buf, layout.area.y - 1, heading_text(columns))
+    commands = _brief_commands(rows, layout, columns[-1], shown_scroll_x(state))
+    for line in layout.shown:
         row = rows[line]
-        y = layout.lines.row_of(line)
+        y = layout.row_of(line)
         style = row_style(
             row.process,
-            is_selected=row.key == state.tree.selected,
+            is_selected=row.key == state.position.key,
             is_tagged=row.key in tagged,
             selected=Role.SELECTED_TREE,
         )
-        _draw_row(buf, y, row, commands.get(line), layout, style, state)
+        _draw_row(buf, y, row, commands.get(line), columns, style, state)
     if not rows:
-        draw_message(buf, layout.lines.area, _empty_message(state), DIM)
+        draw_message(buf, layout.area, _empty_message(state), DIM)
 
 
 def _titles(state: AppState, rows: tuple[TreeRow, ...]) -> tuple[str, ...]:
@@ -72,11 +75,12 @@ def _empty_message(state: AppState) -> str:
     return no_processes_message(state.shown)
 
 
-def _brief_commands(rows: tuple[TreeRow, ...], layout: TreeLayout, scroll_x: int) -> dict[int, str]:
+def _brief_commands(
+    rows: tuple[TreeRow, ...], layout: ListLayout, place: Placed, scroll_x: int
+) -> dict[int, str]:
     """Return the commands on the screen that do not fit next to the lines of the tree, by line."""
-    place = layout.columns[-1]
     long: dict[int, dict[int, str]] = {}
-    for line in layout.lines.shown if not scroll_x else ():
+    for line in layout.shown if not scroll_x else ():
         text, width = place.column.text(rows[line].process), place.width - len(rows[line].prefix)
         if len(text) > width >= _BRIEF and text.isascii():
             long.setdefault(width, {})[line] = text
@@ -92,11 +96,11 @@ def _draw_row(
     y: int,
     row: TreeRow,
     brief: str | None,
-    layout: TreeLayout,
+    columns: Sequence[Placed],
     style: Style,
     state: AppState,
 ) -> None:
-    *others, command = layout.columns
+    *others, command = columns
     scroll_x = shown_scroll_x(state)
     line = f'{row.prefix}{brief or command.column.text(row.process)}'
     line = clip_scrolled(line, scroll_x, command.width)

@@ -15,8 +15,8 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, HEADING, IDLE, OWN, PLAIN, WARNING, Role, Style
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.lists import current_line, listed_users
-from nvitop.gui.state.navigation import lines_layout
+from nvitop.gui.state.cursor import current_line, lines_layout
+from nvitop.gui.state.lists import listed_users
 from nvitop.gui.state.process_rows import UserSummary, processes_of
 from nvitop.gui.view.charts import Ruler, draw_history, draw_ruler
 from nvitop.gui.view.hints import draw_screen_title
