@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import pathlib
 import re
-from typing import Any, BinaryIO, Callable, Iterable, Iterator, Mapping
+from typing import Any, BinaryIO, Callable, Iterable, Iterator, Mapping, Sequence
 
 from nvitop.basics.times import parse_duration
 from nvitop.basics.toml import Part, TomlDocument, TomlError, suggestion
@@ -85,9 +85,9 @@ class TomlTable:
 
     # Tables
 
-    def check(self, keys: Iterable[ScenarioKey]) -> None:
-        """Raise an error about the first key that is unknown."""
-        known = [key.name for key in keys]
+    def check(self, keys: Iterable[ScenarioKey], *tables: str) -> None:
+        """Raise an error about the first key that is neither one of these nor one of the tables."""
+        known = [*(key.name for key in keys), *tables]
         for name in self.content:
             if name not in known:
                 hint = suggestion(name, known)
@@ -95,11 +95,12 @@ class TomlTable:
                     hint = f'; expected one of {", ".join(known)}'
                 raise self.error(name, f'unknown key{hint}')
 
-    def read(self, keys: Iterable[ScenarioKey], salt: object = '') -> dict[str, Any]:
-        """Values of the keys by the names of their fields.
+    def read(self, keys: Sequence[ScenarioKey], *others: str, salt: object = '') -> dict[str, Any]:
+        """Values of the keys by the names of their fields; *others* may be there too.
 
         Missing keys have their default; those without a default are left out.
         """
+        self.check(keys, *others)
         values = {}
         for key in keys:
             if key.name in self.content:
@@ -320,7 +321,6 @@ _CONVERTERS: Mapping[str, Callable[[TomlTable, ScenarioKey, object], object]] = 
 _PROFILE = re.compile(r'^(?:(\d+)c\.)?(\d+)g\.(\d+)gb(?:\+.*)?$')
 #: Part of the memory of a profile's name that programs can use.
 _USABLE_MEMORY = 0.98
-_MIG_VALUE_KEYS = [GPU_KEYS_BY_NAME[name] for name in MIG_VALUES]
 _DEFAULTS: Mapping[str, object] = {
     key.name: key.default for key in GPU_KEYS if key.default is not None
 }
@@ -378,18 +378,18 @@ def scenario_of(
         ScenarioError: There is a mistake; the message names *source* and key.
     """
     top = TomlTable(values, source=source or name, document=document)
-    names = ('driver', 'host', 'gpu', 'process', 'event', 'fault')
-    tables = (ScenarioKey(table, 'table') for table in names)
-    top.check([*FILE_KEYS, *tables])
-    head = top.read(FILE_KEYS)
+    head = top.read(FILE_KEYS, 'driver', 'host', 'gpu', 'process', 'event', 'fault')
     top.seed = head['seed']
+    driver = top.table('driver').read(DRIVER_KEYS)
+    major, minor = (driver.pop('cuda_version') or '0.0').split('.')[:2]
     gpus = tuple(_gpus(top))
     events = (_event(table, gpus) for table in top.tables('event'))
     return Scenario(
         name=name,
         **head,
-        **_driver(top.table('driver')),
-        host=_host(top.table('host')) if 'host' in top else None,
+        **driver,
+        cuda_version=int(major) * 1000 + int(minor) * 10,
+        host=Host(**top.table('host').read(HOST_KEYS)) if 'host' in top else None,
         gpus=gpus,
         processes=tuple(
             process for table in top.tables('process') for process in _processes(table, gpus)
@@ -399,23 +399,10 @@ def scenario_of(
     )
 
 
-def _driver(table: TomlTable) -> dict[str, Any]:
-    table.check(DRIVER_KEYS)
-    values = table.read(DRIVER_KEYS)
-    major, minor = (values['cuda_version'] or '0.0').split('.')[:2]
-    return {**values, 'cuda_version': int(major) * 1000 + int(minor) * 10}
-
-
-def _host(table: TomlTable) -> Host:
-    table.check(HOST_KEYS)
-    return Host(**table.read(HOST_KEYS))
-
-
 def _gpus(top: TomlTable) -> Iterator[Gpu]:
     position = 0
     for table in top.tables('gpu'):
-        table.check([*GPU_TABLE_KEYS, *GPU_KEYS, ScenarioKey('mig', 'table')])
-        settings = table.read(GPU_TABLE_KEYS)
+        settings = table.read(GPU_TABLE_KEYS, *GPU_KEYS_BY_NAME, 'mig')
         model = settings['model']
         content = _NO_MODEL_DEFAULTS if model == NO_MODEL else {**_DEFAULTS, **MODELS[model]}
         defaults = TomlTable(content, ('model', model), seed=top.seed)
@@ -437,8 +424,11 @@ def _gpus(top: TomlTable) -> Iterator[Gpu]:
 
 
 def _mig(table: TomlTable, number: int, gpu: Mapping[str, Value]) -> Mig:
-    table.check([*MIG_KEYS, *_MIG_VALUE_KEYS])
-    settings = {'mig_index': number, 'gpu_instance_id': number + 1, **table.read(MIG_KEYS)}
+    settings = {
+        'mig_index': number,
+        'gpu_instance_id': number + 1,
+        **table.read(MIG_KEYS, *MIG_VALUES),
+    }
     profile = settings['profile']
     match = _PROFILE.match(profile)
     if not match:
@@ -449,7 +439,7 @@ def _mig(table: TomlTable, number: int, gpu: Mapping[str, Value]) -> Mig:
         'memory_total': Signal(float(size)),
         'memory_reserved': Signal(16.0 * MiB),
         'memory_base': Signal(12.0 * MiB),
-        **{key.name: table.gpu_value(key) for key in _MIG_VALUE_KEYS if key.name in table},
+        **{name: table.gpu_value(GPU_KEYS_BY_NAME[name]) for name in MIG_VALUES if name in table},
     }
     return Mig(
         **settings,
@@ -475,7 +465,6 @@ def _no_gpu(position: int, gpus: tuple[Gpu, ...]) -> str:
 
 
 def _processes(table: TomlTable, gpus: tuple[Gpu, ...]) -> Iterator[ProcessSpec]:
-    table.check(PROCESS_KEYS)
     settings = table.read(PROCESS_KEYS)
     positions = _positions(table, settings['gpus'], gpus)
     groups = [positions] if settings['shared'] else [(position,) for position in positions]
@@ -488,7 +477,7 @@ def _processes(table: TomlTable, gpus: tuple[Gpu, ...]) -> Iterator[ProcessSpec]
             raise table.error('mig', f'GPU {position} has no MIG device {mig}')
     for rank, group in enumerate(groups):
         gpu = next(iter(group), 0)
-        values = table.read(PROCESS_KEYS, rank)  # waves have another phase for each rank
+        values = table.read(PROCESS_KEYS, salt=rank)  # waves have another phase for each rank
         del values['shared'], values['count']
         for name in ('command', 'environ'):
             words = (word.replace('{gpu}', f'{gpu}') for word in values.get(name, ()))
@@ -503,8 +492,7 @@ def _processes(table: TomlTable, gpus: tuple[Gpu, ...]) -> Iterator[ProcessSpec]
 
 
 def _event(table: TomlTable, gpus: tuple[Gpu, ...]) -> Event:
-    table.check([*EVENT_KEYS, ScenarioKey('set', 'table')])
-    settings = table.read(EVENT_KEYS)
+    settings = table.read(EVENT_KEYS, 'set')
     settings['gpus'] = _positions(table, settings['gpus'], gpus)
     changes = table.table('set')
     changes.check(GPU_KEYS)
@@ -516,7 +504,6 @@ def _event(table: TomlTable, gpus: tuple[Gpu, ...]) -> Event:
 
 
 def _fault(table: TomlTable, gpus: tuple[Gpu, ...]) -> Fault:
-    table.check(FAULT_KEYS)
     fault = Fault(**table.read(FAULT_KEYS))
     if isinstance(fault.gpu, int) and fault.gpu >= len(gpus):
         raise table.error('gpu', _no_gpu(fault.gpu, gpus))

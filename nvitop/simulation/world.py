@@ -28,19 +28,12 @@ class FaultRule:
     def hits(self, key: tuple[int, int] | None, t: float) -> bool:
         """Whether the fault affects this call, for this node, at this time. Counts the call."""
         fault = self.fault
-        if not fault.start <= t < fault.stop or not _concerns(fault.gpu, key):
+        is_concerned = fault.gpu is None or fault.gpu == key or (key and fault.gpu == key[0])
+        if not is_concerned or not fault.start <= t < fault.stop:
             return False
         self._matched += 1
         hits, rest = divmod(self._matched - fault.after, fault.every)
         return hits > 0 and rest == 0 and (fault.times is None or hits <= fault.times)
-
-
-def _concerns(gpu: int | tuple[int, int] | None, key: tuple[int, int] | None) -> bool:
-    if gpu is None:
-        return True
-    if key is None:
-        return False
-    return key == gpu if isinstance(gpu, tuple) else key[0] == gpu
 
 
 class Faults:
