@@ -5,9 +5,10 @@ The steps of a round run one after another in one daemon thread, so a healthy ro
 switch whatever the number of GPUs. A step that exceeds the limit is abandoned *with its thread*, and
 the remaining steps of the round get a thread each.
 
-The subject of an abandoned step, such as a GPU, is *silent*: it is not run, but tried now and then in
-a thread of its own, at most three at a time, until a trial returns in time. A slow subject can be
-*detached*: it has a thread of its own, and rounds get its result when there is one.
+The subject of an abandoned step, such as a GPU, is *silent*: it is not run, but tried in a thread of
+its own when the last call has returned or has hung for a while, at most three at a time, until one
+returns in time. A slow subject can be *detached*: it has a thread of its own, and rounds get its
+result when there is one.
 
 The condition guards all state. Threads hold it between steps, never during a step.
 """
@@ -36,9 +37,8 @@ START_SECONDS = 10.0
 VISIBLE_SECONDS = 30.0
 #: A call that takes longer than this (seconds), and than the interval, has timed out.
 SHORTEST_LIMIT_SECONDS = 2.0
-#: First and longest pause (seconds) between trials of a silent subject.
-FIRST_RETRY_SECONDS = 5.0
-LAST_RETRY_SECONDS = 60.0
+#: Pause (seconds) until a silent subject is tried while earlier calls have not returned.
+RETRY_SECONDS = 5.0
 #: Time (seconds) for which an idle thread waits for the next round. Starting a thread takes a
 #: millisecond, a quarter of the time of a round of eight GPUs.
 SPARE_SECONDS = 5.0
@@ -81,18 +81,6 @@ class StepOutcome(NamedTuple):
         return self.silent_seconds > 0.0
 
 
-class _Silence:
-    """A subject that did not respond in time."""
-
-    def __init__(self, since: float, now: float) -> None:
-        self.since = since
-        self.retry_at = now + FIRST_RETRY_SECONDS
-        self.pause = FIRST_RETRY_SECONDS
-        #: Number of abandoned calls and trials that have not returned.
-        self.inside = 1
-        self.has_recovered = False
-
-
 class _Call:
     """A step of a subject, and what became of it."""
 
@@ -102,10 +90,6 @@ class _Call:
         #: When it began, infinite before.
         self.since = math.inf
         self.outcome: StepOutcome | None = None
-        #: Set when it is abandoned: its outcome is dropped.
-        self.silence: _Silence | None = None
-        #: Time limit (seconds) of a trial.
-        self.trial_limit: float | None = None
 
 
 class Watchdog:
@@ -132,7 +116,8 @@ class Watchdog:
         #: Whether an idle thread waits for work, and the calls it is given.
         self._has_spare = False
         self._given: collections.deque[_Call] | None = None
-        self._silent: dict[Hashable, _Silence] = {}
+        #: For each silent subject the call that was late, and the trials that have not returned.
+        self._silent: dict[Hashable, list[_Call]] = {}
         #: Calls of detached subjects, running or returned.
         self._detached: dict[Hashable, _Call] = {}
         self._inside = 0
@@ -195,9 +180,8 @@ class Watchdog:
             finally:
                 shared.clear()  # after Ctrl-C: the thread ends with its current step
             outcomes = {subject: call.outcome for subject, call in calls.items()}
-            now = self._clock()
             for subject in steps.keys() & self._silent.keys():
-                seconds = max(now - self._silent[subject].since, 1e-9)
+                seconds = max(self._clock() - self._silent[subject][0].since, 1e-9)
                 outcomes[subject] = StepOutcome(silent_seconds=seconds)
             return {subject: outcomes.get(subject) or StepOutcome() for subject in steps}
 
@@ -210,11 +194,11 @@ class Watchdog:
     ) -> None:
         """Wait until all calls have returned or exceeded the limit."""
         while True:
-            calls = [call for call in calls if call.outcome is None]
             now = self._clock()
+            calls = [call for call in calls if call.outcome is None]
             late = [call for call in calls if now - call.since >= limit]
             for call in late:
-                call.silence = self._silent[call.subject] = _Silence(call.since, now)
+                self._silent[call.subject] = [call]
                 calls.remove(call)
             if late:  # devices often hang together: run the others in parallel from now on
                 others = list(shared)
@@ -258,42 +242,33 @@ class Watchdog:
                         return
                     calls, self._given = self._given, None
                 call = calls.popleft()
-                if call.silence is None:  # trials are counted by who starts them
+                if math.isinf(call.since):  # trials are counted by who starts them
                     call.since = self._clock()
                     self._inside += 1
             outcome = _attempt(call.step)
             with self._condition:
                 self._inside -= 1
-                seconds = self._clock() - call.since
-                if call.silence is None:
-                    call.outcome = outcome._replace(seconds=seconds)
-                    continue
-                call.silence.inside -= 1
-                if call.trial_limit is None:
-                    call.silence.retry_at = self._clock()
-                else:
-                    call.silence.has_recovered = seconds <= call.trial_limit
-                return
+                call.outcome = outcome._replace(seconds=self._clock() - call.since)
 
     def _is_silent(self, subject: Hashable, step: Callable[[], T], limit: float) -> bool:
         """Return whether a subject is silent; start a trial if one is due."""
-        silence = self._silent.get(subject)
-        if silence is None:
+        calls = self._silent.get(subject)
+        if calls is None:
             return False
-        if silence.has_recovered:
+        if any(call.outcome is not None and call.outcome.seconds < limit for call in calls):
             del self._silent[subject]
             return False
-        now = self._clock()
-        if now >= silence.retry_at and silence.inside < MAX_THREADS_INSIDE:
-            silence.retry_at = now + silence.pause
-            silence.pause = min(2 * silence.pause, LAST_RETRY_SECONDS)
+        first, *trials = calls
+        hanging = [call for call in calls if call.outcome is None]
+        now, last = self._clock(), calls[-1]
+        is_due = last.outcome is not None or now - last.since >= limit + RETRY_SECONDS
+        if is_due and len(hanging) < MAX_THREADS_INSIDE:
             trial = _Call(subject, step)
-            trial.since, trial.silence, trial.trial_limit = now, silence, limit
+            trial.since = now
             with contextlib.suppress(RuntimeError):  # no more threads: try again later
-                calls = collections.deque([trial])
-                self._start_thread(f'{self._name}-trial', lambda: self._serve(calls))
-                silence.inside += 1
+                self._start_thread(self._name, lambda: self._serve(collections.deque([trial])))
                 self._inside += 1
+                self._silent[subject] = [first, *(c for c in trials if c in hanging), trial]
         return True
 
 
