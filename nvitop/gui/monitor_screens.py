@@ -235,6 +235,7 @@ METRICS = ScreenSpec(
     lines=lambda _: (),
     demand=metrics_demand,
     has_cursor=False,
+    is_framed=True,
     prepare=lambda before, state: (state._replace(metrics=before.selected), ()),
 )
 HELP = ScreenSpec(

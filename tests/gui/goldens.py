@@ -43,14 +43,10 @@ LETTERS = {
     Role.KEY: 'k',
     Role.USER: 'p',
     Role.ROOT: 'a',
-    Role.HOST: 'h',
     Role.BADGE: 'o',
     Role.SELECTED: 'x',
     Role.TAGGED: 'v',
     Role.SELECTED_TAGGED: 'z',
-    Role.TREE: 'j',
-    Role.SELECTED_TREE: 'f',
-    Role.HEADER: 'l',
     Role.INPUT: 'i',
 }
 _OTHERS = '123456789!#$%&*+-=?@^~αβγδεζηθλμξπρστφχψω'

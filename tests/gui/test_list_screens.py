@@ -82,7 +82,7 @@ def test_selected_line_stays_visible_at_every_size() -> None:
         state, _ = update(state, Resized(80, height))
         buffer = draw_frame(state, History())
         roles = [style.role for y in range(height) for _, _, style in buffer.row(y)]
-        assert Role.SELECTED_TREE in roles
+        assert Role.SELECTED in roles
 
 
 def test_empty_tree_shows_the_reason() -> None:

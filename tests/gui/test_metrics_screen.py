@@ -61,7 +61,7 @@ def test_current_value_never_exceeds_the_highest_value() -> None:
         history.record(sample)
     state = state_on(sample, 200, 40, 'Down', 'Enter')
     assert history.maximum(state.metrics, 'gpu_sm_utilization', 60.0) == 44.0
-    assert re.search('GPU-SM +45% (.|\n)* max 45%', text_of(state, history))
+    assert re.search('SM +45% (.|\n)* max 45%', text_of(state, history))
 
 
 def test_whole_command_and_start_are_shown_if_there_is_room() -> None:
@@ -72,9 +72,9 @@ def test_whole_command_and_start_are_shown_if_there_is_room() -> None:
     fields = {'command': command, 'username': 'ann', 'thread_count': 142, 'directory': where}
     for height, is_shown in ((24, True), (12, False)):
         state, lines = metrics_of('h100x8', 100, height, **fields)
-        assert ('--last' in ' '.join(lines[4:9])) == is_shown
-        assert (' by ann · threads 142' in lines[3]) == is_shown
-        assert ('DIRECTORY  /home/ann/' in lines[4]) == is_shown
+        assert ('--last' in ' '.join(lines[5:10])) == is_shown
+        assert (' by ann · threads 142' in lines[4]) == is_shown
+        assert ('DIRECTORY  /home/ann/' in lines[5]) == is_shown
         assert not any('\x1b' in line for line in lines)
     assert demand_of(state).owners
 
@@ -91,7 +91,7 @@ def test_missing_process_is_unknown_if_its_gpu_does_not_respond() -> None:
         (sample, 'The process has exited or no longer uses this GPU'),
     ):
         seen, _ = update(state, SampleArrived(changed))
-        assert lines_of(seen)[2].strip() == text
+        assert lines_of(seen)[3].strip('│ ') == text
 
 
 def test_graphs_of_a_frozen_display_do_not_move() -> None:

@@ -62,7 +62,7 @@ def test_cards_have_severity_advice_and_time_and_the_last_one_what_is_missing() 
     assert lines[2].endswith('since 03:04:05')
     assert re.match('○ past +GPU 0:2  status: Invalid Argument', lines[4])
     assert lines[4].endswith('last 03:04:05')
-    assert re.match('· no value +not available  power usage and 3 more: GPU 2, GPU 0', lines[6])
+    assert re.match('· +Not available  power usage and 3 more: several GPUs', lines[6])
 
 
 def test_findings_are_cards_with_evidence_and_advice() -> None:

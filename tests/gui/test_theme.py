@@ -85,7 +85,7 @@ BACKGROUNDS = {'dark': (0x000000, 0x101216), 'light': (0xFFFFFF,), 'colorblind':
 #: Roles of text that people read; others are lines and tracks.
 READ = (
     *(Role.DIM, Role.HEADING, Role.IDLE, Role.ERROR, Role.WARNING, Role.KEY, Role.TAGGED),
-    *(Role.INPUT, Role.SELECTED, Role.SELECTED_TAGGED, Role.HEADER),
+    *(Role.INPUT, Role.SELECTED, Role.SELECTED_TAGGED),
 )
 
 

@@ -30,7 +30,7 @@ class Screen(enum.Enum):
     MAIN = 'main'
     TREE = 'tree'
     ENVIRON = 'environment'
-    METRICS = 'metrics'
+    METRICS = 'process'
     HELP = 'help'
     PROBLEMS = 'problems'
     USERS = 'users'

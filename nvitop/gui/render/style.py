@@ -42,18 +42,12 @@ class Role(enum.IntEnum):
     KEY = enum.auto()
     USER = enum.auto()
     ROOT = enum.auto()
-    HOST = enum.auto()
     #: A state of the whole screen: simulated, paused, a recording.
     BADGE = enum.auto()
     #: The row under the cursor, rows that are tagged, and both.
     SELECTED = enum.auto()
     TAGGED = enum.auto()
     SELECTED_TAGGED = enum.auto()
-    #: The lines of the process tree, and the row under its cursor.
-    TREE = enum.auto()
-    SELECTED_TREE = enum.auto()
-    #: A bar above a list: names of columns, title of a screen.
-    HEADER = enum.auto()
     #: Text typed by the user.
     INPUT = enum.auto()
     # That of Enum is a Python function, and styles are looked up for each span of a frame.

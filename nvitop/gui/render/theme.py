@@ -106,9 +106,6 @@ _MONO: Mapping[Role, Paint] = {
     Role.BADGE: Paint(bold=True, reverse=True),
     Role.TAGGED: Paint(bold=True, underline=True),
     Role.SELECTED_TAGGED: Paint(reverse=True, bold=True, underline=True),
-    Role.TREE: Paint(dim=True),
-    Role.SELECTED_TREE: Paint(reverse=True),
-    Role.HEADER: Paint(bold=True, underline=True),
     Role.INPUT: Paint(bold=True),
 }
 
@@ -135,9 +132,6 @@ _DARK: Mapping[Role, Paint] = {
     Role.SELECTED: _SELECTED,
     Role.TAGGED: _BRIGHT_BLUE._replace(bold=True, underline=True),
     Role.SELECTED_TAGGED: _SELECTED._replace(bold=True, underline=True),
-    Role.TREE: _paint(243, DEFAULT, 8),
-    Role.SELECTED_TREE: _SELECTED,
-    Role.HEADER: _bar((0, 252), (7, 7, 237))._replace(bold=True),
 }
 
 # On white, the same hues are darker.
@@ -161,9 +155,6 @@ _LIGHT: Mapping[Role, Paint] = {
     Role.SELECTED: _SELECTED_LIGHT,
     Role.TAGGED: _BLUE._replace(bold=True, underline=True),
     Role.SELECTED_TAGGED: _SELECTED_LIGHT._replace(bold=True, underline=True),
-    Role.TREE: _paint(246, DEFAULT, 8),
-    Role.SELECTED_TREE: _SELECTED_LIGHT,
-    Role.HEADER: _bar((0, 236), (7, 7, 254))._replace(bold=True),
 }
 
 # Colors that differ in lightness too, for people who cannot distinguish red and green: errors are
@@ -203,13 +194,9 @@ _CLASSIC: Mapping[Role, Paint] = {
     Role.KEY: _MAGENTA._replace(bold=True),
     Role.USER: _MAGENTA._replace(bold=True),
     Role.ROOT: _OLD_YELLOW._replace(bold=True),
-    Role.HOST: _OLD_GREEN._replace(bold=True),
     Role.SELECTED: _OLD_CYAN._replace(reverse=True),
     Role.TAGGED: _OLD_YELLOW._replace(bold=True),
     Role.SELECTED_TAGGED: _OLD_YELLOW._replace(reverse=True),
-    Role.TREE: _OLD_GREEN._replace(bold=True),
-    Role.SELECTED_TREE: _OLD_GREEN._replace(reverse=True),
-    Role.HEADER: _OLD_CYAN._replace(reverse=True, bold=True),
     Role.INPUT: _OLD_CYAN._replace(bold=True),
 }
 

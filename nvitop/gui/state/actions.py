@@ -254,7 +254,7 @@ def toggle_freeze(state: AppState) -> Result:
         return state, (Travel('pause', 0.0),)
     if state.frozen is not None:
         return relist(state._replace(frozen=None)), ()
-    return state._replace(frozen=Frozen(state.sample, state.tally)), ()
+    return state._replace(frozen=Frozen(state.sample, state.tally, state.sample.monotonic)), ()
 
 
 def travel(state: AppState, unit: str, amount: float) -> Result:
@@ -301,4 +301,12 @@ def show_past(state: AppState, event: PastShown) -> AppState:
     found = findings(sample)
     problems = count_problems((), sample.problems, sample.timestamp, found)
     tally = Tally(problems, found, ((sample.monotonic, sample.cost),))
-    return relist(state._replace(frozen=Frozen(sample, tally)))
+    until = state.sample.monotonic if state.frozen is None else state.frozen.until
+    # A kept sample may be older than the look-up of owners.
+    owners = {process.key[:2]: process.owner for process in state.sample.processes}
+    processes = tuple(
+        process._replace(owner=owners.get(process.key[:2]) or process.owner)
+        for process in sample.processes
+    )
+    sample = sample._replace(processes=processes)
+    return relist(state._replace(frozen=Frozen(sample, tally, until)))

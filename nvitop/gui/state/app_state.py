@@ -137,6 +137,8 @@ class Frozen(NamedTuple):
     sample: Sample
     #: Counts up to the sample.
     tally: Tally
+    #: Monotonic time at which the display was frozen: the end of its histories.
+    until: float = 0.0
 
 
 class LongLines(NamedTuple):

@@ -163,11 +163,13 @@ def missing_values(lines: Iterable[ProblemLine]) -> tuple[ProblemLine, ...]:
     )
     names = [name for line in missing for name in line.what.split(', ')]
     line = missing[0]._replace(
-        subject='not available',
+        subject='Not available',
         what=', '.join(dict.fromkeys(names)),
         reason=reasons,
         value_count=len({*names}),
-        brief=', '.join(dict.fromkeys(each.subject for each in missing)),
+        brief=missing[0].subject
+        if len({each.subject for each in missing}) == 1
+        else 'several GPUs',
         device=None,
     )
     return (line,)

@@ -8,7 +8,7 @@ from typing import Any, Callable
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.state import events
-from nvitop.gui.state.actions import binding_for, show_past, unmet_need
+from nvitop.gui.state.actions import binding_for, show_past, travel, unmet_need
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.appearance import note_saved, report_background, set_theme
 from nvitop.gui.state.bindings import MOVE
@@ -88,6 +88,8 @@ def _click(state: AppState, event: events.MousePressed) -> Result:
     """Press the keys of a hint, or select. A double click presses Enter, a right click T."""
     if event.hit[0] == 'keys':
         return _press_all(state, event.hit[1])
+    if event.hit[0] == 'time':
+        return travel(state, 'time', event.hit[1])
     key = ''
     if state.dialog is None:  # a click on a target confirms nothing
         is_line = is_on_line(state, event)

@@ -80,28 +80,45 @@ def draw_history(
 
 
 class Ruler:
-    """The time that histories show: the last ``minutes``, or with 0 two seconds for each cell."""
+    """The time that histories show: the last ``minutes``, or with 0 two seconds for each cell.
 
-    def __init__(self, history: History, minutes: int = 0) -> None:
+    ``past`` are the monotonic time and the timestamp of a sample of the past that is shown.
+    """
+
+    def __init__(
+        self, history: History, minutes: int = 0, past: tuple[float, float] | None = None
+    ) -> None:
         if history.device_slot < CELL_SECONDS:
             history = history.until(history.now // CELL_SECONDS * CELL_SECONDS)
-        self.history = history
+        self._history = history
         self.minutes = minutes
+        self.past = past
+
+    def history(self, width: int) -> History:
+        """Return the history, which ends at the past time if a history of this width does not reach it."""
+        if self.past is None or self.cursor(width) >= 0:
+            return self._history
+        return self._history.until(self.past[0])
+
+    def cursor(self, width: int) -> int:
+        """Return the column of the past time, negative if it is out of sight."""
+        age = 0.0 if self.past is None else max(0.0, self._history.now - self.past[0])
+        return width - 1 - round(age / self.cell_seconds(width))
 
     def cell_seconds(self, width: int) -> float:
         """Return the time of a cell of a history of this width."""
         if self.minutes:
-            return max(60.0 * self.minutes / width, self.history.device_slot)
-        return max(CELL_SECONDS, self.history.device_slot)
+            return max(60.0 * self.minutes / width, self._history.device_slot)
+        return max(CELL_SECONDS, self._history.device_slot)
 
     def values(self, key: Hashable, metric: str, width: int) -> list[float | None]:
         """Return the values in a history of this width, oldest first."""
         seconds = self.cell_seconds(width) * width
-        return self.history.values(key, metric, seconds, width)
+        return self.history(width).values(key, metric, seconds, width)
 
     def highest(self, key: Hashable, metric: str, width: int) -> float | None:
         """Return the highest value in a history of this width, before values are averaged to cells."""
-        return self.history.maximum(key, metric, self.cell_seconds(width) * width)
+        return self.history(width).maximum(key, metric, self.cell_seconds(width) * width)
 
     def ticks(self, width: int) -> Iterator[tuple[int, str]]:
         """Yield columns and words of past times, the newest first: ``┬60s``."""
@@ -120,15 +137,31 @@ def _short(seconds: int) -> str:
     return f'{seconds}s' if seconds <= 60 or seconds % 60 else f'{seconds // 60}m'
 
 
-def draw_ruler(buf: Buffer, area: Rect, ruler: Ruler, cursor: str = '') -> None:
-    """Draw the times of the histories below, and ``now`` or where in the past they end."""
-    end = cursor or 'now'
-    x = area.right - len(end)
-    buf.write(x, area.y, end, _CURSOR if cursor else HEADING)
-    for column, text in ruler.ticks(area.width):
-        if area.x + column + len(text) < x:
+def draw_ruler(buf: Buffer, area: Rect, ruler: Ruler) -> None:
+    """Draw the times of the histories below, up to ``now``, and a cursor at a past time that is shown.
+
+    A click on the ruler goes to a time.
+    """
+    width, taken = area.width, range(0)
+    if ruler.past is not None:
+        at = ruler.cursor(width)
+        at = at if at >= 0 else width - 1
+        time = fmt.format_timestamp(ruler.past[1]).split()[3]
+        is_before = at + len(time) < width
+        mark, start = (f'◆{time}', at) if is_before else (f'{time}◆', at - len(time))
+        buf.write(area.x + start, area.y, mark, _CURSOR)
+        taken = range(start - 1, start + len(mark) + 1)
+        cell = ruler.cell_seconds(width)
+        for column in range(width):
+            moment = ruler.past[1] + (column - at) * cell
+            buf.hit(Rect(area.x + column, area.y, 1, 1), 'time', moment)
+    x = width + 1
+    for column, text in ((width - len('now'), 'now'), *ruler.ticks(width)):
+        end = column + len(text)
+        is_free = end < x and not (column < taken.stop and end > taken.start)
+        if is_free and (text != 'now' or ruler.past is None):
             buf.write(area.x + column, area.y, text, HEADING)
-            x = area.x + column
+            x = column
 
 
 #: Tops of histories, between two powers of ten.
@@ -205,7 +238,8 @@ def draw_series(
         buf.write(x, y, whole, DIM)
         percent = None if each.now is None or not each.top else 100.0 * each.now / each.top
         if bar and not each.top and not each.is_mirrored:
-            buf.write(area.x + _TITLE + _VALUE + 2, y, f'up to {each.format(top)}', DIM, width=bar)
+            text = f'up to {each.format(top)}'
+            buf.write(area.x + _TITLE + _VALUE + 2, y, text if len(text) <= bar else '', DIM)
         if bar and each.top:
             draw_meter(buf, Rect(area.x + _TITLE + _VALUE + 2, y, bar, 1), percent, each.style)
         highest = ruler.highest(each.key, each.metric, width)

@@ -36,7 +36,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
         draw_too_small(buf)
     else:
         if state.frozen is not None:
-            history = history.until(state.frozen.sample.monotonic)
+            history = history.until(max(state.frozen.until, state.frozen.sample.monotonic))
         draw = draw_framed if state.spec.is_framed else state.spec.draw
         draw(buf, state, history)
     if buf.height < state.height:

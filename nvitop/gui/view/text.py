@@ -9,14 +9,12 @@ from nvitop.gui.model.format import NOT_AVAILABLE
 from nvitop.gui.model.table import Placed
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, pad, wrap
 
 if TYPE_CHECKING:
     #: Pieces of a line, each with its style.
     Pieces = Sequence[Tuple[str, Style]]
-
-_BAR = Style(Role.HEADER)
 
 
 def draw_text(buf: Buffer, x: int, y: int, text: str, style: Style = PLAIN) -> int:
@@ -33,8 +31,8 @@ def draw_text(buf: Buffer, x: int, y: int, text: str, style: Style = PLAIN) -> i
     return x - start
 
 
-def draw_bar_row(buf: Buffer, y: int, text: str, style: Style = _BAR) -> None:
-    """Draw a row across the whole screen in one style, such as the headings of a list."""
+def draw_bar_row(buf: Buffer, y: int, text: str, style: Style = HEADING) -> None:
+    """Draw a row across the whole screen in one style: the headings of a list, or a selected line."""
     buf.write(0, y, pad(text, buf.width), style)
 
 

@@ -58,8 +58,6 @@ class DeviceView(NamedTuple):
     #: The selected device, and that of the selected process.
     selected: DeviceKey | None = None
     marked: DeviceKey | None = None
-    #: The past time on the screen, at the end of the ruler; ``''``: now.
-    cursor: str = ''
 
 
 def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) -> Cells | None:
@@ -170,7 +168,7 @@ def _draw_times(buf: Buffer, area: Rect, shown: DeviceView) -> None:
         title = clip(metric.graph, max(0, area.width - 5), '')
         buf.write(area.x, area.y, title, HEADING)
         area = area.inset(cell_width(title) + 1, 0, 0, 0)
-    draw_ruler(buf, area, shown.ruler, shown.cursor)
+    draw_ruler(buf, area, shown.ruler)
 
 
 def _common_top(rows: Sequence[GpuRow], shown: DeviceView, width: int) -> float:
@@ -334,7 +332,7 @@ def _draw_metrics(
     inner = Rect(cells.x, area.y + 1, cells.width, area.height - 1)
     left = inner.x + history_x(inner.width)
     if shown.ruler is not None:
-        draw_ruler(buf, Rect(left, inner.y, inner.right - left, 1), shown.ruler, shown.cursor)
+        draw_ruler(buf, Rect(left, inner.y, inner.right - left, 1), shown.ruler)
     buf.hit(Rect(1, inner.y, area.width - 2, inner.height - panel.facts), 'device', row.device.key)
     problem = row.problem or row.held_words
     who = row.user + (f' +{row.other_users}' if row.other_users else '')

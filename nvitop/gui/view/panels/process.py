@@ -35,17 +35,13 @@ _MAX_OPTIONS = 32
 
 
 def row_style(
-    process: ProcessSample | HostProcessSample,
-    *,
-    is_selected: bool,
-    is_tagged: bool,
-    selected: Role = Role.SELECTED,
+    process: ProcessSample | HostProcessSample, *, is_selected: bool, is_tagged: bool
 ) -> Style:
-    """Return the style of the row of a process; ``selected`` is the role of the selected row."""
+    """Return the style of the row of a process."""
     if is_tagged:
         return Style(Role.SELECTED_TAGGED if is_selected else Role.TAGGED)
     if is_selected:
-        return Style(selected)
+        return Style(Role.SELECTED)
     if process.status == 'gone' or (isinstance(process, ProcessSample) and process.is_outdated):
         return DIM
     return PLAIN

@@ -52,15 +52,13 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
     draw_first_line(buf, answers, sample.host, badges, state.timestamp, hint)
     # A selected process that the filter hides must not mark a GPU: keys ignore it.
     selected = None if hidden_by_filter(state) else state.selected
-    is_past = state.frozen is not None or not state.origin.is_live
     shown = DeviceView(
         sample,
-        Ruler(history, main.graphs.minutes),
+        ruler_of(state, history),
         main.graphs,
         # The page of a device has no other one to tell it from.
         None if main.shows_page else main.selected_device,
         None if selected is None else selected.device,
-        f'◆{format_timestamp(sample.timestamp).split()[3]}' if is_past and sample.sequence else '',
     )
     has_foreign = any(row.status == 'foreign' for row in state.rows)
     listed = ProcessView(
@@ -80,6 +78,14 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         signal_hints(state),
     )
     draw_panels(buf, panel, sample, state.view, shown, listed)
+
+
+def ruler_of(state: AppState, history: History) -> Ruler:
+    """Return the ruler of the histories on a screen, with a cursor if it shows the past."""
+    sample = state.shown
+    is_past = bool(sample.sequence) and (state.frozen is not None or not state.origin.is_live)
+    past = (sample.monotonic, sample.timestamp) if is_past else None
+    return Ruler(history, state.main.graphs.minutes, past)
 
 
 def crumbs(state: AppState, name: str) -> tuple[Item, ...]:

@@ -19,13 +19,13 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.process_rows import devices_without_list
 from nvitop.gui.view.charts import (
     MetricLine,
-    Ruler,
     draw_ruler,
     draw_series,
     format_metric,
     history_x,
 )
 from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.screens.main import ruler_of
 from nvitop.gui.view.text import draw_bar_row, draw_text, heading_text, row_text
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, ProcessSample
@@ -80,7 +80,7 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
     ]
     area = Rect(1, y, buf.width - 2, max(0, buf.height - y))
     if series and area.height > 1:
-        ruler = Ruler(history, state.main.graphs.minutes)
+        ruler = ruler_of(state, history)
         left = history_x(area.width)
         draw_ruler(buf, Rect(area.x + left, y, area.width - left, 1), ruler)
         lines = max(1, min(_MOST_LINES, (area.height - 1) // len(series)))
@@ -124,14 +124,14 @@ def _series(
     now = process or ProcessSample(key)
     memory = device.info.memory_total_bytes if device is not None else None
     sm, cpu = now.gpu_sm_utilization_percent, now.cpu_percent
-    yield MetricLine('GPU-SM', sm, fmt.format_share, key, 'gpu_sm_utilization', _UTILIZATION, 100.0)
-    yield MetricLine('GPU-MEM', now.gpu_memory_bytes, _gib, key, 'gpu_memory', _MEMORY, memory)
+    yield MetricLine('SM', sm, fmt.format_share, key, 'gpu_sm_utilization', _UTILIZATION, 100.0)
+    yield MetricLine('MEM', now.gpu_memory_bytes, _gib, key, 'gpu_memory', _MEMORY, memory)
     metric, title = 'cpu_percent', 'CPU'
     if now.tree_cpu_percent is not None:
         cpu, metric, title = now.tree_cpu_percent, 'tree_cpu', 'CPU+CHILD'
     yield MetricLine(title, cpu, _whole_percent, key, metric, _UTILIZATION)
     used, total = now.host_memory_bytes, host.memory_total_bytes
-    yield MetricLine('HOST-MEM', used, _gib, key, 'host_memory', _MEMORY, total, 1024)
+    yield MetricLine('HOST MEM', used, _gib, key, 'host_memory', _MEMORY, total, 1024)
     read = now.disk_read_kib_per_s
     yield MetricLine(
         'DISK READ', read, fmt.format_rate, key, 'disk_read', _OTHER, None, 1024, _WHY_GAP
@@ -146,7 +146,7 @@ def _of_device(state: AppState, key: DeviceKey, name: str) -> MetricLine:
     devices.sort(key=lambda device: device.key != key)
     device = next((each for each in devices if value_of(each, name) is not None), None)
     return MetricLine(
-        f'{metric.graph} GPU {key.physical_index if device is None else device.key.label}',
+        metric.graph,
         None if device is None else value_of(device, name),
         format_metric(metric.unit),
         key if device is None else device.key,

@@ -43,7 +43,7 @@ def _what(line: ProblemLine) -> str:
 def _severity(line: ProblemLine) -> tuple[str, str, Style]:
     """Return mark, word and style of a problem."""
     if not line.is_failure:
-        return '·', 'no value', DIM
+        return '·', '', DIM
     if not line.is_current:
         return '○', 'past', DIM
     if line.severity in ('warning', 'unknown') or line.kind in _WARNINGS:

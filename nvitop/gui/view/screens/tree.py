@@ -24,9 +24,8 @@ from nvitop.gui.view.panels.process import (
     row_style,
     unknown_note,
 )
-from nvitop.gui.view.text import draw_bar_row, draw_message, heading_text, row_text
+from nvitop.gui.view.text import BORDER, draw_bar_row, draw_message, heading_text, row_text
 
-_TREE = Style(Role.TREE, bold=True)
 #: Minimum width of a command that is shortened.
 _BRIEF = 10
 
@@ -47,7 +46,6 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
             row.process,
             is_selected=row.key == state.position.key,
             is_tagged=row.key in tagged,
-            selected=Role.SELECTED_TREE,
         )
         _draw_row(buf, y, row, commands.get(line), columns, style, state)
     if not rows:
@@ -113,8 +111,8 @@ def _draw_row(
         text = fit(text, place.width, place.column.align, '+')
         buf.write(place.x, y, text, DIM if is_dim else style)
     branches = max(0, min(len(row.prefix) - scroll_x, command.width))
-    x = command.x + buf.write(command.x, y, line[:branches], _TREE)
+    x = command.x + buf.write(command.x, y, line[:branches], BORDER)
     buf.write(x, y, line[branches:], style)
 
 
-_MARKED = (Role.SELECTED_TREE, Role.TAGGED, Role.SELECTED_TAGGED)
+_MARKED = (Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED)

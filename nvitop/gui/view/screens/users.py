@@ -18,7 +18,7 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.lists import listed_users
 from nvitop.gui.state.process_rows import UserSummary, processes_of
-from nvitop.gui.view.charts import Ruler, draw_history, draw_ruler
+from nvitop.gui.view.charts import draw_history, draw_ruler
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.list_frame import draw_section
 from nvitop.gui.view.panels.process import (
@@ -27,6 +27,7 @@ from nvitop.gui.view.panels.process import (
     no_processes_message,
     unknown_note,
 )
+from nvitop.gui.view.screens.main import ruler_of
 from nvitop.gui.view.table import Content, draw_cell, draw_table
 from nvitop.gui.view.text import draw_message
 from nvitop.sampling.history import History
@@ -216,7 +217,7 @@ def _draw_detail(
     if not graphs:
         return
     draw_section(buf, below.y, f'utilization of {"its GPU" if graphs == 1 else "their GPUs"}')
-    ruler = Ruler(history, state.main.graphs.minutes)
+    ruler = ruler_of(state, history)
     right = below.inset(_LABEL_CELLS, 1, 0, 0)
     lines = max(1, min(_MOST_LINES, (right.height - 1) // graphs))
     for number, row in enumerate(shown[:graphs]):
