@@ -317,14 +317,6 @@ def test_what_health_calls_critical_is_not_chosen_after_any_fault(
         assert_same_judgement()
 
 
-def test_a_gpu_that_is_left_out_is_named() -> None:
-    with simulation.machine('half-busy', processes='none') as machine:
-        machine.set(gpu=7, total_volatile_uncorrected_ecc_errors=1)
-        with pytest.warns(RuntimeWarning, match=r'left out GPU 7: .+ \(see include_unhealthy\)'):
-            assert 7 not in select_devices()
-        assert select_devices(include_unhealthy=True)[0] == 7
-
-
 def test_a_reset_that_only_process_lists_report_is_noticed() -> None:
     with simulation.machine('half-busy', processes='none') as machine:
         machine.set(gpu=7, recovery_action='N/A')
@@ -351,20 +343,6 @@ def test_mig_devices_of_an_unhealthy_gpu_are_left_out() -> None:
             found = select_devices(format='device')
         assert found
         assert 0 not in [device.physical_index for device in found]
-
-
-def test_free_accounts_read_the_process_lists(machine: simulation.Machine) -> None:
-    select_devices()
-    machine.reset_calls()
-    select_devices()
-    without = machine.calls
-    machine.reset_calls()
-    select_devices(free_accounts='no such user')
-    assert {name.rpartition('RunningProcesses')[0] for name in machine.calls - without} == {
-        'nvmlDeviceGetCompute',
-        'nvmlDeviceGetGraphics',
-        'nvmlDeviceGetMPSCompute',
-    }
 
 
 def test_memory_of_free_accounts_counts_as_free() -> None:

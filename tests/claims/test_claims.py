@@ -30,8 +30,6 @@ from nvitop.claims.records import claimed_by_others, keeper, read_claims
 from nvitop.platforms import files as shared_files
 from nvitop.platforms.files import is_locked, why_unusable
 from nvitop.platforms.machine import is_running
-from nvitop.sampling.source import LiveSource
-from nvitop.sampling.types import Demand
 from nvitop.select.choice import Criteria, select_devices
 from tests.claims.waiters import FakeDevice, fake_select
 from tests.waiting import PATIENCE, wait_until
@@ -108,17 +106,6 @@ def test_no_device_has_two_claims_whoever_is_killed_or_suspended(
                 assert first_at <= second_at
 
 
-def start_waiter(count: int, log: int) -> subprocess.Popen[bytes]:
-    """Start a process that waits for some of two devices; it writes to a descriptor."""
-    program = (
-        'import sys; from unittest import mock; from nvitop.claims import acquire\n'
-        'from tests.claims.waiters import FakeDevice, fake_select, wait_and_log\n'
-        'with mock.patch.object(acquire, "select", fake_select):\n'
-        f' wait_and_log([FakeDevice(0), FakeDevice(1)], {count}, 0.02, {log})'
-    )
-    return subprocess.Popen([sys.executable, '-c', program], pass_fds=[log])
-
-
 def test_suspended_program_without_locks_is_skipped(folder: pathlib.Path) -> None:
     first, second, other = (
         Ticket(str(folder), ['a', 'b']),
@@ -142,26 +129,6 @@ def test_suspended_program_without_locks_is_skipped(folder: pathlib.Path) -> Non
     for ticket in (first, second, other):
         ticket.close()
     assert not files(folder, 'ticket')
-
-
-def test_suspended_first_program_keeps_no_free_device_from_others(folder: pathlib.Path) -> None:
-    devices: Any = [FakeDevice(number) for number in range(2)]
-    request = ClaimRequest(devices, 2, timeout_seconds=9.0)
-    with mock.patch.object(acquire, 'select', fake_select):
-        held = wait_and_claim(request, 'x')
-        with start_waiter(1, 2) as first:
-            wait_until(lambda: len(files(folder, 'ticket')) == 1, 'the ticket')
-            (ticket,) = files(folder, 'ticket')
-            for _ in range(2):
-                os.utime(ticket, (0, 0))
-                wait_until(lambda: ticket.stat().st_mtime > 0, 'another look')
-            first.send_signal(signal.SIGSTOP)
-            os.utime(ticket, (0, 0))
-            held.release()
-            try:
-                wait_and_claim(request, 'x').release()
-            finally:
-                first.kill()
 
 
 def test_device_must_match_again_under_its_lock(folder: pathlib.Path) -> None:
@@ -192,20 +159,6 @@ def test_request_that_can_never_match_fails_at_once(machine: simulation.Machine)
     machine.fail('nvmlDeviceGetCount*', 'DRIVER_NOT_LOADED')
     with pytest.raises(nvitop.NVMLError, match='Driver Not Loaded'), nvitop.claim():
         pass
-
-
-def test_directory_that_vanishes_while_waiting_is_an_error(folder: pathlib.Path) -> None:
-    devices: Any = [FakeDevice(0)]
-    request = ClaimRequest(devices)
-
-    def remove(_: float) -> None:
-        shutil.rmtree(folder / 'queue')
-        folder.joinpath('queue').mkdir()
-
-    results = [mock.Mock(chosen=devices), *(mock.Mock(chosen=[]) for _ in range(9))]
-    error = pytest.raises(ClaimError, match=r'cannot write claims: .*No such file')
-    with mock.patch.object(acquire, 'select', side_effect=results), error:
-        wait_and_claim(request, 'x', sleep=remove)
 
 
 # What others see
@@ -564,24 +517,6 @@ def test_monitor_and_query_show_who_has_claimed_an_idle_device(folder: pathlib.P
     assert (claimed_row['index'], claimed_row['claim_pid']) == (7, process.pid)
     assert [row['claim_user'] for row in others] == [None] * 7
     assert claimed_row['state'] == 'claimed'
-
-
-def test_sample_reads_the_directory_once_and_needs_no_turn_for_it(
-    machine: simulation.Machine,
-) -> None:
-    now = 0.0
-    source = LiveSource(clock=lambda: now, wall_clock=lambda: 1.7e9 + now)
-    with claimed(3), mock.patch('os.scandir', wraps=os.scandir) as scanned:
-        turns = 0
-        while now < 10.0:
-            sample = source.sample(Demand(processes=False))
-            turns += 1
-            now = max(source.next_due(), now + 0.01)
-    folder = os.environ[claims.VARIABLE]
-    assert len(sample.claims) == 3
-    assert turns <= 13  # as without claims: one a second, and second readings at the start
-    assert [call.args for call in scanned.mock_calls if call.args == (folder,)] == [(folder,)] * 10
-    assert source.complete_sample().claims == ()
 
 
 def test_secrets_in_the_command_of_a_claim_are_masked(

@@ -99,8 +99,8 @@ def test_devices_are_separated_by_spaces_or_commas(
     name: str, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parser = PARSERS[name]
-    words = [option, '0,1:0', '01', option, 'GPU-6f1a', '1B:00.0']
-    assert parser.parse(words).only == ('0', '1:0', '01', 'GPU-6f1a', '1B:00.0')
+    words = [option, '0,1:0', '01', option, 'GPU-6f1a', '1B:00.0', '1320220000001']
+    assert parser.parse(words).only == (*('0', '1:0', '01'), *words[4:])
     message = error_of(parser, f'{option} 0 gpu0', capsys)
     assert message.startswith(f'{option}: expected an index, GPU:MIG indices, a UUID')
     assert error_of(parser, f'{option} ,', capsys) == f'{option}: no device given'

@@ -11,7 +11,6 @@ from nvitop.api.device import Device
 from nvitop.console.device_names import (
     DeviceIndex,
     UnknownDeviceError,
-    is_device_name,
     match_devices,
     require_devices,
 )
@@ -143,13 +142,3 @@ def test_a_hung_gpu_hides_no_other(machine: simulation.Machine) -> None:
     assert matches.found == (1,)
     (problem,) = matches.problems
     assert problem.endswith('this machine has GPUs 0 to 2; GPU 0 is not responding')
-
-
-@pytest.mark.parametrize('text', ['0', '2:1', 'GPU-6f', 'MIG-6f/1/2', '1B:00.0', '1320220000001'])
-def test_forms_of_names_are_recognized(text: str) -> None:
-    assert is_device_name(text)
-
-
-@pytest.mark.parametrize('text', ['', '-1', '1:', 'gpu0', 'GPU-', '²', '0,1', 'N/A'])
-def test_other_texts_are_not_names(text: str) -> None:
-    assert not is_device_name(text)

