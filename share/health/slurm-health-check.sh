@@ -9,7 +9,7 @@
 #
 # Nodes without a gpu in their Gres, and nodes that are down or drained for another reason, are left
 # alone. With NVITOP_RESUME=yes, a node that this script drained is resumed once its GPUs are usable
-# again, unless someone has edited the reason. Slurm passes no environment, so set it in a script of
+# again. It does not if someone has edited the reason: a number at its end is a sum of the text. Slurm passes no environment, so set it in a script of
 # your own:
 #
 #     #!/bin/sh
@@ -18,6 +18,10 @@ set -u
 PATH=${PATH:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}
 export PATH
 
+reason_for() {
+    printf 'nvitop: %s (automatic %s)' "$1" "$(printf '%s' "$1" | cksum | cut -d ' ' -f 1)"
+}
+
 node=${SLURMD_NODENAME:-$(hostname -s)}
 shown=$(nvitop health --format=nagios --fail-on=critical --timeout=20)
 case $?:$shown in
@@ -25,7 +29,7 @@ case $?:$shown in
     # A shell or Python that fails may exit with status 2, too.
     '2:GPU CRITICAL - '*)
         problem=${shown#*GPU CRITICAL - }
-        problem=$(printf 'nvitop: %.80s (automatic)' "${problem%% | *}")
+        problem=$(reason_for "$(printf '%.80s' "${problem%% | *}")")
         ;;
     *)
         printf 'nvitop: nothing is known about the GPUs: %s\n' "$shown" >&2
@@ -44,8 +48,10 @@ reason=
 case $shown in
     *' Reason='*) reason=${shown#* Reason=} ;;
 esac
+text=${reason#nvitop: }
+written=$(reason_for "${text%% (automatic *}")
 case ${state%% *}:$reason in
-    *DRAIN*:'nvitop: '*' (automatic) ['*) drained=nvitop ;;
+    *DRAIN*:"$written ["*) drained=nvitop ;;
     *DRAIN*:* | *DOWN*:* | *FAIL*:*) drained=other ;;
     *) drained= ;;
 esac

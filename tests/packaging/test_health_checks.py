@@ -25,8 +25,11 @@ IDLE = (
     'NodeAddr=10.0.0.7 State=IDLE ThreadsPerCore=2 TmpDisk=0 Owner=N/A Partitions=DRAINAGE'
 )
 DRAINED = IDLE.replace('IDLE', 'MIXED*+DRAIN')
-OURS = f'{DRAINED} Reason=nvitop: GPU 3 lost (automatic) [root@2026-11-24T10:00:00]'
-EXTENDED = OURS.replace('(automatic)', '(automatic), RMA ticket 123')
+REASON = 'nvitop: GPU 3 lost (automatic 2143590945)'
+OURS = f'{DRAINED} Reason={REASON} [root@2026-11-24T10:00:00]'
+OF_ANOTHER = OURS.replace('GPU 3 lost', 'GPU 2 lost').replace('2143590945', '815002160')
+EXTENDED = OURS.replace(') [', '), RMA ticket 123 [')
+EDITED = OURS.replace('lost', 'lost, RMA ticket 123')
 OTHERS = f'{DRAINED} Reason=replace fan [ann@2026-11-24T10:00:00]'
 DOWN = OTHERS.replace('MIXED*+DRAIN', 'DOWN')
 WITHOUT_GPUS = IDLE.replace('nic:1,gpu:h100:8(S:0-1)', '(null)').replace('DRAINAGE', 'gpu')
@@ -80,7 +83,7 @@ class Node:
         return (self.home / 'calls').read_text().splitlines()
 
 
-DRAIN = 'update nodename=node07 state=drain reason=nvitop: GPU 3 lost (automatic)'
+DRAIN = f'update nodename=node07 state=drain reason={REASON}'
 
 
 @needs_shell
@@ -89,7 +92,7 @@ DRAIN = 'update nodename=node07 state=drain reason=nvitop: GPU 3 lost (automatic
     [
         (LOST, IDLE, 'no', [DRAIN]),
         (LOST, OURS, 'no', []),
-        (LOST, OURS.replace('GPU 3', 'GPU 2'), 'no', [DRAIN]),
+        (LOST, OF_ANOTHER, 'no', [DRAIN]),
         (LOST, OURS.replace('MIXED*+DRAIN', 'IDLE'), 'no', [DRAIN]),
         (LOST, OTHERS, 'yes', []),
         (LOST, DOWN, 'yes', []),
@@ -100,6 +103,8 @@ DRAIN = 'update nodename=node07 state=drain reason=nvitop: GPU 3 lost (automatic
         (WARNED, DOWN, 'yes', []),
         (LOST, EXTENDED, 'yes', []),
         (WARNED, EXTENDED, 'yes', []),
+        (LOST, EDITED, 'yes', []),
+        (WARNED, EDITED, 'yes', []),
     ],
 )
 def test_the_health_check_drains_a_node_and_resumes_only_what_it_drained(
@@ -132,7 +137,9 @@ def test_a_node_is_left_alone_if_nothing_is_known(
     done = node.run('slurm-health-check.sh', NVITOP_RESUME='yes')
     assert (done.returncode, node.calls) == (1, [])
     assert 'nothing is known about the GPUs' in done.stderr
-    assert node.run('slurm-prolog.sh', SLURM_JOB_GPUS='0').returncode == 0
+    done = node.run('slurm-prolog.sh', SLURM_JOB_GPUS='0')
+    assert done.returncode == 0
+    assert 'nothing is known about the GPUs' in done.stderr
 
 
 @needs_shell
@@ -168,9 +175,17 @@ def test_the_plugin_of_the_node_problem_detector() -> None:
     assert statuses == [0, 1]
 
 
-@pytest.mark.parametrize('name', ['nhc.conf', 'nagios.cfg'])
-def test_options_of_other_configurations_exist(name: str) -> None:
-    lines = re.findall(r'nvitop health (.*)', (HEALTH / name).read_text())
-    assert lines
+@needs_shell
+def test_node_health_check_runs_a_script_that_fails_for_critical_findings(
+    tmp_path: pathlib.Path,
+) -> None:
+    script = (HEALTH / 'nhc.conf').read_text().strip().rpartition('/')[2]
+    for scenario in (LOST, WARNED):
+        assert Node(tmp_path, scenario, IDLE).run(script).returncode == (scenario == LOST)
+
+
+def test_options_of_the_command_for_nagios_exist() -> None:
+    lines = re.findall(r'nvitop health (.*)', (HEALTH / 'nagios.cfg').read_text())
+    assert len(lines) == 2
     for line in lines:
         make_parser().parse(shlex.split(line.replace('$ARG1$', '')))
