@@ -153,7 +153,7 @@ def _exists(pid: int) -> bool:
 def start_child(task: Task, visible_devices: str, pipe: int) -> subprocess.Popen[bytes]:
     """Start the child of a process. It exits when the other end of *pipe* is closed.
 
-    Its own command line is not that of the process, which :class:`SimulatedProcess` shows. The child
+    Its own command line is not that of the process, which :class:`SimulatedSystem` shows. The child
     of a zombie exits at once and is not reaped.
     """
     options: dict[str, Any] = {
