@@ -5,11 +5,15 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import os
 import pathlib
 import re
 import socket
+import subprocess
+import tempfile
 from typing import Callable
 
+import psutil
 import pytest
 
 from nvitop.fleet import ssh
@@ -20,6 +24,7 @@ from nvitop.remote.hosts import targets
 from nvitop.sampling.serialization import serialize
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Sample
 from tests.exporter.machines import sample_of
+from tests.gui.test_fleet_screens import Session
 from tests.programs import ROOT
 from tests.remote.conftest import running_sshd, sshd, stand_in  # noqa: F401 - fixtures
 from tests.remote.stand_in import add_nvitop
@@ -155,6 +160,29 @@ def test_one_machine_has_its_full_sample(machines: None) -> None:
     assert sample.processes
 
 
+def test_screens_show_users_jobs_and_problems_and_send_no_signals(
+    machines: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ssh, 'DEMO', ('--demo=dgx-h100',))
+    source = SshSource(targets(['good1', 'locked']), 1.0)
+    with Session(source, interval=0.5) as session:
+        session.wait_for('1 without values')
+        for key, text in (('U', 'carol'), ('J', 'slurm'), ('!', 'Permission denied (publickey).')):
+            session.terminal.press(key)
+            session.wait_for(text)
+        session.terminal.press('q', 'q', 'q', 'Home', 'Enter')
+        session.wait_for(' fleet › good1 ')
+        session.wait_for('COMMAND')
+        pids = [p.key.pid for p in source.sample(FleetHost('good1')).processes]
+        session.terminal.press('Down')
+        for key in ('T', 'K', 'I'):
+            session.terminal.press(key)
+            session.wait_for('Not available: the processes run on another machine')
+        assert all(map(psutil.pid_exists, pids))
+        session.terminal.press('Esc', 'q')
+        session.wait_for(' fleet › demo ')
+
+
 def test_samples_become_rows_with_mig_devices_instead_of_their_gpu() -> None:
     sample = sample_of('mig', ('own', 'dcgm'))
     host = host_of_sample('m', sample, 1.0)
@@ -185,6 +213,31 @@ def test_several_machines_with_a_real_sshd(
     problems = {row[0]: ','.join(row) for row in rows}
     assert 'Connection refused' in problems['127.0.0.2']
     assert 'no-such-machine.invalid' in problems['no-such-machine.invalid']
+
+
+def test_connections_are_shared_if_the_configuration_of_ssh_says_so(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ssh, 'DEMO', ('--demo=half-busy',))
+    add_nvitop(tmp_path)
+    with tempfile.TemporaryDirectory(dir='/tmp') as sockets, running_sshd(
+        tmp_path, f'{tmp_path}:{os.environ["PATH"]}'
+    ) as (port, options):
+        config = tmp_path / 'ssh_config'
+        config.write_text(
+            f'Host a b\n  Hostname 127.0.0.1\n  Port {port}\n'
+            f'  ControlMaster auto\n  ControlPath {sockets}/%n\n  ControlPersist 30\n'
+        )
+        monkeypatch.setenv('NVITOP_SSH', f'ssh {options} -F {config}')
+        for _ in range(2):
+            assert main(['a', 'b', '-1', '--format', 'csv']) == 0
+            rows = [line.split(',') for line in capsys.readouterr().out.splitlines()[1:]]
+            assert [row[:2] for row in rows] == [['a', '8'], ['b', '8']]
+        for name in 'ab':
+            command = ['ssh', '-F', str(config), '-O', 'exit', name]
+            subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+        log = (tmp_path / f'log-{port}').read_text()
+    assert log.count('Accepted publickey') == 2
 
 
 def test_real_machines_of_different_states(

@@ -10,7 +10,7 @@ import pytest
 from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
 from nvitop.fleet.lists import memory_text
-from nvitop.fleet.source import Pace
+from nvitop.fleet.source import FleetSource, Pace
 from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
 from nvitop.gui.fleet.command import FleetApp, begin_with, state_of
 from nvitop.gui.fleet.data import FleetState
@@ -240,11 +240,11 @@ class CountingSource(DemoSource):
 class Session:
     """An application on a terminal in memory."""
 
-    def __init__(self, source: CountingSource) -> None:
+    def __init__(self, source: FleetSource, *, interval: float = 60) -> None:
         self.terminal = HeadlessTerminal(100, 30)
         options = Options()
         state = state_of(FleetState(server='demo'), options, is_demo=True)
-        self.app = FleetApp(self.terminal, state, source, options, interval=60)
+        self.app = FleetApp(self.terminal, state, source, options, interval=interval)
         self.status: list[int] = []
         self._thread = threading.Thread(target=lambda: self.status.append(self.app.run_fleet()))
 

@@ -73,7 +73,8 @@ def running_sshd(folder: pathlib.Path, path: str, *extra: str) -> Iterator[tuple
         'PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n'
         f'AuthorizedKeysFile {folder}/keys\nSetEnv PYTHONPATH={ROOT} PATH={path}\n'
     )
-    process = subprocess.Popen([server, '-D', '-e', '-f', str(config)])
+    log = folder / f'log-{port}'
+    process = subprocess.Popen([server, '-D', '-E', str(log), '-f', str(config)])
     try:
         wait_until(lambda: answers(port), 'sshd answers')
         options = f'-i {folder}/user -o StrictHostKeyChecking=no -F none'
