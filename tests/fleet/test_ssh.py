@@ -24,7 +24,7 @@ from nvitop.remote.hosts import targets
 from nvitop.sampling.serialization import serialize
 from nvitop.sampling.types import DeviceInfo, DeviceKey, DeviceSample, Sample
 from tests.exporter.machines import sample_of
-from tests.gui.test_fleet_screens import Session
+from tests.fleet.session import Session
 from tests.programs import ROOT
 from tests.remote.conftest import running_sshd, sshd, stand_in  # noqa: F401 - fixtures
 from tests.remote.stand_in import add_nvitop
@@ -149,17 +149,6 @@ def test_hosts_come_from_a_file_or_the_configuration(
     assert 'good1' in capsys.readouterr().out
 
 
-def test_one_machine_has_its_full_sample(machines: None) -> None:
-    source = SshSource(targets(['good1', 'silent']), 1.0)
-    try:
-        wait_until(lambda: len(named(source.read())['good1'].gpus) == 8, 'values')
-        sample = source.sample(named(source.read())['good1'])
-    finally:
-        source.close()
-    assert len(sample.devices) == 8
-    assert sample.processes
-
-
 def test_screens_show_users_jobs_and_problems_and_send_no_signals(
     machines: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,27 +181,6 @@ def test_samples_become_rows_with_mig_devices_instead_of_their_gpu() -> None:
     assert host_of_sample('empty', Sample(1.0), 1.0).gpus == ()
     faulty = host_of_sample('f', sample_of('faults', ('own', 'dcgm')), 1.0)
     assert 'critical' in {problem.finding.severity for problem in faulty.problems}
-
-
-def test_several_machines_with_a_real_sshd(
-    sshd: str,  # noqa: F811 - the fixture
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv('NVITOP_SSH', sshd)
-    monkeypatch.setattr(ssh, 'DEMO', ('--demo=half-busy',))
-    names = ['127.0.0.1', '127.0.0.2', 'localhost', 'no-such-machine.invalid']
-    assert main([*names, '-1', '--format', 'csv', '--fail-on', 'critical']) == 1
-    rows = [line.split(',') for line in capsys.readouterr().out.splitlines()[1:]]
-    assert {row[0]: row[1] for row in rows} == {
-        '127.0.0.1': '8',
-        '127.0.0.2': '0',
-        'localhost': '8',
-        'no-such-machine.invalid': '0',
-    }
-    problems = {row[0]: ','.join(row) for row in rows}
-    assert 'Connection refused' in problems['127.0.0.2']
-    assert 'no-such-machine.invalid' in problems['no-such-machine.invalid']
 
 
 def test_connections_are_shared_if_the_configuration_of_ssh_says_so(

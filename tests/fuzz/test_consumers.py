@@ -8,7 +8,6 @@ import json
 import pathlib
 import sys
 import tempfile
-import unicodedata
 
 from nvitop.query.fields import QueryField, device_table, process_table
 from nvitop.query.formats import make_format, parse_style
@@ -101,14 +100,6 @@ def check_json(seed: int) -> None:
                 assert found == (None if value is None else as_utf16(value))
 
 
-def check_table(seed: int) -> None:
-    sample = Hostile(seed).machine(50)
-    table = written(BOTH, 'table', sample).decode()
-    text = table + written(PROCESSES, 'csv', sample, for_terminal=True).decode()
-    kinds = {unicodedata.category(char) for char in set(text) - {'\n'}}
-    assert not kinds & {'Cc', 'Cf', 'Cs', 'Zl', 'Zp'}
-
-
 def table_of(
     query: TableQuery, result: QueryResult
 ) -> tuple[tuple[QueryField, ...], tuple[object, ...]]:
@@ -128,7 +119,3 @@ def test_csv_contains_the_original_text() -> None:
 
 def test_json_contains_the_original_text() -> None:
     check_seeds(5, check_json)
-
-
-def test_tables_contain_no_control_characters() -> None:
-    check_seeds(5, check_table)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
-import tempfile
 import unicodedata
 from typing import Any
 
@@ -12,11 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nvitop import simulation
-from nvitop.api.device import CudaDevice, Device, parse_cuda_visible_devices
-from nvitop.console.config import format_config, parse_config, read_config
+from nvitop.console.config import format_config, parse_config
 from nvitop.console.option_table import parse_arguments
-from nvitop.console.options import merge, parse_environment
-from nvitop.gui.state.process_rows import filter_processes, parse_query
+from nvitop.console.options import merge
 from nvitop.query.command import parse as parse_query_arguments
 from nvitop.select.command import TOO_FEW
 from nvitop.select.command import main as select
@@ -88,16 +84,6 @@ def test_configuration_file_is_accepted_or_explained(text: str) -> None:
     assert merge(again.layer) == options
 
 
-@examples(30)
-@given(st.binary(max_size=100))
-def test_binary_configuration_file_is_explained(data: bytes) -> None:
-    with tempfile.TemporaryDirectory() as directory:
-        path = pathlib.Path(directory, 'config.toml')
-        path.write_bytes(data)
-        for problem in read_config(path, CHOICES).problems:
-            assert_is_readable(str(problem).replace(directory, ''))
-
-
 SCENARIO = """\
 description = "one" seed = 3 [driver] version = "570.1" [[gpu]] count = 2 model = "H100"
 temperature = {base = 40, swing = 5, period = 10} lost = true [[gpu.mig]] profile = "1g.10gb"
@@ -120,52 +106,6 @@ def test_scenario_file_is_accepted_or_explained(text: str) -> None:
         assert_is_readable(message)
 
 
-# Variables
-
-VARIABLES = words(
-    '0 1 -1 00 +1 0x1 1.5 7 8 99999999999999999999 GPU-0 MIG-0 MIG-GPU-0/1/2 NoDevFiles'
-)
-
-
-@examples(20)
-@given(st.lists(VARIABLES, max_size=5).map(','.join))
-@example(',')
-@example('٣')
-def test_cuda_visible_devices_is_parsed(value: str) -> None:
-    with simulation.machine('mig', processes='none'):
-        visible = parse_cuda_visible_devices(value)
-        devices = CudaDevice.from_cuda_visible_devices() if not visible else None
-        known = [device.uuid() for device in Device.all()]
-        for identifier in visible:
-            assert isinstance(identifier, (int, tuple, str))
-        assert len(visible) <= max(1, 8 * len(known))
-        assert devices is None or isinstance(devices, list)
-
-
-@examples(60)
-@given(st.lists(words('auto full compact plain colorful light readonly 10 75 , = |'), max_size=6))
-def test_environment_variables_are_parsed(pieces: list[str]) -> None:
-    environ = {
-        'NVITOP_MONITOR_MODE': ','.join(pieces),
-        'NVITOP_GPU_UTILIZATION_THRESHOLDS': ','.join(pieces),
-        'NVITOP_MEMORY_UTILIZATION_THRESHOLDS': ' '.join(pieces),
-    }
-    merge(parse_environment(environ))
-
-
-# Filters
-
-
-@examples(60)
-@given(words('user: gpu: pid: type: user:alice gpu:0 gpu:1:0 pid:12 type:C * . ( [ \\ (a+)+$'))
-def test_filter_selects_some_of_the_processes(text: str) -> None:
-    processes = Hostile(len(text)).machine(20).processes
-    found = filter_processes(processes, parse_query(text))
-    assert set(map(id, found)) <= set(map(id, processes))
-    if not text.strip():
-        assert found == processes
-
-
 # Arguments
 
 
@@ -185,10 +125,13 @@ SELECT = words("""
 """)
 
 
+@pytest.mark.parametrize('program', ['nvitop', 'query'])
 @examples(30)
-@given(st.lists(NVITOP, max_size=6))
-def test_arguments_of_nvitop_are_parsed(arguments: list[str]) -> None:
-    assert_exits_properly(CommandRun(parse_arguments_only, *arguments))
+@given(data=st.data())
+def test_arguments_are_parsed(program: str, data: st.DataObject) -> None:
+    arguments = data.draw(st.lists(NVITOP if program == 'nvitop' else QUERY, max_size=6))
+    parse = parse_arguments_only if program == 'nvitop' else parse_query_arguments
+    assert_exits_properly(CommandRun(lambda given: parse(given) and 0, *arguments))
 
 
 def parse_arguments_only(arguments: list[str]) -> int:
@@ -196,12 +139,6 @@ def parse_arguments_only(arguments: list[str]) -> int:
     invocation = parse_arguments(arguments)
     merge(invocation.layer)
     return 0
-
-
-@examples(30)
-@given(st.lists(QUERY, max_size=6))
-def test_arguments_of_query_are_parsed(arguments: list[str]) -> None:
-    assert_exits_properly(CommandRun(lambda given: parse_query_arguments(given) and 0, *arguments))
 
 
 @examples(20)

@@ -10,9 +10,9 @@ import pytest
 from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
 from nvitop.fleet.lists import memory_text
-from nvitop.fleet.source import FleetSource, Pace
+from nvitop.fleet.source import Pace
 from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
-from nvitop.gui.fleet.command import FleetApp, begin_with, state_of
+from nvitop.gui.fleet.command import begin_with, state_of
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
 from nvitop.gui.fleet.state import fleet_of, listed, selected, update_fleet
@@ -31,8 +31,8 @@ from nvitop.gui.state.keymap import rebind
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import Sample
+from tests.fleet.session import Session
 from tests.gui.goldens import assert_golden
-from tests.gui.headless import HeadlessTerminal
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures('utc')
@@ -237,43 +237,19 @@ class CountingSource(DemoSource):
         return super().past(host, sample)
 
 
-class Session:
-    """An application on a terminal in memory."""
-
-    def __init__(self, source: FleetSource, *, interval: float = 60) -> None:
-        self.terminal = HeadlessTerminal(100, 30)
-        options = Options()
-        state = state_of(FleetState(server='demo'), options, is_demo=True)
-        self.app = FleetApp(self.terminal, state, source, options, interval=interval)
-        self.status: list[int] = []
-        self._thread = threading.Thread(target=lambda: self.status.append(self.app.run_fleet()))
-
-    def __enter__(self) -> Session:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.terminal.press('q', 'q')
-        self._thread.join(30)
-        assert self.status == [0]
-
-    def wait_for(self, text: str) -> None:
-        wait_until(lambda: text in '\n'.join(self.terminal.screen.lines()), text)
-
-
 def test_all_lists_are_one_request_and_a_host_has_graphs() -> None:
     source = CountingSource()
     with Session(source) as session:
         session.wait_for('gpu0003')
-        for key, text in (('g', 'STATE'), ('U', 'PROCESSES'), ('J', 'slurm'), ('!', 'SEVERITY')):
+        for key, text in (('g', '─ GPUs '), ('U', '─ Users '), ('J', '─ Jobs '), ('!', 'SEVERITY')):
             session.terminal.press(key)
             session.wait_for(text)
         session.terminal.press('q', 'q', 'q', 'q')
-        session.wait_for('PER GPU')
+        session.wait_for('─ Hosts ')
         assert source.asked == ['hosts']
         session.terminal.press('Enter')
         session.wait_for(' fleet › gpu0001 ')
-        session.wait_for('80GB')
+        session.wait_for('driver 580')
         session.wait_for('[SIMULATED]')
         assert source.asked == ['hosts', 'host', 'history']
         session.terminal.press('q')
@@ -307,7 +283,7 @@ def test_server_that_hangs_neither_blocks_keys_nor_the_end() -> None:
         session.terminal.press('r')
         wait_until(lambda: len(source.asked) == 2, 'a request')
         session.terminal.press('g')
-        session.wait_for('STATE')
+        session.wait_for('─ GPUs ')
         session.terminal.press('q')
     source.go_on.set()
 

@@ -6,7 +6,6 @@ import contextlib
 import shutil
 import sqlite3
 import tempfile
-import zlib
 from pathlib import Path
 from typing import Iterator
 
@@ -143,11 +142,3 @@ def test_damaged_databases_are_read_or_refused(path: Path, statement: str) -> No
     for arguments in (['--export=csv'], ['-1', '--no-config'], ['-1', '--no-config', '--at=-1m']):
         ran = CommandRun(main, str(path), *arguments)
         assert len(ran.err.splitlines()) == (ran.status == 1)
-
-
-def test_frames_are_of_bounded_size(path: Path) -> None:
-    bomb = zlib.compress(bytes(100 << 20), 9)
-    with changed(path) as db:
-        db.execute('UPDATE frame SET z = ?', (bomb,))
-        db.execute('UPDATE keyframe SET z = ?', (bomb,))
-    assert readable(path) == 0

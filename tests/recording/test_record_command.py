@@ -10,14 +10,12 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nvitop import simulation
-from nvitop.recording.command import Requests, Writing, main
+from nvitop.recording.command import Requests, main
 from nvitop.sampling.serialization import loads
-from nvitop.sampling.types import Sample
 from tests.command_run import CommandRun
 from tests.programs import ROOT, run_program, running_nvitop
 from tests.recording.virtual_clock import rows
@@ -108,33 +106,6 @@ def test_lines_that_cannot_be_written_end_the_recording(machine: simulation.Mach
 def test_files_on_a_full_disk_stay_whole(tmp_path: Path) -> None:
     code = [sys.executable, '-m', 'tests.recording.full_disk', str(tmp_path)]
     subprocess.run(['unshare', '--mount', *code], cwd=ROOT, check=True, timeout=PATIENCE)
-
-
-class ReopenedSink:
-    """Counts how often it is reopened."""
-
-    path = 'a.db'
-    count = 0
-
-    def write(self, sample: Sample) -> None:
-        pass
-
-    def reopen(self) -> None:
-        self.count += 1
-
-    def close(self) -> None:
-        pass
-
-
-def test_file_is_reopened_only_on_request() -> None:
-    sink: Any = ReopenedSink()
-    writing = Writing(sink, lambda: None)
-    writing.take(Sample(0.0))
-    assert sink.count == 0
-    writing.request_reopen()
-    for _ in range(2):
-        writing.take(Sample(0.0))
-    assert sink.count == 1
 
 
 def test_second_signal_ends_the_program_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,14 +38,6 @@ def test_samples_are_stored_as_they_were(bench: ClockedMachine, tmp_path: Path) 
     assert bench.machine.calls['nvmlDeviceGetPcieThroughput'] == 0  # it takes 21 ms
 
 
-@pytest.mark.parametrize('bench', ['dgx-h100'], indirect=True)
-def test_owners_and_host_processes_are_recorded(bench: ClockedMachine, tmp_path: Path) -> None:
-    record(tmp_path / 'a.db', simulated_samples(bench, 2))
-    sample = samples_of(tmp_path / 'a.db')[-1]
-    assert {'slurm', 'pod'} <= {each.owner.kind for each in sample.processes if each.owner}
-    assert sample.host_processes
-
-
 def test_old_rows_are_looked_for_once_a_minute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,20 +146,6 @@ def test_a_later_run_continues_the_file(tmp_path: Path) -> None:
     assert runs == [(10_000, 'stopped'), (500, 'stopped')]
     # Both runs have parts of the same minute.
     assert rows(path, 'SELECT sum(held_ms) FROM usage') == [(21_000,)]
-
-
-def test_reopening_continues_in_a_new_file(tmp_path: Path) -> None:
-    machine, path = SimpleMachine(), tmp_path / 'a.db'
-    recorder = Recorder(str(path))
-    for _ in range(2):
-        recorder.write(machine.sample(10))
-    path.rename(tmp_path / 'old.db')
-    recorder.reopen()
-    recorder.write(machine.sample(10))
-    recorder.close()
-    for name, frames in (('old.db', 2), ('a.db', 1)):
-        assert len(samples_of(tmp_path / name)) == frames
-        assert rows(tmp_path / name, 'SELECT sum(observed_ms) FROM gpu_minute') == [(10_000,)]
 
 
 @pytest.mark.parametrize('name', ['a.db', 'a.jsonl'])

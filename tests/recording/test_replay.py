@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Callable, Iterable
 
 import pytest
 
-from nvitop.basics.times import format_time, parse_time
+from nvitop.basics.times import format_time
 from nvitop.console.options import Options
 from nvitop.gui.app import App
 from nvitop.gui.model.choices import Screen, ViewState
@@ -201,16 +200,6 @@ def test_ways_through_time(hour: Path) -> None:
     replay.close()
 
 
-def test_a_gap_is_replayed_in_two_seconds(tmp_path: Path) -> None:
-    machine = SimpleMachine()
-    samples = [machine.sample(10), machine.sample(10), machine.sample(8 * 3600), machine.sample(10)]
-    record(tmp_path / 'a.db', samples)
-    replay = Replay(tmp_path / 'a.db')
-    shown = [replay.next(seconds).sample.timestamp for seconds in (0, 10, 2, 10)]
-    assert shown == [sample.timestamp for sample in samples]
-    replay.close()
-
-
 def test_a_recording_that_grows_is_followed(tmp_path: Path) -> None:
     machine, path = SimpleMachine(), tmp_path / 'a.db'
     record(path, [machine.sample(10)])
@@ -292,26 +281,6 @@ def test_changes_of_the_machine_are_replayed_as_they_were_live(
     assert event in found.message
     assert found.sample.timestamp == samples[10].timestamp
     replay.close()
-
-
-@pytest.mark.skipif(not hasattr(time, 'tzset'), reason='needs time.tzset')
-def test_the_hour_that_a_day_has_twice_is_replayed_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setenv('TZ', 'Europe/Berlin')
-        time.tzset()
-        machine = SimpleMachine(start=parse_time('2026-10-25 01:00', 0.0) + 2 * 3600 - 1800)
-        record(tmp_path / 'a.db', [machine.sample(600.0) for _ in range(8)], interval_seconds=600)
-        replay, viewer = Replay(tmp_path / 'a.db'), Viewer((120, 40))
-        shown = []
-        for seconds in (0.0, *[600.0] * 7):
-            viewer.show(replay.next(seconds))
-            shown += re.findall(r'REPLAY (\S+)', draw_frame(viewer.state, History()).lines()[0])
-        replay.close()
-    time.tzset()
-    expected = ['02:40', '02:50', '02:00', '02:10', '02:20', '02:30', '02:40', '02:50']
-    assert shown == [f'{each}:00' for each in expected]
 
 
 def test_keys_of_a_replay(hour: Path) -> None:

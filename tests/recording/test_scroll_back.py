@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from nvitop.accounting.usage import RecentUse
 from nvitop.gui.app import App
 from nvitop.gui.monitor_screens import MONITOR
@@ -103,33 +101,12 @@ def test_memory_is_bounded_and_an_hour_is_kept() -> None:
     assert 'no samples are kept' in found.message
 
 
-def test_a_sample_that_repeats_is_kept_once() -> None:
-    machine, kept = SimpleMachine(), RecentSamples()
-    first = machine.sample(1.0)
-    for sample in (first, first, machine.sample(1.0)):
-        kept.add(sample)
-    assert times_of(kept) == [first.timestamp]
-
-
 def test_keys_report_that_no_samples_are_kept() -> None:
     app = App(HeadlessTerminal(80, 24), AppState(MONITOR))
     app._handle(SampleArrived(SimpleMachine().sample(1.0)))
     press(app, '(')
     assert app.state.frozen is None
     assert 'No samples of other times are kept' in app.state.notices[-1].text
-
-
-@pytest.mark.slow
-def test_samples_of_an_hour_need_at_most_16_mib(bench: ClockedMachine) -> None:
-    kept = RecentSamples(most_bytes=1 << 30)
-    for sample in simulated_samples(bench, 300, 1.0):
-        processes = tuple(
-            process._replace(key=process.key._replace(pid=process.key.pid + 1000 * copy))
-            for copy in range(7)
-            for process in sample.processes
-        )[:50]
-        kept.add(sample._replace(processes=processes, host_processes=()))
-    assert 12 * kept.size_bytes < 16 << 20
 
 
 def test_present_is_shown_after_a_freeze_and_a_look_back(bench: ClockedMachine) -> None:
