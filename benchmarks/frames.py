@@ -163,8 +163,8 @@ def measure_parts() -> None:
     for spans in (6, 12, 30):
         measure(f'buffer: {spans} spans a row, written and flattened', partial(flat_frame, spans))
     measure('buffer: 12 spans a row over a line', partial(flat_frame, 12, overlap=True))
-    report = partial(draw_report, SAMPLES['processes50'], WIDTH)
-    measure('report: 8 GPUs and 50 processes, all of them', report)
+    report = partial(draw_report, SAMPLES['processes200'], WIDTH)
+    measure('report: 2 GPUs and 200 processes, all of them', report)
     screen = draw_frame(
         state_of(SAMPLES['h100x8'], '', ViewState()), history_of(SAMPLES['h100x8'], 600)
     )

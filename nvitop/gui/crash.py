@@ -46,16 +46,12 @@ def _versions() -> list[str]:
 
 def write_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str | None:
     """Write the report to a file for this user only; return its path, or ``None`` if that fails."""
-    path = None
     try:
         text = format_crash(error, state, events)
         descriptor, path = tempfile.mkstemp(prefix='nvitop-crash-', suffix='.txt', text=True)
         with os.fdopen(descriptor, 'w', encoding='utf-8', errors='backslashreplace') as file:
             file.write(text)
     except Exception:  # no error in here may hide the crash
-        if path is not None:  # an incomplete report on a full disk
-            with contextlib.suppress(OSError):
-                os.unlink(path)
         return None
     return path
 

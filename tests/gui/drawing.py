@@ -18,8 +18,6 @@ from nvitop.sampling.types import Sample
 from tests.gui.driving import FLAT, update_all
 from tests.gui.samples import NOW, SAMPLES, with_families
 
-_LEFT, _RIGHT = '│├╞╒╘', '│┤╡╕╛'
-
 
 def state_on(
     machine: str | Sample, width: int, height: int, *keys: str, view: ViewState | None = None
@@ -80,45 +78,13 @@ def assert_is_drawn_inside(buffer: Buffer, state: AppState) -> None:
     assert (buffer.width, buffer.height) == (state.width, state.height)
     for y, line in enumerate(buffer.lines()):
         assert safe(line) == line
+        assert line.isascii() or not state.view.ascii
         assert cell_width(line) <= buffer.width
         end = 0
         for x, text, _ in buffer.row(y):
             assert x >= end
             end = x + cell_width(text)
         assert end <= buffer.width
-
-
-def assert_boxes_close(buffer: Buffer) -> None:
-    """Check that each row between the top and the bottom of a box has both borders."""
-    inside = ''
-    widths = set()
-    for y in range(buffer.height):
-        cells = _cells_of(buffer, y)
-        assert len(cells) == buffer.width
-        first, last = cells[0], next((c for c in reversed(cells) if c != ' '), ' ')
-        if inside or first == '╒':
-            assert first in _LEFT, cells
-            assert last in _RIGHT, cells
-            widths.add(cell_width(''.join(cells).rstrip(' ')))
-        if first in '╒╘':
-            inside = '' if first == '╘' else first
-    # The head of the device box is narrower if there are bars next to its body.
-    head = widths - {buffer.width}
-    assert len(head) <= 1
-    assert all(width >= 79 for width in head)
-    assert not inside
-
-
-def _cells_of(buffer: Buffer, y: int) -> list[str]:
-    """Return the characters of a row by cell; the second cell of a wide one is empty."""
-    cells = [' '] * buffer.width
-    for x, text, _ in buffer.row(y):
-        for char in text:
-            width = cell_width(char)
-            if width:
-                cells[x : x + width] = [char, ''][:width]
-                x += width
-    return cells
 
 
 def assert_straight(rows: list[list[str]]) -> None:

@@ -202,18 +202,6 @@ def _h100x8() -> Sample:
     return machine(*devices, processes=tuple(processes))
 
 
-def _gpus16() -> Sample:
-    devices = [_h100(i, 4.7 * i + 1, i * 6, 100 + i * 35) for i in range(16)]
-    processes = [
-        process(device, 7000 + i * 13, TORCHRUN, gpu_memory_bytes=int((4.5 * i + 0.5) * GIB))
-        for i, device in enumerate(devices)
-    ]
-    problems = tuple(
-        Problem(device.key, 'fan_speed', 'Not Supported') for i, device in enumerate(devices)
-    )
-    return machine(*devices, processes=tuple(processes), problems=problems)
-
-
 def _mig() -> Sample:
     common: dict[str, Any] = {
         'power_limit_mw': 400_000,
@@ -286,43 +274,6 @@ def _lost() -> Sample:
     return machine(healthy[0], lost, hung, healthy[3], processes=processes, problems=problems)
 
 
-def _all_lost() -> Sample:
-    devices = [_h100(i, 40.0, 55, 390) for i in range(2)]
-    reason = 'GPU is lost: it has fallen off the bus or is otherwise inaccessible'
-    lost = [DeviceSample(device.key, device.info, 'lost', reason) for device in devices]
-    return machine(*lost)
-
-
-def _unified() -> Sample:
-    device = gpu(
-        0,
-        'NVIDIA GB10',
-        bus_id='0000000F:01:00.0',
-        total=128 * GIB,
-        memory_used_bytes=21 * GIB,
-        gpu_utilization_percent=33,
-        is_unified_memory=True,
-        power_usage_mw=38_400,
-        power_limit_mw=None,
-        memory_clock_mhz=None,
-        mig_mode=None,
-        total_volatile_uncorrected_ecc_errors=None,
-        temperature_celsius=47,
-        bar1_memory_total_bytes=None,
-    )
-    host = HOST._replace(
-        hostname='spark', memory_total_bytes=128 * GIB, memory_used_bytes=52 * GIB,
-        memory_percent=40.6, swap_total_bytes=0, swap_used_bytes=0, swap_percent=0.0,
-    )  # fmt: skip
-    return machine(
-        device,
-        processes=(
-            process(device, 900, 'ollama runner', gpu_memory_bytes=20 * GIB, memory_percent=24.2),
-        ),
-        host=host,
-    )  # fmt: skip
-
-
 def _workstation() -> Sample:
     common: dict[str, Any] = {
         'total': 24564 * MIB,
@@ -393,22 +344,6 @@ def _hostile() -> Sample:
     )
     host = HOST._replace(hostname='主机\x1b[7m', username='用户\n\u200f')
     return machine(device, processes=processes, host=host, problems=problems)
-
-
-def _processes50() -> Sample:
-    devices = [_h100(i, 60.0 + i, 80 + i, 550) for i in range(8)]
-    processes = [
-        process(
-            devices[i * 8 // 50],
-            10_000 + i,
-            f'{TORCHRUN} --rank {i} --config /home/alice/experiments/llama/config.yaml',
-            gpu_memory_bytes=(200 + 7 * i) * MIB,
-            gpu_sm_utilization_percent=10 + i % 3,
-            gpu_memory_utilization_percent=5,
-        )
-        for i in range(50)
-    ]
-    return machine(*devices, processes=tuple(processes))
 
 
 def _processes200() -> Sample:
@@ -524,15 +459,11 @@ SAMPLES: dict[str, Sample] = {
     ),
     'one': _one(),
     'h100x8': _h100x8(),
-    'gpus16': _gpus16(),
     'mig': _mig(),
     'missing': _missing(),
     'lost': _lost(),
-    'all-lost': _all_lost(),
-    'unified': _unified(),
     'workstation': _workstation(),
     'hostile': _hostile(),
-    'processes50': _processes50(),
     'processes200': _processes200(),
     'odd-processes': _odd_processes(),
     'wddm': _wddm(),

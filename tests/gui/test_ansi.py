@@ -92,23 +92,18 @@ def test_each_line_can_be_printed_alone(
     [
         ('TERM=xterm-256color', True, False, 256),
         ('TERM=xterm COLORTERM=truecolor', True, False, 256),
-        ('TERM=screen COLORTERM=truecolor', True, False, 256),
         ('WT_SESSION=1', True, False, 256),
         ('TERM=xterm', True, False, 16),
         ('TERM=linux', True, False, 8),
-        ('TERM=vt220', True, False, 8),
         ('', True, False, 16),
         ('TERM=xterm-256color', False, False, 0),
         ('TERM=xterm-256color FORCE_COLOR=1', False, False, 256),
         ('TERM=xterm-256color', False, True, 256),
         ('TERM=xterm-256color NO_COLOR=1', True, False, 0),
         ('TERM=xterm-256color NO_COLOR=', True, False, 256),
-        ('TERM=xterm-256color NO_COLOR=1 FORCE_COLOR=1', True, False, 0),
         ('TERM=xterm-256color ANSI_COLORS_DISABLED=1 FORCE_COLOR=1', True, False, 0),
         ('TERM=xterm-256color NO_COLOR=1', False, True, 256),
         ('TERM=xterm-256color FORCE_COLOR=0', True, False, 0),
-        ('TERM=xterm-256color FORCE_COLOR=0', True, True, 256),
-        ('TERM=xterm-ghostty', True, False, 256),
         ('TERM=dumb', True, False, 0),
         ('TERM=dumb FORCE_COLOR=1', True, False, 16),
     ],
@@ -139,10 +134,3 @@ def test_ascii_text_has_the_same_width(text: str) -> None:
     result = ascii_text(text)
     assert result.isascii()
     assert len(result) == cell_width(text)
-
-
-def test_guides_and_empty_parts_of_bars_do_not_look_like_values() -> None:
-    buffer = Buffer(4, 2)
-    for y, role in enumerate((Role.TRACK, Role.LIGHT)):
-        buffer.write(0, y, '⠉⠒⣀▇', Style(role))
-    assert to_ascii(buffer).lines() == ['===.', '===#']

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Callable
 
 import pytest
 
 from nvitop.gui.app import App
-from nvitop.gui.model.choices import Screen
 from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import HUNG_UP, Event, KeyPressed, SampleArrived, Suspended
 from nvitop.sampling.types import Sample
 from tests.gui.headless import FakeMeasuring, HeadlessTerminal
 from tests.gui.samples import SAMPLES
-from tests.waiting import PATIENCE
 
 
 def sample(name: str = 'h100x8', sequence: int = 1) -> Sample:
@@ -84,20 +81,6 @@ def test_effects_are_carried_out() -> None:
     assert terminal.bells == 1
     assert terminal.suspensions == 1
     assert any('Suspended' in line for line in app.events)
-
-
-def test_other_threads_can_post_events() -> None:
-    terminal = HeadlessTerminal(120, 40)
-    app = App(terminal, AppState(MONITOR))
-    waiting = threading.Thread(target=app.run, args=(FakeMeasuring(),))
-    waiting.start()
-    app.post(SampleArrived(sample()))
-    app.post(KeyPressed('h'))
-    app.post(KeyPressed('q'))
-    app.post(KeyPressed('q'))
-    waiting.join(PATIENCE)
-    assert not waiting.is_alive()
-    assert app.state.screen is Screen.MAIN
 
 
 def test_samples_are_recorded_while_the_display_is_frozen() -> None:

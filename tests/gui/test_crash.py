@@ -6,7 +6,6 @@ import os
 import pathlib
 import platform
 import stat
-from typing import Any
 
 import psutil
 import pytest
@@ -78,25 +77,6 @@ def test_report_is_readable_by_this_user_only(
     assert path in explain_crash(error, path)
     if os.name == 'posix':
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-
-
-def test_report_is_removed_if_the_disk_is_full(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def on_a_full_disk(descriptor: int, *arguments: Any, **options: Any) -> Any:
-        full = os.open('/dev/full', os.O_WRONLY)
-        os.dup2(full, descriptor)
-        os.close(full)
-        return fdopen(descriptor, *arguments, **options)
-
-    fdopen = os.fdopen
-    if not os.path.exists('/dev/full'):
-        pytest.skip('this system has no /dev/full')
-    monkeypatch.setattr('tempfile.tempdir', str(tmp_path))
-    monkeypatch.setattr(os, 'fdopen', on_a_full_disk)
-    state = state_of('hostile')
-    assert write_crash(crash(state), state, []) is None
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_system_error_is_explained_without_file_names() -> None:

@@ -37,15 +37,6 @@ def test_digits_select_a_gpu_and_its_processes() -> None:
     assert texts(pressed(state_of(EIGHT), '9')) == ['There is no GPU 9']
 
 
-def test_enter_opens_what_was_selected_last() -> None:
-    state = pressed(state_of(EIGHT), 'End')
-    assert state.selected is not None
-    digit = str(state.selected.device.physical_index)
-    page = pressed(state, digit, 'Enter')
-    assert (page.screen, page.main.shows_page) == (Screen.MAIN, True)
-    assert pressed(state, digit, 'End', 'Enter').screen is Screen.METRICS
-
-
 def test_esc_deselects_the_gpu_last() -> None:
     state = pressed(state_of(EIGHT), '0', 'Down', '\\', 'p', 'Enter')
     for _ in range(2):

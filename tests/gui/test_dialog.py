@@ -127,12 +127,6 @@ def test_process_of_another_user_is_a_target_only_if_it_is_tagged() -> None:
     assert targets_of(pressed(state, 'Space', 'T')) == [state.rows[other].key.pid]
 
 
-def test_process_on_two_devices_is_one_target() -> None:
-    state = pressed(state_of(TWINS), 'Home', 'Space', 'Space', 'T')
-    assert len(state.main.tagged) == 2
-    assert len(targets_of(state)) == 1
-
-
 def test_subtree_is_tagged_and_untagged_as_a_whole() -> None:
     state = pressed(state_of(TREE), 't', 'Home', 'Down', 'x')
     on_gpu = MANY.processes[0].key.pid
@@ -299,20 +293,6 @@ def test_targets_that_the_filter_hides_are_marked(screen: str) -> None:
 
 
 # Confirmation
-
-
-def test_targets_in_a_list_show_their_gpus_and_what_differs_in_their_commands() -> None:
-    ranks = tuple(
-        process._replace(command=f'/opt/conda/bin/python3 train.py {"--flag " * 30}--rank={rank}')
-        for rank, process in enumerate(MANY.processes)
-    )
-    state = pressed(state_of(MANY._replace(processes=ranks), 80, 24), *['Space'] * 3, 'T')
-    lines = message(state)[1:]
-    assert len(lines) == 3
-    for rank, (line, process) in enumerate(zip(lines, ranks)):
-        assert line.startswith(f'{process.key.pid} (alice, GPU {process.key.device.label}) python3')
-        assert line.endswith(f'--rank={rank}')
-        assert len(line) <= 78
 
 
 @pytest.mark.parametrize('event', [Resized(90, 30), Suspended(resumed=True)])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.basics.masking import is_secret
-from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import EnvironmentRead, KeyPressed
 from nvitop.gui.state.update import update
@@ -62,27 +60,9 @@ def test_secrets_are_hidden_until_revealed() -> None:
     assert not any(secret in again for secret in secrets)
 
 
-@pytest.mark.parametrize(
-    'name', ['HF_TOKEN', 'aws_secret_id', 'PGPASSWORD', 'API_KEY', 'a_key', 'DB_PASS', 'MYSQL_PWD']
-)
-def test_secret_names(name: str) -> None:
-    assert is_secret(name)
-    assert not any(
-        map(is_secret, ('PATH', 'KEYBOARD', 'MONKEY', 'HOME', 'KEY_FILE_DIR', 'PWD', 'OLDPWD'))
-    )
-
-
 def test_error_is_shown_in_full() -> None:
     state = state_on('one', 40, 10, 'Down', 'e')
     assert 'Reading ...' in inside(state)
     reason = 'cannot be read: [Errno 5] Input/output error'
     state, _ = update(state, EnvironmentRead(state.environ.pid, 0.0, (), reason))
     assert ' '.join(inside(state)).strip() == reason
-
-
-def test_environment_read_while_help_is_open_is_shown_afterwards() -> None:
-    state = state_on('one', 80, 24, 'Down', 'e', 'h')
-    state, _ = update(state, EnvironmentRead(state.environ.pid, 0.0, ENVIRONMENT))
-    state, _ = update(state, KeyPressed('q'))
-    assert state.screen is Screen.ENVIRON
-    assert 'HOME=/home/alice' in inside(state)

@@ -35,45 +35,33 @@ PROCESS = ProcessSample(
     ('text', 'expected'),
     [
         ('', True),
-        ('   ', True),
         ('train', True),
-        ('Train', True),
         ('TRAIN', False),
-        ('train lr', True),
         ('train absent', False),
         ('.*', False),
         ('4321', True),
         ('432', False),
         ('ann', True),
-        ('user:an', True),
         ('user:Ann', False),
-        ('user:bob', False),
         ('user:', True),
         ('pid:43', True),
         ('pid:21', False),
-        ('gpu:1', True),
         ('GPU:1', True),
-        ('GPU:0', False),
         ('User:an', True),
         ('gpu:1:0', True),
         ('gpu:0', False),
         ('gpu:MIG-ab', True),
         ('type:c', True),
-        ('type:G', True),
         ('type:C+G', True),
         ('type:x', True),
         ('type:m', False),
         ('owner:pod', True),
-        ('owner:train-0', True),
         ('owner:5ba385ca-b6e6', True),
         ('owner:web', True),
-        ('owner:slurm', False),
-        ('job:pod', True),
         ('JOB:train-0', True),
         ('job:slurm', False),
         ('user:ann gpu:1 train', True),
         ('user:ann gpu:2 train', False),
-        ('nosuch:thing', False),
     ],
 )
 def test_matches(text: str, expected: bool) -> None:
@@ -132,16 +120,6 @@ def test_editing_the_line() -> None:
     state = pressed(state, 'Ctrl-U')
     assert state.query == ''
     assert after(state, Pasted('x\ny')).query == 'x y'
-
-
-def test_search_moves_the_selection_and_filters_nothing() -> None:
-    state = state_of(MANY)
-    target = state.rows[7].key
-    state = pressed(state, 'F3', *f'pid:{target.pid}')
-    assert state.selected == target
-    assert len(state.rows) == len(MANY.processes)
-    state = pressed(state, 'Enter')
-    assert (state.field, state.query) == (None, '')
 
 
 def test_search_goes_on_with_n_and_its_esc_returns_to_where_it_began() -> None:
@@ -212,14 +190,6 @@ def test_unknown_field_is_an_error_and_the_line_stays_open() -> None:
     assert pressed(state, 'Esc').query == ''
 
 
-def test_search_without_a_match_restores_the_selection() -> None:
-    state = pressed(state_of(MANY), 'Down', 'Down')
-    pid = str(state.rows[9].key.pid)
-    found = pressed(state, '/', *pid)
-    assert found.selected == state.rows[9].key
-    assert pressed(found, 'q').selected == state.selected
-
-
 def test_search_marks_its_match() -> None:
     state = pressed(state_of(MANY), '/', *'worker')
     frame = draw_frame(state, History())
@@ -228,3 +198,10 @@ def test_search_marks_its_match() -> None:
     assert not [
         span for span in draw_frame(pressed(state, 'Esc'), History()).row(20) if span[2].reverse
     ]
+
+
+def test_search_without_a_match_restores_the_selection() -> None:
+    state = pressed(state_of(MANY), 'Down', 'Down')
+    found = pressed(state, '/', *str(state.rows[9].key.pid))
+    assert found.selected == state.rows[9].key
+    assert pressed(found, 'q').selected == state.selected

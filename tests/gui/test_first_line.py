@@ -107,12 +107,3 @@ def test_origin_of_samples_is_on_every_screen(origin: Origin, badge: str, keys: 
     state, _ = update(state, SampleArrived(state.sample, origin))
     assert badge in lines_of(state)[0]
     assert '\x1b' not in lines_of(state)[0]
-
-
-def test_processes_of_another_machine_cannot_be_signaled() -> None:
-    state = state_on('h100x8', 120, 24, 'Down')
-    state = state._replace(
-        view=state.view._replace(readonly=True), origin=Origin(no_signals='They run on gpu07')
-    )
-    assert signal_targets(state) == ()
-    assert 'They run on gpu07' in lines_of(press(state, 'T')[0])[-1]

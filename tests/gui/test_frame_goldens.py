@@ -12,14 +12,12 @@ from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.events import (
-    ClockTicked,
     EnvironmentRead,
     Event,
     FrameDrawn,
     InputAwaited,
     KeyPressed,
     SampleArrived,
-    SignalSent,
 )
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
@@ -30,8 +28,6 @@ from tests.gui.goldens import assert_golden
 from tests.gui.samples import ENVIRONMENT, NOW, SAMPLES, history_of, with_details, with_families
 
 pytestmark = pytest.mark.usefixtures('utc')
-
-ASCII = ViewState(ascii=True)
 
 
 class Case(NamedTuple):
@@ -55,14 +51,10 @@ CASES = [
     Case('main', 'h100x8', 160, 50, 'Down Space'),
     Case('main-one', 'workstation', 120, 40),
     Case('main-mig', 'mig', 120, 40),
-    Case('main-lost', 'lost', 100, 30),
-    Case('main-sixteen', 'gpus16', 80, 24, 'z'),
-    Case('main-ascii', 'hostile', 100, 30, '', ASCII),
     Case('main-page', 'h100x8', 140, 50, '5 Enter'),
     Case('main-full', 'h100x8', 123, 60, 'f'),
     Case('signal', 'processes200', 80, 24, 'Down ' + 'Space ' * 60 + 'K seen'),
     Case('tree', 'h100x8', 80, 24, 't Down'),
-    Case('tree', 'odd-processes', 160, 50, 't Right'),
     Case('environ', 'hostile', 80, 24, 'Down e read v'),
     Case('metrics', 'h100x8', 80, 24, 'Down Down Enter'),
     Case('metrics', 'workstation', 160, 50, 'Down Down Enter'),
@@ -92,23 +84,13 @@ def events_of(word: str, sample: Sample, state: AppState) -> tuple[Event, ...]:
     environ = state.environ
     if word == 'read':
         return (EnvironmentRead(environ.pid, environ.start_time, ENVIRONMENT),)
-    if word == 'refused':
-        return (EnvironmentRead(environ.pid, environ.start_time, (), 'permission denied'),)
-    if word == 'ended':
-        return (SampleArrived(sample._replace(sequence=2, processes=())),)
     if word == 'later':
         later = sample._replace(sequence=2, monotonic=1030.0, timestamp=NOW + 30)
         return (
             SampleArrived(later._replace(problems=(*_FANS, _WRONG), cost=Cost(0.0035, 3600, 3.4))),
         )
-    if word == 'signals':
-        keys = [row.key for row in state.rows[:3]]
-        outcomes = ('sent', 'not permitted', 'reused')
-        return tuple(SignalSent(key, 'SIGTERM', how) for key, how in zip(keys, outcomes))
     if word == 'seen':
         return (FrameDrawn(state.monotonic), InputAwaited(state.monotonic + 0.5))
-    if word == 'clock':
-        return (ClockTicked(99.0, NOW + 31.0),)
     return (KeyPressed(word),)
 
 

@@ -41,12 +41,6 @@ def test_last_row_follows_the_selection() -> None:
     assert 'Esc Clear' in last_row('t Down Space')
 
 
-def test_key_of_users_names_what_it_shows_next() -> None:
-    assert ' U By job ' in last_row('U')
-    assert ' U By user ' in last_row('U U')
-    assert ' U By job ' in last_row('U U U')
-
-
 def test_paused_display_names_the_keys_that_resume_and_travel_first() -> None:
     paused = state_with_hints('z')._replace(origin=Origin(can_travel=True))
     shown = ' h Help  z Resume  ( ) Step  { } Minute  b Go to  Up Down Select'
@@ -67,15 +61,6 @@ def test_empty_input_line_shows_what_can_be_typed(key: str, example: str) -> Non
     state = press(state_with_hints()._replace(origin=Origin(can_travel=True)), key)[0]
     assert example in lines_of(state)[0]
     assert example not in lines_of(press(state, '1')[0])[0]
-
-
-def test_last_row_names_the_keys_of_the_line_being_typed() -> None:
-    assert last_row('\\') == ' ^U Delete  Enter Apply  Esc Cancel'
-    assert last_row('F3') == ' Down Next  Up Previous  Enter Apply  Esc Cancel'
-
-
-def test_last_row_names_the_keys_of_the_signal_screen() -> None:
-    assert last_row('Down T') == ' Enter Send  Left Right Choose  Up Down Select  q Back'
 
 
 @pytest.mark.parametrize('screen', SCREENS, ids=lambda screen: screen.value)
@@ -132,10 +117,3 @@ def test_narrow_sort_menu_takes_more_rows() -> None:
     low = lines_of(state_on('one', 40, 8, 'o'))
     assert low[-3].startswith('│ ')  # at most a third of the screen
     assert low[-2].startswith(' Sort by: ')
-
-
-def test_sort_menu_stays_below_the_notice_about_a_wrong_key() -> None:
-    lines = lines_of(state_with_hints('o y', width=60))
-    assert lines[-3] == ' o y: unknown sort key'
-    assert lines[-2].startswith(' Sort by: n GPU')
-    assert 't TIME' in lines[-1]

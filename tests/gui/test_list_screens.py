@@ -6,15 +6,10 @@ import re
 
 import pytest
 
-from nvitop.gui.model.choices import Screen
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.cursor import current_line
-from nvitop.gui.state.events import Resized
 from nvitop.gui.state.lists import listed_users
-from nvitop.gui.state.update import update
-from nvitop.gui.view.frame import draw_frame
 from nvitop.owner.types import Layer, make_owner
-from nvitop.sampling.history import History
 from tests.gui.drawing import frame_on, lines_of, lines_on, state_on
 from tests.gui.driving import demand_of, pressed
 from tests.gui.samples import SAMPLES, with_families
@@ -67,22 +62,7 @@ def test_cursor_stays_visible_on_every_list() -> None:
                 assert Role.SELECTED in roles or key == '!'
 
 
-def test_tree_opens_from_the_users_and_leads_back() -> None:
-    state = pressed(state_on('h100x8', 120, 40), 'U', 't')
-    assert state.screen is Screen.TREE
-    assert pressed(state, 'q').screen is Screen.USERS
-
-
 # The tree
-
-
-def test_selected_line_stays_visible_at_every_size() -> None:
-    state = state_on('processes200', 80, 50, 't', 'End')
-    for height in (50, 20, 6, 40):
-        state, _ = update(state, Resized(80, height))
-        buffer = draw_frame(state, History())
-        roles = [style.role for y in range(height) for _, _, style in buffer.row(y)]
-        assert Role.SELECTED in roles
 
 
 def test_empty_tree_shows_the_reason() -> None:

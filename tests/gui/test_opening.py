@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nvitop.gui.model.choices import Screen, Sort, ViewState
+from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.monitor_screens import MONITOR, SCREENS
 from nvitop.gui.state.app_state import AppState, make_program
 from nvitop.gui.state.bindings import BINDINGS, USUAL
@@ -131,27 +131,11 @@ def test_keys_before_the_first_sample_wait_for_its_processes() -> None:
         assert after(pressed(state, key), SampleArrived(MANY)).screen is screen
 
 
-def test_reversed_order_is_named() -> None:
-    state = pressed(state_of(MANY), 'o', 'c', 'R')
-    assert (state.main.sort, texts(state)) == (
-        Sort('cpu_percent', reverse=True),
-        ['Order reversed: %CPU, lowest first'],
-    )
-    assert texts(pressed(state_of(MANY), 'R')) == ['Order reversed: GPU, user and PID, backwards']
-
-
 def test_esc_ends_the_pause_after_everything_else() -> None:
     state = pressed(state_of(MANY), 'z', 'Down', 'Space', 'Esc')
     assert state.frozen is not None
     assert pressed(state, 'Esc').frozen is None
     assert press(state, 'Ctrl-L')[1] == (Redraw(),)
-
-
-def test_half_pages() -> None:
-    state = pressed(state_of(MANY, 80, 24), 'h', 'Ctrl-D')
-    page = pressed(state_of(MANY, 80, 24), 'h', 'PageDown')
-    assert 0 < state.position.cursor < page.position.cursor
-    assert pressed(state, 'Ctrl-U').position.cursor == 0
 
 
 @pytest.mark.parametrize('key', ['x', 'q', 'Down', 'o', 'R'])
@@ -176,15 +160,6 @@ def test_key_whose_need_is_not_met_shows_why(keys: str, notices: list[str]) -> N
     *before, last = keys.split()
     state, effects = press(pressed(state_of(with_families(MANY)), *before), last)
     assert (texts(state), effects) == (notices, (RingBell(),))
-
-
-def test_signal_is_refused_with_the_reason() -> None:
-    others = tuple(process._replace(is_own=False) for process in MANY.processes)
-    state = pressed(state_of(MANY._replace(processes=others)), 'Down', 'K')
-    pid = state.rows[0].key.pid
-    assert texts(state) == [f'{pid} belongs to alice; tag it to signal it anyway']
-    state = pressed(state_of(MANY), 'Down', 't', 'K')
-    assert texts(state) == ['The tree has not been measured yet']
 
 
 @pytest.mark.parametrize(

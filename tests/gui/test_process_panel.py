@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
-from nvitop.gui.model.columns import COLUMNS, DEFAULT_COLUMNS, column_widths
+from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import Role, Style
 from nvitop.gui.state.events import Resized
@@ -15,7 +15,7 @@ from nvitop.gui.state.jobs import fold, group_by_job
 from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes
 from nvitop.owner.types import Layer, Owner, make_owner
 from nvitop.sampling.types import PROCESSES, Problem, ProcessSample, Sample
-from tests.gui.drawing import lines_of, state_on
+from tests.gui.drawing import lines_of
 from tests.gui.driving import after, press, pressed, state_of
 from tests.gui.samples import GIB, SAMPLES, gpu, machine, process
 
@@ -196,10 +196,3 @@ def test_empty_list_shows_the_reason(fields: dict[str, Any], wsl: str, message: 
     sample = sample._replace(host=sample.host._replace(wsl=wsl))
     lines = panel(sample, **fields).lines()
     assert lines[2] == f'│ {message}'.ljust(78) + '│'
-
-
-def test_hidden_columns_and_columns_of_any_list_have_titles_as_wide_as_they_are() -> None:
-    for column in COLUMNS:
-        assert len(column.title) <= column.sizes[0] or column.name == 'command'
-    assert set(DEFAULT_COLUMNS) <= {column.name for column in COLUMNS}
-    assert lines_of(state_on('one', 80, 24))

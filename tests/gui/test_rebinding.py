@@ -162,9 +162,3 @@ def test_preset_brings_the_keys_of_nvitop_1_back_and_single_actions_change_them(
 def test_letter_bound_to_suspend_can_still_be_typed() -> None:
     state, effects = press(state_with(rebound(suspend=['Z'])), '\\', 'Z')
     assert (state.query, effects) == ('Z', ())
-
-
-def test_configured_key_that_opens_a_screen_also_leaves_it() -> None:
-    opened, _ = press(state_with(rebound(open_tree=['y'])), 'y')
-    assert opened.screen is Screen.TREE
-    assert press(opened, 'y')[0].screen is Screen.MAIN

@@ -196,11 +196,6 @@ def test_clicks_and_the_wheel_move_on_lists(screen: Screen) -> None:
         assert current_line(state) == line
 
 
-def test_long_lines_scroll_by_the_step_of_their_screen() -> None:
-    assert pressed(state_of(MANY, width=80), 'Right').position.scroll_x == 2
-    assert pressed(state_of(MANY, width=80), 'Right', 'Right', 'Left').position.scroll_x == 2
-
-
 def test_lines_are_not_scrolled_beyond_their_end_after_longer_ones_left() -> None:
     state = pressed(state_of(with_families(MANY), width=80, height=24), '$')
     short = min(state.rows, key=lambda row: len(row.command or ''))

@@ -10,7 +10,7 @@ from nvitop.gui.monitor_screens import MONITOR
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import lines_layout
 from nvitop.gui.state.events import MousePressed
-from nvitop.gui.state.process_rows import build_tree, subtree
+from nvitop.gui.state.process_rows import build_tree
 from nvitop.sampling.types import (
     HostProcessSample,
     ProcessKey,
@@ -43,17 +43,6 @@ def test_branches() -> None:
         process(9, None),
     ]
     assert drawn(processes) == ['1', '├─ 20', '│  ├─ 30', '│  └─ 31', '└─ 21', '   └─ 40', '9']
-
-
-def test_cycle_of_parents_loses_no_process() -> None:
-    assert sorted(drawn([process(1, 2), process(2, 1), process(3, 3)])) == ['1', '3', '└─ 2']
-
-
-def test_subtree_is_a_row_with_its_descendants() -> None:
-    rows = build_tree([process(1, None), process(2, 1), process(3, 2), process(4, 1)])
-    assert [row.process.pid for row in subtree(rows, 1)] == [2, 3]
-    assert [row.process.pid for row in subtree(rows, 0)] == [1, 2, 3, 4]
-    assert [row.process.pid for row in subtree(rows, 3)] == [4]
 
 
 def test_chain_of_thousands_of_processes() -> None:
