@@ -242,8 +242,6 @@ def _write_capture(name: str) -> None:
 
 #: Time limit of one check in seconds.
 CHECK_SECONDS = 10.0
-#: Packages that nvitop needs.
-PACKAGES = ('nvidia-ml-py', 'psutil')
 #: Kinds of findings about GPUs whose name cannot be read.
 _NAMELESS = ('lost', 'not_responding', 'failing')
 
@@ -283,9 +281,9 @@ def check_driver() -> Check:
 
 def check_gpus() -> Check:
     """Whether the driver lists GPUs and all of them respond."""
-    devices, found = api.Device.all(), findings()
-    wrong = [finding for finding in found if finding.severity == 'critical']
-    denied = [finding for finding in found if finding.kind == 'not_permitted']
+    devices, all_findings = api.Device.all(), findings()
+    wrong = [finding for finding in all_findings if finding.severity == 'critical']
+    denied = [finding for finding in all_findings if finding.kind == 'not_permitted']
     if not devices and not denied:
         return Check('the driver lists none', 'failed')
     lost = {finding.device.label for finding in wrong if finding.kind in _NAMELESS}
@@ -293,7 +291,10 @@ def check_gpus() -> Check:
     counted = [f'{len(list(group))} × {name}' for name, group in itertools.groupby(names)]
     unnamed = ', '.join(sorted(lost))
     lines = [', '.join(counted) + (f'; no name: GPU {unnamed}' if unnamed else '')]
-    lines += [f'GPU {each.device.label}: {each.words}. {each.action}' for each in wrong + denied]
+    lines += [
+        f'GPU {finding.device.label}: {finding.words}. {finding.action}'
+        for finding in wrong + denied
+    ]
     return Check(
         '\n'.join(filter(None, lines)), 'failed' if wrong else 'limited' if denied else 'ok'
     )
@@ -304,7 +305,8 @@ def check_place() -> Check:
     place = {'linux': 'Linux', 'wsl': 'WSL', 'windows': 'Windows', 'macos': 'macOS'}.get(
         surroundings(), 'in a container'
     )
-    text = f'{place}, {platform.machine()}, Python {platform.python_version()}'
+    versions = f'Python {platform.python_version()}, psutil {_version("psutil")}'
+    text = f'{place}, {platform.machine()}, {versions}'
     # Outside of PID namespaces, PID 2 is the kernel's.
     is_hidden = _content('/proc/2/comm').strip() != 'kthreadd'
     if surroundings() == 'container' and is_hidden:
@@ -387,15 +389,6 @@ def check_config() -> Check:
     return Check(path)
 
 
-def check_packages() -> Check:
-    """The versions of the packages that nvitop needs."""
-    versions = {name: _version(name) for name in PACKAGES}
-    text = ', '.join(
-        f'{name} {version or "is not installed"}' for name, version in versions.items()
-    )
-    return Check(text, 'ok' if all(versions.values()) else 'failed')
-
-
 def _version(package: str) -> str:
     from importlib import metadata
 
@@ -415,7 +408,6 @@ CHECKS: dict[str, Callable[[], Check]] = {
     'permissions': check_permissions,
     'terminal': check_terminal,
     'configuration': check_config,
-    'packages': check_packages,
 }
 #: Checks that call the driver.
 _OF_DRIVER = ('driver', 'GPUs', 'CUDA')

@@ -34,7 +34,7 @@ def test_working_machine_has_status_0() -> None:
     assert found['NVML binding'].startswith('ok       nvidia-ml-py')
     assert set(found) == {
         *('system', 'NVML binding', 'driver', 'GPUs', 'CUDA', 'permissions', 'terminal'),
-        *('configuration', 'packages'),
+        'configuration',
     }
 
 
@@ -76,7 +76,7 @@ def test_without_a_driver_the_other_checks_are_made(monkeypatch: pytest.MonkeyPa
     assert status == 1
     assert found['driver'].startswith('failed   Failed to initialize NVML: Driver Not Loaded')
     assert 'GPUs' not in found
-    assert 'packages' in found
+    assert 'configuration' in found
 
 
 def test_a_check_that_does_not_end_or_raises_keeps_its_name(
@@ -98,7 +98,7 @@ def test_a_check_that_does_not_end_or_raises_keeps_its_name(
     assert found['GPUs'].startswith('failed   The NVIDIA driver has not responded for')
     assert found['terminal'].endswith('a file system or a device may hang')
     assert found['configuration'] == 'failed   ZeroDivisionError: by 0'
-    assert found['packages'].startswith('ok ')
+    assert found['permissions'].startswith('ok ')
 
 
 def test_a_broken_binding_leaves_out_what_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,14 +151,6 @@ def test_hidden_processes_limit_what_can_be_seen(monkeypatch: pytest.MonkeyPatch
     assert doctor.check_permissions().state == 'limited'
     monkeypatch.setattr(doctor, '_content', lambda path: 'proc /proc proc rw 0 0\n')
     assert doctor.check_permissions().state == 'ok'
-
-
-def test_packages_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, 'PACKAGES', ('psutil', 'no-such-package'))
-    text, state = doctor.check_packages()
-    assert text.startswith('psutil ')
-    assert text.endswith(', no-such-package is not installed')
-    assert state == 'failed'
 
 
 def test_sizes_in_a_capture_are_exact() -> None:

@@ -171,15 +171,15 @@ class ClaimRequest(NamedTuple):
         """
         sizes = (self.criteria.min_total_memory, self.criteria.min_free_memory)
         largest = max((size for size in sizes if size is not None), default=None)
-        found = self.matching(criteria=Criteria(min_total_memory=largest))
-        if len(found.chosen) < self.needed:
+        selection = self.matching(criteria=Criteria(min_total_memory=largest))
+        if len(selection.chosen) < self.needed:
             limit = '' if largest is None else f' with {largest / 2**30:.4g} GiB of memory'
-            bad = len(found.unhealthy) + found.lost
+            bad = len(selection.unhealthy) + selection.lost
             rest = f' and {bad} that must not be used, see nvitop health' if bad else ''
             raise ClaimError(
-                f'{_devices(self.needed)} needed, but this machine has {len(found.chosen)}{limit}{rest}'
+                f'{_devices(self.needed)} needed, but this machine has {len(selection.chosen)}{limit}{rest}'
             )
-        return found.chosen
+        return selection.chosen
 
 
 class ClaimedDevices(NamedTuple):
@@ -290,8 +290,8 @@ class _Waiter:
         claimed: set[str] = set()
         if not self._request.options.ignore_claims:
             claimed = set(read_claims())
-        found = self._request.matching(claimed - set(self._locks)).chosen
-        self._matching = {str(device.uuid()): device for device in found}
+        devices = self._request.matching(claimed - set(self._locks)).chosen
+        self._matching = {str(device.uuid()): device for device in devices}
 
     def _collect(self, uuids: Sequence[str]) -> None:
         """Lock devices until there are enough; give back those that no longer match."""

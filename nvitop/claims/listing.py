@@ -62,12 +62,12 @@ def _print_claims(options: argparse.Namespace) -> int:
     indices = _indices() if claims else {}
     with writing():
         if options.format == 'json':
-            print(json.dumps([_as_json(each, indices) for each in claims], indent=2), flush=True)
+            print(json.dumps([_as_json(claim, indices) for claim in claims], indent=2), flush=True)
         elif not claims:
             print('no GPU is claimed', flush=True)
         else:
             rows = [('GPU', 'USER', 'PID', 'SINCE', 'COMMAND')]
-            rows += [_as_row(each, indices) for each in claims]
+            rows += [_as_row(claim, indices) for claim in claims]
             print(aligned(rows, range(len(rows[0]))), end='', flush=True)
     return 0
 

@@ -47,7 +47,7 @@ class Claim(NamedTuple):
 
 def read_claims() -> dict[str, Claim]:
     """Return the live claim of each claimed device, by UUID."""
-    found: dict[str, Claim] = {}
+    claims_by_uuid: dict[str, Claim] = {}
     for directory in directories_to_read():
         by_uuid: dict[str, list[Claim]] = {}
         for claim in _claims_in(directory):
@@ -55,8 +55,8 @@ def read_claims() -> dict[str, Claim]:
         for uuid, claims in by_uuid.items():
             live = live_claim(claims, lock_path(directory, uuid))
             if live is not None:
-                found.setdefault(uuid, live)
-    return found
+                claims_by_uuid.setdefault(uuid, live)
+    return claims_by_uuid
 
 
 def claimed_by_others(environ: Mapping[str, str] = os.environ) -> frozenset[str]:

@@ -67,14 +67,14 @@ def make_parser() -> ArgumentParser:
     return parser
 
 
-def _parse(given: list[str]) -> tuple[argparse.Namespace, list[str]]:
+def _parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """Return the options and the command. Options end at the first other word, or at ``--``."""
-    end = given.index('--') if '--' in given else len(given)
+    end = words.index('--') if '--' in words else len(words)
     parser = make_parser()
-    options = parser.parse(given[:end])
-    if end == len(given) and shutil.which(str(options.inherit)):
+    options = parser.parse(words[:end])
+    if end == len(words) and shutil.which(str(options.inherit)):
         parser.error(f'-i takes {options.inherit!r} as its value: put -- before the command')
-    command = [*options.words, *given[end:]] if options.words else given[end + 1 :]
+    command = [*options.words, *words[end:]] if options.words else words[end + 1 :]
     if not command:
         parser.error('no command given; put -- before it: nvitop run -- python train.py')
     return options, command

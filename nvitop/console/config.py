@@ -86,8 +86,8 @@ def parse_config(text: str, path: str, choices: Choices) -> Config:
             hint = suggestion(name, SETTINGS) or f'; known keys: {", ".join(SETTINGS)}'
             wrong[name,] = f'unknown key {name!r}{hint}'
         elif option.kind is KEY_TABLE:
-            given = _check_keys(name, value, choices, wrong)
-            layer.update({option.field: given} if given else {})
+            keys = _check_keys(name, value, choices, wrong)
+            layer.update({option.field: keys} if keys else {})
         else:
             try:
                 layer[option.field] = check_value(option, value, choices)
@@ -115,12 +115,12 @@ def _check_keys(
     if not isinstance(value, dict):
         wrong[name,] = f'{name} must be a table, not {value!r}'
         return ()
-    given = []
+    actions = []
     allowed, presets = choices.get(name, ()), choices.get(PRESET, ())
     for action, keys in value.items():
         if action == PRESET:
             if keys in presets:
-                given.append((action, (str(keys),)))
+                actions.append((action, (str(keys),)))
             else:
                 names = ', '.join(map(repr, presets))
                 wrong[name, action] = f'{action} must be one of {names}, not {keys!r}'
@@ -129,12 +129,12 @@ def _check_keys(
         if action not in allowed:
             wrong[name, action] = f'unknown action {action!r}{suggestion(action, allowed)}'
         elif isinstance(keys, list) and all(map(_is_key, keys)):
-            given.append((action, tuple(keys)))
+            actions.append((action, tuple(keys)))
         else:
             wrong[name, action] = (
                 f'{action} must be a list of keys as shown in the help, not {keys!r}'
             )
-    return tuple(given)
+    return tuple(actions)
 
 
 def _is_key(text: object) -> bool:
@@ -175,11 +175,11 @@ def _key_lines(
     key: str, options: Options, default_keys: Mapping[str, tuple[str, ...]]
 ) -> list[str]:
     """The table of keys: those of the user, and the default ones as comments."""
-    given = dict(options.keys)
+    chosen = dict(options.keys)
     lines = [f'[{key}]']
-    for name, default in {**default_keys, **given}.items():
-        mark = '' if name in given else '# '
-        value = given.get(name, default)
+    for name, default in {**default_keys, **chosen}.items():
+        mark = '' if name in chosen else '# '
+        value = chosen.get(name, default)
         lines.append(f'{mark}{name} = {format_value(value[0] if name == PRESET else value)}')
     return lines
 

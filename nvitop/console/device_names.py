@@ -53,11 +53,11 @@ class _GpuNames(NamedTuple):
 def split_names(names: str | int | Iterable[str | int | tuple[int, int]]) -> list[str]:
     """Split names at commas and write indices as text: ``(0, 1)`` becomes ``'0:1'``."""
     words: list[str] = []
-    for given in [names] if isinstance(names, (str, int)) else names:
-        if isinstance(given, str):
-            words += [word.strip() for word in given.split(',') if word.strip()]
+    for name in [names] if isinstance(names, (str, int)) else names:
+        if isinstance(name, str):
+            words += [word.strip() for word in name.split(',') if word.strip()]
         else:
-            words.append(':'.join(map(str, given)) if isinstance(given, tuple) else str(given))
+            words.append(':'.join(map(str, name)) if isinstance(name, tuple) else str(name))
     return words
 
 
@@ -105,15 +105,15 @@ def match_devices(names: Iterable[str]) -> DeviceMatches:
     known.update({gpu: _sleeping_names(asleep[gpu].bus_id) for gpu in asleep if gpu in to_read})
     if asleep and not all(_matches(name, count, known) for name in names):
         known, silent = _read_names(to_read)  # this wakes them
-    found: dict[DeviceIndex, None] = {}
+    devices: dict[DeviceIndex, None] = {}
     problems = []
     for name in names:
         matches = _matches(name, count, known)
         if len(matches) == 1:
-            found[matches[0]] = None
+            devices[matches[0]] = None
         else:
             problems.append(_explain(name, matches, count, known, silent))
-    return DeviceMatches(tuple(found), tuple(problems))
+    return DeviceMatches(tuple(devices), tuple(problems))
 
 
 def match_measured(
@@ -133,8 +133,8 @@ def match_measured(
             known[key.physical_index] = _GpuNames(key.uuid, bus_id, info.serial or '', {})
     count = max(known, default=-1) + 1
     matches = {name: _matches(name, count, known) for name in names}
-    found = {keys[index] for indices in matches.values() for index in indices if index in keys}
-    return frozenset(found), tuple(
+    matched = {keys[index] for indices in matches.values() for index in indices if index in keys}
+    return frozenset(matched), tuple(
         name for name, indices in matches.items() if not any(index in keys for index in indices)
     )
 
@@ -175,7 +175,7 @@ def _read_names(gpus: Iterable[int]) -> tuple[dict[int, _GpuNames], list[int]]:
 def _names_of(index: int) -> _GpuNames:
     with stuck_calls.calling(index):
         device = api.Device(index)
-        mig = {int(each.mig_index): str(each.uuid()) for each in device.mig_devices()}
+        mig = {int(leaf.mig_index): str(leaf.uuid()) for leaf in device.mig_devices()}
         bus_id = _full_bus_id(device.bus_id())
         return _GpuNames(str(device.uuid()), bus_id, str(device.serial()), mig)
 

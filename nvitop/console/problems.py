@@ -33,24 +33,24 @@ class ProblemReporter:
 
     def report(self, sample: Sample) -> None:
         """Print the problems that the last samples did not have."""
-        found, now = find_problems(sample), sample.monotonic
-        for subject, text in found.items():
+        problems, now = find_problems(sample), sample.monotonic
+        for subject, text in problems.items():
             is_new = now - self._seen.get(subject, -math.inf) > SAME_SECONDS
             if is_new and subject not in self._last:
                 print_message(self._program, 'warning', text)
             self._seen[subject] = now
-        self._last = frozenset(found)
+        self._last = frozenset(problems)
 
 
 def find_problems(sample: Sample) -> dict[str, str]:
     """Messages about the problems of a sample, by subject."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for device in sample.devices:
         if device.status != 'ok':
             text = f'GPU {device.key.label}: {device.reason or device.status}'
             if device.status == 'asleep':
                 text += '\nIts values are not read; select it by its index to wake it.'
-            found[f'{device.key.label} {device.status}'] = text
+            texts[f'{device.key.label} {device.status}'] = text
     for problem in sample.problems:
         is_shared = problem.subject in ('driver', 'host')
         is_failure = problem.is_failure if is_shared else problem.kind in _FAILED
@@ -58,7 +58,7 @@ def find_problems(sample: Sample) -> dict[str, str]:
             problem.device and problem.what == PROCESSES
         ):
             subject = f'{subject_text(problem.subject)}: {problem.what}'
-            found[subject] = f'{subject}: {problem.reason}'
-    if not sample.devices and not found:
-        found['none'] = 'no GPU found: the driver works but reports none'
-    return found
+            texts[subject] = f'{subject}: {problem.reason}'
+    if not sample.devices and not texts:
+        texts['none'] = 'no GPU found: the driver works but reports none'
+    return texts

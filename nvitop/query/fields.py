@@ -617,4 +617,4 @@ def list_tables() -> dict[str, ListTable]:
             max_mem_usage='max_memory_usage',
         ),
     )
-    return {one.option: one for one in lists}
+    return {table.option: table for table in lists}

@@ -276,10 +276,10 @@ def read_in_turn(steps: Mapping[int, Callable[[], T]]) -> list[T]:
 
 def _candidates(devices: Iterable[Device] | None) -> list[Device]:
     """Return the given devices, or all GPUs; raise NVMLError if NVML cannot list them."""
-    found = Device.all() if devices is None else list(devices)
-    if devices is None and not found:
+    candidates = Device.all() if devices is None else list(devices)
+    if devices is None and not candidates:
         libnvml.nvmlQuery('nvmlDeviceGetCount', ignore_errors=False)
-    return found
+    return candidates
 
 
 def select(
@@ -303,9 +303,9 @@ def select(
             awake[place] = steps[place]
     enough = options.max_count if options.enough is None else options.enough
     if enough is not None and len(awake) < len(steps):
-        found = _select_among(gather(awake), criteria, options)
-        if len(found.chosen) >= enough:
-            return found
+        selection = _select_among(gather(awake), criteria, options)
+        if len(selection.chosen) >= enough:
+            return selection
     return _select_among(gather(steps), criteria, options)
 
 
@@ -490,10 +490,10 @@ def _choose_in_time(
     period = WAIT_SECONDS if wait is True else wait
     if not (period > 0 and (timeout is None or timeout >= 0)):
         raise ValueError(f'wait and timeout must be positive, not {period!r} and {timeout!r}')
-    given = None if devices is None else list(devices)  # an iterator yields them only once
+    devices = None if devices is None else list(devices)  # an iterator yields them only once
     options = options._replace(min_count=max(options.min_count, 1))
     selection = select_in_time(
-        lambda: select(_candidates(given), criteria, options), options.min_count, timeout, period
+        lambda: select(_candidates(devices), criteria, options), options.min_count, timeout, period
     )
     chosen = selection.chosen
     if len(chosen) < options.min_count:

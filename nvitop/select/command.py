@@ -315,13 +315,13 @@ def _devices_in(inherit: bool | str | None) -> list[Device | int]:
     indices = all_gpus()
     if inherit is None:
         return list(indices)
-    given = () if inherit is True else (str(inherit),)
+    values = () if inherit is True else (str(inherit),)
     try:
-        visible: list[Any] = Device.parse_cuda_visible_devices(*given)
+        visible: list[Any] = Device.parse_cuda_visible_devices(*values)
     except RuntimeError as error:
         raise CommandFailure(f'CUDA failed: {error}', CUDA_ERROR) from error
     # CUDA silently ignores an unknown device and all that follow it.
-    words = [word.strip() for word in given[0].split(',')] if given else []
+    words = [word.strip() for word in values[0].split(',')] if values else []
     if words not in ([], ['']) and '-1' not in words and len(visible) < len(words):
         rest = ','.join(words[len(visible) :])
         raise CommandFailure(f'--inherit: CUDA would ignore {rest!r}: no such device', 2)
