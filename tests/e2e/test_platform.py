@@ -75,7 +75,7 @@ def test_mouse_is_released_in_gnu_screen_by_default(monitors: Monitors) -> None:
     with Program(command, columns=80, variables=inside) as program:
         program.wait_for(r'\[mouse: terminal\]')
         assert MOUSE_BUTTONS not in program.modes
-        program.type('M')
+        program.type('\x1bm')
         program.wait_until_gone('mouse: terminal')
         assert MOUSE_BUTTONS in program.modes
         assert program.leave() == 0

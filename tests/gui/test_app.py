@@ -72,7 +72,7 @@ def test_effects_are_carried_out() -> None:
     app, terminal, measuring = run(
         send(SampleArrived(sample())),
         send(KeyPressed('F5')),
-        send(KeyPressed('M')),
+        send(KeyPressed('Alt-m')),
         send(KeyPressed('Home'), KeyPressed('Up')),
         send(Suspended()),
     )

@@ -53,7 +53,7 @@ def test_every_title_has_the_badges_of_a_frozen_and_a_simulated_machine(
     [('', True), ('Down ' * 8, True), ('Down e', False), ('!', False), ('t', True)],
 )
 def test_badges_of_the_main_screen_are_never_cut(keys: str, is_list: bool) -> None:
-    keys = f'\\ p y t h o n Enter z M {keys}'
+    keys = f'\\ p y t h o n Enter z Alt-m {keys}'
     machine = r'\[SIMULATED\]|\[SIM\]'
     frozen = r'\[PAUSED( 03:04:05)?\]'
     others = r'\[filter(: python)?\]|\[mouse: terminal\]|\[no mouse\]'

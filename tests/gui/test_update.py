@@ -51,7 +51,7 @@ def test_older_sample_is_not_shown() -> None:
         (KeyPressed('Ctrl-Z'), Suspend()),
         (Suspended(), Suspend()),
         (Suspended(resumed=True), Redraw()),
-        (KeyPressed('M'), CaptureMouse(False)),
+        (KeyPressed('Alt-m'), CaptureMouse(False)),
         (KeyPressed('F5'), Refresh()),
         (Resized(100, 30), Redraw()),
         (KeyPressed('L'), Redraw()),

@@ -134,7 +134,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('c',), 'mode-compact', partial(appearance.choose_mode, mode='compact'), 'compact panels', _MAIN, VIEW),
     Binding(('H',), 'toggle-host', appearance.toggle_host, 'hide or show the host', _MAIN, VIEW),
     Binding(('g',), 'next-graph', partial(appearance.next_graph, step=1), 'next metric in the histories', _MAIN, VIEW),
-    Binding(('G',), 'previous-graph', partial(appearance.next_graph, step=-1), 'previous metric in the histories', _MAIN, VIEW),
+    Binding(('Alt-g',), 'previous-graph', partial(appearance.next_graph, step=-1), 'previous metric in the histories', _MAIN, VIEW),
     Binding(('J',), 'toggle-flat', appearance.toggle_flat, 'list processes one by one, or by job', _MAIN, VIEW, hint='jobs'),
     Binding(('+', '='), 'longer-time', partial(appearance.change_time, step=1), 'longer histories, up to 60 min', _GRAPHS, VIEW, hint='time'),
     Binding(('-', '_'), 'shorter-time', partial(appearance.change_time, step=-1), 'shorter histories', _GRAPHS, VIEW, hint='time'),
@@ -145,7 +145,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('m',), 'toggle-hints', appearance.toggle_hints, 'hide or show the hint line', _NOT_HELP, VIEW),
     Binding(('W',), 'save-settings', appearance.save_settings, 'save theme, layout, columns', _NOT_HELP, VIEW, hint='save'),
     Binding(('Alt-W',), 'forget-settings', appearance.forget_settings, 'forget what was saved', _NOT_HELP, VIEW),
-    Binding(('M',), 'toggle-mouse', actions.toggle_mouse, 'mouse: nvitop or terminal', _NOT_HELP, VIEW),
+    Binding(('Alt-m',), 'toggle-mouse', actions.toggle_mouse, 'mouse: nvitop or terminal', _NOT_HELP, VIEW),
     Binding(('Ctrl-Z',), 'suspend', actions.suspend, 'suspend (resume with fg)', ALL_SCREENS, VIEW, suspends=True),
     # moving
     Binding(('Up', 'k', 'Alt-k'), 'select-previous', partial(navigation.move_by_lines, step=-1), 'previous process or line', _LINES, MOVE, hint='select', is_pointless=navigation.has_selection),
@@ -157,7 +157,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('0',), 'select-device-0', partial(selection.select_by_index, index=0), 'select GPU 0 (1 to 9: others)', _MAIN, MOVE),
     *(Binding((digit,), f'select-device-{digit}', partial(selection.select_by_index, index=int(digit)), '', _MAIN, MOVE) for digit in '123456789'),
     Binding(('Home',), 'select-first', navigation.move_to_first, 'first process or line', _LINES, MOVE),
-    Binding(('End',), 'select-last', navigation.move_to_last, 'last process or line', _LINES, MOVE),
+    Binding(('End', 'G'), 'select-last', navigation.move_to_last, 'last process or line', _LINES, MOVE),
     Binding(('PageUp', 'Ctrl-B'), 'scroll-up', partial(navigation.move_by_pages, step=-1), 'scroll up by a page', _LINES, MOVE, hint='scroll', scrolls=True, is_pointless=actions.sees_all_lines),
     Binding(('PageDown', 'Ctrl-F'), 'scroll-down', partial(navigation.move_by_pages, step=1), 'scroll down by a page', _LINES, MOVE, scrolls=True),
     Binding(('Ctrl-U',), 'half-page-up', partial(navigation.move_by_pages, step=-0.5), 'scroll up by half a page', _LINES, MOVE, scrolls=True),
@@ -224,6 +224,8 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('R',), 'sort-reverse', actions.reverse_order, 'reverse the order', _MAIN | _USERS_AND_PROBLEMS, SORT),
     Binding(('F6',), 'sort-menu', actions.open_sort_menu, 'menu of orders', _MAIN | _USERS_AND_PROBLEMS, SORT, hint='sort', shows_orders=True),
     *_sort_bindings(),
+    Binding(('M',), 'sort-by-gpu-memory', partial(actions.sort_by_order, order='gpu_memory', reverse=False), 'sort by GPU memory, like top', _MAIN, SORT),
+    Binding(('P',), 'sort-by-cpu-percent', partial(actions.sort_by_order, order='cpu_percent', reverse=False), 'sort by %CPU, like top', _MAIN, SORT),
 )
 # fmt: on
 

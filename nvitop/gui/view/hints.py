@@ -261,7 +261,7 @@ def state_badges(state: AppState) -> tuple[Item, ...]:
             )
         )
     if not state.captures_mouse:
-        badges.append(_badge(_INPUT, 'mouse: terminal', 'no mouse', key='M'))
+        badges.append(_badge(_INPUT, 'mouse: terminal', 'no mouse', key='Alt-m'))
     return tuple(badges)
 
 
