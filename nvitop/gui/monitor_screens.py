@@ -185,7 +185,6 @@ def _signal_margins(state: AppState) -> tuple[int, int]:
 
 MAIN = ScreenSpec(
     draw=draw_main_screen,
-    hints=('h', 'q'),
     menu=(
         *('h', 'S s', 'n N', 'PageUp PageDown', 'Up Down', 'Tab', 'Enter', 'T', 'K', 'e', 'Space'),
         *('Esc', '\\', 'F6', '!', 'U', '/', 't', 'J', 'C', 'z', '( )', '{ }', 'b', 'q'),
@@ -200,7 +199,6 @@ MAIN = ScreenSpec(
 )
 TREE = ScreenSpec(
     draw=_now(draw_tree),
-    hints=('h', 't'),
     menu=(
         *('h', 'S s', 'n N', 'Up Down', 'T', 'K', 'e', 'Space', 'x', 'Esc'),
         *('/', '\\', 'U', '!', 'z', 'q'),
@@ -217,7 +215,6 @@ TREE = ScreenSpec(
 )
 ENVIRON = ScreenSpec(
     draw=_now(draw_environ),
-    hints=('h', 'e'),
     menu=('h', 'v', '/', 'n N', 'Left Right', 'q'),
     lines=lambda state: state.environ.variables or (),
     demand=basic_demand,
@@ -230,7 +227,6 @@ ENVIRON = ScreenSpec(
 )
 METRICS = ScreenSpec(
     draw=draw_metrics,
-    hints=('+ -', 'h', 'q'),
     menu=('h', 'e', '+ -', 'z', 'q'),
     lines=lambda _: (),
     demand=metrics_demand,
@@ -240,7 +236,6 @@ METRICS = ScreenSpec(
 )
 HELP = ScreenSpec(
     draw=_now(draw_help),
-    hints=('q',),
     menu=('PageUp PageDown', '/', 'n N', 'q'),
     lines=help_lines,
     demand=basic_demand,
@@ -251,7 +246,6 @@ HELP = ScreenSpec(
 )
 PROBLEMS = ScreenSpec(
     draw=_now(draw_problems),
-    hints=('h', 'q'),
     menu=('h', 'Enter', 'F6', '/', 'n N', '\\', 'z', 'q'),
     lines=listed_problems,
     demand=problems_demand,
@@ -263,7 +257,6 @@ PROBLEMS = ScreenSpec(
 )
 USERS = ScreenSpec(
     draw=draw_users,
-    hints=('h', 'q'),
     menu=('h', 'Enter', 'U', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
     lines=listed_users,
     demand=users_demand,
@@ -276,7 +269,6 @@ USERS = ScreenSpec(
 )
 COLUMN_CHOICE = ScreenSpec(
     draw=_now(draw_columns),
-    hints=('Space', 'K J', 'q'),
     menu=('h', 'Space', 'K J', '/', 'n N', 'q'),
     lines=columns_in_order,
     demand=basic_demand,
@@ -287,7 +279,6 @@ COLUMN_CHOICE = ScreenSpec(
 )
 EVENTS = ScreenSpec(
     draw=_now(draw_events),
-    hints=('h', 'q'),
     menu=('h', 'Enter', '/', 'z', 'S s', 'q'),
     lines=lambda state: state.events,
     demand=basic_demand,
@@ -298,7 +289,6 @@ EVENTS = ScreenSpec(
 )
 SIGNAL = ScreenSpec(
     draw=_now(draw_signal),
-    hints=('Enter', 'Left Right', 'q'),
     menu=('Enter', 'Left Right', 'p', 'Up Down', 'q'),
     lines=lambda state: () if state.dialog is None else state.dialog.targets,
     demand=lambda state: (tree_demand if state.listing is Screen.TREE else main_demand)(state),

@@ -56,7 +56,7 @@ def test_hosts_without_room_are_hidden_in_advance_and_not_shown_by_accident() ->
 def test_g_steps_through_metrics_and_plus_and_minus_through_times() -> None:
     state = pressed(state_of(MANY), 'g')
     assert texts(state)[-1].startswith('History: ')
-    assert pressed(state, 'G').main.graphs == GraphState()
+    assert pressed(state, 'Alt-g').main.graphs == GraphState()
     for key, times in (('+', [5, 10, 15, 30, 60]), ('-', [2, 1])):
         state = state_of(MANY, width=180)
         for minutes in times:

@@ -115,7 +115,6 @@ def _texts(state: AppState) -> list[str]:
 
 _LIST = ScreenSpec(
     draw=view.draw_list,
-    hints=('h', 'q'),
     menu=(),
     lines=fleet_state.listed,
     demand=fleet_state.wants_hosts,

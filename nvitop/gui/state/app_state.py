@@ -154,8 +154,6 @@ class ScreenSpec(NamedTuple):
     """Everything about one screen but the keys that open it, which are in ``gui.state.bindings``."""
 
     draw: Callable[[Buffer, AppState, History], None]
-    #: Keys whose hints are in the first line, by their usual names; ``'K J'`` share one hint.
-    hints: tuple[str, ...]
     #: Keys whose hints are in the last row, if they work; all but the last may be left out.
     menu: tuple[str, ...]
     #: The lines among which the cursor moves or that are scrolled.
@@ -361,8 +359,8 @@ class AppState(NamedTuple):
     @property
     def body_height(self) -> int:
         """Number of rows without the one of the hints."""
-        has_hints = self.view.shows_hints and self.height >= LOWEST_WITH_HINTS
-        return self.height - has_hints
+        is_wanted = self.view.shows_hints or (self.dialog is not None and not self.is_inner)
+        return self.height - (is_wanted and self.height >= LOWEST_WITH_HINTS)
 
     @property
     def shown(self) -> Sample:

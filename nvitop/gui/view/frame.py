@@ -17,11 +17,10 @@ from nvitop.gui.state.input_line import match_text
 from nvitop.gui.view.hints import (
     draw_hints,
     draw_next_keys,
-    title_hints,
 )
 from nvitop.gui.view.list_frame import draw_framed
 from nvitop.gui.view.screens.main import draw_too_small
-from nvitop.gui.view.text import MONO_TRACKS, draw_at_right
+from nvitop.gui.view.text import MONO_TRACKS
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
@@ -121,4 +120,3 @@ def _draw_field(buf: Buffer, state: AppState, field: TextField) -> None:
     if has_hint_row and not field.text and x + 1 + len(example) <= right:
         buf.write(x + 1, 0, example, DIM)
     buf.write(right, 0, count)
-    draw_at_right(buf, 0, title_hints(state), left=x + 2, right=right)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Iterable, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence, Tuple
 
 from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.model.format import format_process_type, format_timestamp
@@ -14,12 +14,10 @@ from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import current_line, lines_layout
-from nvitop.gui.state.dialog import has_targets
 from nvitop.gui.state.keymap import Need
 from nvitop.gui.view.text import (
     KEY,
     Item,
-    draw_at_right,
     draw_list_line,
     fit_items,
 )
@@ -137,25 +135,15 @@ def _menu(state: AppState) -> list[Hint]:
     return hints
 
 
-def title_hints(state: AppState) -> _Pieces:
-    """Return the hints for the first line of a screen without hints in its last row: ``h help``."""
-    if state.body_height < state.height:
-        return ()
-    if state.field is not None:
-        return _pieces([(format_key(key), what) for key, what in _TYPING[state.field.purpose]])
-    return _pieces(_bound(state, state.spec.hints))
-
-
 def draw_screen_title(
     buf: Buffer,
     state: AppState,
     titles: Sequence[str],
     notes: Sequence[Sequence[str]] = (),
-    hint: _Pieces = (),
 ) -> None:
-    """Draw the first line of a screen: a title and notes in words that fit, badges, and a hint.
+    """Draw the first line of a screen: a title and notes in words that fit, and badges.
 
-    Without a hint, keys of the screen are named. Inside a frame, the row becomes the title of the frame.
+    Inside a frame, the row becomes the title of the frame.
     """
     items = [
         Item(tuple(titles), TITLE, 0),
@@ -169,8 +157,6 @@ def draw_screen_title(
             if item.key:
                 buf.hit(Rect(x, 0, width, 1), 'keys', item.key)
             x += width + _GAP
-    if not state.is_inner:
-        draw_at_right(buf, 0, hint or title_hints(state), left=x)
 
 
 def draw_lines(
@@ -188,14 +174,6 @@ def draw_lines(
     return layout
 
 
-def signal_hints(state: AppState) -> _Pieces:
-    """Return a hint with the keys that open the signal screen, if a signal has any target."""
-    if state.body_height < state.height or not has_targets(state):
-        return ()
-    keys = _pieces(_bound(state, ('Ctrl-C', 'T', 'K')))
-    return (('signals: ', DIM), *keys) if keys else ()
-
-
 def shown_key(state: AppState, usual: str) -> str:
     """Return the key bound to the action of a default key as it is drawn; ``''`` if there is none."""
     return format_key(state.keymap.instead_of(state.screen, usual))
@@ -205,26 +183,6 @@ def format_key(keys: str) -> str:
     """Return keys as they are drawn: ``^C``, ``op``."""
     key = keys.replace(' ', '')
     return f'^{key[5:]}' if key.startswith('Ctrl-') and len(key) == 6 else key
-
-
-def _bound(state: AppState, usual_keys: Iterable[str]) -> list[tuple[str, str]]:
-    """Return keys, given by their default names, and what they do; ``'K J'`` share one hint.
-
-    A rebound key is shown as what the user chose; an action without a key is left out.
-    """
-    hints = []
-    for usual in usual_keys:
-        keys = [shown_key(state, key) for key in usual.split(' ')]
-        binding = state.keymap.usual.find(state.screen, usual.split(' ')[0])
-        if binding is not None and all(keys):
-            hints.append((' '.join(keys), binding.hint_now(state)))
-    return hints
-
-
-def _pieces(hints: Sequence[tuple[str, str]]) -> _Pieces:
-    pieces = [((key, KEY), (f' {what}  ', DIM)) for key, what in hints[:-1]]
-    pieces += [((key, KEY), (f' {what}', DIM)) for key, what in hints[-1:]]
-    return tuple(piece for pair in pieces for piece in pair)
 
 
 _KEY = Style(Role.KEY, bold=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import TITLE
-from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.view.hints import signal_hints, title_badges, title_hints
+from nvitop.gui.view.hints import title_badges
 from nvitop.gui.view.screens.main import crumbs, draw_first_line
 from nvitop.gui.view.text import BORDER, Note, draw_border, draw_rule, draw_uprights
 from nvitop.sampling.history import History
@@ -45,10 +44,5 @@ def draw_section(buf: Buffer, y: int, title: str) -> None:
 def _draw_crumbs(buf: Buffer, state: AppState) -> None:
     """Draw the way to the screen, badges, which GPUs are free, and keys."""
     badges = (*crumbs(state, state.screen.value), *title_badges(state))
-    hint = (signal_hints(state) if state.spec.can_deselect else ()) or title_hints(state)
-    room = buf.width - sum(cell_width(badge.forms[-1]) + 3 for badge in badges) - 2
-    # A key and its words.
-    while hint and sum(cell_width(text) for text, _ in hint) > room:
-        hint = hint[2:]
     answers = state.program.answers(state)
-    draw_first_line(buf, answers, state.shown.host, badges, state.timestamp, hint)
+    draw_first_line(buf, answers, state.shown.host, badges, state.timestamp)

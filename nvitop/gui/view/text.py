@@ -117,25 +117,6 @@ def fit_items(items: Sequence[Item], room: int, gap: int) -> list[str]:
     return shown
 
 
-def draw_at_right(
-    buf: Buffer, y: int, hint: Pieces, *, left: int = 0, right: int | None = None
-) -> None:
-    """Draw a hint that ends at the right edge, or before ``right``.
-
-    If it would begin before ``left``, its first keys are left out until the others fit. The keys
-    of a hint that begins with a word are a choice, so the last key is not shown alone.
-    """
-    right = buf.width if right is None else right
-    keys = [i for i, (_, style) in enumerate(hint) if style == KEY]
-    is_choice = bool(hint) and hint[0][1] != KEY
-    for start in (0, *keys[1 : len(keys) - is_choice]):
-        x = right - sum(cell_width(text) for text, _ in hint[start:])
-        if x >= left:
-            for text, style in hint[start:]:
-                x += buf.write(x, y, text, style)
-            break
-
-
 BORDER = Style(Role.BORDER)
 _LINE = '─'
 #: Joints (left end, between, right end) with vertical lines that continue above and below, only

@@ -17,7 +17,7 @@ from nvitop.gui.render.width import cell_width, clip, clip_scrolled, fit, safe
 from nvitop.gui.state.jobs import JobKey, Line, common_words
 from nvitop.gui.state.process_rows import is_descending, unknown_devices
 from nvitop.gui.view.table import draw_cell, draw_headings
-from nvitop.gui.view.text import Note, draw_at_right, draw_border, draw_rule, draw_uprights
+from nvitop.gui.view.text import Note, draw_border, draw_rule, draw_uprights
 from nvitop.health.states import HELD_SECONDS
 from nvitop.sampling.types import (
     PROCESSES,
@@ -152,8 +152,6 @@ class ProcessView(NamedTuple):
     scroll_x: int = 0
     #: Warnings at the right of the border.
     notes: tuple[Note, ...] = ()
-    #: Pieces of a hint in the border.
-    hints: Sequence[tuple[str, Style]] = ()
     #: Whether the title is the one that scripts look for.
     is_report: bool = False
 
@@ -170,8 +168,7 @@ def draw_processes(
     moving = [each for each in columns if each.column.scrolls]
     order = '' if listed.sort == Sort() else listed.sort.order
     title = _title(listed, sample, first, len(lines), _unseen_order(columns, moving, listed))
-    free = draw_border(buf, area.y, above, ends, title, _notes(listed, sample))
-    draw_at_right(buf, area.y, listed.hints, left=free[0] + 1, right=free[1])
+    draw_border(buf, area.y, above, ends, title, _notes(listed, sample))
     for y in range(area.y + 1, area.bottom - 1):
         draw_uprights(buf, y, ends)
     if area.height > 1:

@@ -19,12 +19,12 @@ from nvitop.gui.state.lists import panel_rows, process_lines
 from nvitop.gui.state.navigation import shown_scroll_x
 from nvitop.gui.state.selection import hidden_by_filter
 from nvitop.gui.view.charts import Ruler
-from nvitop.gui.view.hints import signal_hints, title_badges, title_hints
+from nvitop.gui.view.hints import title_badges
 from nvitop.gui.view.panels.device import DeviceView, draw_devices
 from nvitop.gui.view.panels.device_full import draw_full_devices
 from nvitop.gui.view.panels.host import draw_host
 from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes
-from nvitop.gui.view.text import Item, Note, draw_at_right, draw_centered_line, fit_items
+from nvitop.gui.view.text import Item, Note, draw_centered_line, fit_items
 from nvitop.sampling.history import History
 from nvitop.sampling.types import HostSample, Sample
 
@@ -41,7 +41,6 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
     if buf.height < LOWEST:
         draw_too_small(buf)
         return
-    hint = title_hints(state)
     page = (
         f'GPU {panel.shown.rows[0].device.key.label}'
         if main.shows_page and panel.shown.rows
@@ -49,7 +48,7 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
     )
     badges = (*crumbs(state, page), *title_badges(state))
     answers = state.program.answers(state)
-    draw_first_line(buf, answers, sample.host, badges, state.timestamp, hint)
+    draw_first_line(buf, answers, sample.host, badges, state.timestamp)
     # A selected process that the filter hides must not mark a GPU: keys ignore it.
     selected = None if hidden_by_filter(state) else state.selected
     shown = DeviceView(
@@ -75,7 +74,6 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         lines_layout(state).scroll_y,
         shown_scroll_x(state),
         _foreign_note() if has_foreign else (),
-        signal_hints(state),
     )
     draw_panels(buf, panel, sample, state.view, shown, listed)
 
@@ -149,7 +147,6 @@ def draw_first_line(
     host: HostSample,
     badges: Sequence[Item],
     timestamp: float,
-    hint: Sequence[tuple[str, Style]] = (),
 ) -> None:
     """Draw which GPUs are free, who has the others and what is wrong; user, host and time at the right.
 
@@ -165,8 +162,7 @@ def draw_first_line(
         ),
     ]
     clock = Item((day.split()[3], day.split()[3][:5]), PLAIN, 6)
-    hints = sum(cell_width(text) for text, _ in hint)
-    room = buf.width - 2 - (hints + _GAP if hints else 0)
+    room = buf.width - 2
     texts = fit_items([*left, clock], room, _GAP)
     # What the machine does is more important than the whole word.
     short = [
@@ -187,8 +183,6 @@ def draw_first_line(
     buf.write(end, 0, time, clock.style)
     if name and x + cell_width(name) + _GAP <= end:
         buf.write(end - _GAP - cell_width(name), 0, name, _host_style(host))
-    if hint:
-        draw_at_right(buf, 0, hint, left=x)
 
 
 def _user_and_host(host: HostSample) -> str:

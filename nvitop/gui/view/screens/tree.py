@@ -16,7 +16,7 @@ from nvitop.gui.state.lists import tree_columns
 from nvitop.gui.state.navigation import shown_scroll_x
 from nvitop.gui.state.process_rows import TreeRow
 from nvitop.gui.state.selection import tree_tags
-from nvitop.gui.view.hints import draw_screen_title, shown_key, signal_hints
+from nvitop.gui.view.hints import draw_screen_title, shown_key
 from nvitop.gui.view.panels.process import (
     Limits,
     no_match_message,
@@ -36,7 +36,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
     layout, columns = lines_layout(state), tree_columns(state)
     tagged = tree_tags(state)
     notes = (unknown_note(state.shown),)
-    draw_screen_title(buf, state, _titles(state, rows), notes, signal_hints(state))
+    draw_screen_title(buf, state, _titles(state, rows), notes)
     draw_bar_row(buf, layout.area.y - 1, heading_text(columns))
     commands = _brief_commands(rows, layout, columns[-1], shown_scroll_x(state))
     for line in layout.shown:
