@@ -57,7 +57,7 @@ class ListOrder(NamedTuple):
 #: Screen → its orders; the first one is the default.
 LIST_ORDERS: dict[Screen, tuple[ListOrder, ...]] = {
     Screen.USERS: (
-        ListOrder('gpu-memory', 'g', 'GPU-MEM', None),
+        ListOrder('gpu-memory', 'g', 'MEM GiB', None),
         ListOrder('user', 'u', 'USER', lambda row: row.name, is_descending=False),
         ListOrder('processes', 'p', 'PROCESSES', lambda row: row.processes),
         ListOrder('idle-memory', 'i', 'HELD', lambda row: row.idle_memory_bytes),
