@@ -139,6 +139,7 @@ class HostSource:
         self._due = 0.0
         self._trouble = ''
         self._sequence = 0
+        self._has_past = False
 
     @property
     def origin(self) -> Origin:
@@ -179,7 +180,10 @@ class HostSource:
         return self._last
 
     def past(self) -> tuple[Sample, ...]:
-        """Return samples of the last hour for graphs, oldest first; ``()`` if there are none."""
+        """Return samples of the last hour for graphs, oldest first, once; ``()`` if there are none."""
+        if self._has_past or not self._last.devices:
+            return ()
+        self._has_past = True
         now, monotonic = self._wall_clock(), self._clock()
         try:
             history = self._source.past(self._host, self._last)

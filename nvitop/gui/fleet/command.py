@@ -265,7 +265,7 @@ def show_host(
     app = App(terminal, state._replace(notices=(notice,)), history=history)
 
     def deliver(sample: Sample) -> None:
-        past = source.past() if sample.sequence == 1 and sample.devices else ()
+        past = source.past()
         sample = sample._replace(simulated=simulated or sample.simulated)
         app.post(SampleArrived(sample, source.origin, past))
 
