@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import pytest
@@ -81,11 +82,12 @@ def series(observation: Observation, *names: str) -> dict[str, dict[str, float]]
 
 
 def full_device() -> DeviceSample:
-    """Return a device whose values are all known, and numbers all different."""
+    """Return a device whose values are all known. Each number depends on the name of its metric."""
     info: dict[str, Any] = {}
     values: dict[str, Any] = {}
     extended = []
-    for number, metric in enumerate(ALL_METRICS.values(), 10):
+    for metric in ALL_METRICS.values():
+        number = 100 + zlib.crc32(metric.name.encode()) % 10_000
         value: Any = {
             'bool': True,
             'str': f'some {metric.name}',

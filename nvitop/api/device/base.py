@@ -46,18 +46,21 @@ if TYPE_CHECKING:
 
 
 #: Functions without a warning if the driver or the binding lacks them: they came late or were
-#: removed, so only the driver's age shows. Functions that are not names never warn.
+#: removed, so only the driver's age shows; and those of metrics with ``since``. Functions that are
+#: not names never warn.
 _OPTIONAL_GETTERS = """
-    AccountingBufferSize AccountingMode AddressingMode ApplicationsClock Architecture C2cModeInfoV
+    AccountingBufferSize AccountingMode ApplicationsClock Architecture C2cModeInfoV
     ConfComputeProtectedMemoryUsage CurrentClocksEventReasons CurrentClocksThrottleReasons
-    DefaultApplicationsClock DramEncryptionMode GpuMaxPcieLinkGeneration GpuOperationMode
-    JpgUtilization MPSComputeRunningProcesses MarginTemperature MaxMigDeviceCount MigMode NumFans
-    NumaNodeId OfaUtilization ProcessesUtilizationInfo RemappedRows RetiredPagesPendingStatus RowRemapperHistogram
+    DefaultApplicationsClock DramEncryptionMode GpuOperationMode JpgUtilization
+    MPSComputeRunningProcesses MarginTemperature MaxMigDeviceCount MigMode NumFans NumaNodeId
+    OfaUtilization ProcessesUtilizationInfo RemappedRows RetiredPagesPendingStatus RowRemapperHistogram
     SupportedClocksEventReasons SupportedClocksThrottleReasons VgpuCapabilities
 """
-_OPTIONAL_FUNCTIONS = frozenset(
-    ('nvmlGpmQueryDeviceSupport', *(f'nvmlDeviceGet{name}' for name in _OPTIONAL_GETTERS.split()))
-)
+_OPTIONAL_FUNCTIONS = {
+    'nvmlGpmQueryDeviceSupport',
+    *(f'nvmlDeviceGet{name}' for name in _OPTIONAL_GETTERS.split()),
+    *(metric.source for metric in METRICS_BY_METHOD.values() if metric.since),
+}
 
 #: Values that the driver returns for "unknown": the maximum of the type.
 _UNKNOWN = (UINT_MAX, ULONGLONG_MAX)
