@@ -67,6 +67,7 @@ class ArgumentParser(argparse.ArgumentParser):
             add_help=False,
             allow_abbrev=False,
         )
+        self._negative_number_matcher = re.compile(r'-\d')  # values such as -7d, too
         self.examples = examples
         self.exit_status = exit_status
         self._commands = commands

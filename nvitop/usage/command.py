@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import os
-import re
 import sys
 import time
 from datetime import date, timedelta
-from typing import Callable, NamedTuple, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from nvitop.basics.times import parse_time, start_of_day
 from nvitop.console import lifecycle
@@ -25,6 +26,9 @@ from nvitop.sampling.types import Sample
 from nvitop.usage.recordings import DEFAULT_SECONDS, open_sources, read_report
 from nvitop.usage.report import DIMENSIONS, FORMATS, ORDERS, Report, arrange, held_text, report_text
 
+if TYPE_CHECKING:
+    from nvitop.fleet.settings import Settings
+
 PROGRAM = 'nvitop usage'
 _EXAMPLES = """\
 nvitop usage
@@ -37,8 +41,6 @@ _EXIT_STATUS = {
     '1': 'nothing was recorded in the period, or a file cannot be read',
     '2': 'invalid arguments',
 }
-#: Options whose values may begin with a minus, such as ``-7d``.
-_TIMES = ('--since', '--until')
 #: Options of reports about a period.
 _NOT_WITH_HELD = ('since', 'until', 'by', 'format', 'sort', 'top', 'total')
 
@@ -194,92 +196,89 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run ``nvitop usage`` with the arguments after that word; return the exit status."""
     parser = make_parser()
-    options = parser.parse(_joined(arguments))
+    options = parser.parse(arguments)
+    since = None if options.since is None else options.since.time
+    until = None if options.since is None else options.since.end
+    until = until if options.until is None else options.until.time
     if options.user and 'user' not in options.by:
         parser.error('--user needs rows of users: --by user')
-    since, until = _period(options, time.time())
-    if since >= until and (options.until or options.prometheus):
+    if since is not None and until is not None and since // 60 >= until // 60:
         parser.error('--since must be before --until')
     for name in _NOT_WITH_HELD if options.held else ():
         if getattr(options, name) != parser.get_default(name):
             parser.error(f'--held is about the end of the recordings: omit --{name}')
-    if options.prometheus is not None:
-        return _main_of_server(parser, options, since, until)
-    if options.match is not None or options.timeout is not None:
-        parser.error('--match and --timeout need --prometheus')
-    return lifecycle.run(PROGRAM, lambda: _print(options, lambda paths: _report(options, paths)))
-
-
-def _main_of_server(
-    parser: ArgumentParser, options: argparse.Namespace, since: float, until: float
-) -> int:
-    """Print a report from Prometheus; return the exit status."""
-    from nvitop.fleet.client import Client  # most reports need no network
-    from nvitop.fleet.command import read_settings
-    from nvitop.usage.prometheus import PROMETHEUS_DIMENSIONS, read_prometheus
+    if options.prometheus is None:
+        if options.match is not None or options.timeout is not None:
+            parser.error('--match and --timeout need --prometheus')
+        body = functools.partial(_print_held if options.held else _report_of_files, options)
+        return lifecycle.run(PROGRAM, lambda: body(since, until))
+    from nvitop.fleet.command import read_settings  # most reports need no network
+    from nvitop.usage.prometheus import PROMETHEUS_DIMENSIONS
 
     if options.files or options.held or not {*options.by} <= {*PROMETHEUS_DIMENSIONS}:
         parser.error(
             f'--prometheus takes no FILE and no --held, and --by {",".join(PROMETHEUS_DIMENSIONS)}'
         )
     settings = read_settings(parser, options)
-
-    def read(_: Sequence[str]) -> Report:
-        try:
-            return read_prometheus(Client(settings), settings.scope, since, until, options.by)
-        except FleetError as error:
-            raise CommandFailure(error.line) from None
-
-    return lifecycle.run(PROGRAM, lambda: _print(options, read))
+    return lifecycle.run(PROGRAM, lambda: _report_of_server(options, settings, since, until))
 
 
-def _period(options: argparse.Namespace, now: float) -> tuple[float, float]:
-    """Return the period in whole minutes, by default the last 7 days."""
-    since: Moment | None = options.since
-    end = _end(options)
-    until = (now if end is None else end) // 60 * 60
-    return (until - DEFAULT_SECONDS if since is None else since.time // 60 * 60), until
+def _report_of_files(options: argparse.Namespace, since: float | None, until: float | None) -> int:
+    sources, problems = open_sources(_paths(options))
+    try:
+        if not sources:
+            raise RecordingError('\n'.join(problems))
+        report = read_report(sources, since, until, options.by)
+    except RecordingError as error:
+        raise CommandFailure(str(error)) from None
+    finally:
+        for source in sources:
+            source.close()
+    return _print_report(options, report._replace(problems=(*problems, *report.problems)))
 
 
-def _end(options: argparse.Namespace) -> float | None:
-    """Return the end of the period that was given, directly or by the name of a period."""
-    until: Moment | None = options.until
-    since: Moment | None = options.since
-    if until is not None:
-        return until.time
-    return None if since is None else since.end
+def _report_of_server(
+    options: argparse.Namespace, settings: Settings, since: float | None, until: float | None
+) -> int:
+    from nvitop.fleet.client import Client
+    from nvitop.usage.prometheus import read_prometheus
+
+    end = (time.time() if until is None else until) // 60 * 60
+    start = end - DEFAULT_SECONDS if since is None else since // 60 * 60
+    if start >= end:
+        raise CommandFailure('nothing to read: the period has not begun')
+    try:
+        report = read_prometheus(Client(settings), settings.scope, start, end, options.by)
+    except FleetError as error:
+        raise CommandFailure(error.line) from None
+    return _print_report(options, report)
 
 
-def _joined(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with ``--since -7d`` as ``--since=-7d``."""
-    words = list(arguments)
-    for at in range(len(words) - 2, -1, -1):
-        if words[at] in _TIMES and re.match(r'-\d', words[at + 1]):
-            words[at : at + 2] = [f'{words[at]}={words[at + 1]}']
-    return words
-
-
-def _print(options: argparse.Namespace, read: Callable[[Sequence[str]], Report]) -> int:
-    paths = options.files or [default_recording()]
-    if not options.files and not os.path.exists(paths[0]) and not options.prometheus:
+def _paths(options: argparse.Namespace) -> list[str]:
+    """Return the recordings to read."""
+    paths: list[str] = options.files or [default_recording()]
+    if not options.files and not os.path.exists(paths[0]):
         text = 'run nvitop record first, or name a FILE'
         raise CommandFailure(f'{paths[0]} does not exist; {text}')
-    if options.held:
-        text, problems = _held(paths, options.user)
-    else:
-        report = read(paths)
-        known = {row.key[options.by.index('user')] for row in report.rows} if options.user else ()
-        for user in [user for user in options.user if user not in known]:
-            print_message(PROGRAM, 'warning', f'no GPU time of user {user!r} in this period')
-        report = arrange(report, options.sort, options.top, options.user)
-        encoding = (getattr(sys.stdout, 'encoding', '') or '').lower().replace('-', '')
-        text = report_text(
-            report,
-            options.format,
-            with_total=options.total,
-            ascii_only=not encoding.startswith('utf'),
-        )
-        problems = report.problems
+    return paths
+
+
+def _print_report(options: argparse.Namespace, report: Report) -> int:
+    known = {row.key[options.by.index('user')] for row in report.rows} if options.user else ()
+    for user in [user for user in options.user if user not in known]:
+        print_message(PROGRAM, 'warning', f'no GPU time of user {user!r} in this period')
+    report = arrange(report, options.sort, options.top, options.user)
+    encoding = (getattr(sys.stdout, 'encoding', '') or '').lower().replace('-', '')
+    text = report_text(
+        report,
+        options.format,
+        with_total=options.total,
+        ascii_only=not encoding.startswith('utf'),
+    )
+    return _print(text, report.problems)
+
+
+def _print(text: str, problems: Sequence[str]) -> int:
     with writing():
         print(text, end='', flush=True)
     for problem in problems:
@@ -287,32 +286,13 @@ def _print(options: argparse.Namespace, read: Callable[[Sequence[str]], Report])
     return int(bool(problems))
 
 
-def _report(options: argparse.Namespace, paths: Sequence[str]) -> Report:
-    sources, problems = open_sources(paths)
-    try:
-        if not sources:
-            raise RecordingError('\n'.join(problems))
-        since = None if options.since is None else options.since.time
-        report = read_report(sources, since, _end(options), options.by)
-        return report._replace(problems=(*problems, *report.problems))
-    except RecordingError as error:
-        raise CommandFailure(str(error)) from None
-    finally:
-        for source in sources:
-            source.close()
-
-
-def _held(paths: Sequence[str], users: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the text of ``--held``, and why files could not be read."""
+def _print_held(options: argparse.Namespace, *_: float | None) -> int:
     samples: dict[str, Sample] = {}
     problems = []
-    for path in paths:
+    for path in _paths(options):
         try:
-            recording = Recording(path)
-            try:
+            with contextlib.closing(Recording(path)) as recording:
                 sample = recording.sample(recording.span().last)
-            finally:
-                recording.close()
         except (RecordingError, FrameError) as error:
             problems.append(str(error))
             continue
@@ -325,4 +305,4 @@ def _held(paths: Sequence[str], users: Sequence[str]) -> tuple[str, tuple[str, .
         raise CommandFailure(
             'recordings of simulated machines are not listed with those of real ones'
         )
-    return held_text(list(samples.values()), users), tuple(problems)
+    return _print(held_text(list(samples.values()), options.user), problems)
