@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of Slurm on this machine: their users, accounts and partitions, and the GPUs that they were given.
 
-The control groups of this machine name the jobs, and ``scontrol show job`` describes each of them once.
+The control groups of this machine, or the processes on GPUs, name the jobs. ``scontrol show job``
+describes each of them once.
 Neither needs root, unless Slurm keeps jobs private (``PrivateData=jobs``).
 """
 
@@ -14,7 +15,7 @@ import shutil
 import subprocess
 import threading
 import time
-from typing import Callable, NamedTuple, Sequence
+from typing import Callable, Iterable, NamedTuple, Sequence
 
 #: Where control groups of version 2 and 1 have a directory for each job.
 _GROUPS = ('system.slice/*slurmstepd.scope/job_*', '*/slurm*/uid_*/job_*')
@@ -132,11 +133,18 @@ class SlurmJobs:
         self._clock = clock
         self._due = float('-inf')
         self._jobs: dict[str, Job | None] = {}
+        #: Jobs of processes; Slurm may run without control groups.
+        self._running: set[str] = set()
         self._thread: threading.Thread | None = None
 
-    def read(self) -> Sequence[Job]:
-        """Return the jobs that are known; look for others in the background at intervals."""
-        if self._clock() >= self._due and (self._thread is None or not self._thread.is_alive()):
+    def read(self, running: Iterable[str] = ()) -> Sequence[Job]:
+        """Return the jobs that are known; look for others in the background at intervals.
+
+        ``running`` are the jobs of processes.
+        """
+        before, self._running = self._running, {job for job in running if job.isdecimal()}
+        is_due = self._clock() >= self._due or not self._running <= before
+        if is_due and (self._thread is None or not self._thread.is_alive()):
             self._due = self._clock() + LOOK_SECONDS
             self._thread = threading.Thread(target=self.look, name='nvitop-slurm', daemon=True)
             self._thread.start()
@@ -144,7 +152,7 @@ class SlurmJobs:
 
     def look(self) -> None:
         """Look for jobs that began or ended."""
-        ids = self._ids()
+        ids = self._ids() | self._running
         jobs = {number: job for number, job in self._jobs.items() if number in ids}
         for number in ids - jobs.keys():
             jobs[number] = parse_job(self._show(number), self._node)

@@ -16,7 +16,7 @@ from nvitop.recording.events import EventDetector, RecordedEvent
 from nvitop.recording.frames import FrameEncoder, FrameError
 from nvitop.recording.store import RecordingError, Retention, Store
 from nvitop.sampling.privacy import CommandFilter
-from nvitop.sampling.types import Demand, Sample
+from nvitop.sampling.types import Demand, JobSample, Sample
 
 #: Default time (seconds) between frames.
 DEFAULT_INTERVAL = 10.0
@@ -102,6 +102,7 @@ class Recorder:
         self._encoder = FrameEncoder()
         self._minutes: list[MinuteRows] = []
         self._events: list[RecordedEvent] = []
+        self._jobs: set[JobSample] = set()
         self._last: Sample | None = None
         self._last_frame = float('-inf')
         self._minute = -1
@@ -135,6 +136,7 @@ class Recorder:
         sample = self._commands.apply(sample)
         self._begin_run(sample)
         self._usage.add(sample)
+        self._jobs.update(sample.jobs)
         self._events += self._detector.compare(sample)
         self._last = sample
         minute = int(sample.timestamp // 60)
@@ -196,11 +198,13 @@ class Recorder:
         """Write minutes and events; keep them for later if that fails."""
         try:
             self._store.add_rows(self._minutes, self._events)
+            self._store.note_jobs(self._jobs)
         except sqlite3.Error as error:
             self._stop_rows(error)
             del self._minutes[:-MAX_PENDING], self._events[:-MAX_PENDING]
             return
         self._minutes, self._events = [], []
+        self._jobs.clear()
         if self._rows_stopped:
             self._rows_stopped = False
             self._report('warning', f'{self.path}: usage is recorded again')
@@ -222,7 +226,6 @@ class Recorder:
     def _tidy(self, sample: Sample) -> None:
         try:
             self._store.note_devices(sample.timestamp, sample.devices)
-            self._store.note_jobs(sample.jobs)
             self._store.tidy(sample.timestamp, sample.driver_version)
         except sqlite3.Error as error:
             if not self._frames_stopped:

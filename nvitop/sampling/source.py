@@ -281,7 +281,7 @@ class LiveSource:
             missing_gpus=self._driver.missing_gpus,
             events=self._driver.events(),
             claims=self._claims,
-            jobs=self._read_jobs() if demand.jobs else (),
+            jobs=self._read_jobs(processes) if demand.jobs else (),
         )
 
     def _cost(self, started: float, calls: int) -> Cost:
@@ -299,13 +299,15 @@ class LiveSource:
             if uuid in known
         )
 
-    def _read_jobs(self) -> tuple[JobSample, ...]:
+    def _read_jobs(self, processes: Iterable[ProcessSample]) -> tuple[JobSample, ...]:
         """Return the jobs of Slurm on this machine."""
         if system().scenario:
             return ()
         if self._jobs is None:
             self._jobs = SlurmJobs(system().hostname())
             self._minors = minor_numbers()
+        owners = [process.owner for process in processes if process.owner is not None]
+        running = {str(owner.id) for owner in owners if owner.kind == 'slurm'}
         # Slurm counts GPUs by their device files.
         gpus: dict[int, int] = {}
         for device in self._driver.devices:
@@ -318,7 +320,7 @@ class LiveSource:
                 *('slurm', job.id, job.user, job.account, job.partition),
                 tuple(sorted({gpus[number] for number in job.gpus if number in gpus})),
             )
-            for job in self._jobs.read()
+            for job in self._jobs.read(running)
         )
 
     def _read_host_io(self, demand: Demand) -> None:

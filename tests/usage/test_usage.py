@@ -152,6 +152,17 @@ def test_a_gpu_that_slurm_allocated_and_no_process_uses_counts_for_its_job(
     assert 'group of ann' in hours(report_of(tmp_path / 'a.db', by='group'))
 
 
+@pytest.mark.parametrize('position', [1, 2])
+def test_a_job_that_ends_within_a_minute_has_its_partition(tmp_path: Path, position: int) -> None:
+    machine = SimpleMachine(1, start=BEGIN - INTERVAL)
+    machine.run(1, 0, owner=Owner('slurm', '42', 'train'))
+    samples = [machine.sample(INTERVAL) for _ in range(4)]
+    job = JobSample('slurm', '42', 'ann', '', 'gpu', (0,))
+    samples[position] = samples[position]._replace(jobs=(job,))
+    record(tmp_path / 'a.db', samples)
+    assert 'gpu' in hours(report_of(tmp_path / 'a.db', by='partition'))
+
+
 def test_mig_devices_are_rows_of_their_gpu(tmp_path: Path) -> None:
     machine = SimpleMachine(1, start=BEGIN - INTERVAL)
     machine.devices.append(mig(machine.devices[0], 0, '3g.40gb'))
