@@ -46,7 +46,7 @@ LAYERS: dict[str, str] = {
     'health': 'api console sampling',
     'recording': 'accounting api console health owner sampling',
     'accounting': 'health sampling',
-    'remote': 'console query recording sampling simulation',
+    'remote': 'console sampling simulation',
     'collector': 'api sampling',
     'callbacks': 'api',
     'compat': 'api console',

@@ -18,13 +18,13 @@ from nvitop.console.lifecycle import CommandFailure, Interrupts, writing
 from nvitop.console.messages import Message, exit_status, print_messages
 from nvitop.console.option_table import add_options
 from nvitop.console.options import Invocation, Options
+from nvitop.console.output import Output
 from nvitop.gui.settings import read_options
 from nvitop.gui.show import print_report, show_monitor
 from nvitop.platforms.machine import default_recording
 from nvitop.query.fields import device_table, process_table
 from nvitop.query.formats import csv_line, csv_time, make_format, parse_style, quote
 from nvitop.query.measure import TableQuery, make_rows
-from nvitop.query.output import Output
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError
 from nvitop.recording.reader import Recording

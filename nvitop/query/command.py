@@ -13,6 +13,7 @@ from nvitop.console.arguments import ArgumentParser, add_demo, add_devices, add_
 from nvitop.console.driver import start_devices
 from nvitop.console.lifecycle import Interrupts, writing
 from nvitop.console.option_table import add_options
+from nvitop.console.output import Output
 from nvitop.console.problems import ProblemReporter
 from nvitop.query.fields import (
     DEFAULT_DEVICE_NAMES,
@@ -35,7 +36,6 @@ from nvitop.query.formats import (
     parse_style,
 )
 from nvitop.query.measure import QueryRunner, TableQuery
-from nvitop.query.output import Output
 
 if TYPE_CHECKING:
     from nvitop.sampling.types import Sample

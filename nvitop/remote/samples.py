@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Callable, Sequence
 
 from nvitop.console.driver import start_devices
 from nvitop.console.lifecycle import Interrupts, writing
-from nvitop.query.output import Output
+from nvitop.console.output import Output
 from nvitop.sampling.plan import REPORT_METRICS, Intervals, intervals
 from nvitop.sampling.privacy import CommandFilter
 from nvitop.sampling.sampler import Sampler

@@ -9,10 +9,10 @@ import pathlib
 import sys
 import tempfile
 
+from nvitop.console.output import Output
 from nvitop.query.fields import QueryField, device_table, process_table
 from nvitop.query.formats import make_format, parse_style
 from nvitop.query.measure import QueryResult, TableQuery, make_rows
-from nvitop.query.output import Output
 from nvitop.sampling.types import Sample
 from tests.fuzz.input_count import check_seeds
 from tests.fuzz.texts import Hostile

@@ -12,7 +12,7 @@ from typing import Iterator
 import pytest
 
 from nvitop.console.lifecycle import InterruptedByUser, Interrupts
-from nvitop.query.output import Output
+from nvitop.console.output import Output
 from tests.waiting import PATIENCE
 
 posix = pytest.mark.skipif(os.name != 'posix', reason='POSIX signals, pipes and limits')
