@@ -101,11 +101,10 @@ _oar_unit = shape(r'oar-(\d{1,18})\.service')
 _flux_unit = shape(r'imp-shell-\d+-(f[1-9A-HJ-NP-Za-km-z]{1,12})\.service')
 _ray_node = shape(r'ray-node_(\w{1,64})')
 
-_garden_id = shape(r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{4,12}')
 _lxc = shape(rf'lxc\.(payload|monitor)\.({_NAME})')
 _nspawn = shape(r'systemd-nspawn@(.+)\.service')
 _machine = shape(r'machine-(.+)\.scope')
-_libvirt = shape(rf'(qemu|lxc)-\d+-({_NAME})')
+_libvirt = shape(rf'qemu-\d+-({_NAME})')
 _apptainer = shape(rf'(?:apptainer|singularity)-(?:(\d{{1,10}})|oci-({_NAME}))\.scope')
 _vm_scope = shape(rf'({_NAME})\.scope')
 _ESCAPED = re.compile(r'\\x([0-9a-f]{2})')
@@ -331,8 +330,6 @@ class _PathReader:
 
     def _machine(self, part: str) -> _Found | None:
         child = self._following()
-        if part == 'garden' and _garden_id(child):
-            return _Found((Layer('garden', child),), 2)
         if part in ('lxc', 'lxc.payload', 'lxc.monitor') and _is_name(child):
             return _Found((_lxc_layer(part, child),), 2)
         lxc = _lxc(part)
@@ -357,8 +354,7 @@ class _PathReader:
             return None
         libvirt = _libvirt(name)
         if libvirt:
-            kind = {'qemu': 'vm', 'lxc': 'libvirt-lxc'}[libvirt[1]]
-            return _Found((Layer(kind, libvirt[2]),))
+            return _Found((Layer('vm', libvirt[1]),))
         return _Found((Layer('machine', name),))
 
 

@@ -10,6 +10,7 @@ the user asks for it.
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import threading
@@ -27,7 +28,7 @@ LOOKUPS = ('none', 'files', 'sockets')
 KEPT_SECONDS = 60.0
 #: Maximum number of containers whose names are kept.
 _MAX_NAMES = 4096
-#: Maximum time (seconds) and size (bytes) of a response of a socket, whatever the other side sends.
+#: Maximum time (seconds) for which a socket may be silent, and maximum size (bytes) of its response.
 TIMEOUT_SECONDS = 0.5
 _MAX_BYTES = 1 << 20
 
@@ -195,10 +196,7 @@ def parse_pod_log(name: str) -> tuple[str, ContainerName] | None:
 def container_name(path: str, container_id: str) -> str | None:
     """Ask Docker or Podman for the name of a container; ``None`` if the socket does not have it."""
     try:
-        body = _request(path, f'/containers/{container_id}/json')
-        import json  # only for names from sockets
-
-        described = json.loads(body) if body else None
+        described = json.loads(_request(path, f'/containers/{container_id}/json'))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(described, dict) or described.get('Id') != container_id:
@@ -207,26 +205,30 @@ def container_name(path: str, container_id: str) -> str | None:
     return match[1] if match else None
 
 
-def _request(path: str, target: str) -> bytes | None:
-    """Return the body of an HTTP response; ``None`` if it is not a success."""
-    import socket  # Python 3.13.0 cannot import it in a directory that was removed
+def _request(path: str, target: str) -> bytes:
+    """Return the body of a response to an HTTP request.
 
-    family = getattr(socket, 'AF_UNIX', None)  # Windows does not have it
-    if family is None:
-        return None
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    response = b''
-    with socket.socket(family, socket.SOCK_STREAM) as connection:
-        connection.settimeout(TIMEOUT_SECONDS)
-        connection.connect(path)
-        connection.sendall(f'GET {target} HTTP/1.0\r\nHost: localhost\r\n\r\n'.encode())
-        while len(response) < _MAX_BYTES:
-            connection.settimeout(max(0.001, deadline - time.monotonic()))
-            chunk = connection.recv(1 << 16)
-            if not chunk:
-                break
-            response += chunk
-            if time.monotonic() > deadline:
-                return None
-    head, _, body = response.partition(b'\r\n\r\n')
-    return body if re.match(rb'HTTP/1\.\d 200 ', head) else None
+    Raises:
+        OSError: There is no such socket, it is silent, or the response is an error.
+    """
+    import http.client  # only for names from sockets
+    import socket
+
+    class Connection(http.client.HTTPConnection):
+        def connect(self) -> None:
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.settimeout(TIMEOUT_SECONDS)
+            self.sock.connect(path)
+
+    connection = Connection('localhost')
+    try:
+        connection.request('GET', target)
+        response = connection.getresponse()
+        body = response.read(_MAX_BYTES)
+    except (AttributeError, http.client.HTTPException) as error:  # Windows has no such sockets
+        raise OSError(str(error)) from error
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise OSError(response.reason)
+    return body

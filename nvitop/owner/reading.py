@@ -8,7 +8,6 @@ the kernel.
 
 from __future__ import annotations
 
-import os
 from typing import Iterable
 
 from nvitop.api.process import procfs
@@ -23,7 +22,6 @@ from nvitop.owner.statements import (
     container_names,
     environ_layers,
     parse_environ,
-    parse_step_title,
     tmux_name,
     wants_cmdline,
 )
@@ -121,19 +119,16 @@ def read_owner(
     layer = reading.owner.layer
     if is_brief and layer is not None and layer.kind in JOBS and layer.id.isdecimal():
         return reading
-    reader = _Details(pid, reading.owner, reading.cgroup, lookup, shared or SharedFiles())
+    reader = _Details(pid, reading.owner, lookup, shared or SharedFiles())
     return reading._replace(owner=reader.owner(is_brief=is_brief))
 
 
 class _Details:
     """Reads the layers of one process that are not in its cgroup."""
 
-    def __init__(
-        self, pid: int, owner: Owner, cgroup: str, names: NameLookup, shared: SharedFiles
-    ) -> None:
+    def __init__(self, pid: int, owner: Owner, names: NameLookup, shared: SharedFiles) -> None:
         self._pid = pid
         self._owner = owner
-        self._cgroup = cgroup
         self._names = names
         self._shared = shared
         self._is_simulated = is_simulated(pid)
@@ -196,9 +191,8 @@ class _Details:
 
     def _with_job_id(self, layer: Layer) -> Layer:
         """Return a Slurm layer with the number of the job in place of its SLUID."""
-        above = (each.id for each in ancestor_layers(self._chain) if each.kind == 'slurm')
-        job = next(above, None) or _job_of_step_daemon(self._cgroup, layer)
-        return layer._replace(id=job or layer.id)
+        above = (each.id for each in self._above() if each.kind == 'slurm')
+        return layer._replace(id=next(above, layer.id))
 
     def _pod_name(self, pod: Layer) -> str | None:
         container = self._owner.find(*CONTAINERS)
@@ -292,40 +286,6 @@ def _without_repetitions(layers: Iterable[Layer]) -> tuple[Layer, ...]:
         if not same or adds_name or adds_detail:
             kept.append(layer)
     return tuple(kept)
-
-
-def _job_of_step_daemon(cgroup: str, layer: Layer) -> str | None:
-    """Return the job in the title of the daemon of a job step, which is found in its cgroup.
-
-    None if there is no cgroup file system, or its root is that of another cgroup namespace.
-    """
-    for line in cgroup.split('\n'):
-        path = line.split(':', 2)[-1]
-        at = path.find(f'/{layer.id}/step_{layer.detail}/')
-        if at < 0 or '/..' in path:
-            continue
-        directory = f'{path[:at]}/{layer.id}/step_{layer.detail}/slurm'
-        for mount in _cgroup_mounts():
-            try:
-                with open(f'{mount}{directory}/cgroup.procs', encoding='ascii') as file:
-                    pids = file.read(4096).split()
-            except (OSError, ValueError):
-                continue
-            for pid in pids[:4]:
-                step = parse_step_title(''.join(_cmdline(int(pid))[:1]))
-                if step is not None:
-                    return step[0]
-    return None
-
-
-def _cgroup_mounts() -> list[str]:
-    """Return where the root of a cgroup file system of version 2 is mounted."""
-    mounts = []
-    for line in read_text(os.getpid(), 'mountinfo').split('\n'):
-        fields = line.split(' ')
-        if ' - cgroup2 ' in line and len(fields) > 4 and fields[3] == '/' and '\\' not in fields[4]:
-            mounts.append(fields[4])
-    return mounts
 
 
 # Files of processes

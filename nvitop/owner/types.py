@@ -11,8 +11,8 @@ from nvitop.basics.printable import printable
 JOBS = ('slurm', 'pbs', 'torque', 'lsf', 'sge', 'htcondor', 'flux', 'oar')
 #: Container runtimes and virtual machines. ``'container'``: the runtime is unknown.
 CONTAINERS = (
-    *('docker', 'podman', 'containerd', 'cri-o', 'ecs', 'container', 'garden'),
-    *('lxc', 'libvirt-lxc', 'nspawn', 'machine', 'vm', 'apptainer', 'enroot', 'charliecloud'),
+    *('docker', 'podman', 'containerd', 'cri-o', 'ecs', 'container'),
+    *('lxc', 'nspawn', 'machine', 'vm', 'apptainer', 'enroot', 'charliecloud'),
 )
 #: Programs in which people start others.
 TOOLS = ('jupyter', 'tmux', 'screen', 'vscode')

@@ -151,14 +151,12 @@ class GpuPower(NamedTuple):
 
 
 class SleepInfo(NamedTuple):
-    """What is known of a GPU without waking it; ``''`` and ``None`` for unknown values."""
+    """What is known of a GPU without waking it; ``''`` for unknown values."""
 
     name: str = ''
     uuid: str = ''
     #: PCI power state: ``'D3cold'``.
     power_state: str = ''
-    #: Time (seconds) for which it has slept since the system was started.
-    suspended_seconds: float | None = None
 
 
 def read_driver_version(root: str = '/') -> str:
@@ -197,12 +195,10 @@ def read_sleep_info(bus_id: str, root: str = '/') -> SleepInfo:
     text = _text(bus_id, root)
     fields = {name.strip(): value for name, value in re.findall(_FIELD, text)}
     uuid = fields.get('GPU UUID', '')
-    slept = _read(root, 'sys/bus/pci/devices', bus_id, 'power/runtime_suspended_time')
     return SleepInfo(
         fields.get('Model', ''),
         '' if '?' in uuid else uuid,  # not initialized yet
         _read(root, 'sys/bus/pci/devices', bus_id, 'power_state'),
-        int(slept) / 1000 if slept.isdecimal() else None,
     )
 
 

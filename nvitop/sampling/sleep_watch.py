@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from nvitop.api.system import system
 from nvitop.basics.times import format_duration
-from nvitop.platforms.pci import SleepInfo, is_asleep
+from nvitop.platforms.pci import is_asleep
 from nvitop.sampling.gpu_reader import GpuReading
 from nvitop.sampling.plan import DeviceSelection
 from nvitop.sampling.types import PROCESSES, STATUS, DeviceInfo, DeviceKey, DeviceSample, Problem
@@ -46,9 +46,9 @@ class _SleepyGpu:
         self.state: Literal['queried', 'resting', 'asleep'] = 'queried'
         #: When the state began, on the monotonic clock.
         self.since = 0.0
-        self.found = SleepInfo()
-        #: Whether it was looked at before, so that it was seen falling asleep.
-        self.is_known = False
+        self.power_state = ''
+        #: Whether it was seen awake, so that it is known since when it sleeps.
+        self.was_awake = False
         #: Number of idle readings in a row.
         self.idle_readings = 0
         #: Whether its processes were listed since it is queried.
@@ -62,7 +62,7 @@ class _SleepyGpu:
 
     def fall_asleep(self, now: float) -> None:
         found = system().sleep_info(self.bus_id)
-        self.found = found._replace(suspended_seconds=None) if self.is_known else found
+        self.power_state = found.power_state
         if self.info.name is None:
             key = self.info.key._replace(uuid=found.uuid)
             self.info = self.info._replace(
@@ -75,13 +75,10 @@ class _SleepyGpu:
         """Return the row of the GPU while it is not queried; ``asks``: say how to wake it."""
         reason = RESTING
         if self.state == 'asleep':
-            deep = self.found.power_state.startswith('D3')
-            reason = f'asleep ({self.found.power_state})' if deep else 'asleep'
-            seconds, before = now - self.since, self.found.suspended_seconds
-            if before is not None:
-                reason += f', {format_duration(before + seconds)} in total'
-            elif self.is_known and seconds >= 1:
-                reason += f' for {format_duration(seconds)}'
+            deep = self.power_state.startswith('D3')
+            reason = f'asleep ({self.power_state})' if deep else 'asleep'
+            if self.was_awake and now - self.since >= 1:
+                reason += f' for {format_duration(now - self.since)}'
             reason += '; press r to wake it' if asks else ''
         sample = DeviceSample(self.info.key, self.info, 'asleep', reason)
         why = ASLEEP if self.state == 'asleep' else RESTING
@@ -188,7 +185,7 @@ class SleepWatch:
         elif gpu.state == 'resting' and now - gpu.since >= REST_SECONDS:
             gpu.stays_awake, gpu.is_held = True, self._is_attached
             gpu.begin('queried', now)
-        gpu.is_known = True
+        gpu.was_awake = gpu.was_awake or gpu.state != 'asleep'
 
     def observe(self, index: int, reading: GpuReading, due: Due) -> None:
         """Take notice of a reading; leave the GPU alone after several idle ones."""

@@ -150,8 +150,7 @@ class SimulatedSystem(System):
 
     def sleep_info(self, bus_id: str) -> SleepInfo:
         gpu = next(gpu for gpu in self._world.present() if _bus_id(gpu) == bus_id)
-        slept = min(self.uptime(), self._world.seconds() - gpu.queried_at)
-        return SleepInfo(gpu.value('name'), gpu.value('uuid'), 'D3cold', slept)
+        return SleepInfo(gpu.value('name'), gpu.value('uuid'), 'D3cold')
 
     def container_logs(self) -> list[str]:
         return [task.spec.container_log for task in self._world.tasks if task.spec.container_log]

@@ -126,7 +126,7 @@ def test_device_that_never_responded_shows_the_reason_once(full: bool) -> None:
 
 def test_sleeping_gpu_is_one_sentence_with_the_key_that_wakes_it() -> None:
     device = SAMPLES['one'].devices[0]
-    reason = 'asleep (D3cold), 2 h 10 min in total; press r to wake it'
+    reason = 'asleep (D3cold) for 5 min; press r to wake it'
     asleep = DeviceSample(device.key, device.info, 'asleep', reason)
     (line,) = panel(machine(asleep), 120).lines()[2:]
     assert f'asleep    {reason[7:]} ' in line

@@ -123,16 +123,8 @@ def test_sluid_becomes_the_job_id(proc: Proc) -> None:
     scope = '/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0'
     proc.add(PID, f'0::{scope}/user/task_0')
     assert str(owner_of(PID)) == 'slurm s5K1KKYAYG5D00.0'
-    # The process is not below the daemon, which is found in the cgroup of the step.
     proc.add(20, f'0::{scope}/slurm', name='slurmstepd', cmdline='slurmstepd: [42.0]', uid=0)
-    mount = proc.path / 'cgroup'
-    (mount / scope[1:] / 'slurm').mkdir(parents=True)
-    (mount / scope[1:] / 'slurm' / 'cgroup.procs').write_text('20\n')
-    mounts = f'30 20 0:27 / {mount} rw - cgroup2 none rw\n'
-    proc.add(os.getpid(), files={'mountinfo': mounts})
-    assert str(owner_of(PID)) == 'slurm 42.0'
     proc.add(PID, f'0::{scope}/user/task_0', parent=20)
-    (mount / scope[1:] / 'slurm' / 'cgroup.procs').unlink()
     assert str(owner_of(PID)) == 'slurm 42.0'
 
 

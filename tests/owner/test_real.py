@@ -185,17 +185,6 @@ def test_removed_cgroup_of_a_zombie(groups: Hierarchy) -> None:
     assert (str(owner), owner.is_deleted) == ('docker 4f797c539e6c', True)
 
 
-def test_sluid_is_resolved_by_the_step_daemon(groups: Hierarchy) -> None:
-    scope = '/system.slice/slurmstepd.scope/s5K1KKYAYG5D00/step_0'
-    with bystander('slurmstepd: [42.0]') as daemon, bystander('trainer') as child:
-        groups.put(daemon.pid, f'{scope}/slurm')
-        groups.put(child.pid, f'{scope}/user/task_0')
-        assert owner_text(child.pid) == 'slurm 42.0'
-    with bystander('trainer') as child:
-        groups.put(child.pid, f'{scope}/user/task_0')
-        assert owner_text(child.pid) == 'slurm s5K1KKYAYG5D00.0'
-
-
 def test_moved_process_is_noticed_within_ten_seconds(groups: Hierarchy) -> None:
     clock = Clock()
     reader = OwnerReader(Watchdog('test-owners', clock=clock), clock=clock)

@@ -66,7 +66,6 @@ class Tree:
             (functions / 'vendor').write_text('0x10de\n')
             (functions / 'class').write_text('0x030000\n')
             (functions / 'power_state').write_text('D3cold\n')
-            (functions / 'power/runtime_suspended_time').write_text('7800000\n')
             (driver / 'information').write_text(
                 'Model: \t\t NVIDIA GeForce RTX 4070 Laptop GPU\nIRQ:   \t\t 181\n'
                 f'GPU UUID: \t GPU-????????-????-????-????-????????????\nDevice Minor: \t {index}\n'
@@ -174,8 +173,7 @@ def test_a_sleeping_gpu_is_never_touched(bench: Bench, asleep: tuple[int, ...]) 
     assert bench.machine.calls['nvmlDeviceGetHandleByIndex_v2'] == 0
     assert bench.machine.calls['nvmlDeviceGetHandleByPciBusId_v2'] == 2 - len(asleep)
     assert [d.status == 'asleep' for d in last.devices] == [i in asleep for i in (0, 1)]
-    assert first.devices[1].reason == 'asleep (D3cold), 2 h 10 min in total'
-    assert last.devices[1].reason == 'asleep (D3cold), 2 h 27 min in total'
+    assert first.devices[1].reason == last.devices[1].reason == 'asleep (D3cold)'
     assert last.devices[1].info.name == 'NVIDIA GeForce RTX 4070 Laptop GPU'
     assert last.devices[1].key.uuid == ''  # /proc shows question marks
     assert last.devices[1].info.bus_id == '00000000:43:00.0'
@@ -203,7 +201,7 @@ def test_nvml_is_not_initialized_while_all_gpus_sleep(
     output = capfd.readouterr()
     is_selected = bool(arguments) and 'id' in arguments[0]
     assert bool(bench.machine.calls['nvmlInitWithFlags']) == is_selected
-    assert ('GPU 0: asleep (D3cold), 2 h 10 min in total' in output.err) != is_selected
+    assert ('GPU 0: asleep (D3cold)' in output.err) != is_selected
     assert 'NVIDIA GeForce RTX 40' in output.out
 
 
@@ -393,7 +391,7 @@ def test_wake_decides_and_a_named_gpu_is_woken(bench: Bench) -> None:
     asking = bench.source('ask')
     asleep = bench.sample(asking)
     assert statuses(asleep) == ['asleep', 'asleep']
-    assert asleep.devices[0].reason == ('asleep (D3cold), 2 h 10 min in total; press r to wake it')
+    assert asleep.devices[0].reason == 'asleep (D3cold); press r to wake it'
     asking.refresh()
     assert statuses(bench.sample(asking)) == ['ok', 'ok']
     assert statuses(bench.sample(asking)) == ['asleep', 'asleep']  # the files still say so
