@@ -220,6 +220,9 @@ def _add_own(host: _HostValues, row: Series) -> None:
             gpu.add_finding('not responding', 'critical')
     elif name == 'gpu_asleep':
         gpu.state = 'asleep'
+    elif name == 'gpu_problem_info':
+        if labels.get('status') == 'not permitted':
+            gpu.state = 'not permitted'
     elif name == 'gpu_state':
         if row.value and labels.get('state') in _STATES:
             gpu.state = labels['state']

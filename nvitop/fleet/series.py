@@ -27,6 +27,7 @@ OWN_NAMES = frozenset(
     f'nvitop_{name}'
     for name in (
         *('gpu_up', 'gpu_asleep', 'gpu_state', 'gpu_health', 'gpu_missing', 'gpu_info'),
+        'gpu_problem_info',
         *('gpu_utilization_ratio', 'gpu_memory_used_bytes', 'gpu_memory_total_bytes'),
         *('gpu_power_usage_watts', 'gpu_power_limit_watts', 'gpu_temperature_celsius'),
         *('user_gpu_processes', 'user_gpu_memory_bytes', 'gpu_owner_info'),
