@@ -77,7 +77,7 @@ class Recording:
     def _all(self, statement: str, *values: object) -> list[tuple[object, ...]]:
         try:
             return self._db.execute(statement, values).fetchall()
-        except (sqlite3.Error, OverflowError) as error:
+        except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
             raise RecordingError(f'cannot read {self.path}: {error}') from None
 
     @property
@@ -225,7 +225,7 @@ def open_database(path: str) -> sqlite3.Connection:
         except BaseException:
             db.close()
             raise
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # names in the file can be damaged
         raise RecordingError(f'cannot read {path}: {error}') from None
     return db
 

@@ -31,6 +31,8 @@ _COUNTERS = {
     'kernels': 'kernel_seconds',
     'measured': 'measured_seconds',
 }
+#: Fields of :class:`~nvitop.usage.report.Sums` that the query has.
+_NAMES = frozenset({*_COUNTERS, 'free', 'peak_bytes'})
 #: Labels with the name of the host, the best one first.
 HOST_NAMES = ('hostname', 'instance')
 #: Counters that show only whether a job used a GPU.
@@ -155,6 +157,8 @@ def _add(
     known = [value for _, value in values.points if math.isfinite(value)]
     if kind == 'gpus':
         gpus[host] = max((gpus.get(host, 0.0), *known))
+        return
+    if name not in _NAMES:  # no row of the query
         return
     user = labels.get('user', '')
     user = UNKNOWN_USER if user == '(unknown)' else user

@@ -61,6 +61,8 @@ ROWS = (
     ('free joules', A, math.nan),
     ('user peak_bytes', {**A, 'user': '(unknown)'}, math.nan),
     ('gpus count', A, math.inf),
+    ('', A, 1.0),  # not a row of the query
+    ('user add', ANN, 1.0),
 )
 
 
