@@ -33,6 +33,9 @@ MAX_WARNINGS = 5
 _PAGE_START = 1 << 16
 #: Status → what happened, what to try.
 _STATUSES = {
+    200: ('the server rejects the query', ''),
+    400: ('the server rejects the query', 'check --match and --host-label'),
+    422: ('the server rejects the query', 'select fewer hosts: --match'),
     401: (
         'the server requires a login',
         'check PROMETHEUS_USERNAME and its password, or PROMETHEUS_BEARER_TOKEN_FILE',
@@ -46,14 +49,6 @@ _STATUSES = {
     502: ('the server behind the proxy does not respond', 'try again later'),
     503: ('the server is too busy, or the query took too long', 'select fewer hosts: --match'),
     504: ('the server behind the proxy does not respond', 'select fewer hosts: --match'),
-}
-#: Types of errors in responses → what to try.
-_HINTS = {
-    'bad_data': 'check --match and --host-label',
-    'execution': 'select fewer hosts: --match',
-    'timeout': 'select fewer hosts: --match',
-    'canceled': '',
-    'unavailable': 'try again later',
 }
 
 
@@ -319,18 +314,10 @@ def _error(status: int, text: str) -> FleetError:
         document = json.loads(text)
     except (ValueError, RecursionError):
         document = None
+    words, hint = _STATUSES.get(status, (f'the server returned status {status}', 'check the URL'))
     if isinstance(document, dict) and document.get('error'):
-        kind = str(document.get('errorType', ''))
-        words, hint = _STATUSES.get(status, ('the query failed', ''))
-        if status in (200, 400, 422):
-            words, hint = 'the server rejects the query', ''
-        return FleetError(
-            f'{words} ({status}: {_message(document["error"])})', _HINTS.get(kind, hint) or hint
-        )
-    if status in _STATUSES:
-        words, hint = _STATUSES[status]
-        return FleetError(f'{words} ({status})', hint)
-    return FleetError(f'the server returned status {status}', 'check the URL')
+        return FleetError(f'{words} ({status}: {_message(document["error"])})', hint)
+    return FleetError(f'{words} ({status})' if status in _STATUSES else words, hint)
 
 
 def _not_json(content_type: str, text: str) -> FleetError:

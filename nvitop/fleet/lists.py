@@ -221,7 +221,7 @@ def _table(fleet: Fleet, name: str, rows: Sequence[Any]) -> str:
 def no_hosts(scope: Scope) -> str:
     """Return why the server may have returned no host."""
     if scope.match:
-        return f'no series of GPUs match {{{",".join(map(str, scope.match))}}}'
+        return f'no series of GPUs match {{{printable(scope.match)}}}'
     return 'the server has no series of GPUs; does it scrape an exporter for GPUs?'
 
 

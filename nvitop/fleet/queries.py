@@ -11,7 +11,7 @@ from nvitop.fleet.series import (
     HOST_LABELS,
     INSTANCE,
     OWN_NAMES,
-    Matcher,
+    equals,
     marked,
     vector,
     with_renamed,
@@ -28,8 +28,8 @@ GONE_SECONDS = 3600.0
 class Scope(NamedTuple):
     """The part of the fleet that queries cover."""
 
-    #: Conditions that all series must match.
-    match: tuple[Matcher, ...] = ()
+    #: Conditions that all series must meet: ``'cluster="a",rack=~"r[12]"'``.
+    match: str = ''
     #: The label that names the host; ``''``: found automatically.
     host_label: str = ''
 
@@ -43,8 +43,8 @@ class Scope(NamedTuple):
 def fleet_query(scope: Scope) -> str:
     """Return the query of all hosts: values, those that were seen, and targets that are down."""
     # One GPU of each host is enough.
-    first = (*scope.match, Matcher('gpu', '=', '0'))
-    seen = [vector([name], first) for name in with_renamed(['DCGM_FI_DEV_GPU_TEMP'])]
+    first = equals('gpu', '0')
+    seen = [vector([name], scope.match, first) for name in with_renamed(['DCGM_FI_DEV_GPU_TEMP'])]
     seen.append(vector(['nvitop_build_info'], scope.match))
     times = ' or '.join(f'timestamp({series})' for series in seen)
     host = ', '.join(('job', *scope.host_labels))
@@ -67,14 +67,10 @@ def fleet_query(scope: Scope) -> str:
 
 def host_query(host: FleetHost, scope: Scope) -> str:
     """Return the query of everything that is known about one host."""
-    return vector((*with_renamed(series_names(host.kind)), COLLECTED), _of_host(host, scope))
+    names = (*with_renamed(series_names(host.kind)), COLLECTED)
+    return vector(names, scope.match, equals(*host.selector))
 
 
 def history_query(host: FleetHost, scope: Scope) -> str:
     """Return the query of a range of the values of one host that graphs show."""
-    return vector(with_renamed(GRAPH_SERIES[host.kind]), _of_host(host, scope))
-
-
-def _of_host(host: FleetHost, scope: Scope) -> tuple[Matcher, ...]:
-    label, value = host.selector
-    return (*scope.match, Matcher(label, '=', value))
+    return vector(with_renamed(GRAPH_SERIES[host.kind]), scope.match, equals(*host.selector))

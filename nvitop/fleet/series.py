@@ -4,18 +4,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Iterable, NamedTuple
+from typing import TYPE_CHECKING, Iterable
 
 if TYPE_CHECKING:
     from nvitop.fleet.types import Series
 
 _ESCAPES = {'\\': '\\\\', '"': '\\"', '\n': '\\n', '\r': '\\r', '\t': '\\t', '\0': '\\x00'}
-_MATCHER = re.compile(
-    r'\s*(?P<label>[A-Za-z_]\w*)\s*(?P<operator>=~|!~|!=|=)\s*'
-    r'(?P<value>"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')\s*(?:,|$)',
-    re.ASCII,
-)
-_UNESCAPES = {'n': '\n', 'r': '\r', 't': '\t'}
 LABEL = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 #: Label that names the part of a query from which a row comes.
 ROW = 'nvitop_row'
@@ -80,27 +74,20 @@ def renamed(series: Series) -> Series:
     return series._replace(name=name, value=series.value * factor)
 
 
-class Matcher(NamedTuple):
-    """A condition for a label: ``host=~"gpu.*"``."""
-
-    label: str
-    operator: str
-    #: The text, not quoted.
-    value: str
-
-    def __str__(self) -> str:
-        return f'{self.label}{self.operator}{quoted(self.value)}'
-
-
 def quoted(text: str) -> str:
     """Return a text as a string of PromQL: ``'a"b'`` → ``'"a\\\\"b"'``."""
     return '"' + ''.join(_ESCAPES.get(char, char) for char in text) + '"'
 
 
-def vector(names: Iterable[str], matchers: Iterable[Matcher] = ()) -> str:
-    """Return the selector of all series with one of these names that match."""
-    conditions = [Matcher('__name__', '=~', '|'.join(sorted(set(names)))), *matchers]
-    return '{' + ','.join(map(str, conditions)) + '}'
+def equals(label: str, value: str) -> str:
+    """Return a condition for a label: ``host="gpu01"``."""
+    return f'{label}={quoted(value)}'
+
+
+def vector(names: Iterable[str], *conditions: str) -> str:
+    """Return the selector of all series with one of these names that meet conditions."""
+    name = f'__name__=~{quoted("|".join(sorted(set(names))))}'
+    return '{' + ','.join(filter(None, (name, *conditions))) + '}'
 
 
 def marked(expression: str, mark: str) -> str:
@@ -109,25 +96,3 @@ def marked(expression: str, mark: str) -> str:
     The operator ``or`` ignores names: without different labels, it would drop rows.
     """
     return f'label_replace({expression}, "{ROW}", "{mark}", "", "")'
-
-
-def parse_selector(text: str) -> tuple[Matcher, ...]:
-    """Parse conditions such as ``{cluster="a", rack=~"r[12]"}``; the braces may be left out.
-
-    Raises:
-        ValueError: The text is not a selector.
-    """
-    rest = text.strip()
-    if rest.startswith('{') and rest.endswith('}'):
-        rest = rest[1:-1].strip()
-    matchers = []
-    while rest:
-        match = _MATCHER.match(rest)
-        if match is None:
-            raise ValueError(f'expected {{label="value",...}}, not {text!r}')
-        value = re.sub(
-            r'\\(.)', lambda escape: _UNESCAPES.get(escape[1], escape[1]), match['value'][1:-1]
-        )
-        matchers.append(Matcher(match['label'], match['operator'], value))
-        rest = rest[match.end() :].strip()
-    return tuple(matchers)

@@ -11,7 +11,7 @@ from typing import Any, Mapping, NamedTuple
 from nvitop.basics.times import read_duration
 from nvitop.basics.toml import suggestion
 from nvitop.fleet.queries import Scope
-from nvitop.fleet.series import LABEL, parse_selector
+from nvitop.fleet.series import LABEL
 from nvitop.fleet.types import FleetError
 
 #: Default limit (seconds) of a request.
@@ -46,8 +46,10 @@ class Settings(NamedTuple):
 
     @property
     def scope(self) -> Scope:
-        """Scope of the queries. Raises ValueError if the selector is invalid."""
-        return Scope(parse_selector(self.match), self.host_label)
+        """Scope of the queries."""
+        match = self.match.strip()
+        match = match[1:-1] if match.startswith('{') and match.endswith('}') else match
+        return Scope(match.strip(' ,'), self.host_label)
 
     def request_headers(self, hostname: str) -> dict[str, str]:
         """Return the headers that log in. Files are read each time, because tokens change."""
@@ -140,10 +142,6 @@ def make_settings(*layers: Mapping[str, Any]) -> Settings:
         raise SettingsError(
             f'--host-label must be the name of a label, not {settings.host_label!r}'
         )
-    try:
-        parse_selector(settings.match)
-    except ValueError as error:
-        raise SettingsError(f'--match: {error}') from None
     for name, text in settings.headers:
         if not name.isprintable() or not text.isprintable() or ':' in name or not name:
             raise SettingsError(f'invalid header {name!r}')

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import time
-from typing import Callable, Protocol
+from typing import Callable
 
 from nvitop.accounting.usage import MinuteRows, UsageAccount
 from nvitop.basics.metrics import METRICS
@@ -42,16 +42,6 @@ RECORDED = Demand(
 Report = Callable[[str, str], None]
 
 
-class Sink(Protocol):
-    """Takes samples. Used by one thread at a time."""
-
-    def write(self, sample: Sample) -> None:
-        """Take a sample."""
-
-    def close(self) -> None:
-        """Finish; no sample follows."""
-
-
 def _machine_hash() -> str:
     """Hash of the machine ID, ``''`` if there is none: systemd asks not to publish the ID itself."""
     text = machine_id()
@@ -70,7 +60,6 @@ class Recorder:
         path: str,
         *,
         interval_seconds: float = DEFAULT_INTERVAL,
-        sample_seconds: float | None = None,
         retention: Retention | None = None,
         commands: str = 'name',
         mode: int | None = None,
@@ -80,8 +69,7 @@ class Recorder:
 
         Args:
             path: The file.
-            interval_seconds: Minimum time between frames.
-            sample_seconds: Expected time between samples, if they come faster than frames.
+            interval_seconds: Time between samples.
             retention: When frames and usage are deleted.
             commands: How much of command lines is kept: ``'full'``, ``'name'`` or ``'none'``.
             mode: Permissions of the file; ``None``: 0600 for a new file.
@@ -92,13 +80,12 @@ class Recorder:
         """
         self.path = path
         self.interval_seconds = interval_seconds
-        self._sample_seconds = sample_seconds or interval_seconds
         self._retention = retention or Retention()
         self._mode = mode
         self._report = on_message
         self._commands = CommandFilter(commands)
-        self._usage = UsageAccount(self._sample_seconds)
-        self._detector = EventDetector(self._sample_seconds)
+        self._usage = UsageAccount(interval_seconds)
+        self._detector = EventDetector(interval_seconds)
         self._encoder = FrameEncoder()
         self._minutes: list[MinuteRows] = []
         self._events: list[RecordedEvent] = []

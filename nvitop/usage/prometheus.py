@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
 
 from nvitop.accounting.shares import UNKNOWN_USER
 from nvitop.fleet.reading import host_name
-from nvitop.fleet.series import ROW, Matcher, marked, vector
+from nvitop.fleet.series import ROW, equals, marked, vector
 from nvitop.fleet.types import FleetError
 from nvitop.usage.report import UNOBSERVED, Place, Report, Sums, Table
 
@@ -75,7 +75,7 @@ def _expression(
             yield marked(total, f'{prefix} {mark}')
 
     memory = vector(['nvitop_user_gpu_memory_bytes'], scope.match)
-    up = vector(['nvitop_gpu_up'], (*scope.match, Matcher('mig_uuid', '=', '')))
+    up = vector(['nvitop_gpu_up'], scope.match, equals('mig_uuid', ''))
     peak = f'max_over_time(({merged("max", ("user",), memory)})[{seconds}s:{step}s])'
     gpus = merged('max', ('gpu', 'uuid'), up)
     count = f'count by ({", ".join(names)}) ({gpus})'

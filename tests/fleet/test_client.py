@@ -247,8 +247,6 @@ def test_wrong_settings_are_explained() -> None:
         from_table({'xyz': ''})
     with pytest.raises(SettingsError, match='expected http://HOST:PORT'):
         make_settings({'url': 'ftp://x'})
-    with pytest.raises(SettingsError, match='--match: expected'):
-        make_settings({'url': 'x', 'match': '{a}'})
     with pytest.raises(SettingsError, match='timeout must be'):
         make_settings({'timeout': 'x'})
     assert make_settings({'url': 'prometheus:9090/graph'}).url == 'http://prometheus:9090'

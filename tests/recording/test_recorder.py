@@ -48,14 +48,6 @@ def test_old_rows_are_looked_for_once_a_minute(
     assert len({time // 60 for time in times}) == len(times) == 4
 
 
-def test_frames_are_thinned_to_the_interval_but_usage_is_not(tmp_path: Path) -> None:
-    machine = SimpleMachine()
-    samples = [machine.sample(1.0) for _ in range(61)]
-    record(tmp_path / 'a.db', samples, interval_seconds=10.0, sample_seconds=1.0)
-    assert len(samples_of(tmp_path / 'a.db')) == 7
-    assert rows(tmp_path / 'a.db', 'SELECT sum(observed_ms) FROM gpu_minute') == [(60_000,)]
-
-
 @pytest.mark.parametrize(
     ('commands', 'command', 'name'),
     [
