@@ -16,8 +16,7 @@ from nvitop.gui.fleet.state import (
     selected,
 )
 from nvitop.gui.model.choices import Screen
-from nvitop.gui.model.device_rows import Answer
-from nvitop.gui.model.table import Column
+from nvitop.gui.model.table import Column, Item
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
@@ -68,7 +67,7 @@ _WAYS = {
 }
 
 
-def first_line(state: AppState) -> tuple[Answer, ...]:
+def first_line(state: AppState) -> tuple[Item, ...]:
     """Return the sums over the hosts: which GPUs are free, held, and what is wrong first."""
     fleet = fleet_of(state)
     sums, now = fleet.sums, _now(state)
@@ -86,7 +85,12 @@ def first_line(state: AppState) -> tuple[Answer, ...]:
     }
     texts = totals_texts(sums, fleet.everything)
     return tuple(
-        Answer((texts[name], texts[name].partition(' (')[0]), styles.get(name, PLAIN), rank)
+        Item(
+            (texts[name], texts[name].partition(' (')[0]),
+            styles.get(name, PLAIN),
+            rank,
+            '!' if name == 'problems' else '',
+        )
         for name, rank in _RANKS.items()
         if name in texts
     )

@@ -7,6 +7,7 @@ from typing import Iterable, NamedTuple, Sequence
 
 from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
+from nvitop.gui.model.table import Item
 from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, WARNING, Style
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.health import (
@@ -198,16 +199,7 @@ def _held_words(sample: Sample, row: GpuRow) -> str:
     return f'{words}; another process uses the GPU' if is_used else words
 
 
-class Answer(NamedTuple):
-    """A part of the first line, in forms from the longest to the shortest."""
-
-    forms: tuple[str, ...]
-    style: Style
-    #: Parts of a lower rank have room first.
-    rank: int
-
-
-def answers(rows: Sequence[GpuRow]) -> tuple[Answer, ...]:
+def answers(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
     """Return which devices are free, who holds or uses the others, and what is wrong.
 
     A GPU that is divided into MIG devices does not count itself.
@@ -216,11 +208,9 @@ def answers(rows: Sequence[GpuRow]) -> tuple[Answer, ...]:
     free = [row for row in leaves if row.is_free]
     found = []
     if free:
-        found.append(
-            Answer((f'{len(free)} free: GPU {_labels(free)}', f'{len(free)} free'), IDLE, 0)
-        )
+        found.append(Item((f'{len(free)} free: GPU {_labels(free)}', f'{len(free)} free'), IDLE, 0))
     elif leaves and all(row.state.word in (*_BUSY, 'held') or row.is_claimed for row in leaves):
-        found.append(Answer(('no GPU free', '0 free'), DIM, 4))
+        found.append(Item(('no GPU free', '0 free'), DIM, 4))
     held = [row for row in leaves if row.state.word == 'held']
     if held:
         who = ', '.join(
@@ -228,7 +218,7 @@ def answers(rows: Sequence[GpuRow]) -> tuple[Answer, ...]:
         )
         count = f'{len(held)} held'
         forms = (f'{count}: GPU {who}', f'{count}: GPU {_labels(held)}', count)
-        found.append(Answer(forms, WARNING, 1))
+        found.append(Item(forms, WARNING, 1))
     claimed = [row for row in leaves if row.is_claimed]
     found += _by_user(claimed, 'claimed', 4)
     used = [row for row in leaves if row.state.word in _BUSY]
@@ -236,11 +226,11 @@ def answers(rows: Sequence[GpuRow]) -> tuple[Answer, ...]:
     asleep = [row for row in leaves if row.state.word == 'asleep' and not row.is_claimed]
     if asleep:
         count = f'{len(asleep)} asleep'
-        found.append(Answer((f'{count}: GPU {_labels(asleep)}', count), DIM, 4))
+        found.append(Item((f'{count}: GPU {_labels(asleep)}', count), DIM, 4))
     return (*found, *_problem(rows))
 
 
-def _by_user(rows: Sequence[GpuRow], word: str, rank: int) -> list[Answer]:
+def _by_user(rows: Sequence[GpuRow], word: str, rank: int) -> list[Item]:
     """Return the number of devices, and those of each user: ``6 busy: ann 0-3, bob 4,5``."""
     if not rows:
         return []
@@ -250,10 +240,10 @@ def _by_user(rows: Sequence[GpuRow], word: str, rank: int) -> list[Answer]:
     who = ', '.join(f'{user or "?"} {_labels(each)}' for user, each in users.items())
     count = f'{len(rows)} {word}'
     few = ', '.join(list(users)[:3]) + (' ..' if len(users) > 3 else '')
-    return [Answer((f'{count}: {who}', f'{count}: {few}', count), PLAIN, rank)]
+    return [Item((f'{count}: {who}', f'{count}: {few}', count), PLAIN, rank)]
 
 
-def _problem(rows: Sequence[GpuRow]) -> list[Answer]:
+def _problem(rows: Sequence[GpuRow]) -> list[Item]:
     """Return what is wrong: the problem of a single device, or the number of devices with one."""
     worst: dict[int, GpuRow] = {}
     for row in rows:
@@ -271,7 +261,7 @@ def _problem(rows: Sequence[GpuRow]) -> list[Answer]:
             f'! {len(wrong)} GPUs, {texts[0]}',
             f'! {len(wrong)} GPUs',
         )
-    return [Answer(forms, wrong[0].mark_style, 2)]
+    return [Item(forms, wrong[0].mark_style, 2, '!')]
 
 
 def _brief_problem(row: GpuRow) -> str:
@@ -335,15 +325,15 @@ def total_texts(rows: Sequence[GpuRow]) -> dict[str, str]:
     return texts
 
 
-def models(rows: Sequence[GpuRow]) -> tuple[str, ...]:
-    """Return the model if all GPUs have the same one, and their number; the longest form first."""
+def model_text(rows: Sequence[GpuRow]) -> str:
+    """Return the number of GPUs, and their model if all have the same one."""
     gpus = [row.device for row in rows if not row.device.key.is_mig] or [row.device for row in rows]
     names = {fmt.product_name(gpu.info.name) for gpu in gpus if gpu.info.name is not None}
     count = fmt.counted(len(gpus), 'GPU')
     if len(names) != 1:
-        return (count if gpus else 'GPUs',)
+        return count if gpus else 'GPUs'
     (name,) = names
-    return (name,) if len(gpus) == 1 else (f'{len(gpus)} × {name}', count)
+    return name if len(gpus) == 1 else f'{len(gpus)} × {name}'
 
 
 def has_one_gpu(rows: Sequence[GpuRow]) -> bool:

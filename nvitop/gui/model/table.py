@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Columns of any list, and their places on a screen of some width."""
+"""Columns of any list and their places; parts of a line that fit into its width."""
 
 from __future__ import annotations
 
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from nvitop.gui.render.geometry import Cells
+from nvitop.gui.render.style import PLAIN, Style
+from nvitop.gui.render.width import cell_width
 
 
 class Column(NamedTuple):
@@ -115,3 +117,35 @@ def _cells_of(columns: Sequence[Column], widths: Mapping[str, int]) -> int:
 def _gap(column: Column, number: int) -> int:
     """Return the empty cells before a column. Only text needs one after the border."""
     return column.gap if number else int(column.align == '<')
+
+
+class Item(NamedTuple):
+    """A part of a line, from its longest to its shortest form."""
+
+    forms: tuple[str, ...]
+    style: Style = PLAIN
+    #: Parts of a lower rank have room first.
+    rank: int = 1
+    #: The default key that a click on it presses; ``''``: none.
+    key: str = ''
+
+
+def fit(items: Sequence[Item], room: int, gap: int) -> list[str]:
+    """Return the form of each item that fits, ``''`` for those left out.
+
+    All get room in their shortest form by rank; what is left lengthens them by rank.
+    """
+    shown = [''] * len(items)
+    by_rank = sorted(range(len(items)), key=lambda number: items[number].rank)
+    room += gap
+    for number in by_rank:
+        cells = gap + cell_width(items[number].forms[-1])
+        if cells <= room:
+            shown[number] = items[number].forms[-1]
+            room -= cells
+    for number in by_rank:
+        if shown[number]:
+            room += cell_width(shown[number])
+            shown[number] = next(f for f in items[number].forms if cell_width(f) <= room)
+            room -= cell_width(shown[number])
+    return shown

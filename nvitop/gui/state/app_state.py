@@ -16,7 +16,8 @@ from typing import (
 )
 
 from nvitop.gui.model.choices import MainState, Screen, Sort, ViewState
-from nvitop.gui.model.device_rows import Answer, GpuRow, answers
+from nvitop.gui.model.device_rows import GpuRow, answers
+from nvitop.gui.model.table import Item
 from nvitop.gui.render.geometry import CLASSIC
 from nvitop.gui.state.events import Effect
 from nvitop.gui.state.jobs import JobKey, Line
@@ -154,7 +155,8 @@ class ScreenSpec(NamedTuple):
     """Everything about one screen but the keys that open it, which are in ``gui.state.bindings``."""
 
     draw: Callable[[Buffer, AppState, History], None]
-    #: Keys whose hints are in the last row, if they work; all but the last may be left out.
+    #: Keys whose hints are in the last row, by their usual names, if they work; ``'K J'`` share one
+    #: hint. All but the last may be left out.
     menu: tuple[str, ...]
     #: The lines among which the cursor moves or that are scrolled.
     lines: Callable[[AppState], Sequence[Any]]
@@ -196,7 +198,7 @@ class Program(NamedTuple):
     #: What the help has before and after the keys.
     other_help: Callable[[AppState], tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]]
     #: The parts of the first line.
-    answers: Callable[[AppState], tuple[Answer, ...]]
+    answers: Callable[[AppState], tuple[Item, ...]]
 
     @property
     def home(self) -> Screen:
@@ -210,7 +212,7 @@ def make_program(
     other_help: Callable[
         [AppState], tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]
     ] = lambda _: ((), ()),
-    first_line: Callable[[AppState], tuple[Answer, ...]] = lambda state: answers(state.devices),
+    first_line: Callable[[AppState], tuple[Item, ...]] = lambda state: answers(state.devices),
 ) -> Program:
     """Return a program; raise ValueError if keys work on a screen that is not described."""
     used = {screen for binding in keys.bindings for screen in binding.screens}

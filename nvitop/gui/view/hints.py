@@ -3,31 +3,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from nvitop.gui.model.choices import ProcessFilter, Screen
 from nvitop.gui.model.format import format_process_type, format_timestamp
+from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.actions import working_binding
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.keymap import Need
-from nvitop.gui.view.text import (
-    KEY,
-    Item,
-    draw_list_line,
-    fit_items,
-)
+from nvitop.gui.view.text import KEY
 
 if TYPE_CHECKING:
-    from nvitop.gui.state.cursor import ListLayout
     from nvitop.sampling.types import Origin
 
-#: Pieces of a line, each with its style.
-_Pieces = Tuple[Tuple[str, Style], ...]
 #: Empty cells before the first hint and between two hints.
 _MARGIN, _GAP = 1, 2
 #: Keys that come first while the display is paused or shows a recording.
@@ -67,7 +59,8 @@ def draw_hints(buf: Buffer, y: int, state: AppState) -> None:
         del shown[-2], widths[-2]
     x = _MARGIN
     for hint, cells in zip(shown, widths):
-        _draw_hint(buf, x, y, hint)
+        words = hint.words[:1].upper() + hint.words[1:]
+        _draw_hint(buf, x, y, hint._replace(words=words))
         x += cells
 
 
@@ -112,7 +105,7 @@ def _draw_hint(buf: Buffer, x: int, y: int, hint: Hint) -> None:
 def _menu(state: AppState) -> list[Hint]:
     """Return the hints of the last row."""
     if state.field is not None:
-        return [Hint((key,), words.capitalize()) for key, words in _TYPING[state.field.purpose]]
+        return [Hint((key,), words) for key, words in _TYPING[state.field.purpose]]
     hints = []
     met: dict[Need, bool] = {}
     menu = state.spec.menu
@@ -130,8 +123,7 @@ def _menu(state: AppState) -> list[Hint]:
             continue  # the last key does the same
         if binding.shows_orders:
             keys = [state.keymap.sort_prefix(state.screen) or keys[0]]
-        words = binding.hint_now(state)
-        hints.append(Hint(tuple(keys), words[:1].upper() + words[1:]))
+        hints.append(Hint(tuple(keys), binding.hint_now(state)))
     return hints
 
 
@@ -151,27 +143,12 @@ def draw_screen_title(
         *(() if state.is_inner else title_badges(state)),
     ]
     x = 0
-    for item, text in zip(items, fit_items(items, buf.width - 4 * state.is_inner, _GAP)):
+    for item, text in zip(items, fit(items, buf.width - 4 * state.is_inner, _GAP)):
         if text:
             width = buf.write(x, 0, text, item.style)
             if item.key:
                 buf.hit(Rect(x, 0, width, 1), 'keys', item.key)
             x += width + _GAP
-
-
-def draw_lines(
-    buf: Buffer, state: AppState, line_of: Callable[[int], tuple[str, Style]]
-) -> ListLayout:
-    """Draw the lines on the screen, the current one as a bar; return their places.
-
-    ``line_of`` returns the text of a line and its style.
-    """
-    layout, cursor = lines_layout(state), current_line(state)
-    for line in layout.shown:
-        text, style = line_of(line)
-        y = layout.row_of(line)
-        draw_list_line(buf, y, clip(text, buf.width), style, is_current=line == cursor)
-    return layout
 
 
 def shown_key(state: AppState, usual: str) -> str:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from nvitop.gui.model.table import Item
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import TITLE
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.view.hints import title_badges
 from nvitop.gui.view.screens.main import crumbs, draw_first_line
-from nvitop.gui.view.text import BORDER, Note, draw_border, draw_rule, draw_uprights
+from nvitop.gui.view.text import BORDER, draw_border, draw_rule, draw_uprights
 from nvitop.sampling.history import History
 
 
@@ -17,10 +18,10 @@ def draw_framed(buf: Buffer, state: AppState, history: History) -> None:
     inside = state.inner
     inner = Buffer(inside.width, inside.height)
     state.spec.draw(inner, inside, history)
-    _draw_crumbs(buf, state)
+    draw_first_line(buf, state, (*crumbs(state, state.screen.value), *title_badges(state)))
     ends, x = (0, buf.width - 1), state.margin
     title = ' · '.join(text for _, text, _ in inner.row(0)) if inner.height else ''
-    draw_border(buf, 1, (), ends, [Note((title,), TITLE)] if title else ())
+    draw_border(buf, 1, (), ends, [Item((title,), TITLE)] if title else ())
     for y in range(1, inner.height):
         row = inner.row(y)
         if row and row[-1][2] == BORDER and row[-1][1].endswith('─'):
@@ -39,10 +40,3 @@ def draw_section(buf: Buffer, y: int, title: str) -> None:
     buf.write(0, y, '─' * buf.width, BORDER)
     if title:
         buf.write(0, y, f' {title} ', TITLE, width=max(0, buf.width - 1))
-
-
-def _draw_crumbs(buf: Buffer, state: AppState) -> None:
-    """Draw the way to the screen, badges, which GPUs are free, and keys."""
-    badges = (*crumbs(state, state.screen.value), *title_badges(state))
-    answers = state.program.answers(state)
-    draw_first_line(buf, answers, state.shown.host, badges, state.timestamp)

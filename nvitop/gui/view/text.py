@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterable, Sequence, Tuple
 
 from nvitop.gui.model.format import NOT_AVAILABLE
-from nvitop.gui.model.table import Placed
+from nvitop.gui.model.table import Item, Placed, fit
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import HEADING, PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, fit, pad, wrap
+from nvitop.gui.render.width import cell_width, clip, pad, wrap
+from nvitop.gui.render.width import fit as fit_text
 
 if TYPE_CHECKING:
     #: Pieces of a line, each with its style.
@@ -36,16 +37,6 @@ def draw_bar_row(buf: Buffer, y: int, text: str, style: Style = HEADING) -> None
     buf.write(0, y, pad(text, buf.width), style)
 
 
-def draw_list_line(
-    buf: Buffer, y: int, text: str, style: Style = PLAIN, *, is_current: bool
-) -> None:
-    """Draw a line of a list, the current one as a bar across the screen."""
-    if is_current:
-        draw_bar_row(buf, y, text, Style(Role.SELECTED))
-    else:
-        draw_text(buf, 0, y, text, style)
-
-
 def draw_message(buf: Buffer, area: Rect, text: str, style: Style = PLAIN) -> None:
     """Draw safe text in place of the lines of a list, wrapped to the width of ``area``."""
     for i, line in enumerate(wrap(text, max(2, area.width - 2))[: area.height]):
@@ -69,7 +60,7 @@ def row_text(places: Iterable[Placed], texts: Iterable[str], ellipsis: str = '+'
     for place, text in zip(places, texts):
         if place.x > x:
             parts.append(' ' * (place.x - x))
-        parts.append(fit(text, place.width, place.column.align, ellipsis))
+        parts.append(fit_text(text, place.width, place.column.align, ellipsis))
         x = place.right
     return ''.join(parts)
 
@@ -85,60 +76,14 @@ KEY = Style(Role.KEY, bold=True, italic=True)
 MONO_TRACKS = {ord('▇'): '░'}
 
 
-class Item(NamedTuple):
-    """A part of a line, from its longest to its shortest form."""
-
-    forms: tuple[str, ...]
-    style: Style = PLAIN
-    #: Parts of a lower rank have room first.
-    rank: int = 1
-    #: The default key that a click on it presses; ``''``: none.
-    key: str = ''
-
-
-def fit_items(items: Sequence[Item], room: int, gap: int) -> list[str]:
-    """Return the form of each item that fits, ``''`` for those left out.
-
-    All get room in their shortest form by rank; what is left lengthens them by rank.
-    """
-    shown = [''] * len(items)
-    by_rank = sorted(range(len(items)), key=lambda number: items[number].rank)
-    room += gap
-    for number in by_rank:
-        cells = gap + cell_width(items[number].forms[-1])
-        if cells <= room:
-            shown[number] = items[number].forms[-1]
-            room -= cells
-    for number in by_rank:
-        if shown[number]:
-            room += cell_width(shown[number])
-            shown[number] = next(f for f in items[number].forms if cell_width(f) <= room)
-            room -= cell_width(shown[number])
-    return shown
-
-
 BORDER = Style(Role.BORDER)
 _LINE = '─'
 #: Joints (left end, between, right end) with vertical lines that continue above and below, only
 #: below, and only above.
 _JOINTS = ('├┼┤', '╭┬╮', '╰┴╯')
 _UPRIGHT = '│'
-#: Between two notes.
-_SEPARATOR = ' · '
-#: Cells around the notes of one side, and between both sides: lines and spaces.
-_AROUND, _BETWEEN = 3, 3
-
-
-class Note(NamedTuple):
-    """A few words in a border."""
-
-    #: The text, from its longest to its shortest form.
-    forms: tuple[str, ...]
-    style: Style = PLAIN
-    #: Notes of a lower rank are shown first if there is no room for all of them.
-    rank: int = 1
-    #: What is between it and the note before it.
-    separator: str = _SEPARATOR
+#: Between two parts of a border; cells around those of one side: lines and spaces.
+_SEPARATOR, _AROUND = ' · ', 3
 
 
 def rule(above: tuple[int, ...], below: tuple[int, ...]) -> str:
@@ -162,65 +107,30 @@ def draw_border(
     y: int,
     above: tuple[int, ...],
     below: tuple[int, ...],
-    left: Sequence[Note] = (),
-    right: Sequence[Note] = (),
-) -> tuple[int, int]:
-    """Draw a :func:`rule` with the notes that fit: a title at its left, and totals at its right.
+    left: Sequence[Item] = (),
+    right: Sequence[Item] = (),
+) -> None:
+    """Draw a :func:`rule` with the parts that fit: a title at its left, and totals at its right.
 
-    Return the columns between both sides.
+    The first part of the left side is always shown, and clipped if necessary.
     """
     draw_rule(buf, y, above, below)
-    columns = (*above, *below)
-    return draw_notes(buf, Rect(min(columns), y, max(columns) + 1 - min(columns), 1), left, right)
-
-
-def draw_notes(
-    buf: Buffer, line: Rect, left: Sequence[Note], right: Sequence[Note] = ()
-) -> tuple[int, int]:
-    """Draw the notes that fit over a line; return the columns between both sides.
-
-    The first note of the left side is always shown, and clipped if necessary.
-    """
-    shown = _fit_notes((*left, *right), len(left), line.width)
-    start, end = line.x + 1, line.right - 1
-    at_left = [(text, note) for note, text in zip(left, shown) if text]
-    at_right = [(text, note) for note, text in zip(right, shown[len(left) :]) if text]
-    if at_left:
-        start = _draw_side(buf, line.x + 1, line.y, at_left)
-    if at_right:
-        cells = sum(cell_width(text) for text, _ in at_right)
-        end -= cells + sum(len(note.separator) for _, note in at_right[1:]) + _AROUND
-        _draw_side(buf, end - 1, line.y, at_right)
-    return start, end
-
-
-def _draw_side(buf: Buffer, x: int, y: int, notes: Sequence[tuple[str, Note]]) -> int:
-    """Draw notes between spaces, the first one in column ``x + 2``; return the column after them."""
-    x += 1
-    for number, (text, note) in enumerate(notes):
-        x += buf.write(x, y, note.separator if number else ' ')
-        x += buf.write(x, y, text, note.style)
-    return x + buf.write(x, y, ' ')
-
-
-def _fit_notes(notes: Sequence[Note], lefts: int, width: int) -> list[str]:
-    """Return the form of each note, ``''`` for those without room."""
-    shown = [''] * len(notes)
-    room = width - 2 * _AROUND
-    sides = [False, False]
-    for number in sorted(range(len(notes)), key=lambda i: (notes[i].rank, i)):
-        is_right = number >= lefts
-        separator = notes[number].separator
-        around = len(separator) if sides[is_right] else _BETWEEN if any(sides) else 0
-        forms = notes[number].forms
-        fitting = next((form for form in forms if cell_width(form) + around <= room), '')
-        if not fitting and not any(sides) and number == 0:
-            fitting = clip(forms[-1], max(0, room))
-        if fitting:
-            shown[number] = fitting
-            sides[is_right] = True
-            room -= cell_width(fitting) + around
-    return shown
+    start, end = min(*above, *below), max(*above, *below)
+    room = end + 1 - start - 2 * _AROUND
+    texts = fit((*left, *right), room, len(_SEPARATOR))
+    if left and not texts[0]:
+        texts = [clip(left[0].forms[-1], max(0, room)), *[''] * (len(texts) - 1)]
+    at_right = [text for text in texts[len(left) :] if text]
+    cells = sum(cell_width(text) + len(_SEPARATOR) for text in at_right)
+    for x, items, forms in (
+        (start + 2, left, texts),
+        (end - cells, right, texts[len(left) :]),
+    ):
+        shown = [(text, item.style) for text, item in zip(forms, items) if text]
+        for number, (text, style) in enumerate(shown):
+            x += buf.write(x, y, _SEPARATOR if number else ' ')
+            x += buf.write(x, y, text, style)
+        buf.write(x, y, ' ' if shown else '')
 
 
 def draw_uprights(buf: Buffer, y: int, columns: Sequence[int]) -> None:

@@ -22,8 +22,8 @@ from nvitop.gui.model.device_columns import (
     top_of,
     value_of,
 )
-from nvitop.gui.model.device_rows import GpuRow, models, total_texts, why_silent
-from nvitop.gui.model.table import Placed, place
+from nvitop.gui.model.device_rows import GpuRow, model_text, total_texts, why_silent
+from nvitop.gui.model.table import Item, Placed, place
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, Cells, Rect, inside
 from nvitop.gui.render.style import DIM, HEADING, IDLE, PLAIN, TITLE, WARNING, Role, Style
@@ -39,7 +39,7 @@ from nvitop.gui.view.charts import (
     round_top,
 )
 from nvitop.gui.view.table import draw_cell, draw_headings
-from nvitop.gui.view.text import Note, draw_border, draw_uprights
+from nvitop.gui.view.text import draw_border, draw_uprights
 from nvitop.sampling.types import DeviceKey, DeviceSample, Sample
 
 #: Marks the device of the selected process, left of its index.
@@ -78,11 +78,11 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
         return _draw_metrics(buf, area, panel, rows[0], shown)
     room = area.height - DEVICE_FRAME - bool(panel.shown.free)
     first, last = _window(panel, room, shown.selected)
-    position: tuple[Note, ...] = ()
+    position: tuple[Item, ...] = ()
     if last - first < len(panel.shown.rows):
         arrows = '▲' * (first > 0) + '▼' * (last < len(panel.shown.rows))
         text = f'{first + 1}–{last} of {len(panel.shown.rows)} {arrows}'
-        position = (Note((text, arrows), Style(Role.KEY, bold=True), 1),)
+        position = (Item((text, arrows), Style(Role.KEY, bold=True), 1),)
     notes = machine_notes(rows, shown.sample)
     draw_border(buf, area.y, (), ends, notes, (*position, *total_notes(rows)))
     columns = _place(area.width, rows, panel.lines, shown)
@@ -389,8 +389,8 @@ def _draw_facts(buf: Buffer, area: Rect, row: GpuRow) -> None:
     info = row.device.info
     profile = info.mig_profile and f'MIG {info.mig_profile}'
     family = ' '.join(filter(None, (info.architecture, info.cuda_compute_capability)))
-    notes = [Note((f'GPU {row.device.key.label}',), TITLE, 0)]
-    notes += [Note((safe(text),)) for text in (profile, family) if text]
+    notes = [Item((f'GPU {row.device.key.label}',), TITLE, 0)]
+    notes += [Item((safe(text),)) for text in (profile, family) if text]
     draw_border(buf, area.y, ends, ends, notes)
     cells = inside(area.width)
     problem = ' · '.join(filter(None, (row.problem, row.advice))) or row.held_words
@@ -418,21 +418,21 @@ def _no_devices_message(sample: Sample) -> str:
     return ': '.join(['No GPU is visible', *reasons[:1]])
 
 
-def machine_notes(rows: Sequence[GpuRow], sample: Sample) -> tuple[Note, ...]:
+def machine_notes(rows: Sequence[GpuRow], sample: Sample) -> tuple[Item, ...]:
     """Return what is in the machine: its GPUs, and the versions of driver and CUDA."""
     migs = sum(row.device.key.is_mig for row in rows)
-    notes = [Note(models(rows), TITLE, 0)]
+    notes = [Item((model_text(rows),), TITLE, 0)]
     if migs and migs < len(rows):
-        notes.append(Note((fmt.counted(migs, 'MIG device'),), rank=4))
+        notes.append(Item((fmt.counted(migs, 'MIG device'),), rank=4))
     if sample.driver_version:
         driver = safe(sample.driver_version)
-        notes.append(Note((f'driver {driver}', driver), rank=5))
+        notes.append(Item((f'driver {driver}', driver), rank=5))
     if sample.cuda_driver_version:
-        notes.append(Note((f'CUDA {safe(sample.cuda_driver_version)}',), rank=6))
+        notes.append(Item((f'CUDA {safe(sample.cuda_driver_version)}',), rank=6))
     return tuple(notes)
 
 
-def total_notes(rows: Sequence[GpuRow]) -> tuple[Note, ...]:
+def total_notes(rows: Sequence[GpuRow]) -> tuple[Item, ...]:
     """Return totals of all GPUs that respond, if there are several."""
     ranks = {'utilization': 1, 'memory': 3, 'power': 7}
-    return tuple(Note((text,), rank=ranks[name]) for name, text in total_texts(rows).items())
+    return tuple(Item((text,), rank=ranks[name]) for name, text in total_texts(rows).items())

@@ -9,7 +9,7 @@ from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.format import devices_text
-from nvitop.gui.model.table import Placed
+from nvitop.gui.model.table import Item, Placed
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, HEADING, PLAIN, TITLE, WARNING, Role, Style
@@ -17,7 +17,7 @@ from nvitop.gui.render.width import cell_width, clip, clip_scrolled, fit, safe
 from nvitop.gui.state.jobs import JobKey, Line, common_words
 from nvitop.gui.state.process_rows import is_descending, unknown_devices
 from nvitop.gui.view.table import draw_cell, draw_headings
-from nvitop.gui.view.text import Note, draw_border, draw_rule, draw_uprights
+from nvitop.gui.view.text import draw_border, draw_rule, draw_uprights
 from nvitop.health.states import HELD_SECONDS
 from nvitop.sampling.types import (
     PROCESSES,
@@ -151,7 +151,7 @@ class ProcessView(NamedTuple):
     scroll_y: int = 0
     scroll_x: int = 0
     #: Warnings at the right of the border.
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Item, ...] = ()
     #: Whether the title is the one that scripts look for.
     is_report: bool = False
 
@@ -324,7 +324,7 @@ def _unseen_order(columns: Sequence[Placed], moving: Sequence[Placed], listed: P
 
 def _title(
     listed: ProcessView, sample: Sample, first: int, shown: int, order: str
-) -> tuple[Note, ...]:
+) -> tuple[Item, ...]:
     """Return which lines are visible, how many jobs and processes there are, and their order."""
     count, total = listed.processes, len(listed.lines)
     if listed.is_report:
@@ -333,28 +333,28 @@ def _title(
         text = f'Jobs {listed.jobs}, processes {count}'
     else:
         text = f'Processes {count}' if count else 'Processes'
-    notes = [Note((text, f'Processes {count}'), TITLE, 0)]
+    notes = [Item((text, f'Processes {count}'), TITLE, 0)]
     if shown < total:
-        notes.append(Note((f'{first + 1}–{first + shown} of {total}',), rank=1))
+        notes.append(Item((f'{first + 1}–{first + shown} of {total}',), rank=1))
     if listed.limits.device is not None:
-        notes.append(Note((f'on GPU {listed.limits.device.label}',), rank=4))
+        notes.append(Item((f'on GPU {listed.limits.device.label}',), rank=4))
     hidden = (listed.total or 0) - count
     if hidden and count and not listed.limits.is_only_device:
-        notes.append(Note((f'{hidden} hidden by {listed.limits.text}',), rank=3))
+        notes.append(Item((f'{hidden} hidden by {listed.limits.text}',), rank=3))
     if order:
-        notes.append(Note((f'{order}{_arrow(listed.sort)}',), rank=2))
+        notes.append(Item((f'{order}{_arrow(listed.sort)}',), rank=2))
     return tuple(notes)
 
 
-def _notes(listed: ProcessView, sample: Sample) -> tuple[Note, ...]:
+def _notes(listed: ProcessView, sample: Sample) -> tuple[Item, ...]:
     """Return warnings about the list."""
     silent = unknown_devices(sample)
     notes = list(listed.notes)
     if has_no_lists(sample):
-        notes.insert(0, Note((NO_LISTS, 'not reported'), DIM, 1))
+        notes.insert(0, Item((NO_LISTS, 'not reported'), DIM, 1))
     elif silent:
         text = f'processes of {devices_text(silent)} unreadable'
-        notes.insert(0, Note((text, 'unreadable'), WARNING, 1))
+        notes.insert(0, Item((text, 'unreadable'), WARNING, 1))
     return tuple(notes)
 
 

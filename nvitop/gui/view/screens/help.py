@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
+from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import DIM, PLAIN, Style
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import DIM, PLAIN
 from nvitop.gui.render.width import cell_width
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.appearance import columns_in_order
-from nvitop.gui.state.cursor import lines_layout
+from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.help_contents import help_lines
-from nvitop.gui.view.hints import draw_lines, draw_screen_title
+from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.table import draw_table
 from nvitop.gui.view.text import draw_bar_row
 
 
@@ -34,18 +37,38 @@ def draw_help(buf: Buffer, state: AppState) -> None:
 
 def draw_columns(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
-    shown = state.view.columns
+    layout, shown = lines_layout(state), state.view.columns
     placed = place_processes(shown, state.width, state.widths)
     with_room = {place.column.name for place in placed}
+
+    def mark(name: str, _: int) -> str:
+        return '[ ]' if name not in shown else '[x]' if name in with_room else '[-]'
+
     draw_screen_title(buf, state, ['Columns'])
-    draw_bar_row(buf, 1, ' [x] shown  [-] no room  [ ] hidden')
-    names = columns_in_order(state)
-
-    def line_of(line: int) -> tuple[str, Style]:
-        column = COLUMNS_BY_NAME[names[line]]
-        is_shown = column.name in shown
-        mark = '[ ]' if not is_shown else '[x]' if column.name in with_room else '[-]'
-        text = f' {mark} {column.title or "(type)":<10} {column.help}'
-        return text, PLAIN if is_shown else DIM
-
-    draw_lines(buf, state, line_of)
+    draw_table(
+        buf,
+        Rect(0, 1, buf.width, layout.area.height + 1),
+        (
+            Column('mark', '', (3,), '', mark, align='<'),
+            Column(
+                'title',
+                'COLUMN',
+                (10,),
+                '',
+                lambda name, _: COLUMNS_BY_NAME[name].title or '(type)',
+                align='<',
+            ),
+            Column(
+                'help',
+                '[x] SHOWN  [-] NO ROOM  [ ] HIDDEN',
+                (10, 0),
+                '',
+                lambda name, _: COLUMNS_BY_NAME[name].help,
+                align='<',
+            ),
+        ),
+        columns_in_order(state),
+        style_of=lambda name: PLAIN if name in shown else DIM,
+        first=layout.scroll_y,
+        cursor=current_line(state),
+    )

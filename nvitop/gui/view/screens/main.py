@@ -7,8 +7,8 @@ from typing import Sequence
 
 from nvitop.gui.layout.main import LOWEST, MainRows
 from nvitop.gui.model.choices import ViewState
-from nvitop.gui.model.device_rows import Answer
 from nvitop.gui.model.format import format_timestamp
+from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import DIM, PLAIN, TITLE, Role, Style
@@ -24,7 +24,7 @@ from nvitop.gui.view.panels.device import DeviceView, draw_devices
 from nvitop.gui.view.panels.device_full import draw_full_devices
 from nvitop.gui.view.panels.host import draw_host
 from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes
-from nvitop.gui.view.text import Item, Note, draw_centered_line, fit_items
+from nvitop.gui.view.text import draw_centered_line
 from nvitop.sampling.history import History
 from nvitop.sampling.types import HostSample, Sample
 
@@ -47,8 +47,7 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         else ''
     )
     badges = (*crumbs(state, page), *title_badges(state))
-    answers = state.program.answers(state)
-    draw_first_line(buf, answers, sample.host, badges, state.timestamp)
+    draw_first_line(buf, state, badges)
     # A selected process that the filter hides must not mark a GPU: keys ignore it.
     selected = None if hidden_by_filter(state) else state.selected
     shown = DeviceView(
@@ -102,9 +101,9 @@ def crumbs(state: AppState, name: str) -> tuple[Item, ...]:
     return (Item((f'{where} › {name}', name), TITLE),) if name else ()
 
 
-def _foreign_note() -> tuple[Note, ...]:
+def _foreign_note() -> tuple[Item, ...]:
     text = 'another PID namespace: run with --pid=host'
-    return (Note((text, 'run with --pid=host'), Style(Role.WARNING), 2),)
+    return (Item((text, 'run with --pid=host'), Style(Role.WARNING), 2),)
 
 
 def draw_panels(
@@ -141,34 +140,22 @@ def draw_too_small(buf: Buffer) -> None:
     draw_centered_line(buf, buf.area, text if len(text) <= buf.width else 'too small')
 
 
-def draw_first_line(
-    buf: Buffer,
-    answers: Sequence[Answer],
-    host: HostSample,
-    badges: Sequence[Item],
-    timestamp: float,
-) -> None:
+def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> None:
     """Draw which GPUs are free, who has the others and what is wrong; user, host and time at the right.
 
     What does not fit becomes shorter, and then is left out: badges and free GPUs last.
     """
-    day = format_timestamp(timestamp)
+    day, host = format_timestamp(state.timestamp), state.shown.host
     name = _user_and_host(host)
-    left = [
-        *(badge._replace(rank=0) for badge in badges),
-        *(
-            Item(answer.forms, answer.style, 1 + answer.rank, '!' if answer.rank == 2 else '')
-            for answer in answers
-        ),
-    ]
-    clock = Item((day.split()[3], day.split()[3][:5]), PLAIN, 6)
+    left = [*(badge._replace(rank=-1) for badge in badges), *state.program.answers(state)]
+    clock = Item((day.split()[3], day.split()[3][:5]), PLAIN, 5)
     room = buf.width - 2
-    texts = fit_items([*left, clock], room, _GAP)
+    texts = fit([*left, clock], room, _GAP)
     # What the machine does is more important than the whole word.
     short = [
         item._replace(forms=item.forms[-1:]) if item.forms[-1] == '[SIM]' else item for item in left
     ]
-    shorter = fit_items([*short, clock], room, _GAP)
+    shorter = fit([*short, clock], room, _GAP)
     if shorter[len(badges) :] != texts[len(badges) :]:
         texts = shorter
     *texts, time = texts

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from nvitop.basics.times import format_time
 from nvitop.gui.model import format as fmt
+from nvitop.gui.model.table import Column
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, ERROR, PLAIN, WARNING, Role, Style
@@ -16,9 +17,10 @@ from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.lists import listed_problems
 from nvitop.gui.state.problems import ProblemLine, own_cost, value_words
-from nvitop.gui.view.hints import draw_lines, draw_screen_title
+from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.list_frame import draw_section
-from nvitop.gui.view.text import draw_bar_row, draw_message
+from nvitop.gui.view.table import draw_table
+from nvitop.gui.view.text import draw_message
 from nvitop.sampling.types import STATUS
 
 _CURSOR = Style(Role.KEY, bold=True)
@@ -133,8 +135,17 @@ def _cost(state: AppState, width: int) -> str:
 #: Kinds of events that need attention, and those about the recorder only.
 _BAD = frozenset({'lost', 'error', 'finding', 'missing', 'removed'})
 _RECORDER = frozenset({'start', 'stop', 'note'})
-#: Minimum width of the screen for times with the year.
-_WITH_YEAR = 60
+#: Columns of the events of a recording.
+EVENT_COLUMNS = (
+    Column(
+        'time',
+        'TIME',
+        (14, 19),
+        '',
+        lambda event, width: format_time(event.time)[-width:],
+    ),
+    Column('event', 'EVENT', (10, 0), '', lambda event, _: safe(event.text), align='<', gap=2),
+)
 
 
 def draw_events(buf: Buffer, state: AppState) -> None:
@@ -142,15 +153,16 @@ def draw_events(buf: Buffer, state: AppState) -> None:
     layout = lines_layout(state)
     seen = f'{layout.shown.start + 1}-{layout.shown.stop} of ' if layout.shown else ''
     draw_screen_title(buf, state, [f'Events: {seen}{layout.length}'])
-    cut = 0 if buf.width >= _WITH_YEAR else len('2026-')
-    draw_bar_row(buf, 1, f'{"TIME":<{21 - cut}}EVENT')
-
-    def line_of(index: int) -> tuple[str, Style]:
-        event = state.events[index]
-        style = Style(Role.WARNING) if event.kind in _BAD else PLAIN
-        text = f'{format_time(event.time)[cut:]}  {safe(event.text)}'
-        return text, DIM if event.kind in _RECORDER else style
-
-    draw_lines(buf, state, line_of)
+    draw_table(
+        buf,
+        Rect(0, 1, buf.width, layout.area.height + 1),
+        EVENT_COLUMNS,
+        state.events,
+        style_of=lambda event: (
+            DIM if event.kind in _RECORDER else WARNING if event.kind in _BAD else PLAIN
+        ),
+        first=layout.scroll_y,
+        cursor=current_line(state),
+    )
     if not state.events:
         draw_message(buf, layout.area, 'No events', DIM)

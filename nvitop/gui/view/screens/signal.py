@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, PLAIN, TITLE, Role, Style
+from nvitop.gui.render.style import DIM, TITLE, Role, Style
+from nvitop.gui.render.width import clip
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.dialog import SIGNALS, command_lines, note_lines, question
-from nvitop.gui.view.hints import draw_lines, draw_screen_title
+from nvitop.gui.view.hints import draw_screen_title
+from nvitop.gui.view.text import draw_bar_row, draw_text
 
 
 def draw_signal(buf: Buffer, state: AppState) -> None:
@@ -28,6 +31,12 @@ def draw_signal(buf: Buffer, state: AppState) -> None:
         x += width + 1
     for y, note in enumerate(note_lines(state), 2):
         buf.write(1, y, note, TITLE)
-    layout = draw_lines(buf, state, lambda line: (f' {lines[line]}', PLAIN))
+    layout, cursor = lines_layout(state), current_line(state)
+    for line in layout.shown:
+        text, y = clip(f' {lines[line]}', buf.width), layout.row_of(line)
+        if line == cursor:
+            draw_bar_row(buf, y, text, Style(Role.SELECTED))
+        else:
+            draw_text(buf, 0, y, text)
     for y, text in enumerate(command_lines(state), layout.area.bottom + 1):
         buf.write(1, y, text, DIM)
