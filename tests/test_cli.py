@@ -50,10 +50,10 @@ def test_failed_queries_are_reported_with_their_reason(machine: simulation.Machi
     machine.set(gpu=2, memory_used='2 TiB')
     ran = report()
     assert ran.status == 0
-    temperatures = 'max_temperature_threshold, temperature, temperature_slowdown_threshold'
+    temperatures = 'max temperature threshold, temperature, temperature slowdown threshold'
     assert [line for line in sorted(ran.err.splitlines()) if ': GPU' in line] == [
         f'nvitop: warning: GPU 0-7: {temperatures}: unknown driver error',
-        'nvitop: warning: GPU 2: memory_percent, memory_used: 2.00TiB of 79.65GiB is implausible',
+        'nvitop: warning: GPU 2: memory percent, memory used: 2.00TiB of 79.65GiB is implausible',
     ]
     assert ' warning   GPU 5: pending row remapping: a memory row will be remapped' in ran.out
 

@@ -266,7 +266,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
                'scroll-back', 'minutes of samples that the monitor keeps in memory, to look back at; 0: none', applies='monitor'),
         Option('owner_names', one_of(OWNER_NAMES), ('--owner-names',), 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)',
                'owner-names', 'where names of containers and pods are looked up: readable files, also sockets of Docker and Podman, or none'),
-        Option('wake', one_of(WAKE), ('--wake',), 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r, or at once; --only wakes the GPUs that it names (default: never)',
+        Option('wake', one_of(WAKE), ('--wake',), 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r in the monitor (ask), or at once (always); --only wakes the GPUs that it names (default: ask)',
                'wake', 'when to wake sleeping GPUs: never, when you press r, or always'),
         Option('demo', _DEMO, ('--demo',), ''),
         Option('ssh', Kind({'metavar': 'HOST'}), ('--ssh',), 'show another machine over ssh; nvitop must be installed there, too'),

@@ -71,7 +71,7 @@ class Options(NamedTuple):
     #: One of :data:`OWNER_NAMES`.
     owner_names: str = 'files'
     #: One of :data:`WAKE`.
-    wake: str = 'never'
+    wake: str = 'ask'
     #: Devices to show: indices, ``gpu:mig`` or UUIDs; ``None``: all.
     only: tuple[str, ...] | None = None
     #: Show only the devices in CUDA_VISIBLE_DEVICES.

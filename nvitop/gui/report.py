@@ -23,7 +23,7 @@ from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, WARNING, Ro
 from nvitop.gui.render.theme import resolve_theme, theme_named
 from nvitop.gui.render.width import cell_width, safe, wrap
 from nvitop.gui.state.jobs import Line, fold, group_by_job, labels_width
-from nvitop.gui.state.problems import count_problems, problem_lines
+from nvitop.gui.state.problems import count_problems, problem_lines, value_words
 from nvitop.gui.state.process_rows import list_processes
 from nvitop.gui.view.panels.device import DeviceView
 from nvitop.gui.view.panels.process import Limits, ProcessView
@@ -221,7 +221,8 @@ def _failed_queries(sample: Sample) -> list[str]:
     failed = [p for p in failed if p.what != 'status']  # reported for the device
     names: dict[tuple[str, str], list[str]] = {}
     for line in problem_lines(count_problems((), failed, 0.0)):
-        names.setdefault((line.subject, line.reason), []).append(line.what)
+        words = [value_words(name) for name in line.what.split(', ')]
+        names.setdefault((line.subject, line.reason), []).extend(words)
     return [f'{subject}: {", ".join(n)}: {reason}' for (subject, reason), n in names.items()]
 
 

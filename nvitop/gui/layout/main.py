@@ -20,8 +20,9 @@ _WITH_DEVICES = 9
 #: Minimum share of the screen for processes, on the page of a GPU too, and lines of them before rows
 #: of GPUs grow.
 _SHARE, _PAGE_SHARE, _FEWEST = 3, 7, 8
-#: Maximum number of lines of a GPU, and of a metric if a single GPU has a line for each.
-_MOST_LINES, _MOST_METRIC_LINES = 8, 6
+#: Maximum number of lines of a GPU, of one with MIG devices in lines of their own, and of a metric if
+#: a single GPU has a line for each.
+_MOST_LINES, _MOST_MIG_LINES, _MOST_METRIC_LINES = 8, 3, 6
 #: Rows of the host below its line if there is room: the history of its CPU and memory.
 HOST_ROWS = 5
 #: Processes are counted in steps of this size, so that a new one does not change the layout.
@@ -99,7 +100,9 @@ def main_rows(
         least = min(most, DEVICE_FRAME + len(shown.rows) + bool(shown.free))
         growing = sum(is_tall(row) for row in shown.rows)
         is_whole = least == DEVICE_FRAME + len(rows)
-        steps = _MOST_LINES if is_whole and view.mode != 'compact' else 1
+        has_migs = any(row.device.key.is_mig for row in rows)
+        most_lines = _MOST_MIG_LINES if has_migs else _MOST_LINES
+        steps = most_lines if is_whole and view.mode != 'compact' else 1
     sizes = [(0, least), *((1 + n, least + (n - 1) * growing) for n in range(2, steps + 1))]
     needed = PROCESS_FRAME + -(-processes // _STEP) * _STEP
     panels = [

@@ -85,7 +85,7 @@ complete -c nvitop -n _shtab_nvitop_using -l no-report -d 'print no report when 
 complete -c nvitop -n _shtab_nvitop_using -l columns -x -d 'show these columns of processes, comma-separated, such as pid,user,owner,command'
 complete -c nvitop -n _shtab_nvitop_using -l scroll-back -x -d 'keep the last MINUTES of samples in memory, to look back at; also a time such as 2h (default: 60)'
 complete -c nvitop -n _shtab_nvitop_using -l owner-names -xka "files sockets none" -d 'look up names of containers and pods in world-readable files, also through the sockets of Docker and Podman, or not at all (default: files)'
-complete -c nvitop -n _shtab_nvitop_using -l wake -xka "never ask always" -d 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r, or at once; --only wakes the GPUs that it names (default: never)'
+complete -c nvitop -n _shtab_nvitop_using -l wake -xka "never ask always" -d 'wake sleeping GPUs (runtime D3 on laptops): never, when you press r in the monitor (ask), or at once (always); --only wakes the GPUs that it names (default: ask)'
 complete -c nvitop -n _shtab_nvitop_using -l demo -xka "(_nvitop_scenarios)" -d 'simulate a machine; SCENARIO is a name, a TOML file, or an XML file of nvidia-smi (default: dgx-h100)'
 complete -c nvitop -n _shtab_nvitop_using -l ssh -x -d 'show another machine over ssh; nvitop must be installed there, too'
 complete -c nvitop -n _shtab_nvitop_using -s o -s i -l only -l id -x -d 'include only these devices: indices, GPU:MIG indices, UUIDs, PCI bus IDs or serial numbers; overrides --only-visible'

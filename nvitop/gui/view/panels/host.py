@@ -36,7 +36,7 @@ def draw_host(
     ends = (0, area.width - 1)
     draw_rule(buf, area.y, above, ends)
     title = clip(safe(host.hostname), _NAME) or 'Host'
-    left = 4 + buf.write(2, area.y, f' {title} ', TITLE)
+    left = 2 + buf.write(2, area.y, f' {title} ', TITLE)
     room = area.width - left - 4
     parts = _parts(host)
     while len(parts) > 1 and _cells(parts) > room:
@@ -73,7 +73,7 @@ def _parts(host: HostSample) -> list[list[tuple[str, Style]]]:
     if memory:
         bar = bar_pieces(host.memory_percent, _BAR, _MEMORY)
         parts.append([('MEM ', HEADING), *bar, (f' {memory}', PLAIN)])
-    if host.swap_percent is not None:
+    if host.swap_percent is not None and host.swap_total_bytes:
         parts.append([('SWAP ', HEADING), (fmt.format_share(host.swap_percent), PLAIN)])
     if host.load_average is not None:
         loads = ' '.join(fmt.format_load(load).strip() for load in host.load_average)
@@ -93,26 +93,18 @@ def _draw_below(
     graph = graph or Cells(cells.x + cells.width // 2, cells.width - cells.width // 2)
     half = area.height // 2
     lines = (
-        ('CPU', host.cpu_percent, 'cpu_percent', _CPU, area.y),
-        ('MEM', host.memory_percent, 'memory_percent', _MEMORY, area.y + half),
+        ('CPU', 'cpu_percent', _CPU, area.y),
+        ('MEM', 'memory_percent', _MEMORY, area.y + half),
     )
-    for label, percent, metric, style, y in lines:
+    for label, metric, style, y in lines:
         buf.write(cells.x, y, label, HEADING)
-        buf.write(cells.x + _LABEL, y, fmt.format_share(percent))
         if ruler is not None:
             values = ruler.values(HOST, metric, graph.width)
             draw_history(buf, Rect(graph.x, y, graph.width, half), values, style)
     room = graph.x - 2 - cells.x - _LABEL
-    if host.cpu_core_percents and room > 0 and half > 1:
+    if host.cpu_core_percents and room > 0:
         buf.write(cells.x, area.y + 1, 'CORES', HEADING)
         _draw_cores(buf, Cells(cells.x + _LABEL, room), area.y + 1, host.cpu_core_percents)
-    swap = fmt.format_part(host.swap_used_bytes, host.swap_total_bytes)
-    memory = fmt.format_part(host.memory_used_bytes, host.memory_total_bytes)
-    buf.write(cells.x + _LABEL + 5, area.y + half, memory, DIM, width=max(0, room - 5))
-    if swap and half > 1:
-        buf.write(cells.x, area.y + half + 1, 'SWAP', HEADING)
-        buf.write(cells.x + _LABEL, area.y + half + 1, fmt.format_share(host.swap_percent))
-        buf.write(cells.x + _LABEL + 5, area.y + half + 1, swap, DIM, width=max(0, room - 5))
 
 
 def _draw_cores(buf: Buffer, cells: Cells, y: int, percents: Sequence[float]) -> None:
