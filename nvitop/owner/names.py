@@ -10,7 +10,6 @@ the user asks for it.
 from __future__ import annotations
 
 import functools
-import json
 import os
 import re
 import threading
@@ -195,6 +194,8 @@ def parse_pod_log(name: str) -> tuple[str, ContainerName] | None:
 
 def container_name(path: str, container_id: str) -> str | None:
     """Ask Docker or Podman for the name of a container; ``None`` if the socket does not have it."""
+    import json  # only for names from sockets
+
     try:
         described = json.loads(_request(path, f'/containers/{container_id}/json'))
     except (OSError, ValueError, RecursionError):
