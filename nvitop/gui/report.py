@@ -26,8 +26,8 @@ from nvitop.gui.state.jobs import Line, fold, group_by_job, labels_width
 from nvitop.gui.state.problems import count_problems, problem_lines, value_words
 from nvitop.gui.state.process_rows import list_processes
 from nvitop.gui.view.panels.device import DeviceView
+from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
-from nvitop.gui.view.screens.main import draw_panels
 from nvitop.gui.view.text import MONO_TRACKS
 from nvitop.health import Finding, findings, importance, is_wrong
 from nvitop.sampling.types import Sample

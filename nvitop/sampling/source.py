@@ -13,7 +13,6 @@ from nvitop.api.timing import SHORTEST_CPU_SECONDS
 from nvitop.basics.metrics import EXTENDED_METRICS, LISTS, METRICS
 from nvitop.basics.toml import suggestion
 from nvitop.claims import directories_to_read
-from nvitop.owner.slurm import SlurmJobs
 from nvitop.platforms.pci import minor_numbers
 from nvitop.sampling.counters import EnergyCounters
 from nvitop.sampling.driver_reader import DriverReader
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable
 
     from nvitop.claims.records import Claim
+    from nvitop.owner.slurm import SlurmJobs
     from nvitop.sampling.owner_reader import OwnerReader
     from nvitop.sampling.plan import DeviceSelector
 
@@ -304,6 +304,8 @@ class LiveSource:
         if system().scenario:
             return ()
         if self._jobs is None:
+            from nvitop.owner.slurm import SlurmJobs  # loaded only if jobs are shown
+
             self._jobs = SlurmJobs(system().hostname())
             self._minors = minor_numbers()
         owners = [process.owner for process in processes if process.owner is not None]

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from nvitop.gui.layout.main import LOWEST, MainRows
-from nvitop.gui.model.choices import ViewState
+from nvitop.gui.layout.main import LOWEST
 from nvitop.gui.model.format import format_timestamp
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer
@@ -20,13 +19,12 @@ from nvitop.gui.state.navigation import shown_scroll_x
 from nvitop.gui.state.selection import hidden_by_filter
 from nvitop.gui.view.charts import Ruler
 from nvitop.gui.view.hints import title_badges
-from nvitop.gui.view.panels.device import DeviceView, draw_devices
-from nvitop.gui.view.panels.device_full import draw_full_devices
-from nvitop.gui.view.panels.host import draw_host
-from nvitop.gui.view.panels.process import Limits, ProcessView, draw_processes
+from nvitop.gui.view.panels.device import DeviceView
+from nvitop.gui.view.panels.main import draw_panels
+from nvitop.gui.view.panels.process import Limits, ProcessView
 from nvitop.gui.view.text import draw_centered_line
 from nvitop.sampling.history import History
-from nvitop.sampling.types import HostSample, Sample
+from nvitop.sampling.types import HostSample
 
 #: Cells between two parts of the first line.
 _GAP = 3
@@ -104,34 +102,6 @@ def crumbs(state: AppState, name: str) -> tuple[Item, ...]:
 def _foreign_note() -> tuple[Item, ...]:
     text = 'another PID namespace: run with --pid=host'
     return (Item((text, 'run with --pid=host'), Style(Role.WARNING), 2),)
-
-
-def draw_panels(
-    buf: Buffer,
-    panel: MainRows,
-    sample: Sample,
-    view: ViewState,
-    shown: DeviceView,
-    listed: ProcessView,
-    y: int = 1,
-) -> None:
-    """Draw devices, host and processes from row ``y`` on."""
-    graph = None
-    above: tuple[int, ...] = (0, buf.width - 1) if panel.devices else ()
-    if panel.is_full:
-        area = Rect(0, y, buf.width, panel.devices)
-        above = draw_full_devices(buf, area, panel.shown.rows, view, shown)
-    elif panel.devices:
-        graph = draw_devices(buf, Rect(0, y, buf.width, panel.devices), panel, shown)
-    y += panel.devices
-    if panel.host:
-        area = Rect(0, y, buf.width, panel.host)
-        draw_host(buf, area, sample.host, shown.ruler, graph, above)
-        above = (0, buf.width - 1)
-    y += panel.host
-    if panel.processes:
-        area = Rect(0, y, buf.width, panel.processes)
-        draw_processes(buf, area, listed, sample, above)
 
 
 def draw_too_small(buf: Buffer) -> None:

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-3.0-only
+"""The panels of the main screen and of a report. A report needs nothing of the monitor's state."""
+
+from __future__ import annotations
+
+from nvitop.gui.layout.main import MainRows
+from nvitop.gui.model.choices import ViewState
+from nvitop.gui.render.buffer import Buffer
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.view.panels.device import DeviceView, draw_devices
+from nvitop.gui.view.panels.device_full import draw_full_devices
+from nvitop.gui.view.panels.host import draw_host
+from nvitop.gui.view.panels.process import ProcessView, draw_processes
+from nvitop.sampling.types import Sample
+
+
+def draw_panels(
+    buf: Buffer,
+    panel: MainRows,
+    sample: Sample,
+    view: ViewState,
+    shown: DeviceView,
+    listed: ProcessView,
+    y: int = 1,
+) -> None:
+    """Draw devices, host and processes from row ``y`` on."""
+    graph = None
+    above: tuple[int, ...] = (0, buf.width - 1) if panel.devices else ()
+    if panel.is_full:
+        area = Rect(0, y, buf.width, panel.devices)
+        above = draw_full_devices(buf, area, panel.shown.rows, view, shown)
+    elif panel.devices:
+        graph = draw_devices(buf, Rect(0, y, buf.width, panel.devices), panel, shown)
+    y += panel.devices
+    if panel.host:
+        area = Rect(0, y, buf.width, panel.host)
+        draw_host(buf, area, sample.host, shown.ruler, graph, above)
+        above = (0, buf.width - 1)
+    y += panel.host
+    if panel.processes:
+        area = Rect(0, y, buf.width, panel.processes)
+        draw_processes(buf, area, listed, sample, above)
