@@ -187,18 +187,8 @@ def _json(fleet: Fleet, name: str, rows: list[dict[str, Any]]) -> str:
         'schema': SCHEMA,
         'timestamp': round(fleet.timestamp, 3),
         'totals': {
-            'hosts': sums.hosts,
-            'hosts_without_values': sums.gone,
-            'gpus': sums.gpus,
-            'utilization_percent': rounded(sums.utilization_percent, 1),
-            'memory_used_bytes': rounded(sums.memory_used_bytes),
-            'memory_total_bytes': rounded(sums.memory_total_bytes),
-            'power_watts': rounded(sums.power_watts, 1),
-            'free_gpus': sums.free,
-            'held_gpus': sums.held,
-            'problems': sums.problems,
-            'critical_problems': sums.critical,
-            'age_seconds': rounded(sums.age, 1),
+            key: rounded(value, 1 if key.endswith(('percent', 'watts', 'seconds')) else 0)
+            for key, value in sums._asdict().items()
         },
         'warnings': list(fleet.warnings),
     }
@@ -236,18 +226,22 @@ def totals_texts(sums: Totals, everything: Totals | None = None) -> dict[str, st
         hosts = f'{sums.hosts:,} of {counted(everything.hosts, "host")}'
     return {
         'hosts': hosts,
-        **({'gone': f'{sums.gone:,} without values'} if sums.gone else {}),
+        **(
+            {'gone': f'{sums.hosts_without_values:,} without values'}
+            if sums.hosts_without_values
+            else {}
+        ),
         'gpus': counted(sums.gpus, 'GPU'),
         'utilization': f'util {percent_text(sums.utilization_percent)}',
         'memory': f'mem {percent_text(sums.memory_percent)}',
         'power': power_text(sums.power_watts),
-        'free': f'{sums.free:,} free',
-        'held': f'{sums.held:,} held',
-        'problems': f'{counted(sums.problems, "problem")} ({sums.critical:,} critical)'
+        'free': f'{sums.free_gpus:,} free',
+        'held': f'{sums.held_gpus:,} held',
+        'problems': f'{counted(sums.problems, "problem")} ({sums.critical_problems:,} critical)'
         if sums.problems
         else 'no problems',
         **({'hidden': f'{counted(hidden, "problem")} hidden'} if hidden > 0 else {}),
-        'age': f'age {age_text(sums.age)}',
+        'age': f'age {age_text(sums.age_seconds)}',
     }
 
 

@@ -339,22 +339,22 @@ def _filter(layer: Layer, place: str) -> str:
 
 
 class Totals(NamedTuple):
-    """Sums over hosts."""
+    """Sums over hosts; the names are those of the JSON."""
 
     hosts: int = 0
-    gone: int = 0
+    hosts_without_values: int = 0
     gpus: int = 0
     utilization_percent: float | None = None
     memory_used_bytes: float | None = None
     memory_total_bytes: float | None = None
     power_watts: float | None = None
-    free: int = 0
-    held: int = 0
+    free_gpus: int = 0
+    held_gpus: int = 0
     #: Number of findings about hosts and GPUs, and of critical ones.
     problems: int = 0
-    critical: int = 0
-    #: Largest age of the values of a host in seconds.
-    age: float | None = None
+    critical_problems: int = 0
+    #: Largest age of the values of a host.
+    age_seconds: float | None = None
 
     @property
     def memory_percent(self) -> float | None:
@@ -393,15 +393,15 @@ def totals(hosts: Iterable[FleetHost], now: float) -> Totals:
     problems = [problem for host in known for problem in host.problems]
     return Totals(
         hosts=len(present),
-        gone=len(known) - len(present),
+        hosts_without_values=len(known) - len(present),
         gpus=len(gpus),
         utilization_percent=mean(gpu.utilization_percent for gpu in gpus),
         memory_used_bytes=total(gpu.memory_used_bytes for gpu in memory),
         memory_total_bytes=total(gpu.memory_total_bytes for gpu in memory),
         power_watts=total(host.power_watts for host in present),
-        free=sum(gpu.is_free for gpu in gpus),
-        held=sum(gpu.state == 'held' for gpu in gpus),
+        free_gpus=sum(gpu.is_free for gpu in gpus),
+        held_gpus=sum(gpu.state == 'held' for gpu in gpus),
         problems=len(problems),
-        critical=sum(problem.finding.severity == 'critical' for problem in problems),
-        age=max(available(host.age(now) for host in present), default=None),
+        critical_problems=sum(problem.finding.severity == 'critical' for problem in problems),
+        age_seconds=max(available(host.age(now) for host in present), default=None),
     )

@@ -140,8 +140,8 @@ def _show(recording: Recording, options: argparse.Namespace) -> int:
     messages: list[Message] = []
     status: int | None = None
     layer: dict[str, object] = {'readonly': True}
-    given = {'theme': options.theme, 'ascii': options.ascii}
-    layer.update({name: value for name, value in given.items() if value is not None})
+    looks = {'theme': options.theme, 'ascii': options.ascii}
+    layer.update({name: value for name, value in looks.items() if value is not None})
     shown = read_options(Invocation(layer, reads_config=not options.no_config), messages)
     if options.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
         print_report(sample_at(recording, options.at), shown)

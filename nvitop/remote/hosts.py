@@ -72,8 +72,7 @@ def targets(names: Iterable[str]) -> list[RemoteHost]:
     """
     # Commas within brackets belong to ranges.
     patterns = (part for name in names for part in re.split(r',(?![^\[]*\])', name) if part)
-    found = [RemoteHost(name, name) for pattern in patterns for name in expand(pattern)]
-    return _unique(found)
+    return _unique([RemoteHost(name, name) for pattern in patterns for name in expand(pattern)])
 
 
 def parse_hosts(text: str, file: str) -> list[RemoteHost]:
@@ -85,7 +84,7 @@ def parse_hosts(text: str, file: str) -> list[RemoteHost]:
     Raises:
         HostsError: A line is invalid, or there are none; the message names the file and the line.
     """
-    found: list[RemoteHost] = []
+    machines: list[RemoteHost] = []
     group, is_list = '', True
     for number, line in enumerate(text.splitlines(), 1):
         line = re.split(r'(?:^|\s)[#;]', line, maxsplit=1)[0].strip()
@@ -94,12 +93,12 @@ def parse_hosts(text: str, file: str) -> list[RemoteHost]:
             group, is_list = printable(heading[1]), heading[2] is None
         elif line and is_list:
             try:
-                found += _parse_line(line, group)
+                machines += _parse_line(line, group)
             except HostsError as error:
                 raise HostsError(f'{file}:{number}: {error}') from None
-    if not found:
+    if not machines:
         raise HostsError(f'{file}: no machine; write one name a line')
-    return _unique(found)
+    return _unique(machines)
 
 
 def _parse_line(line: str, group: str) -> Iterator[RemoteHost]:
@@ -113,8 +112,8 @@ def _parse_line(line: str, group: str) -> Iterator[RemoteHost]:
         yield RemoteHost(name, expand(destination)[0], group)
 
 
-def _unique(found: list[RemoteHost]) -> list[RemoteHost]:
-    by_name = {target.name: target for target in reversed(found)}
+def _unique(machines: list[RemoteHost]) -> list[RemoteHost]:
+    by_name = {target.name: target for target in reversed(machines)}
     if len(by_name) > MAX_HOSTS:
         raise HostsError(f'more than {MAX_HOSTS} machines; use Prometheus for more')
-    return list(dict.fromkeys(by_name[target.name] for target in found))
+    return list(dict.fromkeys(by_name[target.name] for target in machines))

@@ -111,14 +111,14 @@ def standard_input() -> BinaryIO | None:
     return sys.stdin.buffer
 
 
-def run_samples(program: str, given: argparse.Namespace) -> int:
+def run_samples(program: str, options: argparse.Namespace) -> int:
     """Run ``nvitop query --samples``; return the exit status."""
     with Interrupts() as interrupts:
-        only = start_devices(program, given.only, given.demo)
-        source = make_source(given.loop, only, given.owner_names)
-        output = Output(given.filename, interrupts)
+        only = start_devices(program, options.only, options.demo)
+        source = make_source(options.loop, only, options.owner_names)
+        output = Output(options.filename, interrupts)
         with writing(output.name):
-            if given.loop is not None:
+            if options.loop is not None:
                 write_samples(source, output, standard_input())
                 return 0
             sample = write_sample(source, output)

@@ -31,30 +31,24 @@ def free_port() -> int:
         return port
 
 
-def exposition(
-    moments: Iterable[tuple[float, Iterable[Series]]], *, milliseconds: bool = False
-) -> Iterator[str]:
-    """Yield series as lines of OpenMetrics, or of the older text format with milliseconds."""
+def exposition(moments: Iterable[tuple[float, Iterable[Series]]]) -> Iterator[str]:
+    """Yield series as lines of OpenMetrics."""
     lines: dict[str, list[str]] = {}
     for moment, series in moments:
-        time_text = f'{moment * 1000:.0f}' if milliseconds else f'{moment:.3f}'
-        for one in series:
-            labels = ','.join(f'{name}={quoted(value)}' for name, value in one.labels.items())
-            lines.setdefault(one.name, []).append(
-                f'{one.name}{{{labels}}} {one.value} {time_text}\n'
-            )
-    for several in lines.values():
-        yield from several
-    if not milliseconds:
-        yield '# EOF\n'
+        for name, labels, value in series:
+            text = ','.join(f'{label}={quoted(text)}' for label, text in labels.items())
+            lines.setdefault(name, []).append(f'{name}{{{text}}} {value} {moment:.3f}\n')
+    for lines_of_name in lines.values():
+        yield from lines_of_name
+    yield '# EOF\n'
 
 
 def query(url: str, expression: str) -> list[Any]:
     """Return the rows of the response to a query."""
     text = urllib.parse.urlencode({'query': expression})
     with urllib.request.urlopen(f'{url}/api/v1/query?{text}', timeout=PATIENCE) as response:
-        found: list[Any] = json.load(response)['data']['result']
-        return found
+        rows: list[Any] = json.load(response)['data']['result']
+        return rows
 
 
 def wait_for(

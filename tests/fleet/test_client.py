@@ -59,7 +59,6 @@ def test_fleet_is_one_compressed_request(server: FakeServer) -> None:
 UNUSABLE = {
     'login page': (Reply(200, b'<!doctype html><form>', HTML), 'web page, perhaps to log in'),
     '401': (Reply(401, b'Unauthorized'), 'requires a login'),
-    '403': (Reply(403, b'no org id'), 'does not allow'),
     'wrong path': (Reply(404, b'404 page not found'), 'no Prometheus API at this URL'),
     'bad query': (
         Reply(400, b'{"status":"error","errorType":"bad_data","error":"parse \\u001b[31merror"}'),
@@ -69,11 +68,6 @@ UNUSABLE = {
         Reply(422, b'{"status":"error","errorType":"execution","error":"too many samples"}'),
         'too many samples); select fewer hosts',
     ),
-    'busy': (
-        Reply(503, b'{"status":"error","errorType":"timeout","error":"query timed out"}'),
-        'too busy, or the query took too long',
-    ),
-    'proxy': (Reply(502, b'<html>bad gateway', HTML), 'behind the proxy does not respond'),
     'cut JSON': (Reply(body=one_host()[:-20]), 'not valid JSON'),
     'cut body': (Reply(body=one_host(), cut=True), 'cut off'),
     'empty': (Reply(body=b''), 'empty'),

@@ -205,7 +205,7 @@ def test_hosts_without_values_are_down_gone_or_forgotten() -> None:
         ('n9', True, 'critical', 900),
     ]
     sums = totals(fleet.hosts, NOW)
-    assert (sums.hosts, sums.gone, sums.critical) == (1, 3, 2)
+    assert (sums.hosts, sums.hosts_without_values, sums.critical_problems) == (1, 3, 2)
 
 
 def test_findings_of_a_gpu_are_each_listed_once() -> None:

@@ -12,20 +12,14 @@ from typing import Iterator
 
 import pytest
 
-from nvitop.console.options import Options
 from nvitop.exporter.dialects import Observation, SeriesOptions
 from nvitop.exporter.families import make_families
 from nvitop.fleet.client import Client
 from nvitop.fleet.demo import DemoSource
 from nvitop.fleet.settings import make_settings
-from nvitop.fleet.source import HostSource, Pace, PrometheusSource
+from nvitop.fleet.source import HostSource, PrometheusSource
 from nvitop.fleet.types import Fleet, FleetHost, Series
-from nvitop.gui.fleet.command import main, state_of
-from nvitop.gui.fleet.data import FleetState
-from nvitop.gui.fleet.state import update_fleet
-from nvitop.gui.state.events import FleetArrived, KeyPressed
-from nvitop.gui.view.frame import draw_frame
-from nvitop.sampling.history import History
+from nvitop.gui.fleet.command import main
 from nvitop.sampling.types import Demand, HostSample, Sample
 from tests.fleet.servers import (
     environment,
@@ -232,22 +226,9 @@ def test_from_the_exporter_to_the_hosts(tmp_path: pathlib.Path) -> None:
     assert {name: host.kind for name, host in hosts.items()} == names
     assert {'ann', 'bob'} <= {*hosts['mig'].users}  # on MIG devices only
     assert any(':' in gpu.label for gpu in hosts['mig'].gpus)
-    state = update_fleet(state_of(FleetState(server='x'), Options()), FleetArrived(fleet, Pace()))[
-        0
-    ]
-    for keys in ('', 'U', '!'):
-        for key in keys:
-            state, _ = update_fleet(state, KeyPressed(key))
-        assert draw_frame(state, History()).lines()
     fields = 'uuid,utilization.gpu,memory.used,power.draw,temperature.gpu'
-    command = [
-        *NVITOP,
-        'query',
-        '--demo',
-        'half-busy',
-        f'--gpu={fields}',
-        '--format=csv,noheader,nounits',
-    ]
+    command = [*NVITOP, 'query', '--demo=half-busy', f'--gpu={fields}']
+    command.append('--format=csv,noheader,nounits')
     text = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment()).stdout
     rows = [line.split(', ') for line in text.decode().splitlines()]
     gpus = hosts['half-busy'].gpus

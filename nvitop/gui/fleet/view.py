@@ -73,15 +73,16 @@ def first_line(state: AppState) -> tuple[Item, ...]:
     sums, now = fleet.sums, _now(state)
     if not fleet.fleet.timestamp:
         return ()
-    if sums.age is not None:
-        sums = sums._replace(age=sums.age + max(0.0, now - fleet.fleet.timestamp))
+    if sums.age_seconds is not None:
+        late = max(0.0, now - fleet.fleet.timestamp)
+        sums = sums._replace(age_seconds=sums.age_seconds + late)
     styles = {
         'gone': WARNING,
         'hidden': WARNING,
-        'free': IDLE if sums.free else PLAIN,
-        'held': WARNING if sums.held else PLAIN,
-        'problems': ERROR if sums.critical else WARNING if sums.problems else PLAIN,
-        'age': _LOOKS.get(age_look(sums.age), PLAIN),
+        'free': IDLE if sums.free_gpus else PLAIN,
+        'held': WARNING if sums.held_gpus else PLAIN,
+        'problems': ERROR if sums.critical_problems else WARNING if sums.problems else PLAIN,
+        'age': _LOOKS.get(age_look(sums.age_seconds), PLAIN),
     }
     texts = totals_texts(sums, fleet.everything)
     return tuple(
