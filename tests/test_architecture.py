@@ -58,12 +58,11 @@ LAYERS: dict[str, str] = {
     'fleet': 'accounting console exporter health owner remote sampling',
     'doctor': 'api console health sampling simulation',
     'console': 'api sampling simulation',
-    # Drawing is pure: state, layout and views know values only.
+    # Drawing is pure: state and views know values only.
     'gui.render': '',
     'gui.model': 'console gui.render health owner sampling',
-    'gui.layout': 'gui.model gui.render sampling',
-    'gui.state': 'accounting fleet gui.fleet gui.layout gui.model gui.render health owner recording sampling',
-    'gui.view': 'accounting gui.layout gui.model gui.render gui.state console health sampling',
+    'gui.state': 'accounting fleet gui.fleet gui.model gui.render health owner recording sampling',
+    'gui.view': 'accounting gui.model gui.render gui.state console health sampling',
     'gui.term': 'gui.render gui.state',
     'gui': 'accounting api console fleet health owner query recording remote sampling',
     'cli': 'api console gui remote',

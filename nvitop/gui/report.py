@@ -11,11 +11,11 @@ from nvitop.api import libnvml
 from nvitop.api.process.observed import names_above
 from nvitop.console.messages import Message
 from nvitop.console.options import Options
-from nvitop.gui.layout.main import DEVICE_FRAME, PROCESS_FRAME, MainRows, full_height
 from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
 from nvitop.gui.model.device_rows import Folded, device_rows
 from nvitop.gui.model.format import devices_text, format_timestamp, format_word
+from nvitop.gui.model.main_rows import DEVICE_FRAME, PROCESS_FRAME, MainRows, full_height
 from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, NARROWEST

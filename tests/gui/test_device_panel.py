@@ -7,9 +7,9 @@ import re
 import pytest
 
 from nvitop.basics.units import GiB
-from nvitop.gui.layout.main import DEVICE_FRAME, MainRows, full_height
 from nvitop.gui.model.choices import GraphState, ViewState
 from nvitop.gui.model.device_rows import answers, device_rows, fold_free
+from nvitop.gui.model.main_rows import DEVICE_FRAME, MainRows, full_height
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import Role, Style

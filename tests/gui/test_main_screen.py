@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nvitop.console.options import MODES
-from nvitop.gui.layout.main import main_rows
-from nvitop.gui.layout.stack import Panel, stack
 from nvitop.gui.model.choices import MainState, Sort, ViewState
 from nvitop.gui.model.device_rows import device_rows
+from nvitop.gui.model.main_rows import Panel, main_rows, stack
 from nvitop.gui.model.table import Column, place
 from nvitop.gui.render.geometry import Cells
 from nvitop.gui.state.app_state import AppState, ListPosition

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-only
-"""Values that layout, state and view share: columns, screens, choices, graphs, effects."""
+"""Values that state and view share: columns, rows of devices, choices, formats."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Callable, Iterable, Sequence
 
-from nvitop.gui.layout.main import LOWEST
 from nvitop.gui.model.choices import Screen, neighbor
 from nvitop.gui.model.format import brief_commands, devices_text, special_command
+from nvitop.gui.model.main_rows import LOWEST
 from nvitop.gui.render.geometry import NARROWEST
 from nvitop.gui.render.width import cell_width, pad, safe, wrap
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, SignalDialog, SignalTarget

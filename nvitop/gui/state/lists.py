@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Any, Callable, Collection, Iterable, NamedTuple
 
-from nvitop.gui.layout.main import MainRows, main_rows
 from nvitop.gui.model.choices import ProcessFilter, Screen, Sort
 from nvitop.gui.model.columns import TREE_COLUMNS, column_widths
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.model.format import devices_text
+from nvitop.gui.model.main_rows import MainRows, main_rows
 from nvitop.gui.model.table import Placed, place
 from nvitop.gui.render.geometry import Cells
 from nvitop.gui.state.app_state import AppState, ListPosition, Result

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Iterable, NamedTuple, Sequence
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
-from nvitop.gui.layout.main import DEVICE_FRAME, FACT_WIDTH, MainRows, is_tall
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import GraphState
 from nvitop.gui.model.device_columns import (
@@ -23,6 +22,7 @@ from nvitop.gui.model.device_columns import (
     value_of,
 )
 from nvitop.gui.model.device_rows import GpuRow, model_text, total_texts, why_silent
+from nvitop.gui.model.main_rows import DEVICE_FRAME, FACT_WIDTH, MainRows, is_tall
 from nvitop.gui.model.table import Item, Placed, place
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, Cells, Rect, inside

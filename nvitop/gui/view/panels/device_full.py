@@ -17,11 +17,11 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from nvitop.basics.units import GiB
-from nvitop.gui.layout.main import is_separated
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import ViewState, load_style, row_role
 from nvitop.gui.model.device_columns import DEVICE_COLUMNS_BY_NAME
 from nvitop.gui.model.device_rows import GpuRow
+from nvitop.gui.model.main_rows import is_separated
 from nvitop.gui.model.table import Placed
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, TWO_BARS, Cells, Rect

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from nvitop.gui.layout.main import MainRows
 from nvitop.gui.model.choices import ViewState
+from nvitop.gui.model.main_rows import MainRows
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.view.panels.device import DeviceView, draw_devices

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from nvitop.gui.layout.main import LOWEST
 from nvitop.gui.model.format import format_timestamp
+from nvitop.gui.model.main_rows import LOWEST
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence
 
-from nvitop.gui.layout.stack import Panel, stack
 from nvitop.gui.model.choices import ViewState
 from nvitop.gui.model.device_columns import FACTS, metrics_of
 from nvitop.gui.model.device_rows import Folded, GpuRow, fold_free, has_one_gpu
@@ -147,3 +146,44 @@ def is_separated(above: GpuRow, row: GpuRow) -> bool:
 def all_fact_rows(width: int) -> int:
     """Return the rows of the problem and of all facts on the page of a GPU, with a line above them."""
     return 2 + -(-len(FACTS) // max(1, inside(width).width // FACT_WIDTH))
+
+
+class Panel(NamedTuple):
+    """A part of a screen: the numbers of rows that make sense, from low to high, each with a rank.
+
+    The first size is what the panel needs to be shown at all.
+    """
+
+    sizes: tuple[tuple[int, int], ...]
+
+    @property
+    def rank(self) -> int:
+        """The rank of the panel: that of its lowest size."""
+        return self.sizes[0][0]
+
+
+def stack(panels: Sequence[Panel], height: int) -> tuple[int, ...]:
+    """Return the rows of each panel, at most ``height`` together; 0 for a panel without room.
+
+    Panels get their lowest size in the order of rank. Then sizes of the lowest rank are given first, of
+    whatever panel, as long as they fit.
+    """
+    rows = [0] * len(panels)
+    left = height
+    for number in sorted(range(len(panels)), key=lambda each: panels[each].rank):
+        least = panels[number].sizes[0][1]
+        if least <= left:
+            rows[number] = least
+            left -= least
+    others = [
+        (rank, number, size)
+        for number, panel in enumerate(panels)
+        if rows[number]
+        for rank, size in panel.sizes[1:]
+    ]
+    for _, number, size in sorted(others):
+        more = size - rows[number]
+        if 0 < more <= left:
+            rows[number] = size
+            left -= more
+    return tuple(rows)
