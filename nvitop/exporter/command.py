@@ -387,4 +387,5 @@ def _explain(host: str, port: int, error: OSError) -> str:
         return f'{address} is in use by another program; choose another port'
     if error.errno == errno.EACCES and port < 1024:
         return f'cannot serve on {address}: ports below 1024 need privileges'
-    return f'cannot serve on {address}: {error.strerror or error}'
+    reason, *_ = (error.strerror or str(error)).split(' (while')
+    return f'cannot serve on {address}: {reason}'

@@ -11,7 +11,6 @@ import ssl
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socketserver import TCPServer
 from typing import TYPE_CHECKING, Any
 
 from nvitop.version import __version__
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from nvitop.exporter.pages import Pages
 
 METRICS_PATH, HEALTHY_PATH, READY_PATH = '/metrics', '/-/healthy', '/-/ready'
+#: Number of connections that the system accepts while this program is busy.
+BACKLOG = 128
 #: Maximum number of connections; a further one ends the oldest.
 MAX_CONNECTIONS = 256
 #: Maximum time (seconds) of a connection: TLS handshake, one request and its response.
@@ -43,9 +44,6 @@ class MetricsServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    # On Windows, others could take an address that is reused.
-    allow_reuse_address = not hasattr(socket, 'SO_EXCLUSIVEADDRUSE')
-    request_queue_size = 128
 
     def __init__(
         self, address: tuple[str, int], pages: Pages, tls: ssl.SSLContext | None = None
@@ -55,21 +53,15 @@ class MetricsServer(ThreadingHTTPServer):
         #: Guards the connections: socket → when it was accepted, the oldest first.
         self._lock = threading.Lock()
         self._connections: dict[socket.socket, float] = {}
-        host, port = address
-        if not host and socket.has_dualstack_ipv6():
-            host = '::'
-        addresses = socket.getaddrinfo(host or '0.0.0.0', port, type=socket.SOCK_STREAM)
-        self.address_family, _, _, _, first = min(
-            addresses, key=lambda row: row[0] != socket.AF_INET
+        is_dual = address[0] in ('', '::') and socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if is_dual or ':' in address[0] else socket.AF_INET
+        # Without the name look-up of the base class.
+        super().__init__(address, _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = socket.create_server(
+            address, family=family, backlog=BACKLOG, dualstack_ipv6=is_dual
         )
-        super().__init__((str(first[0]), int(first[1])), _Handler)
-
-    def server_bind(self) -> None:
-        """Bind the socket, without the name look-up of the base class."""
-        if self.address_family == socket.AF_INET6:
-            is_only = self.server_address[0] != '::'
-            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, is_only)
-        TCPServer.server_bind(self)
+        self.server_address = self.socket.getsockname()
         self.server_port = self.server_address[1]
 
     def start(self) -> None:

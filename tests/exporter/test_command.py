@@ -80,6 +80,9 @@ def test_address_in_use_is_one_line_and_status_1(capfd: pytest.CaptureFixture[st
         f'nvitop exporter: error: 127.0.0.1:{port} is in use by another program; '
         'choose another port\n'
     )
+    ran = CommandRun(main, '--listen', '203.0.113.1:9836')
+    assert (ran.status, ran.err.count('(')) == (1, 0)
+    assert 'cannot serve on 203.0.113.1:9836: ' in ran.err
 
 
 @pytest.mark.skipif(sys.platform == 'win32', reason='needs signals')

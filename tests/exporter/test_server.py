@@ -49,7 +49,7 @@ def test_pages_are_compressed_if_the_client_accepts_it(accepted: str, is_compres
     assert (gzip.decompress(body) if is_compressed else body).startswith(b'# HELP')
 
 
-@pytest.mark.parametrize('host', ['::1', 'localhost', ''])
+@pytest.mark.parametrize('host', ['::1', 'localhost', '', '::'])
 def test_addresses_of_both_families(host: str) -> None:
     try:
         with serving(host=host) as address:
