@@ -70,9 +70,7 @@ DEVICE_CELLS: tuple[tuple[str, tuple[str, ...]], ...] = (
 #: Title of a bar → metrics that it shows.
 BARS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ('MEM', ('memory_percent', 'memory_used')),
-    ('MBW', ('memory_utilization', 'memory_clock')),
     ('UTIL', ('gpu_utilization', 'sm_clock')),
-    ('PWR', ('power_usage', 'power_limit')),
 )
 #: Metric → source, if the docstring of its method does not name a function.
 SOURCES = {

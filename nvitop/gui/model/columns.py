@@ -74,17 +74,17 @@ COLUMNS: tuple[Column, ...] = (
     Column('decoder', '%DEC', (4,), 'utilization of the video decoder', _of_device(lambda row, _: fmt.format_count(row.gpu_decoder_utilization_percent)),
            rank=9, unit='%', source='`nvmlDeviceGetProcessUtilization` (`decUtil`)'),
     Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.cpu_percent),
-           order='cpu_percent', scrolls=True, rank=3, unit='% of a core', source='psutil `cpu_percent`'),
+           order='cpu_percent', rank=3, unit='% of a core', source='psutil `cpu_percent`'),
     Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_tenths(row.memory_percent),
-           order='memory_percent', scrolls=True, rank=10, unit='%', source='psutil `memory_percent`'),
+           order='memory_percent', rank=10, unit='%', source='psutil `memory_percent`'),
     Column('host_memory', 'HOST GiB', (8,), 'resident memory', lambda row, _: fmt.format_gib_count(row.host_memory_bytes),
-           scrolls=True, rank=12, unit='B', source='psutil `memory_info().rss`'),
+           rank=12, unit='B', source='psutil `memory_info().rss`'),
     Column('start', 'START', (12,), 'when it was started', lambda row, _: fmt.format_start(row.key.start_time, row.running_time_seconds),
-           scrolls=True, rank=13, source='psutil `create_time`'),
+           rank=13, source='psutil `create_time`'),
     Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_age(row.running_time_seconds),
-           gap=2, order='time', scrolls=True, rank=4, source='current time − psutil `create_time`'),
+           gap=2, order='time', rank=4, source='current time − psutil `create_time`'),
     Column('command', 'COMMAND', (14, 24, 0), 'command line', _command,
-           align='<', gap=2, scrolls=True, source='psutil `cmdline`, quoted for a shell'),
+           align='<', gap=2, source='psutil `cmdline`, quoted for a shell'),
 )
 #: Columns of the tree. Text: of a :class:`HostProcessSample`.
 TREE_COLUMNS: tuple[Column, ...] = (
@@ -103,7 +103,7 @@ TREE_COLUMNS: tuple[Column, ...] = (
     Column('time', 'TIME', (4,), 'running time', lambda row: fmt.format_age(row.running_time_seconds),
            gap=2, rank=4, source='current time − psutil `create_time`'),
     Column('command', 'COMMAND', (30, 0), 'command line, indented below the parent', _command,
-           align='<', gap=2, scrolls=True, source='psutil `cmdline`, quoted for a shell'),
+           align='<', gap=2, source='psutil `cmdline`, quoted for a shell'),
 )
 # fmt: on
 

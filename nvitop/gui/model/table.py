@@ -29,8 +29,6 @@ class Column(NamedTuple):
     gap: int = 1
     #: Name of the order that sorts by it; ``''`` if there is none.
     order: str = ''
-    #: Whether it scrolls sideways with the command.
-    scrolls: bool = False
     #: On a narrow screen the columns of the highest rank are left out first; rank 0 never.
     rank: int = 0
     #: Unit and source of the values for the documentation; names of metrics if it shows any.

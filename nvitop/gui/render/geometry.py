@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 #: Minimum widths of the screen: for anything but a message (one short row per GPU and process), for
-#: columns with wide gaps and the three cells of the full form, for one bar to the right of these
-#: cells, and for two bars.
-NARROWEST, CLASSIC, ONE_BAR, TWO_BARS = 40, 79, 100, 123
+#: columns with wide gaps and the three cells of the full form, for bars to the right of these.
+NARROWEST, CLASSIC, WITH_BAR = 40, 79, 100
 
 
 class Rect(NamedTuple):

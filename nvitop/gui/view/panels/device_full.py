@@ -24,7 +24,7 @@ from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.main_rows import is_separated
 from nvitop.gui.model.table import Placed
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import CLASSIC, ONE_BAR, TWO_BARS, Cells, Rect
+from nvitop.gui.render.geometry import CLASSIC, WITH_BAR, Cells, Rect
 from nvitop.gui.render.style import DIM, ERROR, HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
 from nvitop.gui.view.charts import draw_meter
@@ -39,8 +39,8 @@ _CELL_WIDTHS, _MORE_USER = (31, 22, 22), 25
 _NARROW_STATE, _WIDE_STATE, _USER_WITH_JOB = len('GPU-Util'), len('busy REMAP'), 16
 #: Columns of the first cell that the name of a GPU cannot use.
 _AROUND_NAME = 12
-#: Minimum columns to the right of these cells for one bar, and for two.
-_BAR_ROOM, _BARS_ROOM = 17, 35
+#: Minimum columns to the right of these cells for a bar.
+_BAR_ROOM = 17
 #: Cells of the fields in the pictures above.
 LABEL = 4
 _FAN, _TEMPERATURE, _PERFORMANCE, _POWER = 3, 4, 4, 13
@@ -180,59 +180,38 @@ _TEXT, _LEAST_WITH_TEXT = 9, 14
 _LABEL = len('UTIL')
 
 
-class _Bar(NamedTuple):
-    label: str
-    percent: float | None
-    text: str
-    #: The thresholds of its color.
-    is_memory: bool = False
+def _draw_bars(buf: Buffer, y: int, cells: Cells, device: DeviceSample, view: ViewState) -> None:
+    """Draw the bars of memory and utilization of a device, each with its right border."""
+    used, clock = device.memory_used_bytes, device.sm_clock_mhz
+    memory = '' if used is None else f'{used / GiB:.1f} GiB'
+    bars = (
+        ('MEM', device.memory_percent, memory, view.thresholds.memory, Role.MEMORY),
+        (
+            *('UTIL', device.gpu_utilization_percent),
+            *('' if clock is None else f'{clock} MHz', view.thresholds.gpu, Role.UTILIZATION),
+        ),
+    )
+    for line, (label, percent, text, thresholds, role) in enumerate(bars[: 2 - device.key.is_mig]):
+        draw_uprights(buf, y + line, (cells.right + 1,))
+        if device.status == 'ok':
+            style = load_style(percent, thresholds, view, role)
+            area = Rect(cells.x + 1, y + line, cells.width - 1, 1)
+            _draw_bar(buf, area, label, percent, text, style)
 
 
-def _draw_bars(
-    buf: Buffer, y: int, line: int, bars: Sequence[Cells], device: DeviceSample, view: ViewState
+def _draw_bar(
+    buf: Buffer, area: Rect, label: str, percent: float | None, text: str, style: Style
 ) -> None:
-    """Draw the bars of one line of a device, each with its right border."""
-    shown = _bars_of(device)[line] if device.status == 'ok' else ()
-    for number, cells in enumerate(bars):
-        if number < len(shown):
-            bar = shown[number]
-            thresholds = view.thresholds.memory if bar.is_memory else view.thresholds.gpu
-            role = Role.MEMORY if bar.is_memory else Role.UTILIZATION
-            style = load_style(bar.percent, thresholds, view, role)
-            _draw_bar(buf, Rect(cells.x + 1, y, cells.width - 1, 1), bar, style)
-        draw_uprights(buf, y, (cells.right + 1,))
-
-
-def _draw_bar(buf: Buffer, area: Rect, bar: _Bar, style: Style) -> None:
     """Draw label, bar, percentage and a text at the right end if there is room for it."""
-    x = area.x + buf.write(area.x, area.y, f'{bar.label:<{_LABEL}}') + 1
+    x = area.x + buf.write(area.x, area.y, f'{label:<{_LABEL}}') + 1
     right = area.right - _TEXT - 1
     if right - x < _LEAST_WITH_TEXT:
         right = area.right
     else:
-        buf.write(area.right - len(bar.text), area.y, bar.text)
-    share = fmt.format_share(bar.percent)
-    draw_meter(buf, Rect(x, area.y, max(0, right - 5 - x), 1), bar.percent, style)
-    buf.write(right - len(share), area.y, share, PLAIN if bar.percent is not None else DIM)
-
-
-def _bars_of(device: DeviceSample) -> tuple[tuple[_Bar, ...], ...]:
-    """Return the bars by line."""
-    used, usage, limit = device.memory_used_bytes, device.power_usage_mw, device.power_limit_mw
-    text = '' if used is None else f'{used / GiB:.1f} GiB'
-    memory = _Bar('MEM', device.memory_percent, text, is_memory=True)
-    if device.key.is_mig:
-        return ((memory,),)
-    clock = _clock(device.memory_clock_mhz)
-    bandwidth = _Bar('MBW', device.memory_utilization_percent, clock, is_memory=True)
-    utilization = _Bar('UTIL', device.gpu_utilization_percent, _clock(device.sm_clock_mhz))
-    percent = None if usage is None or not limit else 100.0 * usage / limit
-    power = _Bar('PWR', percent, '' if usage is None else f'{usage / 1000:.0f} W')
-    return ((memory, bandwidth), (utilization, power))
-
-
-def _clock(mhz: int | None) -> str:
-    return '' if mhz is None else f'{mhz:.0f} MHz'
+        buf.write(area.right - len(text), area.y, text)
+    share = fmt.format_share(percent)
+    draw_meter(buf, Rect(x, area.y, max(0, right - 5 - x), 1), percent, style)
+    buf.write(right - len(share), area.y, share, PLAIN if percent is not None else DIM)
 
 
 class _Traits(NamedTuple):
@@ -254,9 +233,10 @@ def draw_full_devices(
     )
     names = [cell_width(_name(device)) for device in devices if not device.key.is_mig]
     cells = _cells(area.width, max(names, default=0))
-    bars = _bars(area.width, cells[-1].right + 1)
+    box = cells[-1].right + 1
+    bar = Cells(box + 1, area.width - box - 3) if area.width >= WITH_BAR else None
     columns = _place(cells[-1])
-    uprights = (0, *(cell.right for cell in cells), *(bar.right + 1 for bar in bars))
+    uprights = (0, *(cell.right for cell in cells), *(() if bar is None else (bar.right + 1,)))
     across = (0, *uprights[len(cells) :])
 
     draw_border(buf, area.y, (), uprights, machine_notes(rows, shown.sample), total_notes(rows))
@@ -274,7 +254,7 @@ def draw_full_devices(
         above, before = below, row
         height = 1 if row.device.key.is_mig else 2
         buf.hit(Rect(1, y, area.width - 2, height), 'device', row.device.key)
-        _draw_device(buf, y, row, (cells, bars, columns), traits, view, below)
+        _draw_device(buf, y, row, (cells, bar, columns), traits, view, below)
         if row.device.key == shown.selected:
             buf.restyle(Rect(1, y, cells[-1].right - 1, height), role=Role.SELECTED)
         y += height
@@ -289,12 +269,12 @@ def _draw_device(
     buf: Buffer,
     y: int,
     row: GpuRow,
-    places: tuple[Sequence[Cells], Sequence[Cells], Sequence[Placed]],
+    places: tuple[Sequence[Cells], Cells | None, Sequence[Placed]],
     traits: _Traits,
     view: ViewState,
     uprights: Sequence[int],
 ) -> None:
-    cells, bars, columns = places
+    cells, bar, columns = places
     device = row.device
     style = Style(row_role(device, view.thresholds))
     if device.status == 'ok':
@@ -307,7 +287,8 @@ def _draw_device(
         draw_uprights(buf, y + number, uprights)
         for cell, text in zip(cells, texts):
             draw_text(buf, cell.x, y + number, fit(text, cell.width), style)
-        _draw_bars(buf, y + number, number, bars, device, view)
+    if bar is not None:
+        _draw_bars(buf, y, bar, device, view)
     if device.status == 'ok':
         for each in columns:
             draw_cell(buf, each.x, y, each, each.column.text(row, each.width), style)
@@ -329,10 +310,10 @@ def _cells(width: int, name_width: int) -> tuple[Cells, ...]:
     Names and users widen their cells as far as bars have enough room, and users take a third of it.
     """
     first, second, third = _CELL_WIDTHS
-    if width < ONE_BAR:
+    if width < WITH_BAR:
         first += width - CLASSIC
     else:
-        room = width - CLASSIC - (_BAR_ROOM if width < TWO_BARS else _BARS_ROOM)
+        room = width - CLASSIC - _BAR_ROOM
         more = min(max(0, name_width + _AROUND_NAME - first), room)
         first += more
         third += min(_MORE_USER, (room - more) // 3)
@@ -353,14 +334,3 @@ def _place(cells: Cells) -> tuple[Placed, ...]:
         Placed(state, x, width),
         Placed(user, x + width + user.gap, room - width),
     )
-
-
-def _bars(width: int, box: int) -> tuple[Cells, ...]:
-    """Return the bars to the right of the cells without padding: none, one or two."""
-    if width < ONE_BAR:
-        return ()
-    right = width - box
-    if width < TWO_BARS:
-        return (Cells(box + 1, right - 3),)
-    first = (right - 5) // 2 - 1
-    return (Cells(box + 1, first), Cells(box + first + 4, (right - 6) // 2 + 1))

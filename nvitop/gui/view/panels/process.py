@@ -12,8 +12,8 @@ from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Item, Placed
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import DIM, HEADING, PLAIN, TITLE, WARNING, Role, Style
-from nvitop.gui.render.width import cell_width, clip, clip_scrolled, fit, safe
+from nvitop.gui.render.style import DIM, PLAIN, TITLE, WARNING, Role, Style
+from nvitop.gui.render.width import cell_width, clip, clip_scrolled, safe
 from nvitop.gui.state.jobs import JobKey, Line, common_words
 from nvitop.gui.state.process_rows import is_descending, unknown_devices
 from nvitop.gui.view.table import draw_cell, draw_headings
@@ -165,17 +165,13 @@ def draw_processes(
     room = max(0, area.height - 3)
     first = max(0, min(listed.scroll_y, len(listed.lines) - room))
     lines = listed.lines[first : first + room]
-    moving = [each for each in columns if each.column.scrolls]
     order = '' if listed.sort == Sort() else listed.sort.order
-    title = _title(listed, sample, first, len(lines), _unseen_order(columns, moving, listed))
+    title = _title(listed, sample, first, len(lines), _unseen_order(columns, listed))
     draw_border(buf, area.y, above, ends, title, _notes(listed, sample))
     for y in range(area.y + 1, area.bottom - 1):
         draw_uprights(buf, y, ends)
     if area.height > 1:
-        shown = [each for each in columns if not listed.scroll_x or each not in moving]
-        draw_headings(buf, area.y + 1, shown, order, _arrow(listed.sort))
-        if listed.scroll_x and moving:
-            buf.write(moving[0].x, area.y + 1, _scrolled_headings(moving, listed), HEADING)
+        draw_headings(buf, area.y + 1, columns, order, _arrow(listed.sort))
     models = {device.key: device.current_driver_model for device in sample.devices}
     commands = _commands(lines, columns, listed)
     for y, (line, command) in enumerate(zip(lines, commands), area.y + 2):
@@ -211,7 +207,6 @@ def _draw_line(
     is_held = (process.gpu_idle_seconds or 0) >= HELD_SECONDS
     is_own = process.is_own and not sample.host.is_superuser
     x, y = 1, area.y
-    moving: list[tuple[Placed, str]] = []
     for each in columns:
         name = each.column.name
         if (
@@ -223,9 +218,8 @@ def _draw_line(
         text = _text(each, line, model, command)
         if is_child and job is not None and name == 'time':
             text = '' if text == each.column.text(job.total, model) else text
-        if each.column.scrolls and listed.scroll_x:
-            moving.append((each, text))
-            continue
+        if name == 'command' and listed.scroll_x:
+            text = clip_scrolled(text, listed.scroll_x, each.width)
         cell = style
         if not is_marked and style.role is Role.TEXT:
             if name == 'user' and is_own and process.username == sample.host.username:
@@ -236,15 +230,6 @@ def _draw_line(
             _draw_count(buf, y, columns, each, line, cell)
         else:
             draw_cell(buf, each.x, y, each, text, cell)
-    if moving:
-        text = ''.join(
-            ' ' * (each.x - before) + fit(text, each.width, each.column.align)
-            if each.column.sizes[-1]
-            else ' ' * (each.x - before) + text
-            for (each, text), before in zip(moving, _ends_before(moving))
-        )
-        room = area.right - 1 - moving[0][0].x
-        buf.write(moving[0][0].x, y, clip_scrolled(text, listed.scroll_x, room), style)
     if is_marked:
         buf.restyle(area.inset(1, 0), role=style.role)
     if line.is_job:
@@ -252,10 +237,6 @@ def _draw_line(
         buf.write(x, y, mark, style if is_marked else Style(Role.KEY, bold=True))
     elif _is_elsewhere(process, listed.selected):
         buf.write(x, y, _SAME_PROCESS, _SAME_STYLE)
-
-
-def _ends_before(moving: Sequence[tuple[Placed, str]]) -> list[int]:
-    return [moving[0][0].x, *(each.right for each, _ in moving)]
 
 
 def _text(placed: Placed, line: Line, model: str | None, command: str) -> str:
@@ -314,9 +295,9 @@ def _commands(lines: Sequence[Line], columns: Sequence[Placed], listed: ProcessV
     return texts
 
 
-def _unseen_order(columns: Sequence[Placed], moving: Sequence[Placed], listed: ProcessView) -> str:
-    """Return the sort order for the title if its column is hidden or scrolled away, else ``''``."""
-    seen = [each.column.order for each in columns if not (listed.scroll_x and each in moving)]
+def _unseen_order(columns: Sequence[Placed], listed: ProcessView) -> str:
+    """Return the sort order for the title if its column is hidden, else ``''``."""
+    seen = [each.column.order for each in columns]
     if listed.sort == Sort() or listed.sort.order in seen:
         return ''
     return next(f'by {column.title}' for column in COLUMNS if column.order == listed.sort.order)
@@ -356,16 +337,6 @@ def _notes(listed: ProcessView, sample: Sample) -> tuple[Item, ...]:
         text = f'processes of {devices_text(silent)} unreadable'
         notes.insert(0, Item((text, 'unreadable'), WARNING, 1))
     return tuple(notes)
-
-
-def _scrolled_headings(moving: Sequence[Placed], listed: ProcessView) -> str:
-    titles = [(each, each.column.title) for each in moving]
-    text = ''.join(
-        ' ' * (each.x - before) + fit(title, max(each.width, len(title)), each.column.align)
-        for (each, title), before in zip(titles, _ends_before(titles))
-    )
-    room = moving[-1].right - moving[0].x
-    return _CUT + clip(text[listed.scroll_x + len(_CUT) :], room - len(_CUT), '')
 
 
 def _arrow(sort: Sort) -> str:
