@@ -4,9 +4,9 @@
 A row of one line and, if there is room, a row of three::
 
      GPU STATE    USER           JOB                           MEM GiB  UTIL  TEMP      POWER    ┬60s     ┬30s     now
-       5! busy     bob +1         docker 4e7c20d9b8a1  ████▎░░░░    34.2   32%  41°C  265/700 W  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂▂▃▂▃▂▂
+       5! busy     bob +1         docker 4e7c20d9b8a1  ▇▇▇▇▂░░░░    34.2   32%  41°C  265/700 W  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂▂▃▂▃▂▂
 
-       5! busy     bob +1         docker 4e7c20d9b8a1  ████▎░░░░    34.2   32%  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂
+       5! busy     bob +1         docker 4e7c20d9b8a1  ▇▇▇▇▂░░░░    34.2   32%  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂
           41°C  265/700 W  1980 MHz  row remapping pending               █████████████████
           memory 34.2 of 79.6 GiB  fan 40%  PCIe 5.0 x16                 █████████████████
 """

@@ -25,7 +25,7 @@ from nvitop.gui.model.main_rows import is_separated
 from nvitop.gui.model.table import Placed
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, WITH_BAR, Cells, Rect
-from nvitop.gui.render.style import DIM, ERROR, HEADING, PLAIN, Role, Style
+from nvitop.gui.render.style import DIM, HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, fit, pad, safe
 from nvitop.gui.view.charts import draw_meter
 from nvitop.gui.view.panels.device import DeviceView, machine_notes, total_notes
@@ -301,7 +301,7 @@ def _draw_device(
         if x + 3 + cell_width(row.advice) < cells[0].right:
             buf.write(x, y + last, f' · {row.advice}', DIM)
     if row.is_wrong:
-        buf.write(cells[0].x, y, f'{device.key.label:>{LABEL}}!', ERROR)
+        buf.write(cells[0].x, y, f'{device.key.label:>{LABEL}}!', row.mark_style)
 
 
 def _cells(width: int, name_width: int) -> tuple[Cells, ...]:
