@@ -14,6 +14,7 @@ from nvitop.gui.model import format as fmt
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Column, Placed, place
 from nvitop.gui.render.geometry import CLASSIC, Cells
+from nvitop.gui.render.style import DIM
 from nvitop.gui.render.width import cell_width, safe
 from nvitop.sampling.types import HostProcessSample, ProcessSample
 
@@ -86,23 +87,23 @@ COLUMNS: tuple[Column, ...] = (
     Column('command', 'COMMAND', (14, 24, 0), 'command line', _command,
            align='<', gap=2, source='psutil `cmdline`, quoted for a shell'),
 )
-#: Columns of the tree. Text: of a :class:`HostProcessSample`.
+#: Columns of the tree. Text: of a line with a :class:`HostProcessSample`, for the width.
 TREE_COLUMNS: tuple[Column, ...] = (
-    Column('pid', 'PID', (7,), 'process ID', lambda row: str(row.pid),
+    Column('pid', 'PID', (7,), 'process ID', lambda row, _: str(row.process.pid),
            gap=0, source='psutil `pids`, `ppid`'),
-    Column('user', 'USER', (7,), 'user who runs it', lambda row: fmt.format_user(row.username, 7),
+    Column('user', 'USER', (7,), 'user who runs it', lambda row, _: fmt.format_user(row.process.username, 7),
            align='<', rank=2, source='psutil `username`'),
-    Column('device', 'GPU', (6,), 'GPUs of the process; Host if none', lambda row: devices_text(row.devices),
+    Column('device', 'GPU', (6,), 'GPUs of the process; Host if none', lambda row, _: devices_text(row.process.devices) if row.process.devices else (('Host', DIM),),
            align='<', source='the process lists of each GPU'),
-    Column('threads', 'THREADS', (7,), 'number of its threads', lambda row: fmt.format_count(row.thread_count),
+    Column('threads', 'THREADS', (7,), 'number of its threads', lambda row, _: fmt.format_count(row.process.thread_count),
            rank=6, unit='count', source='psutil `num_threads`'),
-    Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row: fmt.format_cpu_percent(row.cpu_percent),
+    Column('cpu', '%CPU', (5,), 'CPU time, in percent of one core', lambda row, _: fmt.format_cpu_percent(row.process.cpu_percent),
            rank=3, unit='% of a core', source='psutil `cpu_percent`'),
-    Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row: fmt.format_tenths(row.memory_percent),
+    Column('memory', '%MEM', (5,), 'resident memory in percent of host memory', lambda row, _: fmt.format_tenths(row.process.memory_percent),
            rank=5, unit='%', source='psutil `memory_percent`'),
-    Column('time', 'TIME', (4,), 'running time', lambda row: fmt.format_age(row.running_time_seconds),
+    Column('time', 'TIME', (4,), 'running time', lambda row, _: fmt.format_age(row.process.running_time_seconds),
            gap=2, rank=4, source='current time − psutil `create_time`'),
-    Column('command', 'COMMAND', (30, 0), 'command line, indented below the parent', _command,
+    Column('command', 'COMMAND', (30, 0), 'command line, indented below the parent', lambda row, _: _command(row.process),
            align='<', gap=2, source='psutil `cmdline`, quoted for a shell'),
 )
 # fmt: on

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Sequence, Tuple
+from typing import TYPE_CHECKING, Sequence, Tuple
 
 from nvitop.gui.model.format import NOT_AVAILABLE
-from nvitop.gui.model.table import Item, Placed, fit
+from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import HEADING, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, wrap
-from nvitop.gui.render.width import fit as fit_text
 
 if TYPE_CHECKING:
     #: Pieces of a line, each with its style.
@@ -48,27 +47,6 @@ def draw_centered_line(buf: Buffer, area: Rect, text: str, style: Style = PLAIN)
     if not area.is_empty:
         y = area.y + (area.height - 1) // 2
         buf.write(area.x, y, pad(clip(text, area.width), area.width, '^'), style)
-
-
-def row_text(places: Iterable[Placed], texts: Iterable[str], ellipsis: str = '+') -> str:
-    """Join safe texts in their columns, from column 0 on; ``ellipsis`` marks a text that was cut.
-
-    One write of a whole row is cheaper than one for each column.
-    """
-    parts = []
-    x = 0
-    for place, text in zip(places, texts):
-        if place.x > x:
-            parts.append(' ' * (place.x - x))
-        parts.append(fit_text(text, place.width, place.column.align, ellipsis))
-        x = place.right
-    return ''.join(parts)
-
-
-def heading_text(places: Iterable[Placed]) -> str:
-    """Join the headings of the columns."""
-    places = tuple(places)
-    return row_text(places, [place.column.title for place in places])
 
 
 KEY = Style(Role.KEY, bold=True, italic=True)

@@ -9,7 +9,7 @@ from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import PROCESS_TRAFFIC
-from nvitop.gui.model.columns import column_widths, owner_text, place_processes
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, column_widths, owner_text
 from nvitop.gui.model.device_columns import top_of, value_of
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
@@ -26,7 +26,7 @@ from nvitop.gui.view.charts import (
 )
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.screens.main import ruler_of
-from nvitop.gui.view.text import draw_bar_row, draw_text, heading_text, row_text
+from nvitop.gui.view.table import draw_table
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, ProcessSample
 
@@ -53,22 +53,25 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         return
     process = next((p for p in state.shown.processes if p.key == key), None)
     device = next((d for d in state.shown.devices if d.key == key.device), None)
-    columns = place_processes(_COLUMNS, buf.width, column_widths([process] if process else []))
     title = f'{key.pid} on GPU {key.device.label}'
     forms = [f'Process {title}', title]
     if device is not None and device.info.name is not None and buf.width >= _WITH_NAME:
         name = fmt.format_device_name(device.info.name, _NAME_WIDTH)
         forms.insert(0, f'Process {title} ({name})')
     draw_screen_title(buf, state, forms)
-    draw_bar_row(buf, 1, heading_text(columns))
+    model = None if device is None else device.current_driver_model
+    columns = [
+        each._replace(text=lambda row, _, text_of=each.text: text_of(row, model))
+        for each in map(COLUMNS_BY_NAME.__getitem__, _COLUMNS)
+    ]
+    rows = () if process is None else (process,)
+    widths = column_widths(rows)
+    draw_table(buf, Rect(1, 1, buf.width - 2, 2), columns, rows, wanted=widths)
     y = 3
     if process is None:
         text = clip(_why_missing(state, key, device), buf.width - 2)
         buf.write(1, 2, text, Style(Role.ERROR))
     else:
-        driver_model = None if device is None else device.current_driver_model
-        texts = [place.column.text(process, driver_model) for place in columns]
-        draw_text(buf, 0, 2, row_text(columns, texts, '..'))
         for label, text in _facts(process, buf.width)[: max(0, buf.height - 12)]:
             buf.write(1, y, label, HEADING)
             buf.write(1 + _LABEL, y, text, DIM if text == fmt.NOT_AVAILABLE else PLAIN)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from nvitop.gui.model.format import brief_commands
-from nvitop.gui.model.table import Placed
+from nvitop.gui.model.columns import TREE_COLUMNS
+from nvitop.gui.model.format import brief_commands, format_command
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.style import DIM, Role, Style
-from nvitop.gui.render.width import clip_scrolled, fit
+from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.style import DIM, Style
+from nvitop.gui.render.width import clip_scrolled
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.cursor import ListLayout, lines_layout
+from nvitop.gui.state.cursor import lines_layout
 from nvitop.gui.state.lists import tree_columns
 from nvitop.gui.state.navigation import shown_scroll_x
 from nvitop.gui.state.process_rows import TreeRow
@@ -24,7 +25,8 @@ from nvitop.gui.view.panels.process import (
     row_style,
     unknown_note,
 )
-from nvitop.gui.view.text import BORDER, draw_bar_row, draw_message, heading_text, row_text
+from nvitop.gui.view.table import Content, draw_table
+from nvitop.gui.view.text import BORDER, draw_message
 
 #: Minimum width of a command that is shortened.
 _BRIEF = 10
@@ -32,22 +34,31 @@ _BRIEF = 10
 
 def draw_tree(buf: Buffer, state: AppState) -> None:
     """Draw the screen."""
-    rows = state.tree_rows
-    layout, columns = lines_layout(state), tree_columns(state)
-    tagged = tree_tags(state)
-    notes = (unknown_note(state.shown),)
-    draw_screen_title(buf, state, _titles(state, rows), notes)
-    draw_bar_row(buf, layout.area.y - 1, heading_text(columns))
-    commands = _brief_commands(rows, layout, columns[-1], shown_scroll_x(state))
-    for line in layout.shown:
-        row = rows[line]
-        y = layout.row_of(line)
-        style = row_style(
-            row.process,
-            is_selected=row.key == state.position.key,
-            is_tagged=row.key in tagged,
-        )
-        _draw_row(buf, y, row, commands.get(line), columns, style, state)
+    rows, layout, tagged = state.tree_rows, lines_layout(state), tree_tags(state)
+    scroll_x = shown_scroll_x(state)
+    draw_screen_title(buf, state, _titles(state, rows), (unknown_note(state.shown),))
+    shown = [rows[line] for line in layout.shown]
+    brief = {} if scroll_x else _brief_commands(shown, tree_columns(state)[-1].width)
+
+    def style_of(row: TreeRow) -> Style:
+        is_selected = row.key == state.position.key
+        return row_style(row.process, is_selected=is_selected, is_tagged=row.key in tagged)
+
+    def command(row: TreeRow, width: int) -> Content:
+        text = brief.get(row.key) or format_command(row.process.command, row.process.status)
+        line = clip_scrolled(f'{row.prefix}{text}', scroll_x, width)
+        branches = max(0, len(row.prefix) - scroll_x)
+        return ((line[:branches], BORDER), (line[branches:], style_of(row)))
+
+    draw_table(
+        buf,
+        Rect(0, layout.area.y - 1, buf.width, layout.area.height + 1),
+        [*TREE_COLUMNS[:-1], TREE_COLUMNS[-1]._replace(text=command)],
+        rows,
+        style_of=style_of,
+        first=layout.scroll_y,
+        wanted=state.tree_widths,
+    )
     if not rows:
         draw_message(buf, layout.area, _empty_message(state), DIM)
 
@@ -73,46 +84,18 @@ def _empty_message(state: AppState) -> str:
     return no_processes_message(state.shown)
 
 
-def _brief_commands(
-    rows: tuple[TreeRow, ...], layout: ListLayout, place: Placed, scroll_x: int
-) -> dict[int, str]:
-    """Return the commands on the screen that do not fit next to the lines of the tree, by line."""
-    long: dict[int, dict[int, str]] = {}
-    for line in layout.shown if not scroll_x else ():
-        text, width = place.column.text(rows[line].process), place.width - len(rows[line].prefix)
-        if len(text) > width >= _BRIEF and text.isascii():
-            long.setdefault(width, {})[line] = text
+def _brief_commands(rows: Sequence[TreeRow], width: int) -> dict[tuple[int, float], str]:
+    """Return the commands that do not fit next to the lines of the tree, shortened together."""
+    long: dict[int, dict[tuple[int, float], str]] = {}
+    for row in rows:
+        text, room = (
+            format_command(row.process.command, row.process.status),
+            width - len(row.prefix),
+        )
+        if len(text) > room >= _BRIEF and text.isascii():
+            long.setdefault(room, {})[row.key] = text
     return {
-        line: text
-        for width, texts in long.items()
-        for line, text in zip(texts, brief_commands(list(texts.values()), width))
+        key: text
+        for room, texts in long.items()
+        for key, text in zip(texts, brief_commands(list(texts.values()), room))
     }
-
-
-def _draw_row(
-    buf: Buffer,
-    y: int,
-    row: TreeRow,
-    brief: str | None,
-    columns: Sequence[Placed],
-    style: Style,
-    state: AppState,
-) -> None:
-    *others, command = columns
-    scroll_x = shown_scroll_x(state)
-    line = f'{row.prefix}{brief or command.column.text(row.process)}'
-    line = clip_scrolled(line, scroll_x, command.width)
-    texts = [place.column.text(row.process) for place in others]
-    if style.role in _MARKED:
-        draw_bar_row(buf, y, fit(row_text(others, texts), command.x) + line, style)
-        return
-    for place, text in zip(others, texts):
-        is_dim = place.column.name == 'device' and not row.process.devices
-        text = fit(text, place.width, place.column.align, '+')
-        buf.write(place.x, y, text, DIM if is_dim else style)
-    branches = max(0, min(len(row.prefix) - scroll_x, command.width))
-    x = command.x + buf.write(command.x, y, line[:branches], BORDER)
-    buf.write(x, y, line[branches:], style)
-
-
-_MARKED = (Role.SELECTED, Role.TAGGED, Role.SELECTED_TAGGED)
