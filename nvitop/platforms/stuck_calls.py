@@ -89,9 +89,7 @@ def find_holder(subject: Subject) -> Holder | None:
             state = process_state(pid)
             record = os.pread(file, _RECORD.size, _offset(subject))
             writer, since = _RECORD.unpack(record.ljust(_RECORD.size, b'\0'))
-            if (
-                state not in 'Tt'
-            ):  # stopped, as by Ctrl-Z: it is not the driver that does not respond
+            if state not in 'Tt':  # stopped, as by Ctrl-Z: that is not the driver's fault
                 return Holder(pid, time.monotonic() - since if writer == pid else 0.0, state)
     return None
 

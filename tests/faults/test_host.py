@@ -12,7 +12,7 @@ from typing import Sequence
 
 import pytest
 
-from tests.programs import ROOT, run_alone, run_program
+from tests.programs import ROOT, run_alone
 from tests.waiting import PATIENCE
 
 UNSHARE = shutil.which('unshare') or ''
@@ -112,55 +112,6 @@ def test_daemon_without_terminal_and_streams_measures(tmp_path: pathlib.Path) ->
     assert all(isinstance(value, int) for value in memory)
     assert (len(memory), devices) == (8, 8)
     assert numbers > 100
-
-
-_CHILDREN = """
-import multiprocessing, sys, threading, os
-from nvitop import Device, ResourceMetricCollector, simulation, collect_in_background
-def ask(index):
-    device = Device(index)
-    return device.memory_total(), len(device.processes()), device.temperature()
-def main(method):
-    context = multiprocessing.get_context(method)
-    expected = [ask(index) for index in range(8)]
-    stop = threading.Event()
-    def busy():
-        while not stop.is_set():
-            Device(0).as_snapshot()
-    threading.Thread(target=busy, daemon=True).start()
-    with context.Pool(2) as pool:
-        found = pool.map(ask, range(8), chunksize=1)
-    stop.set()
-    assert found == expected, (found, expected)
-if __name__ == '__main__':
-    if {method!r} == 'fork':
-        with simulation.machine('dgx-h100', processes='fixed', clock=lambda: 0.0):
-            main('fork')
-    else:
-        os.environ['NVITOP_DEMO'] = sys.argv[2]
-        main('spawn')
-    print('done')
-"""
-_STILL = """
-description = "nothing moves"
-[[gpu]]
-count = 8
-model = "H100"
-temperature = 44
-"""
-
-
-@pytest.mark.parametrize('method', ['fork', 'spawn'])
-@pytest.mark.filterwarnings('ignore')
-def test_children_of_a_process_that_uses_nvml_can_use_it(
-    method: str, tmp_path: pathlib.Path
-) -> None:
-    program = tmp_path / 'program.py'
-    program.write_text(_CHILDREN.replace('{method!r}', repr(method)), encoding='utf-8')
-    scenario = tmp_path / 'still.toml'
-    scenario.write_text(_STILL, encoding='utf-8')
-    done = run_program('-W', 'ignore', str(program), method, str(scenario))
-    assert (done.returncode, done.stdout) == (0, 'done\n'), done.stderr
 
 
 _UNNAMED_USER = """

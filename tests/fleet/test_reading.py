@@ -228,7 +228,7 @@ def test_findings_of_a_gpu_are_each_listed_once() -> None:
 def test_gpu_that_the_exporter_may_not_open_is_listed() -> None:
     problem = own('gpu_problem_info', 1.0, '1', status='not permitted', reason='Permission')
     lost = own('gpu_problem_info', 1.0, '2', status='lost', reason='GPU is lost')
-    (host,) = read(own('gpu_up', 1.0), problem, lost, own('gpu_up', 0.0, '2')).hosts
+    (host,) = read(own('gpu_up', 1.0), problem, own('gpu_up', 0.0, '2'), lost).hosts
     states = [(gpu.label, gpu.state, gpu.severity, gpu.is_free) for gpu in host.gpus]
     assert states[1:] == [('1', 'not permitted', None, False), ('2', 'lost', 'critical', False)]
 

@@ -65,7 +65,7 @@ def test_each_job_is_described_once_and_forgotten_at_its_end() -> None:
     for _ in range(3):
         jobs.look()
     assert sorted(asked) == ['42', '43']
-    wait_until(lambda: asked.count('44') or jobs.read(['44']), 'the job of a process')
+    wait_until(lambda: jobs.read(['44']) and '44' in asked, 'the job of a process')
     ids.clear()
     clock.turn(60)
     wait_until(lambda: not jobs.read(), 'the job is still there')

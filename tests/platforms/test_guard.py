@@ -163,6 +163,12 @@ def test_a_call_waits_for_the_process_that_is_inside(
         with pytest.raises(TimeoutError, match=hangs), stuck_calls.calling(5):
             pass
         monkeypatch.setattr(stuck_calls, 'HANGING_SECONDS', 60.0)
+        with open(file, 'r+b') as records:  # of a process that was killed
+            records.write(bytes(stuck_calls._offset(5)) + stuck_calls._RECORD.pack(1, -1000.0))
+            records.flush()
+            holder = stuck_calls.find_holder(5)
+        assert holder is not None
+        assert (holder.pid, holder.seconds) == (process.pid, 0.0)
         process.send_signal(signal.SIGSTOP)  # it is no reason to wait
         entered.join(30)
         assert not entered.is_alive()
