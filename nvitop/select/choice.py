@@ -14,13 +14,11 @@ from typing import (
     Callable,
     Iterable,
     List,
-    Literal,
     Mapping,
     NamedTuple,
     Optional,
     Sequence,
     TypeVar,
-    overload,
 )
 
 from nvitop.api import libnvml
@@ -370,42 +368,6 @@ def user_names(accounts: str | Iterable[str] | None) -> frozenset[str]:
     return frozenset([accounts] if isinstance(accounts, str) else accounts or ())
 
 
-if TYPE_CHECKING:
-
-    @overload
-    def select_devices(
-        devices: Iterable[Device] | None = ..., *, format: Literal['device'], **kwargs: Any
-    ) -> list[Device]: ...
-
-    @overload
-    def select_devices(
-        devices: Iterable[Device] | None = ..., *, format: Literal['uuid'], **kwargs: Any
-    ) -> list[str]: ...
-
-    @overload
-    def select_devices(
-        devices: Iterable[Device] | None = ...,
-        *,
-        format: Literal['index'] = ...,
-        force_index: bool = ...,
-        count: int | None = ...,
-        min_count: int = ...,
-        max_count: int | None = ...,
-        min_free_memory: int | str | None = ...,
-        min_total_memory: int | str | None = ...,
-        max_gpu_utilization: float | None = ...,
-        max_memory_utilization: float | None = ...,
-        tolerance: float = ...,
-        free_accounts: str | Iterable[str] | None = ...,
-        sort: bool = ...,
-        include_unhealthy: bool = ...,
-        wait: bool | float = ...,
-        timeout: float | None = ...,
-        ignore_claims: bool = ...,
-        **kwargs: object,
-    ) -> list[Any]: ...  # int; str for a MIG device, or with force_index tuple[int, int]
-
-
 def select_devices(
     devices: Iterable[Device] | None = None,
     *,
@@ -426,7 +388,7 @@ def select_devices(
     timeout: float | None = None,
     ignore_claims: bool = False,
     **kwargs: object,
-) -> Sequence[object]:
+) -> list[Any]:
     """Return the devices that match all criteria, best first.
 
     Unknown values fail limits and sort last. Devices that do not respond are never chosen. CUDA shows a program at most one MIG device: if that is the best device
