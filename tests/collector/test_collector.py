@@ -151,16 +151,6 @@ def test_a_subclass_can_log_other_metrics(one_gpu: simulation.Machine) -> None:
     assert not metrics
 
 
-def test_getters_of_a_subclass_are_called(one_gpu: simulation.Machine) -> None:
-    class Cold(PhysicalDevice):
-        def temperature(self) -> int:
-            return 5
-
-    collector = ResourceMetricCollector(Cold(0), interval=NEVER)
-    with collector('t'):
-        assert collector.collect()['t/gpu:0/temperature (C)/last'] == 5
-
-
 def test_snapshots_hold_what_is_logged_and_query_the_rest(
     collector: ResourceMetricCollector, one_gpu: simulation.Machine
 ) -> None:

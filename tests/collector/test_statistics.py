@@ -40,10 +40,6 @@ def test_samples_that_cover_no_time_have_their_plain_mean(
     assert statistics_of(samples).mean == mean
 
 
-def test_statistics_of_a_value_that_was_never_known_are_nan() -> None:
-    assert all(math.isnan(value) for _, value in statistics_of([(0, NAN), (1, NAN)]).items())
-
-
 @given(
     st.lists(
         st.tuples(st.floats(1e-6, 1e4), st.one_of(st.just(NAN), st.floats(-1e9, 1e9))), max_size=30

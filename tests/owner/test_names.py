@@ -12,19 +12,15 @@ import time
 from typing import Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from nvitop.owner import NameLookup, names
 from nvitop.owner.names import (
     KEPT_SECONDS,
     Places,
     container_name,
-    parse_container_log,
-    parse_pod_log,
 )
 from tests.clock import Clock
-from tests.owner.values import CONTAINER, OUTER, POD, is_safe
+from tests.owner.values import CONTAINER, OUTER, POD
 
 posix = pytest.mark.skipif(sys.platform == 'win32', reason='needs sockets with a path')
 
@@ -66,19 +62,6 @@ def test_directory_is_read_only_when_it_changed(
     os.utime(tmp_path, (1, 1))
     assert lookup.of_container(CONTAINER) is not None
     assert len(read) == 2
-
-
-@given(st.text())
-def test_any_entry_is_parsed(name: str) -> None:
-    assert parse_container_log(name) is None
-    assert parse_pod_log(name) is None
-    found = parse_container_log(f'{name}_ml_main-{CONTAINER}.log')
-    assert found is None or is_safe(found[1].pod_name or '')
-
-
-def test_unknown_setting_is_refused() -> None:
-    with pytest.raises(ValueError, match='none of none, files, sockets'):
-        NameLookup('all')
 
 
 class Daemon:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import subprocess
 import sys
 
-import psutil
 import pytest
 
 from nvitop import NA, Device, GpuProcess, HostProcess, simulation, take_snapshots
@@ -68,11 +66,3 @@ def test_missing_owners_are_not_available_for_a_reason() -> None:
     assert process.owner() is NA
     assert on_device.owner() is NA
     assert process.owner_reading().reason == EXITED
-
-
-def test_reused_pid_has_no_owner(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    process = HostProcess()
-    monkeypatch.setattr(type(process), 'is_running', lambda self: False)
-    assert process.owner() is NA
-    assert process.owner_reading().reason == EXITED
-    assert psutil.pid_exists(process.pid)

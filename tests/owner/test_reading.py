@@ -162,14 +162,6 @@ def test_pod_is_named_by_its_monitor_and_its_logs(proc: Proc, tmp_path: pathlib.
     assert (str(owner), owner.container_name) == ('pod ml/train-1', 'main')
 
 
-def test_shim_shows_whose_container_it_is(proc: Proc) -> None:
-    shim = 'containerd-shim-runc-v2|-namespace|{}|-id|{}'
-    for namespace, kind in (('moby', 'docker'), ('default', 'containerd')):
-        proc.add(20, name='containerd-shim', cmdline=shim.format(namespace, CONTAINER))
-        proc.add(PID, '4:memory:/<C>', parent=20)
-        assert owner_of(PID).kind == kind
-
-
 def test_container_without_a_cgroup(proc: Proc) -> None:
     mounts = '21 20 0:5 / /.singularity.d/libs rw - tmpfs tmpfs rw\n'
     proc.add(PID, '0::/user.slice/user-5.slice/session-1.scope', files={'mountinfo': mounts})
@@ -179,12 +171,6 @@ def test_container_without_a_cgroup(proc: Proc) -> None:
     proc.add(PID, '0::/', environ='APPTAINER_CONTAINER=/x/torch.sif', files=rootless)
     owner = owner_of(PID)
     assert (str(owner), owner.claim) == ('apptainer torch.sif', True)
-
-
-def test_process_with_no_more_than_a_cgroup(proc: Proc) -> None:
-    (proc.path / str(PID)).mkdir()
-    (proc.path / str(PID) / 'cgroup').write_text('0::/a.service\n')
-    assert str(owner_of(PID)) == 'unit a.service'
 
 
 def test_missing_owners_have_a_reason(proc: Proc, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,13 +190,6 @@ def test_missing_owners_have_a_reason(proc: Proc, monkeypatch: pytest.MonkeyPatc
         file.unlink()
     (proc.path / str(PID)).rmdir()
     assert read_owner(PID).reason == HIDDEN
-
-
-def test_loops_of_parents_end(proc: Proc) -> None:
-    proc.add(20, parent=30)
-    proc.add(30, parent=20)
-    proc.add(PID, parent=20)
-    assert owner_of(PID) == Owner()
 
 
 def test_hostile_names_are_cleaned(proc: Proc) -> None:

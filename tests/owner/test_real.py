@@ -20,11 +20,6 @@ from typing import Any, Callable, Iterator
 import pytest
 
 from nvitop import NA, HostProcess
-from nvitop.owner.reading import read_owner
-from nvitop.sampling.owner_reader import CGROUP_SECONDS, OwnerReader
-from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
-from nvitop.sampling.watchdog import Watchdog
-from tests.clock import Clock
 from tests.e2e.monitor import OTHER_USER, bystander
 from tests.e2e.program import environment
 from tests.owner.values import CONTAINER, REAL_OWNERS, filled
@@ -169,35 +164,6 @@ def run(*command: str) -> str:
     return subprocess.run(
         command, check=True, capture_output=True, text=True, env=environment()
     ).stdout
-
-
-def test_removed_cgroup_of_a_zombie(groups: Hierarchy) -> None:
-    child = subprocess.Popen(['cat'], stdin=subprocess.PIPE)
-    path = f'/system.slice/docker-{CONTAINER}.scope'
-    groups.put(child.pid, path)
-    child.kill()
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    os.rmdir(groups.directory(path))
-    owner = read_owner(child.pid).owner
-    child.wait()
-    child.stdin and child.stdin.close()
-    assert owner is not None
-    assert (str(owner), owner.is_deleted) == ('docker 4f797c539e6c', True)
-
-
-def test_moved_process_is_noticed_within_ten_seconds(groups: Hierarchy) -> None:
-    clock = Clock()
-    reader = OwnerReader(Watchdog('test-owners', clock=clock), clock=clock)
-    with bystander('trainer') as child:
-        key = ProcessKey(child.pid, HostProcess(child.pid).create_time(), DeviceKey(0))
-        processes = (ProcessSample(key),)
-        texts = []
-        for path in ('/system.slice/a.service', JOB):
-            groups.put(child.pid, path)
-            texts.append(str(reader.read(processes, wait=True)[0].owner))
-        clock.turn(CGROUP_SECONDS)
-        texts.append(str(reader.read(processes, wait=True)[0].owner))
-    assert texts == ['unit a.service', 'unit a.service', 'slurm 42.0']
 
 
 RUNTIMES = [('crun', '--cgroup-manager=cgroupfs'), ('runc',)]

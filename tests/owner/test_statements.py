@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nvitop.owner.statements import (
-    VARIABLES,
     Ancestor,
     ContainerName,
     ancestor_layers,
@@ -15,10 +14,8 @@ from nvitop.owner.statements import (
     container_names,
     environ_layers,
     parse_environ,
-    parse_step_title,
-    tmux_name,
 )
-from nvitop.owner.types import KINDS, Layer, make_owner
+from nvitop.owner.types import Layer, make_owner
 from tests.owner.values import CONTAINER, OUTER, POD, is_safe
 
 KERNEL = '1b2c3d4e-0000-4000-8000-000000000001'
@@ -118,29 +115,8 @@ def test_statements_that_do_not_own_are_hidden_from_scripts() -> None:
     assert (owner.job_id, owner.step, owner.claim, owner.source) == ('1', '0', True, 'environ')
 
 
-@given(st.dictionaries(st.sampled_from(sorted(VARIABLES)), st.text()))
-def test_any_environment_is_parsed(environ: dict[str, str]) -> None:
-    content = '\0'.join(f'{name}={value}' for name, value in environ.items())
-    layers = environ_layers(parse_environ(content.encode('utf-8', 'surrogatepass')))
-    assert all(layer.kind in KINDS and is_safe(str(layer)) for layer in layers)
-
-
-@given(st.lists(st.text()), st.text())
-def test_any_arguments_are_parsed(cmdline: list[str], session: str) -> None:
-    for arguments in (cmdline, ['python', '-m', 'ipykernel', '-f', f'kernel-{KERNEL}.json']):
-        layers = cmdline_layers(arguments, {'JPY_SESSION_NAME': session})
-        assert all(is_safe(str(layer)) for layer in layers)
-
-
 def conmon(pid: int, container_id: str, name: str) -> Ancestor:
     return Ancestor(pid, 'conmon', ['/usr/bin/conmon', '-c', container_id, '-n', name])
-
-
-def test_titles_of_step_daemons() -> None:
-    assert parse_step_title('slurmstepd: [42.0]') == ('42', '0')
-    assert parse_step_title('slurmstepd: [42]') == ('42', '')
-    assert parse_step_title('slurmstepd: [42.0] x') is None
-    assert parse_step_title('slurmstepd: [.0]') is None
 
 
 def test_terminals_of_other_users() -> None:
@@ -155,13 +131,6 @@ def test_terminals_of_other_users() -> None:
     layers = ancestor_layers(chain)
     assert list(map(str, layers)) == ['ssh alice@pts/0', 'screen train', 'vscode', 'tmux server 30']
     assert all(layer.claim for layer in layers)
-
-
-def test_arguments_of_a_tmux_server_name_its_first_session() -> None:
-    server = Ancestor(30, 'tmux: server', ['tmux', 'new', '-s', 'main'])
-    assert tmux_name(server, '0') == 'main'
-    assert tmux_name(server, '1') is None
-    assert tmux_name(None, '0') is None
 
 
 def test_monitors_name_their_containers() -> None:

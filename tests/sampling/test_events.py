@@ -119,17 +119,6 @@ def test_a_repeated_event_is_announced_once(machine: simulation.Machine) -> None
     assert [watched.next() for _ in range(2)] == [(3, 'xid', 13), (3, 'xid', 31)]
 
 
-def test_the_scenario_of_faults_announces_an_error() -> None:
-    now = 0.0
-    with simulation.machine('faults', processes='none', clock=lambda: now) as machine:
-        now = 19.999
-        watched = Watched(machine)
-        now = 20.0
-        assert watched.next() == (5, 'xid', 48)
-        watched.watcher.stop()
-        wait_until(WATCHERS.pop().pause)
-
-
 def test_a_thread_at_rest_makes_no_calls(machine: simulation.Machine) -> None:
     watched = Watched(machine)
     machine.reset_calls()

@@ -145,15 +145,6 @@ def test_processes_are_recorded_once_per_measurement() -> None:
     assert h.last(process_key(1), 'gpu_memory') == 1024
 
 
-def test_off_screen_processes_are_recorded_only_if_watched() -> None:
-    h = History()
-    hidden = process_sample(1, gpu_memory_bytes=1)
-    h.record(sample(100, processes=(hidden,)))
-    assert h.last(process_key(1), 'gpu_memory') is None
-    h.record(sample(102, processes=(hidden,)), watched=[process_key(1)])
-    assert h.last(process_key(1), 'gpu_memory') == 1
-
-
 @pytest.mark.parametrize('status', ['gone', 'foreign', 'no permission'])
 def test_processes_without_cpu_percent_are_recorded_last(status: str) -> None:
     h = History()
@@ -253,12 +244,6 @@ def test_past_of_a_simulated_machine_has_the_values_that_would_have_been_measure
         assert before is not None
         assert before.devices[0]['pcie_rx_throughput_kib_per_s'] > 1e6  # type: ignore[operator]
         assert before.devices[0]['nvlink_total_rx_throughput_kib_per_s'] > 5e7  # type: ignore[operator]
-
-
-def test_past_of_processes_that_start_with_the_machine_is_unknown() -> None:
-    text = '[[gpu]]\n[[process]]\ncommand = ["a"]\n'
-    with make_machine(text, processes='real'):
-        assert list(past_samples(LiveSource().complete_sample(Demand()))) == []
 
 
 def test_a_process_that_was_idle_in_the_past_is_idle_since_then() -> None:

@@ -15,7 +15,7 @@ from nvitop.owner.types import Layer
 from nvitop.sampling import owner_reader as owner_module
 from nvitop.sampling.owner_reader import CGROUP_SECONDS, OwnerReader
 from nvitop.sampling.source import LiveSource
-from nvitop.sampling.types import Demand, DeviceKey, Problem, ProcessKey, ProcessSample, Sample
+from nvitop.sampling.types import Demand, DeviceKey, Problem, ProcessKey, ProcessSample
 from nvitop.sampling.watchdog import Watchdog
 from tests.api.machines import machine as make_machine
 from tests.clock import Clock
@@ -86,19 +86,6 @@ def reader(clock: Clock, files: Files) -> Iterator[OwnerReader]:
     yield OwnerReader(Watchdog(start_thread=threads.start, spare_seconds=0.0), clock=clock)
     files.let_go.set()
     threads.join()
-
-
-def samples_of_machine(*demands: Demand) -> list[Sample]:
-    with make_machine(MACHINE):
-        source = LiveSource()
-        return [source.sample(demand) for demand in demands]
-
-
-def test_owners_are_in_the_sample_only_if_they_are_shown() -> None:
-    before, shown, after = samples_of_machine(Demand(), OWNERS, Demand())
-    assert texts(before.processes) == texts(after.processes) == ['None'] * 3
-    assert texts(shown.processes)[0] == 'slurm 42.0'
-    assert all(process.owner is not None for process in shown.processes)
 
 
 def test_complete_sample_has_names_and_statements() -> None:

@@ -55,17 +55,6 @@ def test_intervals_that_are_not_positive_are_refused(interval: float) -> None:
         intervals(interval)
 
 
-def test_everything_is_due_at_the_start_and_nothing_right_after(clock: Clock) -> None:
-    plan = Plan(clock=clock)
-    demand = Demand(shown_metrics=('total_energy',))
-    due = plan.due(demand)
-    assert due == EVERYTHING._replace(shown=('total_energy',))
-    assert (due.devices, any(due)) == (True, True)
-    due = plan.due(demand)
-    assert due == Due()
-    assert (due.devices, any(due)) == (False, False)
-
-
 def test_the_groups_share_their_ticks(clock: Clock) -> None:
     seen = run(Plan(clock=clock), clock, Demand(), 10)
     assert [time for time, _ in seen] == list(range(11))

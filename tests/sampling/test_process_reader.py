@@ -389,14 +389,6 @@ def test_gone_processes_are_roots_of_the_tree(
     assert (sample.pid, sample.parent_pid, sample.status) == (77, None, 'gone')
 
 
-def test_relatives_are_not_read_without_the_tree(
-    reader: Bench, family: dict[int, FakeProcess]
-) -> None:
-    reader.read(record(family[100]))
-    assert reader.reading.host_processes == ()
-    assert family[10].reads == 0
-
-
 # Idle times
 
 

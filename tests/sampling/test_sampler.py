@@ -108,11 +108,6 @@ def test_a_new_demand_is_measured_at_once(bench: Bench) -> None:
     assert bench.source.calls == [(0, Demand()), (0.4, demand), (1, demand)]
 
 
-def test_the_same_demand_again_takes_no_sample(bench: Bench) -> None:
-    bench.run([(0.4, lambda: bench.sampler.demand(Demand()))], 1.5)
-    assert bench.source.times == [0, 1]
-
-
 def test_a_demand_for_less_takes_no_sample(bench: Bench) -> None:
     more = Demand(('a', 'b'), visible_processes=None, owners=True)
 
@@ -161,16 +156,6 @@ def test_an_error_becomes_a_problem_and_the_thread_continues(bench: Bench) -> No
     assert recovered.timestamp == 2 + ERROR_PAUSE_SECONDS
 
 
-def test_an_error_at_the_first_sample_is_a_problem_too(bench: Bench) -> None:
-    def fail() -> None:
-        raise OSError(5, 'Input/output error')
-
-    bench.source.act = fail
-    bench.run([], 0.5)
-    assert [problem.kind for problem in bench.samples[0].problems] == ['error']
-    assert 'Input/output error' in bench.samples[0].problems[0].reason
-
-
 def test_a_failed_delivery_is_a_problem_of_the_next_sample(bench: Bench) -> None:
     received = []
 
@@ -202,23 +187,6 @@ def test_stop_does_not_wait_for_the_next_tick() -> None:
     assert taken.wait(PATIENCE)
     assert sampler.stop(30)
     assert sampler.stop()
-
-
-def test_stop_does_not_wait_for_a_hanging_sample() -> None:
-    source = FakeSource(ScriptedTime())
-    inside, let_go = threading.Event(), threading.Event()
-
-    def hang() -> None:
-        inside.set()
-        assert let_go.wait(PATIENCE)
-
-    source.act = hang
-    samples: list[Sample] = []
-    sampler = threaded(source, samples.append)
-    assert inside.wait(PATIENCE)
-    assert not sampler.stop(0.0)
-    let_go.set()
-    assert sampler.stop(30)
 
 
 def test_setting_a_demand_does_not_wait_for_a_hanging_sample() -> None:

@@ -4,8 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from nvitop.owner import Owner, parse_cgroup
 from nvitop.sampling import serialization
@@ -82,12 +80,6 @@ def test_full_sample_survives_json() -> None:
 
 def test_empty_sample_is_short() -> None:
     assert serialize(Sample(timestamp=0.0)) == {'nvitop_sample': 2, 'timestamp': 0.0}
-
-
-def test_zero_is_kept_if_the_default_is_none() -> None:
-    device = plain()['devices'][0]
-    assert device['gpu_utilization_percent'] == 0
-    assert device['remapped_rows_pending'] is False
 
 
 def test_fields_of_newer_versions_are_ignored_and_missing_ones_get_their_default() -> None:
@@ -185,16 +177,3 @@ def test_text_and_lists_of_any_size_are_refused(monkeypatch: pytest.MonkeyPatch)
 def test_anything_but_json_of_bounded_depth_is_refused(text: str | bytes) -> None:
     with pytest.raises(SerializationError):
         loads(text)
-
-
-numbers = st.none() | st.integers(-1, 1 << 62) | st.floats(allow_nan=False, allow_infinity=False)
-
-
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.tuples(st.text(), numbers, st.none() | st.integers(-1, 1 << 62)), max_size=5))
-def test_any_sample_survives_json(values: list[tuple[str, Any, Any]]) -> None:
-    devices = tuple(
-        DeviceSample(GPU, DeviceInfo(GPU, i, name), memory_percent=a, memory_used_bytes=b)
-        for i, (name, a, b) in enumerate(values)
-    )
-    assert loads(dumps(FULL._replace(devices=devices))) == FULL._replace(devices=devices)

@@ -5,7 +5,6 @@ The trees of ``/sys`` and ``/proc`` are made here; the simulated driver counts t
 
 from __future__ import annotations
 
-import json
 import pathlib
 import random
 import sys
@@ -13,13 +12,12 @@ from typing import Iterator
 
 import pytest
 
-from nvitop import claims, simulation
+from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.device import Device
 from nvitop.api.device.handles import start_nvml
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import System, system
-from nvitop.claims import listing, records
 from nvitop.claims import run as run_command
 from nvitop.console.device_names import match_devices
 from nvitop.console.options import Options
@@ -286,33 +284,6 @@ def test_a_gpu_that_only_nvitop_keeps_awake_is_reported(bench: Bench) -> None:
     assert not [p for p in bench.sample(source).problems if p.reason == HELD_AWAKE]
 
 
-def test_a_gpu_that_was_kept_awake_is_left_alone_again_once_it_has_slept(bench: Bench) -> None:
-    bench.machine.set(gpu=0, gpu_utilization=50)
-    source = bench.source()
-    for _ in range(17):
-        sample = bench.sample(source)
-    assert [p.device for p in sample.problems if p.reason == HELD_AWAKE] == [sample.devices[1].key]
-    bench.tree.set(1, 'suspended')
-    bench.sample(source)
-    bench.tree.set(1, 'active')
-    assert not [p for p in bench.sample(source).problems if p.reason == HELD_AWAKE]
-    for _ in range(5):
-        sample = bench.sample(source)
-    assert statuses(sample) == ['ok', 'asleep']
-
-
-def test_the_uuid_of_a_sleeping_gpu_is_that_of_proc(bench: Bench) -> None:
-    bench.tree.set(1, 'suspended')
-    information = bench.tree.root / 'proc/driver/nvidia/gpus' / BUS_IDS[1] / 'information'
-    information.write_text('Model: \t RTX 4070\nGPU UUID: \t GPU-1234\n')
-    asleep = bench.sample(bench.source()).devices[1]
-    assert (asleep.key.uuid, asleep.info.uuid, asleep.info.name) == (
-        'GPU-1234',
-        'GPU-1234',
-        'RTX 4070',
-    )
-
-
 def test_nvml_lets_go_of_the_last_gpu(bench: Bench) -> None:
     source = bench.source()
     start_nvml()
@@ -372,17 +343,6 @@ def test_indices_that_are_not_known_turn_it_off(bench: Bench) -> None:
     bench.tree.set(0, 'suspended')
     (bench.tree.root / 'proc/driver/nvidia/gpus' / BUS_IDS[1]).rename(bench.tree.root / 'away')
     assert statuses(bench.sample(bench.source())) == ['ok', 'ok']
-
-
-def test_missing_files_turn_it_off(bench: Bench) -> None:
-    """In WSL there is no /sys of the GPU, in some containers no /proc/driver/nvidia."""
-    for folder in (bench.tree.root / 'sys', bench.tree.root / 'proc'):
-        kept = folder.rename(bench.tree.root / 'away')
-        bench.queried()
-        source = bench.source()
-        for _ in range(8):
-            assert statuses(bench.sample(source)) == ['ok', 'ok']
-        kept.rename(folder)
 
 
 def test_wake_decides_and_a_named_gpu_is_woken(bench: Bench) -> None:
@@ -448,20 +408,6 @@ def test_only_chosen_gpus_are_woken_and_by_their_bus_id(
     assert SESSION.flags == [2]
     # By index, some drivers attach all GPUs up to it.
     assert bench.machine.calls['nvmlDeviceGetHandleByIndex_v2'] == 0
-
-
-def test_a_claimed_gpu_is_listed_without_waking_it(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bench.tree.set(0, 'suspended')
-    bench.source()
-    bench.queried()
-    monkeypatch.setenv(claims.VARIABLE, str(bench.tree.root))
-    for gpu in bench.machine.world.gpus:
-        records.write_claim(str(bench.tree.root), str(gpu.value('uuid')), 'x')
-    assert listing.main(['--format', 'json']) == 0
-    assert [claim['index'] for claim in json.loads(capsys.readouterr().out)] == [None, '1']
-    assert bench.queried() == [False, True]
 
 
 def test_nvml_attaches_no_gpu_at_the_start(bench: Bench) -> None:

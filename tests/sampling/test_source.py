@@ -13,7 +13,6 @@ import pytest
 from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.basics.metrics import METRICS_BY_NAME
-from nvitop.health import findings
 from nvitop.sampling import source as source_module
 from nvitop.sampling import take_sample
 from nvitop.sampling.plan import REPORT_METRICS
@@ -26,7 +25,6 @@ from tests.sampling.clocked_machine import (
     ClockedMachine,
     gpu,
     labels,
-    problems_of,
     statuses,
 )
 from tests.waiting import PATIENCE
@@ -40,25 +38,6 @@ _EVENT_REASONS = (
 NO_PROCESSES = Demand(processes=False)
 
 on = pytest.mark.parametrize
-
-
-def test_first_sample_is_complete(bench: ClockedMachine) -> None:
-    sample = bench.sample()
-    assert statuses(sample) == ['ok'] * 8
-    assert (sample.sequence, sample.simulated) == (1, 'dgx-h100')
-    assert sample.driver_version
-    assert sample.cuda_driver_version
-    assert sample.monotonic == bench.clock.now
-    for device in sample.devices:
-        assert device.info.name == 'NVIDIA H100 80GB HBM3'
-        assert device.key.uuid == device.info.uuid
-        assert device.info.memory_total_bytes
-        assert device.gpu_utilization_percent is not None
-        assert device.memory_percent is not None
-        assert device.persistence_mode is not None
-        assert device.encoder_utilization_percent is None
-    assert len(sample.processes) > 8
-    assert sample.host.hostname
 
 
 def test_static_metrics_outside_the_report_follow_and_others_stay(bench: ClockedMachine) -> None:
@@ -151,16 +130,6 @@ def test_a_complete_sample_has_all_metrics_except_shown_ones(bench: ClockedMachi
     assert sample.processes == ()
 
 
-def test_a_complete_sample_measures_only_the_given_metrics(bench: ClockedMachine) -> None:
-    bench.machine.reset_calls()
-    sample = bench.source.complete_sample(NO_PROCESSES, metrics=['power_usage'])
-    assert gpu(sample, 3).power_usage_mw
-    assert gpu(sample, 3).temperature_celsius is None
-    calls = bench.machine.calls
-    assert calls['nvmlDeviceGetPowerUsage'] == 8
-    assert sum(calls.values()) <= 8 * 5 + 4
-
-
 def test_cpu_percent_of_a_complete_sample_is_measured_over_a_tenth_of_a_second() -> None:
     clock = Clock()
     with simulation.machine('workstation', processes=[os.getpid()], clock=clock):
@@ -179,13 +148,6 @@ def test_cpu_percent_of_a_complete_sample_is_measured_over_a_tenth_of_a_second()
     assert mine is not None
     assert mine > 0
     assert sample.host.cpu_percent is not None
-
-
-def test_a_complete_sample_without_cpu_percent_does_not_wait(bench: ClockedMachine) -> None:
-    started = bench.clock.now
-    bench.source.complete_sample(NO_PROCESSES, host=False)
-    assert bench.source.complete_sample(host=False, process_cpu=False).processes
-    assert bench.clock.now == started
 
 
 def test_the_second_complete_sample_does_not_wait() -> None:
@@ -393,23 +355,7 @@ def test_hardware_counters_are_released_when_no_gpm_metric_is_shown(bench: Clock
     assert bench.machine.world.gpm_samples == {}
 
 
-def test_the_reason_for_a_gap_leaves_with_the_shown_metric(bench: ClockedMachine) -> None:
-    bench.machine.fail('nvmlDeviceGetEncoderUtilization', 'NOT_SUPPORTED', gpu=0)
-    bench.demand = Demand(shown_metrics=('encoder_utilization',))
-    assert 'encoder_utilization' in problems_of(bench.sample(), 0)
-    bench.demand = Demand()
-    assert 'encoder_utilization' not in problems_of(bench.sample(1.0), 0)
-
-
 # One sample for a program
-
-
-def test_sample_has_the_devices_and_their_values() -> None:
-    with simulation.machine('half-busy', processes='none', clock=lambda: 0.0):
-        sample = take_sample(metrics=['temperature'])
-    assert len(sample.devices) == 8
-    assert all(device.temperature_celsius for device in sample.devices)
-    assert not any(device.power_usage_mw for device in sample.devices)
 
 
 def test_one_metric_costs_one_metric_and_leaves_no_thread() -> None:
@@ -440,19 +386,3 @@ def test_a_gpu_is_lost_if_several_metrics_fail(metrics: list[str]) -> None:
 def test_an_unknown_metric_is_an_error() -> None:
     with pytest.raises(ValueError, match="unknown metric 'temperatur'; did you mean 'temperature'"):
         take_sample(metrics=['temperatur'])
-
-
-def test_findings_without_a_sample_are_those_of_this_machine() -> None:
-    with simulation.machine('half-busy', processes='none', clock=lambda: 0.0) as machine:
-        assert findings() == ()
-        machine.set(gpu=2, total_volatile_uncorrected_ecc_errors=1)
-        (finding,) = findings()
-        assert (finding.device.label, finding.kind) == ('2', 'memory_errors')
-        assert (finding.serial, finding.bus_id) == ('1652323000002', '0000:45:00.0')
-
-
-def test_without_a_driver_nothing_is_said_to_be_well() -> None:
-    with simulation.machine('half-busy', processes='none') as machine:
-        machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
-        with pytest.raises(libnvml.NVMLError):
-            findings()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nvitop import simulation
 from nvitop.api import host
 from nvitop.api.process import HostFacts
 from nvitop.api.process.observed import observed
@@ -17,8 +16,6 @@ from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.health import findings
 from nvitop.health.states import device_states
 from nvitop.sampling.driver_reader import read_driver_info
-from nvitop.sampling.plan import REPORT_METRICS
-from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import WHATS, Demand, DeviceKey, Problem, Sample
 from tests.sampling.clocked_machine import (
     SLOW_TICK,
@@ -72,16 +69,6 @@ def test_the_kind_tells_failures_from_values_that_do_not_exist(
     assert (problem.kind, problem.is_failure) == (kind, is_failure)
 
 
-def test_a_device_whose_memory_fails_is_not_lost() -> None:
-    gpu = '[[gpu]]\nmodel = "GB10"\nname = "NVIDIA A30"\nunified_memory = false\n'
-    scenario = simulation.parse_scenario(gpu, name='laptop')
-    with simulation.machine(scenario, processes='fixed') as simulated:
-        simulated.fail('nvmlDeviceGetMemoryInfo*', 'UNKNOWN')
-        sample = LiveSource().complete_sample(metrics=REPORT_METRICS)
-    assert statuses(sample) == ['ok']
-    assert sample.devices[0].memory_used_bytes is None
-
-
 def test_processes_that_no_sample_explains_have_that_reason(bench: ClockedMachine) -> None:
     for function in ('nvmlDeviceGetProcessUtilization', 'nvmlDeviceGetProcessesUtilizationInfo'):
         bench.machine.fail(function, 'NOT_FOUND')
@@ -109,16 +96,6 @@ def test_values_missing_because_of_mig_have_that_reason(bench: ClockedMachine) -
     bench.machine.fail('nvmlDeviceGetUtilizationRates', 'NOT_SUPPORTED', gpu=0)
     later = problems_of(bench.sample(SLOW_TICK), 0)
     assert later['gpu_utilization'].reason == 'Not Supported'
-
-
-@on('bench', ['old-driver'], indirect=True)
-def test_fields_unknown_to_an_old_driver_are_unsupported(bench: ClockedMachine) -> None:
-    bench.demand = NVLINKS
-    bench.sample()
-    sample = bench.sample(1.0)
-    links = [problem for problem in sample.problems if problem.what.startswith('nvlink')]
-    assert {problem.device for problem in links} == {device.key for device in sample.devices}
-    assert {(problem.reason, problem.kind) for problem in links} == {('Not Supported', 'na')}
 
 
 @on('bench', ['dgx-h100', 'old-driver'], indirect=True)
@@ -322,23 +299,6 @@ def test_versions_are_read_again_after_a_restart_and_if_they_were_missing(
     assert read_driver_info(old, restart=True) == info
 
 
-def test_a_sample_without_a_driver_has_the_reason(bench: ClockedMachine) -> None:
-    bench.machine.fail('nvmlInit*', 'DRIVER_NOT_LOADED')
-    sample = bench.sample()
-    assert sample.devices == ()
-    assert sample.problems[0].reason == 'Driver Not Loaded'
-    assert sample.host.hostname
-    bench.machine.heal()
-    assert statuses(bench.sample(SLOW_TICK)) == ['ok'] * 8
-
-
-@on('bench', ['empty'], indirect=True)
-def test_a_machine_without_gpus_has_no_problem(bench: ClockedMachine) -> None:
-    sample = bench.sample()
-    assert sample.devices == ()
-    assert not [p for p in sample.problems if p.subject == 'driver']
-
-
 @on('code', ['NO_PERMISSION', 'OPERATING_SYSTEM'])
 @on('call', ['nvmlDeviceGetHandleByIndex*', 'nvmlDeviceGet*'])
 def test_a_gpu_without_permission_is_not_faulty(
@@ -427,17 +387,6 @@ def test_a_gpu_that_hangs_at_its_first_reading_has_its_name(
     assert gpu(bench.sample(1.0), 3).info == hung.info
 
 
-def test_a_gpu_that_hangs_before_its_name_is_read_has_none(bench: ClockedMachine) -> None:
-    bench.machine.delay('nvmlDeviceGetHandleByIndex*', 3.0, gpu=3)
-    hung = gpu(bench.sample(), 3)
-    assert (hung.status, hung.info.name) == ('timed out', None)
-    bench.machine.heal()
-    bench.join()
-    bench.sample(1.0)
-    bench.join()
-    assert gpu(bench.sample(1.0), 3).info.name == 'NVIDIA H100 80GB HBM3'
-
-
 def test_a_hung_gpu_recovers_after_a_trial(bench: ClockedMachine) -> None:
     bench.sample()
     bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0, gpu=3)
@@ -451,16 +400,6 @@ def test_a_hung_gpu_recovers_after_a_trial(bench: ClockedMachine) -> None:
     assert gpu(sample, 3).memory_used_bytes is not None
     assert gpu(sample, 3).persistence_mode is not None
     assert bench.source.threads_inside == 0
-
-
-def test_hanging_gpus_are_waited_for_together(bench: ClockedMachine) -> None:
-    bench.sample()
-    bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0)
-    sample = bench.sample(1.0)
-    assert statuses(sample) == ['timed out'] * 8
-    # The turned clock may also have ended the wait for a step that does not hang.
-    wait_until(lambda: bench.source.threads_inside == 8, 'only the hanging calls remain')
-    assert sample.host.hostname
 
 
 def test_a_driver_that_hangs_at_the_start_does_not_block_the_sample(bench: ClockedMachine) -> None:

@@ -6,14 +6,9 @@ import pytest
 
 from nvitop.api.device import ClockEventReasons
 from nvitop.api.device.base import ImpossibleAnswer
-from nvitop.basics.metrics import METRICS, METRICS_BY_NAME
-from nvitop.basics.units import NA
-from nvitop.sampling.device_reader import known_value, value_of
+from nvitop.basics.metrics import METRICS_BY_NAME
+from nvitop.sampling.device_reader import value_of
 from nvitop.sampling.plan import metrics_named
-
-
-def test_na_becomes_none() -> None:
-    assert {value_of(metric, NA) for metric in METRICS} == {None}
 
 
 @pytest.mark.parametrize(
@@ -63,9 +58,3 @@ def test_only_a_margin_may_be_negative() -> None:
     for raw in (-300, 300):
         with pytest.raises(ImpossibleAnswer, match='°C is implausible'):
             value_of(margin, raw)
-
-
-def test_known_value_replaces_only_na() -> None:
-    assert known_value(NA) is None
-    assert known_value('') == ''
-    assert known_value(0) == 0

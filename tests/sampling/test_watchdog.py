@@ -80,27 +80,6 @@ def test_rounds_share_a_thread() -> None:
     assert len(started) == 1
 
 
-def test_an_abandoned_thread_gets_no_more_work(bench: Bench) -> None:
-    dog = Watchdog(
-        clock=bench.clock,
-        start_thread=bench.start,
-        condition=bench.clock.condition,
-        spare_seconds=0.1,
-    )
-    steps: dict[str, Callable[[], object]] = {'a': bench.hang, 'b': threading.get_ident}
-    dog.run(steps, limit=LIMIT)
-    stuck, *others = bench.threads
-    for _ in range(10):
-        outcome = dog.run({'b': threading.get_ident}, limit=LIMIT)['b']
-        assert outcome.value != stuck.ident
-    assert len(others) <= 2
-
-
-def test_an_empty_round_starts_no_thread(bench: Bench) -> None:
-    assert bench.watchdog.run({}, limit=LIMIT) == {}
-    assert bench.threads == []
-
-
 def test_an_error_is_an_outcome_and_the_other_steps_run(bench: Bench) -> None:
     error = ValueError('no')
 
@@ -201,12 +180,6 @@ def test_a_subject_whose_trials_are_late_stays_silent_and_is_tried_again(bench: 
         assert bench.watchdog.run(steps, limit=LIMIT)['b'].timed_out
         assert len(bench.threads) == before + 1
         bench.join()
-
-
-def test_the_result_of_an_abandoned_call_is_dropped(bench: Bench) -> None:
-    bench.run('a', names='a')
-    bench.join()
-    assert bench.run(names='a') == {'a': 'timed out'}
 
 
 def test_a_forgotten_subject_runs_again(bench: Bench) -> None:
