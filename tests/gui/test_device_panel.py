@@ -177,7 +177,7 @@ def test_first_line_names_free_held_busy_and_broken_gpus() -> None:
     assert answer(*gpus, processes=(*running, holder)) == [
         '1 free: GPU 4',
         '1 held: GPU 2 carol 1h',
-        '2 busy: ann 0,1',
+        '2 busy: ann 0 1',
         '! GPU 3 pending row remapping',
     ]
     assert answer(gpus[0], processes=running[:1]) == ['no GPU free', '1 busy: ann 0']
@@ -198,7 +198,7 @@ def test_full_form_marks_a_finding_in_red() -> None:
 
 def test_long_name_keeps_its_right_end_and_gets_more_room_on_a_wider_screen() -> None:
     device = SAMPLES['workstation'].devices[1]._replace(gpu_utilization_percent=50)
-    for width, name in ((79, '..TX 4090 Laptop GPU Off'), (90, '  GeForce RTX 4090 Laptop GPU')):
+    for width, name in ((79, '  RTX 4090 Laptop GPU  Off'), (90, '  GeForce RTX 4090 Laptop GPU')):
         assert name in panel(machine(device), width, full=True).lines()[4]
 
 

@@ -33,7 +33,7 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_load(99.996), '100.0'),
         (f.format_load(123456), '9999+'),
         (f.format_device_name('NVIDIA A100-SXM4-80GB', 19), 'A100-SXM4-80GB'),
-        (f.format_device_name('NVIDIA GeForce RTX 4090 Laptop GPU', 19), '..X 4090 Laptop GPU'),
+        (f.format_device_name('NVIDIA GeForce RTX 4090 Laptop GPU', 19), 'RTX 4090 Laptop GPU'),
         (f.format_device_name('evil\x1b]0;x\x07', 19), 'evil␛]0;x␇'),
         (f.format_switch('Enabled'), 'On'),
         (f.format_switch('Maybe'), 'Maybe'),

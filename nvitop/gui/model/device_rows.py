@@ -271,7 +271,7 @@ def _brief_problem(row: GpuRow) -> str:
 
 
 def _labels(rows: Iterable[GpuRow]) -> str:
-    return fmt.join_labels(row.device.key.label for row in rows)
+    return fmt.join_labels(row.device.key.label for row in rows).replace(',', ' ')
 
 
 class Folded(NamedTuple):

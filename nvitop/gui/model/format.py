@@ -8,7 +8,7 @@ import time
 from typing import Iterable, Sequence
 
 from nvitop.basics.units import GiB, bytes2human, duration2human, utilization2string
-from nvitop.gui.render.width import clip, clip_left, safe
+from nvitop.gui.render.width import cell_width, clip, clip_left, safe
 from nvitop.sampling.types import DeviceKey
 
 NOT_AVAILABLE = 'N/A'
@@ -176,10 +176,13 @@ def product_name(name: str) -> str:
 
 
 def format_device_name(name: str | None, width: int) -> str:
-    """Format a product name without its maker; a name that is too long keeps its right end."""
+    """Format a product name without its maker, and without its first words if it is too long."""
     if name is None:
         return NOT_AVAILABLE
-    return clip_left(product_name(name), width)
+    text = product_name(name)
+    while cell_width(text) > width and ' ' in text:
+        text = text.partition(' ')[2]
+    return clip_left(text, width)
 
 
 def format_word(word: str | None) -> str:

@@ -70,11 +70,11 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
     for y in range(area.y + 1, area.bottom):
         draw_uprights(buf, y, ends)
     if not rows:
-        draw_border(buf, area.y, (), ends, machine_notes(rows, shown.sample))
+        draw_border(buf, area.y, (), ends, machine_notes(rows, shown))
         buf.write(2, area.y + 1, clip(_no_devices_message(shown.sample), area.width - 4))
         return None
     if panel.has_metrics:
-        draw_border(buf, area.y, (), ends, machine_notes(rows, shown.sample))
+        draw_border(buf, area.y, (), ends, machine_notes(rows, shown))
         return _draw_metrics(buf, area, panel, rows[0], shown)
     room = area.height - DEVICE_FRAME - bool(panel.shown.free)
     first, last = _window(panel, room, shown.selected)
@@ -83,7 +83,7 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
         arrows = '▲' * (first > 0) + '▼' * (last < len(panel.shown.rows))
         text = f'{first + 1}–{last} of {len(panel.shown.rows)} {arrows}'
         position = (Item((text, arrows), Style(Role.KEY, bold=True), 1),)
-    notes = machine_notes(rows, shown.sample)
+    notes = machine_notes(rows, shown)
     draw_border(buf, area.y, (), ends, notes, (*position, *total_notes(rows)))
     columns = _place(area.width, rows, panel.lines, shown)
     if any(row.device.status == 'ok' for row in rows):
@@ -418,16 +418,17 @@ def _no_devices_message(sample: Sample) -> str:
     return ': '.join(['No GPU is visible', *reasons[:1]])
 
 
-def machine_notes(rows: Sequence[GpuRow], sample: Sample) -> tuple[Item, ...]:
-    """Return what is in the machine: its GPUs, and the versions of driver and CUDA."""
+def machine_notes(rows: Sequence[GpuRow], shown: DeviceView) -> tuple[Item, ...]:
+    """Return what is in the machine: its GPUs, and the versions, which are in the head of a report."""
+    sample, is_report = shown.sample, shown.ruler is None
     migs = sum(row.device.key.is_mig for row in rows)
     notes = [Item((model_text(rows),), TITLE, 0)]
     if migs and migs < len(rows):
         notes.append(Item((fmt.counted(migs, 'MIG device'),), rank=4))
-    if sample.driver_version:
+    if sample.driver_version and not is_report:
         driver = safe(sample.driver_version)
         notes.append(Item((f'driver {driver}', driver), rank=5))
-    if sample.cuda_driver_version:
+    if sample.cuda_driver_version and not is_report:
         notes.append(Item((f'CUDA {safe(sample.cuda_driver_version)}',), rank=6))
     return tuple(notes)
 

@@ -239,7 +239,7 @@ def draw_full_devices(
     uprights = (0, *(cell.right for cell in cells), *(() if bar is None else (bar.right + 1,)))
     across = (0, *uprights[len(cells) :])
 
-    draw_border(buf, area.y, (), uprights, machine_notes(rows, shown.sample), total_notes(rows))
+    draw_border(buf, area.y, (), uprights, machine_notes(rows, shown), total_notes(rows))
     for y, texts in enumerate(_headings(cells[0].width, traits, columns), area.y + 1):
         draw_uprights(buf, y, uprights)
         for cell, text in zip(cells, texts):

@@ -103,7 +103,6 @@ def _draw_below(
             draw_history(buf, Rect(graph.x, y, graph.width, half), values, style)
     room = graph.x - 2 - cells.x - _LABEL
     if host.cpu_core_percents and room > 0:
-        buf.write(cells.x, area.y + 1, 'CORES', HEADING)
         _draw_cores(buf, Cells(cells.x + _LABEL, room), area.y + 1, host.cpu_core_percents)
 
 
@@ -112,4 +111,6 @@ def _draw_cores(buf: Buffer, cells: Cells, y: int, percents: Sequence[float]) ->
     together = -(-len(percents) // cells.width)
     groups = [percents[i : i + together] for i in range(0, len(percents), together)]
     levels = [min(7, int(sum(group) / len(group) * 8 / 100.001)) for group in groups]
-    buf.write(cells.x, y, ''.join(_BLOCKS[level] for level in levels), _CPU)
+    if any(levels):
+        buf.write(cells.x - _LABEL, y, 'CORES', HEADING)
+        buf.write(cells.x, y, ''.join(_BLOCKS[level] for level in levels), _CPU)
