@@ -337,8 +337,11 @@ def documented_methods() -> dict[str, set[str]]:
 def lacks_docstring(node: ast.stmt, inherited: set[str], path: pathlib.Path) -> bool:
     """Return whether a name is public and documented nowhere.
 
-    A base class, or a protocol of its module, documents a method; NVIDIA documents its functions.
+    A base class, or a protocol of its module, documents a method; NVIDIA documents its functions. No
+    library calls functions of the monitor: names say what most of them do.
     """
+    if is_within(module_name(path), 'nvitop.gui') and isinstance(node, ast.FunctionDef):
+        return False
     if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or node.name.startswith('_'):
         return False
     if is_within(module_name(path), 'nvitop.simulation') and node.name.startswith('nvml'):

@@ -179,11 +179,9 @@ class App:
     # What effects do.
 
     def quit(self, status: int) -> None:
-        """End the loop."""
         self._status = status
 
     def refresh(self) -> None:
-        """Measure now."""
         if self._measuring is not None:
             self._measuring.refresh()
 
@@ -207,7 +205,6 @@ class App:
             self._handle(PastShown(found.sample, found.message))
 
     def _draw(self) -> None:
-        """Draw the state if it differs from the one on the screen."""
         # The monotonic clock changes with every event but is not shown.
         shown = self.state._replace(monotonic=0.0)
         if self._drawn is not None and shown == self._drawn:

@@ -19,9 +19,13 @@ def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -
     """Return the text of the report."""
     # Without the message of the error, which may name a process.
     frames = traceback.extract_tb(error.__traceback__)
+    versions = []
+    for name in ('nvidia-ml-py', 'psutil', 'wcwidth', 'cachetools', 'windows-curses'):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions.append(f'{name} {metadata.version(name)}')
     lines = [
         f'nvitop {__version__}, Python {platform.python_version()}, {platform.platform()}',
-        ', '.join(_versions()),
+        ', '.join(versions),
         f'driver {state.shown.driver_version}, CUDA {state.shown.cuda_driver_version}',
         f'terminal {os.environ.get("TERM")}, {state.width} x {state.height}',
         f'{len(state.shown.devices)} devices, {len(state.shown.processes)} processes',
@@ -34,14 +38,6 @@ def format_crash(error: BaseException, state: AppState, events: Iterable[str]) -
         *(f'  {event}' for event in events),
     ]
     return '\n'.join(lines) + '\n'
-
-
-def _versions() -> list[str]:
-    found = []
-    for name in ('nvidia-ml-py', 'psutil', 'wcwidth', 'cachetools', 'windows-curses'):
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            found.append(f'{name} {metadata.version(name)}')
-    return found
 
 
 def write_crash(error: BaseException, state: AppState, events: Iterable[str]) -> str | None:

@@ -68,7 +68,10 @@ def first_state(
     """Return the state set by the options, with notices that are shown for a while."""
     options = options._replace(readonly=options.readonly or not origin.can_signal)
     until = time.monotonic() + 2 * NOTICE_SECONDS
-    keys, problems = rebind(_chosen_keys(options), program.keys) if options.keys else (None, ())
+    chosen = dict(options.keys)
+    (preset,) = chosen.pop(PRESET, ('',))
+    chosen = {**PRESETS.get(preset, {}), **chosen}
+    keys, problems = rebind(chosen, program.keys) if chosen else (None, ())
     notices = (*notices, *problems)
     return AppState(
         program,
@@ -83,13 +86,6 @@ def first_state(
         notices=tuple(Notice(text, until, is_error=True) for text in notices),
         origin=origin,
     )
-
-
-def _chosen_keys(options: Options) -> dict[str, tuple[str, ...]]:
-    """Return the keys of the configuration file, after those of the set that it names."""
-    keys = dict(options.keys)
-    (preset,) = keys.pop(PRESET, ('',))
-    return {**PRESETS.get(preset, {}), **keys}
 
 
 def prepare_terminal(options: Options) -> tuple[Options, CursesTerminal]:

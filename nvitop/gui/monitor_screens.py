@@ -7,7 +7,7 @@ from typing import Callable
 
 from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.gui.model.choices import DETAILS, PROCESS_TRAFFIC, Screen
-from nvitop.gui.model.columns import COLUMNS, place_processes
+from nvitop.gui.model.columns import COLUMNS_BY_NAME, place_processes
 from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.state.actions import select_event
@@ -65,7 +65,6 @@ def basic_demand(state: AppState) -> Demand:
 
 
 def main_demand(state: AppState) -> Demand:
-    """Return the demand of the main screen."""
     demand = problems_demand(state)
     has_cores = panel_rows(state).host > 1
     return demand._replace(visible_processes=_visible(state), cpu_cores=has_cores)
@@ -77,18 +76,15 @@ def problems_demand(state: AppState) -> Demand:
 
 
 def tree_demand(state: AppState) -> Demand:
-    """Return the demand of the tree."""
     return basic_demand(state)._replace(host_processes=True)
 
 
 def users_demand(state: AppState) -> Demand:
-    """Return the demand of the users screen, which sums up all processes."""
     demand = basic_demand(state)
     return demand._replace(visible_processes=None, owners=demand.owners or state.sums_by_owner)
 
 
 def metrics_demand(state: AppState) -> Demand:
-    """Return the demand of the screen of one process."""
     demand = basic_demand(state)
     shown, visible = demand.shown_metrics, demand.visible_processes
     return demand._replace(
@@ -150,19 +146,6 @@ def _long_variables(state: AppState) -> tuple[list[str], int]:
     return [f'{name}={value}' for name, value in environ_lines(state.environ)], state.width
 
 
-def _texts_of_help(state: AppState) -> list[str]:
-    return [' '.join(f'{keys} {text}' for keys, text, _ in line) for line in help_lines(state)]
-
-
-def _texts_of_problems(state: AppState) -> list[str]:
-    return [f'{line.subject} {line.what} {line.reason}' for line in listed_problems(state)]
-
-
-def _texts_of_columns(state: AppState) -> list[str]:
-    named = {column.name: f'{column.title} {column.help}' for column in COLUMNS}
-    return [named[name] for name in columns_in_order(state)]
-
-
 def _prepare_tree(before: AppState, state: AppState) -> Result:
     """Select the process in the tree that is selected on the main screen."""
     selected = before.selected
@@ -172,15 +155,6 @@ def _prepare_tree(before: AppState, state: AppState) -> Result:
 
 def _main_margins(state: AppState) -> tuple[int, int]:
     return state.body_height - panel_rows(state).processes + 2, 1
-
-
-def _problem_margins(state: AppState) -> tuple[int, int]:
-    return 1, 1 + (DETAIL if state.height >= WITH_DETAIL else 0)
-
-
-def _signal_margins(state: AppState) -> tuple[int, int]:
-    below = len(command_lines(state))
-    return 2 + len(note_lines(state)), below + 1 if below else 0
 
 
 MAIN = ScreenSpec(
@@ -241,7 +215,9 @@ HELP = ScreenSpec(
     demand=basic_demand,
     margins=lambda _: (2, 0),
     has_cursor=False,
-    texts=_texts_of_help,
+    texts=lambda state: [
+        ' '.join(f'{keys} {text}' for keys, text, _ in line) for line in help_lines(state)
+    ],
     is_framed=True,
 )
 PROBLEMS = ScreenSpec(
@@ -249,8 +225,10 @@ PROBLEMS = ScreenSpec(
     menu=('h', 'Enter', 'F6', '/', 'n N', '\\', 'z', 'q'),
     lines=listed_problems,
     demand=problems_demand,
-    margins=_problem_margins,
-    texts=_texts_of_problems,
+    margins=lambda state: (1, 1 + (DETAIL if state.height >= WITH_DETAIL else 0)),
+    texts=lambda state: [
+        f'{line.subject} {line.what} {line.reason}' for line in listed_problems(state)
+    ],
     key_of=lambda line: line[:2],
     is_framed=True,
     line_height=2,
@@ -273,7 +251,10 @@ COLUMN_CHOICE = ScreenSpec(
     lines=columns_in_order,
     demand=basic_demand,
     margins=lambda _: (2, 0),
-    texts=_texts_of_columns,
+    texts=lambda state: [
+        f'{COLUMNS_BY_NAME[name].title} {COLUMNS_BY_NAME[name].help}'
+        for name in columns_in_order(state)
+    ],
     key_of=lambda line: line,
     is_framed=True,
 )
@@ -292,7 +273,10 @@ SIGNAL = ScreenSpec(
     menu=('Enter', 'Left Right', 'p', 'Up Down', 'q'),
     lines=lambda state: () if state.dialog is None else state.dialog.targets,
     demand=lambda state: (tree_demand if state.listing is Screen.TREE else main_demand)(state),
-    margins=_signal_margins,
+    margins=lambda state: (
+        2 + len(note_lines(state)),
+        len(command_lines(state)) + bool(command_lines(state)),
+    ),
     key_of=lambda line: line.key,
     is_framed=True,
 )

@@ -66,7 +66,6 @@ _EXIT_STATUS = {
 
 
 def make_parser() -> ArgumentParser:
-    """Make the parser of ``nvitop replay``."""
     parser = ArgumentParser(
         prog=PROGRAM,
         usage=['nvitop replay [OPTION ...] [FILE]'],
@@ -195,7 +194,6 @@ def sample_at(recording: Recording, at: str | None) -> Sample:
 
 
 def _export(recording: Recording, options: argparse.Namespace) -> None:
-    """Print the samples of a span."""
     mark = ',simulated' if recording.simulated else ''
     query = TableQuery(devices=device_table().find(EXPORTED + mark), mig=True)
     if options.processes:
@@ -228,14 +226,12 @@ def _samples(recording: Recording, options: argparse.Namespace) -> Iterator[Samp
 
 
 def _ends(recording: Recording, options: argparse.Namespace) -> tuple[float, float]:
-    """Return the ends of the span that the options mean."""
     span = recording.span()
     first = span.first_time if options.at is None else _moment(recording, options.at)
     return first, span.last_time if options.until is None else _moment(recording, options.until)
 
 
 def _print_events(recording: Recording, options: argparse.Namespace) -> None:
-    """Print the events of a span, for people or as --export says."""
     since, until = _ends(recording, options)
     # Without limits, also those from before the first and after the last frame.
     since = since - _ROUNDING if options.at else 0.0

@@ -99,14 +99,11 @@ def _has_devices(devices: Sequence[DeviceSelector] | None) -> bool:
     if sleeping_gpus():
         return True
     try:
-        return watchdog.call_with_limit(_device_count, DEVICE_COUNT_SECONDS) > 0
+        return watchdog.call_with_limit(
+            lambda: bool(libnvml.nvmlQuery('nvmlDeviceGetCount', default=0)), DEVICE_COUNT_SECONDS
+        )
     except TimeoutError:  # the monitor shows it, and recovers
         return True
-
-
-def _device_count() -> int:
-    count = libnvml.nvmlQuery('nvmlDeviceGetCount', default=0)
-    return count if isinstance(count, int) else 0
 
 
 def show_monitor(
@@ -176,7 +173,6 @@ def _finish_report(
 
 
 def print_report(sample: Sample, options: Options) -> None:
-    """Print the report of a sample."""
     colors = color_depth(os.environ, is_terminal=sys.stdout.isatty(), force=options.force_color)
     if sys.stdout.isatty() and needs_ascii(os.environ):
         options = options._replace(ascii=True)

@@ -6,7 +6,7 @@ import pytest
 
 from nvitop.gui.model.choices import Screen, ViewState
 from nvitop.gui.state.app_state import AppState
-from nvitop.gui.state.dialog import SIGNALS, has_targets, question
+from nvitop.gui.state.dialog import SIGNALS, question, signal_targets
 from nvitop.gui.state.events import (
     ClockTicked,
     Event,
@@ -191,7 +191,7 @@ def test_selected_process_does_not_replace_tagged_ones_that_are_not_listed() -> 
     state = pressed(state_of(MANY), 'End', 'Space', 'Home')
     assert state.rows[0].is_own
     state = arrived(state, losing(MANY, 1))
-    assert not has_targets(state)
+    assert not signal_targets(state)
     state = pressed(state, 'T')
     assert state.dialog is None
     assert texts(state) == ['Tagged processes are not readable on GPU 1']

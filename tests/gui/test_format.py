@@ -100,7 +100,7 @@ def test_every_format_accepts_none_and_nan() -> None:
         if str(inspect.signature(function).parameters[names[0]].annotation).startswith('float'):
             missing.append(float('nan'))
         for value in missing:
-            pairs = {f.format_power_usage, f.format_pcie_link, f.format_rate_like}
+            pairs = {f.format_power_usage, f.format_pcie_link}
             second = [value] if function in pairs else []
             text = function(value, *second, **width)
             expected = '?' if function is f.format_process_type else 'N/A'

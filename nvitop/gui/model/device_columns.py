@@ -120,7 +120,6 @@ def _clock(row: GpuRow, _: int) -> Pieces:
 
 
 def _value(text: str, unit: str = '') -> Pieces:
-    """Return a value with its unit dim."""
     if text == fmt.NOT_AVAILABLE:
         return ((text, DIM),)
     if unit and text.endswith(unit):
@@ -208,13 +207,11 @@ def state_text(row: GpuRow) -> str:
 
 
 def value_of(device: DeviceSample, metric: str) -> float | None:
-    """Return the value of a metric of a device, ``None`` if it has none."""
     field = METRICS_BY_NAME[metric].field
     return getattr(device, field, getattr(device.info, field, None))
 
 
 def is_known(device: DeviceSample, metric: str) -> bool:
-    """Whether a device has a value of this metric."""
     return value_of(device, metric) is not None
 
 

@@ -79,7 +79,6 @@ class GpuRow(NamedTuple):
 
     @property
     def word_style(self) -> Style:
-        """Style of what the device is doing."""
         if self.device.is_failing:
             return ERROR
         if self.is_claimed:
@@ -97,7 +96,6 @@ class GpuRow(NamedTuple):
 
     @property
     def mark_style(self) -> Style:
-        """Style of the mark of the finding."""
         if self.finding is None or not is_wrong(self.finding):
             return ERROR if self.device.is_failing else PLAIN
         return ERROR if self.finding.severity == 'critical' else WARNING
@@ -337,5 +335,4 @@ def model_text(rows: Sequence[GpuRow]) -> str:
 
 
 def has_one_gpu(rows: Sequence[GpuRow]) -> bool:
-    """Whether there is a single device, which responds."""
     return len(rows) == 1 and rows[0].device.status == 'ok'

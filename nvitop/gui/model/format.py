@@ -60,19 +60,14 @@ _RATE_UNITS = ('KiB/s', 'MiB/s', 'GiB/s', 'TiB/s')
 
 def format_rate(kib_per_s: float | None) -> str:
     """Format KiB/s in at most 10 characters, in the unit that fits: ``54.0 GiB/s``, ``0 KiB/s``."""
-    return format_rate_like(kib_per_s, kib_per_s)
-
-
-def format_rate_like(kib_per_s: float | None, highest: float | None) -> str:
-    """Format KiB/s in the unit that fits the highest value of a column: ``54.0 GiB/s``."""
-    if kib_per_s is None or highest is None or _is_missing(kib_per_s):
+    if kib_per_s is None or _is_missing(kib_per_s):
         return NOT_AVAILABLE
     unit = 0
-    while highest >= 999.5 and unit < len(_RATE_UNITS) - 1:
-        highest /= 1024
+    while kib_per_s >= 999.5 and unit < len(_RATE_UNITS) - 1:
+        kib_per_s /= 1024
         unit += 1
-    digits = 1 if unit >= 2 and highest < 999.5 else 0
-    return f'{kib_per_s / 1024**unit:.{digits}f} {_RATE_UNITS[unit]}'
+    digits = 1 if unit >= 2 and kib_per_s < 999.5 else 0
+    return f'{kib_per_s:.{digits}f} {_RATE_UNITS[unit]}'
 
 
 def format_measured(unit: str, value: float | None) -> str:

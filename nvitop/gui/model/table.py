@@ -46,7 +46,6 @@ class Placed(NamedTuple):
 
     @property
     def right(self) -> int:
-        """The first column of the screen to the right of it."""
         return self.x + self.width
 
 
@@ -108,7 +107,6 @@ def _sizes(column: Column, wanted: int | None) -> list[int]:
 
 
 def _cells_of(columns: Sequence[Column], widths: Mapping[str, int]) -> int:
-    """Return the cells that columns of these widths take with their gaps."""
     return sum(widths[each.name] + _gap(each, number) for number, each in enumerate(columns))
 
 

@@ -38,7 +38,6 @@ class Buffer:
 
     @property
     def area(self) -> Rect:
-        """The rectangle of all cells."""
         return Rect(0, 0, self.width, self.height)
 
     def write(
@@ -72,7 +71,6 @@ class Buffer:
         return cells
 
     def add_row(self) -> None:
-        """Add an empty row at the bottom."""
         self.height += 1
         self._rows.append([])
         self._ends.append(0)

@@ -30,11 +30,9 @@ class Rect(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the rectangle has no cells."""
         return self.width <= 0 or self.height <= 0
 
     def contains(self, x: int, y: int) -> bool:
-        """Return whether a cell is inside."""
         return self.x <= x < self.right and self.y <= y < self.bottom
 
     def inset(
@@ -61,13 +59,6 @@ class Rect(NamedTuple):
             y,
             max(0, min(self.right, other.right) - x),
             max(0, min(self.bottom, other.bottom) - y),
-        )
-
-    def centered(self, width: int, height: int) -> Rect:
-        """Return a rectangle of this size in the middle, shrunk to fit if necessary."""
-        width, height = min(width, self.width), min(height, self.height)
-        return Rect(
-            self.x + (self.width - width) // 2, self.y + (self.height - height) // 2, width, height
         )
 
     def split_top(self, height: int) -> tuple[Rect, Rect]:

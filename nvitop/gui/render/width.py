@@ -42,10 +42,6 @@ def _all_agreed(text: str) -> re.Match[str] | None:
     return re.fullmatch(f'[{_NARROW}{_WIDE}]*', text)
 
 
-def _wide_ones(text: str) -> list[str]:
-    return re.findall(f'[{_WIDE}]', text)
-
-
 def cell_width(text: str) -> int:
     """Return the width of safe text in cells: 0 for combining marks, 2 for East Asian wide ones."""
     if text.isascii():
@@ -57,7 +53,7 @@ def _width(text: str) -> int:
     if _all_narrow(text):
         return len(text)
     if _all_agreed(text):
-        return len(text) + len(_wide_ones(text))
+        return len(text) + len(re.findall(f'[{_WIDE}]', text))
     widths = _widths(text)
     return sum(widths[char] for char in text)
 

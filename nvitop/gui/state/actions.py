@@ -8,7 +8,7 @@ from nvitop.gui.model.choices import Screen, Sort, neighbor
 from nvitop.gui.state.app_state import AppState, Frozen, ListPosition, Result
 from nvitop.gui.state.appearance import way_to_run
 from nvitop.gui.state.cursor import current_line, go_to_line, lines_layout
-from nvitop.gui.state.dialog import has_targets, why_no_target
+from nvitop.gui.state.dialog import signal_targets, why_no_target
 from nvitop.gui.state.events import (
     CaptureMouse,
     PastShown,
@@ -39,14 +39,8 @@ from nvitop.gui.state.selection import (
     selected_processes,
     toggle_page,
     toggle_tag,
-    tree_tags,
 )
 from nvitop.health import findings
-
-
-def binding_for(state: AppState, keys: str) -> Binding | None:
-    """Return the first binding of keys on the screen whose needs are met, else the first one."""
-    return working_binding(state, keys, {}) or state.keymap.find(state.screen, keys)
 
 
 def working_binding(state: AppState, keys: str, met: dict[Need, bool]) -> Binding | None:
@@ -71,12 +65,10 @@ def unmet_need(state: AppState, binding: Binding) -> str:
 
 
 def need_device(state: AppState) -> str:
-    """A selected device."""
     return '' if state.main.selected_device else 'Select a GPU first'
 
 
 def need_job(state: AppState) -> str:
-    """A selected job."""
     return '' if state.job is not None else 'Select a job first'
 
 
@@ -86,7 +78,6 @@ def need_no_job(state: AppState) -> str:
 
 
 def need_process(state: AppState) -> str:
-    """A selected process."""
     if selected_process(state) is not None:
         return ''
     return hidden_by_filter(state) or 'Select a process first'
@@ -100,7 +91,6 @@ def need_taggable(state: AppState) -> str:
 
 
 def need_search(state: AppState) -> str:
-    """Text that was searched for."""
     key = state.keymap.instead_of(state.screen, '/')
     return '' if state.searched else f'Search first ({key})' if key else 'Search first'
 
@@ -112,16 +102,14 @@ def need_shown_process(state: AppState) -> str:
 
 def need_target(state: AppState) -> str:
     """A process that may be signaled; never met with ``--readonly``."""
-    return '' if state.dialog is not None or has_targets(state) else why_no_target(state)
+    return '' if state.dialog is not None or signal_targets(state) else why_no_target(state)
 
 
 def need_past(state: AppState) -> str:
-    """Samples of other times."""
     return '' if state.origin.can_travel else 'No samples of other times are kept'
 
 
 def need_recording(state: AppState) -> str:
-    """A recording that is replayed."""
     return 'Works only in a recording' if state.origin.is_live else ''
 
 
@@ -139,11 +127,6 @@ def sees_all_lines(state: AppState) -> bool:
     return layout.length <= layout.visible
 
 
-def has_nothing_to_clear(state: AppState) -> bool:
-    """Whether there is no filter, device or tag."""
-    return not (state.query or state.main.selected_device or tree_tags(state))
-
-
 # Actions: functions from a state to the next one and its effects.
 
 
@@ -155,7 +138,6 @@ def leave(state: AppState) -> Result:
 
 
 def suspend(state: AppState) -> Result:
-    """Stop until the shell continues the program."""
     return state, (Suspend(),)
 
 
@@ -165,7 +147,6 @@ def open_sort_menu(state: AppState) -> Result:
 
 
 def sort_by_order(state: AppState, order: str, reverse: bool) -> Result:
-    """Sort the processes by an order, which may be reversed."""
     return sort_by(state, Sort(order, reverse)), ()
 
 
@@ -214,7 +195,6 @@ def tag(state: AppState) -> Result:
 
 
 def toggle_mouse(state: AppState) -> Result:
-    """Take the mouse, or release it to the terminal."""
     captured = not state.captures_mouse
     return state._replace(captures_mouse=captured), (CaptureMouse(captured),)
 
@@ -230,7 +210,6 @@ def sort_by_neighbor(state: AppState, step: int) -> Result:
 
 
 def reverse_order(state: AppState) -> Result:
-    """Reverse the order of the lines."""
     if state.screen in LIST_ORDERS:
         name, reverse = list_sort(state, state.screen)
         return sort_list(state, name, reverse=not reverse)
@@ -258,7 +237,6 @@ def toggle_freeze(state: AppState) -> Result:
 
 
 def travel(state: AppState, unit: str, amount: float) -> Result:
-    """Request a step to another time, see :class:`~nvitop.gui.state.events.Travel`."""
     return withdraw_notice(state, 'Time'), (Travel(unit, amount),)
 
 

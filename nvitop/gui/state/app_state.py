@@ -202,7 +202,6 @@ class Program(NamedTuple):
 
     @property
     def home(self) -> Screen:
-        """The first screen."""
         return next(iter(self.screens))
 
 
@@ -307,7 +306,6 @@ class AppState(NamedTuple):
 
     @property
     def spec(self) -> ScreenSpec:
-        """The description of the screen."""
         return self.program.screens[self.screen]
 
     @property
@@ -317,7 +315,6 @@ class AppState(NamedTuple):
 
     @property
     def position(self) -> ListPosition:
-        """The position in the list of the screen."""
         return self.positions.get(self.screen, ListPosition())
 
     def at(self, position: ListPosition, screen: Screen | None = None) -> AppState:
@@ -338,7 +335,6 @@ class AppState(NamedTuple):
 
     @property
     def keymap(self) -> Keymap:
-        """The keys in force."""
         return self.keys or self.program.keys
 
     @property
@@ -366,7 +362,6 @@ class AppState(NamedTuple):
 
     @property
     def shown(self) -> Sample:
-        """The sample on the screen."""
         return self.sample if self.frozen is None else self.frozen.sample
 
     @property
@@ -384,12 +379,10 @@ class AppState(NamedTuple):
 
     @property
     def shown_tally(self) -> Tally:
-        """The counts on the screen."""
         return self.tally if self.frozen is None else self.frozen.tally
 
     @property
     def found(self) -> tuple[Finding, ...]:
-        """Findings about the devices on the screen."""
         return self.shown_tally.found
 
 

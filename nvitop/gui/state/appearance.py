@@ -24,7 +24,6 @@ TIME_BASES = (0, 1, 2, 5, 10, 15, 30, 60)
 
 
 def choose_mode(state: AppState, mode: str) -> Result:
-    """Draw the panels in another mode."""
     if mode == 'full' and state.width < CLASSIC:
         return refuse(state, f'Full panels need {CLASSIC} columns')
     if state.main.shows_page:
@@ -36,7 +35,6 @@ def choose_mode(state: AppState, mode: str) -> Result:
 
 
 def toggle_host(state: AppState) -> Result:
-    """Show or hide the host panel."""
     was_hidden = not state.view.show_host
     shown = state._replace(view=state.view._replace(show_host=True))
     if was_hidden and not panel_rows(shown).host:
@@ -45,13 +43,11 @@ def toggle_host(state: AppState) -> Result:
 
 
 def toggle_hints(state: AppState) -> Result:
-    """Show or hide the keys in the last row."""
     view = state.view._replace(shows_hints=not state.view.shows_hints)
     return state._replace(view=view), ()
 
 
 def save_settings(state: AppState) -> Result:
-    """Save the choices of the view."""
     view = state.view
     values = {
         'theme': 'auto' if state.theme_is_auto else state.theme,
@@ -126,7 +122,6 @@ def toggle_flat(state: AppState) -> Result:
 
 
 def set_theme(state: AppState, theme: str) -> AppState:
-    """Draw with a theme."""
     view = state.view._replace(
         by_load=theme == 'classic', mono=theme == 'mono' or state.colors < 16
     )
@@ -142,7 +137,6 @@ def report_background(state: AppState, event: BackgroundReported) -> Result:
 
 
 def next_theme(state: AppState) -> Result:
-    """Draw with the next theme."""
     state = set_theme(state, neighbor(state.themes, state.theme, 1))
     state = state._replace(theme_is_auto=False)
     return replace_notice(state, 'Theme', state.theme), (Redraw(),)

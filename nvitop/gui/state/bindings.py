@@ -168,7 +168,7 @@ _BINDINGS: tuple[Binding, ...] = (
     Binding(('Right', 'Alt-l'), 'scroll-right', partial(navigation.move_by_steps, steps=1), 'scroll long lines to the right', _WIDE, MOVE),
     Binding(('Ctrl-A', '^'), 'scroll-begin', partial(navigation.move_to_edge, direction=-1), 'beginning of long lines', _WIDE, MOVE),
     Binding(('Ctrl-E', '$'), 'scroll-end', partial(navigation.move_to_edge, direction=1), 'end of long lines', _WIDE, MOVE),
-    Binding(('Esc',), 'clear', actions.clear, 'clear filter, selection, GPU, pause', _PROCESSES, MOVE, hint='clear', is_pointless=actions.has_nothing_to_clear),
+    Binding(('Esc',), 'clear', actions.clear, 'clear filter, selection, GPU, pause', _PROCESSES, MOVE, hint='clear', is_pointless=lambda state: not (state.query or state.main.selected_device or selection.tree_tags(state))),
     # processes
     Binding(('Space',), 'tag', actions.tag, 'tag the process, go to the next', _PROCESSES, PROCESS, hint='tag', needs=(actions.need_taggable,), is_pointless=lambda state: current_line(state) is None),
     Binding(('x',), 'tag-subtree', selection.tag_subtree, 'tag with all descendants', _TREE, PROCESS, hint='tag all below', needs=(actions.need_process,)),

@@ -22,7 +22,6 @@ class ListLayout(NamedTuple):
 
     @property
     def visible(self) -> int:
-        """Number of lines for which there is room."""
         return self.area.height // self.line_height
 
     @property
@@ -31,17 +30,14 @@ class ListLayout(NamedTuple):
         return range(self.scroll_y, min(self.length, self.scroll_y + self.visible))
 
     def row_of(self, line: int) -> int:
-        """Return the row of a line."""
         return self.area.y + (line - self.scroll_y) * self.line_height
 
     def at(self, y: int) -> int | None:
-        """Return the index of the line in a row."""
         line = (y - self.area.y) // self.line_height + self.scroll_y
         return line if self.area.y <= y < self.area.bottom and line < self.length else None
 
 
 def line_count(state: AppState) -> int:
-    """Return the number of lines of the screen."""
     return len(state.spec.lines(state.inner))
 
 
@@ -99,5 +95,4 @@ def select_line(state: AppState, line: int, scroll_y: int) -> AppState:
 
 
 def deselect(state: AppState) -> AppState:
-    """Select no line of the screen."""
     return state.at(state.position._replace(key=None))

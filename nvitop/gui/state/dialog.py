@@ -67,29 +67,12 @@ def signal_targets(state: AppState) -> tuple[SignalTarget, ...]:
         return tuple(targets.values())
     for selected in selected_processes(state):
         if selected.is_own:
-            targets.setdefault(_place_of(selected), _target(selected, state))
+            target = _target(selected, state)
+            targets.setdefault(target.key[:2], target)
     return tuple(targets.values())
 
 
-def has_targets(state: AppState) -> bool:
-    """Whether there are targets. Fast enough for every frame."""
-    if state.view.readonly:
-        return False
-    if state.tagged_hosts and state.shown.host_processes:
-        return True
-    if state.main.tagged:
-        return any(process.key in state.main.tagged for process in state.shown.processes)
-    return any(process.is_own for process in selected_processes(state))
-
-
-def _place_of(process: ProcessSample | HostProcessSample) -> tuple[int, float]:
-    if isinstance(process, ProcessSample):
-        return process.key[:2]
-    return process.pid, process.start_time
-
-
 def why_no_target(state: AppState) -> str:
-    """Return why there are no targets."""
     if state.view.readonly:
         return state.origin.no_signals or 'Read-only: no signals (--readonly)'
     unseen, where = tagged_unseen(state, ())

@@ -84,7 +84,10 @@ def begin_reading(before: AppState, state: AppState) -> Result:
     else:
         pid, start_time = selected_key(before) or (0, -1.0)
         process = selected_process(before)
-    environ = EnvironState(pid, start_time, _user_and_type(process))
+    title = '' if process is None else process.username or str(NA)
+    if isinstance(process, ProcessSample):
+        title += f', {process.type or "?"}'
+    environ = EnvironState(pid, start_time, title)
     return state._replace(environ=environ), (ReadEnvironment(pid, start_time),)
 
 
@@ -113,11 +116,3 @@ def toggle_secrets(state: AppState) -> Result:
         return refuse(state, 'No name here looks like a secret')
     environ = environ._replace(reveals_secrets=not environ.reveals_secrets)
     return state._replace(environ=environ), ()
-
-
-def _user_and_type(process: ProcessSample | HostProcessSample | None) -> str:
-    """Return the user of a process and what it uses the GPU for, as far as they are known."""
-    if process is None:
-        return ''
-    user = process.username or str(NA)
-    return f'{user}, {process.type or "?"}' if isinstance(process, ProcessSample) else user

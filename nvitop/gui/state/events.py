@@ -179,18 +179,14 @@ class Terminated(NamedTuple):
 
     signal: str
 
+    @property
+    def exit_status(self) -> int:
+        """The exit status as in shells."""
+        return {'SIGHUP': HUNG_UP, 'SIGQUIT': 131, 'SIGTERM': 143}.get(self.signal, 1)
+
 
 #: Exit status after the terminal was closed.
 HUNG_UP = 129
-#: Signal → exit status, as in shells.
-_STATUSES = {'SIGHUP': HUNG_UP, 'SIGQUIT': 131, 'SIGTERM': 143}
-
-
-def exit_status(event: Terminated | InputEnded) -> int:
-    """Return the exit status after a signal, or after the terminal was closed."""
-    return _STATUSES.get(event.signal, 1) if isinstance(event, Terminated) else HUNG_UP
-
-
 #: One of the classes above.
 Event = Tuple[Any, ...]
 

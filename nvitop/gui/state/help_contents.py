@@ -46,39 +46,29 @@ _MARKS = (
 )
 
 
-def format_purpose(binding: Binding) -> str:
-    """Return what a binding does, after the name of the screen if it is not the main screen."""
-    if not binding.screens.isdisjoint((Screen.MAIN, Screen.HOSTS)):
-        return binding.help
-    where = [screen.value for screen in binding.screens]
-    return f'{where[0] if len(where) == 1 else "other screens"}: {binding.help}'
-
-
 def key_groups(bindings: tuple[Binding, ...]) -> Iterator[HelpGroup]:
-    """Yield the bindings that have a help text, by heading."""
+    """Yield the bindings that have a help text, by heading, with the screen if it is not the first one."""
     groups: dict[str, list[HelpEntry]] = {}
     for binding in bindings:
         if binding.help and binding.keys:
             keys = ' '.join(each.replace(' ', '') for each in binding.keys)
-            groups.setdefault(binding.group, []).append(HelpEntry(keys, format_purpose(binding)))
+            text, where = binding.help, [screen.value for screen in binding.screens]
+            if binding.screens.isdisjoint((Screen.MAIN, Screen.HOSTS)):
+                text = f'{where[0] if len(where) == 1 else "other screens"}: {text}'
+            groups.setdefault(binding.group, []).append(HelpEntry(keys, text))
     for heading, entries in groups.items():
         yield HelpGroup(heading, tuple(entries))
 
 
-def legend(state: AppState) -> HelpGroup:
-    """Return the meaning of colors, marks and letters."""
+def monitor_help(state: AppState) -> tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]:
+    """Return what the help of the monitor has before and after the keys."""
     thresholds = state.view.thresholds
     levels = tuple(
         HelpEntry(name, f'light, moderate from {low}%, heavy from {high}%', PLAIN)
         for name, (low, high) in (('GPU', thresholds.gpu), ('MEM', thresholds.memory))
         if state.view.by_load
     )
-    return HelpGroup('Legend', (*levels, *_MARKS))
-
-
-def monitor_help(state: AppState) -> tuple[tuple[HelpGroup, ...], tuple[HelpGroup, ...]]:
-    """Return what the help of the monitor has before and after the keys."""
-    return (legend(state),), (TYPING, MOUSE)
+    return (HelpGroup('Legend', (*levels, *_MARKS)),), (TYPING, MOUSE)
 
 
 def help_lines(state: AppState) -> tuple[tuple[HelpEntry, ...], ...]:

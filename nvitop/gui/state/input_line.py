@@ -41,14 +41,17 @@ def press_in_field(state: AppState, field: TextField, key: str) -> Result:
         return go_to_time(state, field.text)
     if key == 'Enter':
         unknown = _unknown_field(state, field.text)
-        return refuse(state, unknown) if unknown else (keep_line(state, field), ())
+        if unknown:
+            return refuse(state, unknown)
+        searched = field.text.strip() if field.purpose == 'search' else state.searched
+        return state._replace(searched=searched, field=None), ()
     if key in ('Esc', 'Ctrl-C'):
         return _close(state, field), ()
     # Up and Down also select a process that the filter keeps.
     selects = field.purpose == 'filter' and state.screen in (Screen.MAIN, Screen.TREE)
     if key in ('Up', 'Down', 'F3') and (field.purpose == 'search' or selects):
         return find(state, field.text, -1 if key == 'Up' else 1), ()
-    return _change(state, field, edit(field.text, key)), ()
+    return change_line(state, field, edit(field.text, key)), ()
 
 
 def _unknown_field(state: AppState, text: str) -> str:
@@ -66,21 +69,9 @@ def _unknown_field(state: AppState, text: str) -> str:
     return ''
 
 
-def keep_line(state: AppState, field: TextField) -> AppState:
-    """Apply what was typed. A search goes on with ``n`` and ``N``."""
-    if field.purpose == 'search':
-        state = state._replace(searched=field.text.strip())
-    return state._replace(field=None)
-
-
 def search_again(state: AppState, step: int) -> Result:
     """Go to the next (1) or previous (-1) line that matches the last search."""
     return find(state, state.searched, step), ()
-
-
-def insert_text(state: AppState, field: TextField, text: str) -> Result:
-    """Append text to the line."""
-    return _change(state, field, append_text(field.text, text)), ()
 
 
 def edit(line: str, key: str) -> str:
@@ -101,8 +92,8 @@ def append_text(line: str, text: str) -> str:
     return (line + typed)[:MAX_LENGTH]
 
 
-def _change(state: AppState, field: TextField, text: str) -> AppState:
-    """Filter or search at once."""
+def change_line(state: AppState, field: TextField, text: str) -> AppState:
+    """Replace the text that was typed; filter or search at once."""
     if text == field.text:
         return state
     state = state._replace(field=field._replace(text=text))

@@ -28,7 +28,6 @@ class JobGroup(NamedTuple):
 
     @property
     def devices(self) -> tuple[DeviceKey, ...]:
-        """The devices that its processes use."""
         return tuple(sorted({process.key.device for process in self.processes}))
 
 
@@ -73,7 +72,6 @@ def group_by_job(processes: Sequence[ProcessSample], sort: Sort) -> tuple[tuple[
 
 
 def job_key(process: ProcessSample) -> JobKey:
-    """Return which job a process belongs to."""
     owner = process.owner
     job = '' if owner is None or owner.is_plain else owner.group
     return process.username or '', job

@@ -48,7 +48,6 @@ class Binding(NamedTuple):
     is_pointless: Callable[[Any], bool] | None = None
 
     def hint_now(self, state: Any) -> str:
-        """Return the hint in a state."""
         return self.hint if self.hint_in is None else self.hint_in(state)
 
 
@@ -87,12 +86,10 @@ class Keymap:
         return self._table.get((screen, keys), ())
 
     def find(self, screen: Screen, keys: str) -> Binding | None:
-        """Return the first of these bindings."""
         bindings = self.find_all(screen, keys)
         return bindings[0] if bindings else None
 
     def is_prefix(self, screen: Screen, keys: str) -> bool:
-        """Whether longer sequences of keys begin with these."""
         return (screen, keys) in self._prefixes
 
     def elsewhere(self, screen: Screen, key: str) -> tuple[Binding, ...]:

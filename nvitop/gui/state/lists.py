@@ -83,7 +83,6 @@ def list_sort(state: AppState, screen: Screen) -> Sort:
 
 
 def sorted_lines(state: AppState, screen: Screen, lines: Iterable[Any]) -> tuple[Any, ...]:
-    """Return lines in the chosen order of a screen."""
     name, reverse = list_sort(state, screen)
     return in_order(lines, _order(screen, name), reverse=reverse)
 
@@ -165,7 +164,6 @@ def _drop_selection(state: AppState, screen: Screen, keys: Collection[object]) -
 
 
 def sort_by(state: AppState, sort: Sort) -> AppState:
-    """Sort the processes of the main screen."""
     return relist(state._replace(main=state.main._replace(sort=sort)))
 
 
@@ -263,7 +261,6 @@ def tree_columns(state: AppState) -> tuple[Placed, ...]:
 
 
 def listed_users(state: AppState) -> tuple[UserSummary, ...]:
-    """Return the lines of the users screen."""
     users = summarize_users(state.rows, by_owner=state.sums_by_owner)
     if not state.sums_by_owner and state.gpu_times:
         users = _with_times(state, users)
@@ -282,7 +279,6 @@ def _with_times(state: AppState, users: tuple[UserSummary, ...]) -> tuple[UserSu
 
 
 def listed_problems(state: AppState) -> tuple[ProblemLine, ...]:
-    """Return the lines of the problems screen."""
     found = problem_lines(state.shown_tally.problems)
     lines = sorted_lines(state, Screen.PROBLEMS, [line for line in found if line.is_failure])
     lines = (*lines, *missing_values(found))

@@ -69,12 +69,10 @@ def scroll_by_lines(state: AppState, step: int) -> Result:
 
 
 def move_to_first(state: AppState) -> Result:
-    """Move to the first line."""
     return go_to_line(state, 0), ()
 
 
 def move_to_last(state: AppState) -> Result:
-    """Move to the last line."""
     return go_to_line(state, line_count(state) - 1), ()
 
 
@@ -107,7 +105,6 @@ def shown_scroll_x(state: AppState) -> int:
 
 
 def max_scroll_x(state: AppState) -> int:
-    """Return the number of columns by which lines can be scrolled until their ends are visible."""
     long_lines = state.spec.long_lines
     texts, width = ([], 0) if long_lines is None else long_lines.texts(state.inner)
     widths = (
@@ -117,7 +114,6 @@ def max_scroll_x(state: AppState) -> int:
 
 
 def open_screen(state: AppState, screen: Screen) -> Result:
-    """Open a screen on top of the current one."""
     opened = state._replace(
         screen=screen,
         behind=(*state.behind, state.screen),

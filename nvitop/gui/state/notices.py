@@ -69,7 +69,6 @@ def answer(state: AppState, subject: str, text: str, *, is_warning: bool = False
 
 
 def withdraw_notice(state: AppState, subject: str) -> AppState:
-    """Remove the notice on a subject."""
     others = tuple(notice for notice in state.notices if notice.subject != subject)
     return state._replace(notices=others)
 

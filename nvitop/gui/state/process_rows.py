@@ -91,7 +91,6 @@ def _has_word(process: ProcessSample, word: str) -> bool:
 
 
 def matches(process: ProcessSample, query: Query) -> bool:
-    """Whether a process matches all words of the query."""
     return all(
         _FIELDS[prefix](process, word) if prefix else _has_word(process, word)
         for prefix, word in query
@@ -261,7 +260,6 @@ class TreeRow(NamedTuple):
 
     @property
     def key(self) -> tuple[int, float]:
-        """PID and start time."""
         return (self.process.pid, self.process.start_time)
 
 
@@ -419,7 +417,6 @@ def _group(process: ProcessSample, *, by_owner: bool) -> str | None:
 def processes_of(
     processes: Iterable[ProcessSample], name: str | None, *, by_owner: bool
 ) -> list[ProcessSample]:
-    """Return the processes of a user or owner."""
     return [process for process in processes if _group(process, by_owner=by_owner) == name]
 
 

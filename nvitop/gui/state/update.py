@@ -8,7 +8,7 @@ from typing import Any, Callable
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.device_rows import device_rows
 from nvitop.gui.state import events
-from nvitop.gui.state.actions import binding_for, show_past, travel, unmet_need
+from nvitop.gui.state.actions import show_past, travel, unmet_need, working_binding
 from nvitop.gui.state.app_state import AppState, Result
 from nvitop.gui.state.appearance import note_saved, report_background, set_theme
 from nvitop.gui.state.bindings import MOVE
@@ -19,8 +19,7 @@ from nvitop.gui.state.dialog import (
     require_reading_of_changes,
 )
 from nvitop.gui.state.environ import show_variables
-from nvitop.gui.state.input_line import insert_text, press_in_field
-from nvitop.gui.state.keymap import Binding
+from nvitop.gui.state.input_line import append_text, change_line, press_in_field
 from nvitop.gui.state.lists import relist
 from nvitop.gui.state.navigation import click, go_back, is_double, is_on_line, scroll
 from nvitop.gui.state.notices import (
@@ -62,18 +61,22 @@ def update(state: AppState, event: events.Event) -> Result:
 
 def _press(state: AppState, event: events.KeyPressed) -> Result:
     key = event.key
-    if _suspends(state, key):
+    found = state.keymap.find(state.screen, key)
+    # A user who pressed Ctrl-Z types ahead for the shell, whatever is open: the Enter after ``fg`` must
+    # not confirm a dialog.
+    if key.startswith('Ctrl-') and found is not None and found.suspends:
         return state._replace(prefix=''), (events.Suspend(),)
     if state.field is not None:
         return press_in_field(state, state.field, key)
     keys = f'{state.prefix} {key}' if state.prefix else key
-    binding = binding_for(state, keys)
+    binding = working_binding(state, keys, {}) or state.keymap.find(state.screen, keys)
     if binding is None:
         if state.keymap.is_prefix(state.screen, keys):
             return state._replace(prefix=keys), ()
         return _explain_unbound(state._replace(prefix=''), state.prefix, key)
     state = state._replace(prefix='')
-    if _is_early(state, binding):
+    is_early = state.screen is Screen.MAIN and not state.sample.sequence
+    if is_early and (binding.waits or binding.group == MOVE):  # nothing is listed yet
         return state._replace(early=(*state.early, key)), ()
     why = unmet_need(state, binding)
     if why:
@@ -113,13 +116,6 @@ def _press_all(state: AppState, keys: str) -> Result:
     return state, effects
 
 
-def _is_early(state: AppState, binding: Binding) -> bool:
-    """Whether a key on the main screen moves, or opens what is selected, before anything is listed."""
-    if state.sample.sequence or state.screen is not Screen.MAIN:
-        return False
-    return binding.waits or binding.group == MOVE
-
-
 def _press_early(state: AppState) -> Result:
     """Press the keys that waited for the first sample, unless the user has left the main screen."""
     keys = state.early
@@ -129,28 +125,13 @@ def _press_early(state: AppState) -> Result:
     return _press_all(state, ' '.join(keys)) if state.screen is Screen.MAIN else (state, ())
 
 
-def _suspends(state: AppState, key: str) -> bool:
-    """Whether a key suspends, whatever is open.
-
-    A user who pressed Ctrl-Z types ahead for the shell: the Enter after ``fg`` must not confirm a
-    dialog.
-    """
-    binding = state.keymap.find(state.screen, key)
-    return key.startswith('Ctrl-') and binding is not None and binding.suspends
-
-
 def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
     """Explain why keys without a binding do nothing, if anything is known about them."""
-    if not prefix:
-        return _explain_elsewhere(state, key)
-    if key == 'Esc':
+    if prefix and key == 'Esc':
         return state, ()
-    what = 'sort key' if prefix == state.keymap.sort_prefix(state.screen) else 'key'
-    return refuse(state._replace(prefix=prefix), f'{prefix} {key}: unknown {what}')
-
-
-def _explain_elsewhere(state: AppState, key: str) -> Result:
-    """Name the other screens on which a key works."""
+    if prefix:
+        what = 'sort key' if prefix == state.keymap.sort_prefix(state.screen) else 'key'
+        return refuse(state._replace(prefix=prefix), f'{prefix} {key}: unknown {what}')
     if state.screen is Screen.HELP:
         return go_back(state)
     elsewhere = state.keymap.elsewhere(state.screen, key)
@@ -188,7 +169,7 @@ def _paste(state: AppState, event: events.Pasted) -> Result:
         key = state.keymap.instead_of(state.screen, '\\')
         hint = f' (press {key} to filter first)' if key else ''
         return answer(state, 'Paste ignored', f'Paste ignored{hint}', is_warning=True), ()
-    return insert_text(state, state.field, event.text)
+    return change_line(state, state.field, append_text(state.field.text, event.text)), ()
 
 
 def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
@@ -250,23 +231,6 @@ def _show_outcome(state: AppState, event: events.SignalSent) -> AppState:
     return state._replace(tally=noted(state.tally), frozen=frozen)
 
 
-def _resize(state: AppState, event: events.Resized) -> Result:
-    state = require_reading(state._replace(width=event.width, height=event.height))
-    return select_folded(state), (events.Redraw(),)
-
-
-def _suspend(state: AppState, event: events.Suspended) -> Result:
-    return require_reading(state), (events.Redraw(),) if event.resumed else (events.Suspend(),)
-
-
-def _quit(state: AppState, event: events.Terminated | events.InputEnded) -> Result:
-    return state, (events.Quit(events.exit_status(event)),)
-
-
-def _show_first_theme(state: AppState, event: events.TerminalOpened) -> AppState:
-    return set_theme(state._replace(colors=event.colors), state.theme)
-
-
 def _only_state(change: Callable[[AppState, Any], AppState]) -> Callable[[AppState, Any], Result]:
     """Return a handler without effects."""
     return lambda state, event: (change(state, event), ())
@@ -278,7 +242,9 @@ _HANDLERS: dict[type, Callable[[AppState, Any], Result]] = {
     events.MousePressed: _click,
     events.MouseScrolled: scroll,
     events.SampleArrived: lambda state, event: _press_early(_show_sample(state, event)),
-    events.TerminalOpened: _only_state(_show_first_theme),
+    events.TerminalOpened: _only_state(
+        lambda state, event: set_theme(state._replace(colors=event.colors), state.theme)
+    ),
     events.BackgroundReported: report_background,
     events.PastShown: _only_state(show_past),
     events.ClockTicked: _only_state(_set_clocks),
@@ -287,8 +253,14 @@ _HANDLERS: dict[type, Callable[[AppState, Any], Result]] = {
     events.SettingsSaved: _only_state(note_saved),
     events.EnvironmentRead: _only_state(show_variables),
     events.SignalSent: _only_state(_show_outcome),
-    events.Resized: _resize,
-    events.Suspended: _suspend,
-    events.InputEnded: _quit,
-    events.Terminated: _quit,
+    events.Resized: lambda state, event: (
+        select_folded(require_reading(state._replace(width=event.width, height=event.height))),
+        (events.Redraw(),),
+    ),
+    events.Suspended: lambda state, event: (
+        require_reading(state),
+        (events.Redraw() if event.resumed else events.Suspend(),),
+    ),
+    events.InputEnded: lambda state, _: (state, (events.Quit(events.HUNG_UP),)),
+    events.Terminated: lambda state, event: (state, (events.Quit(event.exit_status),)),
 }

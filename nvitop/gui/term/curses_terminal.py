@@ -152,7 +152,6 @@ class CursesTerminal(abc.ABC):
             self._screen.bkgdset(' ', curses.color_pair(self._pair(DEFAULT, DEFAULT)))
 
     def size(self) -> tuple[int, int]:
-        """Return columns and rows from the terminal, because curses is stale after a resize."""
         try:
             columns, rows = os.get_terminal_size(sys.stdout.fileno())
         except OSError:
@@ -160,12 +159,10 @@ class CursesTerminal(abc.ABC):
         return columns, rows
 
     def wait(self, timeout: float | None) -> list[Event]:
-        """Block until an event, a wake-up, or a timeout in seconds; return the events."""
         assert self._input is not None
         return self._input.wait(timeout)
 
     def wake(self) -> None:
-        """Make :meth:`wait` return. Any thread may call this."""
         source = self._input
         if source is not None:
             source.wake()
@@ -250,12 +247,10 @@ class CursesTerminal(abc.ABC):
         return self._pairs[key]
 
     def capture_mouse(self, captured: bool) -> None:
-        """Set whether mouse actions are events; otherwise the terminal uses them to select text."""
         self._captures_mouse = captured
         self._set_modes(mouse=captured)
 
     def ring(self) -> None:
-        """Ring the bell."""
         with contextlib.suppress(curses.error):
             curses.beep()
 

@@ -97,7 +97,6 @@ class PosixInput:
         self._read_at = self._replies_until = 0.0
 
     def close(self) -> None:
-        """Close the pipe."""
         self._selector.close()
         read, write = self._wake_read, self._wake_write
         # Another file may get these descriptors; a late wake-up must not write to it.
@@ -118,13 +117,11 @@ class PosixInput:
                 signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
     def wake(self) -> None:
-        """Make :meth:`wait` return. Any thread may call this, also after :meth:`close`."""
         # A full pipe wakes anyway, and after close() no thread waits.
         with contextlib.suppress(OSError):
             os.write(self._wake_write, b'\0')
 
     def wait(self, timeout: float | None) -> list[Event]:
-        """Block until events, a wake-up, or a timeout in seconds; return the events."""
         if self._decoder.is_pasting and time.monotonic() - self._read_at > PASTE_PAUSE:
             return [*self._decoder.end_paste()]
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -251,7 +248,6 @@ class PosixTerminal(CursesTerminal):
             self._input.drop_replies()
 
     def suspend(self) -> None:
-        """Restore the terminal and stop; return when the shell continues the program."""
         self._leave()
         # SIGSTOP because SIGTSTP is caught; to the whole group, like Ctrl-Z.
         os.kill(0, signal.SIGSTOP)

@@ -112,7 +112,6 @@ def keys_of(constants: Mapping[str, object]) -> Keys:
 
 
 def event_of(key: Key, keys: Keys) -> Event | None:
-    """Return the event of a key, or ``None`` if it has no meaning."""
     if isinstance(key, str):
         return KeyPressed(key_name(key))
     if isinstance(key, int):
@@ -174,11 +173,9 @@ class WindowsInput:
         self._signals.append(KeyPressed('Ctrl-C') if name == 'SIGINT' else Terminated(name))
 
     def wake(self) -> None:
-        """Make :meth:`wait` return within 20 ms. Any thread may call this."""
         self._woken.set()
 
     def wait(self, timeout: float | None) -> list[Event]:
-        """Block until events, a wake-up, or a timeout in seconds; return the events."""
         deadline = None if timeout is None else self._monotonic() + timeout
         while True:
             events = self._poll()

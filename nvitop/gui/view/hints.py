@@ -42,12 +42,10 @@ class Hint(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The keys as they are drawn."""
         return ' '.join(map(format_key, self.keys))
 
     @property
     def width(self) -> int:
-        """Number of cells."""
         return cell_width(self.shown) + 1 + cell_width(self.words)
 
 

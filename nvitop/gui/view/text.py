@@ -76,7 +76,6 @@ def rule(above: tuple[int, ...], below: tuple[int, ...]) -> str:
 
 
 def draw_rule(buf: Buffer, y: int, above: tuple[int, ...], below: tuple[int, ...]) -> None:
-    """Draw a :func:`rule`."""
     buf.write(0, y, rule(above, below), BORDER)
 
 
@@ -112,6 +111,5 @@ def draw_border(
 
 
 def draw_uprights(buf: Buffer, y: int, columns: Sequence[int]) -> None:
-    """Draw the vertical lines of one row."""
     for column in columns:
         buf.write(column, y, _UPRIGHT, BORDER)

@@ -24,7 +24,6 @@ _LIMIT = 1 << 16
 
 
 def draw_environ(buf: Buffer, state: AppState) -> None:
-    """Draw the screen."""
     environ = state.environ
     layout = lines_layout(state)
     draw_screen_title(buf, state, _titles(environ))

@@ -19,7 +19,6 @@ from nvitop.gui.view.text import draw_bar_row
 
 
 def draw_help(buf: Buffer, state: AppState) -> None:
-    """Draw the help screen."""
     lines, layout = help_lines(state), lines_layout(state)
     draw_screen_title(buf, state, [f'nvitop {state.version}'])
     is_whole = layout.length <= layout.area.height
@@ -36,7 +35,6 @@ def draw_help(buf: Buffer, state: AppState) -> None:
 
 
 def draw_columns(buf: Buffer, state: AppState) -> None:
-    """Draw the screen."""
     layout, shown = lines_layout(state), state.view.columns
     placed = place_processes(shown, state.width, state.widths)
     with_room = {place.column.name for place in placed}

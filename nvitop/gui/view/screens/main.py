@@ -33,7 +33,6 @@ _NAME_WIDTH = 24
 
 
 def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
-    """Draw the main screen of the monitor."""
     sample, main = state.shown, state.main
     panel = panel_rows(state)
     if buf.height < LOWEST:

@@ -43,7 +43,6 @@ def _what(line: ProblemLine) -> str:
 
 
 def _severity(line: ProblemLine) -> tuple[str, str, Style]:
-    """Return mark, word and style of a problem."""
     if not line.is_failure:
         return '·', '', DIM
     if not line.is_current:
@@ -149,7 +148,6 @@ EVENT_COLUMNS = (
 
 
 def draw_events(buf: Buffer, state: AppState) -> None:
-    """Draw the events screen."""
     layout = lines_layout(state)
     seen = f'{layout.shown.start + 1}-{layout.shown.stop} of ' if layout.shown else ''
     draw_screen_title(buf, state, [f'Events: {seen}{layout.length}'])

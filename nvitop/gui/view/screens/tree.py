@@ -33,7 +33,6 @@ _BRIEF = 10
 
 
 def draw_tree(buf: Buffer, state: AppState) -> None:
-    """Draw the screen."""
     rows, layout, tagged = state.tree_rows, lines_layout(state), tree_tags(state)
     scroll_x = shown_scroll_x(state)
     draw_screen_title(buf, state, _titles(state, rows), (unknown_note(state.shown),))

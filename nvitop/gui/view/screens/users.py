@@ -92,7 +92,6 @@ def detail_height(state: AppState) -> int:
 
 
 def draw_users(buf: Buffer, state: AppState, history: History) -> None:
-    """Draw the screen."""
     by_owner = state.sums_by_owner
     users, layout, cursor = listed_users(state), lines_layout(state), current_line(state)
     _draw_title(buf, state, len(users))
