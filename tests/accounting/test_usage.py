@@ -40,6 +40,14 @@ def test_utilization_is_known_of_the_time_that_counts_for_a_row(tmp_path: Path) 
     assert (by_user['?']['share_ms'], by_user['?']['measured_ms']) == (1000 * seconds, 0)
 
 
+def test_rounded_shares_add_up_to_the_observed_time(tmp_path: Path) -> None:
+    machine = SimpleMachine(1)
+    for pid, user in enumerate(('ann', 'bob', 'carol', 'dave', 'erin', 'frank', 'grace')):
+        machine.run(pid, username=user)
+    path = recorded(tmp_path / 'a.db', machine)
+    assert observed(path) == sum(row['share_ms'] for row in usage(path, 'user').values())
+
+
 def test_energy_adds_up_to_the_counter_and_is_divided_by_utilization(tmp_path: Path) -> None:
     machine = SimpleMachine(1)
     machine.run(1, gpu_sm_utilization_percent=60)

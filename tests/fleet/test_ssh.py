@@ -11,6 +11,7 @@ import re
 import socket
 import subprocess
 import tempfile
+import time
 from typing import Callable
 
 import psutil
@@ -28,7 +29,7 @@ from tests.fleet.session import Session
 from tests.programs import ROOT
 from tests.remote.conftest import running_sshd, sshd, stand_in  # noqa: F401 - fixtures
 from tests.remote.stand_in import add_nvitop
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 #: What hosts do, by their names.
 SCRIPT = """
@@ -162,7 +163,9 @@ def test_screens_show_users_jobs_and_problems_and_send_no_signals(
         session.terminal.press('q', 'q', 'q', 'Home', 'Enter')
         session.wait_for(' fleet › good1 ')
         session.wait_for('COMMAND')
-        pids = [p.key.pid for p in source.sample(FleetHost('good1')).processes]
+        sample = source.sample(FleetHost('good1'))
+        assert abs(time.time() - sample.timestamp) < PATIENCE
+        pids = [process.key.pid for process in sample.processes]
         session.terminal.press('Down')
         for key in ('T', 'K', 'I'):
             session.terminal.press(key)

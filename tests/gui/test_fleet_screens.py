@@ -91,6 +91,8 @@ def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
     assert lines[11].split()[1:5] == ['gpu0001', '0', 'busy', '69%']
     lines = frame(screen(40, 100, 30, 'J', 'Down'))
     assert '─ slurm 41034: 32 GPUs ─' in '\n'.join(lines)
+    lines = frame(screen(40, 100, 30, 'J', 'End'))  # one of four with this name
+    assert '─ nb try.ipynb: 4 GPUs ─' in '\n'.join(lines)
     assert (memory_text(1e13, None), memory_text(1e13, 2e13)) == ('9313 GiB', '9.1/18.2 TiB')
 
 
@@ -164,6 +166,7 @@ def test_free_gpus_are_filtered_and_findings_are_counted() -> None:
     assert {host.free for host in listed(state)} == {8}
     head = frame(state)[0]
     assert '64 free   0 held   no problems   4 problems hidden   8 of 39 hosts' in head
+    assert len(listed(update_fleet(state, KeyPressed('!'))[0])) == 4
     gpus = screen(40, 120, 40, 'g')
     assert [gpu.is_free for _, gpu in listed(gpus)[95:97]] == [True, False]
     state, _ = update_fleet(state, KeyPressed('Esc'))

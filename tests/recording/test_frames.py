@@ -52,6 +52,8 @@ def test_damaged_frames_are_refused_or_have_another_text(
 def test_bombs_are_refused() -> None:
     with pytest.raises(FrameError):
         decompress(zlib.compress(bytes(100 << 20)), b'')
+    with pytest.raises(FrameError):
+        parse_text(b'null')
 
 
 def test_a_sample_that_is_too_large_loses_its_host_processes_first() -> None:

@@ -129,7 +129,7 @@ def test_signals_reopen_and_end_a_recording(tmp_path: Path) -> None:
         assert f'process {program.pid} is already recording to {path}' in second.stderr
         path.rename(tmp_path / 'old.db')
         program.send_signal(signal.SIGHUP)
-        wait_for_frames(path, 1)
+        wait_for_frames(path, 3)
         program.send_signal(signal.SIGTERM)
         assert program.wait(PATIENCE) == 0
     for name, reason in (('old.db', 'reopened'), ('a.db', 'stopped')):

@@ -38,6 +38,14 @@ def test_samples_are_stored_as_they_were(bench: ClockedMachine, tmp_path: Path) 
     assert bench.machine.calls['nvmlDeviceGetPcieThroughput'] == 0  # it takes 21 ms
 
 
+@pytest.mark.parametrize('bench', ['dgx-h100'], indirect=True)
+def test_owners_and_host_processes_are_recorded(bench: ClockedMachine, tmp_path: Path) -> None:
+    record(tmp_path / 'a.db', simulated_samples(bench, 2))
+    sample = samples_of(tmp_path / 'a.db')[-1]
+    assert {'slurm', 'pod'} <= {process.owner.kind for process in sample.processes if process.owner}
+    assert sample.host_processes
+
+
 def test_old_rows_are_looked_for_once_a_minute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
