@@ -211,6 +211,8 @@ _ECC_ERRORS = tuple(
         f'ecc.errors.{error}.{counter}.{place}',
         f'{error} errors of {ECC_PLACES[place]} {ECC_PERIODS[counter]}',
         counter=True,
+        # The only errors that MIG devices count.
+        mig=(place, counter, error) == ('sram', 'volatile', 'uncorrected'),
         source='nvmlDeviceGetMemoryErrorCounter',
     )
     for error, counter, place in itertools.product(

@@ -37,8 +37,8 @@ class CapturedGpu(NamedTuple):
     """A GPU and what runs on it."""
 
     texts: Mapping[str, str]
-    #: MIG devices: ``index gpu_instance_id compute_instance_id``, :data:`MIG_ENGINES` and
-    #: :data:`MIG_SIZES`.
+    #: MIG devices: ``index gpu_instance_id compute_instance_id sram_errors``, :data:`MIG_ENGINES`
+    #: and :data:`MIG_SIZES`.
     migs: Sequence[Mapping[str, str]] = ()
     #: Processes: ``pid process_name used_memory type gpu_instance_id compute_instance_id``.
     processes: Sequence[Mapping[str, str]] = ()
@@ -287,6 +287,8 @@ def _mig_values(gpu: CapturedGpu, mig: Mapping[str, str], number: int) -> dict[s
     engines = {name: counts[name] for name in MIG_ENGINES if counts.get(name)}
     if engines:
         values['engines'] = engines
+    if counts.get('sram_errors') is not None:
+        values['ecc_counts'] = {'uncorrected.volatile.sram': counts['sram_errors']}
     return {**values, **{name: _size(mig.get(name, '')) or 'N/A' for name in MIG_SIZES}}
 
 

@@ -404,7 +404,7 @@ MIG_KEYS: tuple[ScenarioKey, ...] = (
 #: Keys of :data:`GPU_KEYS` that ``[[gpu.mig]]`` can have too.
 MIG_VALUES = (
     'name', 'uuid', 'memory_total', 'memory_reserved', 'memory_base', 'memory_used', 'memory_free', 'bar1_memory_total',
-    'bar1_memory_used',
+    'bar1_memory_used', 'ecc_counts',
 )
 
 PROCESS_KEYS: tuple[ScenarioKey, ...] = (

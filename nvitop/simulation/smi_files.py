@@ -96,6 +96,7 @@ PATHS.update(_ecc_paths())
 #: Value of a MIG device → path of its element within ``<mig_device>``.
 MIG_PATHS = {
     'index': 'index',
+    'sram_errors': 'ecc_error_count/volatile_count/sram_uncorrectable',
     'gpu_instance_id': 'gpu_instance_id',
     'compute_instance_id': 'compute_instance_id',
     **{

@@ -78,12 +78,18 @@ def nvmlDeviceGetTotalEccErrors(node: Node, error: object, counter: object) -> i
     return ecc_errors(node, _kind(error, counter))
 
 
-@SYMBOLS.add(GPU)
+@SYMBOLS.add(NODE)
 def nvmlDeviceGetMemoryErrorCounter(
     node: Node, error: object, counter: object, location: object
 ) -> int:
     names = LOCATIONS.get(number(location), ('unknown',))
-    return ecc_errors(node, _kind(error, counter), *names)
+    kind = _kind(error, counter)
+    if node.mig is None:
+        return ecc_errors(node, kind, *names)
+    counts = node.value('ecc_counts') or {}
+    if f'{kind}.{names[0]}' not in counts:
+        raise DriverError(node.world.scenario.mig_code)
+    return int(counts[f'{kind}.{names[0]}'])
 
 
 #: Field of the status of the SRAM → name of the count.
