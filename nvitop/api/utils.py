@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, KeysView
 
 from nvitop.basics.units import (
@@ -168,10 +170,53 @@ class Snapshot:
         """Return the names of the values, without ``real`` and ``timestamp``."""
         return dict.fromkeys(self).keys()
 
+    def __len__(self) -> int:
+        """Return the number of values, without ``real`` and ``timestamp``."""
+        return len(self.keys())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a value as ``snapshot[name]`` does, or ``default`` if there is no such name."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values as a dictionary that JSON can hold.
+
+        ``NA`` becomes ``None``, a device its index, a time span its seconds, and a snapshot or named
+        tuple in it a dictionary.
+
+        >>> from datetime import date, timedelta
+        >>> Snapshot(date.today(), name=NA, age=timedelta(hours=1), sizes=(1, 2)).to_dict()
+        {'name': None, 'age': 3600.0, 'sizes': [1, 2]}
+        """
+        return {name: _plain(self.__dict__[name]) for name in self}
+
     def __repr__(self) -> str:
         lines = [f'real={self.real!r},', *(f'{name}={self.__dict__[name]!r},' for name in self)]
         text = '\n'.join(lines).replace('\n', '\n    ')
         return f'{type(self).__name__}(\n    {text}\n)'
+
+
+def _plain(value: Any) -> Any:
+    if value is NA or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Snapshot):
+        return value.to_dict()
+    if hasattr(value, '_asdict'):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(each) for each in value]
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(getattr(value, 'index', None), (int, tuple)):  # a device
+        return _plain(value.index)
+    return str(value)
 
 
 _snapshot_classes: dict[tuple[type[Snapshot], type], type[Snapshot]] = {}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 import operator
 import os
@@ -13,7 +14,10 @@ from typing import Any, Callable
 
 import pytest
 
+from nvitop import simulation
 from nvitop.api import utils
+from nvitop.api.collector import take_snapshots
+from nvitop.api.process import HostProcess
 from nvitop.api.utils import Snapshot, colored, set_color, snapshot_of
 from nvitop.basics.units import (
     NA,
@@ -138,36 +142,19 @@ def test_na_formats_as_string_and_as_number(text: str, specs: list[str]) -> None
 
 
 @pytest.mark.parametrize(
-    ('size', 'text'),
+    ('sizes', 'texts'),
     [
-        (0, '0B'),
-        (1023, '1023B'),
-        (KiB, '1KiB'),
-        (10 * KiB + 511, '10KiB'),
-        (MiB - 1, '1024KiB'),
-        (MiB, '1.00MiB'),
-        (99.5 * MiB, '99.50MiB'),
-        (100 * MiB, '100.0MiB'),
-        (999.9 * MiB, '999.9MiB'),
-        (1000 * MiB, '1000MiB'),
-        (11019 * MiB, '11019MiB'),
-        (20 * GiB - MiB, '20479MiB'),
-        (20 * GiB, '20.00GiB'),
-        (80 * GiB, '80.00GiB'),
-        (139.8 * GiB, '139.8GiB'),
-        (1000 * GiB, '0.98TiB'),
-        (2 * TiB, '2.00TiB'),
-        (100 * TiB, '100.0TiB'),
-        (1000 * TiB, '0.98PiB'),
-        (2000 * PiB, '2000.0PiB'),
-        (-1, '-1B'),
-        (NA, 'N/A'),
-        (math.nan, 'N/A'),
-        (math.inf, 'N/A'),
+        ([0, 1023, -1], '0B 1023B -1B'),
+        ([KiB, 10 * KiB + 511, MiB - 1], '1KiB 10KiB 1024KiB'),
+        ([MiB, 100 * MiB, 1000 * MiB, 20 * GiB - MiB], '1.00MiB 100.0MiB 1000MiB 20479MiB'),
+        ([20 * GiB, 139.8 * GiB, 1000 * GiB], '20.00GiB 139.8GiB 0.98TiB'),
+        ([100 * TiB, 1000 * TiB, 2000 * PiB], '100.0TiB 0.98PiB 2000.0PiB'),
+        ([NA, None, 'x', [], math.nan, math.inf], 'N/A N/A N/A N/A N/A N/A'),
+        ([Decimal(5 * GiB), Fraction(10 * GiB, 2), str(5 * GiB)], '5120MiB 5120MiB 5120MiB'),
     ],
 )
-def test_bytes2human(size: float, text: str) -> None:
-    assert bytes2human(size) == text
+def test_bytes2human(sizes: list[Any], texts: str) -> None:
+    assert list(map(bytes2human, sizes)) == texts.split()
 
 
 def test_bytes2human_min_unit() -> None:
@@ -178,43 +165,21 @@ def test_bytes2human_min_unit() -> None:
     assert bytes2human(b=1) == '1B'
 
 
-@pytest.mark.parametrize('value', [NA, None, 'x', []])
-def test_bytes2human_of_a_missing_value_is_na(value: Any) -> None:
-    assert bytes2human(value) is NA
-
-
-@pytest.mark.parametrize('value', [Decimal(5 * GiB), Fraction(10 * GiB, 2), str(5 * GiB)])
-def test_bytes2human_takes_what_float_takes(value: Any) -> None:
-    assert bytes2human(value) == '5120MiB'
-
-
 @pytest.mark.parametrize(
-    ('text', 'size'),
+    ('texts', 'size'),
     [
-        (0, 0),
-        (1 << 62, 1 << 62),
-        ('0', 0),
-        ('512', 512),
-        ('512B', 512),
-        ('10k', 10_000),
-        ('10K', 10_000),
-        ('10kb', 10_000),
-        ('10KiB', 10 * KiB),
-        ('10ki', 10 * KiB),
-        ('4GiB', 4 * GiB),
-        ('4 gib', 4 * GiB),
-        (' 5000M ', 5_000_000_000),
-        ('1.5GiB', 3 * GiB // 2),
-        ('1.K', 1000),
-        ('2TB', 2_000_000_000_000),
-        ('2PiB', 2 * PiB),
-        ('9007199254740993', 9007199254740993),
-        ('9007199254740993KiB', 9007199254740993 * KiB),
+        ([512, '512', '512B'], 512),
+        (['10k', '10K', '10kb'], 10_000),
+        (['10KiB', '10ki'], 10 * KiB),
+        (['4GiB', '4 gib'], 4 * GiB),
+        (['1.5GiB'], 3 * GiB // 2),
+        (['1.K'], 1000),
+        ([' 2TB'], 2_000_000_000_000),
+        (['9007199254740993KiB'], 9007199254740993 * KiB),
     ],
 )
-def test_human2bytes(text: int | str, size: int) -> None:
-    assert human2bytes(text) == size
-    assert human2bytes(s=text) == size
+def test_human2bytes(texts: list[int | str], size: int) -> None:
+    assert [human2bytes(s=text) for text in texts] == [size] * len(texts)
 
 
 @pytest.mark.parametrize(
@@ -225,39 +190,22 @@ def test_human2bytes_rejects_invalid_sizes(text: int | str) -> None:
         human2bytes(text)
 
 
-@pytest.mark.parametrize('size', [0, 1, KiB, 5 * MiB, 250 * MiB, 1234 * MiB, 24 * GiB, 640 * GiB])
-def test_human2bytes_parses_the_result_of_bytes2human(size: int) -> None:
-    assert human2bytes(bytes2human(size)) == size
-
-
 @pytest.mark.parametrize(
-    ('seconds', 'text'),
+    ('durations', 'texts'),
     [
-        (0, '0:00'),
-        (59.9, '0:59'),
-        (75, '1:15'),
-        (3599, '59:59'),
-        (3600, '1:00:00'),
-        (4 * 86400 - 1, '95:59:59'),
-        (4 * 86400, '4.0 days'),
-        (10.5 * 86400, '10.5 days'),
-        (-5, '0:00'),
+        ([-5, 0, 59.9, 75, 3599], '0:00 0:00 0:59 1:15 59:59'),
+        ([3600, timedelta(hours=36), 4 * 86400 - 1], '1:00:00 36:00:00 95:59:59'),
+        ([NA, None, '75', math.nan, math.inf], 'N/A N/A N/A N/A N/A'),
     ],
 )
-def test_timedelta2human(seconds: float, text: str) -> None:
-    assert timedelta2human(timedelta(seconds=seconds)) == text
-    assert timedelta2human(dt=seconds) == text
+def test_timedelta2human(durations: list[Any], texts: str) -> None:
+    assert [timedelta2human(dt=duration) for duration in durations] == texts.split()
 
 
-def test_timedelta2human_rounds_to_days() -> None:
+def test_timedelta2human_in_days() -> None:
+    assert timedelta2human(4 * 86400) == '4.0 days'
     assert timedelta2human(timedelta(hours=23), round=True) == '23:00:00'
     assert timedelta2human(timedelta(hours=36), round=True) == '1.5 days'
-    assert timedelta2human(timedelta(hours=36)) == '36:00:00'
-
-
-@pytest.mark.parametrize('value', [NA, None, '75', math.nan, math.inf])
-def test_timedelta2human_of_a_missing_value_is_na(value: Any) -> None:
-    assert timedelta2human(value) is NA
 
 
 def test_utilization2string() -> None:
@@ -269,31 +217,19 @@ def test_utilization2string() -> None:
 
 
 @pytest.mark.parametrize(
-    ('words', 'truth'),
+    ('words', 'default', 'truth'),
     [
-        (['true', 'True', ' YES ', 'on', 'enabled', 'Enabled', '1', 'oN'], True),
-        (['false', 'No', 'off', 'DISABLED', '0'], False),
+        (['true', 'True', ' YES ', 'on', 'enabled', '1', 'oN'], False, True),
+        (['false', 'No', 'off', 'DISABLED', '0'], True, False),
+        (['maybe'], None, True),
+        (['', NA], None, False),
+        (['maybe', ''], False, False),
+        ([''], True, True),
     ],
 )
-def test_boolify(words: list[str], truth: bool) -> None:
+def test_boolify(words: list[str], default: bool | None, truth: bool) -> None:
     for word in words:
-        assert boolify(string=word) is boolify(word, default=not truth) is truth
-
-
-@pytest.mark.parametrize(
-    ('word', 'default', 'truth'),
-    [
-        ('maybe', None, True),
-        ('maybe', False, False),
-        ('', True, True),
-        ('', None, False),
-        (NA, None, False),
-    ],
-)
-def test_boolify_of_other_values_is_the_default_or_their_truth(
-    word: str, default: bool | None, truth: bool
-) -> None:
-    assert boolify(word, default=default) is truth
+        assert boolify(string=word, default=default) is truth
 
 
 # Colors
@@ -410,7 +346,7 @@ def test_snapshot_propagates_errors_of_the_real_object() -> None:
 
 
 @pytest.mark.parametrize(
-    'name', ['scaled', 'kill', 'set_limit', 'begin_gpm', '_private', '__len__']
+    'name', ['scaled', 'kill', 'set_limit', 'begin_gpm', '_private', '__call__']
 )
 def test_snapshot_calls_no_method_that_has_arguments_or_changes_something(name: str) -> None:
     real = Thermometer('mouth')
@@ -446,12 +382,30 @@ def test_snapshot_of_a_dictionary_is_like_others() -> None:
     other = Snapshot(real, unit='°C', timestamp=5.0)
     assert type(snapshot) is type(other)
     assert vars(snapshot) == vars(other)
-    assert list(snapshot) == list(other) == ['unit']
-    assert repr(snapshot) == repr(other)
-    assert snapshot.real is real
-    with pytest.raises(AttributeError):
-        snapshot.timestamp = 6.0
     assert time.time() - 60 < snapshot_of(real, {}).timestamp <= time.time()
+
+
+def test_snapshot_is_like_a_dictionary() -> None:
+    snapshot = Snapshot(Thermometer('mouth'), unit='°C', celsius=NA)
+    assert len(snapshot) == 2
+    assert snapshot.get('unit') == '°C'
+    assert snapshot.get('fahrenheit') is None
+    assert snapshot.get('fahrenheit', 0) == 0
+
+
+def test_snapshots_of_devices_and_processes_can_be_written_as_json() -> None:
+    with simulation.machine('mig', processes='fixed'):
+        devices, processes = take_snapshots()
+        for snapshot in (*devices, *processes, HostProcess().as_snapshot(['cpu_times', 'status'])):
+            values = json.loads(json.dumps(snapshot.to_dict(), allow_nan=False))
+            assert list(values) == list(snapshot)
+            assert 'N/A' not in values.values()
+        mig = next(s for s in processes if s.device.is_mig_device()).to_dict()
+    assert (mig['device'], mig['host']['command']) == ([0, 0], 'No Such Process')
+    assert (mig['gpu_sm_utilization'], mig['running_time']) == (None, None)
+    assert devices[0].to_dict()['memory_info']['total'] == devices[0].memory_total
+    other = Snapshot(1, age=timedelta(minutes=1), rates={1: math.inf}, real_object=Decimal(5))
+    assert other.to_dict() == {'age': 60.0, 'rates': {'1': None}, 'real_object': '5'}
 
 
 @pytest.mark.parametrize('kind', [Snapshot, SpecialSnapshot])
