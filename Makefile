@@ -141,7 +141,7 @@ bench: ## measure times and costs; PEER=DIRECTORY of an environment with another
 	@$(BENCH) -m benchmarks.exporter --seconds $(RUNS) $(PEER)
 	@$(BENCH) -m benchmarks.tick
 	@$(BENCH) -m benchmarks.growth
-	@$(BENCH) -m benchmarks.frames
+	@$(BENCH) -m tests.gui.frames
 	@$(BENCH) -m benchmarks.monitor --seconds $(RUNS) --keys 60 $(PEER:%=--peer %/bin/nvitop)
 
 .PHONY: test-callbacks
@@ -156,7 +156,7 @@ fuzz: $(VENV)/.tests ## test with generated hostile input; FUZZ=20 for a third o
 # TICKS=20000: three programs at once, about five minutes on two cores.
 .PHONY: soak
 soak: $(VENV)/.tests ## run the monitor, a collector and a query for TICKS=20000 ticks and check for leaks and delays
-	@$(BIN)/python -m benchmarks.soak --ticks $(TICKS) $(ARGS)
+	@$(BIN)/python -m tests.soak --ticks $(TICKS) $(ARGS)
 
 # -W -n: warnings and unresolved references are errors.
 .PHONY: docs

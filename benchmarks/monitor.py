@@ -21,7 +21,7 @@ from typing import Callable, Mapping, NamedTuple, Sequence
 
 import psutil
 
-from tests.e2e.pseudoterminal import Pseudoterminal
+from benchmarks.pseudoterminal import Pseudoterminal
 
 DOWN, UP = '\x1b[B', '\x1b[A'
 #: Kinds of keys: what has an effect and what undoes it, pressed in turn.

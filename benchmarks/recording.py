@@ -16,16 +16,15 @@ import statistics
 import tempfile
 import time
 
+from nvitop import simulation
 from nvitop.recording.reader import Recording
 from nvitop.recording.recent import RecentSamples
-from nvitop.recording.recorder import Recorder
+from nvitop.recording.recorder import RECORDED, Recorder
 from nvitop.recording.replay import ReplaySource
 from nvitop.recording.store import Retention
 from nvitop.sampling.history import History
+from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand, Sample
-from tests.clock import Clock
-from tests.recording.virtual_clock import simulated_samples
-from tests.sampling.clocked_machine import ClockedMachine
 
 INTERVAL = 10.0
 DAY = 86400.0
@@ -39,11 +38,12 @@ SETTLED = 1000
 
 def measured_samples() -> list[Sample]:
     """Return an hour of samples of a simulated machine."""
-    bench = ClockedMachine('dgx-h100')
-    with bench.machine:
-        bench.open()
-        samples = list(simulated_samples(bench, DIFFERENT, INTERVAL))
-        bench.join()
+    now, samples = 100.0, []
+    with simulation.machine('dgx-h100', processes='fixed', clock=lambda: now):
+        source = LiveSource(clock=lambda: now, wall_clock=lambda: 1.7e9 + now)
+        for _ in range(DIFFERENT):
+            now += INTERVAL
+            samples.append(source.sample(RECORDED))
     return samples
 
 
@@ -106,8 +106,8 @@ def seek_seconds(path: pathlib.Path, days: float) -> float:
 def played(path: pathlib.Path) -> tuple[float, float]:
     """Play a recording; return milliseconds per sample, and the growth of memory in MiB."""
     recording = Recording(str(path))
-    clock, kept = Clock(0.0), RecentSamples()
-    source = ReplaySource(recording, clock=clock)
+    now, kept = 0.0, RecentSamples()
+    source = ReplaySource(recording, clock=lambda: now)
     history, settled = History(), 0.0
     before = time.process_time()
     for number in range(PLAYED):
@@ -115,7 +115,7 @@ def played(path: pathlib.Path) -> tuple[float, float]:
         history = source.take_delivery().history or history
         history.record(sample)
         kept.add(sample)
-        clock.turn(INTERVAL)
+        now += INTERVAL
         if number == SETTLED:
             settled = memory_mib()
     recording.close()

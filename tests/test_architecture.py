@@ -382,6 +382,13 @@ def test_modules_and_public_names_have_docstrings() -> None:
     assert not problems
 
 
+def test_benchmarks_and_tools_import_no_tests() -> None:
+    files = [*ROOT.glob('benchmarks/*.py'), *ROOT.glob('tools/*.py')]
+    assert not [
+        path for path in files if re.search(r'^\s*(from|import) tests', source_of(path), re.M)
+    ]
+
+
 def test_tests_import_helpers_from_no_module_of_tests() -> None:
     imports = re.compile(r'^\s*from tests(\S*\.test_\w+ import| import test_)', re.MULTILINE)
     assert not [path for path in ROOT.glob('tests/**/*.py') if imports.search(source_of(path))]

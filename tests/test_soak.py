@@ -7,7 +7,7 @@ from typing import Callable
 
 import pytest
 
-from benchmarks.soak import CYCLE, FEWEST_CYCLES, Counts, judge
+from tests.soak import CYCLE, FEWEST_CYCLES, Counts, judge
 
 #: Number of cycles that a run needs for a verdict.
 CYCLES = 2 * FEWEST_CYCLES

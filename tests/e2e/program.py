@@ -10,8 +10,8 @@ from typing import Callable, Mapping, Sequence
 
 import psutil
 
+from benchmarks.pseudoterminal import Pseudoterminal
 from tests.e2e.emulator import FRESH_MODES, Emulator
-from tests.e2e.pseudoterminal import Pseudoterminal
 from tests.waiting import PATIENCE
 
 _REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

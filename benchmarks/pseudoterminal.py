@@ -15,7 +15,8 @@ import termios
 import time
 from typing import Any, Mapping, Sequence
 
-from tests.waiting import PATIENCE
+#: Time (seconds) to wait for the end of a program, which is much on a busy machine.
+PATIENCE = 60.0
 
 #: Makes the terminal the controlling one of a new session, then becomes the program. (``preexec_fn``
 #: would run between fork and exec, which is unsafe with threads.)

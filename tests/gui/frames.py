@@ -1,4 +1,4 @@
-"""Cost of drawing: ``python -m benchmarks.frames [PROCESSES]`` in the repository.
+"""Cost of drawing: ``python -m tests.gui.frames [PROCESSES]`` in the repository.
 
 Prints the cost of a frame and of a key on each screen, at 180 × 60 with 8 GPUs and 50 processes, or as
 many as the argument says; that of writing what differs from the main screen; then that of the parts of drawing. The budget of a frame is 2 ms: the sampler

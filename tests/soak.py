@@ -1,4 +1,4 @@
-"""Long runs in simulated time: ``python -m benchmarks.soak [--ticks N] [SUBJECT …]`` in the repository.
+"""Long runs in simulated time: ``python -m tests.soak [--ticks N] [SUBJECT …]`` in the repository.
 
 Runs the monitor, the collector and ``nvitop query --loop`` in parallel, each in a new process, for 20,000
 simulated ticks of one second. The processes of the simulated machine start and exit, and its GPUs are lost
@@ -530,7 +530,7 @@ def main() -> int:
     if len(subjects) == 1:
         return int(not run(subjects[0], options.ticks))
     print(f'Python {platform.python_version()}', flush=True)
-    command = [sys.executable, '-m', 'benchmarks.soak', '--ticks', str(options.ticks)]
+    command = [sys.executable, '-m', 'tests.soak', '--ticks', str(options.ticks)]
     runs = [
         subprocess.Popen([*command, subject], stdout=subprocess.PIPE, text=True)
         for subject in subjects
