@@ -18,7 +18,6 @@ from nvitop.api.device import (
     MigDevice,
     PhysicalDevice,
     normalize_cuda_visible_devices,
-    parse_cuda_visible_devices,
 )
 from nvitop.basics.units import NA
 from tests.api import fake_cuda
@@ -73,25 +72,6 @@ def split() -> Iterator[simulation.Machine]:
 
 def nvml_indices(devices: list[CudaDevice]) -> list[Any]:
     return [device.nvml_index for device in devices]
-
-
-@pytest.mark.usefixtures('unlike')
-def test_fastest_gpu_comes_first() -> None:
-    device = CudaDevice(0)
-    assert type(device) is CudaDevice
-    assert (device.cuda_index, device.nvml_index, device.physical_index) == (0, 1, 1)
-    assert device.index == 1
-    assert device.name() == 'NVIDIA H100 80GB HBM3'
-    assert CudaDevice(2).name() == 'Tesla V100-SXM2-32GB'
-    assert nvml_indices(CudaDevice.all()) == [1, 2, 0]
-
-
-@pytest.mark.usefixtures('unlike')
-def test_order_by_bus_id(environment: pytest.MonkeyPatch) -> None:
-    environment.setenv('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')
-    assert nvml_indices(CudaDevice.all()) == [0, 1, 2]
-    environment.setenv('CUDA_VISIBLE_DEVICES', '2,0')
-    assert nvml_indices(CudaDevice.all()) == [2, 0]
 
 
 @pytest.mark.usefixtures('unlike')
@@ -202,19 +182,6 @@ def test_lists_of_devices(environment: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures('unlike')
-def test_repr_and_snapshot_have_the_cuda_index() -> None:
-    device = CudaDevice(2)
-    assert repr(device) == (
-        'CudaDevice(cuda_index=2, nvml_index=0, name="Tesla V100-SXM2-32GB", total_memory=31.72GiB)'
-    )
-    snapshot = device.as_snapshot()
-    assert type(snapshot).__name__ == 'CudaDeviceSnapshot'
-    assert (snapshot.cuda_index, snapshot.index, snapshot.physical_index) == (2, 0, 0)
-    assert snapshot.name == 'Tesla V100-SXM2-32GB'
-    assert set(CudaDevice.SNAPSHOT_KEYS) <= set(snapshot)
-
-
-@pytest.mark.usefixtures('unlike')
 def test_pickle_is_independent_of_the_environment(environment: pytest.MonkeyPatch) -> None:
     device = CudaDevice(2)
     pickled = pickle.dumps(device)
@@ -263,17 +230,6 @@ def test_mig_device_is_found_by_index_and_uuid(environment: pytest.MonkeyPatch) 
         _ = Device(1).cuda_index
     with pytest.raises(TypeError):
         CudaMigDevice(nvml_index=0)
-
-
-@pytest.mark.usefixtures('split')
-def test_cuda_device_is_a_leaf(environment: pytest.MonkeyPatch) -> None:
-    for value, nvml_index in (('0', 0), ('1', (1, 0))):
-        environment.setenv('CUDA_VISIBLE_DEVICES', value)
-        device = CudaDevice(0)
-        assert device.nvml_index == nvml_index
-        assert device.is_leaf_device()
-        assert device.to_leaf_devices() == [device]
-        assert device.mig_devices() == []
 
 
 def test_without_nvml_there_are_no_cuda_devices() -> None:
@@ -327,11 +283,6 @@ def test_devices_are_in_the_order_of_libcuda() -> None:
         libcuda.cuInit()
         seen = [libcuda.cuDeviceGetUuid(libcuda.cuDeviceGet(i)) for i in range(3)]
         assert [f'GPU-{uuid}' for uuid in seen] == [device.uuid() for device in CudaDevice.all()]
-
-
-def test_static_methods_are_the_functions() -> None:
-    assert Device.parse_cuda_visible_devices is parse_cuda_visible_devices
-    assert Device.normalize_cuda_visible_devices is normalize_cuda_visible_devices
 
 
 def test_runtime_version_is_na_without_a_runtime(monkeypatch: pytest.MonkeyPatch) -> None:

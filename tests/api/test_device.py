@@ -19,11 +19,10 @@ from nvitop.api.device import (
     MigDevice,
     PhysicalDevice,
 )
-from nvitop.api.utils import Snapshot
 from nvitop.basics.units import NA
 from tests.api.machines import SCENARIO
 from tests.api.machines import machine as make_machine
-from tests.waiting import PATIENCE, in_threads, wait_until
+from tests.waiting import PATIENCE, wait_until
 
 # Construction
 
@@ -213,16 +212,28 @@ def test_mig_device_is_found_by_both_forms_of_uuids(machine: simulation.Machine)
             Device(unknown)
 
 
-def test_driver_without_mig_causes_no_warning(
+def test_functions_that_old_drivers_lack_cause_no_warning(
     machine: simulation.Machine, caplog: pytest.LogCaptureFixture
 ) -> None:
-    machine.hide('nvmlDeviceGet*Mig*')
+    for function in ('nvmlDeviceGet*Mig*', 'nvmlDeviceGetMPSComputeRunningProcesses*'):
+        machine.hide(function)
     device = Device(1)
     assert device.mig_mode() is NA
-    assert device.is_leaf_device()
     assert device.max_mig_device_count() == 0
     assert MigDevice.all() == []
+    assert len(Device(0).processes()) == 2
+    with make_machine('[driver]\nversion = "470.57"\n[[gpu]]\nmodel = "V100"'):
+        assert Device(0).fabric_state() is NA
     assert not caplog.records
+
+
+def test_mig_device_counts_the_uncorrected_errors_of_its_sram() -> None:
+    errors = 'ecc_counts = {"uncorrected.volatile.sram" = 3}'
+    with make_machine(f'[[gpu]]\n[[gpu.mig]]\nprofile = "1g.10gb"\n{errors}'):
+        device = Device((0, 0))
+        assert device.sram_volatile_uncorrected_ecc_errors() == 3
+        assert device.sram_volatile_corrected_ecc_errors() is NA
+        assert Device(0).sram_volatile_uncorrected_ecc_errors() == 0
 
 
 @pytest.mark.parametrize(
@@ -236,15 +247,6 @@ def test_mig_device_of_a_lost_gpu_is_lost(function: str, machine: simulation.Mac
 
 
 # Identity
-
-
-def test_repr_shows_class_index_name_and_memory(machine: simulation.Machine) -> None:
-    assert repr(Device(0)) == (
-        "PhysicalDevice(index=0, name='NVIDIA H100 80GB HBM3', total_memory=80.00GiB)"
-    )
-    assert repr(Device((1, 2))) == (
-        "MigDevice(index=(1, 2), name='NVIDIA H100 80GB HBM3 MIG 1g.10gb', total_memory=10035MiB)"
-    )
 
 
 def test_devices_are_pickled_by_index(machine: simulation.Machine) -> None:
@@ -377,17 +379,6 @@ def test_oneshot_is_nested_and_ends_with_the_outermost(machine: simulation.Machi
     assert machine.calls['nvmlDeviceGetPowerUsage'] == 4
 
 
-def test_oneshot_does_not_affect_other_threads(machine: simulation.Machine) -> None:
-    device = Device(0)
-    values = []
-    with device.oneshot():
-        device.power_usage()
-        machine.reset_calls()
-        in_threads(1, lambda: values.append(device.power_usage()))
-    assert values == [312500]
-    assert machine.calls['nvmlDeviceGetPowerUsage'] == 1
-
-
 def test_oneshot_blocks_of_asyncio_tasks_are_independent(machine: simulation.Machine) -> None:
     """Also if one is created within the block of another, and outlives it."""
     device = Device(0)
@@ -490,26 +481,6 @@ def test_static_value_is_queried_again_unless_unsupported(machine: simulation.Ma
 # Snapshots
 
 
-def test_snapshot_makes_few_calls_and_each_once(machine: simulation.Machine) -> None:
-    device = Device(0)
-    first = device.as_snapshot()
-    machine.reset_calls()
-    second = device.as_snapshot()
-    calls = machine.calls
-    assert calls.pop('nvmlDeviceGetClockInfo') == 4
-    assert calls.pop('nvmlDeviceGetPcieThroughput') == 2
-    assert set(calls.values()) == {1}, calls
-    assert sum(calls.values()) + 6 <= 21
-    assert isinstance(second, Snapshot)
-    assert type(second).__name__ == 'PhysicalDeviceSnapshot'
-    assert second.real is device
-    assert list(second.keys()) == ['index', 'physical_index', *Device.SNAPSHOT_KEYS]
-    assert (len(Device.SNAPSHOT_KEYS), len(MigDevice.SNAPSHOT_KEYS)) == (41, 43)
-    assert first.name == second['name']
-    assert second.memory_temperature == 55  # read on use
-    assert second.minor_number == 0
-
-
 # Reasons
 
 
@@ -557,6 +528,25 @@ def test_implausible_value_is_a_reason(machine: simulation.Machine) -> None:
             assert str(reason) == text
         for method in ('memory_total', 'memory_utilization'):
             assert device.unavailable_reason(method) is None
+
+
+def test_snapshot_makes_few_calls_and_each_once(machine: simulation.Machine) -> None:
+    device = Device(0)
+    first = device.as_snapshot()
+    machine.reset_calls()
+    second = device.as_snapshot()
+    calls = machine.calls
+    assert calls.pop('nvmlDeviceGetClockInfo') == 4
+    assert calls.pop('nvmlDeviceGetPcieThroughput') == 2
+    assert set(calls.values()) == {1}, calls
+    assert sum(calls.values()) + 6 <= 21
+    assert type(second).__name__ == 'PhysicalDeviceSnapshot'
+    assert second.real is device
+    assert list(second.keys()) == ['index', 'physical_index', *Device.SNAPSHOT_KEYS]
+    assert (len(Device.SNAPSHOT_KEYS), len(MigDevice.SNAPSHOT_KEYS)) == (41, 43)
+    assert first.name == second['name']
+    assert second.memory_temperature == 55  # read on use
+    assert second.minor_number == 0
 
 
 def test_reason_of_a_field_value(machine: simulation.Machine) -> None:

@@ -58,6 +58,16 @@ def test_gpu_without_processes_is_not_queried_for_utilization(machine: simulatio
     assert machine.calls[OLD] == machine.calls[NEW] == 0
 
 
+def test_class_of_processes_can_be_changed(machine: simulation.Machine) -> None:
+    class Mine(GpuProcess):
+        pass
+
+    class MyDevice(PhysicalDevice):
+        GPU_PROCESS_CLASS = Mine
+
+    assert {type(process) for process in MyDevice(0).processes().values()} == {Mine}
+
+
 def test_utilization_is_unknown_with_mig(machine: simulation.Machine) -> None:
     for device in (Device(1), Device((1, 2))):
         (process,) = device.processes().values()
@@ -117,10 +127,6 @@ def test_reason_is_that_of_the_call_which_the_driver_has(machine: simulation.Mac
     device.processes()
     assert isinstance(device.utilization_gap, libnvml.NVMLError)
     assert str(device.utilization_gap) == 'Insufficient Permissions'
-
-
-def test_process_is_unknown_next_to_samples_that_do_not_explain_the_gpu() -> None:
-    assert measured(95, 'sm = 20', '') == [20, NA]
 
 
 def test_process_is_unknown_next_to_samples_of_unlisted_pids() -> None:
@@ -210,6 +216,10 @@ def test_utilization_is_unknown_if_memory_is(machine: simulation.Machine) -> Non
         assert process.gpu_sm_utilization() is NA
 
 
+def test_process_is_unknown_next_to_samples_that_do_not_explain_the_gpu() -> None:
+    assert measured(95, 'sm = 20', '') == [20, NA]
+
+
 def test_type_is_the_current_one(machine: simulation.Machine) -> None:
     device = Device(0)
     assert device.processes()[FIRST + 1].type == 'C+G'
@@ -218,33 +228,6 @@ def test_type_is_the_current_one(machine: simulation.Machine) -> None:
     machine.heal()
     machine.fail('nvmlDeviceGetGraphicsRunningProcesses*', 'NOT_SUPPORTED')
     assert device.processes()[FIRST + 1].type == 'C'
-
-
-def test_process_objects_are_reused_and_updated(machine: simulation.Machine) -> None:
-    device = Device(0)
-    process = device.processes()[FIRST]
-    machine.fail(OLD, 'NO_PERMISSION')
-    machine.fail(NEW, 'NO_PERMISSION')
-    assert device.processes()[FIRST] is process
-    assert process.gpu_sm_utilization() is NA
-
-
-def test_class_of_processes_can_be_changed(machine: simulation.Machine) -> None:
-    class Mine(GpuProcess):
-        pass
-
-    class MyDevice(PhysicalDevice):
-        GPU_PROCESS_CLASS = Mine
-
-    assert {type(process) for process in MyDevice(0).processes().values()} == {Mine}
-
-
-def test_driver_without_mps_lists_causes_no_warning(
-    machine: simulation.Machine, caplog: pytest.LogCaptureFixture
-) -> None:
-    machine.hide('nvmlDeviceGetMPSComputeRunningProcesses*')
-    assert sorted(Device(0).processes()) == [FIRST, FIRST + 1]
-    assert not caplog.records
 
 
 def test_running_and_exited_processes_are_listed() -> None:

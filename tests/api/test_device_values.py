@@ -19,7 +19,7 @@ from nvitop.api.device import (
     MemoryInfo,
     ThroughputInfo,
 )
-from nvitop.api.device.interconnect import _rates, throughput2human
+from nvitop.api.device.interconnect import _rates
 from nvitop.api.timing import Window
 from nvitop.basics.units import NA, GiB, KiB
 from tests.api.machines import SCENARIO, answer, known, needs_gpm
@@ -129,17 +129,6 @@ def test_implausible_memory_is_na(device: Device, monkeypatch: pytest.MonkeyPatc
     assert device.memory_percent() is NA
 
 
-def test_getter_makes_only_its_own_call(machine: simulation.Machine, device: Device) -> None:
-    for name, function in (
-        ('gpu_utilization', 'nvmlDeviceGetUtilizationRates'),
-        ('sm_clock', 'nvmlDeviceGetClockInfo'),
-        ('power_usage', 'nvmlDeviceGetPowerUsage'),
-    ):
-        machine.reset_calls()
-        getattr(device, name)()
-        assert machine.calls == {function: 1}
-
-
 def test_clock_event_reasons_are_flags_with_names(machine: simulation.Machine) -> None:
     device = Device(0)
     reasons = device.clock_event_reasons()
@@ -152,12 +141,6 @@ def test_clock_event_reasons_are_flags_with_names(machine: simulation.Machine) -
     assert device.clock_event_reasons() == reasons
     machine.hide('nvmlDeviceGetCurrentClocksThrottleReasons')
     assert device.clock_event_reasons() is NA
-
-
-@pytest.mark.parametrize(('temperature', 'speed'), [(40, 30), (50, 30), (60, 50), (95, 100)])
-def test_simulated_fan_follows_the_temperature(temperature: int, speed: int) -> None:
-    with make_machine(f'[[gpu]]\nmodel = "RTX 4090"\ntemperature = {temperature}'):
-        assert Device(0).fan_speed() == speed
 
 
 def test_power_and_memory_as_text(machine: simulation.Machine, device: Device) -> None:
@@ -225,14 +208,6 @@ def test_pcie_throughput_is_that_of_the_driver(machine: simulation.Machine, devi
         device.pcie_throughput()
         device.pcie_rx_throughput_human()
     assert machine.calls['nvmlDeviceGetPcieThroughput'] == 2
-
-
-def test_devices_of_one_gpu_share_the_counters(machine: simulation.Machine, device: Device) -> None:
-    device.nvlink_throughput()
-    machine.advance(2)
-    before = machine.world.seconds()
-    assert is_near(Device(0).nvlink_mean_throughput(), NVLINK)
-    assert machine.world.seconds() == before
 
 
 @pytest.mark.parametrize(
@@ -320,14 +295,6 @@ def test_inactive_links_are_left_out_of_mean_and_total(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ('kib_per_s', 'text'),
-    [(0, '0B/s'), (1, '1KiB/s'), (1536, '1.50MiB/s'), (64 * 1024**2, '64.00GiB/s'), (NA, NA)],
-)
-def test_throughput_is_shown_with_its_unit(kib_per_s: Any, text: str) -> None:
-    assert throughput2human(kib_per_s) == text
-
-
-@pytest.mark.parametrize(
     ('begin', 'getter', 'shortest'),
     [
         ('begin_nvlink_throughput', 'nvlink_throughput', 0.02),
@@ -347,14 +314,6 @@ def test_measurement_that_has_begun_does_not_wait(
     before = machine.world.seconds()
     getattr(device, getter)()
     assert machine.world.seconds() - before == pytest.approx(shortest * 3 / 4)
-
-
-def test_begin_is_harmless_without_counters() -> None:
-    with make_machine('[[gpu]]\nmodel = "RTX 4090"'):
-        device = Device(0)
-        device.begin_nvlink_throughput()
-        device.begin_gpm()
-        assert device.nvlink_throughput() == []
 
 
 # Hardware performance counters
@@ -436,25 +395,6 @@ def test_gpm_samples_are_freed(machine: simulation.Machine) -> None:
     assert isinstance(device.unavailable_reason('gpm_metrics'), libnvml.NVMLError_NoPermission)
     device.release_gpm()
     assert machine.world.gpm_samples == {}
-
-
-@needs_gpm
-def test_garbage_collector_does_not_call_the_driver(machine: simulation.Machine) -> None:
-    device = Device(0)
-    device.gpm_metrics()
-    machine.reset_calls()
-    del device
-    gc.collect()
-    assert not machine.calls
-
-
-@needs_gpm
-def test_gpm_samples_are_not_given_to_another_driver(machine: simulation.Machine) -> None:
-    device = Device(0)
-    device.gpm_metrics()
-    with make_machine() as other:
-        device.release_gpm()
-        assert other.calls['nvmlGpmSampleFree'] == 0
 
 
 # Windows

@@ -71,17 +71,3 @@ def test_fabric_in_progress_has_no_other_values() -> None:
         assert device.fabric_status() is NA
         assert device.fabric_clique_id() is NA
         assert device.fabric_bandwidth() is NA
-
-
-def test_unsupported_fabric_has_no_state() -> None:
-    with make_machine('[[gpu]]\nfabric_state = "not-supported"'):
-        assert Device(0).fabric_state() is NA
-
-
-def test_old_driver_causes_no_warning(caplog: pytest.LogCaptureFixture) -> None:
-    with make_machine('[driver]\nversion = "470.57"\n[[gpu]]\nmodel = "V100"'):
-        device = Device(0)
-        assert device.fabric_state() is NA
-        assert device.temperature_margin() is NA
-        assert device.supported_clock_event_reasons() is not NA
-    assert not caplog.records

@@ -115,33 +115,23 @@ def test_values_that_are_not_given_are_kept(child: subprocess.Popen[bytes]) -> N
     assert process.gpu_memory_human() is NA
 
 
-@pytest.mark.parametrize('total', [NA, 0])
-def test_memory_percent_of_an_unknown_total_is_na(
-    child: subprocess.Popen[bytes], total: Any
-) -> None:
-    assert GpuProcess(child.pid, FakeDevice(total=total), gpu_memory=5).gpu_memory_percent() is NA
-
-
 @pytest.mark.parametrize(
-    ('value', 'expected'),
+    ('values', 'expected'),
     [
-        ('C', 'C'),
-        ('CG', 'C+G'),
-        ('C+G', 'C+G'),
-        (['G', 'C'], 'C+G'),
-        ({'C'}, 'C'),
-        ('M', 'M'),
-        ('M+C', 'M'),
-        ('X', 'N/A'),
-        ('', 'N/A'),
-        (NA, 'N/A'),
+        (['C', {'C'}], 'C'),
+        (['CG', 'C+G', ['G', 'C']], 'C+G'),
+        (['M', 'M+C'], 'M'),
+        (['X', '', NA], 'N/A'),
     ],
 )
-def test_type_is_normalized(child: subprocess.Popen[bytes], value: Any, expected: str) -> None:
+def test_type_is_normalized(
+    child: subprocess.Popen[bytes], values: list[Any], expected: str
+) -> None:
     process = GpuProcess(child.pid, FakeDevice(), type='G')
-    process.type = value
-    assert process.type == expected
-    assert (process.type is NA) is (expected == 'N/A')
+    for value in values:
+        process.type = value
+        assert process.type == expected
+        assert (process.type is NA) is (expected == 'N/A')
 
 
 def test_update_gpu_status_queries_the_device(child: subprocess.Popen[bytes]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import logging
 import threading
 from pathlib import Path
 from typing import Any, Iterator
@@ -15,7 +14,6 @@ from nvitop import simulation
 from nvitop.api import libnvml
 from nvitop.api.libnvml import _session
 from nvitop.api.libnvml._session import SESSION
-from nvitop.basics import log
 from nvitop.basics.units import NA
 from tests.api.fake_nvml import FakeLibrary, handle, installed, write_uint
 from tests.programs import run_python
@@ -68,12 +66,6 @@ def test_nvml_is_not_shut_down_during_a_call(
     library.add('nvmlDeviceGetFanSpeed', write_uint(30))
     assert libnvml.nvmlQuery('nvmlDeviceGetFanSpeed', handle()) == 30
     assert library.calls['nvmlInitWithFlags'] == 1
-
-
-def test_shutdown_without_initialization_is_an_error(library: FakeLibrary) -> None:
-    library.fail('nvmlShutdown', 1)
-    with pytest.raises(libnvml.NVMLError_Uninitialized):
-        libnvml.nvmlShutdown()
 
 
 LEAVING = """
@@ -230,16 +222,6 @@ def test_broken_binding_is_explained(
     assert 'force-reinstall' in caplog.text
 
 
-def test_failed_initialization_raises_even_if_errors_are_ignored(
-    library: FakeLibrary, caplog: pytest.LogCaptureFixture
-) -> None:
-    library.fail('nvmlInitWithFlags', 9)
-    with pytest.raises(libnvml.NVMLError) as caught:
-        libnvml.nvmlQuery('nvmlDeviceGetCount')
-    assert caught.value.value == libnvml.NVML_ERROR_DRIVER_NOT_LOADED
-    assert not caplog.records
-
-
 def test_unknown_demo_never_leads_to_the_real_driver() -> None:
     code = """
 import pynvml
@@ -260,24 +242,6 @@ def test_demo_covers_programs_that_only_import_nvitop() -> None:
     code = 'from pynvml import *\nimport nvitop\nnvmlInit()\nprint(nvmlDeviceGetCount())'
     done = run_python(code, NVITOP_DEMO='mig')
     assert (done.returncode, done.stdout) == (0, '4\n')
-
-
-@pytest.mark.parametrize(
-    ('name', 'level'),
-    [
-        ('', logging.WARNING),
-        ('loud', logging.WARNING),
-        ('10', logging.WARNING),
-        ('ERROR', logging.ERROR),
-        (' critical ', logging.CRITICAL),
-    ],
-)
-def test_unknown_log_levels_mean_warning(
-    monkeypatch: pytest.MonkeyPatch, name: str, level: int
-) -> None:
-    monkeypatch.setenv('LOGLEVEL', name)
-    monkeypatch.setattr(logging.getLogger('nvitop.api.libnvml'), 'level', logging.NOTSET)
-    assert log.logger.__wrapped__().level == level
 
 
 @pytest.mark.parametrize(

@@ -119,14 +119,6 @@ def test_entry_point_with_impossible_results_is_replaced_by_an_older_one(
     assert not caplog.records
 
 
-def test_device_error_does_not_lead_to_an_older_entry_point(library: FakeLibrary) -> None:
-    library.fail(COMPUTE + '_v3', 15)
-    library.add(COMPUTE + '_v2', process_list(24, ROWS))
-    assert libnvml.nvmlQuery(COMPUTE, handle()) is NA
-    assert isinstance(libnvml.last_error(COMPUTE, handle()), libnvml.NVMLError_GpuIsLost)
-    assert library.calls[COMPUTE + '_v2'] == 0
-
-
 def test_second_reading_of_a_list_costs_one_call(board: FakeLibrary) -> None:
     board.add(COMPUTE + '_v3', process_list(24, ROWS))
     before = libnvml.call_count()

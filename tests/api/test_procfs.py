@@ -27,16 +27,6 @@ def test_program_name_may_contain_spaces_and_parentheses() -> None:
     assert stat == procfs.Stat('a) b (c', False, 'sleeping', seconds, 12345, 1000, 1, 1)
 
 
-@linux_only
-def test_values_are_those_of_psutil(child: subprocess.Popen[bytes]) -> None:
-    process = psutil.Process(child.pid)
-    assert procfs.read_uid(child.pid) == process.uids().real
-    assert procfs.read_boot_time() == pytest.approx(psutil.boot_time(), abs=1)
-    stat = procfs.read_stat(child.pid)
-    assert stat is not None
-    assert (stat.thread_count, stat.parent_pid) == (process.num_threads(), os.getpid())
-
-
 @pytest.mark.parametrize(
     ('content', 'cmdline'),
     [
@@ -118,18 +108,6 @@ def test_stat_is_read_once_within_stat_cache(
     assert HostProcess(child.pid) is process
     assert process.facts().is_running
     assert len(stats_read) == 4
-
-
-@linux_only
-def test_process_that_exits_within_stat_cache_is_gone() -> None:
-    with running('cat') as child:
-        process = HostProcess(child.pid)
-        with procfs.stat_cache():
-            assert process.is_same()
-            child.kill()
-            child.wait(60)
-            assert process.facts().status == 'terminated'
-        assert not process.is_same()
 
 
 # Files that cannot be read

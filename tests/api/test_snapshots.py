@@ -12,7 +12,6 @@ from nvitop import simulation
 from nvitop.api.collector import SnapshotResult, take_snapshots
 from nvitop.api.device import Device
 from nvitop.api.process import HostProcess
-from nvitop.basics.units import NA
 
 
 @pytest.fixture
@@ -116,17 +115,6 @@ def test_no_file_of_a_process_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> 
     assert set(of_processes.values()) == {1}
 
 
-def test_exited_processes_have_placeholders() -> None:
-    with simulation.machine('dgx-h100', processes='fixed'):
-        processes = take_snapshots().gpu_processes
-        assert processes
-        for snapshot in processes:
-            assert not snapshot.is_running
-            assert snapshot.command == 'No Such Process'
-            assert snapshot.username is NA
-            assert snapshot.gpu_memory > 0
-
-
 def test_failing_queries_and_a_missing_driver_raise_nothing(machine: simulation.Machine) -> None:
     devices = Device.all()
     processes = list(devices[0].processes().values())
@@ -137,31 +125,6 @@ def test_failing_queries_and_a_missing_driver_raise_nothing(machine: simulation.
     assert len(result.gpu_processes) == len(processes)
     with simulation.machine('empty'):
         assert take_snapshots() == ([], [])
-
-
-@pytest.mark.usefixtures('no_slow_reading')
-def test_no_value_is_queried_twice(machine: simulation.Machine) -> None:
-    take_snapshots()
-    machine.reset_calls()
-    result = take_snapshots()
-    assert len(result.gpu_processes) > 8
-    calls = machine.calls
-    clocks = calls.pop('nvmlDeviceGetClockInfo')
-    assert clocks == 4 * 8  # graphics, SM, memory, video
-    assert calls.pop('nvmlDeviceGetCount_v2') == 1
-    assert calls.pop('nvmlDeviceGetPcieThroughput') == 2 * 8
-    # Once more for a GPU with an idle process, of the moment of the process list.
-    assert calls.pop('nvmlDeviceGetUtilizationRates') <= 8 + 1
-    assert calls.pop('nvmlDeviceGetEncoderUtilization') <= 8 + 1
-    assert max(calls.values()) <= 8, calls
-    # Static values were read by the first call.
-    static = {
-        'nvmlDeviceGetName',
-        'nvmlDeviceGetMaxClockInfo',
-        'nvmlDeviceGetCudaComputeCapability',
-    }
-    assert not static & set(calls)
-    assert (clocks + sum(calls.values())) / 8 <= 25
 
 
 @pytest.mark.usefixtures('machine')
