@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import sys
 import threading
 import time
 from typing import Callable, Iterable, NamedTuple, Optional, Tuple
@@ -212,6 +213,8 @@ def _request(path: str, target: str) -> bytes:
     Raises:
         OSError: There is no such socket, it is silent, or the response is an error.
     """
+    if sys.platform == 'win32':
+        raise FileNotFoundError(path)
     import http.client  # only for names from sockets
     import socket
 
