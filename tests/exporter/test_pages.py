@@ -221,7 +221,8 @@ def test_last_xid_survives_a_restart_of_the_exporter_where_a_recorder_runs(
     now = time.time()
     for second in range(4):
         moment = now - 30 + second
-        events = (DeviceEvent(device.key, 'xid', 79, now - 29, moment, second),) if second else ()
+        xid = DeviceEvent(device.key, 'xid', 79, now - 29, moment, second)
+        events = (xid, DeviceEvent(device.key, 'memory error', 0, moment)) if second else ()
         recorder.write(Sample(moment, second + 1.0, second + 1, devices=(device,), events=events))
     recorder.close()
     past = recorded_xids([path, f'{path}.none'])

@@ -143,6 +143,10 @@ def test_all() -> None:
     assert len(made['devices'][0]) == len(device_table().fields)
     made = json.loads(CommandRun(main, '--all', '--format=jsonl', '--gpu=index').out)
     assert (len(made['processes'][0]) > 20, made['devices'][0]) == (True, {'index': 0})
+    # CSV has one table: that of GPUs, unless another is requested.
+    header = CommandRun(main, '--all').out.partition('\n')[0]
+    assert header.count(', ') == len(device_table().fields) - 1
+    assert CommandRun(main, '--all', '--processes=pid').out.startswith('pid\n')
 
 
 def test_invalid_arguments_query_no_gpu_and_write_no_file(

@@ -473,7 +473,7 @@ def test_the_command_prints_a_table_and_accepts_negative_times(
     period = ['--since', at(0), '--until', at(2)]
     assert main([path, *period, '--user', 'ann']) == 0
     output = capsys.readouterr()
-    assert '\nann 1:22:30 34.4 ' in re.sub(' +', ' ', output.out)
+    assert '\nann 1:22:30 34.4 ███████ ' in re.sub(' +', ' ', output.out)
     assert output.err == ''
     assert main([path, *period, '--user', 'anne']) == 0
     assert "no GPU time of user 'anne' in this period" in capsys.readouterr().err
