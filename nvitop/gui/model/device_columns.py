@@ -149,14 +149,6 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
 )
 # fmt: on
 DEVICE_COLUMNS_BY_NAME = {column.name: column for column in DEVICE_COLUMNS}
-#: Columns of rows with several lines, which have other facts and the problem below.
-TALL_COLUMNS: tuple[Column, ...] = tuple(
-    column._replace(text=lambda row, width: ((clip(row.word, width, ''), row.word_style),))
-    if column.name == 'state'
-    else column
-    for column in DEVICE_COLUMNS
-    if column.name not in ('temperature', 'power', 'clock')
-)
 
 
 class LineFact(NamedTuple):
@@ -199,6 +191,15 @@ LINE_FACTS: tuple[LineFact, ...] = (
     LineFact(13, _words('PCIe', _link), 'pcie_link_generation'),
     LineFact(14, _words('ECC errors', _ecc_errors), 'total_volatile_uncorrected_ecc_errors'),
 )  # fmt: skip
+_LINE_METRICS = frozenset(fact.metric for fact in LINE_FACTS)
+#: Columns of rows with several lines, which have the facts and the problem below.
+TALL_COLUMNS: tuple[Column, ...] = tuple(
+    column._replace(text=lambda row, width: ((clip(row.word, width, ''), row.word_style),))
+    if column.name == 'state'
+    else column
+    for column in DEVICE_COLUMNS
+    if not column.metrics or not _LINE_METRICS.issuperset(column.metrics)
+)
 
 
 def state_text(row: GpuRow) -> str:
