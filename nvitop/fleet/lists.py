@@ -98,8 +98,8 @@ _GPU_COLUMNS = (
     ListColumn('memory_total_bytes', lambda pair, _: rounded(pair[1].memory_total_bytes)),
     ListColumn('power_watts', lambda pair, _: rounded(pair[1].power_watts, 1), 'POWER', lambda pair, _: power_text(pair[1].power_watts), (7,), 6),
     ListColumn('temperature_celsius', lambda pair, _: rounded(pair[1].temperature_celsius), 'TEMP', lambda pair, _: temperature_text(pair[1].temperature_celsius), (5,), 5),
-    ListColumn('users', lambda pair, _: list(pair[1].users), 'USERS', sizes=(8, 14), rank=1, align='<'),
-    ListColumn('jobs', lambda pair, _: list(dict.fromkeys(str(owner.layer) for owner in pair[1].owners)), 'JOB', sizes=(14, 28), rank=4, align='<'),
+    ListColumn('users', lambda pair, _: list(pair[1].users), 'USERS', sizes=(12,), rank=1, align='<'),
+    ListColumn('jobs', lambda pair, _: list(dict.fromkeys(str(owner.layer) for owner in pair[1].owners)), 'JOB', sizes=(18,), rank=4, align='<'),
     ListColumn('findings', lambda pair, _: [finding.words for finding in pair[1].findings], 'PROBLEMS', sizes=(10, 0), align='<', look=lambda pair, _: pair[1].severity or ''),
 )
 _USER_COLUMNS = (

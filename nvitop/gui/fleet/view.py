@@ -20,7 +20,7 @@ from nvitop.gui.model.table import Column, Item
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
-from nvitop.gui.render.width import clip, safe
+from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.view.hints import draw_screen_title
@@ -163,9 +163,14 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
 
 def _columns(state: AppState, name: str) -> list[Column]:
     """Return the columns of a list, as the screen draws them."""
-    columns = [_column(column, _now(state)) for column in VIEWS[name].columns if column.title]
+    hosts, now = fleet_of(state).fleet.hosts, _now(state)
+    columns = [_column(column, now) for column in VIEWS[name].columns if column.title]
+    if columns[0].name == 'host':  # there may be thousands of rows
+        least, most = columns[0].sizes
+        widest = max((cell_width(host.name) for host in hosts), default=0)
+        columns[0] = columns[0]._replace(sizes=(max(least, min(widest, most)),))
     if name == 'hosts':
-        most = max((len(host.gpus) for host in fleet_of(state).fleet.hosts), default=1)
+        most = max((len(host.gpus) for host in hosts), default=1)
         width = max(3, min(_MAX_GLYPHS, most))
         heights = _DIGITS if state.view.ascii else _HEIGHTS
 
