@@ -40,7 +40,6 @@ KIB, MIB, GIB, DAY = 2**10, 2**20, 2**30, 86400.0
         (f.format_driver_model('WDM'), 'TCC'),
         (f.format_compute_mode('Exclusive Process'), 'E. Process'),
         (f.format_temperature(105), '105C'),
-        (f.format_power(304_700), '305W'),
         (f.format_power_usage(1_234_000, 1_200_000), '1234W / 1200W'),
         (f.format_power_usage(None, 400_000), 'N/A / 400W'),
         (f.format_pcie_link(4, 16), 'Gen4 x16'),

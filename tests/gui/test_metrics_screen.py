@@ -72,9 +72,9 @@ def test_whole_command_and_start_are_shown_if_there_is_room() -> None:
     fields = {'command': command, 'username': 'ann', 'thread_count': 142, 'directory': where}
     for height, is_shown in ((24, True), (12, False)):
         state, lines = metrics_of('h100x8', 100, height, **fields)
-        assert ('--last' in ' '.join(lines[5:10])) == is_shown
-        assert (' by ann · threads 142' in lines[4]) == is_shown
-        assert ('DIRECTORY  /home/ann/' in lines[5]) == is_shown
+        assert ('--last' in ' '.join(lines[3:8])) == is_shown
+        assert (' by ann · threads 142' in lines[2]) == is_shown
+        assert ('DIRECTORY  /home/ann/' in lines[3]) == is_shown
         assert not any('\x1b' in line for line in lines)
     assert demand_of(state).owners
 
@@ -91,7 +91,7 @@ def test_missing_process_is_unknown_if_its_gpu_does_not_respond() -> None:
         (sample, 'The process has exited or no longer uses this GPU'),
     ):
         seen, _ = update(state, SampleArrived(changed))
-        assert lines_of(seen)[3].strip('│ ') == text
+        assert lines_of(seen)[2].strip('│ ') == text
 
 
 def test_graphs_of_a_frozen_display_do_not_move() -> None:

@@ -208,14 +208,9 @@ def format_temperature(celsius: float | None, width: int = 4) -> str:
     return text if len(text) <= width else text.replace('°', '')
 
 
-def format_power(mw: float | None) -> str:
-    """Format milliwatts in watts: ``305W``."""
-    return NOT_AVAILABLE if mw is None or _is_missing(mw) else f'{mw / 1000:.0f}W'
-
-
 def format_power_usage(usage_mw: float | None, limit_mw: float | None) -> str:
     """Format the power draw and its limit: ``305W / 400W``."""
-    return f'{format_power(usage_mw)} / {format_power(limit_mw)}'
+    return ' / '.join(format_measured('W', mw).replace(' ', '') for mw in (usage_mw, limit_mw))
 
 
 def format_pcie_link(generation: int | None, lanes: int | None) -> str:

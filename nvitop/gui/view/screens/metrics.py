@@ -9,7 +9,7 @@ from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.basics.units import GiB
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import PROCESS_TRAFFIC
-from nvitop.gui.model.columns import COLUMNS_BY_NAME, column_widths, owner_text
+from nvitop.gui.model.columns import owner_text
 from nvitop.gui.model.device_columns import top_of, value_of
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
@@ -26,17 +26,11 @@ from nvitop.gui.view.charts import (
 )
 from nvitop.gui.view.hints import draw_screen_title
 from nvitop.gui.view.screens.main import ruler_of
-from nvitop.gui.view.table import draw_table
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessKey, ProcessSample
 
 #: Metrics of the device, after those of the process.
 _DEVICE_METRICS = (PROCESS_TRAFFIC, 'power_usage', 'sm_clock')
-#: Columns shown of the process, if there is room.
-_COLUMNS = (
-    *('gpu', 'user', 'pid', 'type', 'gpu_memory', 'sm', 'gmbw', 'encoder', 'decoder'),
-    *('cpu', 'memory', 'time', 'command'),
-)
 #: Cells of the labels of facts; maximum number of lines of the command, and of a metric.
 _LABEL, _COMMAND_LINES, _MOST_LINES = 11, 4, 6
 #: Why metrics that are measured only while the screen shows them have no earlier values.
@@ -47,7 +41,7 @@ _UTILIZATION, _MEMORY, _OTHER = Style(Role.UTILIZATION), Style(Role.MEMORY), Sty
 
 
 def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
-    """Draw the screen: the row of the process, facts, and a line for each metric."""
+    """Draw the screen: facts, and a line for each metric."""
     key = state.metrics
     if key is None:
         return
@@ -59,18 +53,11 @@ def draw_metrics(buf: Buffer, state: AppState, history: History) -> None:
         name = fmt.format_device_name(device.info.name, _NAME_WIDTH)
         forms.insert(0, f'Process {title} ({name})')
     draw_screen_title(buf, state, forms)
-    model = None if device is None else device.current_driver_model
-    columns = [
-        each._replace(text=lambda row, _, text_of=each.text: text_of(row, model))
-        for each in map(COLUMNS_BY_NAME.__getitem__, _COLUMNS)
-    ]
-    rows = () if process is None else (process,)
-    widths = column_widths(rows)
-    draw_table(buf, Rect(1, 1, buf.width - 2, 2), columns, rows, wanted=widths)
-    y = 3
+    y = 1
     if process is None:
         text = clip(_why_missing(state, key, device), buf.width - 2)
-        buf.write(1, 2, text, Style(Role.ERROR))
+        buf.write(1, y, text, Style(Role.ERROR))
+        y += 1
     else:
         for label, text in _facts(process, buf.width)[: max(0, buf.height - 12)]:
             buf.write(1, y, label, HEADING)
@@ -94,12 +81,14 @@ def _facts(process: ProcessSample, width: int) -> list[tuple[str, str]]:
     """Return rows of text, each with a label: start, job and directory, then the whole command."""
     room = max(2, width - _LABEL - 2)
     start = fmt.format_start(process.key.start_time, process.running_time_seconds)
+    age = fmt.format_age(process.running_time_seconds)
+    age = '' if age == fmt.NOT_AVAILABLE else f' ({age} ago)'
     job = '' if process.owner is None else f' · {owner_text(process)}'
     user = 'N/A' if process.username is None else safe(process.username)
     threads = 'N/A' if process.thread_count is None else f'{process.thread_count}'
     directory = 'N/A' if process.directory is None else safe(process.directory)
     facts = [
-        ('STARTED', clip(f'{start} by {user}{job} · threads {threads}', room)),
+        ('STARTED', clip(f'{start}{age} by {user}{job} · threads {threads}', room)),
         ('DIRECTORY', clip_left(directory, room)),
     ]
     command = fmt.format_command(process.command, process.status, name=process.name)
