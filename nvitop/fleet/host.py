@@ -130,11 +130,7 @@ def read_history(
 # One dialect
 
 
-def metric_value(row: DeviceRow, value: float) -> int | float | str | bool:
-    """Return the raw value of the metric of a row from the value of a series.
-
-    The row has one of the forms ``number`` and ``digits``.
-    """
+def _metric_value(row: DeviceRow, value: float) -> int | float | str | bool:
     metric = ALL_METRICS[row.metrics[0]]
     if row.form == 'digits':
         return f'P{value:g}'
@@ -145,8 +141,7 @@ def metric_value(row: DeviceRow, value: float) -> int | float | str | bool:
     return round(raw) if metric.kind == 'int' or metric.unit == 'W' else raw
 
 
-def process_value(row: ProcessRow, value: float) -> int | float:
-    """Return the value of the metric of a row from the value of a series."""
+def _process_value(row: ProcessRow, value: float) -> int | float:
     raw = scaled(value, 1 / row.scale)
     return round(raw) if ALL_PROCESS_METRICS[row.metric].kind == 'int' else raw
 
@@ -203,11 +198,6 @@ def read_sample(name: str, series: Iterable[Series], *, timestamp: float = 0.0) 
     """Return the sample of one host from the series of a dialect; other series are ignored.
 
     Values that the dialect does not have are ``None``. A value that is not a number is left out.
-
-    Args:
-        name: Name of the dialect.
-        series: Series of one host.
-        timestamp: When they were measured, in seconds since the epoch.
     """
     table, index, names = dialect(name), _index(name), series_names(name)
     identities = [label for label, key in table.labels.items() if key not in OWNER_PROPERTIES]
@@ -249,7 +239,7 @@ def _add(table: Dialect, index: _Index, device: _DeviceSeries, point: Series) ->
                 properties.update(_properties(index.process_info[name].labels, labels))
             else:
                 row = index.processes[name]
-                values[row.metric] = process_value(row, point.value)
+                values[row.metric] = _process_value(row, point.value)
 
 
 def _add_value(rows: list[DeviceRow], device: _DeviceSeries, point: Series) -> None:
@@ -261,7 +251,7 @@ def _add_value(rows: list[DeviceRow], device: _DeviceSeries, point: Series) -> N
                 if point.value and reason not in device.reasons:
                     device.reasons.append(reason)
             else:
-                device.values[row.metrics[0]] = metric_value(row, point.value)
+                device.values[row.metrics[0]] = _metric_value(row, point.value)
             return
 
 

@@ -178,15 +178,7 @@ def _selector(labels: Mapping[str, str], scope: Scope) -> tuple[str, str]:
 def _device(
     host: _HostValues, labels: Mapping[str, str], uuid: str, part: str, part_id: str
 ) -> _DeviceValues:
-    """Return the device of a row.
-
-    Args:
-        host: Its host.
-        labels: The labels of the row.
-        uuid: UUID of the GPU.
-        part: Label of a MIG device on its GPU, ``''`` for a GPU.
-        part_id: ID of a MIG device.
-    """
+    """Return the device of a row; ``part`` and ``part_id`` name a MIG device on its GPU."""
     index = printable(labels.get('gpu', '')[:4])
     gpu = uuid.lower() or f'{host.name}#{index}'
     identity = part_id.lower() or gpu
@@ -298,7 +290,7 @@ def _devices(host: _HostValues) -> Iterator[FleetGpu]:
         if gpu.id in divided:
             continue
         whole = host.gpus.get(gpu.gpu, gpu)
-        values = {**{n: whole.values.get(n) for n in ('power', 'power_limit', 'temperature')}}
+        values = {name: whole.values.get(name) for name in ('power', 'power_limit', 'temperature')}
         values.update(gpu.values)
         users = sorted({*gpu.memory, *gpu.processes})
         yield FleetGpu(

@@ -21,8 +21,7 @@ from nvitop.fleet.types import Fleet, FleetError
 from nvitop.gui.app import App, NoThreadError
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET
-from nvitop.gui.fleet.state import ORDERS_BY_NAME, fleet_of, update_fleet
-from nvitop.gui.model.choices import Screen
+from nvitop.gui.fleet.state import LISTS, ORDERS_BY_NAME, fleet_of, update_fleet
 from nvitop.gui.monitor import errors_held_back, first_state, prepare_terminal
 from nvitop.gui.settings import choices
 from nvitop.gui.state.app_state import AppState, Notice
@@ -147,13 +146,6 @@ def _unexpected(error: Exception) -> str:
     return f'unexpected error: {type(error).__name__}: {printable(str(error))[:200]}'
 
 
-#: List of the command line → its screen.
-_FIRST_SCREENS = {
-    'gpus': Screen.GPUS,
-    'users': Screen.USERS,
-    'jobs': Screen.JOBS,
-    'problems': Screen.PROBLEMS,
-}
 #: Resolution (seconds) of the graphs of a host.
 _GRAPH_SECONDS = 15.0
 __all__ = ['main', 'make_parser']
@@ -206,7 +198,8 @@ def begin_with(state: AppState, view: str, words: str, column: str) -> AppState:
     fleet = fleet_of(state)
     order = column if column in ORDERS_BY_NAME else fleet.order
     state = state._replace(query=words, fleet=fleet._replace(order=order))
-    return state if view == 'hosts' else open_screen(state, _FIRST_SCREENS[view])[0]
+    screen = next(screen for screen, name in LISTS.items() if name == view)
+    return state if screen is state.screen else open_screen(state, screen)[0]
 
 
 class FleetApp(App):
