@@ -9,7 +9,7 @@ import json
 import ssl
 import threading
 import urllib.parse
-from typing import Any, Iterator, NamedTuple
+from typing import Iterator, NamedTuple
 
 
 class Received(NamedTuple):
@@ -18,8 +18,6 @@ class Received(NamedTuple):
     target: str
     headers: dict[str, str]
     form: dict[str, str]
-    #: Number of the connection.
-    connection: int
 
 
 class Reply(NamedTuple):
@@ -30,15 +28,13 @@ class Reply(NamedTuple):
     headers: tuple[tuple[str, str], ...] = (('Content-Type', 'application/json'),)
     #: The body is shorter than announced.
     cut: bool = False
-    #: Wait for this before replying.
-    until: threading.Event | None = None
     compressed: bool = False
 
 
 def result(*rows: tuple[dict[str, str], str], **more: object) -> bytes:
     """Return the JSON of a response with these rows."""
-    found = [{'metric': labels, 'value': [1.0, value]} for labels, value in rows]
-    data = {'resultType': 'vector', 'result': found}
+    result = [{'metric': labels, 'value': [1.0, value]} for labels, value in rows]
+    data = {'resultType': 'vector', 'result': result}
     return json.dumps({'status': 'success', 'data': data, **more}).encode()
 
 
@@ -55,14 +51,10 @@ class FakeServer:
         self.replies: list[Reply] = []
         self.received: list[Received] = []
         self.url = ''
-        self._connections: dict[Any, int] = {}
 
     def next_reply(self) -> Reply:
         """Return the next reply; the last one is repeated."""
         return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-
-    def connection(self, address: object) -> int:
-        return self._connections.setdefault(address, len(self._connections))
 
 
 @contextlib.contextmanager
@@ -76,11 +68,8 @@ def fake_server(certificate: str = '', key: str = '') -> Iterator[FakeServer]:
         def do_POST(self) -> None:
             length = int(self.headers['Content-Length'])
             form = dict(urllib.parse.parse_qsl(self.rfile.read(length).decode()))
-            number = fake.connection(self.client_address)
-            fake.received.append(Received(self.path, dict(self.headers.items()), form, number))
+            fake.received.append(Received(self.path, dict(self.headers.items()), form))
             reply = fake.next_reply()
-            if reply.until is not None:
-                reply.until.wait(30)
             body = gzip.compress(reply.body) if reply.compressed else reply.body
             with contextlib.suppress(OSError):
                 self.send_response(reply.status)

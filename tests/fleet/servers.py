@@ -19,9 +19,6 @@ from tests.waiting import PATIENCE, wait_until
 if TYPE_CHECKING:
     from nvitop.fleet.types import Series
 
-#: Seconds between values.
-STEP = 15.0
-
 
 def free_port() -> int:
     """Return a port that no program listens on."""

@@ -24,7 +24,6 @@ from tests.exporter.machines import sample_of
 from tests.sampling.fakes import device_sample, process_sample
 
 NOW = 1_795_000_000.0
-UUID = 'GPU-11111111-2222-3333-4444-555555555555'
 GIB = 2.0**30
 
 
