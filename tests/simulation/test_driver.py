@@ -80,6 +80,7 @@ def test_gpus_are_found_by_index_uuid_and_bus_id(start: Start) -> None:
             pynvml.nvmlDeviceGetHandleByUUID(uuid.encode()),
             pynvml.nvmlDeviceGetHandleByPciBusId(bus_id.encode()),
             pynvml.nvmlDeviceGetHandleByPciBusId(bus_id[4:].lower().encode()),
+            pynvml.nvmlDeviceGetHandleByPciBusId(bus_id[9:].encode()),
             pynvml.nvmlDeviceGetHandleBySerial(serial.encode()),
         ):
             assert pynvml.nvmlDeviceGetIndex(found) == index

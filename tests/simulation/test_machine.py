@@ -15,6 +15,7 @@ import pytest
 from nvitop import simulation
 from nvitop.api.process import HostProcess
 from nvitop.api.process.observed import start_time_of
+from nvitop.api.system import system
 from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import Demand
 from tests.programs import run_python
@@ -114,6 +115,19 @@ def test_host_panel_shows_the_host_of_the_scenario(start: Start) -> None:
     assert host.load_average == (30.0, 30.0, 30.0)
     assert (host.memory_percent, host.swap_percent) == (25.0, 25.0)
     assert host.uptime_seconds == 90 * 86400 + 10
+
+
+def test_gpu_sleeps_after_a_while_without_queries_and_processes(start: Start) -> None:
+    machine = start(
+        '[[gpu]]\ncount = 2\nmay_sleep = true\n[[process]]\ngpus = [1]\ncommand = ["a"]\n'
+        'directory = "/data"\n'
+    )
+    machine.advance(10.0)
+    assert [gpu.status for gpu in system().gpu_powers()] == ['suspended', 'active']
+    (process,) = pynvml.nvmlDeviceGetComputeRunningProcesses(handle(1))
+    assert system().process_details(process.pid) == {'thread_count': 1, 'directory': '/data'}
+    pynvml.nvmlDeviceGetPowerUsage(handle())
+    assert system().runtime_status('0000:1b:00.0') == 'active'
 
 
 def test_children_are_python_processes_without_cat(
