@@ -12,21 +12,18 @@ from nvitop.gui.render.theme import THEMES, theme_named
 from nvitop.gui.state.dialog import dialog_ready_at
 from nvitop.gui.state.events import (
     ClockTicked,
-    EnvironmentRead,
     Event,
-    FleetArrived,
-    FleetFailed,
     FrameDrawn,
     InputAwaited,
     KeyPressed,
     MousePressed,
     MouseScrolled,
-    Pasted,
     PastShown,
     Resized,
     SampleArrived,
-    SignalSent,
+    Suspended,
     TerminalOpened,
+    Terminated,
     Travel,
 )
 from nvitop.gui.state.update import update
@@ -219,25 +216,21 @@ class App:
         self._drawn = self.state._replace(monotonic=0.0)
 
 
+#: Events that contain no text from processes or other programs, nor what was pasted.
+_HARMLESS = (
+    KeyPressed,
+    MousePressed,
+    MouseScrolled,
+    Resized,
+    Suspended,
+    TerminalOpened,
+    Terminated,
+)
+
+
 def describe_event(event: Event) -> str:
     """Describe an event in one line, without text from the user or from processes."""
-    if isinstance(event, SampleArrived):
-        sample = event.sample
-        return (
-            f'SampleArrived(sequence={sample.sequence}, devices={len(sample.devices)}, '
-            f'processes={len(sample.processes)})'
-        )
-    if isinstance(event, Pasted):
-        return f'Pasted({len(event.text)} characters)'
-    if isinstance(event, EnvironmentRead):
-        return f'EnvironmentRead(pid={event.pid}, {len(event.variables)} variables)'
-    if isinstance(event, SignalSent):
-        return f'SignalSent(pid={event.key.pid}, {event.signal}, {event.outcome})'
-    if isinstance(event, FleetArrived):
-        return f'FleetArrived(hosts={len(event.fleet.hosts)})'
-    if isinstance(event, FleetFailed):
-        return 'FleetFailed'
-    return repr(event)
+    return repr(event) if isinstance(event, _HARMLESS) else type(event).__name__
 
 
 def without_typed_text(event: Event, state: AppState) -> Event:

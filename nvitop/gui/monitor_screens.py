@@ -72,16 +72,16 @@ def main_demand(state: AppState) -> Demand:
 
 def problems_demand(state: AppState) -> Demand:
     """Return the demand of the problems screen, which explains missing values of the main screen."""
-    return basic_demand(state)._replace(shown_metrics=_metrics_of_panels(state))
+    shown = (*DETAILS, *FACT_METRICS) if state.main.shows_page else ()
+    metric = state.main.graphs.metric
+    # Metrics of other tiers are measured anyway.
+    if METRICS_BY_NAME[metric].tier == 'shown' and metric not in shown:
+        shown = (*shown, metric)
+    return basic_demand(state)._replace(shown_metrics=shown)
 
 
 def tree_demand(state: AppState) -> Demand:
     return basic_demand(state)._replace(host_processes=True)
-
-
-def users_demand(state: AppState) -> Demand:
-    demand = basic_demand(state)
-    return demand._replace(visible_processes=None, owners=demand.owners or state.sums_by_owner)
 
 
 def metrics_demand(state: AppState) -> Demand:
@@ -90,18 +90,9 @@ def metrics_demand(state: AppState) -> Demand:
     return demand._replace(
         shown_metrics=shown if PROCESS_TRAFFIC in shown else (*shown, PROCESS_TRAFFIC),
         visible_processes=visible if visible is None or state.metrics is None else (state.metrics,),
-        owners=True,
         process_codec=True,
         detailed_process=state.metrics,
     )
-
-
-def _metrics_of_panels(state: AppState) -> tuple[str, ...]:
-    shown = (*DETAILS, *FACT_METRICS) if state.main.shows_page else ()
-    metric = state.main.graphs.metric
-    # Metrics of other tiers are measured anyway.
-    is_needed = METRICS_BY_NAME[metric].tier == 'shown' and metric not in shown
-    return (*shown, metric) if is_needed else shown
 
 
 def _visible(state: AppState) -> tuple[ProcessKey, ...] | None:
@@ -137,11 +128,6 @@ def _long_commands(state: AppState) -> tuple[list[str], int]:
     return [row.command or '' for row in state.rows], columns[-1].width
 
 
-def _long_branches(state: AppState) -> tuple[list[str], int]:
-    lines = [row.prefix + (row.process.command or '') for row in state.tree_rows]
-    return lines, tree_columns(state)[-1].width
-
-
 def _long_variables(state: AppState) -> tuple[list[str], int]:
     return [f'{name}={value}' for name, value in environ_lines(state.environ)], state.width
 
@@ -153,10 +139,6 @@ def _prepare_tree(before: AppState, state: AppState) -> Result:
     return relist(state.at(ListPosition(key))), ()
 
 
-def _main_margins(state: AppState) -> tuple[int, int]:
-    return state.body_height - panel_rows(state).processes + 2, 1
-
-
 MAIN = ScreenSpec(
     draw=draw_main_screen,
     menu=(
@@ -165,7 +147,7 @@ MAIN = ScreenSpec(
     ),
     lines=process_lines,
     demand=main_demand,
-    margins=_main_margins,
+    margins=lambda state: (state.body_height - panel_rows(state).processes + 2, 1),
     key_of=lambda line: line.key,
     can_deselect=True,
     filter_example=_FILTER,
@@ -183,7 +165,13 @@ TREE = ScreenSpec(
     key_of=lambda row: row.key,
     can_deselect=True,
     filter_example=_FILTER,
-    long_lines=LongLines(5, _long_branches),
+    long_lines=LongLines(
+        5,
+        lambda state: (
+            [row.prefix + (row.process.command or '') for row in state.tree_rows],
+            tree_columns(state)[-1].width,
+        ),
+    ),
     prepare=_prepare_tree,
     is_framed=True,
 )
@@ -237,7 +225,7 @@ USERS = ScreenSpec(
     draw=draw_users,
     menu=('h', 'Enter', 'U', 'F6', '/', 'n N', '\\', '!', 'z', 'q'),
     lines=listed_users,
-    demand=users_demand,
+    demand=lambda state: basic_demand(state)._replace(visible_processes=None),
     margins=lambda state: (2, 1 + detail_height(state)),
     texts=lambda state: [user.name or '' for user in listed_users(state)],
     filter_example=_FILTER,

@@ -108,17 +108,10 @@ def test_buffer_shows_the_same_as_a_grid_of_cells(steps: list[tuple[object, ...]
 
 
 def test_restyle_changes_empty_cells_only_if_it_is_visible() -> None:
-    buffer = Buffer(6, 2)
+    buffer = Buffer(6, 1)
     buffer.write(2, 0, 'ab', CPU)
-    buffer.restyle(Rect(0, 0, 6, 2), dim=True)
-    assert buffer.row(0) == ((2, 'ab', Style(Role.UTILIZATION, dim=True)),)
-    buffer.restyle(Rect(3, 0, 2, 2), underline=True, dim=False)
-    assert buffer.row(0) == (
-        (2, 'a', Style(Role.UTILIZATION, dim=True)),
-        (3, 'b', Style(Role.UTILIZATION, underline=True)),
-        (4, ' ', Style(underline=True)),
-    )
-    assert buffer.row(1) == ((3, '  ', Style(underline=True)),)
+    buffer.restyle(Rect(0, 0, 6, 1), reverse=True)
+    assert buffer.row(0) == ((2, 'ab', CPU._replace(reverse=True)),)
 
 
 def test_clear_covers_only_its_rectangle() -> None:

@@ -99,7 +99,6 @@ _OTHER_HELP = (
         ),
     ),
 )
-_FILTER = 'name, or host: gpu: user: job: model: free:4'
 
 
 def _texts(state: AppState) -> list[str]:

@@ -165,18 +165,11 @@ def load_style(
     return Style(load_role(percent, thresholds) if view.by_load else role)
 
 
-def device_role(device: DeviceSample, thresholds: Thresholds) -> Role:
-    """Return the heavier role of GPU and memory; an error if the device does not respond."""
+def row_role(device: DeviceSample, thresholds: Thresholds) -> Role:
+    """Return the role of text about a device: the heavier one of GPU and memory, or of an error."""
     if device.status != 'ok':
         return Role.ERROR if device.is_failing else Role.DIM
     gpu = load_role(device.gpu_utilization_percent, thresholds.gpu)
     memory = load_role(device.memory_percent, thresholds.memory)
-    if Role.UNKNOWN in (gpu, memory):
-        return min(gpu, memory)
-    return max(gpu, memory)
-
-
-def row_role(device: DeviceSample, thresholds: Thresholds) -> Role:
-    """Return the role of text about a device: of its row, and of its index in other panels."""
-    role = device_role(device, thresholds)
+    role = (min if Role.UNKNOWN in (gpu, memory) else max)(gpu, memory)
     return _ROWS.get(role, role)

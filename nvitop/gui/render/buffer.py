@@ -89,40 +89,22 @@ class Buffer:
         for y in range(area.y, area.bottom):
             self.write(area.x, y, ' ' * area.width)
 
-    def restyle(
-        self,
-        rect: Rect,
-        *,
-        role: Role | None = None,
-        bold: bool | None = None,
-        dim: bool | None = None,
-        underline: bool | None = None,
-        reverse: bool | None = None,
-    ) -> None:
-        """Change the given properties of the style of all text in a rectangle.
+    def restyle(self, rect: Rect, **changes: Any) -> None:
+        """Change the given fields of the style of all text in a rectangle.
 
-        Empty cells change too if a role or underline is given, which are visible on them.
+        Empty cells change too if a role is given, which is visible on them.
         """
-        given = {
-            'role': role,
-            'bold': bold,
-            'dim': dim,
-            'underline': underline,
-            'reverse': reverse,
-        }
-        changes = {name: value for name, value in given.items() if value is not None}
         changed: dict[Style, Style] = {}
-        with_blanks = role is not None or underline is not None
         area = rect.intersect(self.area)
-        for y in range(area.y, area.bottom) if changes and area.width else ():
+        for y in range(area.y, area.bottom) if area.width else ():
             pieces = list(self.row(y))
-            if with_blanks:
+            if 'role' in changes:
                 pieces = _without_overlaps([(area.x, ' ' * area.width, PLAIN), *pieces])
             spans: list[Span] = []
             for x, text, style in pieces:
                 new = changed.get(style)
                 if new is None:
-                    new = changed[style] = Style(**{**style._asdict(), **changes})
+                    new = changed[style] = style._replace(**changes)
                 spans.extend(_split(x, text, style, area.x, area.right, new))
             self._replace(y, spans)
 

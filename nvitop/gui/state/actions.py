@@ -154,7 +154,7 @@ def refresh(state: AppState) -> Result:
     """Measure now, and clear the selection."""
     effects = (Refresh(), Redraw())
     if state.frozen is not None:
-        state = answer(state, 'key', f'Not shown while paused{way_to_run(state)}', is_warning=True)
+        state = answer(state, 'key', f'Not shown while paused{way_to_run(state)}')
     if state.screen is Screen.ENVIRON:
         shown = state.environ
         return state, (*effects, ReadEnvironment(shown.pid, shown.start_time))

@@ -121,8 +121,6 @@ class Notice(NamedTuple):
     #: Time on the monotonic clock when it disappears.
     until: float
     is_error: bool = False
-    #: Whether it says that something was not done.
-    is_warning: bool = False
     #: Signal and its outcome (``('SIGTERM', 'sent')``), and the PIDs that share them.
     outcome: tuple[str, str] = ('', '')
     pids: tuple[int, ...] = ()

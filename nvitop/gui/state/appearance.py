@@ -68,7 +68,7 @@ def note_saved(state: AppState, event: SettingsSaved) -> AppState:
     """Show where the settings were written, or why they could not be."""
     if event.error:
         why = f'{event.path}: {event.error}'.lstrip(': ')
-        return answer(state, 'Saved', f'Not saved: {why}', is_warning=True)
+        return answer(state, 'Saved', f'Not saved: {why}')
     if not event.path:
         return answer(
             state, 'Saved', 'Theme, layout, columns and hints are those of the configuration'
@@ -150,7 +150,7 @@ def next_graph(state: AppState, step: int) -> Result:
     title = METRICS_BY_NAME[metric].graph
     if state.frozen is not None and not is_measured(state.frozen.sample, (metric,)):
         why = f'Paused before {title} was measured{way_to_run(state)}'
-        return answer(state, 'key', why, is_warning=True), ()
+        return answer(state, 'key', why), ()
     return answer(state, 'key', f'History: {title}'), ()
 
 

@@ -29,7 +29,6 @@ from nvitop.sampling.types import (
     ParentProcess,
     ProcessKey,
     ProcessSample,
-    Sample,
 )
 
 #: Device in the key of a target that runs on no device.
@@ -140,20 +139,25 @@ def _target(process: ProcessSample | HostProcessSample, state: AppState) -> Sign
         place = process.pid, process.start_time
         parent = next((p.parent for p in state.shown.processes if p.key[:2] == place), None)
         if parent is None and process.status == 'zombie':
-            parent = _parent_of(process, state.shown)
+            above = (p for p in state.shown.host_processes if p.pid == process.parent_pid)
+            parent = next(
+                (
+                    ParentProcess(
+                        p.pid,
+                        p.start_time,
+                        p.name,
+                        p.username,
+                        p.is_own and p.pid not in state.shown.host.own_ancestry,
+                    )
+                    for p in above
+                ),
+                None,
+            )
     name = process.name
     command = process.command or special_command(process.status, name) or name or ''
     place = key[:2]
     devices = tuple(each.key.device for each in state.shown.processes if each.key[:2] == place)
     return SignalTarget(key, process.username or '?', command, parent, devices)
-
-
-def _parent_of(process: HostProcessSample, sample: Sample) -> ParentProcess | None:
-    for each in sample.host_processes:
-        if each.pid == process.parent_pid:
-            is_own = each.is_own and each.pid not in sample.host.own_ancestry
-            return ParentProcess(each.pid, each.start_time, each.name, each.username, is_own)
-    return None
 
 
 SIGNALS = ('SIGTERM', 'SIGKILL', 'SIGINT')

@@ -130,7 +130,7 @@ def find(state: AppState, text: str, step: int) -> AppState:
     if not text.split() or (state.spec.texts is None and not parse_query(text)):
         return state
     where = ' among the filtered processes' if state.query and state.spec.filter_example else ''
-    return answer(state, _NOT_FOUND, f'{_NOT_FOUND}: {text.strip()}{where}', is_warning=True)
+    return answer(state, _NOT_FOUND, f'{_NOT_FOUND}: {text.strip()}{where}')
 
 
 def match_text(state: AppState, text: str) -> str:

@@ -95,38 +95,31 @@ def fold(
     return tuple(lines)
 
 
+#: Values of a job: means over devices of the sum over its processes, and sums over its processes.
+_MEANS = tuple(f'gpu_{what}_utilization_percent' for what in ('sm', 'memory', 'encoder', 'decoder'))
+_SUMS = ('cpu_percent', 'memory_percent', 'host_memory_bytes')
+
+
 def total_of(processes: Sequence[ProcessSample]) -> ProcessSample:
     """Return the sums over the processes of a job."""
     first = processes[0]
     # A process has the same values of the host on all its devices.
     hosts = list({process.key[:2]: process for process in processes}.values())
     idle = [p.gpu_idle_seconds for p in processes if p.gpu_idle_seconds is not None]
+    times = [p.running_time_seconds for p in hosts if p.running_time_seconds is not None]
+    values: dict[str, Any] = {field: _mean_of_devices(processes, field) for field in _MEANS}
+    values.update((field, _sum([getattr(p, field) for p in hosts])) for field in _SUMS)
     return first._replace(
         status=first.status if len({process.status for process in processes}) == 1 else 'running',
         is_own=all(process.is_own for process in processes),
         is_outdated=all(process.is_outdated for process in processes),
         gpu_memory_bytes=_sum([process.gpu_memory_bytes for process in processes]),
         gpu_memory_percent=None,
-        gpu_sm_utilization_percent=_mean_of_devices(processes, 'gpu_sm_utilization_percent'),
-        gpu_memory_utilization_percent=_mean_of_devices(
-            processes, 'gpu_memory_utilization_percent'
-        ),
-        gpu_encoder_utilization_percent=_mean_of_devices(
-            processes, 'gpu_encoder_utilization_percent'
-        ),
-        gpu_decoder_utilization_percent=_mean_of_devices(
-            processes, 'gpu_decoder_utilization_percent'
-        ),
-        cpu_percent=_sum([process.cpu_percent for process in hosts]),
-        memory_percent=_sum([process.memory_percent for process in hosts]),
-        host_memory_bytes=_sum([process.host_memory_bytes for process in hosts]),
-        running_time_seconds=max(
-            (p.running_time_seconds for p in hosts if p.running_time_seconds is not None),
-            default=None,
-        ),
+        running_time_seconds=max(times, default=None),
         # A job is as idle as the process that used its device last.
         gpu_idle_seconds=None if len(idle) < len(processes) else min(idle),
         is_idle_longer=all(process.is_idle_longer for process in processes),
+        **values,
     )
 
 

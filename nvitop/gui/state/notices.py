@@ -60,11 +60,11 @@ def replace_notice(state: AppState, subject: str, text: str) -> AppState:
     return answer(state, subject, f'{subject}: {text}')
 
 
-def answer(state: AppState, subject: str, text: str, *, is_warning: bool = False) -> AppState:
+def answer(state: AppState, subject: str, text: str) -> AppState:
     """Answer a key with a text, which replaces the previous notice on the subject."""
     others = withdraw_notice(state, subject).notices
     until = state.monotonic + NOTICE_SECONDS
-    notice = Notice(text, until, is_warning=is_warning, is_answer=True, subject=subject)
+    notice = Notice(text, until, is_answer=True, subject=subject)
     return state._replace(notices=(*others, notice)[-MAX_NOTICES:])
 
 
@@ -86,4 +86,4 @@ def drop_answers(before: AppState, after: AppState) -> AppState:
 
 def refuse(state: AppState, why: str, *, subject: str = 'key') -> Result:
     """Ring the bell and show why nothing is done. Many terminals do not ring."""
-    return answer(state, subject, why, is_warning=True), (RingBell(),)
+    return answer(state, subject, why), (RingBell(),)

@@ -142,10 +142,10 @@ def _explain_unbound(state: AppState, prefix: str, key: str) -> Result:
     if not screens:
         help_key = state.keymap.instead_of(state.screen, 'h')
         hint = f'; {help_key} lists the keys' if help_key else ''
-        return answer(state, 'key', f'{key}: unknown key{hint}', is_warning=True), ()
+        return answer(state, 'key', f'{key}: unknown key{hint}'), ()
     *others, last = [_place(state, screen) for screen in Screen if screen in screens]
     places = f'{", ".join(others)} and {last}' if others else last
-    return answer(state, 'key', f'{key} works only {places}', is_warning=True), ()
+    return answer(state, 'key', f'{key} works only {places}'), ()
 
 
 def _place(state: AppState, screen: Screen) -> str:
@@ -168,7 +168,7 @@ def _paste(state: AppState, event: events.Pasted) -> Result:
     if state.field is None:
         key = state.keymap.instead_of(state.screen, '\\')
         hint = f' (press {key} to filter first)' if key else ''
-        return answer(state, 'Paste ignored', f'Paste ignored{hint}', is_warning=True), ()
+        return answer(state, 'Paste ignored', f'Paste ignored{hint}'), ()
     return change_line(state, state.field, append_text(state.field.text, event.text)), ()
 
 

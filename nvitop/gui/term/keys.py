@@ -85,13 +85,6 @@ def key_name(char: str) -> str:
     return char
 
 
-def _modified(key: str, parameter: str) -> str:
-    """Return the key with its modifiers, which xterm sends as 1 + Shift 1 + Alt 2 + Ctrl 4."""
-    bits = int(parameter) - 1 if parameter.isdecimal() else 0
-    names = [name for bit, name in ((4, 'Ctrl-'), (2, 'Alt-'), (1, 'Shift-')) if bits & bit]
-    return ''.join(names) + key
-
-
 class Decoder:
     """Decodes the input of a terminal.
 
@@ -218,7 +211,8 @@ class Decoder:
                 events.append(KeyPressed(_LINUX[text[3]]))
             return 4
         if text.startswith('\x1b[M'):
-            return self._take_x10_mouse(text, final=final)
+            # Three bytes follow, from terminals that do not support SGR reports.
+            return 0 if len(text) < 6 and not final else min(len(text), 6)
         match = None if text.startswith('\x1b[[') else _CSI.match(text)
         if match is None:
             return self._give_up(text, events, final=final)
@@ -227,12 +221,6 @@ class Decoder:
         else:
             self._interpret(match.group(1), match.group(3), events)
         return match.end()
-
-    def _take_x10_mouse(self, text: str, *, final: bool) -> int:
-        """Drop ``ESC [ M`` and three bytes, from terminals that do not support SGR reports."""
-        if len(text) < 6 and not final:
-            return 0
-        return min(len(text), 6)
 
     def _give_up(self, text: str, events: list[InputEvent], *, final: bool) -> int:
         """Drop a sequence that is incomplete or invalid."""
@@ -265,7 +253,10 @@ class Decoder:
         else:
             key = _FINALS.get(last)
         if key:
-            events.append(KeyPressed(_modified(key, modifier)))
+            # xterm sends modifiers as 1 + Shift 1 + Alt 2 + Ctrl 4.
+            bits = int(modifier) - 1 if modifier.isdecimal() else 0
+            names = [name for bit, name in ((4, 'Ctrl-'), (2, 'Alt-'), (1, 'Shift-')) if bits & bit]
+            events.append(KeyPressed(''.join((*names, key))))
 
     def _interpret_mouse(self, parameters: str, last: str, events: list[InputEvent]) -> None:
         """Decode an SGR report: button with modifiers, column, line; ``M`` press, ``m`` release."""

@@ -169,9 +169,10 @@ _HOST_WIDTH = 12
 _TYPES = ('C', 'C+G', 'G', 'M', None)
 
 
-def state_badges(state: AppState) -> tuple[Item, ...]:
-    """Return badges for another machine, a frozen display, filters, and a released mouse."""
-    badges = [*origin_badges(state.origin, state.shown.timestamp)]
+def title_badges(state: AppState) -> tuple[Item, ...]:
+    """Return badges for a simulated or another machine, a frozen display, filters, a released mouse."""
+    badges = [_badge(BADGE, 'SIMULATED', 'SIM')] if state.shown.simulated else []
+    badges += origin_badges(state.origin, state.shown.timestamp)
     if state.frozen is not None:
         time_of_day = format_timestamp(state.frozen.sample.timestamp).split()[3]
         badges.append(_badge(BADGE, f'PAUSED {time_of_day}', 'PAUSED', key='z'))
@@ -182,20 +183,13 @@ def state_badges(state: AppState) -> tuple[Item, ...]:
     is_of_problems = state.screen is Screen.PROBLEMS
     typed = state.problem_query if is_of_problems else state.query if is_limited else ''
     if typed:
-        query = safe(typed)
-        shorter = clip(query, _QUERY_WIDTH)
-        badges.append(
-            _badge(
-                _INPUT,
-                f'filter: {query}',
-                f'filter: {shorter}',
-                'filter',
-                key='\\' if is_of_problems else 'Esc',
-            )
-        )
+        words = f'filter: {safe(typed)}'
+        forms = (words, clip(words, _QUERY_WIDTH + 8), 'filter')
+        badges.append(_badge(_INPUT, *forms, key='\\' if is_of_problems else 'Esc'))
     if not state.captures_mouse:
         badges.append(_badge(_INPUT, 'mouse: terminal', 'no mouse', key='Alt-m'))
-    return tuple(badges)
+    instead_of = state.keymap.instead_of
+    return tuple(b._replace(key=b.key and instead_of(state.screen, b.key)) for b in badges)
 
 
 def origin_badges(origin: Origin, timestamp: float) -> tuple[Item, ...]:
@@ -211,14 +205,6 @@ def origin_badges(origin: Origin, timestamp: float) -> tuple[Item, ...]:
         return (_badge(ERROR, *forms),)
     is_shown = host and not origin.is_chosen  # the way to the screen has it
     return (_badge(_KEY, host, clip(host, _HOST_WIDTH)),) if is_shown else ()
-
-
-def title_badges(state: AppState) -> tuple[Item, ...]:
-    """Return :func:`state_badges` after one for a simulated machine, which other screens need."""
-    simulated = (_badge(BADGE, 'SIMULATED', 'SIM'),) if state.shown.simulated else ()
-    badges = (*simulated, *state_badges(state))
-    instead_of = state.keymap.instead_of
-    return tuple(b._replace(key=b.key and instead_of(state.screen, b.key)) for b in badges)
 
 
 def option_badges(wanted: ProcessFilter) -> tuple[Item, ...]:
