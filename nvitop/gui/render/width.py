@@ -150,8 +150,11 @@ def fit(text: str, width: int, align: str = '<', ellipsis: str = '..') -> str:
     return pad(clip(text, width, ellipsis), width, align)
 
 
-def wrap(text: str, width: int) -> list[str]:
-    """Wrap safe text to lines of at most ``width`` cells (2 or more), between words if possible."""
+def wrap(text: str, width: int, most: int = 1000) -> list[str]:
+    """Wrap safe text to lines of at most ``width`` cells (2 or more), between words if possible.
+
+    The last of at most ``most`` lines is cut.
+    """
     lines = ['']
     for word in _words(text):
         longer = f'{lines[-1]} {word}' if lines[-1] else word
@@ -160,6 +163,8 @@ def wrap(text: str, width: int) -> list[str]:
         else:
             pieces = _pieces(word, width)
             lines[-1:] = [lines[-1], *pieces] if lines[-1] else pieces
+    if len(lines) > most:
+        lines[most - 1 :] = [clip(' '.join(lines[most - 1 :]), width)]
     return lines
 
 

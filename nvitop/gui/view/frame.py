@@ -11,7 +11,7 @@ from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
 from nvitop.gui.render.style import DIM, PLAIN, Role, Style
-from nvitop.gui.render.width import cell_width, clip, clip_left, safe, wrap
+from nvitop.gui.render.width import cell_width, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.input_line import match_text
 from nvitop.gui.view.hints import (
@@ -86,11 +86,9 @@ def _draw_notices(buf: Buffer, state: AppState, bottom: int) -> None:
     for notice in reversed(state.notices):
         role = Role.ERROR if notice.is_error else Role.TEXT
         style = Style(role, bold=True)
-        texts = wrap(safe(notice.text), buf.width - 2)
+        texts = wrap(safe(notice.text), buf.width - 2, most)
         if lines and len(texts) + len(lines) > most:
             break
-        if len(texts) > most:
-            texts[most - 1 :] = [clip(' '.join(texts[most - 1 :]), buf.width - 2)]
         lines = [*((line, style) for line in texts), *lines]
     for y, (line, style) in enumerate(lines, bottom - len(lines)):
         buf.clear(Rect(0, y, buf.width, 1))

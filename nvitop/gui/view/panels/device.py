@@ -139,7 +139,8 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
                 row.user + (f' +{row.other_users}' if row.other_users else '') for row in rows
             ),
         ),
-        'job': max(8, _longest(row.job for row in rows)),
+        # The problem is below.
+        'job': max(8 if lines == 1 else 24, _longest(row.job for row in rows)),
         'power': 2 * len(str(limit)) + 3,
     }
     # The index is above those of the processes.
@@ -199,7 +200,8 @@ def _draw_row(
     right = columns[-1].right if history is None else history.x - 2
     if device.status != 'ok':
         _draw_silent(buf, y, columns, row, area.height)
-        advice = wrap(row.advice, right - left) if row.advice else ()
+        lines = area.height - 1
+        advice = wrap(row.advice, right - left, lines) if row.advice and lines else ()
         facts: Sequence[Pieces] = [((line, DIM),) for line in advice]
     else:
         for each in columns:
@@ -261,7 +263,10 @@ def _facts(row: GpuRow, width: int, lines: int, rows: Sequence[GpuRow]) -> list[
     def add_problem() -> None:
         found[-1].append(_problem_that_fits(row, max(0, width - cells), has_advice=lines < 2))
         if row.advice and row.is_wrong:
-            found.extend([(line, DIM)] for line in wrap(row.advice, width))
+            most = lines - len(found)
+            found.extend(
+                [(line, DIM)] for line in (wrap(row.advice, width, most) if most > 0 else ())
+            )
 
     for number, fact in enumerate(known):
         if has_problem and (number == _BEFORE_PROBLEM or cells + fact.width + 2 + _PROBLEM > width):

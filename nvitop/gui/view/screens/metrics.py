@@ -92,9 +92,7 @@ def _facts(process: ProcessSample, width: int) -> list[tuple[str, str]]:
         ('DIRECTORY', clip_left(directory, room)),
     ]
     command = fmt.format_command(process.command, process.status, name=process.name)
-    lines = wrap(command, room)
-    if len(lines) > _COMMAND_LINES:
-        lines[_COMMAND_LINES - 1] = clip(' '.join(lines[_COMMAND_LINES - 1 :]), room)
+    lines = wrap(command, room, _COMMAND_LINES)
     labels = ['COMMAND'] + [''] * (_COMMAND_LINES - 1)
     return [*facts, *zip(labels, lines)]
 
