@@ -269,10 +269,6 @@ class Scenario(NamedTuple):
     #: 13000 is 13.0; 0: not available.
     cuda_version: int
     process_struct: str
-    process_samples: int
-    #: Return code of functions that MIG devices do not support.
-    mig_code: int
-    pcie_throughput_seconds: float
     gpus: tuple[Gpu, ...]
     processes: tuple[ProcessSpec, ...]
     events: tuple[Event, ...]

@@ -203,9 +203,6 @@ DRIVER_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('hide', 'strings', None, 'functions that are missing too; `*` and `?` are wildcards', field='hidden'),
     ScenarioKey('complete', 'flag', False, 'whether getters and field values newer than the branch exist too, as far as the GPU has values for them'),
     ScenarioKey('process_struct', 'choice', 'v2', 'struct that `nvmlDeviceGet…RunningProcesses_v3` fills: 24 bytes, or 32 bytes as with some R535 drivers', _words('v2', 'v3')),
-    ScenarioKey('process_samples', 'integer', 1, 'utilization samples kept for each process, six per second', low=1),
-    ScenarioKey('mig_error', 'choice', 'INVALID_ARGUMENT', 'return code of functions that MIG devices do not support, without `NVML_ERROR_`', ERROR_CODES, field='mig_code'),
-    ScenarioKey('pcie_throughput_seconds', 'seconds', 0, 'duration of nvmlDeviceGetPcieThroughput; a real one takes 0.02'),
 )
 
 #: Keys of ``[[gpu]]`` that say which GPUs the table describes.

@@ -404,7 +404,6 @@ class World:
     ) -> None:
         self.scenario = scenario
         self.base = next(_GENERATIONS) * _GENERATION_SIZE
-        self.sleep = sleep
         self.faults = Faults(sleep)
         #: Number of nvmlInit calls without a matching nvmlShutdown.
         self.init_count = 0

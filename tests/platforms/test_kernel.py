@@ -5,24 +5,16 @@ from __future__ import annotations
 import ctypes
 import getpass
 import os
-import signal
 import sys
 import types
 
 import psutil
 import pytest
 
-from nvitop.api import host
 from nvitop.platforms import kernel
 
 posix_only = pytest.mark.skipif(sys.platform == 'win32', reason='needs POSIX')
 linux_only = pytest.mark.skipif(sys.platform != 'linux', reason='needs Linux')
-
-
-@posix_only
-def test_posix_values() -> None:
-    assert kernel.sysconf('SC_PAGE_SIZE') == os.sysconf('SC_PAGE_SIZE')
-    assert signal.SIGHUP in kernel.ENDING
 
 
 def test_windows_has_no_posix_values_and_does_not_fork(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,14 +23,6 @@ def test_windows_has_no_posix_values_and_does_not_fork(monkeypatch: pytest.Monke
     with pytest.raises(OSError, match='SC_PAGE_SIZE'):
         kernel.sysconf('SC_PAGE_SIZE')
     kernel.at_fork(after_in_child=lambda: None)
-
-
-@posix_only
-def test_fork_hooks_are_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    registered: list[object] = []
-    monkeypatch.setattr(os, 'register_at_fork', lambda **hooks: registered.append(hooks))
-    kernel.at_fork(before=print)
-    assert registered == [{'before': print}]
 
 
 @pytest.mark.parametrize('platform', [sys.platform, 'darwin', 'win32'])
@@ -126,12 +110,3 @@ def test_windows_administrator_is_the_superuser(
 def test_root_is_the_superuser(monkeypatch: pytest.MonkeyPatch, uid: int) -> None:
     monkeypatch.setattr(os, 'geteuid', lambda: uid)
     assert kernel.is_superuser() is (uid == 0)
-
-
-@linux_only
-def test_root_has_user_id_0() -> None:
-    assert kernel.name_of_user(0) == 'root'
-
-
-def test_host_has_the_same_function() -> None:
-    assert host.getuser is kernel.getuser

@@ -9,17 +9,10 @@ import pytest
 
 from nvitop.platforms import nvidia_files
 from nvitop.platforms.nvidia_files import (
-    cuda_files,
     cudart_files,
     nvml_elsewhere,
     nvml_load_error,
-    nvml_name,
 )
-
-
-def test_nvml_name() -> None:
-    assert nvml_name('win32') == 'nvml.dll'
-    assert nvml_name('linux') == 'libnvidia-ml.so.1'
 
 
 def test_existing_nvml_files_are_returned_in_order(
@@ -53,29 +46,6 @@ def test_reason_of_the_loader_is_kept_if_there_is_a_library(error: OSError, reas
     assert reason in found
     assert bool(reason) == bool(found)
     assert nvml_load_error('linux', lambda path: None) == ''
-
-
-@pytest.mark.parametrize(
-    ('platform', 'expected'),
-    [
-        ('linux', ['libcuda.so.1', 'libcuda.so']),
-        ('win32', ['nvcuda64.dll', 'nvcuda.dll']),
-        ('darwin', ['libcuda.1.dylib', 'libcuda.dylib']),
-    ],
-)
-def test_cuda_driver_is_first_searched_by_the_loader(platform: str, expected: list[str]) -> None:
-    assert cuda_files(platform)[: len(expected)] == expected
-
-
-def test_cuda_driver_is_searched_in_more_directories_on_linux() -> None:
-    assert cuda_files('linux')[2:8] == [
-        '/usr/lib64/nvidia/libcuda.so.1',
-        '/usr/lib64/nvidia/libcuda.so',
-        '/usr/lib/x86_64-linux-gnu/libcuda.so.1',
-        '/usr/lib/x86_64-linux-gnu/libcuda.so',
-        '/usr/lib/wsl/lib/libcuda.so.1',
-        '/usr/lib/wsl/lib/libcuda.so',
-    ]
 
 
 def touch(path: pathlib.Path) -> str:

@@ -216,13 +216,6 @@ def test_every_field_value_has_its_own_return_code(start: Start) -> None:
         pynvml.nvmlDeviceGetFieldValues(handle(), [])
 
 
-def test_pcie_throughput_takes_the_time_of_the_scenario(start: Start) -> None:
-    waits: list[float] = []
-    start('[driver]\npcie_throughput_seconds = 0.02\n[[gpu]]\n', sleep=waits.append)
-    pynvml.nvmlDeviceGetPcieThroughput(handle(), 0)
-    assert waits == [0.02]
-
-
 @needs('nvmlDeviceGetNumFans')
 def test_gpu_has_fans_or_none(start: Start) -> None:
     machine = start('workstation')

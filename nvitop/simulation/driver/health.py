@@ -88,7 +88,7 @@ def nvmlDeviceGetMemoryErrorCounter(
         return ecc_errors(node, kind, *names)
     counts = node.value('ecc_counts') or {}
     if f'{kind}.{names[0]}' not in counts:
-        raise DriverError(node.world.scenario.mig_code)
+        raise DriverError(INVALID_ARGUMENT)
     return int(counts[f'{kind}.{names[0]}'])
 
 

@@ -98,32 +98,27 @@ for _name, _types in LISTS.items():
 
 
 def _samples(node: Node, since: int) -> list[dict[str, int]]:
-    """The samples that the driver keeps, newer than *since* (microseconds since the epoch)."""
+    """The latest sample of each process if it is newer than *since* (microseconds since the epoch)."""
     world = node.world
     is_unknown = any(task.spec.state == 'listed' for task in node.tasks)
     if node.mig is not None or node.value('mig_mode') or is_unknown:
         raise DriverError(NOT_SUPPORTED)
-    t, now = world.seconds(), int(world.epoch() * 1e6)
-    newest = now - now % SAMPLE_PERIOD
+    now = int(world.epoch() * 1e6)
+    stamp = now - now % SAMPLE_PERIOD
+    t = world.seconds() - (now - stamp) / 1e6
     samples = []
-    for n in reversed(range(world.scenario.process_samples)):
-        stamp = newest - n * SAMPLE_PERIOD
-        if stamp <= since:
-            continue
-        at = t - (now - stamp) / 1e6
-        for task in node.tasks:
-            pid = world.pid_of(task) if task.runs(at) else None
-            if pid is not None:
-                pid = task.spec.sample_pid or pid
-                loads = (
-                    task.sm(at),
-                    task.memory_utilization(at),
-                    task.spec.encoder.value(at),
-                    task.spec.decoder.value(at),
-                )
-                if any(loads):
-                    values = (pid, stamp, *map(round, loads))
-                    samples.append(dict(zip(UTILIZATION, values)))
+    for task in node.tasks if stamp > since else ():
+        pid = world.pid_of(task) if task.runs(t) else None
+        spec = task.spec
+        loads = (
+            task.sm(t),
+            task.memory_utilization(t),
+            spec.encoder.value(t),
+            spec.decoder.value(t),
+        )
+        if pid is not None and any(loads):
+            values = (spec.sample_pid or pid, stamp, *map(round, loads))
+            samples.append(dict(zip(UTILIZATION, values)))
     if not samples:
         raise DriverError(NOT_FOUND)
     return samples

@@ -144,14 +144,11 @@ def nvmlDeviceGetTotalEnergyConsumption(node: Node) -> int:
 
 @SYMBOLS.add(GPU)
 def nvmlDeviceGetPcieThroughput(node: Node, counter: object) -> int:
-    """``(device, direction, unsigned *)``: KB/s. A real driver measures for 20 ms."""
+    """``(device, direction, unsigned *)``: KB/s."""
     which = number(counter)
     if which not in (0, 1):
         raise DriverError(INVALID_ARGUMENT)
     rate = node.read('pcie_rx_throughput' if which else 'pcie_tx_throughput')
-    seconds = node.world.scenario.pcie_throughput_seconds
-    if seconds:
-        node.world.sleep(seconds)
     return int(rate / 1000 + 0.5)
 
 

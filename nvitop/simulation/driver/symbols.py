@@ -107,7 +107,7 @@ def bind(world: World, symbol: Symbol) -> Callable[..., int]:
                 faults.apply(name, node.key, world.seconds())
             node.check()
             if node.mig is not None and kind == GPU:
-                raise DriverError(world.scenario.mig_code)
+                raise DriverError(INVALID_ARGUMENT)
             store(body(node, *arguments[1:parameters]), arguments[parameters:])
         except DriverError as error:
             return error.code
