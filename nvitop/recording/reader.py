@@ -9,11 +9,11 @@ import shutil
 import sqlite3
 import tempfile
 from collections import OrderedDict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from nvitop.accounting.usage import GpuTimes
-from nvitop.basics.times import LATEST_TIME, format_time
+from nvitop.basics.times import format_time
 from nvitop.recording.events import RecordedEvent
 from nvitop.recording.frames import FrameError, decompress, parse_text
 from nvitop.recording.store import SQLITE_MAGIC, RecordingError, check_format, check_sqlite
@@ -69,12 +69,12 @@ class Recording:
             self._db.close()
             raise
 
-    def _first(self, statement: str, *values: object) -> tuple[object, ...]:
+    def _first(self, statement: str, *values: object) -> tuple[Any, ...]:
         """Return the first row of a query, ``()`` if there is none."""
         rows = self._all(f'{statement} LIMIT 1', *values)
         return rows[0] if rows else ()
 
-    def _all(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+    def _all(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         try:
             return self._db.execute(statement, values).fetchall()
         except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:
@@ -92,27 +92,27 @@ class Recording:
         last = self._first('SELECT id, t FROM frame ORDER BY id DESC')
         if not first or not last:
             raise RecordingError(f'{self.path} holds no samples')
-        return Span(_int(first[0]), _int(last[0]), _seconds(first[1]), _seconds(last[1]))
+        return Span(first[0], last[0], first[1] / _MS, last[1] / _MS)
 
     def at(self, moment: float) -> int:
         """Return the last frame that is not after a time, or the first frame."""
         row = self._first(
             'SELECT id FROM frame WHERE t <= ? ORDER BY t DESC, id DESC', _milliseconds(moment)
         )
-        return _int(row[0]) if row else self.span().first
+        return int(row[0]) if row else self.span().first
 
     def neighbor(self, frame: int, step: int) -> int | None:
         """Return the next (1) or previous (-1) frame; ``None``: there is none."""
         where = 'id > ? ORDER BY id' if step > 0 else 'id < ? ORDER BY id DESC'
         row = self._first(f'SELECT id FROM frame WHERE {where}', frame)
-        return _int(row[0]) if row else None
+        return int(row[0]) if row else None
 
     def time_of(self, frame: int) -> float:
         """Return when a frame was taken."""
         row = self._first('SELECT t FROM frame WHERE id = ?', frame)
         if not row:
             raise RecordingError(f'{self.path}: the frame has been deleted')
-        return _seconds(row[0])
+        return float(row[0] / _MS)
 
     def sample(self, frame: int) -> Sample:
         """Return the sample of a frame; raise FrameError if it is damaged."""
@@ -123,8 +123,10 @@ class Recording:
         )
         if not row:
             raise FrameError('the frame has been deleted')
-        key, blob = self._key(_int(row[0])), _blob(row[1])
-        return parse_text(decompress(blob, key) if blob else key)
+        if row[1] is None:
+            raise FrameError('damaged frame')
+        key = self._key(row[0])
+        return parse_text(decompress(row[1], key) if row[1] else key)
 
     def _key(self, number: int) -> bytes:
         key = self._keys.get(number)
@@ -134,7 +136,7 @@ class Recording:
                 MAX_FRAME_BYTES,
                 number,
             )
-            key = self._keys[number] = decompress(_blob(row[0]) if row else b'')
+            key = self._keys[number] = decompress((row and row[0]) or b'')
             if len(self._keys) > KEYS_KEPT:
                 self._keys.popitem(last=False)
         return key
@@ -149,7 +151,7 @@ class Recording:
             frame,
             _milliseconds(moment),
         )
-        return [_int(row[0]) for row in reversed(rows)]
+        return [row[0] for row in reversed(rows)]
 
     def event(self, moment: float, step: int) -> RecordedEvent | None:
         """Return the next (1) or previous (-1) event after or before a time."""
@@ -160,9 +162,8 @@ class Recording:
         if not row:
             return None
         (count,) = self._first(f'SELECT count(*) FROM event WHERE {_SHOWN} AND t = ?', row[0])
-        others = _int(count) - 1
-        text = f'{row[2]}, and {others} more' if others else str(row[2])
-        return RecordedEvent(_seconds(row[0]), str(row[1]), text)
+        text = f'{row[2]}, and {count - 1} more' if count > 1 else row[2]
+        return RecordedEvent(row[0] / _MS, row[1], text)
 
     def events(self, since: float, until: float) -> list[RecordedEvent]:
         """Return all events from one time to another, oldest first."""
@@ -172,7 +173,7 @@ class Recording:
             _milliseconds(until),
         )
         return [
-            RecordedEvent(_seconds(t), str(kind), str(text or ''), str(gpu or ''), str(code or ''))
+            RecordedEvent(t / _MS, kind, text or '', gpu or '', code or '')
             for t, kind, gpu, code, text in rows
         ]
 
@@ -184,15 +185,14 @@ class Recording:
             int(since // 60),
             int(until // 60),
         )
-        times = [(str(user), float(str(share)), float(str(idle))) for user, share, idle in rows]
-        return {user: ((share - idle) / _MS, idle / _MS) for user, share, idle in times}
+        return {user: ((share - idle) / _MS, idle / _MS) for user, share, idle in rows}
 
     def interval(self, frame: int) -> float:
         """Return the seconds between the frames around a frame."""
         row = self._first(
             'SELECT interval_ms FROM run WHERE id = (SELECT run FROM frame WHERE id = ?)', frame
         )
-        return max(0.001, _int(row[0]) / _MS) if row else 1.0
+        return max(0.001, row[0] / _MS) if row else 1.0
 
     def close(self) -> None:
         """Close the file."""
@@ -276,27 +276,6 @@ def _checked(address: str) -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-def _int(value: object) -> int:
-    """Return an integer of a table that may hold anything."""
-    if not isinstance(value, int):
-        raise RecordingError('the recording is damaged')
-    return value
-
-
-def _seconds(value: object) -> float:
-    """Return a time of a table that may hold anything, in seconds."""
-    seconds = _int(value) / _MS
-    if not 0 <= seconds < LATEST_TIME:
-        raise RecordingError('the recording is damaged')
-    return seconds
-
-
-def _blob(value: object) -> bytes:
-    if not isinstance(value, bytes):
-        raise FrameError('damaged frame')
-    return value
 
 
 def _milliseconds(moment: float) -> int:
