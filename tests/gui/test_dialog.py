@@ -25,7 +25,7 @@ from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import ParentProcess, ProcessSample, Sample
-from tests.gui.drawing import text_of
+from tests.gui.drawing import click_on, text_of
 from tests.gui.driving import (
     MANY,
     TREE,
@@ -342,6 +342,8 @@ def test_letters_arrows_and_clicks_choose_a_signal_and_send_none() -> None:
     (effect,) = press(state, 'Enter')[1]
     assert isinstance(effect, SendSignal)
     assert effect.signal == 'SIGINT'
+    hinted = state._replace(view=state.view._replace(shows_hints=True))
+    assert update(hinted, click_on(hinted, 'Back'))[0].dialog is None
 
 
 def test_wheel_scrolls_and_clicks_on_targets_confirm_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pynvml
 import pytest
@@ -10,8 +11,12 @@ from cogapp import Cog
 
 from docs import animation, charts, pictures, tables
 from nvitop.gui.model.columns import COLUMNS
+from nvitop.gui.model.device_columns import DEVICE_COLUMNS
 from nvitop.gui.render.theme import theme_named
 from nvitop.gui.state.bindings import BINDINGS
+from nvitop.gui.view.panels import device
+from tests.gui.drawing import lines_on
+from tests.gui.samples import SAMPLES
 
 DOCS = tables.ROOT / 'docs'
 
@@ -75,3 +80,21 @@ def test_every_image_is_used() -> None:
     assert set(re.findall(r'images/(\w+)[.]svg', text)) == {
         path.stem for path in (DOCS / 'images').iterdir()
     }
+
+
+def test_example_of_a_column_appears_at_the_width_in_its_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = (DOCS / 'adding-a-column.md').read_text(encoding='utf-8')
+    match = re.search(r'at least (\d+) columns:\n\n```python\n(.*?)```', page, re.DOTALL)
+    assert match is not None
+    width, code = match.groups()
+    names: dict[str, Any] = {}
+    exec(code.replace('\nColumn(', '\ncolumn = Column('), names)
+    monkeypatch.setattr(device, 'DEVICE_COLUMNS', (*DEVICE_COLUMNS, names['column']))
+    sample = SAMPLES['h100x8']
+    limits: dict[str, Any] = {'temperature_slowdown_threshold_celsius': 89}
+    gpus = [gpu._replace(info=gpu.info._replace(**limits)) for gpu in sample.devices]
+    for columns in (int(width) - 1, int(width)):
+        lines = lines_on(sample._replace(devices=tuple(gpus)), columns, 24)
+        assert any('MAX TEMP' in line for line in lines) is (columns == int(width))
