@@ -47,6 +47,9 @@ def test_cpu_percent_covers_the_time_since_the_last_reading(cpu: Cpu) -> None:
     cpu.work(idle=2.0)
     clock.now += 1.0
     assert reader.read().cpu_percent == 0.0
+    cpu.work(busy=0.01)
+    clock.now += 0.01
+    assert reader.read().cpu_percent == 0.0  # too short to measure
 
 
 def test_cpu_times_that_go_backwards_give_no_cpu_percent(cpu: Cpu) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from nvitop import simulation
 from nvitop.api import host
 from nvitop.api.process import HostFacts
 from nvitop.api.process.observed import observed
@@ -16,6 +17,8 @@ from nvitop.basics.metrics import METRICS_BY_NAME
 from nvitop.health import findings
 from nvitop.health.states import device_states
 from nvitop.sampling.driver_reader import read_driver_info
+from nvitop.sampling.plan import REPORT_METRICS
+from nvitop.sampling.source import LiveSource
 from nvitop.sampling.types import WHATS, Demand, DeviceKey, Problem, Sample
 from tests.sampling.clocked_machine import (
     SLOW_TICK,
@@ -67,6 +70,16 @@ def test_the_kind_tells_failures_from_values_that_do_not_exist(
     bench.machine.fail('nvmlDeviceGetPowerUsage', error, gpu=0)
     problem = problems_of(bench.sample(), 0)['power_usage']
     assert (problem.kind, problem.is_failure) == (kind, is_failure)
+
+
+def test_a_device_whose_memory_fails_is_not_lost() -> None:
+    gpu = '[[gpu]]\nmodel = "GB10"\nname = "NVIDIA A30"\nunified_memory = false\n'
+    scenario = simulation.parse_scenario(gpu, name='laptop')
+    with simulation.machine(scenario, processes='fixed') as simulated:
+        simulated.fail('nvmlDeviceGetMemoryInfo*', 'UNKNOWN')
+        sample = LiveSource().complete_sample(metrics=REPORT_METRICS)
+    assert statuses(sample) == ['ok']
+    assert sample.devices[0].memory_used_bytes is None
 
 
 def test_processes_that_no_sample_explains_have_that_reason(bench: ClockedMachine) -> None:
