@@ -6,7 +6,6 @@ import gc
 import logging
 import math
 import os
-import statistics
 import sys
 from typing import Any
 
@@ -87,26 +86,6 @@ def test_values_have_the_units_of_their_names(collector: ResourceMetricCollector
     assert metrics['t/host/load_average (%) (1 min)/last'] == pytest.approx(
         100 * os.getloadavg()[0] / (os.cpu_count() or 1), abs=100
     )
-
-
-def test_the_mean_of_a_varying_value_is_its_integral(clock: Clock) -> None:
-    period, middle, swing = 60.0, 300.0, 100.0
-    wave = f'{{ mean = {middle}, amplitude = {swing}, period = {period}, phase = 0.0 }}'
-    text = ONE_GPU.replace('power_usage = 312.5', f'power_usage = {wave}')
-    with machine(text, clock=clock):
-        collector = ResourceMetricCollector(Device(0), interval=NEVER, clock=clock)
-        with collector(tag='wave'):
-            collector.collect()
-            plain = [collector.take_snapshots().devices[0].power_usage / 1000]
-            # Many samples while it is high, few while it is low.
-            while clock.now < 45.0:
-                clock.now = round(clock.now + (0.1 if clock.now < 30.0 else 1.0), 1)
-                plain.append(collector.take_snapshots().devices[0].power_usage / 1000)
-            mean = collector.collect()['wave/gpu:0/power_usage (W)/mean']
-    omega = 2 * math.pi / period
-    integral = middle * 45.0 + swing * (1 - math.cos(omega * 45.0)) / omega
-    assert mean == pytest.approx(integral / 45.0, abs=0.1)
-    assert statistics.mean(plain) > mean + 10
 
 
 def test_gpus_include_their_mig_devices() -> None:

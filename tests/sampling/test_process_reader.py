@@ -428,12 +428,3 @@ def test_nothing_is_claimed_about_times_without_observation() -> None:
         (2.0, True),
     ]
     assert idle_times((0.0, 40), (61.0, 0), (63.0, 0))[1:] == [(None, False), (2.0, True)]
-
-
-def test_reused_pid_and_other_device_are_other_processes() -> None:
-    times = IdleTimes()
-    busy = PROCESS._replace(gpu_sm_utilization_percent=40)
-    times.observe([busy], 0.0)
-    for key in (PROCESS.key._replace(start_time=101.0), PROCESS.key._replace(device=DeviceKey(1))):
-        (other,) = times.add_to([busy._replace(key=key)])
-        assert other.gpu_idle_seconds is None

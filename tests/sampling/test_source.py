@@ -150,20 +150,6 @@ def test_cpu_percent_of_a_complete_sample_is_measured_over_a_tenth_of_a_second()
     assert sample.host.cpu_percent is not None
 
 
-def test_the_second_complete_sample_does_not_wait() -> None:
-    with simulation.machine('workstation', processes=[os.getpid()]):
-        clock = Clock()
-        source = LiveSource(clock=clock, sleep=clock.turn)
-        samples = [source.complete_sample(metrics=[], host=False)]
-        clock.turn(1.0)
-        waited = clock.now
-        samples.append(source.complete_sample(metrics=[], host=False))
-        assert clock.now == waited
-    for sample in samples:
-        (mine,) = {s.cpu_percent for s in sample.processes if s.key.pid == os.getpid()}
-        assert mine is not None
-
-
 def test_complete_samples_plan_no_second_reading() -> None:
     clock = Clock()
     with simulation.machine('workstation', processes=[os.getpid()], clock=clock):

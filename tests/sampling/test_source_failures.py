@@ -56,22 +56,6 @@ def test_every_problem_is_about_something_that_is_listed(bench: ClockedMachine) 
         assert problem.what in WHATS[subject] | METRICS_BY_NAME.keys(), problem
 
 
-@on(
-    ('error', 'kind', 'is_failure'),
-    [
-        ('NO_PERMISSION', 'denied', False),
-        ('NOT_SUPPORTED', 'na', False),
-        ('UNKNOWN', 'error', True),
-    ],
-)
-def test_the_kind_tells_failures_from_values_that_do_not_exist(
-    bench: ClockedMachine, error: str, kind: str, is_failure: bool
-) -> None:
-    bench.machine.fail('nvmlDeviceGetPowerUsage', error, gpu=0)
-    problem = problems_of(bench.sample(), 0)['power_usage']
-    assert (problem.kind, problem.is_failure) == (kind, is_failure)
-
-
 def test_a_device_whose_memory_fails_is_not_lost() -> None:
     gpu = '[[gpu]]\nmodel = "GB10"\nname = "NVIDIA A30"\nunified_memory = false\n'
     scenario = simulation.parse_scenario(gpu, name='laptop')
