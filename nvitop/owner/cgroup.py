@@ -260,7 +260,7 @@ class _PathReader:
             return None
         step = _slurm_step(self._following(size))
         layer = Layer('slurm', job[1] or job[2], detail=step[1] if step else '')
-        return _Found((*user, layer), size + bool(step))
+        return _Found((*user, layer), size)
 
     def _directory_of_job(self, part: str) -> _Found | None:
         child, grandchild = self._following(), self._following(2)

@@ -185,7 +185,7 @@ class _Details:
             return layer
         if layer.kind == 'pod':
             return layer._replace(name=self._pod_name(layer))
-        if layer.kind in CONTAINERS and len(layer.id) == 64:
+        if layer.kind in CONTAINERS:
             return self._named_container(layer)
         return layer
 
@@ -223,14 +223,12 @@ class _Details:
 def _ancestors(pid: int, chains: dict[int, list[Ancestor]]) -> list[Ancestor]:
     """Return the ancestors of a process, the parent first. ``chains`` are known and added to."""
     chain: list[Ancestor] = []
-    seen = {0, pid}
     stat = _stat(pid)
-    while stat is not None and stat.parent_pid not in seen and len(chain) < _MAX_ANCESTORS:
+    while stat is not None and stat.parent_pid and len(chain) < _MAX_ANCESTORS:
         pid = stat.parent_pid
         if pid in chains:
             chain += chains[pid]
             break
-        seen.add(pid)
         stat = _stat(pid)
         if stat is None:
             continue

@@ -13,6 +13,8 @@ from typing import Iterator
 import pytest
 
 from nvitop import simulation
+from nvitop.api import libnvml
+from nvitop.api.device import Device
 from nvitop.api.device.handles import start_nvml
 from nvitop.api.libnvml._session import SESSION
 from nvitop.api.system import System, system
@@ -422,3 +424,20 @@ def test_health_and_query_of_a_sleeping_gpu_are_fine(bench: Bench) -> None:
     assert unknown.evidence.endswith('; asleep, so that only the bus ID is known: GPU 0, 1')
     assert query_command.main(['--gpu=index,memory.used']) == 0
     assert bench.queried() == [False, False]
+
+
+def test_nvml_attaches_no_gpu_at_the_start(bench: Bench) -> None:
+    bench.tree.use()
+    start_nvml()
+    assert SESSION.flags[-1:] == [2]
+    start_nvml('always')
+    assert SESSION.flags[-1:] == [0]
+    libnvml.nvmlShutdown()
+
+
+def test_power_management_state(bench: Bench) -> None:
+    bench.source()
+    device = Device(1)
+    assert device.power_management_state() == 'active'
+    bench.tree.set(1, 'suspended')
+    assert device.power_management_state() == 'suspended'

@@ -25,6 +25,7 @@ from tests.sampling.clocked_machine import (
     ClockedMachine,
     gpu,
     labels,
+    problems_of,
     statuses,
 )
 from tests.waiting import PATIENCE
@@ -148,6 +149,20 @@ def test_cpu_percent_of_a_complete_sample_is_measured_over_a_tenth_of_a_second()
     assert mine is not None
     assert mine > 0
     assert sample.host.cpu_percent is not None
+
+
+def test_the_second_complete_sample_does_not_wait() -> None:
+    with simulation.machine('workstation', processes=[os.getpid()]):
+        clock = Clock()
+        source = LiveSource(clock=clock, sleep=clock.turn)
+        samples = [source.complete_sample(metrics=[], host=False)]
+        clock.turn(1.0)
+        waited = clock.now
+        samples.append(source.complete_sample(metrics=[], host=False))
+        assert clock.now == waited
+    for sample in samples:
+        (mine,) = {s.cpu_percent for s in sample.processes if s.key.pid == os.getpid()}
+        assert mine is not None
 
 
 def test_complete_samples_plan_no_second_reading() -> None:
@@ -339,6 +354,14 @@ def test_hardware_counters_are_released_when_no_gpm_metric_is_shown(bench: Clock
     bench.demand = Demand()
     bench.sample(1.0)
     assert bench.machine.world.gpm_samples == {}
+
+
+def test_the_reason_for_a_gap_leaves_with_the_shown_metric(bench: ClockedMachine) -> None:
+    bench.machine.fail('nvmlDeviceGetEncoderUtilization', 'NOT_SUPPORTED', gpu=0)
+    bench.demand = Demand(shown_metrics=('encoder_utilization',))
+    assert 'encoder_utilization' in problems_of(bench.sample(), 0)
+    bench.demand = Demand()
+    assert 'encoder_utilization' not in problems_of(bench.sample(1.0), 0)
 
 
 # One sample for a program

@@ -389,9 +389,12 @@ def test_a_hung_gpu_recovers_after_a_trial(bench: ClockedMachine) -> None:
     bench.machine.delay('nvmlDeviceGetMemoryInfo*', 3.0, gpu=3)
     assert gpu(bench.sample(1.0), 3).status == 'timed out'
     bench.machine.heal()
+    bench.machine.reset_calls()
     bench.join()
     assert gpu(bench.sample(1.0), 3).status == 'timed out'  # the trial runs
     bench.join()
+    # By a reader that shares nothing with the one in the abandoned thread.
+    assert bench.machine.calls['nvmlDeviceGetHandleByIndex_v2'] == 1
     sample = bench.sample(1.0)
     assert statuses(sample) == ['ok'] * 8
     assert gpu(sample, 3).memory_used_bytes is not None
