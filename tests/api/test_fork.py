@@ -1,4 +1,4 @@
-"""A forked child can query devices and processes, whatever other threads were doing."""
+"""Child processes can query devices and processes, whatever other threads were doing at a fork."""
 
 from __future__ import annotations
 
@@ -69,3 +69,27 @@ libnvml.use_library(
 def test_children_forked_under_load_query_the_same_devices(prepare: str, found: str) -> None:
     done = run_python(PROGRAM.format(prepare=prepare))
     assert done.stdout == f'60 {found}\n', done.stderr
+
+
+SPAWN = """
+import operator
+from multiprocessing import get_context
+from nvitop import Device, take_snapshots
+
+devices = [leaf for device in Device.all() for leaf in device.to_leaf_devices()]
+processes = [process for device in devices for process in device.processes().values()]
+snapshots = [snapshot for snapshots in take_snapshots() for snapshot in snapshots]
+with get_context('spawn').Pool(2) as pool:
+    for objects, method in (
+        (devices, 'uuid'), (devices, 'memory_total'), (processes, 'gpu_memory'), (snapshots, 'to_dict'),
+    ):
+        call = operator.methodcaller(method)
+        assert pool.map(call, objects) == list(map(call, objects)), method
+print(len(devices), len(processes), len(snapshots))
+"""
+
+
+def test_spawned_children_get_devices_processes_and_snapshots() -> None:
+    done = run_python(SPAWN, NVITOP_DEMO='mig')
+    assert done.returncode == 0, done.stderr
+    assert all(int(count) > 5 for count in done.stdout.split())
