@@ -103,21 +103,47 @@ def test_utilization_is_that_of_the_call_which_has_samples(
     assert measured(95, 'sm = 70', 'sm = 25', failing=failing, hidden=hidden) == [70, 25]
 
 
-@pytest.mark.parametrize('gpu_utilization', [95, 10, '"N/A"'])
-def test_no_process_is_idle_if_a_busy_gpu_has_no_samples(gpu_utilization: object) -> None:
-    processes = 'sm = 70', 'sm = 25'
-    assert measured(gpu_utilization, *processes, failing=(OLD, NEW)) == [NA, NA]
-    # Some drivers return samples in which every process is idle.
-    assert measured(gpu_utilization, 'memory_utilization = 1', '') == [NA, NA]
+ELSEWHERE = 'sample_pid = 4190000'
 
 
-@pytest.mark.parametrize('engine', ['encoder', 'decoder'])
-def test_no_process_is_idle_if_no_sample_explains_a_busy_video_engine(engine: str) -> None:
-    busy = f'90\n{engine}_utilization = 60'
-    assert measured(busy, f'{engine} = 60', failing=(OLD, NEW)) == [NA]
-    assert measured(busy.replace('90', '0'), '', '') == [NA, NA]
-    assert measured(busy, 'sm = 90', '') == [90, NA]
-    assert measured(busy, f'sm = 90\n{engine} = 50', '') == [90, 0]
+@pytest.mark.parametrize(
+    ('gpu_utilization', 'processes', 'expected'),
+    [
+        # Idle processes next to one that explains the GPU, and on an idle GPU.
+        *((busy, ['sm = 90', ''], [90, 0]) for busy in (95, 50, '"N/A"')),
+        (0, ['', ''], [0, 0]),
+        # Samples that do not explain the GPU; with some drivers, every process is idle in them.
+        (95, ['sm = 20', ''], [20, NA]),
+        *((busy, ['memory_utilization = 1', ''], [NA, NA]) for busy in (95, 10, '"N/A"')),
+        # Samples of PIDs that the driver does not list.
+        (95, [f'sm = 70\n{ELSEWHERE}', ''], [NA, NA]),
+        (95, [f'sm = 45\n{ELSEWHERE}', 'sm = 50', ''], [NA, 50, NA]),
+        (3, [f'encoder = 60\n{ELSEWHERE}', ''], [NA, NA]),
+        # Video engines that no sample explains.
+        ('0\nencoder_utilization = 60', ['', ''], [NA, NA]),
+        ('90\ndecoder_utilization = 60', ['sm = 90', ''], [90, NA]),
+        ('90\ndecoder_utilization = 60', ['sm = 90\ndecoder = 50', ''], [90, 0]),
+        # MPS clients without samples may be those of the samples of the server.
+        (95, ['sm = 90', 'type = "M"', 'type = "M"'], [90, NA, NA]),
+        (95, ['sm = 5', 'type = "M"\nsm = 85', 'type = "M"'], [5, 85, 0]),
+        (0, ['', 'type = "M"'], [0, 0]),
+    ],
+)
+def test_process_without_samples_is_idle_if_others_explain_the_gpu(
+    gpu_utilization: object, processes: list[str], expected: list[Any]
+) -> None:
+    assert measured(gpu_utilization, *processes) == expected
+
+
+@pytest.mark.parametrize(
+    ('gpu_utilization', 'expected'),
+    [(95, NA), (10, NA), ('"N/A"', NA), ('0\nencoder_utilization = 60', NA), (4, 0)],
+)
+def test_without_samples_all_processes_are_idle_on_an_idle_gpu_only(
+    gpu_utilization: object, expected: object
+) -> None:
+    found = measured(gpu_utilization, 'sm = 70', 'sm = 25', failing=(OLD, NEW))
+    assert found == [expected, expected]
 
 
 def test_reason_is_that_of_the_call_which_the_driver_has(machine: simulation.Machine) -> None:
@@ -127,31 +153,6 @@ def test_reason_is_that_of_the_call_which_the_driver_has(machine: simulation.Mac
     device.processes()
     assert isinstance(device.utilization_gap, libnvml.NVMLError)
     assert str(device.utilization_gap) == 'Insufficient Permissions'
-
-
-def test_process_is_unknown_next_to_samples_of_unlisted_pids() -> None:
-    elsewhere = 'sample_pid = 4190000'
-    assert measured(95, f'sm = 70\n{elsewhere}', '') == [NA, NA]
-    assert measured(95, f'sm = 45\n{elsewhere}', 'sm = 50', '') == [NA, 50, NA]
-    assert measured(3, f'encoder = 60\n{elsewhere}', '') == [NA, NA]
-
-
-@pytest.mark.parametrize('gpu_utilization', [95, 50, '"N/A"'])
-def test_idle_process_next_to_a_busy_one_that_explains_the_gpu_is_idle(
-    gpu_utilization: object,
-) -> None:
-    assert measured(gpu_utilization, 'sm = 90', '') == [90, 0]
-
-
-def test_mps_clients_without_samples_may_be_those_that_the_server_has() -> None:
-    assert measured(95, 'sm = 90', 'type = "M"', 'type = "M"') == [90, NA, NA]
-    assert measured(95, 'sm = 5', 'type = "M"\nsm = 85', 'type = "M"') == [5, 85, 0]
-    assert measured(0, '', 'type = "M"') == [0, 0]
-
-
-def test_processes_of_an_idle_gpu_are_idle() -> None:
-    assert measured(0, '', '') == [0, 0]
-    assert measured(4, '', '', failing=(OLD, NEW)) == [0, 0]
 
 
 def test_samples_of_an_exited_process_hide_no_idle_one() -> None:
@@ -214,10 +215,6 @@ def test_utilization_is_unknown_if_memory_is(machine: simulation.Machine) -> Non
         (process,) = Device(0).processes().values()
         assert process.gpu_memory() is NA
         assert process.gpu_sm_utilization() is NA
-
-
-def test_process_is_unknown_next_to_samples_that_do_not_explain_the_gpu() -> None:
-    assert measured(95, 'sm = 20', '') == [20, NA]
 
 
 def test_type_is_the_current_one(machine: simulation.Machine) -> None:

@@ -35,11 +35,6 @@ def test_devices_are_found_by_their_cuda_indices(
         get_devices_by_logical_ids([2])
 
 
-def test_missing_driver_raises(no_driver: simulation.Machine) -> None:
-    with pytest.raises(RuntimeError, match='NVML: '):
-        get_devices_by_logical_ids([0])
-
-
 def test_metrics_have_the_names_of_nvidia_smi(machine: simulation.Machine) -> None:
     devices = get_devices_by_logical_ids([0])
     assert get_gpu_stats(devices) == stats_of('0')

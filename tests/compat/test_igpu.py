@@ -76,13 +76,6 @@ def test_driver_version_is_a_pair_with_all_parts(gpus: simulation.Machine) -> No
 # Objects
 
 
-def test_unified_memory_is_that_of_the_host() -> None:
-    with simulation.machine('spark', processes='none'):
-        memory = igpu.get_device(0).memory
-    assert memory.total == 128 * 1024
-    assert 0 < memory.used < memory.total
-
-
 def test_values_change_with_update(gpus: simulation.Machine) -> None:
     gpu = igpu.get_device(0)
     memory = gpu.memory
@@ -112,26 +105,12 @@ def test_process_that_exits_during_the_query_is_listed(
     assert {process.parent_pid for process in processes} == {None}
 
 
-def test_process_without_a_parent_is_listed() -> None:
-    with machine(processes=[1, os.getpid(), GONE]):
-        (first,) = (process for process in igpu.get_device(0).processes if process.pid == 1)
-    assert (first.parent_pid, first.parent_name) == (0, 'N/A')
-
-
 def test_unknown_memory_of_a_process_is_nan() -> None:
     process = '[[process]]\ngpus = [0]\ncommand = ["x"]\nmemory = "N/A"\n'
     with machine('[[gpu]]\n' + process):
         (row,) = igpu.get_device(0).processes
     assert math.isnan(row.gpu_memory)
     assert str(row).endswith('| N/A')
-
-
-def test_processes_on_mig_devices_are_processes_of_the_gpu() -> None:
-    with simulation.machine('mig', processes='fixed', clock=lambda: 0.0):
-        whole = igpu.get_device(1).processes
-        slices = igpu.get_device((1, 0)).processes
-        assert slices
-        assert {process.pid for process in slices} < {process.pid for process in whole}
 
 
 def test_unavailable_values_are_nan(gpus: simulation.Machine) -> None:
@@ -148,15 +127,6 @@ def test_unavailable_values_are_nan(gpus: simulation.Machine) -> None:
     text = str(gpu)
     assert 'nan' not in text
     assert text.count('N/A') > 30
-
-
-def test_lost_gpu_is_listed(gpus: simulation.Machine) -> None:
-    gpus.set(gpu=0, lost=True)
-    lost, other = igpu.devices()
-    assert lost.name == 'ERROR: GPU is Lost'
-    assert math.isnan(lost.memory.used)
-    assert 'nan' not in str(lost)
-    assert other.memory.total > 0
 
 
 # Texts

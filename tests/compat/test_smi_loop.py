@@ -41,17 +41,6 @@ def test_loop_repeats_until_it_is_canceled(gpus: simulation.Machine) -> None:
     assert loop.exception() is None
 
 
-def test_result_waits_until_the_timeout(gpus: simulation.Machine) -> None:
-    gpus.hang('nvmlDeviceGetCount*')
-    loop = nvidia_smi.loop(1, 'count')
-    assert loop.result(timeout=0.01) is None
-    loop.cancel()
-    assert loop.result() is None
-    gpus.release()
-    loop._thread.join(PATIENCE)
-    assert not loop._thread.is_alive()
-
-
 def test_exception_of_the_callback_does_not_end_the_loop(gpus: simulation.Machine) -> None:
     calls = []
     enough = threading.Event()
@@ -69,6 +58,15 @@ def test_exception_of_the_callback_does_not_end_the_loop(gpus: simulation.Machin
     assert isinstance(loop.exception(), ArithmeticError)
     assert str(loop.exception()) == '2'
     assert loop.result() == {'count': 2}
+
+
+def test_program_exits_while_a_loop_runs() -> None:
+    code = (
+        'from nvitop.compat.pynvml_smi import nvidia_smi\n'
+        "print(nvidia_smi.loop(1, 'count').result())\n"
+    )
+    finished = run_python(code, NVITOP_DEMO='empty')
+    assert (finished.stdout, finished.returncode) == ("{'count': 0}\n", 0)
 
 
 @pytest.mark.parametrize(
@@ -107,12 +105,3 @@ def test_period_includes_the_time_of_the_query() -> None:
     # The third query took longer than two periods; the missed queries are skipped.
     assert waits == [0.75, 1.0, 0.5, 0.875, 1.0]
     assert now[0] == 107.0
-
-
-def test_program_exits_while_a_loop_runs() -> None:
-    code = (
-        'from nvitop.compat.pynvml_smi import nvidia_smi\n'
-        "print(nvidia_smi.loop(1, 'count').result())\n"
-    )
-    finished = run_python(code, NVITOP_DEMO='empty')
-    assert (finished.stdout, finished.returncode) == ("{'count': 0}\n", 0)

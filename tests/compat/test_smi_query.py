@@ -79,21 +79,6 @@ def test_filter_consists_of_names_and_numbers(gpus: simulation.Machine) -> None:
     assert first(smi.NVSMI_PSTATE) == {'performance_state': 'P0'}
 
 
-def test_query_calls_only_the_functions_it_needs(gpus: simulation.Machine) -> None:
-    nvidia_smi.getInstance()
-    gpus.reset_calls()
-    nvidia_smi.DeviceQuery('memory.free, memory.used, memory.total')
-    asked = {name: count for name, count in gpus.calls.items() if 'Handle' not in name}
-    assert asked == {
-        'nvmlDeviceGetCount_v2': 1,
-        'nvmlDeviceGetMemoryInfo_v2': 2,
-        'nvmlDeviceGetUUID': 2,  # Device identifies its GPU
-    }
-    gpus.reset_calls()
-    nvidia_smi.DeviceQuery('timestamp')
-    assert not gpus.calls
-
-
 @pytest.mark.parametrize('filter', ['', [], 'nothing', [9999], 'Memory.Free', ['', 'nothing']])
 def test_unknown_names_are_ignored(gpus: simulation.Machine, filter: Any) -> None:
     assert nvidia_smi.DeviceQuery(filter) == {}
@@ -148,12 +133,6 @@ def test_compute_processes_are_listed(gpus: simulation.Machine) -> None:
     assert [gpu['processes'] for gpu in answer] == [[train, other], None]
 
 
-def test_unknown_memory_of_a_process_is_not_available() -> None:
-    process = '[[process]]\ngpus = [0]\ncommand = ["x"]\nmemory = "N/A"\n'
-    with machine('[[gpu]]\n' + process):
-        assert first('compute-apps')['processes'][0]['used_memory'] == 'N/A'
-
-
 def test_exited_process_is_left_out(gpus: simulation.Machine) -> None:
     gpus.fail('nvmlSystemGetProcessName', 'NOT_FOUND', times=1)
     assert [row['pid'] for row in first('compute-apps')['processes']] == [FIRST + 2]
@@ -203,18 +182,6 @@ def test_errors_are_raised_on_request(gpus: simulation.Machine) -> None:
         nvidia_smi.XmlDeviceQuery('uuid', errors='raise')
 
 
-def test_lost_gpu_has_errors_and_hides_no_other_gpu(gpus: simulation.Machine) -> None:
-    gpus.set(gpu=0, lost=True)
-    lost, other = nvidia_smi.DeviceQuery()['gpu']
-    assert lost['uuid'] == 'GPU is lost'
-    assert lost['fb_memory_usage']['free'] == 'GPU is lost'
-    assert lost['processes'] == 'GPU is lost'
-    assert other['fb_memory_usage']['free'] > 0
-    assert lost.keys() == other.keys()
-    with pytest.raises(libnvml.NVMLError_GpuIsLost):
-        nvidia_smi.DeviceQuery('uuid', errors='raise')
-
-
 def test_failure_of_the_whole_query_is_printed(
     gpus: simulation.Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -240,12 +207,3 @@ def test_missing_functions_of_an_old_driver_cause_no_warning(
 
 
 # The object
-
-
-def test_instance_without_a_driver_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    with machine() as gpus:
-        gpus.fail('nvmlInitWithFlags', 'DRIVER_NOT_LOADED')
-        with pytest.raises(libnvml.NVMLError, match='Driver Not Loaded'):
-            nvidia_smi.getInstance()
-        gpus.heal()
-        assert nvidia_smi.getInstance().DeviceQuery('count') == {'count': 2}

@@ -27,11 +27,6 @@ def texts(element: ET.Element, path: str) -> list[str | None]:
     return [found.text for found in element.findall(path)]
 
 
-@pytest.mark.parametrize(('results', 'text'), [('help', 'help'), ({}, ''), (None, 'None')])
-def test_other_results_are_formatted_too(results: object, text: str) -> None:
-    assert nvidia_smi.format(results) == text
-
-
 def test_control_characters_are_replaced() -> None:
     assert format_tree({'name': 'a\x1b[2Jb\nc\u202ed'}) == '  name: a�[2Jb�c�d\n'
 

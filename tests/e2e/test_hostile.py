@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pathlib
 import re
-import subprocess
 
-from tests.e2e.program import NVITOP, Program, environment
-from tests.waiting import PATIENCE
+from tests.e2e.program import NVITOP, Program
 
 #: Sequences that nvitop never writes, and control characters.
 ATTACKS = (
@@ -66,13 +64,3 @@ def test_commands_cannot_control_the_terminal_from_any_screen(tmp_path: pathlib.
         assert program.leave() == 0
         assert b'train.py' in program.written
         assert_is_safe(bytes(program.written))
-
-
-def test_commands_cannot_control_the_terminal_from_a_report(tmp_path: pathlib.Path) -> None:
-    command = (*NVITOP, '-1', '--force-color', '--demo', scenario(tmp_path))
-    run = subprocess.run(
-        command, env=environment(), capture_output=True, timeout=PATIENCE, check=True
-    )
-    assert b'python3' in run.stdout
-    assert_is_safe(run.stdout)
-    assert_is_safe(run.stderr)

@@ -139,30 +139,6 @@ def test_crash_in_a_view_is_reported_and_the_terminal_restored(tmp_path: pathlib
     assert SHOWN not in text
 
 
-def test_monitor_can_be_suspended_and_resumed() -> None:
-    with Program(STILL) as program:
-        program.wait_for(SHOWN)
-        process = psutil.Process(program.process.pid)
-        program.type('\x1a')
-        program.wait(lambda: process.status() == psutil.STATUS_STOPPED)
-        while program.look(0.0):
-            pass
-        program.assert_restored()
-        program.resize(100, 40)
-        before = len(program.written)
-        process.resume()
-        program.wait(lambda: ALTERNATE_SCREEN in program.modes)
-        program.wait_for(SHOWN)
-        # The position of the shell's cursor is saved before margins, which move the cursor.
-        sequences = re.findall(rb'\x1b\[(?:[?]1049h|\d+;\d+r)', program.written[before:])
-        assert sequences[0] == b'\x1b[?1049h'
-        assert len(sequences) > 1
-        assert {MOUSE_BUTTONS, PASTE_MARKS} <= program.modes
-        assert SHOWS_CURSOR not in program.modes
-        assert program.leave() == 0
-        program.assert_restored()
-
-
 @pytest.mark.skipif(not BASH, reason='NOT TESTED: bash is not installed')
 def test_shell_suspends_and_resumes_the_monitor() -> None:
     with Program(

@@ -89,23 +89,3 @@ def test_small_window_and_back(monitors: Monitors) -> None:
         monitor.key('z')
         monitor.wait_until_gone('PAUSED')
         monitor.wait_for(TITLES[Screen.MAIN])
-
-
-def test_all_window_sizes(monitors: Monitors) -> None:
-    def is_filled() -> bool:
-        width = max(len(line.rstrip()) for line in monitor.lines)
-        return width == monitor.emulator.screen.columns
-
-    def has_selection() -> bool:
-        # The first line has reversed badges.
-        return any(map(monitor.has_reverse, range(1, len(monitor.lines))))
-
-    with monitors.lent() as monitor:
-        for columns, rows in ((40, 6), (41, 7), (60, 20), (79, 24), (500, 200), (104, 41)):
-            monitor.resize(columns, rows)
-            monitor.wait(is_filled)
-            monitor.key('End')
-            monitor.wait(has_selection)
-            monitor.key('Esc')
-            monitor.wait(lambda: not has_selection())
-        monitor.wait_for(TITLES[Screen.MAIN])
