@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from nvitop.gui.model.columns import TREE_COLUMNS
-from nvitop.gui.model.format import brief_commands, format_command
+from nvitop.gui.model.format import brief_commands, format_command, format_count, format_gib_count
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, Style
@@ -27,6 +27,7 @@ from nvitop.gui.view.panels.process import (
 )
 from nvitop.gui.view.table import Content, draw_table
 from nvitop.gui.view.text import BORDER, draw_message
+from nvitop.sampling.types import ProcessSample
 
 #: Minimum width of a command that is shortened.
 _BRIEF = 10
@@ -49,10 +50,25 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
         branches = max(0, len(row.prefix) - scroll_x)
         return ((line[:branches], BORDER), (line[branches:], style_of(row)))
 
+    on_gpus: dict[tuple[int, float], list[ProcessSample]] = {}
+    for process in state.shown.processes:
+        on_gpus.setdefault(process.key[:2], []).append(process)
+
+    def memory(row: TreeRow, _: int) -> Content:
+        sizes = [each.gpu_memory_bytes for each in on_gpus.get(row.key, ())]
+        known = [size for size in sizes if size is not None]
+        return format_gib_count(sum(known) if known else None) if sizes else ''
+
+    def busy(row: TreeRow, _: int) -> Content:
+        percents = [each.gpu_sm_utilization_percent for each in on_gpus.get(row.key, ())]
+        known = [percent for percent in percents if percent is not None]
+        return format_count(sum(known) / len(known) if known else None) if percents else ''
+
+    texts = {'gpu_memory': memory, 'sm': busy, 'command': command}
     draw_table(
         buf,
         Rect(0, layout.area.y - 1, buf.width, layout.area.height + 1),
-        [*TREE_COLUMNS[:-1], TREE_COLUMNS[-1]._replace(text=command)],
+        [column._replace(text=texts.get(column.name, column.text)) for column in TREE_COLUMNS],
         rows,
         style_of=style_of,
         first=layout.scroll_y,
