@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Sequence
 
 from nvitop.gui.model.columns import TREE_COLUMNS
-from nvitop.gui.model.format import brief_commands, format_command, format_count, format_gib_count
+from nvitop.gui.model.format import brief_commands, format_count, format_gib_count
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, Style
@@ -45,7 +45,7 @@ def draw_tree(buf: Buffer, state: AppState) -> None:
         return row_style(row.process, is_selected=is_selected, is_tagged=row.key in tagged)
 
     def command(row: TreeRow, width: int) -> Content:
-        text = brief.get(row.key) or format_command(row.process.command, row.process.status)
+        text = brief.get(row.key) or TREE_COLUMNS[-1].text(row, width)
         line = clip_scrolled(f'{row.prefix}{text}', scroll_x, width)
         branches = max(0, len(row.prefix) - scroll_x)
         return ((line[:branches], BORDER), (line[branches:], style_of(row)))
@@ -103,10 +103,7 @@ def _brief_commands(rows: Sequence[TreeRow], width: int) -> dict[tuple[int, floa
     """Return the commands that do not fit next to the lines of the tree, shortened together."""
     long: dict[int, dict[tuple[int, float], str]] = {}
     for row in rows:
-        text, room = (
-            format_command(row.process.command, row.process.status),
-            width - len(row.prefix),
-        )
+        text, room = TREE_COLUMNS[-1].text(row, width), width - len(row.prefix)
         if len(text) > room >= _BRIEF and text.isascii():
             long.setdefault(room, {})[row.key] = text
     return {
