@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts and GPUs from the series of a response. Pure.
+"""Hosts and GPUs from the series of a response, or from samples. Pure.
 
 A host with the names of ``nvitop exporter`` is read by them alone, others by those of dcgm-exporter.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, cast
+from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, Sequence, cast
 
 from nvitop.basics.printable import printable
 from nvitop.fleet.series import DCGM_NAMES, INSTANCE, OWN_NAMES, ROW, renamed
@@ -22,7 +22,14 @@ from nvitop.fleet.types import (
     FleetOwner,
     FleetUse,
 )
-from nvitop.health import BUSY_PERCENT, HELD_SECONDS, KINDS, state_of_values
+from nvitop.health import (
+    BUSY_PERCENT,
+    HELD_SECONDS,
+    KINDS,
+    device_states,
+    findings,
+    state_of_values,
+)
 from nvitop.health.xid import action_of
 from nvitop.owner.types import Layer
 
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
     from nvitop.fleet.queries import Scope
     from nvitop.fleet.types import FaultSeverity, Series
     from nvitop.health.states import DeviceWord
+    from nvitop.sampling.types import DeviceKey, ProcessSample, Sample
 
 #: Numbers are compared in groups of digits, because converting thousands of digits takes long.
 _DIGITS = re.compile('([0-9]{1,18})')
@@ -339,3 +347,71 @@ def _state(gpu: _DeviceValues) -> DeviceWord:
 def _findings(words: Mapping[str, FaultSeverity]) -> tuple[FleetFinding, ...]:
     findings = [FleetFinding(text, severity) for text, severity in words.items()]
     return tuple(sorted(findings, key=lambda finding: (finding.severity, finding.words)))
+
+
+# From a sample
+
+
+def host_of_sample(name: str, sample: Sample, measured: float) -> FleetHost:
+    """Return the row of a machine from its sample. MIG devices count instead of their GPU."""
+    divided = {device.key.physical_index for device in sample.devices if device.key.is_mig}
+    gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
+    states = device_states(sample)
+    wrong: dict[int, dict[FleetFinding, None]] = {}
+    for finding in findings(sample):
+        if finding.severity in ('warning', 'critical'):
+            words = FleetFinding(printable(finding.words), finding.severity)
+            wrong.setdefault(finding.device.physical_index, {})[words] = None
+    processes: dict[DeviceKey, list[ProcessSample]] = {}
+    for process in sample.processes:
+        processes.setdefault(process.key.device, []).append(process)
+    rows = []
+    for device in sample.devices:
+        index = device.key.physical_index
+        if index in divided and not device.key.is_mig:
+            continue
+        whole = gpus.get(index, device)
+        watts = whole.power_usage_mw
+        limit = whole.power_limit_mw
+        rows.append(
+            FleetGpu(
+                device.key.uuid or f'{name}#{device.key.label}',
+                device.key.label,
+                whole.key.uuid or f'{name}#{index}',
+                printable(device.info.name or ''),
+                states[device.key].word,
+                device.gpu_utilization_percent,
+                device.memory_used_bytes,
+                device.info.memory_total_bytes,
+                None if watts is None else watts / 1000,
+                None if limit is None else limit / 1000,
+                whole.temperature_celsius,
+                tuple(wrong.get(index, ())),
+                _uses(processes.get(device.key, [])),
+                _owners(processes.get(device.key, [])),
+            )
+        )
+    marks = (SIMULATED,) if sample.simulated else ()
+    return FleetHost(name, 'ssh', tuple(rows), findings=marks, measured=measured)
+
+
+def _uses(processes: Sequence[ProcessSample]) -> tuple[FleetUse, ...]:
+    pids: dict[str, set[int]] = {}
+    memory: dict[str, float] = {}
+    for process in processes:
+        user = printable(process.username or '')
+        if user:
+            pids.setdefault(user, set()).add(process.key.pid)
+            memory[user] = memory.get(user, 0.0) + (process.gpu_memory_bytes or 0)
+    return tuple(FleetUse(user, memory[user], len(pids[user])) for user in sorted(pids))
+
+
+def _owners(processes: Sequence[ProcessSample]) -> tuple[FleetOwner, ...]:
+    owners: dict[FleetOwner, None] = {}
+    for process in processes:
+        owner = process.owner
+        if owner is not None and owner.kind:
+            name = printable(owner.name) if owner.name else None
+            layer = Layer(printable(owner.kind), printable(owner.id), name)
+            owners[FleetOwner(printable(process.username or ''), layer)] = None
+    return tuple(owners)

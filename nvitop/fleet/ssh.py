@@ -8,19 +8,14 @@ import time
 from typing import TYPE_CHECKING, Sequence
 
 from nvitop.basics.printable import printable
+from nvitop.fleet.reading import host_of_sample
 from nvitop.fleet.source import SAMPLE_SECONDS
 from nvitop.fleet.types import (
-    SIMULATED,
     Fleet,
     FleetError,
     FleetFinding,
-    FleetGpu,
     FleetHost,
-    FleetOwner,
-    FleetUse,
 )
-from nvitop.health import KINDS, device_states, findings
-from nvitop.owner.types import Layer
 from nvitop.remote.source import RemoteError, RemoteSource
 from nvitop.sampling.types import Demand, Sample
 from nvitop.sampling.watchdog import start_daemon
@@ -28,7 +23,6 @@ from nvitop.sampling.watchdog import start_daemon
 if TYPE_CHECKING:
     from nvitop.fleet.types import FaultSeverity
     from nvitop.remote.hosts import RemoteHost
-    from nvitop.sampling.types import DeviceKey, ProcessSample
 
 #: Maximum number of machines to which connections are opened at the same time.
 MAX_STARTING = 8
@@ -174,68 +168,3 @@ class SshSource:
         with self._news:
             machines = self._machines.values()
             self._news.wait_for(lambda: not any(m.is_running for m in machines), CLOSE_SECONDS)
-
-
-def host_of_sample(name: str, sample: Sample, measured: float) -> FleetHost:
-    """Return the row of a machine from its sample. MIG devices count instead of their GPU."""
-    divided = {device.key.physical_index for device in sample.devices if device.key.is_mig}
-    gpus = {d.key.physical_index: d for d in sample.devices if not d.key.is_mig}
-    states = device_states(sample)
-    wrong: dict[int, dict[FleetFinding, None]] = {}
-    for finding in findings(sample):
-        if finding.severity in ('warning', 'critical'):
-            words = FleetFinding(KINDS[finding.kind].counted, finding.severity)
-            wrong.setdefault(finding.device.physical_index, {})[words] = None
-    processes: dict[DeviceKey, list[ProcessSample]] = {}
-    for process in sample.processes:
-        processes.setdefault(process.key.device, []).append(process)
-    rows = []
-    for device in sample.devices:
-        index = device.key.physical_index
-        if index in divided and not device.key.is_mig:
-            continue
-        whole = gpus.get(index, device)
-        watts = whole.power_usage_mw
-        limit = whole.power_limit_mw
-        rows.append(
-            FleetGpu(
-                device.key.uuid or f'{name}#{device.key.label}',
-                device.key.label,
-                whole.key.uuid or f'{name}#{index}',
-                printable(device.info.name or ''),
-                states[device.key].word,
-                device.gpu_utilization_percent,
-                device.memory_used_bytes,
-                device.info.memory_total_bytes,
-                None if watts is None else watts / 1000,
-                None if limit is None else limit / 1000,
-                whole.temperature_celsius,
-                tuple(wrong.get(index, ())),
-                _uses(processes.get(device.key, [])),
-                _owners(processes.get(device.key, [])),
-            )
-        )
-    marks = (SIMULATED,) if sample.simulated else ()
-    return FleetHost(name, 'ssh', tuple(rows), findings=marks, measured=measured)
-
-
-def _uses(processes: Sequence[ProcessSample]) -> tuple[FleetUse, ...]:
-    pids: dict[str, set[int]] = {}
-    memory: dict[str, float] = {}
-    for process in processes:
-        user = printable(process.username or '')
-        if user:
-            pids.setdefault(user, set()).add(process.key.pid)
-            memory[user] = memory.get(user, 0.0) + (process.gpu_memory_bytes or 0)
-    return tuple(FleetUse(user, memory[user], len(pids[user])) for user in sorted(pids))
-
-
-def _owners(processes: Sequence[ProcessSample]) -> tuple[FleetOwner, ...]:
-    owners: dict[FleetOwner, None] = {}
-    for process in processes:
-        owner = process.owner
-        if owner is not None and owner.kind:
-            name = printable(owner.name) if owner.name else None
-            layer = Layer(printable(owner.kind), printable(owner.id), name)
-            owners[FleetOwner(printable(process.username or ''), layer)] = None
-    return tuple(owners)

@@ -270,7 +270,7 @@ def test_command_prints_hosts_and_explains_failures(
         (['--filter', 'free:4', '--sort', 'host'], ['gpu0009,8,', 'gpu0010,8,'], 0),
         (['--filter', 'user:carol gpu0', '--sort', 'util'], ['gpu0009,4,'], 0),
         (['--users', '--sort', 'held'], ['alice,', 'bob,'], 0),
-        (['--gpus', '--filter', 'gpu0007 gpu:3'], ['gpu0007,3,gpu-00000006'], 0),
+        (['--gpus', '--filter', 'gpu0007 gpu:3'], ['gpu0007,3,GPU-00000006'], 0),
         (['--jobs', '--sort', 'job'], ['slurm 41005,alice,32,0', 'slurm 41013,bob,23'], 0),
         (['--problems'], ['gpu0007,3,critical,not responding'], 0),
         (['--problems', '--fail-on', 'warning'], ['gpu0007,3,critical'], 1),
