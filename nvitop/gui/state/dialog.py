@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, Sequence
+from typing import Callable, Iterable
 
 from nvitop.gui.model.choices import Screen, neighbor
 from nvitop.gui.model.format import brief_commands, devices_text, special_command
@@ -281,7 +281,13 @@ def question(state: AppState, dialog: SignalDialog) -> tuple[str, str, tuple[str
     room = max(0, state.width - 4 - widest)
     commands = brief_commands([safe(target.command) for target in dialog.targets], room)
     lines = (f'{pad(each, widest)} {text}'.rstrip() for each, text in zip(subjects, commands))
-    return title, safe(', '.join((*_about_zombie(dialog, notes), *about))), tuple(lines)
+    if notes == ['zombie']:
+        target, parent = dialog.targets[0], 'its parent'
+        if target.parent is not None:
+            parent += f' {target.parent.pid} ({target.parent.name or "?"})'
+        text = f'{target.key.pid} has already exited (zombie), and {parent} has not collected its'
+        about.insert(0, f'{text} exit status: a signal to it usually has no effect')
+    return title, safe(', '.join(about)), tuple(lines)
 
 
 def note_lines(state: AppState) -> list[str]:
@@ -302,18 +308,6 @@ def command_lines(state: AppState) -> list[str]:
     if question(state, dialog)[2][at].endswith(command):
         return []
     return wrap(command, max(2, state.width - 2))[: max(0, (state.body_height - 6) // 3)]
-
-
-def _about_zombie(dialog: SignalDialog, notes: Sequence[str]) -> tuple[str, ...]:
-    """Explain that a signal has no effect if the only target is a zombie."""
-    if list(notes) != ['zombie']:
-        return ()
-    target = dialog.targets[0]
-    parent = 'its parent'
-    if target.parent is not None:
-        parent += f' {target.parent.pid} ({target.parent.name or "?"})'
-    text = f'{target.key.pid} has already exited (zombie), and {parent} has not collected its exit'
-    return (f'{text} status: a signal to it usually has no effect',)
 
 
 def _subject(target: SignalTarget, note: str) -> str:

@@ -47,9 +47,6 @@ class Binding(NamedTuple):
     hint_in: Callable[[Any], str] | None = None
     is_pointless: Callable[[Any], bool] | None = None
 
-    def hint_now(self, state: Any) -> str:
-        return self.hint if self.hint_in is None else self.hint_in(state)
-
 
 class HelpEntry(NamedTuple):
     """Keys and what they do, or a mark and its meaning."""

@@ -261,21 +261,19 @@ def tree_columns(state: AppState) -> tuple[Placed, ...]:
 
 
 def listed_users(state: AppState) -> tuple[UserSummary, ...]:
+    """Return the users or owners, users with their GPU time if it is known.
+
+    Unless a filter is set, users who have no process now are among them.
+    """
     users = summarize_users(state.rows, by_owner=state.sums_by_owner)
     if not state.sums_by_owner and state.gpu_times:
-        users = _with_times(state, users)
+        # Recordings call unknown users '?', and those of free GPUs ''.
+        times = {None if name == '?' else name: t for name, t in state.gpu_times.items() if name}
+        users = tuple(user._replace(gpu_times=times.pop(user.name, (0.0, 0.0))) for user in users)
+        if not (state.query or state.main.selected_device or state.main.filter != ProcessFilter()):
+            absent = (summarize(name, ())._replace(gpu_times=t) for name, t in times.items())
+            users = (*users, *(user for user in absent if any(user.gpu_times or ())))
     return sorted_lines(state, Screen.USERS, users)
-
-
-def _with_times(state: AppState, users: tuple[UserSummary, ...]) -> tuple[UserSummary, ...]:
-    """Add the GPU time of users, and those who have no process now unless a filter is set."""
-    # Recordings call unknown users '?', and those of free GPUs ''.
-    times = {None if name == '?' else name: time for name, time in state.gpu_times.items() if name}
-    found = tuple(user._replace(gpu_times=times.pop(user.name, (0.0, 0.0))) for user in users)
-    if state.query or state.main.selected_device or state.main.filter != ProcessFilter():
-        return found
-    absent = (summarize(name, ())._replace(gpu_times=time) for name, time in times.items())
-    return (*found, *(user for user in absent if any(user.gpu_times or ())))
 
 
 def listed_problems(state: AppState) -> tuple[ProblemLine, ...]:

@@ -47,7 +47,10 @@ def draw_frame(state: AppState, history: History) -> Buffer:
             _mark_words(buf, state.searched.split())
         if state.field is not None:
             _draw_field(buf, state, state.field)
-        _draw_bottom(buf, state)
+        rows = draw_next_keys(buf, state) if state.prefix else 0
+        if not state.prefix and state.body_height < state.height and not state.notices:
+            draw_hints(buf, buf.height - 1, state)
+        _draw_notices(buf, state, buf.height - rows)
     if state.view.mono:
         buf.translate(Role.TRACK, MONO_TRACKS)
     return to_ascii(buf) if state.view.ascii else buf
@@ -63,17 +66,6 @@ def _mark_words(buf: Buffer, words: Sequence[str]) -> None:
                 x = cell_width(line[:start])
                 buf.restyle(Rect(x, y, cell_width(word), 1), reverse=True)
                 start = text.find(word, start + len(word))
-
-
-def _draw_bottom(buf: Buffer, state: AppState) -> None:
-    """Draw notices or hints in the last row, or the keys that can follow the last key."""
-    if state.prefix:
-        rows = draw_next_keys(buf, state)
-    else:
-        rows = 0
-        if state.body_height < state.height and not state.notices:
-            draw_hints(buf, buf.height - 1, state)
-    _draw_notices(buf, state, buf.height - rows)
 
 
 def _draw_notices(buf: Buffer, state: AppState, bottom: int) -> None:

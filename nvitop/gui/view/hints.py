@@ -121,7 +121,9 @@ def _menu(state: AppState) -> list[Hint]:
             continue  # the last key does the same
         if binding.shows_orders:
             keys = [state.keymap.sort_prefix(state.screen) or keys[0]]
-        hints.append(Hint(tuple(keys), binding.hint_now(state)))
+        hints.append(
+            Hint(tuple(keys), binding.hint if binding.hint_in is None else binding.hint_in(state))
+        )
     return hints
 
 

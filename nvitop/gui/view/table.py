@@ -74,7 +74,15 @@ def draw_table(
     ``text`` of a column gets the row and the width of the column. The row of the ``cursor`` is a bar.
     """
     shown = rows[first : first + max(0, area.height - 1)]
-    widths = {c.name: _widest(c, rows) for c in columns if len(c.sizes) > 1 and c.sizes[-1]}
+    # The widest text of columns that grow, at most their own widest size.
+    widths = {
+        column.name: max(
+            [cell_width(column.title)]
+            + [_cells(column.text(row, column.sizes[-1])) for row in rows]
+        )
+        for column in columns
+        if len(column.sizes) > 1 and column.sizes[-1]
+    }
     placed = place(columns, Cells(area.x, area.width), {**widths, **(wanted or {})})
     draw_headings(buf, area.y, placed, order, arrow)
     for number, row in enumerate(shown, first):
@@ -87,13 +95,6 @@ def draw_table(
         if number == cursor or style.role in MARKED:
             buf.restyle(line, role=Role.SELECTED if number == cursor else style.role)
     return placed
-
-
-def _widest(column: Column, rows: Sequence[Any]) -> int:
-    """Return the width of the widest text of a column, at most its own widest size."""
-    most = column.sizes[-1]
-    widths = [_cells(column.text(row, most)) for row in rows]
-    return max([cell_width(column.title), *widths])
 
 
 def _cells(content: Content) -> int:

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Sequence
-
 from nvitop.basics.masking import is_secret
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.style import DIM, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, clip, clip_scrolled, cut, safe
 from nvitop.gui.state.app_state import AppState, EnvironState
 from nvitop.gui.state.cursor import current_line, lines_layout
-from nvitop.gui.state.environ import OwnerLine, environ_lines, owner_lines
+from nvitop.gui.state.environ import environ_lines, owner_lines
+from nvitop.gui.state.navigation import shown_scroll_x
 from nvitop.gui.view.hints import draw_screen_title, shown_key
 from nvitop.gui.view.text import draw_bar_row, draw_message
 
@@ -28,26 +27,21 @@ def draw_environ(buf: Buffer, state: AppState) -> None:
     layout = lines_layout(state)
     draw_screen_title(buf, state, _titles(environ))
     owners = owner_lines(state)
-    _draw_owners(buf, owners)
+    longest = max((cell_width(safe(line.text)) for line in owners), default=0)
+    width = max(0, min(longest, buf.width - _SOURCE_WIDTH))
+    for y, owner in enumerate(owners, 1):
+        buf.write(1, y, clip(safe(owner.text), width), _BEST if owner.is_owner else PLAIN)
+        x = 1 + width + 2
+        buf.write(x, y, clip(safe(owner.source), max(0, buf.width - x)), DIM)
     draw_bar_row(buf, 1 + len(owners), _summary(state))
     if environ.error or not environ.variables:
         style = Style(Role.ERROR) if environ.error else DIM
         draw_message(buf, layout.area, safe(_message(environ)), style)
         return
     lines = environ_lines(environ)
-    cursor, scroll_x = current_line(state), state.position.scroll_x
+    cursor, scroll_x = current_line(state), shown_scroll_x(state)
     for line in layout.shown:
         _draw_line(buf, layout.row_of(line), lines[line], scroll_x, is_cursor=line == cursor)
-
-
-def _draw_owners(buf: Buffer, lines: Sequence[OwnerLine]) -> None:
-    """Draw what the process belongs to, and where that was read."""
-    longest = max((cell_width(safe(line.text)) for line in lines), default=0)
-    width = max(0, min(longest, buf.width - _SOURCE_WIDTH))
-    for y, line in enumerate(lines, 1):
-        buf.write(1, y, clip(safe(line.text), width), _BEST if line.is_owner else PLAIN)
-        x = 1 + width + 2
-        buf.write(x, y, clip(safe(line.source), max(0, buf.width - x)), DIM)
 
 
 def _titles(environ: EnvironState) -> tuple[str, ...]:

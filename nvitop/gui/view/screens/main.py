@@ -24,12 +24,13 @@ from nvitop.gui.view.panels.main import draw_panels
 from nvitop.gui.view.panels.process import Limits, ProcessView
 from nvitop.gui.view.text import draw_centered_line
 from nvitop.sampling.history import History
-from nvitop.sampling.types import HostSample
 
 #: Cells between two parts of the first line.
 _GAP = 3
 #: Maximum width of the name of the user and of that of the host.
 _NAME_WIDTH = 24
+#: Note on processes of another PID namespace.
+_FOREIGN = ('another PID namespace: run with --pid=host', 'run with --pid=host')
 
 
 def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
@@ -69,7 +70,7 @@ def draw_main_screen(buf: Buffer, state: AppState, history: History) -> None:
         main.tagged,
         lines_layout(state).scroll_y,
         shown_scroll_x(state),
-        _foreign_note() if has_foreign else (),
+        (Item(_FOREIGN, Style(Role.WARNING), 2),) if has_foreign else (),
     )
     draw_panels(buf, panel, sample, state.view, shown, listed)
 
@@ -98,11 +99,6 @@ def crumbs(state: AppState, name: str) -> tuple[Item, ...]:
     return (Item((f'{where} › {name}', name), TITLE),) if name else ()
 
 
-def _foreign_note() -> tuple[Item, ...]:
-    text = 'another PID namespace: run with --pid=host'
-    return (Item((text, 'run with --pid=host'), Style(Role.WARNING), 2),)
-
-
 def draw_too_small(buf: Buffer) -> None:
     """Draw the minimum size, on a screen that is too small for anything else."""
     text = f'too small: {NARROWEST} x {LOWEST} needed'
@@ -115,7 +111,8 @@ def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> Non
     What does not fit becomes shorter, and then is left out: badges and free GPUs last.
     """
     day, host = format_timestamp(state.timestamp), state.shown.host
-    name = _user_and_host(host)
+    user, name = (clip(safe(n), _NAME_WIDTH, '+') for n in (host.username, host.hostname))
+    name = f'{user}@{name}{" (WSL)" if host.wsl else ""}' if user or name else ''
     left = [*(badge._replace(rank=-1) for badge in badges), *state.program.answers(state)]
     clock = Item((day.split()[3], day.split()[3][:5]), PLAIN, 5)
     room = buf.width - 2
@@ -138,16 +135,9 @@ def draw_first_line(buf: Buffer, state: AppState, badges: Sequence[Item]) -> Non
     end = 1 + room - cell_width(time)
     buf.write(end, 0, time, clock.style)
     if name and x + cell_width(name) + _GAP <= end:
-        buf.write(end - _GAP - cell_width(name), 0, name, _host_style(host))
-
-
-def _user_and_host(host: HostSample) -> str:
-    if not (host.username or host.hostname):
-        return ''
-    user = clip(safe(host.username), _NAME_WIDTH, '+')
-    name = clip(safe(host.hostname), _NAME_WIDTH, '+') + (' (WSL)' if host.wsl else '')
-    return f'{user}@{name}'
-
-
-def _host_style(host: HostSample) -> Style:
-    return Style(Role.ROOT, bold=True) if host.is_superuser else DIM
+        buf.write(
+            end - _GAP - cell_width(name),
+            0,
+            name,
+            Style(Role.ROOT, bold=True) if host.is_superuser else DIM,
+        )
