@@ -64,7 +64,7 @@ def test_every_getter_of_the_binding_returns_or_raises_an_nvml_error(
             answered += 1
         except REFUSALS:
             pass
-    assert answered >= 45
+    assert answered >= 35
 
 
 def test_gpus_are_found_by_index_uuid_and_bus_id(start: Start) -> None:
