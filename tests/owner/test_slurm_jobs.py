@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,21 @@ def test_jobs_have_control_groups_of_both_versions(tmp_path: Path) -> None:
     ):
         (tmp_path / path).mkdir(parents=True)
     assert job_ids(str(tmp_path)) == {'42', '43', '44'}
+
+
+@pytest.mark.skipif(os.name == 'nt', reason='the program is a shell script')
+def test_scontrol_describes_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = SlurmJobs('gpu07', ids=lambda: {'42'})
+    program = tmp_path / 'scontrol'
+    program.write_text(f'#!/bin/sh\necho "{TEXT} $4 $5"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv('PATH', str(tmp_path / 'missing'))
+    jobs.look()
+    assert list(jobs.read()) == []
+    monkeypatch.setenv('PATH', f'{tmp_path}:{os.defpath}')
+    jobs = SlurmJobs('gpu07', ids=lambda: {'42'})
+    jobs.look()
+    assert [job.user for job in jobs.read()] == ['ann']
 
 
 def test_each_job_is_described_once_and_forgotten_at_its_end() -> None:

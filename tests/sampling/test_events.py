@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterator
 import pytest
 
 from nvitop import simulation
+from nvitop.api.libnvml._session import SESSION
 from nvitop.health import findings
 from nvitop.sampling import Demand, LiveSource, Sampler, intervals
 from nvitop.sampling.events import MAX_EVENTS, EventLog, EventWatcher
@@ -188,6 +189,17 @@ def test_the_thread_leaves_the_driver_for_a_restart(machine: simulation.Machine)
     assert machine.calls['nvmlEventSetFree'] == 1
     watched.watcher.resume()
     watched.wait_for_calls('nvmlEventSetCreate', 2)
+
+
+def test_events_of_before_a_restart_are_not_freed(
+    machine: simulation.Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(machine)
+    monkeypatch.setattr(SESSION, 'epoch', SESSION.epoch + 1)  # by another part of the program
+    watched.watcher.pause()
+    machine.set(gpu=1, xid=13)  # the wait returns
+    wait_until(watched.watcher.pause)
+    assert machine.calls['nvmlEventSetFree'] == 0
 
 
 def test_the_restart_follows_as_soon_as_the_thread_has_left_the_driver(

@@ -44,7 +44,8 @@ def line(start: int, stop: int, step: int = 1) -> dict[float, float | None]:
         # Short gaps and columns finer than slots are interpolated, long gaps are not.
         ({100: 10.0, 105: 20.0, 106: 21.0}, (106, 7, 7), [10, 12, 14, 16, 18, 20, 21]),
         ({100: 0.0, 101: 2.0, 102: 4.0}, (102, 2.5, 5), [0, 1, 2, 3, 4]),
-        ({100: 10.0, 120: 20.0}, (120, 21, 21), [10, *[None] * 19, 20]),
+        ({100: 0.0, 111: 11.0}, (111, 12, 12), [*range(12)]),
+        ({100: 0.0, 112: 12.0}, (112, 13, 13), [0, *[None] * 11, 12]),
         # An unavailable value is a hole.
         ({102: 10.0, 103: None, 104: 30.0}, (104, 3, 3), [10, None, 30]),
         ({102: 10.0, 103: math.nan, 104: 30.0}, (104, 3, 3), [10, None, 30]),
