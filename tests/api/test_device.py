@@ -249,12 +249,13 @@ def test_mig_device_of_a_lost_gpu_is_lost(function: str, machine: simulation.Mac
 # Identity
 
 
-def test_devices_are_pickled_by_index(machine: simulation.Machine) -> None:
+def test_devices_are_shown_and_pickled_by_index(machine: simulation.Machine) -> None:
     for device in (Device(0), Device((1, 2))):
         for copied in (pickle.loads(pickle.dumps(device)), copy.deepcopy(device)):
             assert type(copied) is type(device)
             assert copied == device
         assert device.uuid().encode() not in pickle.dumps(device)
+    assert repr(Device(2)).startswith("PhysicalDevice(index=2, name='NVIDIA GeForce RTX 4090', ")
     written_by_nvitop_1 = b'cnvitop.api.device\nPhysicalDevice\n(I0\ntR.'
     assert pickle.loads(written_by_nvitop_1) == Device(0)
 

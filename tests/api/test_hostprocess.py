@@ -112,6 +112,15 @@ def test_exited_process_raises_in_methods_only(gone_pid: int) -> None:
     assert HostProcess(gone_pid) is process
 
 
+def test_process_that_exits_is_noticed() -> None:
+    with running('cat') as child:
+        process = HostProcess(child.pid)
+        assert process.facts().is_running
+    assert process.facts() == GONE
+    assert HostProcess(child.pid) is not process
+    assert not process.is_running()
+
+
 @pytest.mark.parametrize('action', ['kill', 'terminate', 'suspend', 'resume'])
 def test_exited_process_is_not_signaled_if_its_pid_is_reused(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, action: str

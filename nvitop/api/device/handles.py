@@ -30,7 +30,12 @@ UUID_PATTERN = re.compile(
 
 
 #: Index of a MIG device as text, such as ``'0:1'``.
-MIG_INDEX_PATTERN = re.compile(r'(?P<gpu>\d+):(?P<mig>\d+)\Z', re.ASCII)
+_MIG_INDEX = r'([0-9]+):([0-9]+)'
+
+
+def is_mig_index(text: object) -> bool:
+    """Return whether a value is the index of a MIG device as text."""
+    return isinstance(text, str) and re.fullmatch(_MIG_INDEX, text) is not None
 
 
 def is_mig_device_uuid(uuid: str | None) -> bool:
@@ -112,9 +117,9 @@ def index_or_uuid(
             raise TypeError(f'UUIDs and PCI bus IDs must be str, not {argument!r}')
     if not isinstance(index, str):
         return index, uuid
-    pair = MIG_INDEX_PATTERN.match(index)
+    pair = re.fullmatch(_MIG_INDEX, index)
     if pair is not None:
-        return (int(pair['gpu']), int(pair['mig'])), None
+        return (int(pair.group(1)), int(pair.group(2))), None
     if not index.startswith(('GPU-', 'MIG-')):
         raise TypeError(
             f"a text index must be a UUID such as 'GPU-…', or that of a MIG device such as '0:1', "

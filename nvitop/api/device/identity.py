@@ -28,7 +28,7 @@ _ARCHITECTURES = {
     13: 'Rubin',
 }
 #: Where a word begins in the name of an NVML function; ``BAR1`` and ``P2P`` are words.
-_WORD_START = re.compile(r'(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])')
+_WORD_START = r'(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])'
 #: NVML's number of a product brand → its name. The simulated driver has a table of its own, so that
 #: a wrong number here fails a test.
 BRANDS = {
@@ -238,7 +238,7 @@ def getter_function(name: str) -> str | None:
 def _getters() -> dict[str, str]:
     """Functions of NVML whose first argument is a device, by the snake_case name of the value."""
     return {
-        _WORD_START.sub('_', name[len(_GETTER) :]).lower(): name
+        re.sub(_WORD_START, '_', name[len(_GETTER) :]).lower(): name
         for name in dir(libnvml)
         if name.startswith(_GETTER) and not name.startswith(_OTHER_GETTERS)
     }

@@ -11,13 +11,13 @@ from nvitop.api import libnvml
 from nvitop.api.device.base import DeviceBase
 from nvitop.api.device.clock import ClockMixin
 from nvitop.api.device.handles import (
-    MIG_INDEX_PATTERN,
     UUID_PATTERN,
     find_gpu,
     find_handle,
     find_mig_by_uuid,
     index_or_uuid,
     is_mig_device_uuid,
+    is_mig_index,
     is_pair,
     mig_handles,
 )
@@ -131,8 +131,7 @@ class Device(
         if cls is not Device:
             return super().__new__(cls)
         given = index if isinstance(index, str) else uuid
-        is_mig = isinstance(index, tuple) or is_mig_device_uuid(given)
-        is_mig = is_mig or (isinstance(index, str) and MIG_INDEX_PATTERN.match(index) is not None)
+        is_mig = isinstance(index, tuple) or is_mig_index(index) or is_mig_device_uuid(given)
         return super().__new__(MigDevice if is_mig else PhysicalDevice)
 
     def __init__(

@@ -19,7 +19,7 @@ from nvitop.basics.units import NA, NaType, bytes2human
 
 #: Names of products whose GPU is part of the processor and uses its memory, and their CUDA compute
 #: capabilities: Tegra X1 and X2, Xavier, Orin, Thor (before and since CUDA 13) and GB10.
-_INTEGRATED_NAMES = re.compile(r'\b(GB10|Thor|Orin|Xavier|Tegra|Jetson)\b', re.IGNORECASE)
+_INTEGRATED_NAMES = r'(?i)\b(GB10|Thor|Orin|Xavier|Tegra|Jetson)\b'
 _INTEGRATED = {(5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0), (12, 1)}
 
 
@@ -103,7 +103,7 @@ class MemoryMixin(DeviceBase):
         name = self._query('nvmlDeviceGetName', static=True)
         capability = self._query('nvmlDeviceGetCudaComputeCapability', static=True)
         is_integrated = capability is not NA and tuple(capability) in _INTEGRATED
-        return is_integrated or _INTEGRATED_NAMES.search(str(name)) is not None
+        return is_integrated or re.search(_INTEGRATED_NAMES, str(name)) is not None
 
     def _has_no_memory(self, info: Any, error: object) -> bool:
         return isinstance(error, libnvml.NVMLError_NotSupported) if error else not info.total
