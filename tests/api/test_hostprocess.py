@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from nvitop.api.process import GpuProcess, HostProcess, observed, procfs
+from nvitop.api.process.facts import GONE
 from nvitop.basics.units import NA
 from nvitop.platforms import kernel
 from tests.api.processes import FakeDevice, linux_only, running
