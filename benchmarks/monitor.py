@@ -105,10 +105,16 @@ def switches(pid: int) -> int:
     return int(found.group(1)) if found else 0
 
 
+def working_process(terminal: Pseudoterminal) -> psutil.Process:
+    """Return the process that does the work: the child if the program only waits for it."""
+    process = psutil.Process(terminal.process.pid)
+    return next(iter(process.children()), process)
+
+
 def measure_rest(terminal: Pseudoterminal, seconds: float, calls: str) -> Rest:
     """Measure a monitor at rest."""
-    pid = terminal.process.pid
-    process = psutil.Process(pid)
+    process = working_process(terminal)
+    pid = process.pid
     before, waits, counted = process.cpu_times(), switches(pid), counted_calls(calls)
     started = time.perf_counter()
     written = drain(terminal, seconds)
@@ -171,7 +177,7 @@ def measure_kinds(terminal: Pseudoterminal, count: int) -> dict[str, list[float]
 
 def measure_typing(terminal: Pseudoterminal, seconds: float) -> float:
     """Return the CPU percentage while an arrow key is held down."""
-    process = psutil.Process(terminal.process.pid)
+    process = working_process(terminal)
     before, started = process.cpu_times(), time.perf_counter()
     count = round(seconds * KEYS_PER_SECOND)
     for i in range(count):

@@ -16,6 +16,7 @@ from nvitop.gui.view.text import draw_border
         (50, '├─ 8 × H100 · driver 580 ──── 62% util · 1 idle ─┤'),
         (34, '├─ 8 × H100 ─ 62% util · 1 idle ─┤'),
         (24, '├─ 8 GPUs ── 62% util ─┤'),
+        (23, '├─ 8 GPUs ─ 62% util ─┤'),
         (10, '├─ 8 .. ─┤'),
     ],
 )

@@ -20,7 +20,6 @@ from nvitop.sampling.types import Origin
 from tests.gui.drawing import lines_of, state_on
 from tests.gui.driving import (
     FLAT,
-    KEYS,
     MANY,
     TREE,
     after,
@@ -29,7 +28,7 @@ from tests.gui.driving import (
     state_of,
     texts,
 )
-from tests.gui.samples import SAMPLES, with_families
+from tests.gui.samples import with_families
 
 _WAYS = [(key, binding.opens) for binding in BINDINGS if binding.opens for key in binding.keys]
 
@@ -82,24 +81,6 @@ def test_notice_names_the_screens_on_which_a_key_works(
     assert (state._replace(notices=()), effects) == (before, ())
     # A repeated key, or another one, replaces the notice.
     assert len(pressed(state, key, 'J', key).notices) == 1
-
-
-@pytest.mark.parametrize('screen', SCREENS)
-def test_every_key_of_the_table_works_or_shows_a_notice(screen: Screen) -> None:
-    sample = with_families(SAMPLES['one'])
-    before = pressed(state_of(sample), 'Down')
-    is_signal = screen is Screen.SIGNAL
-    before = pressed(before, 'T') if is_signal else before._replace(screen=screen)
-    for key in KEYS:
-        is_bound = USUAL.find(screen, key) is not None or USUAL.is_prefix(screen, key)
-        listed = (each for each in BINDINGS if each.help and each.screens != {Screen.SIGNAL})
-        is_first = any(keys.split(' ')[0] == key for each in listed for keys in each.keys)
-        after_key = pressed(before, key)
-        if screen is Screen.HELP:
-            assert is_bound or after_key.screen is Screen.MAIN
-        else:
-            has_notice = any('works only' in text for text in texts(after_key))
-            assert has_notice is (is_first and not is_bound)
 
 
 def test_read_only_mode_names_no_other_screen_for_signals() -> None:

@@ -100,14 +100,6 @@ def test_help_and_hints_show_the_configured_keys() -> None:
     assert lines[-1].rstrip().endswith('q Back')
 
 
-def test_first_of_two_actions_gets_the_key() -> None:
-    keymap, problems = rebind({'open-tree': ['y'], 'open-users': ['y'], 'reveal': ['y']}, USUAL)
-    assert problems == ("key 'y' is bound to both open-tree and open-users",)
-    binding = keymap.find(Screen.MAIN, 'y')
-    assert binding is not None
-    assert binding.opens is Screen.TREE
-
-
 @pytest.mark.parametrize(
     'keys',
     [{'quit': []}, {'back': []}, {'help': ['q', 'Q', 'F10']}, {'quit': ['x y'], 'freeze': ['x']}],

@@ -15,7 +15,6 @@ from nvitop.gui.state.problems import (
     problem_lines,
 )
 from nvitop.gui.state.process_rows import summarize_users, total_memory, whole_devices
-from nvitop.health import SEVERITIES
 from nvitop.sampling.types import Cost, DeviceKey, Problem, ProcessKey, ProcessSample
 from tests.gui.samples import MIB, SAMPLES, mig
 
@@ -138,15 +137,6 @@ def test_own_cost_is_that_of_the_samples_after_the_first() -> None:
     assert cost.seconds == 4.0
     assert own_cost(costs[:1]) is None
     assert own_cost([costs[0], costs[0]]) is None
-
-
-def test_findings_are_listed_the_most_severe_first() -> None:
-    rows = [
-        ProblemCount(DeviceKey(index), severity, 'reason', 'error', index, 9.0, severity=severity)
-        for index, severity in enumerate(reversed(SEVERITIES))
-    ]
-    words = [line.what for line in problem_lines(rows)]
-    assert words == [*SEVERITIES]
 
 
 def test_problems_of_a_gpu_are_together_and_say_each_thing_once() -> None:
