@@ -136,7 +136,10 @@ def _enter(subject: Subject | None, *, even_unlocked: bool = True) -> bool:
                 record = _RECORD.pack(os.getpid(), time.monotonic())
                 os.pwrite(_files[0], record, _offset(subject))
                 _locked.add(subject)
-            except OSError:  # another process was faster
+            except OSError:  # another process was faster, or the disk is full
+                # A lock without a record, which nothing would release, makes others wait.
+                with contextlib.suppress(OSError):
+                    fcntl.lockf(_files[0], fcntl.LOCK_UN, 1, _offset(subject))
                 if not even_unlocked:
                     return False
         before = _calls.pop(thread, None)

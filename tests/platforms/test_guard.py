@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import pathlib
@@ -181,25 +182,40 @@ def enter(subject: stuck_calls.Subject) -> None:
         pass
 
 
-def test_calls_inside_of_others_and_of_other_threads_keep_their_locks(file: pathlib.Path) -> None:
-    def locked() -> list[str]:
-        script = HOLDER.partition('with')[0] + (
-            'for subject in ("driver", 1):\n    if stuck_calls.find_holder(subject): print(subject)'
-        )
-        words = [sys.executable, '-c', script, str(file)]
-        return subprocess.check_output(words, text=True, env=environment()).split()
+def locked(file: pathlib.Path) -> list[str]:
+    """What another process finds locked, of the driver and GPU 1."""
+    script = HOLDER.partition('with')[0] + (
+        'for subject in ("driver", 1):\n    if stuck_calls.find_holder(subject): print(subject)'
+    )
+    words = [sys.executable, '-c', script, str(file)]
+    return subprocess.check_output(words, text=True, env=environment()).split()
 
+
+def test_calls_inside_of_others_and_of_other_threads_keep_their_locks(file: pathlib.Path) -> None:
     stuck_calls.heed()
     with stuck_calls.calling(stuck_calls.DRIVER):
-        assert locked() == ['driver']
+        assert locked(file) == ['driver']
         with stuck_calls.calling(1):
-            assert locked() == ['1']
+            assert locked(file) == ['1']
             thread = threading.Thread(target=enter, args=(1,))
             thread.start()
             thread.join(30)
-            assert locked() == ['1']
-        assert locked() == ['driver']
-    assert locked() == []
+            assert locked(file) == ['1']
+        assert locked(file) == ['driver']
+    assert locked(file) == []
+
+
+def test_on_a_full_disk_nothing_stays_locked(
+    file: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pwrite(*_arguments: object) -> int:
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    stuck_calls.heed()
+    monkeypatch.setattr(os, 'pwrite', pwrite)
+    with stuck_calls.calling(1):
+        assert locked(file) == []
+    assert locked(file) == []
 
 
 def test_a_file_that_another_user_could_have_put_there_is_not_used(file: pathlib.Path) -> None:
