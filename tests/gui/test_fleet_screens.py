@@ -9,7 +9,7 @@ import pytest
 
 from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
-from nvitop.fleet.lists import memory_text
+from nvitop.fleet.lists import ListColumn, memory_text
 from nvitop.fleet.source import Pace
 from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
 from nvitop.gui.fleet.command import begin_with, state_of
@@ -195,6 +195,21 @@ def test_clicks_select_and_open_hosts_and_press_hints() -> None:
     x = draw_frame(state, History()).lines()[-1].index('Problems')
     event = MousePressed(x, 29, hit=draw_frame(state, History()).hit_at(x, 29))
     assert update_fleet(state, event)[0].screen is Screen.PROBLEMS
+
+
+@pytest.mark.parametrize('key', ['', 'g', 'U', 'J'])
+def test_only_visible_rows_of_thousands_are_formatted(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, shown, cells = screen(1000, 120, 40, *key), ListColumn.shown, []
+
+    def counted(column: ListColumn, row: object, now: float) -> str:
+        cells.append(column.name)
+        return shown(column, row, now)
+
+    monkeypatch.setattr(ListColumn, 'shown', counted)
+    draw_frame(state, History())
+    assert len(cells) < 1000
 
 
 def test_search_and_order_of_hosts() -> None:
