@@ -82,7 +82,7 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
     if last - first < len(panel.shown.rows):
         arrows = '▲' * (first > 0) + '▼' * (last < len(panel.shown.rows))
         text = f'{first + 1}–{last} of {len(panel.shown.rows)} {arrows}'
-        position = (Item((text, arrows), Style(Role.KEY, bold=True), 1),)
+        position = (Item((text,), Style(Role.KEY, bold=True), 0),)
     notes = machine_notes(rows, shown)
     draw_border(buf, area.y, (), ends, notes, (*position, *total_notes(rows)))
     columns = _place(area.width, rows, panel.lines, shown)
