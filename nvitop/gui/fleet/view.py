@@ -24,9 +24,8 @@ from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.list_frame import draw_section
 from nvitop.gui.view.table import Content, draw_table
-from nvitop.gui.view.text import draw_message
+from nvitop.gui.view.text import draw_message, draw_section
 from nvitop.sampling.history import History
 
 if TYPE_CHECKING:

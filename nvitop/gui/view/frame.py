@@ -7,20 +7,21 @@ from typing import Sequence
 
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.main_rows import LOWEST
+from nvitop.gui.model.table import Item
 from nvitop.gui.render.ansi import to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import NARROWEST, Rect
-from nvitop.gui.render.style import DIM, PLAIN, Role, Style
+from nvitop.gui.render.style import DIM, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip_left, safe, wrap
 from nvitop.gui.state.app_state import AppState, TextField
 from nvitop.gui.state.input_line import match_text
 from nvitop.gui.view.hints import (
     draw_hints,
     draw_next_keys,
+    title_badges,
 )
-from nvitop.gui.view.list_frame import draw_framed
-from nvitop.gui.view.screens.main import draw_too_small
-from nvitop.gui.view.text import MONO_TRACKS
+from nvitop.gui.view.screens.main import crumbs, draw_first_line, draw_too_small
+from nvitop.gui.view.text import BORDER, MONO_TRACKS, draw_border, draw_rule, draw_uprights
 from nvitop.sampling.history import History
 
 _INPUT = Style(Role.INPUT)
@@ -36,7 +37,7 @@ def draw_frame(state: AppState, history: History) -> Buffer:
     else:
         if state.frozen is not None:
             history = history.until(max(state.frozen.until, state.frozen.sample.monotonic))
-        draw = draw_framed if state.spec.is_framed else state.spec.draw
+        draw = _draw_framed if state.spec.is_framed else state.spec.draw
         draw(buf, state, history)
     if buf.height < state.height:
         buf.add_row()
@@ -54,6 +55,28 @@ def draw_frame(state: AppState, history: History) -> Buffer:
     if state.view.mono:
         buf.translate(Role.TRACK, MONO_TRACKS)
     return to_ascii(buf) if state.view.ascii else buf
+
+
+def _draw_framed(buf: Buffer, state: AppState, history: History) -> None:
+    """Draw a list screen inside its frame, below the first line."""
+    inside = state.inner
+    inner = Buffer(inside.width, inside.height)
+    state.spec.draw(inner, inside, history)
+    draw_first_line(buf, state, (*crumbs(state, state.screen.value), *title_badges(state)))
+    ends, x = (0, buf.width - 1), state.margin
+    title = ' · '.join(text for _, text, _ in inner.row(0)) if inner.height else ''
+    draw_border(buf, 1, (), ends, [Item((title,), TITLE)] if title else ())
+    for y in range(1, inner.height):
+        row = inner.row(y)
+        if row and row[-1][2] == BORDER and row[-1][1].endswith('─'):
+            draw_rule(buf, y + 1, ends, ends)
+        else:
+            draw_uprights(buf, y + 1, ends)
+        for column, text, style in row:
+            buf.write(x + column, y + 1, text, style)
+    draw_rule(buf, buf.height - 1, ends, ())
+    for rect, (kind, value) in inner.hits:
+        buf.hit(rect._replace(x=rect.x + x, y=rect.y + 1), kind, value)
 
 
 def _mark_words(buf: Buffer, words: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from nvitop.gui.model.format import NOT_AVAILABLE
 from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import HEADING, PLAIN, Role, Style
+from nvitop.gui.render.style import HEADING, PLAIN, TITLE, Role, Style
 from nvitop.gui.render.width import cell_width, clip, pad, wrap
 
 if TYPE_CHECKING:
@@ -113,3 +113,10 @@ def draw_border(
 def draw_uprights(buf: Buffer, y: int, columns: Sequence[int]) -> None:
     for column in columns:
         buf.write(column, y, _UPRIGHT, BORDER)
+
+
+def draw_section(buf: Buffer, y: int, title: str) -> None:
+    """Begin another part inside the frame of a list with a line that joins it."""
+    buf.write(0, y, '─' * buf.width, BORDER)
+    if title:
+        buf.write(0, y, f' {title} ', TITLE, width=max(0, buf.width - 1))

@@ -18,9 +18,8 @@ from nvitop.gui.state.cursor import current_line, lines_layout
 from nvitop.gui.state.lists import listed_problems
 from nvitop.gui.state.problems import ProblemLine, own_cost, value_words
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.list_frame import draw_section
 from nvitop.gui.view.table import draw_table
-from nvitop.gui.view.text import draw_message
+from nvitop.gui.view.text import draw_message, draw_section
 from nvitop.sampling.types import STATUS
 
 _CURSOR = Style(Role.KEY, bold=True)

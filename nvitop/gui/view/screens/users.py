@@ -20,7 +20,6 @@ from nvitop.gui.state.lists import listed_users
 from nvitop.gui.state.process_rows import UserSummary, processes_of
 from nvitop.gui.view.charts import draw_history, draw_ruler
 from nvitop.gui.view.hints import draw_screen_title
-from nvitop.gui.view.list_frame import draw_section
 from nvitop.gui.view.panels.process import (
     Limits,
     no_match_message,
@@ -29,7 +28,7 @@ from nvitop.gui.view.panels.process import (
 )
 from nvitop.gui.view.screens.main import ruler_of
 from nvitop.gui.view.table import Content, draw_cell, draw_table
-from nvitop.gui.view.text import draw_message
+from nvitop.gui.view.text import draw_message, draw_section
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
 
