@@ -16,6 +16,8 @@ import pytest
 from nvitop.api.process import GpuProcess, HostProcess, observed, procfs
 from nvitop.api.process.facts import GONE
 from nvitop.basics.units import NA
+from nvitop.owner.reading import EXITED
+from nvitop.owner.types import OwnerReading
 from nvitop.platforms import kernel
 from tests.api.processes import FakeDevice, linux_only, running
 from tests.waiting import PATIENCE
@@ -326,3 +328,33 @@ def test_snapshot_replaces_values_without_permission(
     monkeypatch.setattr(process, 'cmdline', deny, raising=False)
     snapshot = process.as_snapshot(['cmdline', 'command'], ad_value='secret')
     assert dict(snapshot) == {'cmdline': 'secret', 'command': 'secret'}
+
+
+@linux_only
+def test_recent_values_are_kept_but_for_cpu_usage_and_status(
+    child: subprocess.Popen[bytes],
+) -> None:
+    process = observed.LinuxProcess(child.pid)
+    before = process.facts()._replace(name='of before', status='?')
+    after = process.facts(before)
+    assert after.name == 'of before'
+    assert after.status in ('running', 'sleeping')
+    again = process.facts().running_time_in_seconds
+    assert again is not None
+    assert again >= (before.running_time_in_seconds or 0.0)
+    child.kill()
+    child.wait()
+    assert process.facts(before) == GONE
+
+
+@linux_only
+def test_owner_of_a_process_that_exits_meanwhile_is_unknown(
+    child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = HostProcess(child.pid)
+    assert process.owner_reading().owner is not None
+    monkeypatch.setattr(process, 'is_running', lambda: False, raising=False)
+    assert process.owner_reading() == OwnerReading(None, EXITED)
+    elsewhere = HostProcess.elsewhere(child.pid)
+    assert elsewhere.facts() == GONE
+    assert elsewhere.owner() is NA

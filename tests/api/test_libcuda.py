@@ -86,6 +86,8 @@ def test_every_error_has_its_own_class_and_pickles(module: Any, base: Any) -> No
         copy = pickle.loads(pickle.dumps(error))
         assert type(copy) is type(error)
         assert (copy.value, copy.args, str(copy)) == (code, error.args, str(error))
+        assert copy == error
+        assert copy != base(999 if code == 1 else 1)
 
 
 @BOTH
