@@ -68,7 +68,9 @@ def test_best_hierarchy_counts() -> None:
     for count, kind in enumerate(kinds, 1):
         assert parse_cgroup('\n'.join(lines[:count])).kind == kind
         assert parse_cgroup('\n'.join(reversed(lines[:count]))).kind == kind
-    assert str(parse_cgroup('\n'.join(lines))) == 'slurm 42.0'
+    best = parse_cgroup('\n'.join(lines))
+    assert (str(best), best.group) == ('slurm 42.0', 'slurm 42')
+    assert parse_cgroup('0::/a.service').group == 'unit a.service'
 
 
 def test_layers_go_from_the_outermost_to_the_innermost() -> None:

@@ -151,6 +151,14 @@ def test_processes_stay_without_numbers_while_their_list_fails(bench: ClockedMac
     assert 'processes' not in problems_of(bench.sample(2.0), 0)
 
 
+@on(
+    ('what', 'kind', 'hides'),
+    [('processes', 'error', True), ('processes', 'impossible', False), ('fan_speed', 'na', False)],
+)
+def test_only_a_missing_list_hides_processes(what: str, kind: Any, hides: bool) -> None:
+    assert Problem(DeviceKey(0), what, '', kind).hides_processes == hides
+
+
 def test_processes_keep_their_rows_while_the_host_cannot_list_its_own(
     bench: ClockedMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
