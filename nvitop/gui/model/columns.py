@@ -116,21 +116,8 @@ COLUMNS_BY_NAME: dict[str, Column] = {column.name: column for column in COLUMNS}
 
 #: Columns shown by default.
 DEFAULT_COLUMNS: tuple[str, ...] = (
-    *(
-        'gpu',
-        'user',
-        'owner',
-        'pid',
-        'type',
-        'gpu_memory',
-        'idle',
-        'sm',
-        'gmbw',
-        'cpu',
-        'memory',
-        'time',
-    ),
-    'command',
+    *('gpu', 'user', 'owner', 'pid', 'type', 'gpu_memory', 'idle', 'sm', 'gmbw'),
+    *('cpu', 'memory', 'time', 'command'),
 )
 
 
