@@ -10,10 +10,8 @@ import pytest
 from cogapp import Cog
 
 from docs import animation, charts, pictures, tables
-from nvitop.gui.model.columns import COLUMNS
 from nvitop.gui.model.device_columns import DEVICE_COLUMNS
 from nvitop.gui.render.theme import theme_named
-from nvitop.gui.state.bindings import BINDINGS
 from nvitop.gui.view.panels import device
 from tests.gui.drawing import lines_on
 from tests.gui.samples import SAMPLES
@@ -33,14 +31,6 @@ def test_every_command_has_a_table_of_its_options() -> None:
     page = (DOCS / 'command-line.md').read_text(encoding='utf-8')
     for name in tables.PARSERS:
         assert f"options('{name}')" in page, f'add a section about {name} to docs/command-line.md'
-
-
-def test_every_key_and_column_is_documented() -> None:
-    page = ''.join((DOCS / name).read_text(encoding='utf-8') for name in ('keys.md', 'columns.md'))
-    for binding in BINDINGS:
-        if binding.help:
-            assert all(f'`{keys.replace(" ", "")}`' in page for keys in binding.keys), binding
-    assert all(f'| `{column.name}` |' in page for column in COLUMNS)
 
 
 @pytest.mark.usefixtures('utc')
