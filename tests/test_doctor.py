@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
+import sys
 import threading
+from unittest import mock
 
 import pytest
 
@@ -151,6 +154,25 @@ def test_hidden_processes_limit_what_can_be_seen(monkeypatch: pytest.MonkeyPatch
     assert doctor.check_permissions().state == 'limited'
     monkeypatch.setattr(doctor, '_content', lambda path: 'proc /proc proc rw 0 0\n')
     assert doctor.check_permissions().state == 'ok'
+
+
+@pytest.mark.parametrize(
+    ('size', 'term', 'state'),
+    [
+        ((40, 6), 'xterm', 'ok'),
+        ((39, 6), 'xterm', 'failed'),
+        ((40, 5), 'xterm', 'failed'),
+        ((80, 24), 'dumb', 'failed'),
+    ],
+)
+def test_terminal_must_be_large_enough_and_known(
+    monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], term: str, state: str
+) -> None:
+    monkeypatch.setenv('TERM', term)
+    monkeypatch.setattr(sys, 'stdin', mock.Mock(isatty=lambda: True))
+    monkeypatch.setattr(sys, 'stdout', mock.Mock(isatty=lambda: True, encoding='utf-8'))
+    monkeypatch.setattr(os, 'get_terminal_size', lambda _: os.terminal_size(size))
+    assert doctor.check_terminal().state == state
 
 
 def test_sizes_in_a_capture_are_exact() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import errno
 import json
 import math
@@ -158,6 +159,15 @@ def test_request_that_can_never_match_fails_at_once(machine: simulation.Machine)
             assert request.call_args.args[3].accounts == {'ann'}
     machine.fail('nvmlDeviceGetCount*', 'DRIVER_NOT_LOADED')
     with pytest.raises(nvitop.NVMLError, match='Driver Not Loaded'), nvitop.claim():
+        pass
+
+
+@pytest.mark.parametrize(('size', 'is_free'), [('7 GiB', True), ('9 GiB', False)])
+def test_device_is_free_up_to_a_tenth_of_its_memory(
+    machine: simulation.Machine, size: str, is_free: bool
+) -> None:
+    machine.set(gpu=0, memory_base=size)
+    with contextlib.nullcontext() if is_free else pytest.raises(TimeoutError), claimed(4):
         pass
 
 

@@ -133,6 +133,18 @@ def test_values_of_a_process(name: str, value: CellValue, text: str) -> None:
     assert both(name, ProcessQueryRow(SAMPLE, DEVICES[0], PROCESSES[0])) == (value, text)
 
 
+@pytest.mark.parametrize(
+    ('name', 'value', 'text'),
+    [
+        ('sw_power_cap', True, 'Active'),
+        ('gpu_idle', False, 'Not Active'),
+        ('hw_slowdown', None, '[N/A]'),  # the GPU does not report it
+    ],
+)
+def test_clock_event_reasons(name: str, value: CellValue, text: str) -> None:
+    assert both(f'clocks_event_reasons.{name}', row_of(0)) == (value, text)
+
+
 def test_values_of_an_owner() -> None:
     layers = (
         Layer('slurm', '42', detail='0'),
