@@ -11,6 +11,7 @@ from nvitop.gui.render.style import Role, Style
 from nvitop.gui.state.events import MousePressed, PastShown, Travel
 from nvitop.gui.state.update import update
 from nvitop.gui.view.charts import Ruler, draw_history, draw_ruler
+from nvitop.owner.types import Layer, make_owner
 from tests.gui.drawing import lines_of, state_on
 from tests.gui.samples import SAMPLES, history_of
 
@@ -48,13 +49,15 @@ def test_past_time_has_a_cursor_on_the_ruler_and_a_click_goes_to_a_time(
 
 
 def test_looking_back_keeps_jobs_and_the_end_of_the_ruler() -> None:
-    state = state_on('h100x8', 120, 40)
-    bare = tuple(process._replace(owner=None) for process in state.sample.processes)
-    past = state.sample._replace(processes=bare, monotonic=state.sample.monotonic - 20)
+    sample = SAMPLES['h100x8']
+    owned = [each._replace(owner=make_owner((Layer('slurm', '77'),))) for each in sample.processes]
+    state = state_on(sample._replace(processes=tuple(owned)), 120, 40)
+    past = sample._replace(sequence=1, monotonic=sample.monotonic - 20)
     seen, _ = update(state, PastShown(past))
     assert seen.frozen is not None
     assert seen.frozen.until == state.sample.monotonic
-    jobs = [line for line in lines_of(state) if 'slurm' in line]
-    assert len([line for line in lines_of(seen) if 'slurm' in line]) == len(jobs)
+    jobs = [line for line in lines_of(state) if 'slurm 77' in line]
+    assert jobs
+    assert len([line for line in lines_of(seen) if 'slurm 77' in line]) == len(jobs)
     _, effects = update(seen, MousePressed(5, 5, hit=('time', 99.0)))
     assert effects == (Travel('time', 99.0),)
