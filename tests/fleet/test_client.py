@@ -58,7 +58,7 @@ def test_fleet_is_one_compressed_request(server: FakeServer) -> None:
 
 UNUSABLE = {
     'login page': (Reply(200, b'<!doctype html><form>', HTML), 'web page, perhaps to log in'),
-    '401': (Reply(401, b'Unauthorized'), 'requires a login'),
+    '401': (Reply(401, b'Unauthorized'), 'requires a login (401)'),
     'wrong path': (Reply(404, b'404 page not found'), 'no Prometheus API at this URL'),
     'bad query': (
         Reply(400, b'{"status":"error","errorType":"bad_data","error":"parse \\u001b[31merror"}'),

@@ -339,6 +339,7 @@ def test_label_of_the_user_names_hosts() -> None:
 def test_query_is_short_and_quotes_the_selector() -> None:
     query = fleet_query(make_settings({'match': '{cluster="a}", rack=~"r[12]"}'}).scope)
     assert len(query) < 2500
+    assert ',,' not in fleet_query(Scope())
     assert query.count('",cluster="a}", rack=~"r[12]"') == 12
 
 

@@ -10,7 +10,7 @@ import pytest
 from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
 from nvitop.fleet.lists import ListColumn, memory_text
-from nvitop.fleet.source import Pace
+from nvitop.fleet.source import HostSource, Pace
 from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
 from nvitop.gui.fleet.command import begin_with, state_of
 from nvitop.gui.fleet.data import FleetState
@@ -30,7 +30,7 @@ from nvitop.gui.state.events import (
 from nvitop.gui.state.keymap import rebind
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
-from nvitop.sampling.types import Sample
+from nvitop.sampling.types import Demand, Sample
 from tests.fleet.session import Session
 from tests.gui.goldens import assert_golden
 from tests.waiting import wait_until
@@ -313,6 +313,14 @@ def test_refresh_is_rare_enough_for_the_server() -> None:
     assert (pace.seconds, pace.scrape_interval, pace.period) == (0.2, 15, 15)
     assert pace.after(after, after._replace(seconds=2.0)).period == 40
     assert Pace().period == 5
+
+
+def test_past_of_a_host_is_read_once() -> None:
+    cluster = DemoSource(1)
+    source = HostSource(cluster, cluster.read().hosts[0])
+    assert source.past() == ()  # there is no sample yet
+    source.sample(Demand())
+    assert [len(source.past()) > 200, source.past()] == [True, ()]
 
 
 def test_small_terminal_shows_a_message() -> None:

@@ -116,6 +116,12 @@ def test_lines_of_json_are_not_a_recording(tmp_path: Path) -> None:
     assert 'nvitop record FILE.db' in ran.err
 
 
+def test_a_frame_that_is_too_large_is_left_out(path: Path) -> None:
+    with changed(path) as db:
+        db.execute('UPDATE frame SET z = zeroblob(20000000) WHERE id = 2')
+    assert readable(path) == 19
+
+
 def test_a_recording_that_is_cut_off_anywhere_is_read_or_refused(path: Path) -> None:
     whole = path.read_bytes()
     assert readable(path) == 20
@@ -130,7 +136,6 @@ def test_a_recording_that_is_cut_off_anywhere_is_read_or_refused(path: Path) -> 
 @pytest.mark.parametrize(
     'statement',
     [
-        'UPDATE frame SET z = zeroblob(20000000) WHERE id = 1',
         'DELETE FROM keyframe',
         'DROP TABLE event',
         'DELETE FROM frame',
