@@ -214,7 +214,7 @@ def _request(path: str, target: str) -> bytes:
         OSError: There is no such socket, it is silent, or the response is an error.
     """
     if sys.platform == 'win32':
-        raise FileNotFoundError(path)
+        raise FileNotFoundError(path)  # it has no such sockets
     import http.client  # only for names from sockets
     import socket
 
@@ -229,7 +229,7 @@ def _request(path: str, target: str) -> bytes:
         connection.request('GET', target)
         response = connection.getresponse()
         body = response.read(_MAX_BYTES)
-    except (AttributeError, http.client.HTTPException) as error:  # Windows has no such sockets
+    except http.client.HTTPException as error:
         raise OSError(str(error)) from error
     finally:
         connection.close()
