@@ -81,7 +81,7 @@ class Sums:
     #: Highest memory of one command on one GPU; 0 if it is unknown.
     peak_bytes: float = 0.0
     joules: float = 0.0
-    #: The jobs, or commands that belong to no job.
+    #: The jobs, and users and commands that belong to no job.
     jobs: set[tuple[str, str]] = dataclasses.field(default_factory=set)
 
     @property
@@ -150,8 +150,10 @@ class Table:
             is_held = place.user not in (NO_USER, UNOBSERVED) or not {*WHO}.intersection(self.by)
             row = self._rows[key] = Row(key, Sums(), is_held)
         row.sums.add(sums)
-        job = (place.job, '' if place.job else place.command)
-        if any(job) and place.user not in _SPECIAL and sums.used + sums.held_idle + sums.allocated:
+        # The same command of two users is two.
+        job = (place.job, '') if place.job else (place.user, place.command)
+        is_job = place.user not in _SPECIAL and (place.job or place.command)
+        if is_job and sums.used + sums.held_idle + sums.allocated:
             row.sums.jobs.add(job)
 
     def rows(self) -> tuple[Row, ...]:

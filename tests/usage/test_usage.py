@@ -125,6 +125,9 @@ def test_rows_can_be_divided_by_gpu_and_host(recorded: Path) -> None:
     by_command = report_of(recorded, by='command,gpu', until=2 * HOUR)
     assert ('python3 train.py', '1') in hours(by_command)
     assert ('(unobserved)', '1') in hours(by_command)
+    by_gpu = report_of(recorded, by='gpu', until=2 * HOUR)
+    # Two users run the same command on GPU 0.
+    assert {row.key[0]: len(row.sums.jobs) for row in by_gpu.rows} == {'0': 2, '1': 1}
 
 
 def test_a_gpu_that_slurm_allocated_and_no_process_uses_counts_for_its_job(
@@ -319,7 +322,7 @@ ann             1:22:30   34.4  #######   1:22:30              73%   1.0 GiB  41
 bob             1:07:30   28.1  #-----    0:07:30  1:00:00      7%  60.0 GiB  137.5 Wh     1
 (unobserved)    1:00:00   25.0
 (free)          0:30:00   12.5                                        50.0 Wh
-(total)         4:00:00  100.0            1:30:00  1:00:00     40%  60.0 GiB  600.0 Wh     1
+(total)         4:00:00  100.0            1:30:00  1:00:00     40%  60.0 GiB  600.0 Wh     2
 """
 
 
