@@ -24,6 +24,7 @@ from nvitop.owner.types import (
     rank_of,
 )
 
+#: End of the path of a cgroup that was removed, as for a zombie.
 _DELETED = ' (deleted)'
 #: Paths are shorter than this in characters; longer ones are not from a kernel.
 _MAX_PATH = 8192
@@ -149,12 +150,11 @@ _WORST = 1000
 
 def parse_path(path: str) -> Owner:
     """Return what a process with this path of a cgroup belongs to."""
-    is_deleted = path.endswith(_DELETED)
-    if is_deleted:
+    if path.endswith(_DELETED):
         path = path[: -len(_DELETED)]
     # In a cgroup namespace, paths outside of its root begin with "/..".
     parts = [part for part in path.split('/') if part not in ('', '.', '..')]
-    return make_owner(_PathReader(parts).layers(), is_deleted=is_deleted)
+    return make_owner(_PathReader(parts).layers())
 
 
 class _Found(NamedTuple):

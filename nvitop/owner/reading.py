@@ -147,7 +147,7 @@ class _Details:
         if not layers:
             return self._owner
         named = [self._named(layer) for layer in layers]
-        return make_owner(_without_repetitions(named), is_deleted=self._owner.is_deleted)
+        return make_owner(_without_repetitions(named))
 
     def _above(self) -> tuple[Layer, ...]:
         if not self._chain:

@@ -83,8 +83,6 @@ class Owner(NamedTuple):
     name: str | None = None
     #: All layers: those of the cgroup first, from the outermost to the innermost.
     layers: tuple[Layer, ...] = ()
-    #: Whether the cgroup was removed, as for a zombie.
-    is_deleted: bool = False
 
     def __str__(self) -> str:
         """Return kind and name, or ``-``."""
@@ -182,12 +180,12 @@ class OwnerReading(NamedTuple):
     cgroup: str = ''
 
 
-def make_owner(layers: tuple[Layer, ...], *, is_deleted: bool = False) -> Owner:
+def make_owner(layers: tuple[Layer, ...]) -> Owner:
     """Return the owner with these layers."""
     best = best_layer(layers)
     if best is None:
-        return Owner(layers=layers, is_deleted=is_deleted)
-    return Owner(best.kind, best.id, best.name, layers, is_deleted)
+        return Owner(layers=layers)
+    return Owner(best.kind, best.id, best.name, layers)
 
 
 def best_layer(layers: tuple[Layer, ...]) -> Layer | None:

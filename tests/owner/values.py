@@ -60,14 +60,12 @@ def values_of(owner: Owner) -> str:
             values[{'user': 'uid', 'podman-pod': 'podman_pod'}.get(layer.kind, layer.kind)] = (
                 layer.id
             )
-    if owner.is_deleted:
-        values['deleted'] = '1'
     return ' '.join(f'{name}={values[name]}' for name in _ORDER if values.get(name))
 
 
 _ORDER = (
     *('job', 'step', 'pod', 'qos', 'runtime', 'container', 'outer', 'monitor', 'podman_pod'),
-    *('ray', 'unit', 'session', 'uid', 'deleted'),
+    *('ray', 'unit', 'session', 'uid'),
 )
 
 
