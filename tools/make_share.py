@@ -16,7 +16,7 @@ import shtab
 from make_dashboard import dashboard
 
 from nvitop.console.arguments import ArgumentParser
-from nvitop.console.commands import COMMANDS, NVISEL
+from nvitop.console.commands import COMMANDS, EXPORTER, NVISEL
 from nvitop.console.option_table import make_parser
 from nvitop.exporter.dialects import DIALECT_NAMES
 from nvitop.query.fields import device_table, process_table
@@ -271,15 +271,16 @@ def release_date() -> str:
 def contents() -> dict[str, str]:
     """Path below share/ → text of the file."""
     nvitop, nvisel = make_parser(), NVISEL.load().make_parser()
+    exporter = EXPORTER.load().make_parser('nvitop-exporter')
     made = {
         f'man/man1/{name}.1': man_page(parser, summary, release_date())
         for name, parser, summary in (
             ('nvitop', nvitop, 'show NVIDIA GPUs and their processes'),
             (NVISEL.name, nvisel, NVISEL.help),
-            *((f'nvitop-{row.name}', row.load().make_parser(), row.help) for row in COMMANDS),
+            *((f'nvitop-{each.name}', each.load().make_parser(), each.help) for each in COMMANDS),
         )
     }
-    for parser in (nvitop, nvisel):
+    for parser in (nvitop, nvisel, exporter):
         for shell, path in COMPLETIONS.items():
             made[path.format(parser.prog)] = completion(parser, shell)
     made['grafana/nvitop.json'] = dashboard()

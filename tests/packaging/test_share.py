@@ -8,7 +8,7 @@ import re
 import pytest
 
 from nvitop.console.arguments import ArgumentParser
-from nvitop.console.commands import COMMANDS, NVISEL
+from nvitop.console.commands import COMMANDS, EXPORTER, NVISEL
 from nvitop.console.option_table import make_parser
 
 SHARE = pathlib.Path(__file__).parent.parent.parent / 'share'
@@ -28,6 +28,14 @@ COMPLETIONS = {
     )
     for name in ('nvitop', 'nvisel')
 }
+#: The program of nvitop-exporter 1.7 has options, but no page of its own.
+RELEASED = 'nvitop-exporter 1.7'
+PARSERS[RELEASED] = EXPORTER.load().make_parser('nvitop-exporter')
+COMPLETIONS.update(
+    (path.replace('nvisel', 'nvitop-exporter'), {RELEASED})
+    for path in [*COMPLETIONS]
+    if 'nvisel' in path
+)
 FILES = {**PAGES, **COMPLETIONS}
 
 
