@@ -35,7 +35,7 @@ def running(shell: str, home: pathlib.Path) -> Iterator[Program]:
         pytest.skip(f'NOT TESTED: {shell} is not installed')
     programs = home / 'programs'
     programs.mkdir()
-    for name in ('nvitop', 'nvisel'):  # fish completes only existing commands
+    for name in ('nvitop', 'nvisel', 'nvitop-exporter'):  # fish completes only existing commands
         (programs / name).touch(mode=0o755)
     # Without this directory, fish starts a program that reads all man pages of the system.
     (home / 'fish' / 'generated_completions').mkdir(parents=True)
@@ -72,6 +72,7 @@ def test_tab_completes(shell: str, tmp_path: pathlib.Path) -> None:
             ('\x15nvitop query --processes pid,use\t', r'--processes +pid,used?'),
             ('\x15nvitop query --gpu=index,power.dr\t', r'--gpu=index,power\.draw'),
             ('\x15nvitop exporter --names dc\t', r'--names +dcgm\b'),
+            ('\x15nvitop-exporter --proc\t', r'nvitop-exporter +--processes\b'),
             ('\x15nvisel --min-fr\t', r'nvisel +--min-free-memory\b'),
             ('\x15nvisel --format uu\t', r'--format +uuid\b'),
         ):
