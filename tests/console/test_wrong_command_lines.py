@@ -24,6 +24,11 @@ nvitop --gpu-util-thresh 90 10            the lower percentage must come first, 
 nvitop --gpu-util-thresh 0 10             must be two whole numbers from 1 to 99
 nvitop --gpu-util-thresh 10               --gpu-util-thresh: expected 2 arguments
 nvitop help nosuch                        unknown command 'nosuch'; run nvitop --help for a list
+nvitop top                                run nvitop (without a command)
+nvitop kill 123                           press T or K
+nvitop -x                                 use nvitop query --all --format=json
+nvitop --watch 1                          use --interval TIME
+nvitop query -q -x                        use --all --format=json
 nvitop qeury                              unknown command 'qeury'; did you mean 'query'?
 nvitop --intervall 2                      unknown option '--intervall'; did you mean '--interval'?
 nvitop -l 5                               unknown option '-l'; did you mean 'nvitop query -l'?
