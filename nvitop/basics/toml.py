@@ -61,9 +61,10 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     # Leading hyphens would make all short options similar.
     names = {name.lstrip('-'): name for name in known}
     wanted = word.lstrip('-')
-    similar = difflib.get_close_matches(wanted, names, 1)
+    similar = [name for name in names if name.startswith(f'{wanted}.')]
+    similar = similar or difflib.get_close_matches(wanted, names, 1)
     if not similar and len(wanted) > 2:
-        similar = [name for name in names if name.startswith(wanted)][:1]
+        similar = [name for name in names if name.startswith(wanted)]
     return f'; did you mean {names[similar[0]]!r}?' if similar else ''
 
 

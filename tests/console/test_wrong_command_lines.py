@@ -52,6 +52,7 @@ nvitop -p abc                             -p/--pid: must be a whole number of 1 
 nvitop -C -G                              exclude each other
 nvitop --demo mgi -1                      unknown scenario 'mgi'; did you mean 'mig'?
 nvitop query --gpu memory.usd             did you mean 'memory.used'
+nvitop query --gpu utilization            did you mean 'utilization.gpu'?
 nvitop query --gpu ''                     no field given
 nvitop query --format xml                 unknown format 'xml'; use csv
 nvitop query --gpu --processes            CSV holds one table
