@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 from typing import Any
 
 import pytest
 
 from nvitop import simulation
+from nvitop.basics.metrics import METRICS
 from nvitop.health import (
     KINDS,
     Finding,
@@ -15,6 +18,7 @@ from nvitop.health import (
     headline,
     health_status,
     is_wrong,
+    rules,
     worst_findings,
 )
 from nvitop.sampling.source import LiveSource
@@ -423,3 +427,10 @@ def test_a_lost_gpu_that_the_driver_no_longer_lists_is_not_missing() -> None:
         machine.set(gpu=3, present=False)
         now = 100.0
         assert [f.kind for f in findings(source.sample(Demand()))] == ['lost']
+
+
+def test_metrics_that_rules_read_are_measured() -> None:
+    fields = {metric.field: metric.name for metric in METRICS if metric.name != 'index'}
+    tree = ast.parse(inspect.getsource(rules))
+    read = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert {fields[name] for name in read & set(fields)} <= set(rules.CHECK_METRICS)
