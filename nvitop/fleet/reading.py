@@ -29,6 +29,7 @@ from nvitop.health import (
     device_states,
     findings,
     state_of_values,
+    word_of,
 )
 from nvitop.health.xid import action_of
 from nvitop.owner.types import Layer
@@ -45,7 +46,7 @@ _DIGITS = re.compile('([0-9]{1,18})')
 _WARNING, _CRITICAL = 2.0, 3.0
 #: Findings that ``nvitop_gpu_up`` has, too.
 _SILENT_KINDS = ('lost', 'not_responding', 'failing')
-_STATES = ('free', 'busy', 'in use', 'held')
+_STATES = ('free', 'claimed', 'busy', 'in use', 'held')
 _MIB = float(1 << 20)
 #: Series → value of a GPU, and the factor of its unit.
 _VALUES: dict[str, tuple[str, float]] = {
@@ -219,7 +220,8 @@ def _add_own(host: _HostValues, row: Series) -> None:
             gpu.state = 'lost'
             gpu.add_finding('not responding', 'critical')
     elif name == 'gpu_asleep':
-        gpu.state = 'asleep'
+        if gpu.state != 'claimed':
+            gpu.state = 'asleep'
     elif name == 'gpu_problem_info':
         if labels.get('status') == 'not permitted':
             gpu.state = 'not permitted'
@@ -379,7 +381,7 @@ def host_of_sample(name: str, sample: Sample, measured: float) -> FleetHost:
                 device.key.label,
                 whole.key.uuid or f'{name}#{index}',
                 printable(device.info.name or ''),
-                states[device.key].word,
+                word_of(sample, device, states[device.key]),
                 device.gpu_utilization_percent,
                 device.memory_used_bytes,
                 device.info.memory_total_bytes,

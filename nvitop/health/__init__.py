@@ -23,6 +23,7 @@ from nvitop.health.states import (
     device_states,
     holders,
     state_of_values,
+    word_of,
 )
 from nvitop.health.types import KINDS, SEVERITIES, Finding
 from nvitop.health.xid import Severity
@@ -49,6 +50,7 @@ __all__ = [
     'importance',
     'is_wrong',
     'state_of_values',
+    'word_of',
     'worst_findings',
 ]
 

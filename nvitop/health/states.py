@@ -15,6 +15,7 @@ and ``fleet``. The alerts and the dashboard read the words that the exporter wri
 - *in use*: everything else: its processes pause, or their utilization isn't known.
 - *unknown*: neither its processes nor its utilization are known.
 - A device that doesn't respond, or sleeps, has the name of its status.
+- *claimed*: it is free or asleep, and a user has claimed it: it is not free for others.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         'in use',
         'held',
         'unknown',
+        'claimed',
         'asleep',
         'not permitted',
         'lost',
@@ -97,6 +99,11 @@ def holders(sample: Sample, device: DeviceKey) -> list[ProcessSample]:
 def claim_of_unused(sample: Sample, device: DeviceSample, state: DeviceState) -> ClaimSample | None:
     """Return the claim of a device that no process uses: it is not free for others."""
     return sample.claim_of(device) if state.word in ('free', 'asleep') else None
+
+
+def word_of(sample: Sample, device: DeviceSample, state: DeviceState) -> DeviceWord:
+    """Return the word that other users need: ``'claimed'`` if the device is not free for them."""
+    return 'claimed' if claim_of_unused(sample, device, state) else state.word
 
 
 def state_of_values(

@@ -19,11 +19,11 @@ from nvitop.basics.metrics import (
 from nvitop.basics.toml import suggestion
 from nvitop.health import (
     Finding,
-    claim_of_unused,
     device_states,
     findings,
     health_status,
     is_wrong,
+    word_of,
 )
 from nvitop.health.rules import CHECK_METRICS
 from nvitop.query import nvidia_smi
@@ -216,7 +216,7 @@ def _device_state(row: DeviceQueryRow) -> CellValue:
     state = device_states(row.sample).get(row.device.key)
     if state is None or state.word == 'unknown':
         return None
-    return 'claimed' if claim_of_unused(row.sample, row.device, state) else state.word
+    return word_of(row.sample, row.device, state)
 
 
 # The fields

@@ -14,12 +14,12 @@ from nvitop.fleet.demo import DemoSource
 from nvitop.fleet.filters import parse_filter, select
 from nvitop.fleet.lists import VIEWS, fleet_text, sorted_rows
 from nvitop.fleet.queries import Scope, fleet_query
-from nvitop.fleet.reading import host_name, natural, read_fleet
+from nvitop.fleet.reading import host_name, host_of_sample, natural, read_fleet
 from nvitop.fleet.series import ROW
 from nvitop.fleet.settings import make_settings
 from nvitop.fleet.types import Fleet, FleetFinding, FleetGpu, FleetHost, Series, totals
 from nvitop.health import KINDS
-from nvitop.sampling.types import Sample
+from nvitop.sampling.types import ClaimSample, DeviceSample, Sample
 from tests.exporter.machines import sample_of
 from tests.sampling.fakes import device_sample, process_sample
 
@@ -230,6 +230,19 @@ def test_gpu_that_the_exporter_may_not_open_is_listed() -> None:
     (host,) = read(own('gpu_up', 1.0), problem, own('gpu_up', 0.0, '2'), lost).hosts
     states = [(gpu.label, gpu.state, gpu.severity, gpu.is_free) for gpu in host.gpus]
     assert states[1:] == [('1', 'not permitted', None, False), ('2', 'lost', 'critical', False)]
+
+
+@pytest.mark.parametrize('kind', ['own', 'ssh'])
+def test_claimed_gpus_are_not_free(kind: str) -> None:
+    free, idle = device_sample(0, gpu_utilization_percent=0), device_sample(1)
+    asleep = DeviceSample(idle.key, idle.info, 'asleep', 'asleep')
+    used = device_sample(2, gpu_utilization_percent=50)
+    devices = (free, asleep, used)
+    claims = tuple(ClaimSample(device.key.uuid, 'ann') for device in devices)
+    sample = Sample(1.0, sequence=1, devices=devices, claims=claims)
+    host = host_of_sample('n', sample, 1.0) if kind == 'ssh' else only(read_sample(sample, 'own'))
+    assert [gpu.state for gpu in host.gpus] == ['claimed', 'claimed', 'busy']
+    assert host.free == 0
 
 
 def test_simulated_hosts_are_marked() -> None:

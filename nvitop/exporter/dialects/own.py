@@ -33,7 +33,7 @@ from nvitop.exporter.families import (
     texts_of,
     user_of,
 )
-from nvitop.health import device_states, findings
+from nvitop.health import device_states, findings, word_of
 from nvitop.health.xid import ACTIONS, action_of, xid_of
 from nvitop.version import __version__
 
@@ -65,8 +65,8 @@ FREE_COUNTERS = {
     'energy_joules': 'energy of GPUs that no process held',
 }
 #: What a device is doing.
-STATES = ('free', 'busy', 'in use', 'held')
-STATE_HELP = '1 for what the GPU is doing: free, busy, in use (its processes pause), or held (no kernel for 10 minutes)'
+STATES = ('free', 'claimed', 'busy', 'in use', 'held')
+STATE_HELP = '1 for what the GPU is doing: free, claimed (with nvitop run), busy, in use (its processes pause), or held (no kernel for 10 minutes)'
 #: Help of series that several metrics share.
 _SHARED_HELP = {
     'clock_event': 'time in which the reason lowered the clocks',
@@ -171,8 +171,8 @@ def _states(
     asleep = tuple(Point(texts, 1.0) for device, texts in labeled if device.status == 'asleep')
     text = '1 while the GPU sleeps: it has no other series, because reading them would wake it'
     yield Family(f'{DEVICE_PREFIX}asleep', 'gauge', text, asleep)
-    labeled = [(device, texts) for device, texts in labeled if device.status != 'asleep']
-    for device, labels in labeled:
+    awake = [(device, texts) for device, texts in labeled if device.status != 'asleep']
+    for device, labels in awake:
         if device.status != 'not permitted':
             up.append(Point(labels, float(device.status == 'ok')))
         if device.status != 'ok':
@@ -183,7 +183,7 @@ def _states(
     yield Family(f'{DEVICE_PREFIX}problem_info', 'info', text, tuple(problems))
     if has_driver(observation.sample):
         yield from _missing(observation.sample)
-    by_device = {device.key: texts for device, texts in labeled}
+    by_device = {device.key: texts for device, texts in awake}
     health: dict[tuple[DeviceKey, str], Point] = {}
     for finding in findings(observation.sample):
         # That a GPU may not be opened is in problem_info: no alert of its health should fire.
@@ -193,11 +193,12 @@ def _states(
     yield Family(f'{DEVICE_PREFIX}health', 'gauge', HEALTH_HELP, tuple(health.values()))
     if observation.has_fresh_processes:
         states = device_states(observation.sample)
+        words = [word_of(observation.sample, d, states[d.key]) for d, _ in labeled]
         doing = tuple(
-            Point({**labels, 'state': word}, float(states[device.key].word == word))
-            for device, labels in labeled
-            if states[device.key].word in STATES
-            for word in STATES
+            Point({**labels, 'state': state}, float(word == state))
+            for (_, labels), word in zip(labeled, words)
+            if word in STATES
+            for state in STATES
         )
         yield Family(f'{DEVICE_PREFIX}state', 'gauge', STATE_HELP, doing)
 
