@@ -58,19 +58,25 @@ def stdout_width() -> int:
         columns = int(os.environ.get('COLUMNS', ''))
         if columns > 0:
             return columns
-    return _columns(sys.stdout) or 79
+    return _size(sys.stdout)[0] or 79
 
 
-def _columns(stream: TextIO) -> int:
-    """Return the width of the terminal of a stream; 0 if it is none."""
+def stdout_height() -> int:
+    """Number of rows of the terminal of stdout; 0 if it is none."""
+    return _size(sys.stdout)[1]
+
+
+def _size(stream: TextIO) -> tuple[int, int]:
+    """Return columns and rows of the terminal of a stream; 0 if it is none."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        return os.get_terminal_size(stream.fileno()).columns
-    return 0
+        size = os.get_terminal_size(stream.fileno())
+        return size.columns, size.lines
+    return 0, 0
 
 
 def _wrapped(text: str) -> str:
     """Wrap each line to the width of the terminal of standard error."""
-    width = _columns(sys.stderr)
+    width = _size(sys.stderr)[0]
     if not width:
         return text
     import textwrap  # few commands print messages

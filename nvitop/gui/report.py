@@ -13,15 +13,16 @@ from nvitop.console.messages import Message
 from nvitop.console.options import Options
 from nvitop.gui.model.choices import ProcessFilter, Sort, ViewState
 from nvitop.gui.model.columns import DEFAULT_COLUMNS, column_widths
-from nvitop.gui.model.device_rows import Folded, device_rows
+from nvitop.gui.model.device_rows import Folded, answers, device_rows
 from nvitop.gui.model.format import devices_text, format_timestamp, format_word
 from nvitop.gui.model.main_rows import DEVICE_FRAME, PROCESS_FRAME, MainRows, full_height
+from nvitop.gui.model.table import Item, fit
 from nvitop.gui.render.ansi import to_ansi, to_ascii
 from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, NARROWEST
 from nvitop.gui.render.style import BADGE, DIM, ERROR, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.theme import resolve_theme, theme_named
-from nvitop.gui.render.width import cell_width, safe, wrap
+from nvitop.gui.render.width import clip, safe, wrap
 from nvitop.gui.state.jobs import Line, fold, group_by_job, labels_width
 from nvitop.gui.state.problems import count_problems, problem_lines, value_words
 from nvitop.gui.state.process_rows import list_processes
@@ -78,14 +79,16 @@ def filter_of(options: Options) -> ProcessFilter:
     )
 
 
-def report_text(sample: Sample, options: Options, *, width: int, colors: int) -> str:
-    """Return the report for a terminal of this width as text with ANSI escape sequences.
+def report_text(
+    sample: Sample, options: Options, *, width: int, colors: int, height: int = 0
+) -> str:
+    """Return the report for a terminal of this size as text with ANSI escape sequences.
 
-    ``colors`` is 0 (plain text), 8, 16 or 256.
+    ``colors`` is 0 (plain text), 8, 16 or 256; a ``height`` of 0 means that there is no terminal.
     """
     theme = resolve_theme(options.theme, os.environ)
     view = view_of(options)._replace(by_load=theme == 'classic', mono=colors < 16)
-    buffer = draw_report(sample, width, view, wanted=filter_of(options))
+    buffer = draw_report(sample, width, view, wanted=filter_of(options), height=height)
     if view.mono:
         buffer.translate(Role.TRACK, MONO_TRACKS)
     if options.ascii:
@@ -100,20 +103,36 @@ def draw_report(
     *,
     wanted: ProcessFilter = _ALL,
     version: str = __version__.partition('+')[0],
+    height: int = 0,
 ) -> Buffer:
-    """Draw a report for a terminal of this width: a line for each GPU, all processes by job, findings."""
+    """Draw a report: which GPUs are free, a line for each GPU, all processes by job, findings.
+
+    If it is too high for a terminal of this height, it has a line for each job, and for each finding
+    if it then fits.
+    """
     width = max(NARROWEST, min(width, _MOST_WIDTH))
     found = findings(sample)
     rows = device_rows(sample, found)
     processes = list_processes(sample.processes, wanted, Sort())
     is_full = view.mode == 'full' and width >= CLASSIC and bool(rows)
     blocks = group_by_job(processes, Sort())
+    devices = full_height(rows) if is_full else DEVICE_FRAME + len(rows)
+    head, notes = _head(sample, version), _finding_lines(found, width)
+    tops = [head] if is_full else [list(answers(rows)), head]
+    tops = [items for items in tops if items]
+    # A line remains for the prompt of the shell.
+    room = height - 1 - len(tops) - devices - int(view.show_host) - PROCESS_FRAME
+    processes_room = sum(map(len, blocks))
+    if height and processes_room + len(notes) > room:
+        processes_room = len(blocks)
+        brief = _finding_lines(found, width, is_brief=True)
+        if processes_room + len(notes) > room >= processes_room + len(brief):
+            notes = brief
     lines = (
         tuple(Line(process) for process in processes)
         if is_full or view.flat
-        else fold(blocks, sum(map(len, blocks)))
+        else fold(blocks, processes_room)
     )
-    devices = full_height(rows) if is_full else DEVICE_FRAME + len(rows)
     panel = MainRows(
         devices,
         int(view.show_host),
@@ -121,13 +140,12 @@ def draw_report(
         Folded(rows),
         is_full=is_full,
     )
-    head, notes = _head(sample, version, width), _finding_lines(found, width)
-    bottom = len(head) + panel.devices + panel.host + panel.processes
+    bottom = len(tops) + panel.devices + panel.host + panel.processes
     buf = Buffer(width, bottom + len(notes))
-    for y, parts in enumerate(head):
+    for y, items in enumerate(tops):
         x = 1
-        for text, style in parts:
-            x += buf.write(x, y, text, style) + 2
+        for item, text in zip(items, fit(items, width - 2, 2)):
+            x += buf.write(x, y, text, item.style) + 2 if text else 0
     listed = ProcessView(
         lines,
         view.columns,
@@ -138,7 +156,7 @@ def draw_report(
         Limits(wanted),
         is_report=True,
     )
-    draw_panels(buf, panel, sample, view, DeviceView(sample), listed, len(head))
+    draw_panels(buf, panel, sample, view, DeviceView(sample), listed, len(tops))
     for y, pieces in enumerate(notes, bottom):
         x = 1
         for text, style in pieces:
@@ -146,29 +164,29 @@ def draw_report(
     return buf
 
 
-def _head(sample: Sample, version: str, width: int) -> list[list[tuple[str, Style]]]:
+def _head(sample: Sample, version: str) -> list[Item]:
     """Return the versions under the names that scripts look for; host and time if there is room."""
     driver, cuda = map(format_word, (sample.driver_version, sample.cuda_driver_version))
     name = '@'.join(filter(None, (safe(sample.host.username), safe(sample.host.hostname))))
-    versions = [
-        (f'NVITOP {version}', TITLE),
-        (f'Driver Version: {driver}', PLAIN),
-        (f'CUDA Driver Version: {cuda}', PLAIN),
+    simulated = f'SIMULATED: {safe(sample.simulated)}' if sample.simulated else ''
+    items = [
+        Item((f'NVITOP {version}',), TITLE, 0),
+        Item((f'Driver Version: {driver}',), PLAIN, 0),
+        Item((f'CUDA Driver Version: {cuda}',), PLAIN, 0),
+        Item((simulated, 'SIMULATED', '[SIM]'), BADGE, 1),
+        Item((name,), DIM, 2),
+        Item((format_timestamp(sample.timestamp),), DIM, 2),
     ]
-    others = [
-        (f'SIMULATED: {safe(sample.simulated)}' if sample.simulated else '', BADGE),
-        (name, DIM),
-        (format_timestamp(sample.timestamp), DIM),
-    ]
-    others = [(text, style) for text, style in others if text]
-    if sum(cell_width(text) + 2 for text, _ in (*versions, *others)) < width:
-        return [[*versions, *others]]
-    # Otherwise one line, so that a usual machine fits a usual screen.
-    return [versions, others] if sample.simulated else [versions]
+    return [item for item in items if item.forms[0]]
 
 
-def _finding_lines(found: Sequence[Finding], width: int) -> list[tuple[tuple[str, Style], ...]]:
-    """Return what is wrong with devices, the most severe first, the same problem of several devices once."""
+def _finding_lines(
+    found: Sequence[Finding], width: int, *, is_brief: bool = False
+) -> list[tuple[tuple[str, Style], ...]]:
+    """Return what is wrong with devices, the most severe first, the same problem of several devices once.
+
+    Brief ones have one line each.
+    """
     gpus = {finding.device.physical_index for finding in found if not finding.device.is_mig}
     groups: dict[tuple[str, str, str, str], list[DeviceKey]] = {}
     for finding in sorted(filter(is_wrong, found), key=importance):
@@ -182,7 +200,8 @@ def _finding_lines(found: Sequence[Finding], width: int) -> list[tuple[tuple[str
         text = f'{devices_text(devices)}: {safe(words)}'
         text += f': {safe(evidence)}' if evidence else ''
         text += f'. {safe(action)}' if action else ''
-        first, *others = wrap(text, max(20, width - _SEVERITY - 2))
+        room = max(20, width - _SEVERITY - 2)
+        first, *others = [clip(text, room)] if is_brief else wrap(text, room)
         lines.append(((f'{severity:<{_SEVERITY}}', style), (first, PLAIN)))
         lines += [((' ' * _SEVERITY, PLAIN), (line, PLAIN)) for line in others]
     return lines
@@ -215,10 +234,21 @@ def is_watched() -> bool:
 
 
 def _failed_queries(sample: Sample) -> list[str]:
-    """Return queries that failed, by subject and reason, without those that a device does not support."""
+    """Return queries that failed and that no finding of the report names, by subject and reason."""
     kinds = ('error', 'impossible')
-    failed = [p for p in sample.problems if p.kind in kinds and p.device]
-    failed = [p for p in failed if p.what != 'status']  # reported for the device
+    found = findings(sample)
+    failed = [
+        problem
+        for problem in sample.problems
+        if problem.kind in kinds
+        and problem.device
+        and problem.what != 'status'  # reported for the device
+        and not any(
+            finding.device == problem.device and problem.reason in finding.evidence
+            for finding in found
+            if is_wrong(finding)
+        )
+    ]
     names: dict[tuple[str, str], list[str]] = {}
     for line in problem_lines(count_problems((), failed, 0.0)):
         words = [value_words(name) for name in line.what.split(', ')]

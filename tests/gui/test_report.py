@@ -43,6 +43,16 @@ def test_report_ends_with_findings_and_their_severity() -> None:
     assert lines[-1].startswith(' critical') or lines[-1].startswith(' warning')
 
 
+def test_report_of_8_gpus_and_8_processes_fits_24_lines_with_the_prompt() -> None:
+    sample = SAMPLES['h100x8']
+    assert len(sample.devices) == len(sample.processes) == 8
+    lines = report(sample, 80, height=24)
+    assert len(lines) < 24
+    assert 'free: GPU ' in lines[0]
+    # A report that cannot fit keeps all words.
+    assert report(sample, 80, height=10)[-1] == report(sample, 80)[-1]
+
+
 def test_filtered_report_shows_how_many_processes_match() -> None:
     wanted = ProcessFilter(users=frozenset({'bob'}))
     lines = report(SAMPLES['h100x8'], wanted=wanted)
