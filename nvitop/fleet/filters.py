@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable
 
+from nvitop.basics.words import filter_words, name_in_quotes
+
 if TYPE_CHECKING:
     from nvitop.fleet.types import Fleet, FleetGpu, FleetHost
 
@@ -13,15 +15,18 @@ PREFIXES = ('host', 'gpu', 'user', 'job', 'model', 'free')
 
 
 def parse_filter(text: str) -> tuple[tuple[str, str], ...]:
-    """Parse the words of a filter: ``host: gpu: user: job: model: free:``, or the name of a host."""
+    """Parse the words of a filter: ``host: gpu: user: job: model: free:``, or the name of a host.
+
+    ``user:"al"``, ``job:"slurm 42"`` and ``host:"n1"`` match whole names.
+    """
     parts = []
-    for word in text.split():
+    for word in filter_words(text):
         prefix, colon, rest = word.partition(':')
         prefix = prefix.lower()
         is_number = rest.isdecimal() or not rest
         if not colon or prefix not in PREFIXES or (prefix == 'free' and not is_number):
             parts.append(('host', word))
-        elif rest:
+        elif rest not in ('', '"', '""'):
             parts.append((prefix, rest))
     return tuple(parts)
 
@@ -42,18 +47,26 @@ def select(fleet: Fleet, filters: Iterable[tuple[str, str]]) -> Fleet:
 
 
 def _host_matches(host: FleetHost, prefix: str, word: str) -> bool:
-    return host.free >= int(word[:9]) if prefix == 'free' else _contains(host.name, word)
+    return host.free >= int(word[:9]) if prefix == 'free' else _is_named(host.name, word)
 
 
 def _gpu_matches(gpu: FleetGpu, prefix: str, word: str) -> bool:
     if prefix == 'gpu':
         return word in (gpu.label, gpu.label.partition(':')[0])
     if prefix == 'user':
-        return any(_contains(user, word) for user in gpu.users)
+        return any(_is_named(user, word) for user in gpu.users)
     if prefix == 'model':
         return _contains(gpu.model, word)
-    layers = (owner.layer for owner in gpu.owners)
+    layers = [owner.layer for owner in gpu.owners]
+    name = name_in_quotes(word)
+    if name is not None:
+        return name in map(str, layers)
     return any(layer.id == word or _contains(layer.name or '', word) for layer in layers)
+
+
+def _is_named(text: str, word: str) -> bool:
+    name = name_in_quotes(word)
+    return _contains(text, word) if name is None else text == name
 
 
 def _contains(text: str, word: str) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, Literal, Mapping, NamedTuple
 
-from nvitop.owner.types import JOBS, PLAIN, TOOLS, Layer
+from nvitop.basics.words import exact_word
+from nvitop.owner.types import PLAIN, TOOLS, Layer
 
 if TYPE_CHECKING:
     from nvitop.health.states import DeviceWord
@@ -253,7 +254,7 @@ class FleetJob(NamedTuple):
 
     #: As in the column ``JOB``: ``'slurm 1392969'``, ``'pod serving/chat-0'``.
     name: str
-    #: Words of the filter for its hosts: ``'job:1392969'``.
+    #: Words of the filter for its hosts: ``'job:"slurm 1392969"'``.
     filter: str
     users: tuple[str, ...]
     hosts: tuple[str, ...]
@@ -333,9 +334,8 @@ class Fleet(NamedTuple):
 
 def _filter(layer: Layer, place: str) -> str:
     """Return the words of the filter for the hosts of a job, or of a session on one host."""
-    name = layer.id if layer.kind in JOBS else layer.name or layer.id
-    words = [f'job:{word}' for word in name.split()]
-    return ' '.join([*words, f'host:{place}'] if place else words)
+    word = exact_word('job', str(layer))
+    return f'{word} {exact_word("host", place)}' if place else word
 
 
 class Totals(NamedTuple):

@@ -292,7 +292,11 @@ def test_owners_come_from_labels_of_processes_or_pods() -> None:
         ('pod ml/chat', 1, 0, ('n2',)),
         ('tmux x', 1, 0, ('n1',)),
     ]
-    assert [job.filter for job in fleet.jobs] == ['job:42', 'job:ml/chat', 'job:x host:n1']
+    assert [job.filter for job in fleet.jobs] == [
+        'job:"slurm 42"',
+        'job:"pod ml/chat"',
+        'job:"tmux x" host:"n1"',
+    ]
 
 
 @pytest.mark.parametrize(
@@ -303,6 +307,10 @@ def test_owners_come_from_labels_of_processes_or_pods() -> None:
         ('gpu000 gpu:3', [f'gpu000{n}' for n in range(1, 10)], 9),
         ('free:8', ['gpu0017', 'gpu0018', 'gpu0019', 'gpu0020'], 32),
         ('user:carol', ['gpu0009', 'gpu0010', 'gpu0012'], 12),
+        ('user:"caro"', [], 0),
+        ('user:"carol" host:"gpu0010"', ['gpu0010'], 4),
+        ('job:"slurm 4103"', [], 0),
+        ('host:"gpu000"', [], 0),
         ('job:41034', ['gpu0013', 'gpu0014', 'gpu0015', 'gpu0016'], 32),
         ('model:h100', [f'gpu{n:04}' for n in range(1, 21)], 160),
     ],

@@ -12,7 +12,6 @@ from nvitop.gui.model.device_columns import FACT_METRICS
 from nvitop.gui.render.style import Role
 from nvitop.gui.state.events import MouseScrolled, Quit
 from nvitop.gui.state.lists import process_lines
-from nvitop.gui.state.process_rows import parse_query
 from nvitop.gui.state.update import update
 from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
@@ -49,9 +48,8 @@ def test_esc_deselects_the_gpu_last() -> None:
 def test_enter_on_a_user_shows_their_processes() -> None:
     state = pressed(state_of(EIGHT), '\\', *'user:x', 'Ctrl-U', 'Enter', 'U', 'Enter')
     assert state.screen is Screen.MAIN
-    (part,) = parse_query(state.query)
-    assert part[0] == 'user'
-    assert {row.username for row in state.rows} == {part[1]}
+    (name,) = {row.username for row in state.rows}
+    assert state.query == f'user:"{name}"'
 
 
 def test_enter_on_a_problem_selects_its_gpu() -> None:

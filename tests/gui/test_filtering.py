@@ -44,6 +44,10 @@ PROCESS = ProcessSample(
         ('ann', True),
         ('user:Ann', False),
         ('user:', True),
+        ('user:"', True),
+        ('user:"ann"', True),
+        ('user:"an"', False),
+        ('user:"an', False),
         ('pid:43', True),
         ('pid:21', False),
         ('GPU:1', True),
@@ -66,6 +70,27 @@ PROCESS = ProcessSample(
 )
 def test_matches(text: str, expected: bool) -> None:
     assert matches(PROCESS, parse_query(text)) is expected
+
+
+@pytest.mark.parametrize(
+    ('keys', 'query'),
+    [(('U', 'Enter'), 'user:"al"'), (('U', 'U', 'Enter'), 'job:"slurm 42"')],
+)
+def test_enter_on_a_user_or_job_lists_no_others(keys: tuple[str, ...], query: str) -> None:
+    def process(pid: int, user: str, job: str, gib: int) -> ProcessSample:
+        return PROCESS._replace(
+            key=PROCESS.key._replace(pid=pid),
+            username=user,
+            owner=make_owner((Layer('slurm', job),)),
+            gpu_memory_bytes=gib << 30,
+        )
+
+    rows = (process(1, 'al', '42', 9), process(2, 'alice', '421', 5))
+    state = pressed(state_of(MANY._replace(processes=rows)), *keys)
+    assert state.query == query
+    assert [row.key.pid for row in state.rows] == [1]
+    again = pressed(state, *keys)
+    assert again.query == query
 
 
 @pytest.mark.parametrize('text', ['type:g', 'TYPE:c GPU:1:0', 'gpu:0', 'name', 'user:ann type:c'])

@@ -340,7 +340,7 @@ def test_enter_shows_the_hosts_of_the_last_user_and_of_a_job() -> None:
     users = screen(40, 100, 30, 'U', 'End')
     name = listed(users)[-1].name
     state, _ = update_fleet(users, KeyPressed('Enter'))
-    assert (state.screen, state.query) == (Screen.HOSTS, f'user:{name}')
+    assert (state.screen, state.query) == (Screen.HOSTS, f'user:"{name}"')
     assert all(name in host.users for host in listed(state))
     jobs = screen(40, 100, 30, 'J', 'Down')
     job = listed(jobs)[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from nvitop.basics.words import exact_word
 from nvitop.fleet.filters import parse_filter, select
 from nvitop.fleet.lists import VIEWS, ListColumn
 from nvitop.fleet.reading import natural
@@ -139,7 +140,7 @@ def show_hosts(state: AppState) -> Result:
     if row is None:
         return state, ()
     query = row.filter if state.screen is Screen.JOBS else ''
-    query = query or ' '.join(f'user:{word}' for word in row.name.split())
+    query = query or exact_word('user', row.name)
     return state._replace(screen=Screen.HOSTS, behind=(), query=query).at(ListPosition()), ()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from nvitop.basics.words import filter_words
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.actions import go_to_time
 from nvitop.gui.state.app_state import AppState, ListPosition, Result, TextField
@@ -59,7 +60,7 @@ def _unknown_field(state: AppState, text: str) -> str:
     fields = re.findall(r'(\w+):', state.spec.filter_example)
     if not fields or state.fleet is not None:
         return ''
-    for word in text.split():
+    for word in filter_words(text):
         found = re.fullmatch('([a-z]+):[^/:].*', word, re.IGNORECASE)
         query = parse_query(word)
         if found is None or found.group(1).lower() in (*fields, 'owner'):

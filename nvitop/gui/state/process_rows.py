@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterable, Mapping, NamedTuple, Sequence, Tuple
 
+from nvitop.basics.words import filter_words, name_in_quotes
 from nvitop.gui.model.choices import ProcessFilter, Sort
 from nvitop.gui.model.columns import COLUMNS, owner_text
 from nvitop.gui.model.format import special_command
@@ -28,14 +29,14 @@ def parse_query(text: str) -> Query:
     """Parse the words of a filter, which may have a prefix: ``user: gpu: pid: type: job:``.
 
     ``owner:`` is the same as ``job:``. The case of prefixes does not matter. A prefix without a word, as
-    while it is being typed, matches everything.
+    while it is being typed, matches everything. ``user:"al"`` and ``job:"slurm 42"`` match whole names.
     """
     parts = []
-    for word in text.split():
+    for word in filter_words(text):
         prefix, colon, rest = word.partition(':')
         field = _OTHER_NAMES.get(prefix.lower(), prefix.lower())
         if colon and field in _FIELDS:
-            if rest:
+            if rest not in ('', '"', '""'):
                 parts.append((field, rest))
         else:
             parts.append(('', word))
@@ -47,6 +48,11 @@ def contains(text: str | None, word: str) -> bool:
     if text is None:
         return False
     return word in text if word != word.lower() else word in text.lower()
+
+
+def _is_named(username: str | None, word: str) -> bool:
+    name = name_in_quotes(word)
+    return contains(username, word) if name is None else username == name
 
 
 def _has_device(process: ProcessSample, word: str) -> bool:
@@ -66,12 +72,15 @@ def _has_owner(process: ProcessSample, word: str) -> bool:
     owner = process.owner
     if owner is None:
         return False
+    group = name_in_quotes(word)
+    if group is not None:
+        return owner.group == group
     texts = (owner_text(process), *(text for each in owner.layers for text in (str(each), each.id)))
     return any(contains(text, word) for text in texts)
 
 
 _FIELDS: dict[str, Callable[[ProcessSample, str], bool]] = {
-    'user': lambda process, word: contains(process.username, word),
+    'user': lambda process, word: _is_named(process.username, word),
     'gpu': _has_device,
     'pid': lambda process, word: str(process.key.pid).startswith(word),
     'type': _has_type,
@@ -107,7 +116,7 @@ def matches_host_process(process: HostProcessSample, query: Query, uses: Uses) -
 
 def _has_host_part(process: HostProcessSample, prefix: str, word: str) -> bool:
     if prefix == 'user':
-        return contains(process.username, word)
+        return _is_named(process.username, word)
     if prefix == 'pid':
         return str(process.pid).startswith(word)
     return not prefix and (

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from nvitop.basics.words import exact_word, filter_words
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.state.app_state import AppState, ListPosition, Result
 from nvitop.gui.state.cursor import current_line, deselect
@@ -181,8 +182,8 @@ def show_user(state: AppState) -> Result:
     name = users[current_line(state) or 0].name
     if name is None:
         return refuse(state, f'The {what} of these processes is unknown')
-    others = (word for word in state.query.split() if not word.lower().startswith(prefixes))
-    query = ' '.join((*others, *(f'{prefixes[0]}{word}' for word in name.split())))
+    others = (word for word in filter_words(state.query) if not word.lower().startswith(prefixes))
+    query = ' '.join((*others, exact_word(prefixes[0][:-1], name)))
     return relist(_to_main(state)._replace(query=query)), ()
 
 
