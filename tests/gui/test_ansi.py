@@ -116,7 +116,7 @@ def test_color_depth(environ: str, is_terminal: bool, force: bool, expected: int
 def test_ascii_keeps_every_cell() -> None:
     rows = {
         '╒══╤══╕ ├──┼──┤ ╘══╧══╛': '+==+==+ +--+--+ +==+==+',
-        '│ MEM: ███▍ 38% ░░░ N/A│': '| MEM: |||| 38%     N/A|',
+        '│ MEM: ███▍ 38% ░░░ N/A│': '| MEM: ###. 38%     N/A|',
         '⢀⣴⣾⣿⣿ PID▲ %SM▼ ├─ └─ │': '===== PID^ %SMv +- +- |',
         '漢字 é ␤ q\u0323x': '???? ? ? qx',
     }

@@ -136,3 +136,15 @@ def test_green_amber_and_red_have_one_meaning_each(name: str, colors: int) -> No
         # No bar is nearly white or as bright as the word for a free GPU.
         assert max(bars) < (0.5 if name == 'dark' else 1)
         assert name == 'light' or free > 1.5 * max(bars)
+
+
+def test_bars_keep_their_color_in_front_of_a_track_or_a_selected_row() -> None:
+    theme = theme_named('dark')
+    bar, track, row = (
+        theme.look(Style(role), 256) for role in (Role.MEMORY, Role.TRACK, Role.SELECTED)
+    )
+    for back, color in ((Role.TRACK, track.foreground), (Role.SELECTED, row.background)):
+        look = theme.look(Style(Role.MEMORY, back=back), 256)
+        assert (look.foreground, look.background) == (bar.foreground, color)
+    # The same color in front and behind would hide it.
+    assert theme.look(Style(Role.UTILIZATION, back=Role.SELECTED), 8).background == DEFAULT

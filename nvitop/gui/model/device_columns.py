@@ -4,11 +4,11 @@
 A row of one line and, if there is room, a row of three::
 
      GPU STATE    USER           JOB                           MEM GiB  UTIL  TEMP      POWER    ┬60s     ┬30s     now
-       5! busy     bob +1         docker 4e7c20d9b8a1  ▇▇▇▇▂░░░░    34.2   32%  41°C  265/700 W  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂▂▃▂▃▂▂
+       5! busy     bob +1         docker 4e7c20d9b8a1  ▇▇▇▇▎░░░░    34.2   32%  41°C  265/700 W  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂▂▃▂▃▂▂
 
-       5! busy     bob +1         docker 4e7c20d9b8a1  ▇▇▇▇▂░░░░    34.2   32%  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂
-          41°C  265/700 W  1980 MHz  row remapping pending               █████████████████
-          memory 34.2 of 79.6 GiB  fan 40%  PCIe 5.0 x16                 █████████████████
+       5! busy     bob +1         docker 4e7c20d9b8a1  ▇▇▇▇▎░░░░    34.2   32%  ▃▂▃▃▂▂▂▂▂▂▂▂▃▂▂
+          41°C     265/700 W      1980 MHz  row remapping pending        █████████████████
+          fan 40%  mem temp 52°C                                         █████████████████
 """
 
 from __future__ import annotations
@@ -38,12 +38,24 @@ def metric_style(metric: Metric) -> Style:
     return _UTILIZATION if metric.unit == '%' else Style(Role.OTHER)
 
 
-def bar_pieces(percent: float | None, width: int, style: Style) -> Pieces:
-    """Return a bar with eighth blocks on a track; an unknown value is a row of dots."""
+def bar_pieces(
+    percent: float | None, width: int, style: Style, *, is_alone: bool = False
+) -> Pieces:
+    """Return a bar with eighth blocks on a track; an unknown value is a row of dots.
+
+    ``is_alone``: there is no bar right above or below, so that it has the height of the line.
+    """
     if percent is None or percent != percent:
         return ((fmt.UNKNOWN_MARK * width, DIM),)
-    filled = fmt.format_bar(percent, width)
-    return ((filled, style), (fmt.FULL * (width - len(filled)), _TRACK))
+    full = fmt.WHOLE if is_alone else fmt.FULL
+    filled = fmt.format_bar(percent, width, full)
+    whole = filled.rstrip(fmt.EIGHTHS)
+    end = filled[len(whole) :]
+    return (
+        (whole, style),
+        (end, style._replace(back=Role.TRACK)),
+        (full * (width - len(filled)), _TRACK),
+    )
 
 
 def _index(row: GpuRow, _: int) -> Pieces:
@@ -158,6 +170,8 @@ class LineFact(NamedTuple):
     text: Callable[[GpuRow, int], Pieces]
     metric: str
     align: str = '<'
+    #: The column below which it begins if there is room.
+    below: str = ''
 
 
 def _words(label: str, text_of: Callable[[DeviceSample], str]) -> Callable[[GpuRow, int], Pieces]:
@@ -173,30 +187,36 @@ def _words(label: str, text_of: Callable[[DeviceSample], str]) -> Callable[[GpuR
 
 
 def _ecc_errors(device: DeviceSample) -> str:
-    return fmt.format_count(device.total_volatile_uncorrected_ecc_errors)
+    return fmt.format_count(device.total_volatile_uncorrected_ecc_errors or None)
 
 
-def _link(device: DeviceSample) -> str:
-    return fmt.format_pcie_link(device.pcie_link_generation, device.pcie_link_width)
+def _narrow_link(device: DeviceSample) -> str:
+    width, most = device.pcie_link_width, device.info.max_pcie_link_width
+    return f'x{width} of x{most}' if width and most and width < most else fmt.NOT_AVAILABLE
 
 
-#: Facts below the row of a GPU, the most important first. A problem follows the third one.
+#: Facts below the row of a GPU, the most important first. A problem follows the third one. What no row
+#: has words for, such as a narrow PCIe link, has no place.
 LINE_FACTS: tuple[LineFact, ...] = (
-    LineFact(4, _temperature, 'temperature', '>'),
-    LineFact(11, _power, 'power_usage', '>'),
-    LineFact(8, _clock, 'sm_clock', '>'),
-    LineFact(14, _words('bandwidth', lambda device: fmt.format_share(device.memory_utilization_percent)), 'memory_utilization'),
+    LineFact(4, _temperature, 'temperature', '>', 'state'),
+    LineFact(11, _power, 'power_usage', '>', 'user'),
+    LineFact(8, _clock, 'sm_clock', '>', 'job'),
+    LineFact(11, _words('mem bw', lambda device: fmt.format_share(device.memory_utilization_percent)), 'memory_utilization'),
     LineFact(8, _words('fan', lambda device: fmt.format_share(device.fan_speed_percent)), 'fan_speed'),
-    LineFact(11, _words('memory', lambda device: fmt.format_measured('°C', device.memory_temperature_celsius)), 'memory_temperature'),
-    LineFact(13, _words('PCIe', _link), 'pcie_link_generation'),
+    LineFact(13, _words('mem temp', lambda device: fmt.format_measured('°C', device.memory_temperature_celsius)), 'memory_temperature'),
+    LineFact(15, _words('PCIe', _narrow_link), 'pcie_link_width'),
     LineFact(14, _words('ECC errors', _ecc_errors), 'total_volatile_uncorrected_ecc_errors'),
 )  # fmt: skip
 _LINE_METRICS = frozenset(fact.metric for fact in LINE_FACTS)
+_TALL_TEXTS: dict[str, Callable[[GpuRow, int], Pieces]] = {
+    'state': lambda row, width: ((clip(row.word, width, ''), row.word_style),),
+    'memory_bar': lambda row, width: bar_pieces(
+        row.device.memory_percent, width, _MEMORY, is_alone=True
+    ),
+}
 #: Columns of rows with several lines, which have the facts and the problem below.
 TALL_COLUMNS: tuple[Column, ...] = tuple(
-    column._replace(text=lambda row, width: ((clip(row.word, width, ''), row.word_style),))
-    if column.name == 'state'
-    else column
+    column._replace(text=_TALL_TEXTS.get(column.name, column.text))
     for column in DEVICE_COLUMNS
     if not column.metrics or not _LINE_METRICS.issuperset(column.metrics)
 )

@@ -146,19 +146,19 @@ def format_load(load: float | None) -> str:
     return f'{load:5.{2 if load < 99.995 else 1 if load < 999.95 else 0}f}'
 
 
-#: A full cell of a bar, not so high that it joins the bar above; the last cell is as high as it is full.
-FULL, _PARTS = '▇', '▁▂▃▄▅▆▇'
+#: A full cell of a bar, not so high that it joins the bar above; one of a bar without others above
+#: and below; and eighths of one.
+FULL, WHOLE, EIGHTHS = '▇', '█', '▏▎▍▌▋▊▉'
 #: A value that is not known.
 UNKNOWN_MARK = '·'
 
 
-def format_bar(percent: float, width: int) -> str:
-    """Return the filled part of a bar in sevenths of a cell: at least one from 0.5 % on."""
-    most = len(_PARTS) * width
-    filled = round(max(0.0, min(100.0, percent)) * most / 100)
-    filled = max(filled, int(percent >= 0.5 and width > 0))
-    whole, rest = divmod(filled, len(_PARTS))
-    return FULL * whole + (_PARTS[rest - 1] if rest else '')
+def format_bar(percent: float, width: int, full: str = FULL) -> str:
+    """Return the filled part of a bar with eighth blocks: at least an eighth from 0.5 % on."""
+    eighths = round(max(0.0, min(100.0, percent)) * 8 * width / 100)
+    eighths = max(eighths, int(percent >= 0.5 and width > 0))
+    whole, rest = divmod(eighths, 8)
+    return full * whole + (EIGHTHS[rest - 1] if rest else '')
 
 
 # Device -------------------------------------------------------------------------------------------

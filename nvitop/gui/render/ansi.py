@@ -108,7 +108,9 @@ _SAME_CELLS = {
     **dict.fromkeys(map(ord, '═'), '='),
     **dict.fromkeys(map(ord, '│┆┊┃║'), '|'),
     **dict.fromkeys(map(ord, '┌┐└┘├┤┬┴┼╒╕╘╛╞╡╤╧╪╔╗╚╝╠╣╦╩╬╓╖╙╜╟╢╥╨╫╭╮╯╰'), '+'),
-    **dict.fromkeys(map(ord, '█▉▊▋▌▍▎▏▀▐'), '|'),
+    **dict.fromkeys(map(ord, '█▉▊▋▌'), '#'),
+    **dict.fromkeys(map(ord, '▍▎▏'), '.'),
+    **dict.fromkeys(map(ord, '▀▐'), '|'),
     **dict(zip(map(ord, '▁▂▃▄▅▆▇'), '_.-=+*#')),
     ord('■'): '#',
     **dict.fromkeys(map(ord, '░▒▓'), ' '),
@@ -135,7 +137,7 @@ _SAME_CELLS = {
 
 
 #: Empty parts of bars, which must not look like values.
-_ASCII_OF_TRACKS = {ord('▇'): '.'}
+_ASCII_OF_TRACKS = dict.fromkeys(map(ord, '▇█'), '.')
 #: The rest of a cell, in reverse, in a history that hangs from its top.
 _ASCII_OF_HANGING = dict(zip(map(ord, '▇▆▅▄▃▂▁ '), "'`^=+*#|"))
 
@@ -143,7 +145,7 @@ _ASCII_OF_HANGING = dict(zip(map(ord, '▇▆▅▄▃▂▁ '), "'`^=+*#|"))
 def to_ascii(buffer: Buffer) -> Buffer:
     """Return a copy with ASCII characters only.
 
-    Box lines become ``- = + |``, blocks ``|``, shades spaces, braille ``=``, triangles ``^ v``. Any
+    Box lines become ``- = + |``, blocks ``#`` or ``.``, shades spaces, braille ``=``, triangles ``^ v``. Any
     other character becomes ``?`` in each of its cells. Combining marks are removed.
     """
     copy = Buffer(buffer.width, buffer.height)

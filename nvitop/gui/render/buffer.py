@@ -8,7 +8,7 @@ import operator
 from typing import TYPE_CHECKING, Any, Tuple
 
 from nvitop.gui.render.geometry import Rect
-from nvitop.gui.render.style import PLAIN, Role, Style
+from nvitop.gui.render.style import BARS, PLAIN, Role, Style
 from nvitop.gui.render.width import cell_width, cut, safe
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Buffer:
     def restyle(self, rect: Rect, **changes: Any) -> None:
         """Change the given fields of the style of all text in a rectangle.
 
-        Empty cells change too if a role is given, which is visible on them.
+        Empty cells change too if a role is given, which is visible on them; bars keep theirs.
         """
         changed: dict[Style, Style] = {}
         area = rect.intersect(self.area)
@@ -104,7 +104,11 @@ class Buffer:
             for x, text, style in pieces:
                 new = changed.get(style)
                 if new is None:
-                    new = changed[style] = style._replace(**changes)
+                    if 'role' in changes and style.role in BARS:
+                        new = style._replace(back=style.back or changes['role'])
+                    else:
+                        new = style._replace(**changes)
+                    changed[style] = new
                 spans.extend(_split(x, text, style, area.x, area.right, new))
             self._replace(y, spans)
 

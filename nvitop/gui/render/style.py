@@ -54,6 +54,10 @@ class Role(enum.IntEnum):
     __hash__ = int.__hash__
 
 
+#: Bars, which keep their colors in front of the row that is selected or tagged.
+BARS = frozenset((Role.UTILIZATION, Role.MEMORY, Role.OTHER, Role.TRACK))
+
+
 class Style(NamedTuple):
     """A role and additional attributes."""
 
@@ -64,6 +68,8 @@ class Style(NamedTuple):
     reverse: bool = False
     italic: bool = False
     blink: bool = False
+    #: The role whose color is behind the text: the empty part of a bar, a row that is selected.
+    back: Role | None = None
 
 
 #: Style of ordinary text.

@@ -56,9 +56,14 @@ class Theme(NamedTuple):
 
     def look(self, style: Style, colors: int) -> Look:
         """Return how a terminal with this many colors shows a style; with 0, by attributes alone."""
-        paint = (_MONO if colors < 8 else self.paints).get(style.role, _PLAIN)
+        paints = _MONO if colors < 8 else self.paints
+        paint = paints.get(style.role, _PLAIN)
         at = 0 if colors < 16 else 1 if colors < 256 else 2
         foreground, background = paint.foreground[at], paint.background[at]
+        if style.back is not None:
+            back = paints.get(style.back, _PLAIN)
+            color = (back.foreground if style.back is Role.TRACK else back.background)[at]
+            background = color if color != foreground else DEFAULT
         return Look(
             foreground=foreground,
             background=background,

@@ -28,10 +28,12 @@ CELL_SECONDS = 2.0
 _CURSOR = Style(Role.KEY, bold=True)
 
 
-def draw_meter(buf: Buffer, area: Rect, percent: float | None, style: Style) -> None:
+def draw_meter(
+    buf: Buffer, area: Rect, percent: float | None, style: Style, *, is_alone: bool = False
+) -> None:
     """Draw a bar into the first row of ``area``. An unknown value is a row of dots."""
     x = area.x
-    for text, piece in bar_pieces(percent, area.width, style):
+    for text, piece in bar_pieces(percent, area.width, style, is_alone=is_alone):
         x += buf.write(x, area.y, text, piece)
 
 
@@ -241,7 +243,8 @@ def draw_series(
             text = f'up to {each.format(top)}'
             buf.write(area.x + _TITLE + _VALUE + 2, y, text if len(text) <= bar else '', DIM)
         if bar and each.top:
-            draw_meter(buf, Rect(area.x + _TITLE + _VALUE + 2, y, bar, 1), percent, each.style)
+            place = Rect(area.x + _TITLE + _VALUE + 2, y, bar, 1)
+            draw_meter(buf, place, percent, each.style, is_alone=lines > 1)
         highest = ruler.highest(each.key, each.metric, width)
         if lines > 1 and highest is not None:
             highest = highest if each.now is None else max(highest, each.now)

@@ -51,7 +51,7 @@ def draw_centered_line(buf: Buffer, area: Rect, text: str, style: Style = PLAIN)
 
 KEY = Style(Role.KEY, bold=True, italic=True)
 #: Empty parts of bars that have the color of the filled parts.
-MONO_TRACKS = {ord('▇'): '░'}
+MONO_TRACKS = dict.fromkeys(map(ord, '▇█'), '░')
 
 
 BORDER = Style(Role.BORDER)

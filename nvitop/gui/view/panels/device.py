@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple, Sequence
+from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from nvitop.basics.metrics import METRICS_BY_NAME, Metric
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.choices import GraphState
 from nvitop.gui.model.device_columns import (
     DEVICE_COLUMNS,
+    DEVICE_COLUMNS_BY_NAME,
     FACTS,
     LINE_FACTS,
     TALL_COLUMNS,
@@ -119,9 +120,14 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
     gpus = [row.device for row in rows if row.device.status == 'ok']
     names = {row.device.info.name for row in rows if not row.device.key.is_mig} - {None}
     has_migs = any(row.device.key.is_mig for row in rows)
+    all_columns = list(DEVICE_COLUMNS if lines == 1 else TALL_COLUMNS)
+    if has_migs:
+        # Their bars are right below each other.
+        at = next(i for i, each in enumerate(all_columns) if each.name == 'memory_bar')
+        all_columns[at] = DEVICE_COLUMNS_BY_NAME['memory_bar']
     columns = [
         column._replace(gap=min(column.gap, 1)) if width < CLASSIC else column
-        for column in (DEVICE_COLUMNS if lines == 1 else TALL_COLUMNS)
+        for column in all_columns
         if not (column.name == 'history' and shown.ruler is None)
         and (
             not gpus
@@ -206,7 +212,8 @@ def _draw_row(
     else:
         for each in columns:
             draw_cell(buf, each.x, y, each, each.column.text(row, each.width), PLAIN)
-        facts = _facts(row, right - left, area.height - 1, rows)
+        starts = {each.column.name: each.x - left for each in columns}
+        facts = _facts(row, right - left, area.height - 1, rows, starts)
     for number, pieces in enumerate(facts[: area.height - 1], y + 1):
         x = left
         for text, style in pieces:
@@ -249,13 +256,21 @@ def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, li
         buf.write(x, y, f' · {row.advice}', DIM)
 
 
-def _facts(row: GpuRow, width: int, lines: int, rows: Sequence[GpuRow]) -> list[Pieces]:
-    """Return the lines below the first one: facts that any GPU has, the problem and what to do."""
+def _facts(
+    row: GpuRow, width: int, lines: int, rows: Sequence[GpuRow], starts: Mapping[str, int]
+) -> list[Pieces]:
+    """Return the lines below the first one: facts that any GPU has, the problem and what to do.
+
+    ``starts`` are the columns of the first line.
+    """
     if lines < 1:
         return []
     known = [
-        fact for fact in LINE_FACTS if any(is_known(each.device, fact.metric) for each in rows)
+        fact
+        for fact in LINE_FACTS
+        if any(is_known(each.device, fact.metric) and fact.text(each, fact.width) for each in rows)
     ]
+    limit = max([(each.device.power_limit_mw or 0) // 1000 for each in rows])
     found: list[list[tuple[str, Style]]] = [[]]
     has_problem = bool(row.problem or row.held_words)
     cells = 0
@@ -276,11 +291,13 @@ def _facts(row: GpuRow, width: int, lines: int, rows: Sequence[GpuRow]) -> list[
         if cells and cells + fact.width > width:
             found.append([])
             cells = 0
+        start = max(cells, starts.get(fact.below, 0) if len(found) == 1 else 0)
+        size = fact.width if fact.metric != 'power_usage' else 2 * len(str(limit)) + 3
         pieces = fact.text(row, fact.width) if is_known(row.device, fact.metric) else ()
-        pad = max(0, fact.width - sum(cell_width(text) for text, _ in pieces))
+        pad = max(0, size - sum(cell_width(text) for text, _ in pieces))
         before, after = (pad, 0) if fact.align == '>' else (0, pad)
-        found[-1] += [(' ' * before, PLAIN), *pieces, (' ' * (after + 2), PLAIN)]
-        cells += fact.width + 2
+        found[-1] += [(' ' * (start - cells + before), PLAIN), *pieces, (' ' * (after + 2), PLAIN)]
+        cells = start + size + 2
     if has_problem:
         add_problem()
     return list(found)

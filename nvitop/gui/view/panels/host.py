@@ -31,14 +31,19 @@ def draw_host(
     ruler: Ruler | None,
     graph: Cells | None,
     above: tuple[int, ...],
+    *,
+    is_alone: bool = False,
 ) -> None:
-    """Draw the line, which is the bottom border of the panel above, and histories in ``graph`` below."""
+    """Draw the line, which is the bottom border of the panel above, and histories in ``graph`` below.
+
+    ``is_alone``: no bar is right above.
+    """
     ends = (0, area.width - 1)
     draw_rule(buf, area.y, above, ends)
     title = clip(safe(host.hostname), _NAME) or 'Host'
     left = 2 + buf.write(2, area.y, f' {title} ', TITLE)
     room = area.width - left - 4
-    parts = _parts(host)
+    parts = _parts(host, is_alone)
     while len(parts) > 1 and _cells(parts) > room:
         bars = [i for i, part in enumerate(parts) if len(part) > 2]
         if bars:
@@ -62,16 +67,17 @@ def _cells(parts: Sequence[Pieces]) -> int:
     return sum(sum(cell_width(text) for text, _ in part) + 3 for part in parts) - 1
 
 
-def _parts(host: HostSample) -> list[list[tuple[str, Style]]]:
+def _parts(host: HostSample, is_alone: bool) -> list[list[tuple[str, Style]]]:
     """Return CPU, memory, swap and load: label, bar and value."""
     parts: list[list[tuple[str, Style]]] = []
     if host.cpu_percent is not None:
         count = '' if host.cpu_count is None else f' of {host.cpu_count}'
         value = f' {fmt.format_share(host.cpu_percent)}{count}'
-        parts.append([('CPU ', HEADING), *bar_pieces(host.cpu_percent, _BAR, _CPU), (value, PLAIN)])
+        bar = bar_pieces(host.cpu_percent, _BAR, _CPU, is_alone=is_alone)
+        parts.append([('CPU ', HEADING), *bar, (value, PLAIN)])
     memory = fmt.format_part(host.memory_used_bytes, host.memory_total_bytes)
     if memory:
-        bar = bar_pieces(host.memory_percent, _BAR, _MEMORY)
+        bar = bar_pieces(host.memory_percent, _BAR, _MEMORY, is_alone=is_alone)
         parts.append([('MEM ', HEADING), *bar, (f' {memory}', PLAIN)])
     if host.swap_percent is not None and host.swap_total_bytes:
         parts.append([('SWAP ', HEADING), (fmt.format_share(host.swap_percent), PLAIN)])

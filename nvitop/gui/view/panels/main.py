@@ -34,7 +34,8 @@ def draw_panels(
     y += panel.devices
     if panel.host:
         area = Rect(0, y, buf.width, panel.host)
-        draw_host(buf, area, sample.host, shown.ruler, graph, above)
+        is_alone = panel.lines > 1
+        draw_host(buf, area, sample.host, shown.ruler, graph, above, is_alone=is_alone)
         above = (0, buf.width - 1)
     y += panel.host
     if panel.processes:

@@ -8,6 +8,7 @@ from typing import Mapping, Sequence
 
 from nvitop.gui.model import format as fmt
 from nvitop.gui.model.columns import COLUMNS_BY_NAME
+from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
 from nvitop.gui.model.format import devices_text
 from nvitop.gui.model.table import Column
@@ -168,20 +169,20 @@ def _columns(
 
 
 def _share(row: GpuRow, usage: Usage, user: UserSummary, width: int) -> Content:
-    """Return the part of the memory of a GPU that a user has, as a bar without a track."""
+    """Return the part of the memory of a GPU that a user has, as a bar."""
     used, total = usage.get((user.name, row.device.key)), row.device.info.memory_total_bytes
     if used is None:
         return ''
     if not total:
         return ((fmt.UNKNOWN_MARK, DIM),)
-    return ((fmt.format_bar(100.0 * used / total, width), _MEMORY),)
+    return bar_pieces(100.0 * used / total, width, _MEMORY)
 
 
 def _free(row: GpuRow, width: int) -> Content:
     if row.is_free:
         return (('free', IDLE),)
     percent = row.device.memory_percent
-    return '' if percent is None else ((fmt.format_bar(100.0 - percent, width), DIM),)
+    return '' if percent is None else bar_pieces(100.0 - percent, width, DIM)
 
 
 def _draw_detail(
