@@ -17,7 +17,7 @@ from nvitop.gui.view.frame import draw_frame
 from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, DeviceSample, Problem
 from tests.gui.drawing import click_hit, lines_of, state_on, text_of
-from tests.gui.driving import after, demand_of, press, pressed, state_of, texts
+from tests.gui.driving import after, arrived, demand_of, press, pressed, state_of, texts
 from tests.gui.samples import SAMPLES, process
 
 EIGHT = SAMPLES['h100x8']
@@ -108,6 +108,17 @@ def test_page_of_a_gpu_shows_all_its_metrics_and_facts() -> None:
     assert following.page_devices[0].device.key == EIGHT.devices[4].key
     back = pressed(page, 'Esc')
     assert (back.main.shows_page, back.main.selected_device) == (False, EIGHT.devices[3].key)
+
+
+@pytest.mark.parametrize('count', [1, 3])
+def test_page_ends_when_its_gpu_vanishes(count: int) -> None:
+    state = pressed(state_of(EIGHT), '7', 'Enter')
+    left = EIGHT._replace(devices=EIGHT.devices[:count], sequence=EIGHT.sequence + 1)
+    state = arrived(state, left)
+    assert not state.main.shows_page
+    assert len(state.page_devices) == count
+    _, effects = press(state, 'q')
+    assert any(isinstance(effect, Quit) for effect in effects)
 
 
 def test_page_of_a_gpu_names_its_problem_and_who_holds_it() -> None:

@@ -122,7 +122,7 @@ def relist(state: AppState) -> AppState:
     if not main.turned <= jobs:
         main = main._replace(turned=main.turned & jobs)
     if main.selected_device not in (None, *(device.key for device in state.shown.devices)):
-        main = main._replace(selected_device=None)
+        main = main._replace(selected_device=None, shows_page=False)
     state = state._replace(main=main)
     found = filter_processes(processes, parse_query(state.query))
     if main.selected_device is not None:

@@ -198,7 +198,9 @@ def _show_sample(state: AppState, event: events.SampleArrived) -> AppState:
     if after.frozen is None:
         after = after._replace(devices=device_rows(sample, found))
     # Processes are measured less often than devices: most samples repeat them.
-    if sample.processes is before.processes and sample.host_processes is before.host_processes:
+    same_processes = sample.processes is before.processes
+    same_devices = [d.key for d in sample.devices] == [d.key for d in before.devices]
+    if same_processes and same_devices and sample.host_processes is before.host_processes:
         return after
     after = note_exits(before, after if after.frozen is not None else relist(after))
     return require_reading_of_changes(state, after)
