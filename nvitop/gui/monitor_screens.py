@@ -33,6 +33,7 @@ from nvitop.gui.state.lists import (
     relist,
     tree_columns,
 )
+from nvitop.gui.state.problems import problem_key
 from nvitop.gui.view.screens.environ import draw_environ
 from nvitop.gui.view.screens.help import draw_columns, draw_help
 from nvitop.gui.view.screens.main import draw_main_screen
@@ -217,7 +218,7 @@ PROBLEMS = ScreenSpec(
     texts=lambda state: [
         f'{line.subject} {line.what} {line.reason}' for line in listed_problems(state)
     ],
-    key_of=lambda line: line[:2],
+    key_of=problem_key,
     is_framed=True,
     line_height=2,
 )

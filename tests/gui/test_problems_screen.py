@@ -7,6 +7,7 @@ import re
 import pytest
 
 from nvitop.gui.state.app_state import AppState
+from nvitop.gui.state.cursor import current_line
 from nvitop.gui.state.events import ClockTicked, KeyPressed, SampleArrived, SignalSent
 from nvitop.gui.state.update import update
 from nvitop.sampling.types import DeviceKey, Problem
@@ -87,3 +88,15 @@ def test_failed_signal_is_listed_as_a_problem() -> None:
     text = text_of(state)
     assert f'process {key.pid}  SIGTERM: not permitted' in text
     assert 'SIGTERM: not permitted (past: once, 03:04:05)' in text
+
+
+def test_down_reaches_every_problem_of_one_value() -> None:
+    reasons = ('Unknown Error', 'Invalid Argument', 'Timeout')
+    problems = [Problem(DeviceKey(0), 'temperature', reason, 'error') for reason in reasons]
+    sample = SAMPLES['one']._replace(sequence=1, problems=tuple(problems))
+    state = pressed(state_on(sample, 120, 40), '!')
+    lines = state.spec.lines(state)
+    assert len({line[:2] for line in lines}) < len(lines)
+    for index in range(1, len(lines)):
+        state = pressed(state, 'Down')
+        assert current_line(state) == index

@@ -76,6 +76,13 @@ class ProblemLine(NamedTuple):
         return self.kind not in NO_FAILURES
 
 
+def problem_key(line: ProblemLine) -> tuple[object, ...]:
+    """Return what tells a line from all others, as long as it is listed."""
+    varies = line.severity is not None or line.kind in _VARYING
+    reason = '' if varies else line.reason
+    return line.subject, line.what, line.kind, line.severity is None, reason
+
+
 class Tally(NamedTuple):
     """Counts over samples, and what is wrong with the devices of the last one."""
 
