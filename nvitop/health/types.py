@@ -26,7 +26,7 @@ class Finding(NamedTuple):
     evidence: str
     #: Advice for the user, ``''`` if there is nothing to do.
     action: str
-    #: Short word for the row of the device: ``'HOT'``.
+    #: Short word for the row of the device: ``'hot'``.
     mark: str
     #: Serial number and PCI bus ID (``'0000:3d:00.0'``) of the device, if they were measured.
     serial: str | None = None
@@ -45,37 +45,37 @@ class Label(NamedTuple):
 
 #: All kinds of findings, the most important first.
 KINDS: dict[str, Label] = {
-    'missing': Label('MISSING', 'missing'),
-    'lost': Label('LOST', 'lost'),
-    'not_responding': Label('HUNG', 'not responding'),
-    'failing': Label('FAIL', 'failing'),
-    'xid': Label('XID', 'with Xid errors'),
-    'nvswitch': Label('SWITCH', 'with NVSwitch errors'),
-    'reboot_needed': Label('REBOOT', 'to reboot'),
-    'reset_needed': Label('RESET', 'to reset'),
-    'recovery_needed': Label('RECOVER', 'to recover'),
+    'missing': Label('missing', 'missing'),
+    'lost': Label('lost', 'lost'),
+    'not_responding': Label('hung', 'not responding'),
+    'failing': Label('failing', 'failing'),
+    'xid': Label('Xid', 'with Xid errors'),
+    'nvswitch': Label('NVSwitch', 'with NVSwitch errors'),
+    'reboot_needed': Label('reboot', 'to reboot'),
+    'reset_needed': Label('reset', 'to reset'),
+    'recovery_needed': Label('recover', 'to recover'),
     'memory_errors': Label('ECC', 'with ECC errors'),
-    'remap_failed': Label('REMAP', 'with failed row remapping'),
+    'remap_failed': Label('remap', 'with failed row remapping'),
     'sram_errors': Label('SRAM', 'with too many SRAM errors'),
-    'retired_pages': Label('PAGES', 'with retired pages'),
-    'fabric': Label('FABRIC', 'outside their NVLink fabric'),
-    'nvlink_down': Label('NVLINK', 'with NVLinks down'),
-    'hot': Label('HOT', 'hot'),
-    'thermal_slowdown': Label('HOT', 'hot'),
-    'power_brake': Label('BRAKE', 'with power brake'),
-    'hardware_slowdown': Label('HW', 'slowed by hardware'),
-    'slow': Label('LAG', 'slow to respond'),
-    'remap_pending': Label('REMAP', 'with pending row remapping'),
-    'remap_exhausted': Label('REMAP', 'without spare memory rows'),
-    'nvlink_errors': Label('NVLINK', 'with NVLink errors'),
-    'pcie_link': Label('PCIE', 'with slow PCIe link'),
-    'pcie_errors': Label('PCIE', 'with PCIe errors'),
-    'inforom': Label('ROM', 'with a corrupt inforom'),
-    'implausible': Label('ODD', 'with implausible values'),
-    'unreadable': Label('ERR', 'with unreadable values'),
-    'not_permitted': Label('PERM', 'not permitted'),
-    'thermal_cap': Label('TEMP', 'at its temperature limit'),
-    'power_cap': Label('PWR', 'at its power limit'),
+    'retired_pages': Label('pages', 'with retired pages'),
+    'fabric': Label('fabric', 'outside their NVLink fabric'),
+    'nvlink_down': Label('NVLink', 'with NVLinks down'),
+    'hot': Label('hot', 'hot'),
+    'thermal_slowdown': Label('hot', 'hot'),
+    'power_brake': Label('brake', 'with power brake'),
+    'hardware_slowdown': Label('slowed', 'slowed by hardware'),
+    'slow': Label('slow', 'slow to respond'),
+    'remap_pending': Label('remap', 'with pending row remapping'),
+    'remap_exhausted': Label('remap', 'without spare memory rows'),
+    'nvlink_errors': Label('NVLink', 'with NVLink errors'),
+    'pcie_link': Label('PCIe', 'with slow PCIe link'),
+    'pcie_errors': Label('PCIe', 'with PCIe errors'),
+    'inforom': Label('inforom', 'with a corrupt inforom'),
+    'implausible': Label('odd', 'with implausible values'),
+    'unreadable': Label('error', 'with unreadable values'),
+    'not_permitted': Label('denied', 'not permitted'),
+    'thermal_cap': Label('heat cap', 'at its temperature limit'),
+    'power_cap': Label('power cap', 'at its power limit'),
 }
 IMPORTANCE: dict[str, int] = {kind: place for place, kind in enumerate(KINDS)}
 #: All severities, the highest first.

@@ -147,11 +147,11 @@ def test_users_of_graphics_are_named_while_only_they_use_the_gpu() -> None:
     assert words(3, 'G')[0] == 'free'
 
 
-def test_marks_that_need_an_explanation_are_words_where_there_is_room() -> None:
+def test_mark_is_a_word_and_taller_rows_have_the_whole_problem() -> None:
     odd = gpu(0, 'A', gpu_utilization_percent=50)
     problem = Problem(odd.key, 'memory_used', '2 TiB is implausible', 'impossible')
     sample = machine(odd, processes=(process(odd, 1, 'x'),), problems=(problem,))
-    assert 'busy odd values ' in panel(sample, 160).lines()[2]
+    assert 'busy odd ' in panel(sample, 160).lines()[2]
     assert 'implausible values' in '\n'.join(panel(sample, 100, 2).lines())
 
 
@@ -191,7 +191,7 @@ def test_full_form_marks_a_finding_in_red() -> None:
     hot = hot._replace(info=hot.info._replace(temperature_slowdown_threshold_celsius=89))
     for width in (79, 110, 160):
         buffer = panel(machine(hot), width, full=True)
-        assert styles_of(buffer, 'HOT') == styles_of(buffer, '93°C') == {_WARNING}
+        assert styles_of(buffer, 'hot') == styles_of(buffer, '93°C') == {_WARNING}
         # The mark does not replace the percentage at the bar.
         assert '\n'.join(buffer.lines()[1:]).count('87%') == 1 + (width > 100)
 
@@ -225,6 +225,6 @@ def test_full_form_has_columns_for_state_and_user() -> None:
     )
     lines = panel(machine(device, part, processes=running), 79, full=True).lines()
     state, user = lines[1].index('State'), lines[1].index('User')
-    assert lines[4][state:].startswith('busy PWR ')
+    assert lines[4][state:].startswith('busy cap ')
     assert lines[4][user:].startswith('carol +1 ')
     assert lines[7][user:].startswith('dave ')

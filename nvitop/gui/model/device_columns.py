@@ -76,7 +76,8 @@ def _state(row: GpuRow, width: int) -> Pieces:
     if row.device.key.is_mig and row.device.status == 'ok' and row.word == '':
         return ()
     word = row.word if cell_width(row.word) <= width else row.word.partition(' ')[0]
-    mark = next((m for m in row.marks if len(word) + 1 + len(m) <= width), '')
+    forms = (row.mark, row.mark.rpartition(' ')[2])  # 'power cap', 'cap'
+    mark = next((form for form in forms if len(word) + 1 + len(form) <= width), '')
     if not mark or (
         row.finding is not None
         and not is_wrong(row.finding)
@@ -114,7 +115,7 @@ def _utilization(row: GpuRow, _: int) -> Pieces:
 
 def _temperature(row: GpuRow, width: int) -> Pieces:
     text = fmt.format_temperature(row.device.temperature_celsius, width)
-    is_hot = row.finding is not None and row.finding.mark == 'HOT'
+    is_hot = row.finding is not None and row.finding.mark == 'hot'
     return ((text, row.mark_style),) if is_hot else _value(text, '°C')
 
 
@@ -224,7 +225,7 @@ TALL_COLUMNS: tuple[Column, ...] = tuple(
 
 def state_text(row: GpuRow) -> str:
     """Return what a device is doing and the mark of its problem."""
-    return ' '.join(filter(None, (row.word, row.marks[0] if row.marks else '')))
+    return ' '.join(filter(None, (row.word, row.mark)))
 
 
 def value_of(device: DeviceSample, metric: str) -> float | None:

@@ -26,8 +26,6 @@ from nvitop.sampling.types import DeviceKey, DeviceSample, ProcessSample, Sample
 FREE = 'free'
 #: Words of a device that processes use.
 _BUSY = ('busy', 'in use')
-#: What marks that need an explanation mean, where there is room.
-_MEANINGS = {'LAG': 'slow reply', 'ODD': 'odd values', 'ERR': 'unreadable'}
 #: Time (seconds) since its last use for which a process still counts as using a device.
 _RECENT_SECONDS = 60.0
 
@@ -87,12 +85,11 @@ class GpuRow(NamedTuple):
         return styles.get(self.state.word, PLAIN)
 
     @property
-    def marks(self) -> tuple[str, ...]:
-        """The mark of the finding, the longest form first: ``('slow reply', 'LAG')``."""
-        if self.finding is None:
-            return ()
-        mark = self.finding.mark
-        return (_MEANINGS[mark], mark) if mark in _MEANINGS else (mark,)
+    def mark(self) -> str:
+        """A short word for the finding: ``'hot'``; ``''`` if there is none, or the state says it."""
+        if self.finding is None or self.finding.mark == self.word:
+            return ''
+        return self.finding.mark
 
     @property
     def mark_style(self) -> Style:

@@ -36,7 +36,7 @@ from nvitop.sampling.types import DeviceSample
 #: Inner widths of the three cells, and most columns by which the third one grows.
 _CELL_WIDTHS, _MORE_USER = (31, 22, 22), 25
 #: Widths of the state if users have no room for jobs and if they have, and of a user with a job.
-_NARROW_STATE, _WIDE_STATE, _USER_WITH_JOB = len('GPU-Util'), len('busy REMAP'), 16
+_NARROW_STATE, _WIDE_STATE, _USER_WITH_JOB = len('GPU-Util'), len('busy remap'), 16
 #: Columns of the first cell that the name of a GPU cannot use.
 _AROUND_NAME = 12
 #: Minimum columns to the right of these cells for a bar.
@@ -292,7 +292,7 @@ def _draw_device(
     if device.status == 'ok':
         for each in columns:
             draw_cell(buf, each.x, y, each, each.column.text(row, each.width), style)
-        if row.finding is not None and row.finding.mark == 'HOT' and not device.key.is_mig:
+        if row.finding is not None and row.finding.mark == 'hot' and not device.key.is_mig:
             place = Rect(cells[0].x + TEMPERATURE.x, y + 1, TEMPERATURE.width, 1)
             buf.restyle(place, role=row.mark_style.role, bold=True)
     elif row.advice:

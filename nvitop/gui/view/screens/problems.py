@@ -47,7 +47,7 @@ def _severity(line: ProblemLine) -> tuple[str, str, Style]:
     if not line.is_current:
         return '○', 'past', DIM
     if line.severity in ('warning', 'unknown') or line.kind in _WARNINGS:
-        return '▲', 'unknown' if line.severity == 'unknown' else 'degraded', WARNING
+        return '▲', 'unknown' if line.severity == 'unknown' else 'warning', WARNING
     return '●', 'CRITICAL' if line.severity == 'critical' else 'failed', ERROR
 
 
