@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from nvitop.gui.model.choices import Sort
-from nvitop.gui.state.lists import listed_problems, listed_users
+from nvitop.gui.model.choices import Screen, Sort
+from nvitop.gui.state.lists import LIST_ORDERS, listed_problems, listed_users
 from nvitop.gui.state.process_rows import (
     sort_processes,
 )
+from nvitop.gui.view.frame import draw_frame
+from nvitop.sampling.history import History
 from nvitop.sampling.types import DeviceKey, ProcessKey, ProcessSample
-from tests.gui.drawing import lines_of
-from tests.gui.driving import pressed, state_of, texts
+from tests.gui.drawing import click_hit, lines_of
+from tests.gui.driving import after, pressed, state_of, texts
 from tests.gui.samples import SAMPLES
 
 
@@ -80,6 +82,23 @@ def test_users_and_problems_are_sorted_with_the_same_keys() -> None:
     assert places == sorted(places, reverse=True)
     assert len(set(places)) > 1
     assert listed_problems(pressed(problems, 'o', 'W', 'o', 's')) == listed_problems(problems)
+
+
+def test_headings_of_users_show_the_order_and_a_click_changes_it() -> None:
+    state = pressed(state_of(SAMPLES['h100x8'], 160, 40), 'U')
+    by_memory = listed_users(state)
+    assert '▼MEM GiB' in lines_of(state)[2]
+    state = after(state, click_hit(state, 'column', 'gpu-memory'))
+    assert listed_users(state) == by_memory[::-1]
+    assert '▲MEM GiB' in lines_of(state)[2]
+    for heading, arrow in (('▼PROCESSES', -1), ('▲PROCESSES', 1)):
+        state = after(state, click_hit(state, 'column', 'processes'))
+        counts = [user.processes for user in listed_users(state)]
+        assert counts == sorted(counts, reverse=arrow < 0)
+        assert heading in lines_of(state)[2]
+    hits = draw_frame(state, History()).hits
+    columns = {value for _, (kind, value) in hits if kind == 'column'}
+    assert columns <= {order.name for order in LIST_ORDERS[Screen.USERS]}
 
 
 def test_users_and_problems_have_a_filter() -> None:

@@ -98,6 +98,12 @@ def in_order(lines: Iterable[Any], order: ListOrder, *, reverse: bool) -> tuple[
     return (*(row for _, row in known), *(row for value, row in values if value is None))
 
 
+def order_arrow(state: AppState, screen: Screen) -> str:
+    """Return the arrow at the heading of the column by which the lines are sorted."""
+    name, reverse = list_sort(state, screen)
+    return '▼' if _order(screen, name).is_descending != reverse else '▲'
+
+
 def _order(screen: Screen, name: str) -> ListOrder:
     return next(order for order in LIST_ORDERS[screen] if order.name == name)
 

@@ -15,7 +15,7 @@ from nvitop.gui.state.cursor import (
     select_line,
 )
 from nvitop.gui.state.events import MousePressed, MouseScrolled, RingBell
-from nvitop.gui.state.lists import relist, sort_by
+from nvitop.gui.state.lists import LIST_ORDERS, list_sort, relist, sort_by, sort_list
 from nvitop.gui.state.selection import (
     clear_selection,
     select_device,
@@ -157,6 +157,10 @@ def click(state: AppState, event: MousePressed) -> Result:
     """Select a line. Elsewhere, clear the selection."""
     if state.screen is Screen.MAIN:
         return _click_main(state, event), ()
+    kind, value = event.hit
+    if kind == 'column' and state.screen in LIST_ORDERS:
+        sort = list_sort(state, state.screen)
+        return sort_list(state, value, reverse=sort.order == value and not sort.reverse)
     line = lines_layout(state).at(event.y) if state.spec.has_lines else None
     if line is not None:
         return go_to_line(state, line), ()

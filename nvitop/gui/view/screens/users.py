@@ -7,6 +7,7 @@ import functools
 from typing import Mapping, Sequence
 
 from nvitop.gui.model import format as fmt
+from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.columns import COLUMNS_BY_NAME
 from nvitop.gui.model.device_columns import bar_pieces
 from nvitop.gui.model.device_rows import GpuRow
@@ -17,7 +18,7 @@ from nvitop.gui.render.geometry import Rect
 from nvitop.gui.render.style import DIM, HEADING, IDLE, OWN, PLAIN, WARNING, Role, Style
 from nvitop.gui.state.app_state import AppState
 from nvitop.gui.state.cursor import current_line, lines_layout
-from nvitop.gui.state.lists import listed_users
+from nvitop.gui.state.lists import list_sort, listed_users, order_arrow
 from nvitop.gui.state.process_rows import UserSummary, processes_of
 from nvitop.gui.view.charts import draw_history, draw_ruler
 from nvitop.gui.view.hints import draw_screen_title
@@ -119,6 +120,8 @@ def draw_users(buf: Buffer, state: AppState, history: History) -> None:
             if user.name
             else DIM
         ),
+        order=list_sort(state, Screen.USERS).order,
+        arrow=order_arrow(state, Screen.USERS),
     )
     y = layout.area.y + min(len(users), layout.area.height)
     buf.write(placed[0].x, y, 'free', HEADING)
@@ -203,7 +206,8 @@ def _draw_detail(
     graphs = min(len(shown), (body.height - 3) // 2) if body.height >= _WITH_GRAPHS else 0
     room = body.height - (graphs + 2 if graphs else 0)
     table, below = body.split_top(min(room, 1 + len(rows)) if graphs else room)
-    columns = [COLUMNS_BY_NAME[name] for name in _DETAILS]
+    # A click on their headings does not sort them.
+    columns = [COLUMNS_BY_NAME[name]._replace(order='') for name in _DETAILS]
     text_of = columns[-1].text
 
     @functools.lru_cache(maxsize=None)
