@@ -158,6 +158,7 @@ class ReplaySource:
     def sample(self, demand: Demand) -> Sample:
         """Return the sample at the current position; the demand is ignored."""
         now = self._clock()
+        is_asked = not self._sequence or bool(self._requests)
         if not self._sequence:
             self._jump(self._frame, 1)
             self._next = None
@@ -168,7 +169,7 @@ class ReplaySource:
             self._next = None
         elif not self._is_paused and now >= self._due:
             self._play(now)
-        self._plan(now)
+        self._plan(now, is_asked=is_asked)
         return self._sample
 
     def _carry_out(self, unit: str, amount: float) -> None:
@@ -209,8 +210,8 @@ class ReplaySource:
             frame = following
         self._step_to(frame)
 
-    def _plan(self, now: float) -> None:
-        """Decide when the next frame is due."""
+    def _plan(self, now: float, *, is_asked: bool) -> None:
+        """Decide when the next frame is due. The answer to a request is not followed by the end."""
         if self._is_paused:
             self._due = float('inf')
             return
@@ -218,7 +219,7 @@ class ReplaySource:
         if following is None:
             if not self._is_end_reported:
                 self._is_end_reported = True
-                if not self._messages:
+                if not (is_asked and self._messages):
                     self._messages.append(f'end of the recording: {self._recording.span()}')
             self._due = now + LOOK_SECONDS
             self._next = None
@@ -244,9 +245,9 @@ class ReplaySource:
 
     def _step_to(self, frame: int) -> None:
         """Show one of the next frames, which continues the history."""
-        readable = self._readable(frame, 1)
-        if readable is not None:
-            self._show(*readable)
+        self._frame, recorded = self._readable(frame, 1)
+        if recorded is not None:
+            self._show(self._frame, recorded)
 
     def _show(self, frame: int, recorded: Sample) -> None:
         self._sequence += 1
@@ -255,34 +256,37 @@ class ReplaySource:
 
     def _jump(self, frame: int, direction: int) -> None:
         """Show any frame, with the history before it."""
-        readable = self._readable(frame, direction)
-        if readable is None:
+        frame, recorded = self._readable(frame, direction)
+        if recorded is None:
             return
-        since = self._recording.time_of(readable[0]) - HISTORY_SECONDS
-        frames = self._recording.frames_before(readable[0], since, MOST_FRAMES)[:-1]
+        since = self._recording.time_of(frame) - HISTORY_SECONDS
+        frames = self._recording.frames_before(frame, since, MOST_FRAMES)[:-1]
         older, newest = frames[:-NEWEST_FRAMES], frames[-NEWEST_FRAMES:]
         stride = max(1, -(-len(older) // OLDER_FRAMES))
-        slot = self._recording.interval(readable[0])
+        slot = self._recording.interval(frame)
         self._history, self._timeline = History(slot, slot), Timeline()
         for earlier in (*older[::stride], *newest):
             with contextlib.suppress(FrameError):
                 self._history.record(self._timeline.place(self._recording.sample(earlier)))
-        self._show(*readable)
+        self._show(frame, recorded)
 
-    def _readable(self, frame: int, direction: int) -> tuple[int, Sample] | None:
-        """Return the first frame in a direction that is not damaged, and its sample."""
-        candidate: int | None = frame
+    def _readable(self, frame: int, direction: int) -> tuple[int, Sample | None]:
+        """Return the first frame in a direction that is not damaged, and its sample.
+
+        If there is none, return the last one that is damaged, and no sample.
+        """
         for _ in range(MOST_SKIPPED):
-            if candidate is None:
-                break
             try:
-                return candidate, self._recording.sample(candidate)
+                return frame, self._recording.sample(frame)
             except FrameError as error:
                 self._messages.append(str(error))
-                candidate = self._recording.neighbor(candidate, direction)
+            following = self._recording.neighbor(frame, direction)
+            if following is None:
+                break
+            frame = following
         if not self._sequence:
             raise RecordingError(f'no sample can be read: {self._messages[-1]}')
-        return None
+        return frame, None
 
     # Requests
 

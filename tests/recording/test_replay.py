@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sqlite3
 import sys
 import time
 from pathlib import Path
@@ -178,6 +180,20 @@ def test_a_replay_keeps_the_pace_of_the_recording(hour: Path) -> None:
     times = f'{format_time(START + 10)} to {format_time(START + 3610)}'
     messages = [replay.next(60.0).message for _ in range(3)]
     assert messages == [f'end of the recording: {times}', '', '']
+    replay.close()
+
+
+def test_a_replay_ends_after_damaged_frames(tmp_path: Path) -> None:
+    record(tmp_path / 'a.db', list(ticks(SimpleMachine(), 4)))
+    with contextlib.closing(sqlite3.connect(str(tmp_path / 'a.db'))) as db, db:
+        db.execute('UPDATE frame SET z = zeroblob(9) WHERE id > 2')
+    replay = Replay(tmp_path / 'a.db')
+    replay.next()
+    events = [replay.next(10.0) for _ in range(6)]
+    assert [tick_of(event) for event in events] == [1] * 6
+    messages = [event.message for event in events if event.message]
+    assert len(messages) == 1
+    assert messages[0].endswith(f'end of the recording: {replay.recording.span()}')
     replay.close()
 
 
