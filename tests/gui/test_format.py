@@ -118,6 +118,7 @@ def test_moment_is_a_time_today_and_a_date_on_other_days() -> None:
     noon = time.mktime((2024, 1, 2, 12, 0, 0, 0, 0, -1))
     assert f.format_moment(noon, noon + 3600) == '12:00:00'
     assert f.format_moment(noon - 86400, noon) == 'Jan 01'
+    assert f.format_moment(noon - 365 * 86400, noon) == 'Jan 02'
 
 
 def test_timestamp_is_english_and_local(monkeypatch: pytest.MonkeyPatch) -> None:

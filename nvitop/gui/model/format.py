@@ -408,5 +408,6 @@ def format_timestamp(seconds: float) -> str:
 
 def format_moment(seconds: float, now: float) -> str:
     """Format the time of day, ``03:04:05``, or the date if it is not today: ``Jan 02``."""
-    day, clock = format_timestamp(seconds).split()[1:3], format_timestamp(seconds).split()[3]
-    return clock if day == format_timestamp(now).split()[1:3] else ' '.join(day)
+    is_today = time.localtime(seconds)[:3] == time.localtime(now)[:3]
+    _, month, day, clock, _ = format_timestamp(seconds).split()
+    return clock if is_today else f'{month} {day}'
