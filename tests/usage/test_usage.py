@@ -26,6 +26,7 @@ from nvitop.usage.report import (
     ORDERS,
     Place,
     Report,
+    Row,
     Sums,
     Table,
     arrange,
@@ -307,6 +308,18 @@ def test_rows_are_sorted_and_cut_without_losing_time(recorded: Path) -> None:
     only = arrange(report, 'hours', None, ['bob'])
     assert [row.key[0] for row in only.rows] == ['bob', '(unobserved)']
     assert {*ORDERS} == {'hours', 'used', 'held-idle', 'energy', 'memory', 'utilization', 'name'}
+
+
+def test_rows_of_unknown_utilization_are_last() -> None:
+    sums = {
+        'busy': Sums(used=1.0, kernels=0.9, measured=1.0),
+        'idle': Sums(used=1.0, kernels=0.0, measured=1.0),
+        'unknown': Sums(used=1.0),
+    }
+    rows = tuple(Row((name,), value, True) for name, value in sums.items())
+    report = Report(0.0, 1.0, ('user',), rows, (), 1)
+    assert arranged(report, 'utilization') == ['idle', 'busy', 'unknown']
+    assert arranged(report, 'utilization', 1) == ['idle', '(2 others)']
 
 
 def at(after: float) -> str:
