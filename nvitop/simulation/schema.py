@@ -343,7 +343,7 @@ GPU_KEYS: tuple[ScenarioKey, ...] = (
     ScenarioKey('persistence_mode', 'flag', True, 'whether the driver stays loaded without clients', nvml='nvmlDeviceGetPersistenceMode', xml='persistence_mode'),
     ScenarioKey('current_driver_model', 'choice', None, 'driver model; Windows only', DRIVER_MODELS, xml='driver_model/current_dm'),
     ScenarioKey('driver_model_pending', 'choice', None, 'driver model after a restart', DRIVER_MODELS, same_as='current_driver_model', xml='driver_model/pending_dm'),
-    ScenarioKey('performance_state', 'count', None, '0 to 15; computed: 0 if busy, else `idle_performance_state`', nvml='nvmlDeviceGetPerformanceState', xml='performance_state'),
+    ScenarioKey('performance_state', 'count', None, '0 to 15; computed: 0 if busy, else `idle_performance_state`', nvml='nvmlDeviceGetPerformanceState nvmlDeviceGetPowerState', xml='performance_state'),
     ScenarioKey('idle_performance_state', 'count', 0, 'performance state of an idle GPU'),
     ScenarioKey('compute_mode', 'choice', 'default', 'which processes may use the GPU', COMPUTE_MODES, nvml='nvmlDeviceGetComputeMode', xml='compute_mode'),
     ScenarioKey('ecc', 'flag', True, 'whether ECC is on', xml='ecc_mode/current_ecc'),
