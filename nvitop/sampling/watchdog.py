@@ -178,7 +178,7 @@ class Watchdog:
             try:
                 self._wait_for(list(calls.values()), shared, limit, while_waiting)
             finally:
-                shared.clear()  # after Ctrl-C: the thread ends with its current step
+                self._take_back(shared)  # after Ctrl-C: the thread ends with its current step
             outcomes = {subject: call.outcome for subject, call in calls.items()}
             for subject in steps.keys() & self._silent.keys():
                 seconds = max(self._clock() - self._silent[subject][0].since, 1e-9)
@@ -201,9 +201,7 @@ class Watchdog:
                 self._silent[call.subject] = [call]
                 calls.remove(call)
             if late:  # devices often hang together: run the others in parallel from now on
-                others = list(shared)
-                shared.clear()
-                for other in others:
+                for other in self._take_back(shared):
                     self._start(collections.deque([other]))
             if all(call.outcome is not None for call in calls):
                 return
@@ -226,6 +224,14 @@ class Watchdog:
             self._start_thread(self._name, lambda: self._serve(calls))
         except RuntimeError:  # no more threads: run them here, without protection
             self._serve(calls, waits=False)
+
+    def _take_back(self, calls: collections.deque[_Call]) -> list[_Call]:
+        """Return the calls that no thread has begun, which none will begin."""
+        if self._given is calls:
+            self._given = None
+        left = list(calls)
+        calls.clear()
+        return left
 
     def _serve(self, calls: collections.deque[_Call], *, waits: bool = True) -> None:
         """Run calls in order, then wait for more unless another thread does."""

@@ -213,3 +213,30 @@ def test_an_interrupt_ends_the_round_after_the_current_step(bench: Bench) -> Non
         dog.run({'a': first, 'b': lambda: done.append('b')}, limit=LIMIT)
     bench.join()
     assert done == []
+
+
+def test_an_interrupt_leaves_the_spare_thread_ready_for_the_next_round() -> None:
+    class Interrupted(threading.Condition):
+        is_armed = False
+
+        def wait(self, timeout: float | None = None) -> bool:
+            if self.is_armed and threading.current_thread() is threading.main_thread():
+                self.is_armed = False
+                raise KeyboardInterrupt
+            return super().wait(timeout)
+
+    condition, started = Interrupted(), []
+
+    def start(name: str, target: Callable[[], None]) -> None:
+        started.append(name)
+        watchdog.start_daemon(name, target)
+
+    dog = Watchdog(start_thread=start, condition=condition, spare_seconds=PATIENCE)
+    steps = {'a': threading.get_ident}
+    thread = dog.run(steps, limit=PATIENCE)['a'].value
+    with condition:  # the spare thread waits, and is given the next round
+        condition.is_armed = True
+    with pytest.raises(KeyboardInterrupt):
+        dog.run(steps, limit=PATIENCE)
+    assert dog.run(steps, limit=PATIENCE)['a'].value == thread
+    assert len(started) == 1
