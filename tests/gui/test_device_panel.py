@@ -114,6 +114,17 @@ def test_mig_devices_are_indented_with_their_profile_memory_and_owner() -> None:
     assert re.match(r'│  └ 1  1g.10gb ', lines[1])
 
 
+def test_free_mig_device_does_not_fill_with_the_memory_of_its_neighbor() -> None:
+    parent = SAMPLES['mig'].devices[0]
+    parts = [mig(parent, i, '1c.4g.40gb', 1, 40 * GIB, 11 * GIB) for i in (0, 1)]
+    running = (process(parts[0], 3, 'x', username='dave', gpu_memory_bytes=11 * GIB),)
+    used, free = panel(machine(parent, *parts, processes=running), 120).lines()[3:]
+    assert '11.0/40' in used
+    assert 'free' in free
+    assert 'shared' in free
+    assert '▇' not in free
+
+
 @pytest.mark.parametrize('full', [False, True])
 def test_device_that_never_responded_shows_the_reason_once(full: bool) -> None:
     device = SAMPLES['lost'].devices[1]

@@ -150,6 +150,16 @@ def test_the_selected_row_is_filled_and_its_page_has_no_cursor() -> None:
     assert not any(style.role is Role.SELECTED for y in range(29) for _, _, style in page.row(y))
 
 
+def test_the_only_gpu_says_that_it_is_asleep_and_how_to_wake_it() -> None:
+    first = EIGHT.devices[0]
+    asleep = DeviceSample(first.key, first.info, 'asleep', 'asleep (D3cold); press r to wake it')
+    state = state_of(EIGHT._replace(devices=(asleep,), processes=()), 100, 30)
+    lines = draw_frame(state, History()).lines()
+    assert lines[2][2:].startswith(
+        'GPU 0 is asleep (D3cold) and draws no power. Press r to wake it'
+    )
+
+
 def test_a_sleeping_gpu_is_neither_wrong_nor_part_of_totals() -> None:
     third = EIGHT.devices[2]
     asleep = DeviceSample(third.key, third.info, 'asleep', 'asleep (D3cold) for 5 min')

@@ -97,10 +97,18 @@ def _job(row: GpuRow, width: int) -> Pieces:
     return ((clip(row.job, width), DIM),)
 
 
+def _memory_bar(row: GpuRow, width: int, *, is_alone: bool = False) -> Pieces:
+    if row.is_others_memory:
+        return ()
+    return bar_pieces(row.device.memory_percent, width, _MEMORY, is_alone=is_alone)
+
+
 def _memory(row: GpuRow, width: int) -> Pieces:
     used, total = row.device.memory_used_bytes, row.device.info.memory_total_bytes
     if used is None:
         return ((fmt.NOT_AVAILABLE, DIM),)
+    if row.is_others_memory:
+        return (('shared', DIM),)
     text, bound = f'{used / GiB:.1f}', '' if total is None else f'/{total / GiB:.0f}'
     if not bound or len(text) + len(bound) > width or width < _BOTH_MEMORIES:
         return ((text, PLAIN),)
@@ -114,6 +122,8 @@ def _utilization(row: GpuRow, _: int) -> Pieces:
 
 
 def _temperature(row: GpuRow, width: int) -> Pieces:
+    if row.device.key.is_mig and row.device.temperature_celsius is None:
+        return ()  # its GPU has it
     text = fmt.format_temperature(row.device.temperature_celsius, width)
     is_hot = row.finding is not None and row.finding.mark == 'hot'
     return ((text, row.mark_style),) if is_hot else _value(text, '°C')
@@ -122,13 +132,15 @@ def _temperature(row: GpuRow, width: int) -> Pieces:
 def _power(row: GpuRow, width: int) -> Pieces:
     usage, limit = row.device.power_usage_mw, row.device.power_limit_mw
     if usage is None:
-        return ((fmt.NOT_AVAILABLE, DIM),)
+        return () if row.device.key.is_mig else ((fmt.NOT_AVAILABLE, DIM),)
     text = f'{usage / 1000:.0f}'
     bound = f'/{limit / 1000:.0f} W' if limit else ' W'
     return ((text, PLAIN), (bound if len(text) + len(bound) <= width else ' W', DIM))
 
 
 def _clock(row: GpuRow, _: int) -> Pieces:
+    if row.device.key.is_mig and row.device.sm_clock_mhz is None:
+        return ()
     return _value(fmt.format_measured('MHz', row.device.sm_clock_mhz), ' MHz')
 
 
@@ -152,9 +164,9 @@ DEVICE_COLUMNS: tuple[Column, ...] = (
     Column('state', 'STATE', (7, 10, 16), '`free`, `claimed` (free, but claimed with `nvitop run`), `busy`, `in use` (by processes, but its utilization is below 5 % now or not measured), `held` (memory of processes, but no kernel for 10 minutes), `asleep` or `lost`', _state, align='<'),
     Column('user', 'USER', (8, 12, 20), 'the user with the most memory, and the number of others', _user, align='<', gap=2, rank=2),
     Column('job', 'JOB', (12, 20, 32), 'the job, pod or container with the most memory', _job, align='<', rank=8, gap=2),
-    Column('memory_bar', '', (4, 10, 10, 16), 'used memory in percent', lambda row, width: bar_pieces(row.device.memory_percent, width, _MEMORY), align='<', gap=2, rank=4),
-    Column('memory', 'MEM GiB', (7, 9), 'used memory, and with enough room all memory', _memory, source='`memory_used`, `memory_total`'),
-    Column('utilization', 'UTIL', (4,), 'share of time in which a kernel ran', _utilization, gap=2, source='`gpu_utilization`'),
+    Column('memory_bar', '', (4, 10, 10, 16), 'used memory in percent', _memory_bar, align='<', gap=2, rank=4),
+    Column('memory', 'MEM GiB', (7, 9), 'used memory, and with enough room all memory; `shared`: that of a MIG device that uses the same memory', _memory, source='`memory_used`, `memory_total`'),
+    Column('utilization', 'UTIL', (4,), 'share of time in which a kernel ran; `mem`: it is not measured, and the history is that of the memory', _utilization, gap=2, source='`gpu_utilization`'),
     Column('temperature', 'TEMP', (4,), 'temperature of the GPU', _temperature, gap=2, rank=5, metrics=('temperature',)),
     Column('power', 'POWER', (5, 9, 11), 'power draw, and with enough room its limit', _power, gap=2, rank=7, metrics=('power_usage',)),
     Column('clock', 'SM CLOCK', (8,), 'SM clock', _clock, gap=2, rank=9, metrics=('sm_clock',)),
@@ -211,9 +223,7 @@ LINE_FACTS: tuple[LineFact, ...] = (
 _LINE_METRICS = frozenset(fact.metric for fact in LINE_FACTS)
 _TALL_TEXTS: dict[str, Callable[[GpuRow, int], Pieces]] = {
     'state': lambda row, width: ((clip(row.word, width, ''), row.word_style),),
-    'memory_bar': lambda row, width: bar_pieces(
-        row.device.memory_percent, width, _MEMORY, is_alone=True
-    ),
+    'memory_bar': lambda row, width: _memory_bar(row, width, is_alone=True),
 }
 #: Columns of rows with several lines, which have the facts and the problem below.
 TALL_COLUMNS: tuple[Column, ...] = tuple(

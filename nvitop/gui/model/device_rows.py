@@ -52,6 +52,8 @@ class GpuRow(NamedTuple):
     is_divided: bool = False
     #: Whether this is the last MIG device of its GPU.
     is_last: bool = False
+    #: Whether this is a free MIG device, and others of its GPU instance use the memory that they share.
+    is_others_memory: bool = False
 
     @property
     def is_wrong(self) -> bool:
@@ -119,6 +121,7 @@ def device_rows(sample: Sample, found: Iterable[Finding] | None = None) -> tuple
     users = _users_of(sample, busy)
     divided = {device.key.physical_index for device in sample.devices if device.key.is_mig}
     last = {device.key.physical_index: device.key for device in sample.devices}
+    instances = [_instance(device) for device in sample.devices]
     rows = []
     for device in sample.devices:
         key = device.key
@@ -129,6 +132,10 @@ def device_rows(sample: Sample, found: Iterable[Finding] | None = None) -> tuple
             *users.get(key, ('', '', 0, False)),
             is_divided=not key.is_mig and key.physical_index in divided,
             is_last=last[key.physical_index] == key,
+            is_others_memory=states[key].word == FREE
+            and key.is_mig
+            and device.info.gpu_instance_id is not None
+            and instances.count(_instance(device)) > 1,
         )
         claim = claim_of_unused(sample, device, row.state)
         if claim is not None:
@@ -142,6 +149,10 @@ def device_rows(sample: Sample, found: Iterable[Finding] | None = None) -> tuple
             row = row._replace(held_words=_held_words(sample, row))
         rows.append(row)
     return tuple(rows)
+
+
+def _instance(device: DeviceSample) -> tuple[int, int | None]:
+    return device.key.physical_index, device.info.gpu_instance_id
 
 
 def _users_of(sample: Sample, busy: set[DeviceKey]) -> dict[DeviceKey, tuple[str, str, int, bool]]:

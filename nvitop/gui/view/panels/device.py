@@ -74,6 +74,11 @@ def draw_devices(buf: Buffer, area: Rect, panel: MainRows, shown: DeviceView) ->
         draw_border(buf, area.y, (), ends, machine_notes(rows, shown))
         buf.write(2, area.y + 1, clip(_no_devices_message(shown.sample), area.width - 4))
         return None
+    if len(rows) == 1 and rows[0].device.status == 'asleep' and shown.ruler is not None:
+        draw_border(buf, area.y, (), ends, machine_notes(rows, shown))
+        line = Rect(1, area.y + 1, area.width - 2, 1)
+        _draw_asleep(buf, line, rows[0].device, is_selected=shown.selected is not None)
+        return None
     if panel.has_metrics:
         draw_border(buf, area.y, (), ends, machine_notes(rows, shown))
         return _draw_metrics(buf, area, panel, rows[0], shown)
@@ -125,6 +130,9 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
         # Their bars are right below each other.
         at = next(i for i, each in enumerate(all_columns) if each.name == 'memory_bar')
         all_columns[at] = DEVICE_COLUMNS_BY_NAME['memory_bar']
+        if len(names) < 2:
+            at = next(i for i, each in enumerate(all_columns) if each.name == 'name')
+            all_columns[at] = all_columns[at]._replace(text=_profile)
     columns = [
         column._replace(gap=min(column.gap, 1)) if width < CLASSIC else column
         for column in all_columns
@@ -137,7 +145,7 @@ def _place(width: int, rows: Sequence[GpuRow], lines: int, shown: DeviceView) ->
     ]
     limit = max([(row.device.power_limit_mw or 0) // 1000 for row in rows])
     wanted = {
-        'name': 0 if len(names) < 2 and not has_migs else _longest(_name_of(row) for row in rows),
+        'name': _longest(_name_of(row) for row in rows if row.device.key.is_mig or len(names) > 1),
         'state': _longest((state_text(row) if lines == 1 else row.word) for row in rows),
         'user': max(
             8,
@@ -159,10 +167,15 @@ def _longest(texts: Iterable[str]) -> int:
     return -(-longest // 4) * 4
 
 
+def _profile(row: GpuRow, width: int) -> Pieces:
+    """Return the text of the column NAME if the title has the only product name."""
+    return ((clip(_name_of(row), width), PLAIN),) if row.device.key.is_mig else ()
+
+
 def _name_of(row: GpuRow) -> str:
     info = row.device.info
     if row.device.key.is_mig:
-        return info.mig_profile or ''
+        return fmt.format_word(info.mig_profile)
     return fmt.product_name(info.name or '')
 
 
@@ -254,6 +267,22 @@ def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, li
         and x + 3 + cell_width(row.advice) <= right
     ):
         buf.write(x, y, f' · {row.advice}', DIM)
+
+
+def _draw_asleep(buf: Buffer, line: Rect, device: DeviceSample, *, is_selected: bool) -> None:
+    """Draw that the only GPU is asleep, and which key wakes it."""
+    state, _, wakes = safe(device.reason or 'asleep').partition('; press r')
+    is_off = '(D3cold)' in state
+    words = f'GPU {device.key.label} {"has been" if " for " in state else "is"} {state}'
+    x = line.x + 1
+    x += buf.write(x, line.y, f'{words}{" and draws no power" if is_off else ""}. ')
+    if wakes:
+        x += buf.write(x, line.y, 'Press ')
+        x += buf.write(x, line.y, 'r', Style(Role.KEY, bold=True))
+        buf.write(x, line.y, ' to wake it')
+    buf.hit(line, 'device', device.key)
+    if is_selected:
+        buf.restyle(line, role=Role.SELECTED)
 
 
 def _facts(

@@ -170,16 +170,17 @@ def draw_processes(
     draw_border(buf, area.y, above, ends, title, _notes(listed, sample))
     for y in range(area.y + 1, area.bottom - 1):
         draw_uprights(buf, y, ends)
-    if area.height > 1:
+    if area.height > 1 and listed.total:
         draw_headings(buf, area.y + 1, columns, order, _arrow(listed.sort))
     models = {device.key: device.current_driver_model for device in sample.devices}
     commands = _commands(lines, columns, listed)
     for y, (line, command) in enumerate(zip(lines, commands), area.y + 2):
         model = models.get(line.process.key.device)
         _draw_line(buf, Rect(0, y, area.width, 1), columns, line, listed, sample, model, command)
-    if not listed.lines and area.height > 3:
+    if not listed.lines and area.height > 2:
         message = clip(_empty_message(listed, sample), area.width - 4)
-        buf.write(2, area.y + 2, message, DIM)
+        # Headings stay while a filter hides all processes.
+        buf.write(2, area.y + 1 + bool(listed.total), message, DIM)
     if area.height > 1:
         draw_rule(buf, area.bottom - 1, ends, ())
 
