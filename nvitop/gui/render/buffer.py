@@ -76,7 +76,7 @@ class Buffer:
         self._ends.append(0)
 
     def hit(self, rect: Rect, kind: str, value: Any) -> None:
-        """Say what a click on a rectangle means: ``('keys', 'o g')``, ``('device', key)``, ``('line', 3)``."""
+        """Say what a click on a rectangle means: ``('keys', 'o g')``, ``('device', key)``."""
         self.hits.append((rect, (kind, value)))
 
     def hit_at(self, x: int, y: int) -> Hit:

@@ -391,17 +391,6 @@ def unknown_among(devices: Iterable[DeviceKey], sample: Sample) -> list[DeviceKe
     return [key for key in unknown_devices(sample) if any(is_on(each, key) for each in devices)]
 
 
-def total_memory(devices: Iterable[DeviceSample]) -> int | None:
-    """Return the memory of all devices in bytes, shared memory counted once. ``None`` if any is unknown."""
-    sizes: dict[tuple[int, int | None], int | None] = {}
-    for device in whole_devices(devices):
-        # Compute instances of a GPU instance share its memory.
-        place = device.key.physical_index, device.info.gpu_instance_id
-        sizes[place] = device.info.memory_total_bytes
-    known = [size for size in sizes.values() if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
-
-
 def summarize_users(
     processes: Iterable[ProcessSample], *, by_owner: bool = False
 ) -> tuple[UserSummary, ...]:

@@ -170,14 +170,14 @@ def draw_ruler(buf: Buffer, area: Rect, ruler: Ruler) -> None:
 _TOPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0)
 
 
-def round_top(values: Sequence[float | None], least: float = 1.0, *, base: int = 1000) -> float:
-    """Return a round number above the highest value. ``base`` is the factor between two units."""
+def round_top(values: Sequence[float | None], *, base: int = 1000) -> float:
+    """Return a round number above the highest value, at least 1. ``base`` is the factor between two units."""
     highest = max((v for v in values if v is not None and v == v), default=0.0)
     if highest <= 0:
-        return least
+        return 1.0
     unit = float(base) ** math.floor(math.log(highest, base))
     unit *= 10.0 ** math.floor(math.log10(highest / unit))
-    return max(least, next(top for top in _TOPS if top * unit >= 1.02 * highest) * unit)
+    return max(1.0, next(top for top in _TOPS if top * unit >= 1.02 * highest) * unit)
 
 
 class MetricLine(NamedTuple):

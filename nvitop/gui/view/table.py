@@ -91,7 +91,6 @@ def draw_table(
         for each in placed:
             draw_cell(buf, each.x, y, each, each.column.text(row, each.width), style)
         line = Rect(area.x, y, area.width, 1)
-        buf.hit(line, 'line', number)
         if number == cursor or style.role in MARKED:
             buf.restyle(line, role=Role.SELECTED if number == cursor else style.role)
     return placed

@@ -29,6 +29,7 @@ from nvitop.gui.render.buffer import Buffer
 from nvitop.gui.render.geometry import CLASSIC, Cells, Rect, inside
 from nvitop.gui.render.style import DIM, HEADING, IDLE, PLAIN, TITLE, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe, wrap
+from nvitop.gui.state.process_rows import is_on
 from nvitop.gui.view.charts import (
     MetricLine,
     Ruler,
@@ -239,14 +240,10 @@ def _draw_row(
         graph = Rect(history.x, y, history.width, area.height)
         values = shown.ruler.values(device.key, metric.name, history.width)
         draw_history(buf, graph, values, metric_style(metric), bound=bound)
-    if shown.marked is not None and _is_on(shown.marked, device.key):
+    if shown.marked is not None and is_on(shown.marked, device.key):
         buf.write(1, y, _SELECTED_MARK, Style(Role.KEY, bold=True))
     if device.key == shown.selected:
         buf.restyle(Rect(1, y, right, 1), role=Role.SELECTED)
-
-
-def _is_on(marked: DeviceKey, key: DeviceKey) -> bool:
-    return marked == key or (not key.is_mig and marked.physical_index == key.physical_index)
 
 
 def _draw_silent(buf: Buffer, y: int, columns: Sequence[Placed], row: GpuRow, lines: int) -> None:

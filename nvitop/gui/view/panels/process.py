@@ -166,7 +166,7 @@ def draw_processes(
     first = max(0, min(listed.scroll_y, len(listed.lines) - room))
     lines = listed.lines[first : first + room]
     order = '' if listed.sort == Sort() else listed.sort.order
-    title = _title(listed, sample, first, len(lines), _unseen_order(columns, listed))
+    title = _title(listed, first, len(lines), _unseen_order(columns, listed))
     draw_border(buf, area.y, above, ends, title, _notes(listed, sample))
     for y in range(area.y + 1, area.bottom - 1):
         draw_uprights(buf, y, ends)
@@ -304,9 +304,7 @@ def _unseen_order(columns: Sequence[Placed], listed: ProcessView) -> str:
     return next(f'by {column.title}' for column in COLUMNS if column.order == listed.sort.order)
 
 
-def _title(
-    listed: ProcessView, sample: Sample, first: int, shown: int, order: str
-) -> tuple[Item, ...]:
+def _title(listed: ProcessView, first: int, shown: int, order: str) -> tuple[Item, ...]:
     """Return which lines are visible, how many jobs and processes there are, and their order."""
     count, total = listed.processes, len(listed.lines)
     if listed.is_report:

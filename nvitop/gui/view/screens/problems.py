@@ -57,7 +57,6 @@ def draw_problems(buf: Buffer, state: AppState) -> None:
     draw_screen_title(buf, state, [_title(lines), 'Problems'])
     for number in layout.shown:
         _draw_card(buf, layout.row_of(number), lines[number], state, is_current=number == cursor)
-        buf.hit(Rect(0, layout.row_of(number), buf.width, 2), 'line', number)
     if not lines:
         text = 'No problem matches the filter' if state.problem_query else 'No problems'
         draw_message(buf, layout.area, text, DIM)
