@@ -12,18 +12,18 @@ from nvitop.basics.printable import printable
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> str:
     """Return rows as text with aligned columns: those in ``left`` to the left, others to the right."""
-    widths = [max(map(_width, column)) for column in zip(*rows)]
+    widths = [max(map(text_width, column)) for column in zip(*rows)]
     lines = []
     for row in rows:
         padded = []
         for at, (text, width) in enumerate(zip(row, widths)):
-            space = ' ' * (width - _width(text))
+            space = ' ' * (width - text_width(text))
             padded.append(text + space if at in left else space + text)
         lines.append('  '.join(padded).rstrip() + '\n')
     return ''.join(lines)
 
 
-def _width(text: str) -> int:
+def text_width(text: str) -> int:
     """Return the width of a text in terminal cells."""
     if text.isascii():
         return len(text)

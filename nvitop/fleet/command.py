@@ -15,7 +15,7 @@ from nvitop.console import lifecycle
 from nvitop.console.arguments import ArgumentParser, add_general, duration, size, whole_number
 from nvitop.console.config import read_config
 from nvitop.console.lifecycle import CommandFailure, writing
-from nvitop.console.messages import print_message
+from nvitop.console.messages import print_message, stdout_width
 from nvitop.fleet.client import Client
 from nvitop.fleet.filters import parse_filter, select
 from nvitop.fleet.lists import FORMATS, VIEWS, fleet_text, no_hosts
@@ -256,7 +256,8 @@ def _print_once(options: argparse.Namespace, settings: Settings) -> int:
     kind = options.format or 'table'
     if fleet.hosts or kind != 'table':
         with writing():
-            text = fleet_text(fleet, kind, options.view, options.sort)
+            width = stdout_width() if sys.stdout.isatty() else 0
+            text = fleet_text(fleet, kind, options.view, options.sort, width)
             encoding = sys.stdout.encoding or 'utf-8'  # a StringIO has none
             print(text.encode(encoding, 'replace').decode(encoding), end='', flush=True)
     if not fleet.hosts:  # a check of nothing must not succeed

@@ -7,17 +7,25 @@ import json
 from typing import TYPE_CHECKING, Any, Callable, Literal, NamedTuple, Sequence
 
 from nvitop.basics.printable import printable
-from nvitop.basics.tables import aligned, csv_text
+from nvitop.basics.tables import aligned, csv_text, text_width
+from nvitop.console.messages import highlighted
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import LATE_SECONDS, OLD_SECONDS, Totals, totals
 
 if TYPE_CHECKING:
     from nvitop.fleet.queries import Scope
-    from nvitop.fleet.types import Fleet, FleetGpu
+    from nvitop.fleet.types import Fleet, FleetGpu, FleetHost
 
     #: How a value is drawn; ``'heat'``: by its size in percent.
     Look = Literal['', 'good', 'warning', 'critical', 'dim', 'heat']
 
+#: Minimum width of the last column on a terminal, and the colors of a table.
+_LEAST_REST = 24
+#: Minimum width of a screen with the ages of hosts if none is old.
+_WITH_AGE = 100
+#: Maximum number of ranges of hosts with free GPUs above a table.
+_MOST_RANGES = 3
+_COLORS = {'good': 'green', 'warning': 'yellow', 'critical': 'red', 'dim': 'dark_grey'}
 FORMATS = ('table', 'json', 'csv')
 #: Version of the JSON structure; increased by changes that would break programs.
 SCHEMA = 1
@@ -75,15 +83,15 @@ _HOST_COLUMNS = (
     ListColumn('host', lambda host, _: host.name, 'HOST', sizes=(8, 28), key='h', align='<'),
     ListColumn('gpus', lambda host, _: len(host.gpus), 'GPUS', sizes=(4,), rank=6, key='g'),
     ListColumn('utilization_percent', lambda host, _: rounded(host.utilization_percent, 1), 'UTIL', lambda host, _: percent_text(host.utilization_percent), (5,), 3, 'u', look=lambda host, _: 'heat'),
-    ListColumn('memory_used_bytes', lambda host, _: rounded(host.memory_used_bytes), 'MEMORY', lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes), (13,), 7, 'm'),
+    ListColumn('memory_used_bytes', lambda host, _: rounded(host.memory_used_bytes), 'MEM GiB', lambda host, _: memory_text(host.memory_used_bytes, host.memory_total_bytes), (9,), 7, 'm'),
     ListColumn('memory_total_bytes', lambda host, _: rounded(host.memory_total_bytes)),
-    ListColumn('power_watts', lambda host, _: rounded(host.power_watts, 1), 'POWER', lambda host, _: power_text(host.power_watts, host.power_limit_watts), (11,), 8, 'p'),
+    ListColumn('power_watts', lambda host, _: rounded(host.power_watts, 1), 'POWER kW', lambda host, _: kilowatts_text(host.power_watts, host.power_limit_watts), (8,), 8, 'p'),
     ListColumn('power_limit_watts', lambda host, _: rounded(host.power_limit_watts, 1)),
     ListColumn('temperature_celsius', lambda host, _: rounded(host.temperature_celsius), 'TEMP', lambda host, _: temperature_text(host.temperature_celsius), (5,), 4, 't'),
     ListColumn('free_gpus', lambda host, _: host.free, 'FREE', lambda host, _: str(host.free or ''), (5,), 1, 'r', look=lambda host, _: 'good'),
     ListColumn('held_gpus', lambda host, _: host.held, 'HELD', lambda host, _: str(host.held or ''), (5,), 1, 'd', look=lambda host, _: 'warning'),
     ListColumn('age_seconds', lambda host, now: rounded(host.age(now), 1), 'AGE', lambda host, now: age_text(host.age(now)), (6,), 5, 'a', look=lambda host, now: age_look(host.age(now))),
-    ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users), (14,), 2, align='<'),
+    ListColumn('users', lambda host, _: list(host.users), 'USERS', lambda host, _: users_text(host.users) or _unknown_users(host.gpus), (14,), 2, align='<'),
     ListColumn('findings', lambda host, _: [problem.text for problem in host.problems], 'PROBLEMS', sizes=(6, 0), key='f', look=lambda host, _: host.severity or '', align='<'),
     ListColumn('gpu_utilization_percent', lambda host, _: [rounded(gpu.utilization_percent, 1) for gpu in host.gpus]),
     ListColumn('names', lambda host, _: '' if host.is_gone else host.kind),
@@ -94,11 +102,11 @@ _GPU_COLUMNS = (
     ListColumn('uuid', lambda pair, _: pair[1].id),
     ListColumn('state', lambda pair, _: pair[1].state, 'STATE', sizes=(13,), align='<', look=lambda pair, _: _state_look(pair[1])),
     ListColumn('utilization_percent', lambda pair, _: rounded(pair[1].utilization_percent, 1), 'UTIL', lambda pair, _: percent_text(pair[1].utilization_percent), (5,), 2, look=lambda host, _: 'heat'),
-    ListColumn('memory_used_bytes', lambda pair, _: rounded(pair[1].memory_used_bytes), 'MEMORY', lambda pair, _: memory_text(pair[1].memory_used_bytes, pair[1].memory_total_bytes), (13,), 3),
+    ListColumn('memory_used_bytes', lambda pair, _: rounded(pair[1].memory_used_bytes), 'MEM GiB', lambda pair, _: memory_text(pair[1].memory_used_bytes, pair[1].memory_total_bytes), (9,), 3),
     ListColumn('memory_total_bytes', lambda pair, _: rounded(pair[1].memory_total_bytes)),
-    ListColumn('power_watts', lambda pair, _: rounded(pair[1].power_watts, 1), 'POWER', lambda pair, _: power_text(pair[1].power_watts), (7,), 6),
+    ListColumn('power_watts', lambda pair, _: rounded(pair[1].power_watts, 1), 'POWER W', lambda pair, _: 'N/A' if pair[1].power_watts is None else f'{pair[1].power_watts:.0f}', (7,), 6),
     ListColumn('temperature_celsius', lambda pair, _: rounded(pair[1].temperature_celsius), 'TEMP', lambda pair, _: temperature_text(pair[1].temperature_celsius), (5,), 5),
-    ListColumn('users', lambda pair, _: list(pair[1].users), 'USERS', sizes=(12,), rank=1, align='<'),
+    ListColumn('users', lambda pair, _: list(pair[1].users), 'USERS', lambda pair, _: ', '.join(pair[1].users) or _unknown_users(pair[1:]), sizes=(12,), rank=1, align='<'),
     ListColumn('jobs', lambda pair, _: list(dict.fromkeys(str(owner.layer) for owner in pair[1].owners)), 'JOB', sizes=(18,), rank=4, align='<'),
     ListColumn('findings', lambda pair, _: [finding.words for finding in pair[1].findings], 'PROBLEMS', sizes=(10, 0), align='<', look=lambda pair, _: pair[1].severity or ''),
 )
@@ -108,7 +116,7 @@ _USER_COLUMNS = (
     ListColumn('gpus', lambda user, _: user.gpus, 'GPUS', sizes=(6,)),
     ListColumn('held_gpus', lambda user, _: user.held_gpus, 'HELD', sizes=(6,), rank=1, look=lambda user, _: 'warning' if user.held_gpus else ''),
     ListColumn('processes', lambda user, _: user.processes, 'PROCESSES', sizes=(10,), rank=4),
-    ListColumn('memory_bytes', lambda user, _: rounded(user.memory_bytes), 'MEMORY', lambda user, _: memory_text(user.memory_bytes, None), (13,), 3),
+    ListColumn('memory_bytes', lambda user, _: rounded(user.memory_bytes), 'MEM GiB', lambda user, _: memory_text(user.memory_bytes, None), (9,), 3),
 )
 _JOB_COLUMNS = (
     ListColumn('job', lambda job, _: job.name, 'JOB', sizes=(12, 40), align='<'),
@@ -137,6 +145,11 @@ VIEWS = {
 
 def _state_look(gpu: FleetGpu) -> Look:
     return 'good' if gpu.is_free else 'warning' if gpu.state == 'held' else ''
+
+
+def _unknown_users(gpus: Sequence[FleetGpu]) -> str:
+    """Return ``'?'`` if some of the GPUs are used, but nobody reports by whom."""
+    return '?' if any(gpu.state in ('busy', 'in use', 'held') for gpu in gpus) else ''
 
 
 def rounded(value: float | None, digits: int = 0) -> float | int | None:
@@ -168,12 +181,17 @@ def _size(value: Any) -> float:
     return float(len(value) if isinstance(value, list) else value)
 
 
-def fleet_text(fleet: Fleet, kind: str, name: str = 'hosts', order: str = '') -> str:
-    """Return one of :data:`VIEWS` in one of :data:`FORMATS`, sorted by a column."""
+def fleet_text(
+    fleet: Fleet, kind: str, name: str = 'hosts', order: str = '', width: int = 0
+) -> str:
+    """Return one of :data:`VIEWS` in one of :data:`FORMATS`, sorted by a column.
+
+    A table for a terminal has its ``width`` and colors.
+    """
     view, now = VIEWS[name], fleet.timestamp
     rows = sorted_rows(view, view.rows(fleet), order, now)
     if kind == 'table':
-        return _table(fleet, name, rows)
+        return _table(fleet, name, rows, width)
     table = [[column.value(row, now) for column in view.columns] for row in rows]
     names = [column.name for column in view.columns]
     if kind == 'json':
@@ -195,17 +213,66 @@ def _json(fleet: Fleet, name: str, rows: list[dict[str, Any]]) -> str:
     return json.dumps({**document, name: rows}, indent=2) + '\n'
 
 
-def _table(fleet: Fleet, name: str, rows: Sequence[Any]) -> str:
+def _table(fleet: Fleet, name: str, rows: Sequence[Any], width: int) -> str:
     view, now = VIEWS[name], fleet.timestamp
-    columns = [column for column in view.columns if column.title]
     text = f'{view.empty}\n'
     if rows:
-        table = [[column.title for column in columns]]
-        table += [[column.shown(row, now) for column in columns] for row in rows]
-        text = aligned(table, {at for at, column in enumerate(columns) if column.align == '<'})
+        text = _rows_text(titled_columns(name, fleet, now, width), rows, now, width)
     if name in ('hosts', 'problems'):
-        text = '  '.join(totals_texts(totals(fleet.hosts, now)).values()) + f'\n{text}'
+        free = free_ranges(fleet.hosts)
+        free = free if len(free) <= _MOST_RANGES else [*free[:_MOST_RANGES], '..']
+        sums = totals_texts(totals(fleet.hosts, now), free=free)
+        lines = ['']
+        for each in sums.values():
+            if width and lines[-1] and len(lines[-1]) + 2 + len(each) > width:
+                lines.append('')
+            lines[-1] += f'  {each}' if lines[-1] else each
+        text = '\n'.join(lines) + f'\n{text}'
     return text
+
+
+def titled_columns(name: str, fleet: Fleet, now: float, width: int) -> list[ListColumn]:
+    """Return the columns of table and screen; a narrow one has ages only if there is an old one."""
+    shown = [column for column in VIEWS[name].columns if column.title]
+    if not 0 < width < _WITH_AGE or any(age_look(host.age(now)) for host in fleet.hosts):
+        return shown
+    return [column for column in shown if column.name != 'age_seconds']
+
+
+def _rows_text(shown: list[ListColumn], rows: Sequence[Any], now: float, width: int) -> str:
+    """Return aligned rows with their heading; for a terminal those of the columns that fit."""
+    texts = {
+        column.name: [column.title, *(column.shown(row, now) for row in rows)] for column in shown
+    }
+    widths = {name: max(map(text_width, cells)) for name, cells in texts.items()}
+    if not width:
+        table = list(zip(*(texts[column.name] for column in shown)))
+        return aligned(table, {at for at, column in enumerate(shown) if column.align == '<'})
+    if shown[-1].sizes[-1] == 0:  # the last one takes the rest
+        widths[shown[-1].name] = min(widths[shown[-1].name], _LEAST_REST)
+    while sum(widths[column.name] + 2 for column in shown) - 2 > width:
+        last = max(reversed(shown), key=lambda column: column.rank)
+        if not last.rank:
+            break
+        shown.remove(last)
+    rest = width - sum(widths[column.name] + 2 for column in shown[:-1])
+    lines = []
+    for number, row in enumerate([None, *rows]):
+        cells = []
+        for column in shown:
+            text = texts[column.name][number]
+            room = rest if column is shown[-1] else widths[column.name]
+            if text_width(text) > room > 2:
+                while text_width(text) > room - 2:
+                    text = text[:-1]
+                text += '..'
+            space = ' ' * (room - text_width(text))
+            look = '' if row is None else column.look(row, now)
+            if look in _COLORS and text:
+                text = highlighted(text, _COLORS[look])
+            cells.append(text + space if column.align == '<' else space + text)
+        lines.append('  '.join(cells).rstrip() + '\n')
+    return ''.join(lines)
 
 
 def no_hosts(scope: Scope) -> str:
@@ -218,31 +285,57 @@ def no_hosts(scope: Scope) -> str:
 # Texts of values
 
 
-def totals_texts(sums: Totals, everything: Totals | None = None) -> dict[str, str]:
-    """Return the sums over hosts, and what a filter hides, in the order of the screen."""
+def free_ranges(hosts: Sequence[FleetHost]) -> list[str]:
+    """Return the hosts with free GPUs, most of them first: ``['gpu0017-0020', 'gpu0009']``."""
+    free = [host for host in hosts if host.free]
+    ranges: list[
+        tuple[str, str, str]
+    ] = []  # the name without its number, the first and last number
+    before = 0
+    for host in sorted(free, key=lambda host: (-(host.free or 0), natural(host.name))):
+        stem = host.name.rstrip('0123456789')
+        number = host.name[len(stem) :]
+        follows = ranges and number and host.free == before and ranges[-1][0] == stem
+        if follows and int(number) == int(ranges[-1][2] or -2) + 1:
+            ranges[-1] = (stem, ranges[-1][1], number)
+        else:
+            ranges.append((stem, number, number))
+        before = host.free or 0
+    return [
+        printable(stem + (first if first == last else f'{first}-{last}'))
+        for stem, first, last in ranges
+    ]
+
+
+def totals_texts(
+    sums: Totals, everything: Totals | None = None, free: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return the sums over hosts, and what a filter hides; ``free`` names hosts with free GPUs."""
     hidden = 0 if everything is None else everything.problems - sums.problems
-    hosts = counted(sums.hosts, 'host')
-    if everything is not None and everything.hosts > sums.hosts:
-        hosts = f'{sums.hosts:,} of {counted(everything.hosts, "host")}'
-    return {
-        'hosts': hosts,
-        **(
-            {'gone': f'{sums.hosts_without_values:,} without values'}
-            if sums.hosts_without_values
-            else {}
-        ),
-        'gpus': counted(sums.gpus, 'GPU'),
-        'utilization': f'util {percent_text(sums.utilization_percent)}',
-        'memory': f'mem {percent_text(sums.memory_percent)}',
-        'power': power_text(sums.power_watts),
-        'free': f'{sums.free_gpus:,} free',
+    count = sums.hosts + sums.hosts_without_values
+    hosts = counted(count, 'host')
+    of_all = 0 if everything is None else everything.hosts + everything.hosts_without_values
+    if of_all > count:
+        hosts = f'{count:,} of {counted(of_all, "host")}'
+    where = f': {", ".join(free)}' if free else ''
+    texts = {
+        'free': f'{sums.free_gpus:,} free{where}',
         'held': f'{sums.held_gpus:,} held',
         'problems': f'{counted(sums.problems, "problem")} ({sums.critical_problems:,} critical)'
         if sums.problems
         else 'no problems',
-        **({'hidden': f'{counted(hidden, "problem")} hidden'} if hidden > 0 else {}),
+        'hidden': f'{counted(hidden, "problem")} hidden' if hidden > 0 else '',
+        'hosts': hosts,
+        'gone': f'{sums.hosts_without_values:,} without values'
+        if sums.hosts_without_values
+        else '',
+        'gpus': counted(sums.gpus, 'GPU'),
+        'utilization': f'util {percent_text(sums.utilization_percent)}',
+        'memory': f'mem {percent_text(sums.memory_percent)}',
+        'power': power_text(sums.power_watts),
         'age': f'age {age_text(sums.age_seconds)}',
     }
+    return {name: text for name, text in texts.items() if text}
 
 
 def counted(number: int, noun: str) -> str:
@@ -256,26 +349,28 @@ def percent_text(percent: float | None) -> str:
 
 
 def memory_text(used: float | None, total: float | None) -> str:
-    """Return memory in use and in total: ``'611/640 GiB'``, ``'32.6 TiB'``."""
+    """Return GiB in use and in total: ``'611/640'``."""
     if used is None:
         return 'N/A'
-    scale, unit, digits = (1 << 30, 'GiB', 0)
-    if max(used, total or 0.0) >= 10_000 << 30:
-        scale, unit, digits = (1 << 40, 'TiB', 1)
-    text = f'{used / scale:.{digits}f}'
-    return f'{text} {unit}' if total is None else f'{text}/{total / scale:.{digits}f} {unit}'
+    text = f'{used / (1 << 30):.0f}'
+    return text if total is None else f'{text}/{total / (1 << 30):.0f}'
 
 
-def power_text(watts: float | None, limit: float | None = None) -> str:
-    """Return power: ``'5.4/5.6 kW'``."""
+def kilowatts_text(watts: float | None, limit: float | None) -> str:
+    """Return kilowatts of a host and their limit, if it is known: ``'5.4/5.6'``."""
     if watts is None:
         return 'N/A'
-    top = max(watts, limit or 0.0)
-    scale, unit, digits = (1.0, 'W', 0) if top < 1000 else (1e3, 'kW', 1)
-    if top >= 1e6:
+    return f'{watts / 1e3:.1f}' if limit is None else f'{watts / 1e3:.1f}/{limit / 1e3:.1f}'
+
+
+def power_text(watts: float | None) -> str:
+    """Return the power of all hosts: ``'97.3 kW'``."""
+    if watts is None:
+        return 'N/A'
+    scale, unit, digits = (1.0, 'W', 0) if watts < 1000 else (1e3, 'kW', 1)
+    if watts >= 1e6:
         scale, unit, digits = 1e6, 'MW', 2
-    text = f'{watts / scale:.{digits}f}'
-    return f'{text} {unit}' if limit is None else f'{text}/{limit / scale:.{digits}f} {unit}'
+    return f'{watts / scale:.{digits}f} {unit}'
 
 
 def temperature_text(celsius: float | None) -> str:

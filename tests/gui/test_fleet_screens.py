@@ -9,9 +9,9 @@ import pytest
 
 from nvitop.console.options import Options
 from nvitop.fleet.demo import DemoSource
-from nvitop.fleet.lists import ListColumn, memory_text
+from nvitop.fleet.lists import ListColumn, fleet_text, free_ranges, memory_text
 from nvitop.fleet.source import HostSource, Pace
-from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetHost
+from nvitop.fleet.types import Fleet, FleetError, FleetFinding, FleetGpu, FleetHost
 from nvitop.gui.fleet.command import begin_with, state_of
 from nvitop.gui.fleet.data import FleetState
 from nvitop.gui.fleet.screens import FLEET, FLEET_KEYS
@@ -93,7 +93,33 @@ def test_users_and_jobs_are_listed_with_their_gpus_below() -> None:
     assert '─ slurm 41034: 32 GPUs ─' in '\n'.join(lines)
     lines = frame(screen(40, 100, 30, 'J', 'End'))  # one of four with this name
     assert '─ nb try.ipynb: 4 GPUs ─' in '\n'.join(lines)
-    assert (memory_text(1e13, None), memory_text(1e13, 2e13)) == ('9313 GiB', '9.1/18.2 TiB')
+    assert (memory_text(1e13, None), memory_text(1e13, 2e13)) == ('9313', '9313/18626')
+
+
+def test_first_line_names_the_hosts_with_free_gpus_as_far_as_there_is_room() -> None:
+    for width, text in (
+        (240, ' 96 free: gpu0017-0020, gpu0037-0040, '),
+        (120, ' 96 free: gpu0017-0020 ..  '),
+        (50, ' 96 free  '),
+    ):
+        assert text in frame(screen(40, width, 24))[0]
+    hosts = [
+        FleetHost(name, gpus=(FleetGpu('', state='free'),)) for name in ('b9', 'b10', 'a', 'b12')
+    ]
+    assert free_ranges(hosts) == ['a', 'b9-10', 'b12']
+
+
+def test_table_on_a_terminal_cuts_no_word_and_marks_unknown_users() -> None:
+    fleet = DemoSource(40, lambda: NOW).read()
+    lines = fleet_text(fleet, 'table', width=80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith('96 free: gpu0017-0020, gpu0037-0040')
+    assert '40 hosts  1 without values' in '\n'.join(lines)
+    assert [line.split()[-1] for line in lines if line.startswith('gpu0002')] == ['?']
+    assert ' AGE ' in '\n'.join(lines)
+    fresh = fleet._replace(hosts=fleet.hosts[:4])
+    assert ' AGE ' not in fleet_text(fresh, 'table', width=80)
+    assert ' AGE ' not in frame(screen(4, 80, 24))[2]
 
 
 def test_hostile_names_are_drawn_safely() -> None:
@@ -165,7 +191,7 @@ def test_free_gpus_are_filtered_and_findings_are_counted() -> None:
     state = screen(40, 120, 40, '\\', *'free:8', 'Enter')
     assert {host.free for host in listed(state)} == {8}
     head = frame(state)[0]
-    assert '64 free   0 held   no problems   4 problems hidden   8 of 39 hosts' in head
+    assert '64 free: gpu0017-0020 ..   0 held   no problems   4 problems hidden' in head
     assert len(listed(update_fleet(state, KeyPressed('!'))[0])) == 4
     gpus = screen(40, 120, 40, 'g')
     assert [gpu.is_free for _, gpu in listed(gpus)[95:97]] == [True, False]

@@ -20,6 +20,8 @@ class FleetState(NamedTuple):
     everything: Totals = Totals()
     #: Sums over the hosts and GPUs that match the filter.
     sums: Totals = Totals()
+    #: The hosts with free GPUs, most of them first.
+    free_hosts: Sequence[str] = ()
     #: Name of a list → its rows in the order of the screen, see :data:`nvitop.fleet.lists.VIEWS`.
     lists: Mapping[str, Sequence[Any]] = {}
     #: Name of the column by which hosts are sorted.

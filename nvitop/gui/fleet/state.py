@@ -7,7 +7,7 @@ from typing import Any, Sequence
 
 from nvitop.basics.words import exact_word
 from nvitop.fleet.filters import parse_filter, select
-from nvitop.fleet.lists import VIEWS, ListColumn
+from nvitop.fleet.lists import VIEWS, ListColumn, free_ranges
 from nvitop.fleet.reading import natural
 from nvitop.fleet.types import FleetHost, totals
 from nvitop.gui.fleet.data import FleetState
@@ -109,6 +109,7 @@ def arrange(state: AppState, fleet: FleetState) -> AppState:
         everything=everything,
         sums=totals(matching.hosts, now) if filters else everything,
         lists=lists,
+        free_hosts=free_ranges(matching.hosts),
     )
     return state._replace(fleet=fleet)
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
-from nvitop.fleet.lists import VIEWS, age_look, age_text, counted, no_hosts, totals_texts
+from nvitop.fleet.lists import (
+    VIEWS,
+    age_look,
+    age_text,
+    counted,
+    no_hosts,
+    titled_columns,
+    totals_texts,
+)
 from nvitop.fleet.types import FleetGpu, FleetHost
 from nvitop.gui.fleet.state import (
     LISTS,
@@ -18,7 +26,7 @@ from nvitop.gui.fleet.state import (
 from nvitop.gui.model.choices import Screen
 from nvitop.gui.model.table import Column, Item
 from nvitop.gui.render.buffer import Buffer
-from nvitop.gui.render.geometry import Rect
+from nvitop.gui.render.geometry import CLASSIC, Rect
 from nvitop.gui.render.style import DIM, ERROR, IDLE, PLAIN, WARNING, Role, Style
 from nvitop.gui.render.width import cell_width, clip, safe
 from nvitop.gui.state.app_state import AppState
@@ -42,6 +50,8 @@ _WITH_DETAIL = 14
 _SERVER_ROWS = 2
 _LOOKS = {'good': IDLE, 'warning': WARNING, 'critical': ERROR, 'dim': DIM}
 _UTILIZATION = Style(Role.UTILIZATION)
+#: Maximum number of ranges of hosts with free GPUs in the first line.
+_MAX_RANGES = 4
 #: Sum in the first line → its rank: those of a lower rank have room first.
 _RANKS = {
     'free': 0,
@@ -84,9 +94,20 @@ def first_line(state: AppState) -> tuple[Item, ...]:
         'age': _LOOKS.get(age_look(sums.age_seconds), PLAIN),
     }
     texts = totals_texts(sums, fleet.everything)
+    forms: dict[str, tuple[str, ...]] = {
+        name: (text, text.partition(' (')[0]) for name, text in texts.items()
+    }
+    most = fleet.free_hosts[:_MAX_RANGES]
+    where = [
+        f'{texts["free"]}: {", ".join(most[:count])}'
+        + (' ..' if count < len(fleet.free_hosts) else '')
+        for count in range(len(most), 0, -1)
+    ]
+    # One range of hosts is more important than averages.
+    forms['free'] = (*where, *(() if where and state.width >= CLASSIC else (texts['free'],)))
     return tuple(
         Item(
-            (texts[name], texts[name].partition(' (')[0]),
+            forms[name],
             styles.get(name, PLAIN),
             rank,
             '!' if name == 'problems' else '',
@@ -163,7 +184,8 @@ def draw_list(buf: Buffer, state: AppState, _: History) -> None:
 def _columns(state: AppState, name: str) -> list[Column]:
     """Return the columns of a list, as the screen draws them."""
     hosts, now = fleet_of(state).fleet.hosts, _now(state)
-    columns = [_column(column, now) for column in VIEWS[name].columns if column.title]
+    titled = titled_columns(name, fleet_of(state).fleet, now, state.width)
+    columns = [_column(column, now) for column in titled]
     if columns[0].name == 'host':  # there may be thousands of rows
         least, most = columns[0].sizes
         widest = max((cell_width(host.name) for host in hosts), default=0)
